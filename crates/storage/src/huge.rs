@@ -1,0 +1,146 @@
+//! Large zeroed blocks of memory, on huge pages where the system has them.
+//!
+//! A random access to a table of ten million records misses the translation cache as often as the data caches. Pages of
+//! 2 MiB take the first kind of miss away, so blocks of at least that size are aligned to it and advised.
+
+use std::alloc::{self, Layout};
+use std::fmt;
+use std::ptr::NonNull;
+
+/// The size of a huge page, and the alignment of blocks that can hold one.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// The alignment of smaller blocks: a cache line.
+const LINE_BYTES: usize = 64;
+
+/// A block of zeroed memory that is freed when dropped.
+///
+/// It owns raw memory and nothing in it: whoever puts values there drops them, and keeps threads from racing on them.
+pub struct HugeBlock {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the block only owns memory; it gives out no reference to it, so moving it to another thread shares nothing.
+unsafe impl Send for HugeBlock {}
+// SAFETY: `&HugeBlock` gives the address only; what is done with it is the caller's `unsafe`.
+unsafe impl Sync for HugeBlock {}
+
+impl HugeBlock {
+    /// A zeroed block of `bytes` bytes, aligned to a cache line, or to [`HUGE_PAGE_BYTES`] if it is at least that large.
+    ///
+    /// Ends the process, as `Vec` does, when the system has no memory left.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` is zero or more than `isize::MAX`.
+    pub fn alloc_zeroed(bytes: usize) -> Self {
+        assert!(bytes > 0, "a block has at least one byte");
+        let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE_BYTES };
+        let layout = Layout::from_size_align(bytes, align).expect("a block is at most isize::MAX bytes");
+        let start = if align == HUGE_PAGE_BYTES { Self::huge(layout) } else { Self::small(layout) };
+        Self { start, layout }
+    }
+
+    /// The first byte.
+    #[inline]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// The size in bytes.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.layout.size()
+    }
+
+    fn small(layout: Layout) -> NonNull<u8> {
+        // SAFETY: `alloc_zeroed` made the layout of a size that is not zero.
+        let start = unsafe { alloc::alloc_zeroed(layout) };
+        NonNull::new(start).unwrap_or_else(|| alloc::handle_alloc_error(layout))
+    }
+
+    /// Maps fresh pages, which the system zeroes when they are first touched. An allocator asked for this alignment
+    /// would zero them by hand, before the advice could make them huge.
+    #[cfg(unix)]
+    fn huge(layout: Layout) -> NonNull<u8> {
+        let size = Self::mapped_bytes(layout);
+        let spare = size + HUGE_PAGE_BYTES;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new anonymous mapping at an address of the system's choice touches no memory in use.
+        let mapped = unsafe { libc::mmap(std::ptr::null_mut(), spare, protection, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            alloc::handle_alloc_error(layout);
+        }
+        let head = mapped.align_offset(HUGE_PAGE_BYTES);
+        let start = mapped.wrapping_byte_add(head);
+        if head > 0 {
+            // SAFETY: the bytes before `start` belong to the mapping just made, and nobody has seen them.
+            unsafe { libc::munmap(mapped, head) };
+        }
+        let tail = spare - head - size;
+        if tail > 0 {
+            // SAFETY: as above, for the whole pages after the block.
+            unsafe { libc::munmap(start.wrapping_byte_add(size), tail) };
+        }
+        #[cfg(target_os = "linux")]
+        // SAFETY: the range is the block's own mapping. It is advice: without huge pages the memory works all the same.
+        unsafe {
+            libc::madvise(start, size, libc::MADV_HUGEPAGE)
+        };
+        NonNull::new(start.cast()).unwrap_or_else(|| alloc::handle_alloc_error(layout))
+    }
+
+    #[cfg(not(unix))]
+    fn huge(layout: Layout) -> NonNull<u8> {
+        Self::small(layout)
+    }
+
+    #[cfg(unix)]
+    fn mapped_bytes(layout: Layout) -> usize {
+        layout.size().next_multiple_of(PAGE_BYTES)
+    }
+}
+
+/// The unit in which blocks are mapped and unmapped: a multiple of every page size in use.
+#[cfg(unix)]
+const PAGE_BYTES: usize = 64 << 10;
+
+impl Drop for HugeBlock {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if self.layout.align() == HUGE_PAGE_BYTES {
+            // SAFETY: `huge` mapped this range, all of which is the block's, and nobody uses it after this.
+            unsafe { libc::munmap(self.start.as_ptr().cast(), Self::mapped_bytes(self.layout)) };
+            return;
+        }
+        // SAFETY: allocated by `small` with this layout.
+        unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+impl fmt::Debug for HugeBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HugeBlock").field("start", &self.start).field("bytes", &self.bytes()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_aligned_zeroed_and_writable() {
+        for bytes in [1, 63, 4096, HUGE_PAGE_BYTES - 1, HUGE_PAGE_BYTES, HUGE_PAGE_BYTES + 1, 3 * HUGE_PAGE_BYTES + 4097] {
+            let block = HugeBlock::alloc_zeroed(bytes);
+            let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE_BYTES };
+            assert_eq!(block.as_ptr().align_offset(align), 0, "{bytes} bytes");
+            assert_eq!(block.bytes(), bytes);
+            // SAFETY: the block is zeroed memory of this size, and only this test uses it.
+            let contents = unsafe { std::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
+            assert!(contents.iter().all(|&byte| byte == 0), "{bytes} bytes are zero");
+            contents.fill(7);
+        }
+    }
+}
