@@ -1,0 +1,254 @@
+//! The arrows between crates run one way, as ARCHITECTURE.md draws them.
+
+use crate::Violation;
+use crate::tree::Tree;
+use toml::{Table, Value};
+
+/// A crate of the workspace and the crates of the workspace that it may depend on.
+struct Arrow {
+    name: &'static str,
+    may_use: &'static [&'static str],
+    why: &'static str,
+}
+
+const ARROWS: &[Arrow] = &[
+    Arrow { name: "hotrow-sync", may_use: &[], why: "sync is the bottom: everything stands on it" },
+    Arrow {
+        name: "hotrow-storage",
+        may_use: &["hotrow-sync"],
+        why: "storage keeps rows and names no protocol and no transaction",
+    },
+    Arrow {
+        name: "hotrow-txn",
+        may_use: &["hotrow-sync", "hotrow-storage"],
+        why: "txn is vocabulary: it knows what rows are and nothing of who runs transactions",
+    },
+    Arrow {
+        name: "hotrow-protocols",
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn"],
+        why: "a protocol knows no SQL, no workload and no runtime, so that all of them can use any protocol",
+    },
+    Arrow {
+        name: "hotrow-log",
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn"],
+        why: "the log writes rows and knows nothing of who changed them",
+    },
+    Arrow {
+        name: "hotrow-runtime",
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-protocols", "hotrow-log"],
+        why: "the runtime runs transactions of any origin: it knows no SQL, no socket and no workload",
+    },
+    Arrow {
+        name: "hotrow-sql",
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn"],
+        why: "SQL is compiled once, over dyn Transaction: it knows no protocol and no socket",
+    },
+    Arrow {
+        name: "hotrow-server",
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-runtime", "hotrow-sql"],
+        why: "the server speaks for any engine that it is handed",
+    },
+    Arrow {
+        name: "hotrow-workloads",
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn"],
+        why: "a procedure is written once and never asks which engine runs it",
+    },
+    Arrow {
+        name: "hotrow-check",
+        may_use: &[
+            "hotrow-sync",
+            "hotrow-storage",
+            "hotrow-txn",
+            "hotrow-protocols",
+            "hotrow-log",
+            "hotrow-runtime",
+            "hotrow-sql",
+            "hotrow-server",
+            "hotrow-workloads",
+        ],
+        why: "check looks at everything below the programs",
+    },
+    Arrow {
+        name: "hotrow-bench",
+        may_use: &[
+            "hotrow-sync",
+            "hotrow-storage",
+            "hotrow-txn",
+            "hotrow-protocols",
+            "hotrow-log",
+            "hotrow-runtime",
+            "hotrow-sql",
+            "hotrow-server",
+            "hotrow-workloads",
+            "hotrow-check",
+        ],
+        why: "the driver is used by the program, not the other way round",
+    },
+    Arrow {
+        name: "hotrow",
+        may_use: &[
+            "hotrow-sync",
+            "hotrow-storage",
+            "hotrow-txn",
+            "hotrow-protocols",
+            "hotrow-log",
+            "hotrow-runtime",
+            "hotrow-sql",
+            "hotrow-server",
+            "hotrow-workloads",
+            "hotrow-check",
+            "hotrow-bench",
+        ],
+        why: "the library and the program put everything together",
+    },
+    Arrow { name: "xtask", may_use: &[], why: "tidy reads the tree and must not need it to compile" },
+];
+
+/// Dev-dependencies against the arrows: who, on whom, and for which tests. They are not part of what is shipped.
+const TEST_ARROWS: &[(&str, &str, &str)] = &[
+    ("hotrow-protocols", "hotrow-runtime", "conformance runs the registry's engines under the simulator"),
+    ("hotrow-protocols", "hotrow-check", "conformance judges recorded histories"),
+    ("hotrow-runtime", "hotrow-check", "the simulator's tests judge recorded histories"),
+    ("hotrow-sql", "hotrow-protocols", "statements are tested on an engine"),
+    ("hotrow-sql", "hotrow-runtime", "statements are tested in sessions"),
+    ("hotrow-server", "hotrow-protocols", "the server is tested over an engine"),
+    ("hotrow-workloads", "hotrow-protocols", "procedures are tested on the registry's engines"),
+    ("hotrow-workloads", "hotrow-runtime", "procedures are tested under the runner"),
+];
+
+/// Third-party crates that belong to one crate, so that what they bring stays there.
+const KEPT_IN: &[(&str, &[&str])] = &[
+    ("sqlparser", &["hotrow-sql"]),
+    ("pgwire", &["hotrow-server"]),
+    ("tokio", &["hotrow-server"]),
+    ("corosensei", &["hotrow-runtime"]),
+    ("loom", &["hotrow-sync"]),
+    ("shuttle", &["hotrow-sync"]),
+];
+
+/// Every Cargo.toml holds to the arrows.
+pub fn crate_edges(tree: &Tree) -> Vec<Violation> {
+    let manifests = tree.files.iter().filter(|file| file.path.ends_with("Cargo.toml") && file.path.contains('/'));
+    manifests.filter(|file| !file.path.starts_with("fuzz/")).flat_map(|file| check(&file.path, &file.text)).collect()
+}
+
+fn check(path: &str, text: &str) -> Vec<Violation> {
+    let manifest: Table = match text.parse() {
+        Ok(manifest) => manifest,
+        Err(error) => return vec![Violation::new(path, 1, format!("not a manifest: {error}"))],
+    };
+    let name = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str).unwrap_or("");
+    let Some(arrow) = ARROWS.iter().find(|arrow| arrow.name == name) else {
+        let message =
+            format!("crate {name:?} has no place in the map: add it to ARCHITECTURE.md and to the arrows here");
+        return vec![Violation::new(path, 1, message)];
+    };
+    let line_of = |wanted: &str| {
+        let at = text.lines().position(|line| line.trim_start().starts_with(wanted));
+        at.map_or(1, |at| at + 1)
+    };
+    let mut violations = Vec::new();
+    let mut refuse = |dependency: &str, message: String| {
+        violations.push(Violation::new(path, line_of(dependency), message));
+    };
+    for dependency in dependencies(&manifest, "dependencies").chain(dependencies(&manifest, "build-dependencies")) {
+        if is_ours(dependency) && !arrow.may_use.contains(&dependency) {
+            let allowed = if arrow.may_use.is_empty() { "none of ours".into() } else { arrow.may_use.join(", ") };
+            let message = format!("{name} -> {dependency} is against the arrows: {}; it may use {allowed}", arrow.why);
+            refuse(dependency, message);
+        }
+        if let Some((_, keepers)) =
+            KEPT_IN.iter().find(|(kept, keepers)| *kept == dependency && !keepers.contains(&name))
+        {
+            refuse(
+                dependency,
+                format!("{dependency} is used by {} only, so that it can be replaced there", keepers.join(", ")),
+            );
+        }
+    }
+    for dependency in dependencies(&manifest, "dev-dependencies") {
+        let listed = TEST_ARROWS.iter().any(|(user, used, _)| *user == name && *used == dependency);
+        if is_ours(dependency) && !arrow.may_use.contains(&dependency) && !listed {
+            let message = format!(
+                "{name} -> {dependency} in tests is against the arrows: list it with its reason in TEST_ARROWS"
+            );
+            refuse(dependency, message);
+        }
+    }
+    violations
+}
+
+fn is_ours(dependency: &str) -> bool {
+    dependency == "hotrow" || dependency.starts_with("hotrow-")
+}
+
+/// The names in a table of dependencies, those of `[target.…]` included.
+fn dependencies<'a>(manifest: &'a Table, kind: &'a str) -> impl Iterator<Item = &'a str> {
+    let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(|targets| targets.values());
+    let tables = targets.filter_map(Value::as_table).chain([manifest]);
+    tables.filter_map(move |table| table.get(kind)?.as_table()).flat_map(|table| table.keys().map(String::as_str))
+}
+
+/// Every third-party crate of the workspace has its line in ARCHITECTURE.md.
+pub fn crates_are_explained(tree: &Tree) -> Vec<Violation> {
+    let (Some(manifest), Some(map)) = (tree.file("Cargo.toml"), tree.file("ARCHITECTURE.md")) else {
+        return vec![Violation::new("ARCHITECTURE.md", 1, "missing, or Cargo.toml is")];
+    };
+    unexplained(&manifest.text, &map.text)
+}
+
+fn unexplained(manifest: &str, map: &str) -> Vec<Violation> {
+    let manifest: Table = manifest.parse().unwrap_or_default();
+    let table = manifest.get("workspace").and_then(|workspace| workspace.get("dependencies")).and_then(Value::as_table);
+    let names = table.into_iter().flat_map(|table| table.keys());
+    names
+        .filter(|name| !is_ours(name) && !map.contains(&format!("| `{name}` |")))
+        .map(|name| Violation::new("ARCHITECTURE.md", 1, format!("the table of crates says nothing about `{name}`")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(manifest: &str) -> String {
+        check("crates/x/Cargo.toml", manifest).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn arrows_that_run_the_right_way_pass() {
+        let manifest = "[package]\nname = \"hotrow-txn\"\n[dependencies]\nhotrow-sync.workspace = true\nhotrow-storage.workspace = true\n";
+        assert_eq!(messages(manifest), "");
+    }
+
+    #[test]
+    fn a_planted_arrow_is_caught_wherever_it_stands() {
+        let cases = [
+            ("hotrow-storage", "[dependencies]\nhotrow-txn.workspace = true", "hotrow-storage -> hotrow-txn"),
+            ("hotrow-sql", "[dependencies.hotrow-protocols]\nworkspace = true", "hotrow-sql -> hotrow-protocols"),
+            ("hotrow-sync", "[target.'cfg(loom)'.dependencies]\nhotrow-txn = \"1\"", "hotrow-sync -> hotrow-txn"),
+            ("hotrow-sync", "[build-dependencies]\nhotrow = \"1\"", "hotrow-sync -> hotrow "),
+            ("hotrow-sync", "[dev-dependencies]\nhotrow = \"1\"", "TEST_ARROWS"),
+            ("hotrow-bench", "[dependencies]\nsqlparser = \"1\"", "used by hotrow-sql only"),
+            ("hotrow-new", "", "no place in the map"),
+        ];
+        for (name, rest, expected) in cases {
+            let found = messages(&format!("[package]\nname = \"{name}\"\n{rest}\n"));
+            assert!(found.contains(expected), "{name} {rest:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn listed_test_arrows_pass() {
+        let manifest = "[package]\nname = \"hotrow-sql\"\n[dev-dependencies]\nhotrow-protocols.workspace = true\n";
+        assert_eq!(messages(manifest), "");
+    }
+
+    #[test]
+    fn a_crate_without_a_line_in_the_map_is_caught() {
+        let manifest = "[workspace.dependencies]\nhotrow-sync = { path = \"x\" }\nclap = \"4\"\nbytes = \"1\"\n";
+        let found = unexplained(manifest, "| `bytes` | buffers |");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].message.contains("`clap`"));
+    }
+}

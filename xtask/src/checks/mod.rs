@@ -1,0 +1,22 @@
+//! The rules, one file per family.
+
+pub mod attributes;
+pub mod crate_edges;
+pub mod documents;
+pub mod facade;
+pub mod lengths;
+pub mod text;
+pub mod unsafe_code;
+pub mod vocabulary;
+
+use crate::tree::File;
+
+/// Whether the line, or one of the `above` lines before it, has a comment that `is_reason` accepts.
+fn has_comment_near(file: &File, line: usize, above: usize, is_reason: impl Fn(&str) -> bool) -> bool {
+    let first = line.saturating_sub(above).max(1);
+    file.lines()
+        .skip(first - 1)
+        .take(line + 1 - first)
+        .filter_map(|(_, text)| text.find("//").map(|at| &text[at..]))
+        .any(is_reason)
+}
