@@ -1,0 +1,99 @@
+//! A transaction object for this crate's own tests: it has no data, and aborts when it is told to.
+
+use hotrow_storage::{Key, RowMut, RowRef, TableId};
+use hotrow_txn::{Abort, Accesses, Begin, Intent, Procedure, Savepoint, Scan, Statistics, Transaction, Write};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// Commits fail with the next abort of the list, and succeed once it is empty.
+#[derive(Debug, Default)]
+pub(crate) struct Fake {
+    pub aborts: VecDeque<Abort>,
+    /// Every call, in order.
+    pub calls: Vec<&'static str>,
+    /// How many accesses each `begin` was told of.
+    pub told: Vec<usize>,
+    statistics: Statistics,
+}
+
+impl Fake {
+    pub(crate) fn aborting(aborts: &[Abort]) -> Self {
+        Self { aborts: aborts.iter().copied().collect(), ..Self::default() }
+    }
+}
+
+impl Transaction for Fake {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
+        self.calls.push("begin");
+        self.told.push(begin.accesses.map_or(0, |accesses| accesses.list().len()));
+        Ok(())
+    }
+
+    fn read(&mut self, _: TableId, _: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.calls.push("read");
+        self.statistics.locks += 1;
+        Ok(None)
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.read(table, key)
+    }
+
+    fn update(
+        &mut self,
+        _: TableId,
+        _: &Key,
+        _: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        Ok(Write::Absent)
+    }
+
+    fn insert(&mut self, _: TableId, _: RowRef<'_>) -> Result<Write, Abort> {
+        Ok(Write::Done)
+    }
+
+    fn delete(&mut self, _: TableId, _: &Key) -> Result<Write, Abort> {
+        Ok(Write::Absent)
+    }
+
+    fn scan(&mut self, _: &Scan, _: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn own_table(&mut self, _: TableId) {}
+
+    fn savepoint(&mut self) -> Savepoint {
+        Savepoint(0)
+    }
+
+    fn rollback_to(&mut self, _: Savepoint) {}
+
+    fn commit(&mut self) -> Result<(), Abort> {
+        self.calls.push("commit");
+        self.aborts.pop_front().map_or(Ok(()), Err)
+    }
+
+    fn abort(&mut self) {
+        self.calls.push("abort");
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        &mut self.statistics
+    }
+}
+
+/// Reads one key, and returns what it is told to.
+pub(crate) struct ReadOne(pub Result<i64, Abort>);
+
+impl Procedure for ReadOne {
+    type Output = i64;
+
+    fn accesses(&self, accesses: &mut Accesses) {
+        accesses.push(TableId(0), Key::Int(1), Intent::Read);
+    }
+
+    fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<i64, Abort> {
+        txn.read(TableId(0), &Key::Int(1))?;
+        self.0
+    }
+}

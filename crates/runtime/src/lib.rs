@@ -1,0 +1,37 @@
+//! What runs transactions: workers for one-shot procedures, sessions for interactive ones, and a simulator for tests.
+//!
+//! The shortest useful program over a transaction object `txn` that waits through `waiter`:
+//!
+//! ```text
+//! let mut runner = OneShot::new(txn, waiter, OneShotConfig::default());
+//! let output = runner.run(&procedure)?;      // begins, runs, commits; retries what a retry can cure
+//! ```
+//!
+//! | noun | what it is |
+//! | --- | --- |
+//! | [`OneShot`] | runs procedures on one transaction object, with retry and back-off |
+//! | [`drive`] | worker threads that run procedures for a measured time |
+//! | [`RunReport`] | what they counted |
+//! | [`Session`] | interactive transactions on an engine chosen at run time |
+//! | [`simulation`] | many transactions on one thread, interleaved at every access by a seed |
+//!
+//! The runtime names no protocol: it is generic over [`Transaction`](hotrow_txn::Transaction).
+
+mod driver;
+#[cfg(test)]
+mod fake;
+mod random;
+mod report;
+mod retry;
+mod runner;
+mod session;
+pub mod simulation;
+mod stop;
+
+pub use driver::{RunConfig, RunError, drive};
+pub use random::Random;
+pub use report::{Aborts, Breakdown, Counts, RunReport};
+pub use retry::{Retry, RetryConfig};
+pub use runner::{OneShot, OneShotConfig};
+pub use session::{Session, Txn};
+pub use stop::Stop;

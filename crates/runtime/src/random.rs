@@ -1,0 +1,62 @@
+//! Random numbers that are the same on every machine and in every version of every crate.
+
+use hotrow_storage::mix;
+
+/// A small generator (SplitMix64 with another finaliser): for back-off and for the simulator, whose seeds must keep
+/// their meaning. Not for secrets.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// The generator of this seed.
+    pub fn new(seed: u64) -> Self {
+        Self { state: mix(seed ^ 0x6A09_E667_F3BC_C909) }
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mix(self.state)
+    }
+
+    /// A number below `bound`, nearly uniform; zero if `bound` is.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A position in a list of `len` elements.
+    pub fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
+    /// True in `percent` of 100 calls.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One element of a list that is not empty.
+    pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.index(list.len())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_one_sequence_and_every_value() {
+        let mut random = Random::new(7);
+        let mut again = Random::new(7);
+        let mut seen = [0; 10];
+        for _ in 0..1000 {
+            let value = random.below(10);
+            assert_eq!(value, again.below(10));
+            seen[value as usize] += 1;
+        }
+        assert!(seen.iter().all(|&count| (50..200).contains(&count)), "{seen:?}");
+        assert_eq!(Random::new(1).below(0), 0);
+    }
+}

@@ -1,0 +1,177 @@
+//! What a run counted.
+
+use hdrhistogram::Histogram;
+use hotrow_txn::{Abort, Statistics};
+use std::time::Duration;
+
+/// How often each kind of abort happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aborts([u64; Abort::ALL.len()]);
+
+impl Aborts {
+    /// Counts one.
+    #[inline]
+    pub fn count(&mut self, abort: Abort) {
+        self.0[abort as usize] += 1;
+    }
+
+    /// How often `abort` happened.
+    pub fn of(&self, abort: Abort) -> u64 {
+        self.0[abort as usize]
+    }
+
+    /// All kinds together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The kinds that happened, with their counts, in the order of the reports.
+    pub fn nonzero(&self) -> impl Iterator<Item = (Abort, u64)> + '_ {
+        Abort::ALL.into_iter().map(|abort| (abort, self.of(abort))).filter(|&(_, count)| count > 0)
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (sum, count) in self.0.iter_mut().zip(other.0) {
+            *sum += count;
+        }
+    }
+}
+
+/// Where the time of the sampled transactions went, in nanoseconds. The parts sum up to their latencies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Breakdown {
+    /// In the transaction's own work: index, records, the procedure.
+    pub work_ns: u64,
+    /// In the lock manager, waits excluded.
+    pub lock_manager_ns: u64,
+    /// Waiting for locks.
+    pub wait_ns: u64,
+    /// Writing the log.
+    pub log_ns: u64,
+    /// In attempts that aborted, and in back-off after them.
+    pub other_ns: u64,
+}
+
+impl Breakdown {
+    /// The sum of all parts.
+    pub fn total_ns(&self) -> u64 {
+        self.work_ns + self.lock_manager_ns + self.wait_ns + self.log_ns + self.other_ns
+    }
+
+    /// Each part with its name in reports, as a share of the total; zeros when nothing was sampled.
+    pub fn shares(&self) -> [(&'static str, f64); 5] {
+        let total = self.total_ns().max(1) as f64;
+        [
+            ("work", self.work_ns as f64 / total),
+            ("lock_manager", self.lock_manager_ns as f64 / total),
+            ("wait", self.wait_ns as f64 / total),
+            ("log", self.log_ns as f64 / total),
+            ("other", self.other_ns as f64 / total),
+        ]
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.work_ns += other.work_ns;
+        self.lock_manager_ns += other.lock_manager_ns;
+        self.wait_ns += other.wait_ns;
+        self.log_ns += other.log_ns;
+        self.other_ns += other.other_ns;
+    }
+}
+
+/// What one runner counted, or several together.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    /// Procedures that committed.
+    pub committed: u64,
+    /// Attempts that aborted, by kind.
+    pub aborted: Aborts,
+    /// Attempts after a procedure's first.
+    pub retries: u64,
+    /// Nanoseconds from the first begin to the commit, of the sampled procedures that committed.
+    pub latency_ns: Histogram<u32>,
+    /// Where the time of the sampled procedures went.
+    pub breakdown: Breakdown,
+    /// Locks and waits of all procedures; times of the sampled ones.
+    pub statistics: Statistics,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, Self::LONGEST_NS, Self::DIGITS);
+        Self {
+            committed: 0,
+            aborted: Aborts::default(),
+            retries: 0,
+            latency_ns: histogram.expect("the bounds and the precision are in the histogram's range"),
+            breakdown: Breakdown::default(),
+            statistics: Statistics::default(),
+        }
+    }
+}
+
+impl Counts {
+    /// Longer latencies are counted as this one: ten minutes.
+    const LONGEST_NS: u64 = 600_000_000_000;
+    /// Quantiles are exact to one per cent. A third digit makes the histogram ten times as large, which is most of an
+    /// L2 cache that the workload wants for itself.
+    const DIGITS: u8 = 2;
+
+    /// Adds what another runner counted.
+    pub fn add(&mut self, other: &Self) {
+        self.committed += other.committed;
+        self.aborted.add(&other.aborted);
+        self.retries += other.retries;
+        self.latency_ns.add(&other.latency_ns).expect("all histograms have the same bounds");
+        self.breakdown.add(&other.breakdown);
+        self.statistics.locks += other.statistics.locks;
+        self.statistics.waits += other.statistics.waits;
+        self.statistics.wait_ns += other.statistics.wait_ns;
+        self.statistics.lock_manager_ns += other.statistics.lock_manager_ns;
+    }
+}
+
+/// The outcome of [`drive`](crate::drive): all workers together, in the measured period.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// How many workers there were.
+    pub threads: usize,
+    /// How long the measured period was.
+    pub elapsed: Duration,
+    /// Whether an outsider raised the stop flag before the period's end.
+    pub stopped_early: bool,
+    /// What the workers counted.
+    pub counts: Counts,
+    /// CPU time, user and system, of the workers.
+    pub cpu: Duration,
+}
+
+impl RunReport {
+    /// Committed transactions per second.
+    pub fn throughput(&self) -> f64 {
+        self.counts.committed as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    /// Microseconds of the workers' CPU time per committed transaction; zero if none committed.
+    pub fn cpu_us_per_transaction(&self) -> f64 {
+        match self.counts.committed {
+            0 => 0.0,
+            committed => self.cpu.as_secs_f64() * 1e6 / committed as f64,
+        }
+    }
+
+    /// The latency in microseconds that the share `quantile` of the committed transactions stayed below, 0.0 to 1.0.
+    pub fn latency_us(&self, quantile: f64) -> f64 {
+        self.counts.latency_ns.value_at_quantile(quantile) as f64 / 1e3
+    }
+
+    /// The mean latency in microseconds.
+    pub fn mean_latency_us(&self) -> f64 {
+        self.counts.latency_ns.mean() / 1e3
+    }
+
+    /// The longest latency that was sampled, in microseconds.
+    pub fn max_latency_us(&self) -> f64 {
+        self.counts.latency_ns.max() as f64 / 1e3
+    }
+}

@@ -1,0 +1,91 @@
+//! How long a transaction stays away after an abort that a retry can cure.
+
+use crate::Random;
+use hotrow_sync::{Waiter, Wake};
+use std::time::Duration;
+
+/// The knobs of [`Retry`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryConfig {
+    /// The longest pause after the first abort. It doubles with each further one.
+    pub first: Duration,
+    /// The longest pause of all.
+    pub longest: Duration,
+    /// How often a procedure is run again before its abort is handed to the caller.
+    pub attempts: u32,
+}
+
+impl Default for RetryConfig {
+    /// A first pause about as long as the short transaction that stands in the way, so that most retries cost a spin
+    /// and no system call; a longest pause of a time slice's order, because a holder that lost its core comes back
+    /// after one; and no bound on attempts that anybody would meet.
+    fn default() -> Self {
+        Self { first: Duration::from_micros(2), longest: Duration::from_millis(1), attempts: u32::MAX }
+    }
+}
+
+/// Randomised, bounded, exponential back-off.
+///
+/// Pauses go through the transaction's [`Waiter`]: a thread spins through the short ones and blocks in the long ones, a
+/// coroutine lets another transaction run, the simulator moves its clock.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    config: RetryConfig,
+    random: Random,
+    attempt: u32,
+}
+
+impl Retry {
+    /// A back-off that has seen no abort yet. Workers take different seeds, so that they do not meet again in step.
+    pub fn new(config: RetryConfig, seed: u64) -> Self {
+        Self { config, random: Random::new(seed), attempt: 0 }
+    }
+
+    /// Forgets the aborts of the transaction before.
+    pub fn reset(&mut self) {
+        self.attempt = 0;
+    }
+
+    /// Counts an abort: whether there is an attempt left.
+    pub fn again(&mut self) -> bool {
+        self.attempt = self.attempt.saturating_add(1);
+        self.attempt <= self.config.attempts
+    }
+
+    /// Pauses for the present attempt; [`Wake::Cancelled`] if the waiter was cancelled meanwhile.
+    pub fn pause(&mut self, waiter: &Waiter) -> Wake {
+        let pause = self.next_pause();
+        waiter.pause(pause)
+    }
+
+    /// A random time below the attempt's bound.
+    fn next_pause(&mut self) -> Duration {
+        let doublings = self.attempt.saturating_sub(1).min(20);
+        let bound = self.config.first.saturating_mul(1 << doublings).min(self.config.longest);
+        let nanoseconds = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(self.random.below(nanoseconds))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let config = RetryConfig { first: Duration::from_micros(4), longest: Duration::from_micros(64), attempts: 12 };
+        let mut longest = [Duration::ZERO; 12];
+        for seed in 0..200 {
+            let mut retry = Retry::new(config, seed);
+            for seen in &mut longest {
+                assert!(retry.again());
+                *seen = retry.next_pause().max(*seen);
+            }
+            assert!(!retry.again(), "no more than {} attempts", config.attempts);
+        }
+        for (attempt, seen) in longest.into_iter().enumerate() {
+            let bound = Duration::from_micros((4 << attempt).min(64));
+            assert!(seen <= bound && seen > bound / 2, "attempt {attempt}: {seen:?} of {bound:?}");
+        }
+    }
+}

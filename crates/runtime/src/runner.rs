@@ -1,0 +1,282 @@
+//! One-shot procedures on one transaction object.
+
+use crate::{Counts, Retry, RetryConfig, Stop};
+use hotrow_sync::{Time, Waiter, Wake};
+use hotrow_txn::{Abort, Accesses, Begin, Isolation, Procedure, Runner, Statistics, Transaction};
+
+/// The knobs of [`OneShot`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneShotConfig {
+    /// The level at which procedures run.
+    pub isolation: Isolation,
+    /// Whether engines are told beforehand which keys a procedure will touch. Engines that need the access set do not
+    /// work without it; the others look the keys up one by one.
+    pub batch: bool,
+    /// One procedure of so many has its times taken, the first one included; zero takes none. Taking them costs about
+    /// as much as a lock.
+    pub sample_every: u32,
+    /// Back-off after an abort that a retry can cure.
+    pub retry: RetryConfig,
+    /// The seed of the back-off's random numbers.
+    pub seed: u64,
+}
+
+impl Default for OneShotConfig {
+    fn default() -> Self {
+        let isolation = Isolation::Serializable;
+        Self { isolation, batch: true, sample_every: 16, retry: RetryConfig::default(), seed: 0 }
+    }
+}
+
+/// Runs procedures, one after the other, on a transaction object: the [`Runner`] that workloads see.
+///
+/// For one thread. Nothing is allocated per procedure.
+#[derive(Debug)]
+pub struct OneShot<T> {
+    txn: T,
+    waiter: Waiter,
+    config: OneShotConfig,
+    stop: Option<Stop>,
+    accesses: Accesses,
+    retry: Retry,
+    until_sample: u32,
+    counts: Counts,
+    counted: Statistics,
+}
+
+impl<T: Transaction> OneShot<T> {
+    /// A runner on `txn`, which was made with `waiter`.
+    pub fn new(txn: T, waiter: Waiter, config: OneShotConfig) -> Self {
+        Self {
+            txn,
+            waiter,
+            config,
+            stop: None,
+            accesses: Accesses::new(),
+            retry: Retry::new(config.retry, config.seed),
+            until_sample: 0,
+            counts: Counts::default(),
+            counted: Statistics::default(),
+        }
+    }
+
+    /// Gives a procedure up with [`Abort::Cancelled`], rather than run it again, once `stop` is raised.
+    pub fn until(mut self, stop: &Stop) -> Self {
+        self.stop = Some(stop.clone());
+        self
+    }
+
+    /// What was counted since the runner was made or [`reset`](Self::reset).
+    pub fn counts(&mut self) -> &Counts {
+        let now = *self.txn.statistics();
+        self.counts.statistics = Statistics {
+            timed: false,
+            locks: now.locks - self.counted.locks,
+            waits: now.waits - self.counted.waits,
+            wait_ns: now.wait_ns - self.counted.wait_ns,
+            lock_manager_ns: now.lock_manager_ns - self.counted.lock_manager_ns,
+        };
+        &self.counts
+    }
+
+    /// Counts from zero again.
+    pub fn reset(&mut self) {
+        self.counted = *self.txn.statistics();
+        self.counts = Counts::default();
+    }
+
+    /// The transaction object, between two procedures.
+    pub fn transaction(&mut self) -> &mut T {
+        &mut self.txn
+    }
+
+    /// Begins, runs and commits once.
+    #[inline]
+    fn attempt<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
+        let accesses = (!self.accesses.list().is_empty()).then_some(&self.accesses);
+        self.txn.begin(&Begin { isolation: self.config.isolation, read_only: false, accesses })?;
+        let output = procedure.run(&mut self.txn)?;
+        self.txn.commit()?;
+        Ok(output)
+    }
+
+    /// Undoes an attempt and pauses; an error if there is to be no other attempt.
+    #[cold]
+    fn prepare_retry(&mut self, abort: Abort) -> Result<(), Abort> {
+        self.txn.abort();
+        if self.is_stopped() {
+            return Err(Abort::Cancelled);
+        }
+        self.counts.aborted.count(abort);
+        if !abort.is_retryable() || !self.retry.again() {
+            return Err(abort);
+        }
+        self.counts.retries += 1;
+        if self.retry.pause(&self.waiter) == Wake::Cancelled || self.is_stopped() {
+            return Err(Abort::Cancelled);
+        }
+        Ok(())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(Stop::is_raised)
+    }
+
+    /// Whether this procedure is one whose times are taken.
+    #[inline]
+    fn is_sampled(&mut self) -> bool {
+        if self.until_sample > 0 {
+            self.until_sample -= 1;
+            return false;
+        }
+        self.until_sample = self.config.sample_every.saturating_sub(1);
+        self.config.sample_every > 0
+    }
+
+    #[inline]
+    fn run_until_done<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
+        loop {
+            match self.attempt(procedure) {
+                Ok(output) => return Ok(output),
+                Err(abort) => self.prepare_retry(abort)?,
+            }
+        }
+    }
+
+    /// The same as [`run_until_done`](Self::run_until_done), with the clock read around every attempt.
+    #[cold]
+    fn run_sampled<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
+        self.txn.statistics().timed = true;
+        let before = *self.txn.statistics();
+        let first_begin = self.waiter.now();
+        let mut last_begin = first_begin;
+        let outcome = loop {
+            match self.attempt(procedure) {
+                Ok(output) => break Ok(output),
+                Err(abort) => {
+                    if let Err(abort) = self.prepare_retry(abort) {
+                        break Err(abort);
+                    }
+                    last_begin = self.waiter.now();
+                }
+            }
+        };
+        if outcome.is_ok() {
+            self.record_times(&before, first_begin, last_begin);
+        }
+        self.txn.statistics().timed = false;
+        outcome
+    }
+
+    /// Enters a committed procedure's times. What its failed attempts spent outside of waits and the lock manager is
+    /// not its work.
+    fn record_times(&mut self, before: &Statistics, first_begin: Time, last_begin: Time) {
+        let commit = self.waiter.now();
+        let latency = nanoseconds(commit, first_begin);
+        self.counts.latency_ns.saturating_record(latency);
+        let after = *self.txn.statistics();
+        let wait = (after.wait_ns - before.wait_ns).min(latency);
+        let lock_manager = (after.lock_manager_ns - before.lock_manager_ns).min(latency - wait);
+        let rest = latency - wait - lock_manager;
+        let other = nanoseconds(last_begin, first_begin).min(rest);
+        let breakdown = &mut self.counts.breakdown;
+        breakdown.wait_ns += wait;
+        breakdown.lock_manager_ns += lock_manager;
+        breakdown.other_ns += other;
+        breakdown.work_ns += rest - other;
+    }
+}
+
+impl<T: Transaction> Runner for OneShot<T> {
+    #[inline]
+    fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
+        self.accesses.clear();
+        if self.config.batch {
+            procedure.accesses(&mut self.accesses);
+        }
+        self.retry.reset();
+        let outcome = match self.is_sampled() {
+            false => self.run_until_done(procedure),
+            true => self.run_sampled(procedure),
+        };
+        self.counts.committed += u64::from(outcome.is_ok());
+        outcome
+    }
+}
+
+fn nanoseconds(later: Time, earlier: Time) -> u64 {
+    later.0.saturating_sub(earlier.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Fake, ReadOne};
+    use std::time::Duration;
+
+    fn runner(aborts: &[Abort], change: impl FnOnce(&mut OneShotConfig)) -> OneShot<Fake> {
+        let mut config = OneShotConfig::default();
+        change(&mut config);
+        OneShot::new(Fake::aborting(aborts), Waiter::thread(Duration::ZERO), config)
+    }
+
+    #[test]
+    fn what_a_retry_can_cure_is_retried() {
+        let mut runner = runner(&[Abort::Conflict, Abort::Timeout, Abort::Conflict], |_| ());
+        assert_eq!(runner.run(&ReadOne(Ok(7))), Ok(7));
+        let counts = runner.counts();
+        assert_eq!((counts.committed, counts.retries, counts.statistics.locks), (1, 3, 4));
+        let aborted: Vec<_> = counts.aborted.nonzero().collect();
+        assert_eq!(aborted, [(Abort::Conflict, 2), (Abort::Timeout, 1)]);
+        let once = ["begin", "read", "commit"];
+        let calls = &runner.transaction().calls;
+        assert_eq!(calls[..4], ["begin", "read", "commit", "abort"]);
+        assert_eq!(calls[calls.len() - 3..], once);
+    }
+
+    #[test]
+    fn what_no_retry_cures_is_returned() {
+        for abort in [Abort::User, Abort::Resources, Abort::Cancelled] {
+            let mut runner = runner(&[], |_| ());
+            assert_eq!(runner.run(&ReadOne(Err(abort))), Err(abort));
+            assert_eq!(runner.transaction().calls, ["begin", "read", "abort"]);
+            assert_eq!((runner.counts().committed, runner.counts().aborted.of(abort)), (0, 1));
+        }
+    }
+
+    #[test]
+    fn attempts_are_bounded_and_end_with_the_stop_flag() {
+        let mut bounded = runner(&[Abort::Conflict; 9], |config| config.retry.attempts = 2);
+        assert_eq!(bounded.run(&ReadOne(Ok(0))), Err(Abort::Conflict));
+        assert_eq!(bounded.counts().aborted.total(), 3);
+
+        let stop = Stop::new();
+        let mut stopped = runner(&[Abort::Conflict; 9], |_| ()).until(&stop);
+        stop.raise();
+        assert_eq!(stopped.run(&ReadOne(Ok(0))), Err(Abort::Cancelled));
+        assert_eq!(stopped.counts().aborted.total(), 0, "an attempt that was stopped is no abort");
+    }
+
+    #[test]
+    fn accesses_are_told_unless_batching_is_off() {
+        for (batch, told) in [(true, vec![1, 1]), (false, vec![0, 0])] {
+            let mut runner = runner(&[Abort::Conflict], |config| config.batch = batch);
+            assert_eq!(runner.run(&ReadOne(Ok(1))), Ok(1));
+            assert_eq!(runner.transaction().told, told);
+        }
+    }
+
+    #[test]
+    fn one_procedure_of_so_many_is_timed() {
+        for (sample_every, samples) in [(0, 0), (1, 12), (4, 3), (100, 1)] {
+            let mut runner = runner(&[], |config| config.sample_every = sample_every);
+            for _ in 0..12 {
+                assert_eq!(runner.run(&ReadOne(Ok(1))), Ok(1));
+            }
+            let counts = runner.counts();
+            assert_eq!((counts.committed, counts.latency_ns.len()), (12, samples), "every {sample_every}");
+            runner.reset();
+            assert_eq!((runner.counts().committed, runner.counts().statistics.locks), (0, 0));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Interactive transactions on an engine that was chosen at run time.
+
+use crate::{Retry, RetryConfig};
+use hotrow_sync::{Waiter, Wake};
+use hotrow_txn::{Abort, Accesses, Begin, Engine, Isolation, Procedure, Runner, Transaction};
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// A sequence of transactions, one at a time: what an embedder holds per thread or per client.
+///
+/// One thread uses it at a time; it may move between threads. [`waiter`](Self::waiter) may be cloned and given to
+/// another thread, which can then cancel a wait.
+pub struct Session {
+    txn: Box<dyn Transaction>,
+    waiter: Waiter,
+    accesses: Accesses,
+    isolation: Isolation,
+    retry: Retry,
+}
+
+impl Session {
+    /// How long a session's thread spins before it blocks: about what blocking and waking costs.
+    const SPIN: Duration = Duration::from_micros(20);
+
+    /// A session on `engine` whose waits block the calling thread.
+    pub fn new(engine: &dyn Engine) -> Self {
+        Self::with_waiter(engine, Waiter::thread(Self::SPIN))
+    }
+
+    /// A session on `engine` that waits through `waiter`.
+    pub fn with_waiter(engine: &dyn Engine, waiter: Waiter) -> Self {
+        Self {
+            txn: engine.transaction(waiter.clone()),
+            waiter,
+            accesses: Accesses::new(),
+            isolation: Isolation::default(),
+            retry: Retry::new(RetryConfig::default(), 0),
+        }
+    }
+
+    /// Begins a transaction at this level.
+    pub fn begin(&mut self, isolation: Isolation) -> Result<Txn<'_>, Abort> {
+        self.begin_with(&Begin::at(isolation))
+    }
+
+    /// Begins a transaction.
+    pub fn begin_with(&mut self, begin: &Begin<'_>) -> Result<Txn<'_>, Abort> {
+        if let Err(abort) = self.txn.begin(begin) {
+            self.txn.abort();
+            return Err(abort);
+        }
+        Ok(Txn { session: self })
+    }
+
+    /// Sets the level at which [`run`](Runner::run) runs procedures; serializable at first.
+    pub fn set_isolation(&mut self, isolation: Isolation) {
+        self.isolation = isolation;
+    }
+
+    /// How the session waits; to cancel it from another thread.
+    pub fn waiter(&self) -> &Waiter {
+        &self.waiter
+    }
+}
+
+impl Runner for Session {
+    fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
+        let mut accesses = std::mem::take(&mut self.accesses);
+        accesses.clear();
+        procedure.accesses(&mut accesses);
+        self.retry.reset();
+        let outcome = loop {
+            let abort = match self.attempt(procedure, &accesses) {
+                Ok(output) => break Ok(output),
+                Err(abort) => abort,
+            };
+            if !abort.is_retryable() || !self.retry.again() {
+                break Err(abort);
+            }
+            if self.retry.pause(&self.waiter) == Wake::Cancelled {
+                break Err(Abort::Cancelled);
+            }
+        };
+        self.accesses = accesses;
+        outcome
+    }
+}
+
+impl Session {
+    fn attempt<P: Procedure>(&mut self, procedure: &P, accesses: &Accesses) -> Result<P::Output, Abort> {
+        let known = (!accesses.list().is_empty()).then_some(accesses);
+        let mut txn = self.begin_with(&Begin { isolation: self.isolation, read_only: false, accesses: known })?;
+        let output = procedure.run(&mut *txn)?;
+        txn.commit()?;
+        Ok(output)
+    }
+}
+
+/// A transaction that runs. Dropped without [`commit`](Self::commit), it aborts.
+pub struct Txn<'a> {
+    session: &'a mut Session,
+}
+
+impl Txn<'_> {
+    /// Commits. After an error nothing of the transaction is left.
+    pub fn commit(self) -> Result<(), Abort> {
+        self.session.txn.commit()
+    }
+
+    /// Undoes everything.
+    pub fn rollback(self) {}
+}
+
+impl Drop for Txn<'_> {
+    /// After a commit there is no transaction, and `abort` does nothing.
+    fn drop(&mut self) {
+        self.session.txn.abort();
+    }
+}
+
+impl Deref for Txn<'_> {
+    type Target = dyn Transaction;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.session.txn
+    }
+}
+
+impl DerefMut for Txn<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.session.txn
+    }
+}

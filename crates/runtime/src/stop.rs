@@ -1,0 +1,54 @@
+//! The flag that ends a run.
+
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// Ends a run early: by Ctrl-C, by a failure, or by whoever started it. All clones are the same flag; any thread may
+/// raise it, and it stays raised.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    raised: AtomicBool,
+    latch: Mutex<()>,
+    wakeup: Condvar,
+}
+
+impl Stop {
+    /// A flag that is not raised.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Raises the flag and wakes whoever waits for it.
+    pub fn raise(&self) {
+        self.shared.raised.store(true, Ordering::Release);
+        // Taken after the flag is set, so that a waiter either saw the flag or is in `wait` by now.
+        drop(self.shared.latch.lock().unwrap_or_else(|poison| poison.into_inner()));
+        self.shared.wakeup.notify_all();
+    }
+
+    /// Whether it was raised.
+    #[inline]
+    pub fn is_raised(&self) -> bool {
+        self.shared.raised.load(Ordering::Acquire)
+    }
+
+    /// Blocks the calling thread until the flag is raised or `duration` has passed: whether it is raised.
+    pub fn wait(&self, duration: Duration) -> bool {
+        let deadline = Instant::now() + duration;
+        let mut guard = self.shared.latch.lock().unwrap_or_else(|poison| poison.into_inner());
+        while !self.is_raised() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            guard = self.shared.wakeup.wait_timeout(guard, left).unwrap_or_else(|poison| poison.into_inner()).0;
+        }
+        true
+    }
+}
