@@ -1,0 +1,8 @@
+//! SQL: parse, bind, plan, execute, over `dyn Transaction`.
+
+mod client;
+mod error;
+pub mod types;
+
+pub use client::{Client, CopyEncoding, Notice, OutputColumn};
+pub use error::{SqlError, SqlState, state};

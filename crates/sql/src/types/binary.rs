@@ -1,0 +1,68 @@
+//! The binary format: PostgreSQL's send and receive functions.
+
+use super::{datetime, number, text};
+use crate::{SqlError, state};
+use bytes::{BufMut, BytesMut};
+use hotrow_storage::{Type, Value};
+
+/// Appends a value in the binary format, without a length. NULL appends nothing: whoever frames the value says NULL.
+pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => out.put_u8(u8::from(*value)),
+        Value::Int2(value) => out.put_i16(*value),
+        Value::Int4(value) | Value::Date(value) => out.put_i32(*value),
+        Value::Int8(value) | Value::Timestamp(value) | Value::TimestampTz(value) => out.put_i64(*value),
+        Value::Float4(value) => out.put_f32(*value),
+        Value::Float8(value) => out.put_f64(*value),
+        Value::Numeric(value) => number::write_numeric_binary(*value, out),
+        Value::Text(_) => text::encode_text(value, ty, out),
+        Value::Bytea(value) => out.put_slice(value),
+        Value::Uuid(value) => out.put_slice(value),
+    }
+}
+
+/// Reads a value in the binary format.
+pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError> {
+    Ok(match ty {
+        Type::Bool => match array(ty, bytes)? {
+            [0] => Value::Bool(false),
+            [1] => Value::Bool(true),
+            _ => return Err(invalid("a boolean is a byte of 0 or 1")),
+        },
+        Type::Int2 => Value::Int2(i16::from_be_bytes(array(ty, bytes)?)),
+        Type::Int4 => Value::Int4(i32::from_be_bytes(array(ty, bytes)?)),
+        Type::Int8 => Value::Int8(i64::from_be_bytes(array(ty, bytes)?)),
+        Type::Float4 => Value::Float4(f32::from_be_bytes(array(ty, bytes)?)),
+        Type::Float8 => Value::Float8(f64::from_be_bytes(array(ty, bytes)?)),
+        Type::Numeric(precision) => Value::Numeric(number::read_numeric_binary(bytes, precision)?),
+        Type::Char(_) | Type::Varchar(_) | Type::Text => {
+            text::refuse_zero_byte(bytes)?;
+            Value::Text(text::fit(ty, utf8(bytes)?)?).into_owned()
+        }
+        Type::Bytea => Value::Bytea(bytes.to_vec().into()),
+        Type::Date => Value::Date(datetime::check_date(i32::from_be_bytes(array(ty, bytes)?))?),
+        Type::Timestamp => Value::Timestamp(datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?),
+        Type::TimestampTz => Value::TimestampTz(datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?),
+        Type::Uuid => Value::Uuid(array(ty, bytes)?),
+    })
+}
+
+/// Bytes as text, or the error that names the first wrong ones.
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, SqlError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let rest = &bytes[error.valid_up_to()..];
+        let wrong: Vec<_> =
+            rest[..error.error_len().unwrap_or(rest.len())].iter().map(|byte| format!("0x{byte:02x}")).collect();
+        let message = format!("invalid byte sequence for encoding \"UTF8\": {}", wrong.join(" "));
+        SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, message)
+    })
+}
+
+fn array<const N: usize>(ty: Type, bytes: &[u8]) -> Result<[u8; N], SqlError> {
+    bytes.try_into().map_err(|_| invalid(&format!("type {ty} has {N} bytes, got {}", bytes.len())))
+}
+
+fn invalid(what: &str) -> SqlError {
+    SqlError::new(state::INVALID_BINARY_REPRESENTATION, format!("incorrect binary data format: {what}"))
+}

@@ -1,0 +1,118 @@
+//! Dates and timestamps as numbers and as ISO 8601 text. The calendar is jiff's.
+
+use crate::{SqlError, state};
+use bytes::{BufMut, BytesMut};
+use jiff::Span;
+use jiff::civil::Date;
+use std::ops::RangeInclusive;
+
+/// The date that is zero.
+const EPOCH: Date = Date::constant(2000, 1, 1);
+
+/// Microseconds of a day.
+pub(super) const DAY: i64 = 86_400_000_000;
+
+/// The days, since 2000-01-01, that are dates: from 4714-11-24 BC to 9999-12-31. Beyond are only
+/// `infinity` ([`i32::MAX`]) and `-infinity` ([`i32::MIN`]).
+pub const DATE_RANGE: RangeInclusive<i32> = -2_451_545..=2_921_939;
+
+/// The microseconds, since 2000-01-01 00:00, that are timestamps: those of the days in [`DATE_RANGE`]. Beyond are only
+/// `infinity` ([`i64::MAX`]) and `-infinity` ([`i64::MIN`]).
+pub const TIMESTAMP_RANGE: RangeInclusive<i64> =
+    *DATE_RANGE.start() as i64 * DAY..=(*DATE_RANGE.end() as i64 + 1) * DAY - 1;
+
+/// The date itself if it is one, or infinite. For results of arithmetic and for what clients send.
+pub fn check_date(days: i32) -> Result<i32, SqlError> {
+    match days {
+        i32::MIN | i32::MAX => Ok(days),
+        days if DATE_RANGE.contains(&days) => Ok(days),
+        _ => Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "date out of range")),
+    }
+}
+
+/// The timestamp itself if it is one, or infinite. For results of arithmetic and for what clients send.
+pub fn check_timestamp(micros: i64) -> Result<i64, SqlError> {
+    match micros {
+        i64::MIN | i64::MAX => Ok(micros),
+        micros if TIMESTAMP_RANGE.contains(&micros) => Ok(micros),
+        _ => Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp out of range")),
+    }
+}
+
+/// Year (0 is 1 BC), month and day of a date; `None` if it is infinite or out of range.
+pub fn date_parts(days: i32) -> Option<(i16, i8, i8)> {
+    let span = Span::new().try_days(days).ok()?;
+    let date = EPOCH.checked_add(span).ok()?;
+    Some((date.year(), date.month(), date.day()))
+}
+
+/// The date with these parts; `None` if the calendar has none. `year` 0 is 1 BC.
+pub fn days_from_parts(year: i32, month: i32, day: i32) -> Option<i32> {
+    let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+    EPOCH.until(date).ok().map(|span| span.get_days()).filter(|days| DATE_RANGE.contains(days))
+}
+
+/// `2026-01-02`, `infinity`, `0044-03-15 BC`
+pub(super) fn write_date(days: i32, out: &mut BytesMut) {
+    if let Some(year) = write_calendar(days, out)
+        && year <= 0
+    {
+        out.put_slice(b" BC");
+    }
+}
+
+/// `2026-01-02 03:04:05.6`, with `+00` behind it if `zoned`.
+pub(super) fn write_timestamp(micros: i64, zoned: bool, out: &mut BytesMut) {
+    let days = match micros {
+        i64::MAX => i32::MAX,
+        i64::MIN => i32::MIN,
+        micros => micros.div_euclid(DAY) as i32,
+    };
+    let Some(year) = write_calendar(days, out) else { return };
+    let time = micros.rem_euclid(DAY);
+    let (seconds, mut fraction) = (time / 1_000_000, time % 1_000_000);
+    out.put_u8(b' ');
+    put_padded(seconds / 3600, 2, out);
+    out.put_u8(b':');
+    put_padded(seconds / 60 % 60, 2, out);
+    out.put_u8(b':');
+    put_padded(seconds % 60, 2, out);
+    if fraction > 0 {
+        let mut width = 6;
+        while fraction % 10 == 0 {
+            fraction /= 10;
+            width -= 1;
+        }
+        out.put_u8(b'.');
+        put_padded(fraction, width, out);
+    }
+    if zoned {
+        out.put_slice(b"+00");
+    }
+    if year <= 0 {
+        out.put_slice(b" BC");
+    }
+}
+
+/// Writes year, month and day and returns the year; or writes an infinity and returns `None`.
+fn write_calendar(days: i32, out: &mut BytesMut) -> Option<i64> {
+    let Some((year, month, day)) = date_parts(days) else {
+        out.put_slice(if days < 0 { b"-infinity" } else { b"infinity" });
+        return None;
+    };
+    let year = i64::from(year);
+    put_padded(if year <= 0 { 1 - year } else { year }, 4, out);
+    out.put_u8(b'-');
+    put_padded(i64::from(month), 2, out);
+    out.put_u8(b'-');
+    put_padded(i64::from(day), 2, out);
+    Some(year)
+}
+
+/// A number that is not negative, with zeros up to `width`.
+fn put_padded(value: i64, width: usize, out: &mut BytesMut) {
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(value);
+    out.put_bytes(b'0', width.saturating_sub(digits.len()));
+    out.put_slice(digits.as_bytes());
+}

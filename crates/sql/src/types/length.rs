@@ -1,0 +1,40 @@
+//! The declared lengths of `varchar(n)` and `char(n)`.
+
+use crate::{SqlError, state};
+use std::borrow::Cow;
+
+/// Text as a `varchar(length)` keeps it: too long is an error, unless only spaces are too many, or the cast is explicit.
+pub fn fit_varchar(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'_, str>, SqlError> {
+    fit(text, length, explicit, "character varying")
+}
+
+/// Text as a `char(length)` keeps it: padded with spaces to `length` characters; too long as for [`fit_varchar`].
+pub fn fit_char(text: Cow<'_, str>, length: u32, explicit: bool) -> Result<Cow<'_, str>, SqlError> {
+    let text = fit(text, length, explicit, "character")?;
+    let missing = (length as usize).saturating_sub(text.chars().count());
+    if missing == 0 {
+        return Ok(text);
+    }
+    let mut padded = text.into_owned();
+    padded.extend(std::iter::repeat_n(' ', missing));
+    Ok(Cow::Owned(padded))
+}
+
+fn fit<'a>(text: Cow<'a, str>, length: u32, explicit: bool, name: &str) -> Result<Cow<'a, str>, SqlError> {
+    // As many bytes as characters at most: the common case needs no count.
+    if text.len() <= length as usize {
+        return Ok(text);
+    }
+    let Some((end, _)) = text.char_indices().nth(length as usize) else { return Ok(text) };
+    if !explicit && text[end..].bytes().any(|byte| byte != b' ') {
+        let message = format!("value too long for type {name}({length})");
+        return Err(SqlError::new(state::STRING_DATA_RIGHT_TRUNCATION, message));
+    }
+    Ok(match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
+        Cow::Owned(mut text) => {
+            text.truncate(end);
+            Cow::Owned(text)
+        }
+    })
+}

@@ -1,0 +1,72 @@
+//! Types' numbers, modifiers and sizes as clients know them.
+
+use hotrow_storage::{Precision, Type};
+
+/// The number of a literal or parameter whose type is still open.
+pub const UNKNOWN: u32 = 705;
+
+/// PostgreSQL's number of a type.
+pub fn oid(ty: Type) -> u32 {
+    match ty {
+        Type::Bool => 16,
+        Type::Bytea => 17,
+        Type::Int8 => 20,
+        Type::Int2 => 21,
+        Type::Int4 => 23,
+        Type::Text => 25,
+        Type::Float4 => 700,
+        Type::Float8 => 701,
+        Type::Char(_) => 1042,
+        Type::Varchar(_) => 1043,
+        Type::Date => 1082,
+        Type::Timestamp => 1114,
+        Type::TimestampTz => 1184,
+        Type::Numeric(_) => 1700,
+        Type::Uuid => 2950,
+    }
+}
+
+/// The type with a number and a modifier (-1 for none); `None` if Hotrow has no such type.
+pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
+    let length = u32::try_from(typmod.saturating_sub(4)).ok().filter(|&length| length > 0);
+    Some(match oid {
+        16 => Type::Bool,
+        17 => Type::Bytea,
+        20 => Type::Int8,
+        21 => Type::Int2,
+        23 => Type::Int4,
+        19 | 25 => Type::Text,
+        700 => Type::Float4,
+        701 => Type::Float8,
+        // Without a modifier, as a parameter's type, it is of any length.
+        1042 => length.map_or(Type::Varchar(None), Type::Char),
+        1043 => Type::Varchar(length),
+        1082 => Type::Date,
+        1114 => Type::Timestamp,
+        1184 => Type::TimestampTz,
+        1700 => Type::Numeric(length.map(|bits| Precision { precision: (bits >> 16) as u8, scale: bits as u8 })),
+        2950 => Type::Uuid,
+        _ => return None,
+    })
+}
+
+/// PostgreSQL's modifier of a type: a length, or a precision and scale; -1 for none.
+pub fn typmod(ty: Type) -> i32 {
+    match ty {
+        Type::Char(length) | Type::Varchar(Some(length)) => length as i32 + 4,
+        Type::Numeric(Some(Precision { precision, scale })) => (i32::from(precision) << 16 | i32::from(scale)) + 4,
+        _ => -1,
+    }
+}
+
+/// Bytes of a value in the binary format, -1 if they vary.
+pub fn type_len(ty: Type) -> i16 {
+    match ty {
+        Type::Bool => 1,
+        Type::Int2 => 2,
+        Type::Int4 | Type::Float4 | Type::Date => 4,
+        Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz => 8,
+        Type::Uuid => 16,
+        Type::Numeric(_) | Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea => -1,
+    }
+}
