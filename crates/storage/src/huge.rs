@@ -132,7 +132,9 @@ mod tests {
 
     #[test]
     fn blocks_are_aligned_zeroed_and_writable() {
-        for bytes in [1, 63, 4096, HUGE_PAGE_BYTES - 1, HUGE_PAGE_BYTES, HUGE_PAGE_BYTES + 1, 3 * HUGE_PAGE_BYTES + 4097] {
+        for bytes in
+            [1, 63, 4096, HUGE_PAGE_BYTES - 1, HUGE_PAGE_BYTES, HUGE_PAGE_BYTES + 1, 3 * HUGE_PAGE_BYTES + 4097]
+        {
             let block = HugeBlock::alloc_zeroed(bytes);
             let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE_BYTES };
             assert_eq!(block.as_ptr().align_offset(align), 0, "{bytes} bytes");

@@ -1,0 +1,14 @@
+//! Asking the processor for memory before it is needed.
+
+/// Asks for the cache line at `address`. Any address is allowed: a useless one costs time, and is never an error.
+#[inline(always)]
+pub fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing and faults on nothing.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
