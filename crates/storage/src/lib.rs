@@ -3,15 +3,30 @@
 //! Storage names no protocol. A protocol keeps its words in each record's header ([`RecordHeader`]) and decides who may
 //! touch a record when; storage finds records and keeps their memory alive.
 
+mod database;
+mod epoch;
+mod hash_index;
 mod huge;
 mod key;
+#[path = "ordered_tmp.rs"]
+mod ordered_index;
+mod record;
+mod prefetch;
 mod row;
 mod schema;
+mod segment;
+mod table;
 mod value;
 
+pub use database::Database;
+pub use epoch::{Collector, Garbage, Guard, Participant};
+pub use hash_index::HashIndex;
 pub use huge::{HUGE_PAGE_BYTES, HugeBlock};
 pub use key::{InlineKey, Key, KeyBuilder, KeyPart, KeySpec, mix};
+pub use record::{RecordFormat, RecordHeader, RecordPtr, RecordRef, Variable};
+pub use prefetch::prefetch;
 pub use row::{INLINE_LIMIT, Row, RowLayout, RowMut, RowRef};
 pub use rust_decimal::Decimal;
 pub use schema::{Column, IndexId, IndexKind, IndexRef, IndexSchema, TableId, TableSchema};
+pub use table::{Duplicate, EntryPtr, EntryRef, SecondaryIndex, Table};
 pub use value::{Precision, Type, Value};

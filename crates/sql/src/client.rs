@@ -1,0 +1,85 @@
+//! Whom a session talks to.
+
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputColumn {
+    /// Its name, or alias, or PostgreSQL's choice for an expression (`?column?`, `count`, …).
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// How COPY data is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyEncoding {
+    /// Text or CSV: lines.
+    Text,
+    /// PostgreSQL's binary format.
+    Binary,
+}
+
+/// Something to tell the client that is no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// `NOTICE`, `WARNING`, `INFO`
+    pub severity: &'static str,
+    /// Code and words.
+    pub error: SqlError,
+}
+
+/// The other end of a session: what a statement's execution produces, and where COPY's data comes from.
+///
+/// The server implements it over a connection, the tests over vectors. Calls come in the order of PostgreSQL's messages.
+/// An error from a method means that the client is gone; the statement then ends with that error.
+pub trait Client {
+    /// A result with these columns begins (not called for a portal: its columns were described before).
+    fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError>;
+
+    /// A row of the result.
+    fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError>;
+
+    /// The statement is done; `tag` is PostgreSQL's command tag (`INSERT 0 1`).
+    fn complete(&mut self, tag: &str) -> Result<(), SqlError>;
+
+    /// The query string held no statement.
+    fn empty(&mut self) -> Result<(), SqlError>;
+
+    /// Something to know.
+    fn notice(&mut self, notice: Notice);
+
+    /// A setting that clients follow has changed.
+    fn parameter(&mut self, name: &str, value: &str);
+
+    /// COPY FROM STDIN begins: the client is to send data for that many columns.
+    fn copy_in(&mut self, encoding: CopyEncoding, columns: usize) -> Result<(), SqlError> {
+        let _ = (encoding, columns);
+        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot send COPY data"))
+    }
+
+    /// The next piece of COPY data into `buffer` (cleared first), waiting for it; `false` at the end. Pieces end anywhere, also in
+    /// the middle of a line or character. An error says that the client gave up (57014) or is gone.
+    fn copy_data(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
+        let _ = buffer;
+        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot send COPY data"))
+    }
+
+    /// COPY TO STDOUT begins.
+    fn copy_out(&mut self, encoding: CopyEncoding, columns: usize) -> Result<(), SqlError> {
+        let _ = (encoding, columns);
+        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot receive COPY data"))
+    }
+
+    /// A piece of COPY TO STDOUT: one whole row (or header, or trailer).
+    fn copy_piece(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        let _ = bytes;
+        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "this client cannot receive COPY data"))
+    }
+
+    /// COPY TO STDOUT has sent everything.
+    fn copy_out_done(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+}

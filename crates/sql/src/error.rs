@@ -1,0 +1,168 @@
+//! What a client is told when a statement fails.
+
+use hotrow_txn::Abort;
+use std::fmt;
+
+/// A PostgreSQL error code of five characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SqlState(pub &'static str);
+
+/// An error as a client sees it: what was wrong, where, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlError {
+    /// The class of the error, for programs.
+    pub state: SqlState,
+    /// What was wrong, for people; PostgreSQL's words where it has some.
+    pub message: String,
+    /// More about it.
+    pub detail: Option<String>,
+    /// What would be right.
+    pub hint: Option<String>,
+    /// Where in the statement, in characters from 1.
+    pub position: Option<u32>,
+}
+
+impl SqlError {
+    /// An error with a code and a message.
+    pub fn new(state: SqlState, message: impl Into<String>) -> Self {
+        Self { state, message: message.into(), detail: None, hint: None, position: None }
+    }
+
+    /// With more about it.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// With what would be right.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With the place in the statement, in characters from 1.
+    pub fn at(mut self, position: u32) -> Self {
+        self.position = Some(position);
+        self
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (SQLSTATE {})", self.message, self.state.0)
+    }
+}
+
+impl std::error::Error for SqlError {}
+
+impl From<Abort> for SqlError {
+    /// 40001 for what a retry cures, 40P01 for a proven deadlock.
+    fn from(abort: Abort) -> Self {
+        let retry = "The transaction might succeed if retried.";
+        match abort {
+            Abort::Deadlock => Self::new(state::DEADLOCK_DETECTED, "deadlock detected").hint(retry),
+            Abort::Timeout => Self::new(
+                state::SERIALIZATION_FAILURE,
+                "could not obtain a lock within the wait limit; assuming a deadlock",
+            )
+            .hint(retry),
+            Abort::Conflict | Abort::Validation | Abort::OutsidePlan => {
+                Self::new(state::SERIALIZATION_FAILURE, "could not serialize access due to a concurrent transaction")
+                    .detail(format!("Reason: {abort}."))
+                    .hint(retry)
+            }
+            Abort::Cancelled => Self::new(state::QUERY_CANCELED, "canceling statement due to user request"),
+            Abort::Resources => Self::new(state::OUT_OF_MEMORY, "out of memory"),
+            Abort::User => Self::new(state::INTERNAL_ERROR, "the statement gave up without a reason"),
+        }
+    }
+}
+
+/// The codes in use, by PostgreSQL's names.
+pub mod state {
+    use super::SqlState;
+
+    macro_rules! states {
+        ($($name:ident = $code:literal;)*) => {
+            $(#[doc = concat!("`", $code, "`")] pub const $name: SqlState = SqlState($code);)*
+        };
+    }
+
+    states! {
+        SUCCESSFUL_COMPLETION = "00000";
+        WARNING = "01000";
+        CONNECTION_FAILURE = "08006";
+        PROTOCOL_VIOLATION = "08P01";
+        FEATURE_NOT_SUPPORTED = "0A000";
+        STRING_DATA_RIGHT_TRUNCATION = "22001";
+        NUMERIC_VALUE_OUT_OF_RANGE = "22003";
+        NULL_VALUE_NOT_ALLOWED = "22004";
+        INVALID_DATETIME_FORMAT = "22007";
+        DATETIME_FIELD_OVERFLOW = "22008";
+        DIVISION_BY_ZERO = "22012";
+        INVALID_PARAMETER_VALUE = "22023";
+        INVALID_ESCAPE_SEQUENCE = "22025";
+        INVALID_ARGUMENT_FOR_LOGARITHM = "2201E";
+        INVALID_ARGUMENT_FOR_POWER_FUNCTION = "2201F";
+        INVALID_ROW_COUNT_IN_LIMIT = "2201W";
+        INVALID_ROW_COUNT_IN_OFFSET = "2201X";
+        CHARACTER_NOT_IN_REPERTOIRE = "22021";
+        INVALID_TEXT_REPRESENTATION = "22P02";
+        INVALID_BINARY_REPRESENTATION = "22P03";
+        BAD_COPY_FILE_FORMAT = "22P04";
+        UNTRANSLATABLE_CHARACTER = "22P05";
+        NOT_NULL_VIOLATION = "23502";
+        FOREIGN_KEY_VIOLATION = "23503";
+        UNIQUE_VIOLATION = "23505";
+        CHECK_VIOLATION = "23514";
+        INVALID_TRANSACTION_STATE = "25000";
+        ACTIVE_SQL_TRANSACTION = "25001";
+        READ_ONLY_SQL_TRANSACTION = "25006";
+        NO_ACTIVE_SQL_TRANSACTION = "25P01";
+        IN_FAILED_SQL_TRANSACTION = "25P02";
+        INVALID_SQL_STATEMENT_NAME = "26000";
+        INVALID_AUTHORIZATION_SPECIFICATION = "28000";
+        INVALID_PASSWORD = "28P01";
+        INVALID_CURSOR_NAME = "34000";
+        INVALID_SAVEPOINT_SPECIFICATION = "3B001";
+        INVALID_CATALOG_NAME = "3D000";
+        INVALID_SCHEMA_NAME = "3F000";
+        SERIALIZATION_FAILURE = "40001";
+        DEADLOCK_DETECTED = "40P01";
+        SYNTAX_ERROR = "42601";
+        INVALID_NAME = "42602";
+        INSUFFICIENT_PRIVILEGE = "42501";
+        DUPLICATE_COLUMN = "42701";
+        AMBIGUOUS_COLUMN = "42702";
+        UNDEFINED_COLUMN = "42703";
+        UNDEFINED_OBJECT = "42704";
+        DUPLICATE_OBJECT = "42710";
+        DUPLICATE_ALIAS = "42712";
+        GROUPING_ERROR = "42803";
+        DATATYPE_MISMATCH = "42804";
+        WRONG_OBJECT_TYPE = "42809";
+        CANNOT_COERCE = "42846";
+        UNDEFINED_FUNCTION = "42883";
+        AMBIGUOUS_FUNCTION = "42725";
+        UNDEFINED_TABLE = "42P01";
+        DUPLICATE_FUNCTION = "42723";
+        UNDEFINED_PARAMETER = "42P02";
+        DUPLICATE_CURSOR = "42P03";
+        DUPLICATE_PREPARED_STATEMENT = "42P05";
+        DUPLICATE_TABLE = "42P07";
+        INVALID_COLUMN_REFERENCE = "42P10";
+        INVALID_TABLE_DEFINITION = "42P16";
+        INDETERMINATE_DATATYPE = "42P18";
+        OUT_OF_MEMORY = "53200";
+        TOO_MANY_CONNECTIONS = "53300";
+        PROGRAM_LIMIT_EXCEEDED = "54000";
+        STATEMENT_TOO_COMPLEX = "54001";
+        OBJECT_NOT_IN_PREREQUISITE_STATE = "55000";
+        OBJECT_IN_USE = "55006";
+        LOCK_NOT_AVAILABLE = "55P03";
+        QUERY_CANCELED = "57014";
+        ADMIN_SHUTDOWN = "57P01";
+        CANNOT_CONNECT_NOW = "57P03";
+        INTERNAL_ERROR = "XX000";
+    }
+}

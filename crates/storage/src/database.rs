@@ -1,0 +1,112 @@
+//! A database: its tables, by number.
+
+use crate::epoch::{Collector, Garbage, Participant};
+use crate::{Duplicate, Guard, RecordHeader, RowRef, Table, TableId, TableSchema};
+use hotrow_sync::atomic::{AtomicPtr, Ordering};
+use hotrow_sync::{Arc, Mutex, OnceLock};
+use std::fmt;
+
+const CHUNK_TABLES: usize = 1024;
+const CHUNKS: usize = 1024;
+
+type Chunk<H> = Box<[AtomicPtr<Table<H>>]>;
+
+/// The tables of one database, whose records have headers of type `H`. Shared by all threads.
+///
+/// Finding a table by its number takes two loads and no latch. Numbers are never used again: DDL makes new tables.
+pub struct Database<H: RecordHeader> {
+    collector: Arc<Collector>,
+    chunks: Box<[OnceLock<Chunk<H>>]>,
+    next: Mutex<u32>,
+}
+
+impl<H: RecordHeader> Database<H> {
+    /// A database without tables.
+    pub fn new() -> Arc<Self> {
+        let chunks = (0..CHUNKS).map(|_| OnceLock::new()).collect();
+        Arc::new(Self { collector: Collector::new(), chunks, next: Mutex::new(0) })
+    }
+
+    /// What the database's participants share.
+    pub fn collector(&self) -> &Arc<Collector> {
+        &self.collector
+    }
+
+    /// A new participant in reclamation.
+    pub fn participant(&self) -> Participant {
+        self.collector.participant()
+    }
+
+    /// Makes an empty table.
+    ///
+    /// # Panics
+    /// If a million tables were made before.
+    pub fn create_table(&self, schema: TableSchema) -> TableId {
+        let mut next = self.next.lock().expect("no panic under the latch");
+        let id = TableId(*next);
+        let slot = self.slot_or_grow(id);
+        let table = Box::new(Table::new(id, schema, &self.collector));
+        slot.store(Box::into_raw(table), Ordering::Release);
+        *next += 1;
+        id
+    }
+
+    /// Drops a table that nobody uses any more. One that does not exist is ignored.
+    pub fn drop_table(&self, table: TableId) {
+        let Some(slot) = self.slot(table) else { return };
+        let old = slot.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if !old.is_null() {
+            // SAFETY: the pointer came from `Box::into_raw` in `create_table`, and the swap took it out once.
+            self.collector.defer(Garbage::boxed(unsafe { Box::from_raw(old) }));
+        }
+    }
+
+    /// The table with this number.
+    #[inline]
+    pub fn table<'g>(&'g self, _guard: Guard<'g>, table: TableId) -> Option<&'g Table<H>> {
+        let table = self.slot(table)?.load(Ordering::Acquire);
+        // SAFETY: null, or a table that is retired through the epochs once it is taken out of its slot.
+        unsafe { table.as_ref() }
+    }
+
+    /// Inserts a row into a table that nobody uses yet, present and committed at once.
+    ///
+    /// # Panics
+    /// If there is no such table.
+    pub fn load(&self, guard: Guard<'_>, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
+        self.table(guard, table).expect("rows are loaded into a table that exists").load(guard, row)
+    }
+
+    #[inline]
+    fn slot(&self, table: TableId) -> Option<&AtomicPtr<Table<H>>> {
+        let number = table.0 as usize;
+        self.chunks.get(number / CHUNK_TABLES)?.get().map(|chunk| &chunk[number % CHUNK_TABLES])
+    }
+
+    fn slot_or_grow(&self, table: TableId) -> &AtomicPtr<Table<H>> {
+        let number = table.0 as usize;
+        assert!(number < CHUNKS * CHUNK_TABLES, "a database makes at most {} tables", CHUNKS * CHUNK_TABLES);
+        let empty = || (0..CHUNK_TABLES).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
+        &self.chunks[number / CHUNK_TABLES].get_or_init(empty)[number % CHUNK_TABLES]
+    }
+}
+
+impl<H: RecordHeader> Drop for Database<H> {
+    fn drop(&mut self) {
+        for chunk in self.chunks.iter().filter_map(OnceLock::get) {
+            for slot in chunk {
+                let table = slot.swap(std::ptr::null_mut(), Ordering::AcqRel);
+                if !table.is_null() {
+                    // SAFETY: as in `drop_table`; and the database is being dropped, so nobody looks at its tables.
+                    drop(unsafe { Box::from_raw(table) });
+                }
+            }
+        }
+    }
+}
+
+impl<H: RecordHeader> fmt::Debug for Database<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("collector", &self.collector).finish_non_exhaustive()
+    }
+}

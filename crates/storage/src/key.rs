@@ -1,0 +1,391 @@
+//! Order-preserving keys.
+//!
+//! A key made of one integer NOT NULL column is that integer ([`Key::Int`]): the fast path. Every other key is a byte string whose
+//! byte order is the order of the columns' values ([`Key::Bytes`] up to 24 bytes, [`Key::Long`] beyond):
+//!
+//! | column | bytes |
+//! | --- | --- |
+//! | NULL (nullable columns only) | `01` after everything else: NULLS LAST, as PostgreSQL's default |
+//! | not NULL (nullable columns only) | `00` before the value |
+//! | boolean, integers, date, timestamp | big-endian, sign bit flipped |
+//! | float | big-endian; all bits flipped if negative, the sign bit otherwise; −0 as 0, NaN greatest |
+//! | numeric | sign, decimal exponent, digits (see [`KeyBuilder::push`]) |
+//! | text, bytea, uuid | bytes with `00` escaped as `00 FF`, closed by `00 00`; `char(n)` without its trailing blanks; uuid as it is |
+//!
+//! Keys of one index are all of one shape, so that [`Key`]'s order is the index's order.
+
+use crate::{Column, Type, Value};
+use rust_decimal::Decimal;
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+/// The key of a record or of an index entry. 32 bytes; no allocation up to 24 key bytes.
+#[derive(Clone, Debug)]
+pub enum Key {
+    /// The value of a single integer NOT NULL column.
+    Int(i64),
+    /// Up to [`Key::INLINE`] bytes.
+    Bytes(InlineKey),
+    /// More than [`Key::INLINE`] bytes.
+    Long(Box<[u8]>),
+}
+
+const _: () = assert!(size_of::<Key>() == 32);
+
+/// A byte string of up to [`Key::INLINE`] bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct InlineKey {
+    len: u8,
+    bytes: [u8; Key::INLINE],
+}
+
+impl InlineKey {
+    /// The key's bytes.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl Key {
+    /// The longest key that needs no allocation, in bytes.
+    pub const INLINE: usize = 24;
+
+    /// The key with these bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        if bytes.len() > Self::INLINE {
+            return Key::Long(bytes.into());
+        }
+        let mut inline = InlineKey { len: bytes.len() as u8, bytes: [0; Self::INLINE] };
+        inline.bytes[..bytes.len()].copy_from_slice(bytes);
+        Key::Bytes(inline)
+    }
+
+    /// The bytes of a byte-string key; `None` for an integer.
+    #[inline]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Key::Int(_) => None,
+            Key::Bytes(inline) => Some(inline.as_slice()),
+            Key::Long(bytes) => Some(bytes),
+        }
+    }
+
+    /// A 64-bit hash, the same for equal keys, good in all its bits.
+    #[inline]
+    pub fn hash64(&self) -> u64 {
+        match self {
+            Key::Int(int) => mix(*int as u64 ^ 0x9E37_79B9_7F4A_7C15),
+            Key::Bytes(inline) => hash_bytes(inline.as_slice()),
+            Key::Long(bytes) => hash_bytes(bytes),
+        }
+    }
+
+    /// The least byte-string key that is greater than every key that begins with `self`: the exclusive upper bound of a
+    /// partial-key scan. `None` if there is none (all bytes FF) or the key is an integer.
+    pub fn prefix_end(&self) -> Option<Key> {
+        let bytes = self.bytes()?;
+        let last = bytes.iter().rposition(|&byte| byte != 0xFF)?;
+        let mut end = bytes[..=last].to_vec();
+        end[last] += 1;
+        Some(Key::from_bytes(&end))
+    }
+
+    /// Whether `self` begins with the bytes of `prefix`; an integer begins with itself only.
+    pub fn starts_with(&self, prefix: &Key) -> bool {
+        match (self.bytes(), prefix.bytes()) {
+            (Some(bytes), Some(prefix)) => bytes.starts_with(prefix),
+            _ => self == prefix,
+        }
+    }
+}
+
+/// A bijective finaliser: every input bit moves every output bit (the 64-bit variant of MurmurHash3's).
+#[inline]
+pub fn mix(mut word: u64) -> u64 {
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+    word ^ (word >> 33)
+}
+
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    let mut hash = mix(bytes.len() as u64 ^ 0x2545_F491_4F6C_DD1D);
+    let mut words = bytes.chunks_exact(8);
+    for word in &mut words {
+        hash = mix(hash ^ u64::from_le_bytes(word.try_into().expect("chunks of eight bytes")));
+    }
+    let rest = words.remainder();
+    if !rest.is_empty() {
+        let mut word = [0; 8];
+        word[..rest.len()].copy_from_slice(rest);
+        hash = mix(hash ^ u64::from_le_bytes(word));
+    }
+    hash
+}
+
+impl PartialEq for Key {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Key::Int(a), Key::Int(b)) => a == b,
+            _ => match (self.bytes(), other.bytes()) {
+                (Some(a), Some(b)) => a == b,
+                _ => false,
+            },
+        }
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    /// Integers by value, byte strings by their bytes, integers before byte strings.
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Key::Int(a), Key::Int(b)) => a.cmp(b),
+            _ => self.bytes().cmp(&other.bytes()),
+        }
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash64());
+    }
+}
+
+impl From<i64> for Key {
+    fn from(int: i64) -> Self {
+        Key::Int(int)
+    }
+}
+
+/// How an index's key is made from a row: which columns, and in which shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySpec {
+    parts: Vec<KeyPart>,
+    int: bool,
+}
+
+/// One column of a [`KeySpec`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPart {
+    /// The column's position in its table.
+    pub column: usize,
+    /// Its type.
+    pub ty: Type,
+    /// Whether NULLs must be told apart from values.
+    pub nullable: bool,
+}
+
+impl KeySpec {
+    /// The key made of the columns at `positions`.
+    pub fn new(columns: &[Column], positions: &[usize]) -> Self {
+        let part = |&column: &usize| KeyPart { column, ty: columns[column].ty, nullable: columns[column].nullable };
+        let parts: Vec<_> = positions.iter().map(part).collect();
+        let int = matches!(parts[..], [KeyPart { ty, nullable: false, .. }] if ty.is_integer());
+        Self { parts, int }
+    }
+
+    /// A spec that always makes byte strings, even of one integer: for index keys that get a suffix.
+    pub fn bytes(columns: &[Column], positions: &[usize]) -> Self {
+        Self { int: false, ..Self::new(columns, positions) }
+    }
+
+    /// The columns in key order.
+    pub fn parts(&self) -> &[KeyPart] {
+        &self.parts
+    }
+
+    /// Whether keys are [`Key::Int`].
+    pub fn is_int(&self) -> bool {
+        self.int
+    }
+
+    /// The key whose leading columns have these values, in key order; fewer values than columns make a prefix.
+    ///
+    /// Values must be of their column's type (any integer type for an integer column).
+    pub fn key<'v>(&self, values: impl IntoIterator<Item = Value<'v>>) -> Key {
+        let mut values = values.into_iter();
+        if self.int {
+            let value = values.next().expect("an integer key has one value");
+            return Key::Int(value.as_int().expect("an integer key is made of an integer"));
+        }
+        let mut builder = KeyBuilder::default();
+        for (part, value) in self.parts.iter().zip(values) {
+            builder.push(part.ty, part.nullable, &value);
+        }
+        builder.finish()
+    }
+}
+
+/// Builds a byte-string key value by value.
+#[derive(Debug)]
+pub struct KeyBuilder {
+    inline: InlineKey,
+    long: Vec<u8>,
+}
+
+impl Default for KeyBuilder {
+    fn default() -> Self {
+        Self { inline: InlineKey { len: 0, bytes: [0; Key::INLINE] }, long: Vec::new() }
+    }
+}
+
+impl KeyBuilder {
+    /// Appends a value of a column of type `ty`.
+    ///
+    /// A number is its sign (00 negative, 01 zero, 02 positive), then for non-zero ones the decimal exponent plus 128
+    /// and the significant digits, each plus one, closed by 00; all bytes after the sign are inverted for negative
+    /// numbers. So 1.50 and 1.5 make the same key.
+    pub fn push(&mut self, ty: Type, nullable: bool, value: &Value<'_>) {
+        if nullable {
+            self.extend(&[u8::from(value.is_null())]);
+        }
+        match value {
+            Value::Null => debug_assert!(nullable, "NULL in a NOT NULL key column"),
+            Value::Bool(value) => self.extend(&[u8::from(*value)]),
+            Value::Int2(_) | Value::Int4(_) | Value::Int8(_) => self.push_int(ty, value.as_int().unwrap_or_default()),
+            Value::Date(value) => self.extend(&((*value as u32) ^ 1 << 31).to_be_bytes()),
+            Value::Timestamp(value) | Value::TimestampTz(value) => self.push_i64(*value),
+            Value::Float4(value) => self.push_float(f64::from(*value)),
+            Value::Float8(value) => self.push_float(*value),
+            Value::Numeric(value) => self.push_decimal(*value),
+            Value::Text(text) if matches!(ty, Type::Char(_)) => self.push_string(text.trim_end_matches(' ').as_bytes()),
+            Value::Text(text) => self.push_string(text.as_bytes()),
+            Value::Bytea(bytes) => self.push_string(bytes),
+            Value::Uuid(bytes) => self.extend(bytes),
+        }
+    }
+
+    /// Appends the bytes of a finished key, as a suffix that tells apart entries with equal columns.
+    pub fn push_key(&mut self, key: &Key) {
+        match key {
+            Key::Int(int) => self.push_i64(*int),
+            Key::Bytes(inline) => self.extend(inline.as_slice()),
+            Key::Long(bytes) => self.extend(bytes),
+        }
+    }
+
+    /// The key.
+    pub fn finish(self) -> Key {
+        if self.long.is_empty() { Key::Bytes(self.inline) } else { Key::Long(self.long.into_boxed_slice()) }
+    }
+
+    /// An integer takes its column's width, whatever its own.
+    fn push_int(&mut self, ty: Type, value: i64) {
+        match ty {
+            Type::Int2 => self.extend(&((value as u16) ^ 1 << 15).to_be_bytes()),
+            Type::Int4 => self.extend(&((value as u32) ^ 1 << 31).to_be_bytes()),
+            _ => self.push_i64(value),
+        }
+    }
+
+    fn push_i64(&mut self, value: i64) {
+        self.extend(&((value as u64) ^ 1 << 63).to_be_bytes());
+    }
+
+    fn push_float(&mut self, value: f64) {
+        let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
+        let bits = canonical.to_bits();
+        let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+        self.extend(&ordered.to_be_bytes());
+    }
+
+    fn push_decimal(&mut self, value: Decimal) {
+        let value = value.normalize();
+        if value.is_zero() {
+            return self.extend(&[1]);
+        }
+        let digits = value.mantissa().unsigned_abs().to_string();
+        let exponent = digits.len() as i32 - value.scale() as i32;
+        let flip = if value.is_sign_negative() { 0xFF } else { 0 };
+        self.extend(&[if value.is_sign_negative() { 0 } else { 2 }]);
+        self.extend(&[(exponent + 128) as u8 ^ flip]);
+        for digit in digits.trim_end_matches('0').bytes() {
+            self.extend(&[(digit - b'0' + 1) ^ flip]);
+        }
+        self.extend(&[flip]);
+    }
+
+    fn push_string(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some(zero) = rest.iter().position(|&byte| byte == 0) {
+            self.extend(&rest[..zero]);
+            self.extend(&[0, 0xFF]);
+            rest = &rest[zero + 1..];
+        }
+        self.extend(rest);
+        self.extend(&[0, 0]);
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let len = usize::from(self.inline.len);
+        if self.long.is_empty() && len + bytes.len() <= Key::INLINE {
+            self.inline.bytes[len..len + bytes.len()].copy_from_slice(bytes);
+            self.inline.len += bytes.len() as u8;
+            return;
+        }
+        if self.long.is_empty() {
+            self.long.extend_from_slice(self.inline.as_slice());
+        }
+        self.long.extend_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_order(ty: Type, ascending: &[Value<'static>]) {
+        let column = [Column::nullable("c", ty)];
+        let spec = KeySpec::new(&column, &[0]);
+        let keys: Vec<Key> = ascending.iter().map(|value| spec.key([value.clone()])).collect();
+        for (position, pair) in keys.windows(2).enumerate() {
+            assert!(pair[0] < pair[1], "{:?} must come before {:?}", ascending[position], ascending[position + 1]);
+        }
+    }
+
+    #[test]
+    fn keys_are_ordered_as_their_values() {
+        let decimal = |text: &str| Value::Numeric(text.parse().expect("a decimal"));
+        check_order(Type::Int2, &[Value::Int2(i16::MIN), Value::Int2(-1), Value::Int2(0), Value::Int2(7), Value::Null]);
+        check_order(Type::Int4, &[Value::Int4(i32::MIN), Value::Int4(-1), Value::Int4(i32::MAX), Value::Null]);
+        check_order(Type::Int8, &[Value::Int8(i64::MIN), Value::Int8(-256), Value::Int8(255), Value::Int8(i64::MAX)]);
+        check_order(Type::Date, &[Value::Date(-1), Value::Date(0), Value::Date(1)]);
+        let floats = [f64::NEG_INFINITY, -1.5, -1e-300, 0.0, 1e-300, 2.5, f64::INFINITY, f64::NAN];
+        check_order(Type::Float8, &floats.map(Value::Float8));
+        let texts = ["", "a", "a\0", "a\0b", "a\u{1}", "ab", "b", "long enough to leave the inline bytes"];
+        check_order(Type::Text, &texts.map(Value::text));
+        let decimals = ["-100.5", "-100.4", "-20", "-0.5", "-0.05", "0", "0.001", "0.01", "0.1", "0.11", "9", "10", "99.9"];
+        check_order(Type::Numeric(None), &decimals.map(decimal));
+    }
+
+    #[test]
+    fn equal_values_make_equal_keys() {
+        let spec = KeySpec::new(&[Column::new("c", Type::Numeric(None))], &[0]);
+        let key = |text: &str| spec.key([Value::Numeric(text.parse().expect("a decimal"))]);
+        assert_eq!(key("1.50"), key("1.5"));
+        let spec = KeySpec::new(&[Column::new("c", Type::Char(4))], &[0]);
+        assert_eq!(spec.key([Value::text("ab  ")]), spec.key([Value::text("ab")]));
+        assert_eq!(spec.key([Value::text("ab  ")]).hash64(), spec.key([Value::text("ab")]).hash64());
+    }
+
+    #[test]
+    fn a_prefix_ends_before_the_next_key_without_it() {
+        let key = |bytes: &[u8]| Key::from_bytes(bytes);
+        assert_eq!(key(&[1, 2]).prefix_end(), Some(key(&[1, 3])));
+        assert_eq!(key(&[1, 0xFF]).prefix_end(), Some(key(&[2])));
+        assert_eq!(key(&[0xFF, 0xFF]).prefix_end(), None);
+        assert!(key(&[1, 2, 9]).starts_with(&key(&[1, 2])));
+        assert!(!key(&[1, 3]).starts_with(&key(&[1, 2])));
+    }
+}

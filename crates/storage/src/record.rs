@@ -1,0 +1,504 @@
+//! Records: a protocol's header, the record word, the key, and the row, in one allocation.
+//!
+//! ```text
+//! | header (protocol's) | word: flags and address of the variable part | key | fixed part of the row |
+//! ```
+//!
+//! The key never changes while the record lives: an integer in 8 bytes; a byte string of a fixed length in place; any
+//! other behind a pointer. Everything before the row is read by anybody at any time, so it is atomic or immutable. The
+//! row's bytes are plain memory: who may touch them when is the protocol's business, and each way to touch them states
+//! what it asks of the protocol.
+
+use crate::epoch::{Garbage, Guard};
+use crate::segment::Segments;
+use crate::{Key, KeySpec, RowLayout, RowMut, RowRef, Type};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// What a protocol keeps before each record. The default is the state at rest: unlocked, unused.
+///
+/// Alignment up to 8 bytes; a header needs no drop.
+pub trait RecordHeader: Default + Send + Sync + 'static {}
+
+impl RecordHeader for () {}
+
+const PRESENT: u64 = 1 << 48;
+const COMMITTED: u64 = 1 << 49;
+const ADDRESS: u64 = PRESENT - 1;
+
+/// Where the parts of a table's records lie.
+#[derive(Debug)]
+pub struct RecordFormat {
+    layout: Arc<RowLayout>,
+    key: KeyPlace,
+    word_at: usize,
+    key_at: usize,
+    row_at: usize,
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyPlace {
+    Int,
+    Inline { len: usize },
+    Heap,
+}
+
+impl RecordFormat {
+    /// The format of records with a header of type `H`.
+    pub fn new<H: RecordHeader>(layout: Arc<RowLayout>, key: &KeySpec) -> Self {
+        const { assert!(align_of::<H>() <= 8 && !std::mem::needs_drop::<H>()) };
+        let key = KeyPlace::of(key);
+        let word_at = size_of::<H>().next_multiple_of(8);
+        let key_at = word_at + 8;
+        let row_at = key_at
+            + match key {
+                KeyPlace::Int | KeyPlace::Heap => 8,
+                KeyPlace::Inline { len } => len.next_multiple_of(8),
+            };
+        let bytes = row_at + layout.fixed_size();
+        Self { layout, key, word_at, key_at, row_at, bytes }
+    }
+
+    /// Bytes of a record.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of a record that are not its row's.
+    pub fn overhead_bytes(&self) -> usize {
+        self.row_at
+    }
+
+    /// The rows' layout.
+    pub fn layout(&self) -> &Arc<RowLayout> {
+        &self.layout
+    }
+}
+
+impl KeyPlace {
+    fn of(spec: &KeySpec) -> Self {
+        if spec.is_int() {
+            return KeyPlace::Int;
+        }
+        let encoded = |ty: Type| match ty {
+            Type::Numeric(_) => None,
+            ty => ty.fixed_size().map(|(size, _)| if matches!(ty, Type::Float4) { 8 } else { size }),
+        };
+        let mut len = 0;
+        for part in spec.parts() {
+            match encoded(part.ty) {
+                Some(size) if !part.nullable => len += size,
+                _ => return KeyPlace::Heap,
+            }
+        }
+        if len <= Key::INLINE { KeyPlace::Inline { len } } else { KeyPlace::Heap }
+    }
+}
+
+/// The address of a record, to be kept where a borrow cannot be.
+pub struct RecordPtr<H>(NonNull<u8>, PhantomData<fn() -> H>);
+
+impl<H> Clone for RecordPtr<H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H> Copy for RecordPtr<H> {}
+
+impl<H> PartialEq for RecordPtr<H> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<H> Eq for RecordPtr<H> {}
+
+// SAFETY: an address only; every use of it is `unsafe` and asks for what is needed then.
+unsafe impl<H> Send for RecordPtr<H> {}
+// SAFETY: as above.
+unsafe impl<H> Sync for RecordPtr<H> {}
+
+impl<H> fmt::Debug for RecordPtr<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecordPtr({:p})", self.0)
+    }
+}
+
+impl<H: RecordHeader> RecordPtr<H> {
+    pub(crate) fn from_address(address: usize) -> Self {
+        let pointer = NonNull::new(address as *mut u8).expect("indexes hold no zero address");
+        Self(pointer, PhantomData)
+    }
+
+    pub(crate) fn pointer(self) -> NonNull<u8> {
+        self.0
+    }
+
+    pub(crate) fn address(self) -> usize {
+        self.0.as_ptr() as usize
+    }
+
+    /// The record at this address.
+    ///
+    /// # Safety
+    /// The record belongs to the table with `format` and is not freed for `'g`: it was found, or not yet retired, after
+    /// the guard's participant entered its epoch.
+    #[inline]
+    pub unsafe fn deref<'g>(self, _guard: Guard<'g>, format: &'g RecordFormat) -> RecordRef<'g, H> {
+        RecordRef { start: self.0, format, marker: PhantomData }
+    }
+}
+
+/// A record that stays allocated for `'g`.
+pub struct RecordRef<'g, H> {
+    start: NonNull<u8>,
+    format: &'g RecordFormat,
+    marker: PhantomData<&'g H>,
+}
+
+impl<H> Clone for RecordRef<'_, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H> Copy for RecordRef<'_, H> {}
+
+impl<H: RecordHeader> fmt::Debug for RecordRef<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordRef").field("key", &self.key()).field("present", &self.is_present()).finish()
+    }
+}
+
+impl<'g, H: RecordHeader> RecordRef<'g, H> {
+    /// Makes a record in a fresh slot of `segments`: header at rest, not present, row copied from `row`.
+    pub(crate) fn create(segments: &Segments, format: &'g RecordFormat, key: &Key, row: RowRef<'_>) -> Self {
+        debug_assert!(segments.slot_bytes() >= format.bytes);
+        let record = Self { start: segments.allocate(), format, marker: PhantomData };
+        // SAFETY: the slot is ours alone, zeroed, has `format.bytes` bytes, and is aligned to 8.
+        unsafe {
+            record.start.cast::<H>().write(H::default());
+            let key_at = record.at(format.key_at);
+            match (format.key, key) {
+                (KeyPlace::Int, Key::Int(int)) => key_at.cast::<i64>().write(*int),
+                (KeyPlace::Inline { len }, Key::Bytes(bytes)) => {
+                    assert_eq!(bytes.as_slice().len(), len, "a key of fixed-size columns has a fixed length");
+                    key_at.copy_from_nonoverlapping(NonNull::from(bytes.as_slice()).cast(), len);
+                }
+                (KeyPlace::Heap, Key::Bytes(_) | Key::Long(_)) => {
+                    key_at.cast::<*mut Key>().write(Box::into_raw(Box::new(key.clone())));
+                }
+                _ => panic!("key {key:?} is not of its table's shape"),
+            }
+            let fixed = NonNull::from(row.fixed()).cast();
+            record.at(format.row_at).copy_from_nonoverlapping(fixed, format.layout.fixed_size());
+        }
+        let variable = Variable::new(row.variable());
+        // Relaxed: nobody else knows the record yet.
+        record.word().store(variable.into_address(), Ordering::Relaxed);
+        record
+    }
+
+    /// The record's address.
+    #[inline]
+    pub fn ptr(&self) -> RecordPtr<H> {
+        RecordPtr(self.start, PhantomData)
+    }
+
+    /// The protocol's header.
+    #[inline]
+    pub fn header(&self) -> &'g H {
+        // SAFETY: written in `create`, allocated for `'g`, and only ever shared.
+        unsafe { self.start.cast::<H>().as_ref() }
+    }
+
+    /// Whether the row exists, as the last writer left it.
+    #[inline]
+    pub fn is_present(&self) -> bool {
+        self.word().load(Ordering::Acquire) & PRESENT != 0
+    }
+
+    /// Says whether the row exists.
+    pub fn set_present(&self, present: bool) {
+        self.set_flag(PRESENT, present);
+    }
+
+    /// Whether the transaction that made the record has committed.
+    #[inline]
+    pub fn is_committed(&self) -> bool {
+        self.word().load(Ordering::Acquire) & COMMITTED != 0
+    }
+
+    /// Says that the transaction that made the record has committed.
+    pub fn set_committed(&self) {
+        self.set_flag(COMMITTED, true);
+    }
+
+    /// The primary key.
+    pub fn key(&self) -> Key {
+        match self.format.key {
+            // SAFETY: written in `create` and immutable since.
+            KeyPlace::Int => Key::Int(unsafe { self.at(self.format.key_at).cast::<i64>().read() }),
+            KeyPlace::Inline { len } => Key::from_bytes(self.inline_key(len)),
+            KeyPlace::Heap => self.heap_key().clone(),
+        }
+    }
+
+    /// Whether the primary key is `key`.
+    #[inline]
+    pub fn has_key(&self, key: &Key) -> bool {
+        match (self.format.key, key) {
+            (KeyPlace::Int, Key::Int(int)) => {
+                // SAFETY: written in `create` and immutable since.
+                unsafe { self.at(self.format.key_at).cast::<i64>().read() == *int }
+            }
+            (KeyPlace::Inline { len }, Key::Bytes(bytes)) => bytes.as_slice() == self.inline_key(len),
+            (KeyPlace::Heap, key) => self.heap_key() == key,
+            _ => false,
+        }
+    }
+
+    /// The row.
+    ///
+    /// # Safety
+    /// Nobody changes the row while the result lives: the caller's transaction holds a lock on it, or is alone.
+    #[inline]
+    pub unsafe fn row(&self) -> RowRef<'g> {
+        // SAFETY: the fixed part is allocated for `'g` and, by the caller, not written meanwhile.
+        let fixed = unsafe { std::slice::from_raw_parts(self.at(self.format.row_at).as_ptr(), self.fixed_size()) };
+        RowRef::new(&self.format.layout, fixed, self.variable())
+    }
+
+    /// Changes the row in place. Returns the variable part that was replaced, if one was.
+    ///
+    /// # Safety
+    /// The caller's transaction alone may touch the row now.
+    #[inline]
+    pub unsafe fn change<R>(&self, change: impl FnOnce(&mut RowMut<'_>) -> R) -> (R, Option<Variable>) {
+        // SAFETY: the fixed part is allocated for `'g` and, by the caller, nobody else touches it.
+        let fixed = unsafe { std::slice::from_raw_parts_mut(self.at(self.format.row_at).as_ptr(), self.fixed_size()) };
+        let mut row = RowMut::new(&self.format.layout, fixed, self.variable());
+        let result = change(&mut row);
+        let old = row.into_variable().map(|bytes| self.swap_variable(Variable::new(&bytes)));
+        (result, old)
+    }
+
+    /// Writes back an earlier fixed part, and the variable part that went with it if that was replaced. Returns the
+    /// variable part that is thereby replaced.
+    ///
+    /// # Safety
+    /// As for [`change`](Self::change).
+    pub unsafe fn restore(&self, fixed: &[u8], variable: Option<Variable>) -> Option<Variable> {
+        assert_eq!(fixed.len(), self.fixed_size());
+        // SAFETY: the fixed part has that size and, by the caller, nobody else touches it.
+        unsafe {
+            self.at(self.format.row_at).copy_from_nonoverlapping(NonNull::from(fixed).cast(), fixed.len());
+        }
+        variable.map(|variable| self.swap_variable(variable))
+    }
+
+    /// Replaces the whole row. Returns the variable part that was replaced.
+    ///
+    /// # Safety
+    /// As for [`change`](Self::change).
+    pub unsafe fn replace(&self, row: RowRef<'_>) -> Variable {
+        // SAFETY: passed on to the caller.
+        unsafe { self.restore(row.fixed(), None) };
+        self.swap_variable(Variable::new(row.variable()))
+    }
+
+    /// Copies the row word by word, whoever may be writing it: each word is some value that was stored, their
+    /// combination may be none. For engines without isolation.
+    pub fn copy_unisolated(&self, fixed: &mut [u8], variable: &mut Vec<u8>) {
+        for (word, chunk) in self.words().zip(fixed.chunks_exact_mut(8)) {
+            // Relaxed: no order is promised between words.
+            chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        if self.format.layout.has_variable() {
+            variable.clear();
+            variable.extend_from_slice(self.variable());
+        }
+    }
+
+    /// Writes the row word by word, whoever may be reading or writing it. Returns the variable part that was replaced.
+    pub fn store_unisolated(&self, fixed: &[u8], variable: Option<&[u8]>) -> Option<Variable> {
+        for (word, chunk) in self.words().zip(fixed.chunks_exact(8)) {
+            // Relaxed: no order is promised between words.
+            word.store(u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes")), Ordering::Relaxed);
+        }
+        variable.map(|bytes| self.swap_variable(Variable::new(bytes)))
+    }
+
+    fn words(&self) -> impl Iterator<Item = &'g AtomicU64> {
+        let start = self.at(self.format.row_at).cast::<AtomicU64>();
+        // SAFETY: the fixed part is a multiple of 8 bytes, aligned to 8 and allocated for `'g`; under an engine that
+        // calls this, every access to it is by these atomics.
+        (0..self.fixed_size() / 8).map(move |word| unsafe { start.add(word).as_ref() })
+    }
+
+    fn variable(&self) -> &'g [u8] {
+        if !self.format.layout.has_variable() {
+            return &[];
+        }
+        let address = self.word().load(Ordering::Acquire) & ADDRESS;
+        // SAFETY: variable parts are immutable and, once replaced, retired through the epochs: this one stays for `'g`.
+        unsafe { Variable::slice(address) }
+    }
+
+    fn swap_variable(&self, new: Variable) -> Variable {
+        let new = new.into_address();
+        let replace = |word: u64| Some(word & !ADDRESS | new);
+        let old = self.word().fetch_update(Ordering::AcqRel, Ordering::Acquire, replace);
+        Variable(old.expect("the closure never declines") & ADDRESS)
+    }
+
+    fn set_flag(&self, flag: u64, on: bool) {
+        if on {
+            self.word().fetch_or(flag, Ordering::AcqRel);
+        } else {
+            self.word().fetch_and(!flag, Ordering::AcqRel);
+        }
+    }
+
+    #[inline]
+    fn word(&self) -> &'g AtomicU64 {
+        // SAFETY: within the record, aligned to 8, allocated for `'g`, and accessed as an atomic only.
+        unsafe { self.at(self.format.word_at).cast::<AtomicU64>().as_ref() }
+    }
+
+    fn inline_key(&self, len: usize) -> &'g [u8] {
+        // SAFETY: written in `create` and immutable since.
+        unsafe { std::slice::from_raw_parts(self.at(self.format.key_at).as_ptr(), len) }
+    }
+
+    fn heap_key(&self) -> &'g Key {
+        // SAFETY: written in `create` from a box that is freed with the record.
+        unsafe { &**self.at(self.format.key_at).cast::<*mut Key>().as_ptr() }
+    }
+
+    #[inline]
+    fn at(&self, offset: usize) -> NonNull<u8> {
+        debug_assert!(offset <= self.format.bytes);
+        // SAFETY: offsets of the format are within the record.
+        unsafe { self.start.add(offset) }
+    }
+
+    #[inline]
+    fn fixed_size(&self) -> usize {
+        self.format.layout.fixed_size()
+    }
+
+    /// The record, unlinked from every index, as garbage.
+    pub(crate) fn into_garbage(self, table: &Arc<RecordMemory>) -> Garbage {
+        unsafe fn free(start: *mut u8, memory: *const ()) {
+            // SAFETY: `memory` is the reference that `into_garbage` gave away; `start` is a record of it, which nobody
+            // can reach any more.
+            unsafe {
+                let memory = Arc::from_raw(memory.cast::<RecordMemory>());
+                memory.free(NonNull::new_unchecked(start));
+            }
+        }
+        let memory = Arc::into_raw(table.clone());
+        // SAFETY: `free` takes back the reference and the slot, once.
+        unsafe { Garbage::raw(self.start.as_ptr(), memory.cast(), free) }
+    }
+}
+
+/// The memory of a table's records: alive until the last of its garbage is freed.
+#[derive(Debug)]
+pub(crate) struct RecordMemory {
+    pub(crate) format: RecordFormat,
+    pub(crate) segments: Segments,
+}
+
+impl RecordMemory {
+    /// Whether something on the heap hangs on records, beside their slot.
+    pub(crate) fn has_contents(&self) -> bool {
+        self.format.layout.has_variable() || self.format.key == KeyPlace::Heap
+    }
+
+    /// Frees a record and what hangs on it.
+    ///
+    /// # Safety
+    /// The record is of this memory, was not freed, and nobody can reach it.
+    unsafe fn free(&self, start: NonNull<u8>) {
+        // SAFETY: passed on to the caller; the slot is of these segments and nobody looks at it any more.
+        unsafe {
+            self.free_contents(start);
+            self.segments.free(start);
+        }
+    }
+
+    /// Frees what hangs on a record, but not its slot.
+    ///
+    /// # Safety
+    /// As for [`free`](Self::free).
+    pub(crate) unsafe fn free_contents(&self, start: NonNull<u8>) {
+        let record = RecordRef::<()> { start, format: &self.format, marker: PhantomData };
+        // Relaxed: the epochs have ordered every access before this one.
+        drop(Variable(record.word().load(Ordering::Relaxed) & ADDRESS));
+        if self.format.key == KeyPlace::Heap {
+            // SAFETY: the key's box belongs to the record.
+            drop(unsafe { Box::from_raw(*record.at(self.format.key_at).cast::<*mut Key>().as_ptr()) });
+        }
+    }
+}
+
+/// The variable part of a row: immutable bytes on the heap, replaced whole. Dropping it frees it, so one that others may
+/// still look at is retired instead.
+#[derive(Debug)]
+pub struct Variable(u64);
+
+impl Variable {
+    fn new(bytes: &[u8]) -> Self {
+        if bytes.is_empty() {
+            return Self(0);
+        }
+        // A boxed box: the inner one's pointer is wide, the record's word is not.
+        let boxed: Box<Box<[u8]>> = Box::new(bytes.into());
+        let address = Box::into_raw(boxed) as u64;
+        assert_eq!(address & !ADDRESS, 0, "user-space addresses have 48 bits");
+        Self(address)
+    }
+
+    fn into_address(self) -> u64 {
+        let address = self.0;
+        std::mem::forget(self);
+        address
+    }
+
+    /// # Safety
+    /// The address is zero or of a variable part that stays allocated for `'a`.
+    unsafe fn slice<'a>(address: u64) -> &'a [u8] {
+        if address == 0 {
+            return &[];
+        }
+        // SAFETY: by the caller.
+        unsafe { &**(address as *const Box<[u8]>) }
+    }
+
+    /// Whether there are no bytes, and so nothing to free.
+    pub fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// The part as garbage, for those who replaced it.
+    pub fn into_garbage(self) -> Garbage {
+        Garbage::boxed(Box::new(self))
+    }
+}
+
+impl Drop for Variable {
+    fn drop(&mut self) {
+        if self.0 != 0 {
+            // SAFETY: the address came from `Box::into_raw` in `new`, and this value is its only owner.
+            drop(unsafe { Box::from_raw(self.0 as *mut Box<[u8]>) });
+        }
+    }
+}
+

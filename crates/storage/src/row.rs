@@ -1,0 +1,523 @@
+//! Rows: fixed-width columns at fixed offsets, short strings inside, the rest in one variable part.
+//!
+//! ```text
+//! fixed part:     8-byte columns | 4-byte | 2-byte | 1-byte | NULL bitmap | bounded strings | unbounded strings' slots
+//! variable part:  bytes of the strings that are not in the fixed part
+//! ```
+//!
+//! A bounded string (`char(n)`, `varchar(n)`, n ≤ [`INLINE_LIMIT`]) has n bytes in the fixed part; text whose UTF-8 form
+//! needs more goes to the variable part. The offsets are the [`RowLayout`]'s; a native procedure reaches a column with
+//! one look-up of its offset and no parsing.
+
+use crate::{Column, Type, Value};
+use rust_decimal::Decimal;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// The longest declared bound, in characters, of a string that lives inside the fixed part.
+pub const INLINE_LIMIT: u32 = 128;
+
+/// In a bounded string's length: the bytes are in the variable part.
+const SPILLED: u16 = u16::MAX;
+
+/// Where each column of a table's rows lies.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RowLayout {
+    slots: Vec<Slot>,
+    nulls: usize,
+    fixed_size: usize,
+    has_variable: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slot {
+    ty: Type,
+    offset: u32,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The value itself.
+    Fixed,
+    /// A `u16` length and room for `capacity` bytes.
+    Bounded { capacity: u16 },
+    /// Offset and length within the variable part, a `u32` each.
+    Variable,
+}
+
+impl RowLayout {
+    /// The layout of rows with these columns.
+    pub fn new(columns: &[Column]) -> Self {
+        let mut slots: Vec<_> =
+            columns.iter().map(|column| Slot { ty: column.ty, offset: 0, place: Place::of(column.ty) }).collect();
+        let mut end = 0;
+        for alignment in [8, 4, 2, 1] {
+            for slot in &mut slots {
+                if let Some((size, needed)) = slot.ty.fixed_size()
+                    && needed == alignment
+                {
+                    slot.offset = end as u32;
+                    end += size;
+                }
+            }
+        }
+        let nulls = end;
+        end += columns.len().div_ceil(8);
+        for slot in &mut slots {
+            let size = match slot.place {
+                Place::Fixed => continue,
+                Place::Bounded { capacity } => 2 + usize::from(capacity),
+                Place::Variable => 8,
+            };
+            slot.offset = end as u32;
+            end += size;
+        }
+        let has_variable = slots.iter().any(|slot| slot.place != Place::Fixed);
+        Self { slots, nulls, fixed_size: end.next_multiple_of(8), has_variable }
+    }
+
+    /// Bytes of the fixed part, a multiple of 8.
+    pub fn fixed_size(&self) -> usize {
+        self.fixed_size
+    }
+
+    /// Whether a row can have a variable part.
+    pub fn has_variable(&self) -> bool {
+        self.has_variable
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The type of a column.
+    pub fn ty(&self, column: usize) -> Type {
+        self.slots[column].ty
+    }
+}
+
+impl Place {
+    fn of(ty: Type) -> Self {
+        match ty {
+            // Eight bytes at least, so that a spilled string's offset and length have room.
+            Type::Char(n) | Type::Varchar(Some(n)) if n <= INLINE_LIMIT => Place::Bounded { capacity: n.max(8) as u16 },
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea => Place::Variable,
+            _ => Place::Fixed,
+        }
+    }
+}
+
+/// A row to read: both its parts, borrowed.
+#[derive(Clone, Copy)]
+pub struct RowRef<'a> {
+    layout: &'a RowLayout,
+    fixed: &'a [u8],
+    variable: &'a [u8],
+}
+
+impl<'a> RowRef<'a> {
+    /// The row with these parts. `fixed` has the layout's size.
+    #[inline]
+    pub fn new(layout: &'a RowLayout, fixed: &'a [u8], variable: &'a [u8]) -> Self {
+        debug_assert_eq!(fixed.len(), layout.fixed_size);
+        Self { layout, fixed, variable }
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> &'a RowLayout {
+        self.layout
+    }
+
+    /// The fixed part.
+    #[inline]
+    pub fn fixed(&self) -> &'a [u8] {
+        self.fixed
+    }
+
+    /// The variable part.
+    #[inline]
+    pub fn variable(&self) -> &'a [u8] {
+        self.variable
+    }
+
+    /// Whether a column is NULL.
+    #[inline]
+    pub fn is_null(&self, column: usize) -> bool {
+        self.fixed[self.layout.nulls + column / 8] & 1 << (column % 8) != 0
+    }
+
+    /// A `bigint` column, zero if NULL.
+    #[inline]
+    pub fn int8(&self, column: usize) -> i64 {
+        i64::from_le_bytes(self.array(column))
+    }
+
+    /// An `integer` column, zero if NULL.
+    #[inline]
+    pub fn int4(&self, column: usize) -> i32 {
+        i32::from_le_bytes(self.array(column))
+    }
+
+    /// A `smallint` column, zero if NULL.
+    #[inline]
+    pub fn int2(&self, column: usize) -> i16 {
+        i16::from_le_bytes(self.array(column))
+    }
+
+    /// A `double precision` column, zero if NULL.
+    #[inline]
+    pub fn float8(&self, column: usize) -> f64 {
+        f64::from_le_bytes(self.array(column))
+    }
+
+    /// A `numeric` column, zero if NULL.
+    #[inline]
+    pub fn numeric(&self, column: usize) -> Decimal {
+        Decimal::deserialize(self.array(column))
+    }
+
+    /// The bytes of a string or `bytea` column, empty if NULL.
+    #[inline]
+    pub fn bytes(&self, column: usize) -> &'a [u8] {
+        let slot = self.layout.slots[column];
+        let offset = slot.offset as usize;
+        match slot.place {
+            Place::Bounded { .. } => match read_u16(self.fixed, offset) {
+                SPILLED => self.spilled(offset + 2),
+                len => &self.fixed[offset + 2..offset + 2 + usize::from(len)],
+            },
+            Place::Variable => self.spilled(offset),
+            Place::Fixed => panic!("column {column} is {}, not a string", slot.ty),
+        }
+    }
+
+    /// A character column as a string, empty if NULL.
+    #[inline]
+    pub fn text(&self, column: usize) -> &'a str {
+        let bytes = self.bytes(column);
+        debug_assert!(std::str::from_utf8(bytes).is_ok());
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// Any column's value, strings borrowed from the row.
+    pub fn value(&self, column: usize) -> Value<'a> {
+        if self.is_null(column) {
+            return Value::Null;
+        }
+        match self.layout.slots[column].ty {
+            Type::Bool => Value::Bool(self.array::<1>(column)[0] != 0),
+            Type::Int2 => Value::Int2(self.int2(column)),
+            Type::Int4 => Value::Int4(self.int4(column)),
+            Type::Int8 => Value::Int8(self.int8(column)),
+            Type::Float4 => Value::Float4(f32::from_le_bytes(self.array(column))),
+            Type::Float8 => Value::Float8(self.float8(column)),
+            Type::Numeric(_) => Value::Numeric(self.numeric(column)),
+            Type::Char(_) | Type::Varchar(_) | Type::Text => Value::Text(Cow::Borrowed(self.text(column))),
+            Type::Bytea => Value::Bytea(Cow::Borrowed(self.bytes(column))),
+            Type::Date => Value::Date(self.int4(column)),
+            Type::Timestamp => Value::Timestamp(self.int8(column)),
+            Type::TimestampTz => Value::TimestampTz(self.int8(column)),
+            Type::Uuid => Value::Uuid(self.array(column)),
+        }
+    }
+
+    #[inline]
+    fn array<const N: usize>(&self, column: usize) -> [u8; N] {
+        let offset = self.layout.slots[column].offset as usize;
+        debug_assert_eq!(self.layout.slots[column].ty.fixed_size().map(|(size, _)| size), Some(N));
+        self.fixed[offset..offset + N].try_into().expect("the slice has N bytes")
+    }
+
+    fn spilled(&self, at: usize) -> &'a [u8] {
+        let offset = read_u32(self.fixed, at) as usize;
+        let len = read_u32(self.fixed, at + 4) as usize;
+        // An engine without isolation may combine a slot and a variable part that were never together.
+        self.variable.get(offset..offset + len).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for RowRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries((0..self.layout.columns()).map(|column| self.value(column))).finish()
+    }
+}
+
+impl PartialEq for RowRef<'_> {
+    /// Equal values, wherever they lie.
+    fn eq(&self, other: &Self) -> bool {
+        self.layout.columns() == other.layout.columns()
+            && (0..self.layout.columns()).all(|column| self.value(column) == other.value(column))
+    }
+}
+
+/// A row to change: the fixed part in place, the variable part replaced when a string in it changes.
+#[derive(Debug)]
+pub struct RowMut<'a> {
+    layout: &'a RowLayout,
+    fixed: &'a mut [u8],
+    variable: Cow<'a, [u8]>,
+}
+
+impl<'a> RowMut<'a> {
+    /// The row with these parts. `fixed` has the layout's size.
+    pub fn new(layout: &'a RowLayout, fixed: &'a mut [u8], variable: &'a [u8]) -> Self {
+        debug_assert_eq!(fixed.len(), layout.fixed_size);
+        Self { layout, fixed, variable: Cow::Borrowed(variable) }
+    }
+
+    /// The row as it is now.
+    #[inline]
+    pub fn as_ref(&self) -> RowRef<'_> {
+        RowRef { layout: self.layout, fixed: self.fixed, variable: &self.variable }
+    }
+
+    /// Ends the change: the new variable part, or `None` if it is still the old one.
+    pub fn into_variable(self) -> Option<Vec<u8>> {
+        match self.variable {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(bytes) => Some(bytes),
+        }
+    }
+
+    /// Sets a `bigint` column.
+    #[inline]
+    pub fn set_int8(&mut self, column: usize, value: i64) {
+        self.store(column, value.to_le_bytes());
+    }
+
+    /// Sets an `integer` column.
+    #[inline]
+    pub fn set_int4(&mut self, column: usize, value: i32) {
+        self.store(column, value.to_le_bytes());
+    }
+
+    /// Sets a string column of any kind.
+    #[inline]
+    pub fn set_bytes(&mut self, column: usize, bytes: &[u8]) {
+        self.set_null(column, false);
+        let slot = self.layout.slots[column];
+        let offset = slot.offset as usize;
+        match slot.place {
+            Place::Bounded { capacity } if bytes.len() <= usize::from(capacity) => {
+                if read_u16(self.fixed, offset) == SPILLED {
+                    self.drop_spilled(column);
+                }
+                self.fixed[offset..offset + 2].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
+                self.fixed[offset + 2..offset + 2 + bytes.len()].copy_from_slice(bytes);
+            }
+            Place::Bounded { .. } => {
+                if read_u16(self.fixed, offset) == SPILLED {
+                    self.drop_spilled(column);
+                }
+                self.fixed[offset..offset + 2].copy_from_slice(&SPILLED.to_le_bytes());
+                self.spill(offset + 2, bytes);
+            }
+            Place::Variable => {
+                self.drop_spilled(column);
+                self.spill(offset, bytes);
+            }
+            Place::Fixed => panic!("column {column} is {}, not a string", slot.ty),
+        }
+    }
+
+    /// Sets a column. The value is of the column's type; the caller has cast it and checked its bounds.
+    ///
+    /// # Panics
+    /// If the value is of another type than the column.
+    pub fn set(&mut self, column: usize, value: &Value<'_>) {
+        match (self.layout.slots[column].ty, value) {
+            (_, Value::Null) => self.set_null(column, true),
+            (Type::Bool, Value::Bool(value)) => self.store(column, [u8::from(*value)]),
+            (Type::Int2, Value::Int2(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Int4, Value::Int4(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Int8, Value::Int8(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Float4, Value::Float4(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Float8, Value::Float8(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Numeric(_), Value::Numeric(value)) => self.store(column, value.serialize()),
+            (Type::Char(_) | Type::Varchar(_) | Type::Text, Value::Text(value)) => {
+                self.set_bytes(column, value.as_bytes());
+            }
+            (Type::Bytea, Value::Bytea(value)) => self.set_bytes(column, value),
+            (Type::Date, Value::Date(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Timestamp, Value::Timestamp(value)) => self.store(column, value.to_le_bytes()),
+            (Type::TimestampTz, Value::TimestampTz(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Uuid, Value::Uuid(value)) => self.store(column, *value),
+            (ty, value) => panic!("{value:?} was not cast to its column's type {ty}"),
+        }
+    }
+
+    fn store<const N: usize>(&mut self, column: usize, bytes: [u8; N]) {
+        let offset = self.layout.slots[column].offset as usize;
+        debug_assert_eq!(self.layout.slots[column].ty.fixed_size().map(|(size, _)| size), Some(N));
+        self.fixed[offset..offset + N].copy_from_slice(&bytes);
+        self.set_null(column, false);
+    }
+
+    fn set_null(&mut self, column: usize, null: bool) {
+        let byte = &mut self.fixed[self.layout.nulls + column / 8];
+        let bit = 1 << (column % 8);
+        *byte = if null { *byte | bit } else { *byte & !bit };
+    }
+
+    fn spill(&mut self, at: usize, bytes: &[u8]) {
+        let variable = self.variable.to_mut();
+        let offset = variable.len() as u32;
+        variable.extend_from_slice(bytes);
+        self.fixed[at..at + 4].copy_from_slice(&offset.to_le_bytes());
+        self.fixed[at + 4..at + 8].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+    }
+
+    /// Rebuilds the variable part without `column`'s bytes.
+    fn drop_spilled(&mut self, column: usize) {
+        let at = |slot: Slot, fixed: &[u8]| match slot.place {
+            Place::Variable => Some(slot.offset as usize),
+            Place::Bounded { .. } if read_u16(fixed, slot.offset as usize) == SPILLED => Some(slot.offset as usize + 2),
+            _ => None,
+        };
+        let Some(own) = at(self.layout.slots[column], self.fixed) else { return };
+        let gone_from = read_u32(self.fixed, own);
+        let gone_len = read_u32(self.fixed, own + 4);
+        self.fixed[own..own + 8].fill(0);
+        if gone_len == 0 {
+            return;
+        }
+        self.variable.to_mut().drain(gone_from as usize..(gone_from + gone_len) as usize);
+        for slot in &self.layout.slots {
+            let Some(other) = at(*slot, self.fixed) else { continue };
+            let offset = read_u32(self.fixed, other);
+            if offset > gone_from {
+                self.fixed[other..other + 4].copy_from_slice(&(offset - gone_len).to_le_bytes());
+            }
+        }
+    }
+}
+
+/// A row of one's own.
+#[derive(Clone)]
+pub struct Row {
+    layout: Arc<RowLayout>,
+    fixed: Box<[u8]>,
+    variable: Vec<u8>,
+}
+
+impl Row {
+    /// A row whose numbers are zero, strings empty and NULLs none.
+    pub fn new(layout: &Arc<RowLayout>) -> Self {
+        Self { layout: layout.clone(), fixed: vec![0; layout.fixed_size].into(), variable: Vec::new() }
+    }
+
+    /// The row with these values, one a column, each of its column's type.
+    ///
+    /// # Panics
+    /// If there are more or fewer values than columns, or one is of another type.
+    pub fn from_values(layout: &Arc<RowLayout>, values: &[Value<'_>]) -> Self {
+        assert_eq!(values.len(), layout.columns(), "one value a column");
+        let mut row = Self::new(layout);
+        row.change(|change| {
+            for (column, value) in values.iter().enumerate() {
+                change.set(column, value);
+            }
+        });
+        row
+    }
+
+    /// The row, to read.
+    #[inline]
+    pub fn as_ref(&self) -> RowRef<'_> {
+        RowRef { layout: &self.layout, fixed: &self.fixed, variable: &self.variable }
+    }
+
+    /// Changes the row.
+    pub fn change<R>(&mut self, change: impl FnOnce(&mut RowMut<'_>) -> R) -> R {
+        let mut row = RowMut::new(&self.layout, &mut self.fixed, &self.variable);
+        let result = change(&mut row);
+        if let Some(variable) = row.into_variable() {
+            self.variable = variable;
+        }
+        result
+    }
+
+    /// Makes this row a copy of another of the same layout, keeping its allocations.
+    pub fn copy_from(&mut self, row: RowRef<'_>) {
+        self.fixed.copy_from_slice(row.fixed);
+        self.variable.clear();
+        self.variable.extend_from_slice(row.variable);
+    }
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_ref().fmt(f)
+    }
+}
+
+#[inline]
+fn read_u16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
+}
+
+#[inline]
+fn read_u32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout() -> Arc<RowLayout> {
+        let columns = [
+            Column::nullable("flag", Type::Bool),
+            Column::new("id", Type::Int8),
+            Column::nullable("short", Type::Varchar(Some(10))),
+            Column::nullable("long", Type::Text),
+            Column::nullable("price", Type::Numeric(None)),
+            Column::nullable("blob", Type::Bytea),
+        ];
+        Arc::new(RowLayout::new(&columns))
+    }
+
+    #[test]
+    fn values_come_back_as_they_were_set() {
+        let values = [
+            Value::Bool(true),
+            Value::Int8(-5),
+            Value::text("short"),
+            Value::text("of any length"),
+            Value::Numeric("12.50".parse().expect("a decimal")),
+            Value::Null,
+        ];
+        let row = Row::from_values(&layout(), &values);
+        for (column, value) in values.iter().enumerate() {
+            assert_eq!(&row.as_ref().value(column), value);
+        }
+        assert_eq!(row.as_ref().int8(1), -5);
+    }
+
+    #[test]
+    fn strings_move_in_and_out_of_the_variable_part() {
+        let mut row = Row::new(&layout());
+        let long = "ä".repeat(10);
+        let steps: [(usize, &str); 7] =
+            [(2, "abc"), (3, "text"), (2, &long), (3, "longer text"), (5, "\u{1}"), (2, "back"), (3, "")];
+        let mut expected = [""; 6];
+        for (column, text) in steps {
+            let value = if column == 5 { Value::Bytea(text.as_bytes().into()) } else { Value::text(text) };
+            row.change(|change| change.set(column, &value));
+            expected[column] = text;
+            for column in [2, 3, 5] {
+                assert_eq!(row.as_ref().bytes(column), expected[column].as_bytes(), "after {column} := {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hot_row_shares_a_cache_line_with_its_header() {
+        let columns = [Column::new("id", Type::Int8), Column::new("balance", Type::Int8), Column::new("name", Type::Char(22))];
+        let layout = RowLayout::new(&columns);
+        assert!(layout.fixed_size() <= 48, "{} bytes", layout.fixed_size());
+    }
+}

@@ -1,0 +1,186 @@
+//! SQL types and values.
+
+use rust_decimal::Decimal;
+use std::borrow::Cow;
+use std::fmt;
+
+/// A column's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// `boolean`
+    Bool,
+    /// `smallint`, 2 bytes
+    Int2,
+    /// `integer`, 4 bytes
+    Int4,
+    /// `bigint`, 8 bytes
+    Int8,
+    /// `real`, 4 bytes
+    Float4,
+    /// `double precision`, 8 bytes
+    Float8,
+    /// `numeric(precision, scale)`; without a precision, any of up to 28 digits
+    Numeric(Option<Precision>),
+    /// `char(n)`: blank-padded to n characters
+    Char(u32),
+    /// `varchar(n)`: at most n characters; without n, as `text`
+    Varchar(Option<u32>),
+    /// `text`
+    Text,
+    /// `bytea`
+    Bytea,
+    /// `date`: days since 2000-01-01
+    Date,
+    /// `timestamp`: microseconds since 2000-01-01 00:00
+    Timestamp,
+    /// `timestamp with time zone`: microseconds since 2000-01-01 00:00 UTC
+    TimestampTz,
+    /// `uuid`: 16 bytes
+    Uuid,
+}
+
+/// Total digits and digits after the point of a `numeric`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Precision {
+    /// Total number of decimal digits, 1 to 28.
+    pub precision: u8,
+    /// Digits after the point, 0 to `precision`.
+    pub scale: u8,
+}
+
+impl Type {
+    /// Bytes of a value in the row's fixed part and their alignment; `None` for strings, whose size varies.
+    pub fn fixed_size(self) -> Option<(usize, usize)> {
+        match self {
+            Type::Bool => Some((1, 1)),
+            Type::Int2 => Some((2, 2)),
+            Type::Int4 | Type::Float4 | Type::Date => Some((4, 4)),
+            Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz => Some((8, 8)),
+            Type::Numeric(_) | Type::Uuid => Some((16, 8)),
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea => None,
+        }
+    }
+
+    /// Whether values are character strings.
+    pub fn is_text(self) -> bool {
+        matches!(self, Type::Char(_) | Type::Varchar(_) | Type::Text)
+    }
+
+    /// Whether values are `smallint`, `integer` or `bigint`.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Type::Int2 | Type::Int4 | Type::Int8)
+    }
+}
+
+impl fmt::Display for Type {
+    /// PostgreSQL's name of the type, as `format_type` prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Bool => f.write_str("boolean"),
+            Type::Int2 => f.write_str("smallint"),
+            Type::Int4 => f.write_str("integer"),
+            Type::Int8 => f.write_str("bigint"),
+            Type::Float4 => f.write_str("real"),
+            Type::Float8 => f.write_str("double precision"),
+            Type::Numeric(None) => f.write_str("numeric"),
+            Type::Numeric(Some(Precision { precision, scale })) => write!(f, "numeric({precision},{scale})"),
+            Type::Char(n) => write!(f, "character({n})"),
+            Type::Varchar(None) => f.write_str("character varying"),
+            Type::Varchar(Some(n)) => write!(f, "character varying({n})"),
+            Type::Text => f.write_str("text"),
+            Type::Bytea => f.write_str("bytea"),
+            Type::Date => f.write_str("date"),
+            Type::Timestamp => f.write_str("timestamp without time zone"),
+            Type::TimestampTz => f.write_str("timestamp with time zone"),
+            Type::Uuid => f.write_str("uuid"),
+        }
+    }
+}
+
+/// A value, borrowed from a row or owned.
+///
+/// The variant is the value's own representation: a `varchar` and a `text` are both [`Value::Text`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// SQL's NULL.
+    Null,
+    /// `boolean`
+    Bool(bool),
+    /// `smallint`
+    Int2(i16),
+    /// `integer`
+    Int4(i32),
+    /// `bigint`
+    Int8(i64),
+    /// `real`
+    Float4(f32),
+    /// `double precision`
+    Float8(f64),
+    /// `numeric`
+    Numeric(Decimal),
+    /// `char`, `varchar`, `text`
+    Text(Cow<'a, str>),
+    /// `bytea`
+    Bytea(Cow<'a, [u8]>),
+    /// Days since 2000-01-01.
+    Date(i32),
+    /// Microseconds since 2000-01-01 00:00.
+    Timestamp(i64),
+    /// Microseconds since 2000-01-01 00:00 UTC.
+    TimestampTz(i64),
+    /// 16 bytes in network order.
+    Uuid([u8; 16]),
+}
+
+const _: () = assert!(size_of::<Value<'static>>() <= 32);
+
+impl<'a> Value<'a> {
+    /// A text that borrows `text`.
+    pub fn text(text: &'a str) -> Self {
+        Value::Text(Cow::Borrowed(text))
+    }
+
+    /// Whether this is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// The integer of any of the three integer types.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Value::Int2(value) => Some(i64::from(*value)),
+            Value::Int4(value) => Some(i64::from(*value)),
+            Value::Int8(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The same value, borrowing nothing.
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Value::Null => Value::Null,
+            Value::Bool(value) => Value::Bool(value),
+            Value::Int2(value) => Value::Int2(value),
+            Value::Int4(value) => Value::Int4(value),
+            Value::Int8(value) => Value::Int8(value),
+            Value::Float4(value) => Value::Float4(value),
+            Value::Float8(value) => Value::Float8(value),
+            Value::Numeric(value) => Value::Numeric(value),
+            Value::Text(value) => Value::Text(Cow::Owned(value.into_owned())),
+            Value::Bytea(value) => Value::Bytea(Cow::Owned(value.into_owned())),
+            Value::Date(value) => Value::Date(value),
+            Value::Timestamp(value) => Value::Timestamp(value),
+            Value::TimestampTz(value) => Value::TimestampTz(value),
+            Value::Uuid(value) => Value::Uuid(value),
+        }
+    }
+
+    /// The same value, borrowing strings from `self`.
+    pub fn borrowed(&self) -> Value<'_> {
+        match self {
+            Value::Text(value) => Value::Text(Cow::Borrowed(value)),
+            Value::Bytea(value) => Value::Bytea(Cow::Borrowed(value)),
+            other => other.clone(),
+        }
+    }
+}

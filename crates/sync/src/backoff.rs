@@ -1,0 +1,31 @@
+//! Exponential back-off for short spins and for retries.
+
+use crate::{hint, thread};
+
+/// Spins a little longer each time, then gives the core away.
+#[derive(Debug, Default)]
+pub struct Backoff {
+    step: u32,
+}
+
+impl Backoff {
+    /// Beyond 2^6 pause instructions (about a microsecond) whoever holds the latch has probably lost its core.
+    const SPIN_STEPS: u32 = 6;
+
+    /// A back-off that has not waited yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Waits for a moment: a pause loop at first, a yield of the thread's time slice later.
+    pub fn snooze(&mut self) {
+        if cfg!(any(loom, shuttle)) || self.step > Self::SPIN_STEPS {
+            thread::yield_now();
+            return;
+        }
+        for _ in 0..1_u32 << self.step {
+            hint::spin_loop();
+        }
+        self.step += 1;
+    }
+}

@@ -1,0 +1,251 @@
+//! Stackful coroutines: plain synchronous code that can be suspended from any depth.
+//!
+//! [`Stack`] is made first, then its [`Suspender`], then the [`Coroutine`] on it; so the body can be given objects that
+//! suspend it, such as a [`Scheduler`](crate::Scheduler), without knowing how.
+//!
+//! **Invariants**
+//!
+//! 1. A suspender suspends only the coroutine that it was made for, and only when that one calls it itself: the caller's
+//!    frame lies on the coroutine's stack. Anybody else's call panics.
+//! 2. A suspender outlives its coroutine harmlessly: once the body is left it panics, even after the stack is reused.
+//! 3. A coroutine that is dropped while suspended unwinds its stack, so that what lives there is dropped; a suspension
+//!    during that unwinding returns at once.
+
+use crate::Arc;
+use crate::atomic::{AtomicBool, AtomicPtr, Ordering};
+use corosensei::stack::{DefaultStack, Stack as _};
+use corosensei::{CoroutineResult, Yielder};
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+/// Memory for a coroutine's frames, with a guard page below it. Reusable when its coroutine is done.
+pub struct Stack {
+    memory: DefaultStack,
+    suspender: Arc<Suspender>,
+}
+
+impl Stack {
+    /// A stack of at least `size` bytes. Costs several system calls: keep stacks and use them again.
+    ///
+    /// # Errors
+    /// If the system has no memory, or no more mappings, for it.
+    pub fn new(size: usize) -> io::Result<Self> {
+        Ok(Self::around(DefaultStack::new(size)?))
+    }
+
+    /// What suspends the coroutine that will run here.
+    pub fn suspender(&self) -> Arc<Suspender> {
+        self.suspender.clone()
+    }
+
+    fn around(memory: DefaultStack) -> Self {
+        let suspender = Suspender {
+            yielder: AtomicPtr::new(ptr::null_mut()),
+            unwinding: AtomicBool::new(false),
+            low: memory.limit().get(),
+            high: memory.base().get(),
+        };
+        Self { memory, suspender: Arc::new(suspender) }
+    }
+}
+
+/// Suspends one coroutine, from inside it. Any thread may hold it.
+#[derive(Debug)]
+pub struct Suspender {
+    /// Points into the coroutine's first frame while its body runs or is suspended; null before and after.
+    yielder: AtomicPtr<Yielder<(), ()>>,
+    unwinding: AtomicBool,
+    low: usize,
+    high: usize,
+}
+
+impl Suspender {
+    /// Suspends the calling coroutine until it is resumed.
+    ///
+    /// # Panics
+    /// If it is called by anybody but the coroutine that it was made for.
+    pub fn suspend(&self) {
+        assert!(self.is_caller(), "a coroutine can be suspended only by itself");
+        if self.unwinding.load(Ordering::Acquire) {
+            return;
+        }
+        let yielder = self.yielder.load(Ordering::Acquire);
+        assert!(!yielder.is_null(), "the coroutine's body is not running");
+        // SAFETY: the caller's frame is on this coroutine's stack, so the coroutine runs, on this thread, and its
+        // body, which holds the yielder borrowed, is one of the frames below. The pointer is that borrow: it is set
+        // when the body begins and nulled before it ends, by the body, which only this stack's code can overtake.
+        unsafe { (*yielder).suspend(()) };
+    }
+
+    /// Whether the caller runs on the coroutine's stack, judged by where its frame lies.
+    fn is_caller(&self) -> bool {
+        let local = 0_u8;
+        let address = (&raw const local).addr();
+        (self.low..self.high).contains(&address)
+    }
+}
+
+/// Nulls the pointer to the yielder when the body returns or unwinds.
+struct InBody<'a>(&'a Suspender);
+
+impl Drop for InBody<'_> {
+    fn drop(&mut self) {
+        self.0.yielder.store(ptr::null_mut(), Ordering::Release);
+    }
+}
+
+/// What a coroutine did when it was resumed.
+#[derive(Debug)]
+pub enum Resumed<R> {
+    /// It suspended itself.
+    Suspended,
+    /// Its body returned this.
+    Returned(R),
+    /// Its body panicked with this.
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// A body that runs on a stack of its own. Stays on the thread that made it.
+pub struct Coroutine<R: 'static> {
+    /// None only after it was consumed.
+    inner: Option<corosensei::Coroutine<(), (), R>>,
+    suspender: Arc<Suspender>,
+}
+
+impl<R: 'static> Coroutine<R> {
+    /// A coroutine that will run `body` when it is first resumed.
+    pub fn new(stack: Stack, body: impl FnOnce() -> R + 'static) -> Self {
+        let Stack { memory, suspender } = stack;
+        let own = suspender.clone();
+        let inner = corosensei::Coroutine::with_stack(memory, move |yielder: &Yielder<(), ()>, ()| {
+            own.yielder.store(ptr::from_ref(yielder).cast_mut(), Ordering::Release);
+            let _in_body = InBody(&own);
+            body()
+        });
+        Self { inner: Some(inner), suspender }
+    }
+
+    /// Runs it until it suspends itself, returns or panics.
+    ///
+    /// # Panics
+    /// If it is done.
+    pub fn resume(&mut self) -> Resumed<R> {
+        assert!(!self.is_done(), "a coroutine that is done cannot be resumed");
+        let inner = self.inner.as_mut().expect("present until the coroutine is consumed");
+        match catch_unwind(AssertUnwindSafe(|| inner.resume(()))) {
+            Ok(CoroutineResult::Yield(())) => Resumed::Suspended,
+            Ok(CoroutineResult::Return(value)) => Resumed::Returned(value),
+            Err(panic) => Resumed::Panicked(panic),
+        }
+    }
+
+    /// Whether its body has returned or panicked.
+    pub fn is_done(&self) -> bool {
+        self.inner().done()
+    }
+
+    /// The stack, to use again. A coroutine that is not done is unwound first.
+    pub fn into_stack(mut self) -> Stack {
+        self.unwind();
+        let inner = self.inner.take().expect("present until it is taken here or dropped");
+        Stack::around(inner.into_stack())
+    }
+
+    fn unwind(&mut self) {
+        if let Some(inner) = &mut self.inner {
+            self.suspender.unwinding.store(true, Ordering::Release);
+            inner.force_unwind();
+        }
+    }
+
+    fn inner(&self) -> &corosensei::Coroutine<(), (), R> {
+        self.inner.as_ref().expect("present until the coroutine is consumed")
+    }
+}
+
+impl<R: 'static> Drop for Coroutine<R> {
+    fn drop(&mut self) {
+        self.unwind();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    fn stack() -> Stack {
+        Stack::new(64 * 1024).expect("memory for a stack")
+    }
+
+    /// Sets its flag when it is dropped, suspending on the way.
+    struct OnDrop(Rc<Cell<bool>>, Arc<Suspender>);
+
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.1.suspend();
+            self.0.set(true);
+        }
+    }
+
+    #[test]
+    fn a_body_is_suspended_from_any_depth() {
+        fn deep(depth: u32, suspender: &Suspender) -> u32 {
+            if depth == 0 {
+                suspender.suspend();
+                return 1;
+            }
+            deep(depth - 1, suspender) + 1
+        }
+        let stack = stack();
+        let suspender = stack.suspender();
+        let mut coroutine = Coroutine::new(stack, move || deep(9, &suspender));
+        assert!(matches!(coroutine.resume(), Resumed::Suspended));
+        assert!(matches!(coroutine.resume(), Resumed::Returned(10)));
+        assert!(coroutine.is_done());
+    }
+
+    #[test]
+    fn a_suspended_body_is_unwound_and_its_stack_used_again() {
+        let dropped = Rc::new(Cell::new(false));
+        let stack = stack();
+        let suspender = stack.suspender();
+        let guard = OnDrop(dropped.clone(), suspender.clone());
+        let old = suspender.clone();
+        let mut coroutine = Coroutine::new(stack, move || {
+            let _guard = guard;
+            suspender.suspend();
+        });
+        assert!(matches!(coroutine.resume(), Resumed::Suspended));
+        let stack = coroutine.into_stack();
+        assert!(dropped.get());
+
+        let mut successor = Coroutine::new(stack, move || old.suspend());
+        assert!(matches!(successor.resume(), Resumed::Panicked(_) | Resumed::Returned(())));
+        assert!(successor.is_done(), "a dead suspender suspends nobody");
+    }
+
+    #[test]
+    fn a_panic_comes_out_of_resume() {
+        let mut coroutine = Coroutine::new(stack(), || -> u8 { panic!("inside") });
+        assert!(matches!(coroutine.resume(), Resumed::Panicked(panic) if panic.is::<&str>()));
+        assert!(coroutine.is_done());
+    }
+
+    #[test]
+    fn nobody_else_can_suspend_a_coroutine() {
+        let first = stack();
+        let suspender = first.suspender();
+        assert!(catch_unwind(AssertUnwindSafe(|| suspender.suspend())).is_err(), "not inside any coroutine");
+
+        let own = suspender.clone();
+        let mut outer = Coroutine::new(first, move || {
+            let mut inner = Coroutine::new(stack(), move || own.suspend());
+            matches!(inner.resume(), Resumed::Panicked(_))
+        });
+        assert!(matches!(outer.resume(), Resumed::Returned(true)), "from a coroutine inside it");
+    }
+}

@@ -1,0 +1,31 @@
+//! What `std`, loom and shuttle have in common, under one name each.
+
+#[cfg(not(any(loom, shuttle)))]
+mod chosen {
+    pub use std::hint;
+    pub use std::sync::atomic;
+    pub use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
+    pub use std::thread;
+}
+
+#[cfg(loom)]
+mod chosen {
+    pub use loom::hint;
+    pub use loom::sync::atomic;
+    pub use loom::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
+    pub use loom::thread;
+    pub use std::sync::OnceLock;
+}
+
+#[cfg(shuttle)]
+mod chosen {
+    pub use shuttle::hint;
+    pub use shuttle::sync::atomic;
+    pub use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
+    pub use shuttle::thread;
+    pub use std::sync::OnceLock;
+}
+
+pub use chosen::*;
+/// Always `std`'s: the models' own have no unsized coercions, and only add a check for leaks.
+pub use std::sync::Arc;

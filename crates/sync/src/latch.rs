@@ -1,0 +1,92 @@
+//! A latch of one byte: protects memory for a moment, never data for a transaction.
+
+use crate::Backoff;
+use crate::atomic::{AtomicBool, Ordering};
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+
+/// A test-and-test-and-set spin latch around a value.
+///
+/// Any thread may latch it. It is held for a bounded number of instructions: never across a wait, an allocation of
+/// unbounded size or a call into user code. It is not fair and not re-entrant.
+#[derive(Debug, Default)]
+pub struct Latch<T> {
+    taken: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the latch hands out the value to one thread at a time, so sharing the latch sends the value between threads.
+unsafe impl<T: Send> Sync for Latch<T> {}
+
+impl<T> Latch<T> {
+    /// A free latch around `value`.
+    pub fn new(value: T) -> Self {
+        Self { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// Takes the latch, spinning until it is free.
+    #[inline]
+    pub fn lock(&self) -> LatchGuard<'_, T> {
+        if let Some(guard) = self.try_lock() {
+            return guard;
+        }
+        self.lock_contended()
+    }
+
+    /// Takes the latch if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> Option<LatchGuard<'_, T>> {
+        let free = !self.taken.swap(true, Ordering::Acquire);
+        free.then_some(LatchGuard { latch: self })
+    }
+
+    #[cold]
+    fn lock_contended(&self) -> LatchGuard<'_, T> {
+        let mut backoff = Backoff::new();
+        loop {
+            // Relaxed: only a hint that the swap is worth its cache-line transfer.
+            if !self.taken.load(Ordering::Relaxed)
+                && let Some(guard) = self.try_lock()
+            {
+                return guard;
+            }
+            backoff.snooze();
+        }
+    }
+
+    /// The value, when nobody else can hold the latch.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+}
+
+/// The right to use what a [`Latch`] protects; dropping it frees the latch.
+#[derive(Debug)]
+pub struct LatchGuard<'a, T> {
+    latch: &'a Latch<T>,
+}
+
+impl<T> Deref for LatchGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: this guard exists, so `taken` was swapped from false by this holder and no other guard exists.
+        unsafe { &*self.latch.value.get() }
+    }
+}
+
+impl<T> DerefMut for LatchGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and `&mut self` makes the borrow of the guard unique too.
+        unsafe { &mut *self.latch.value.get() }
+    }
+}
+
+impl<T> Drop for LatchGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.latch.taken.store(false, Ordering::Release);
+    }
+}

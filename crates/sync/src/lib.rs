@@ -1,0 +1,30 @@
+//! The only door to atomics, latches, threads and waiting.
+//!
+//! Every other crate takes its atomics and threads from here, so that one `--cfg` turns the whole engine into a model:
+//!
+//! | build | what stands behind the facade |
+//! | --- | --- |
+//! | plain | `std` |
+//! | `--cfg loom` | [loom](https://docs.rs/loom): every interleaving of a small model |
+//! | `--cfg shuttle` | [shuttle](https://docs.rs/shuttle): many random interleavings of a larger one |
+//!
+//! The nouns: [`Latch`] protects memory for a moment (a *lock* protects data for a transaction and is a protocol's
+//! affair); [`Waiter`] is how a transaction waits; [`Scheduler`] is what waiting means; [`ring`] connects two threads.
+//!
+//! **Orderings.** Acquire and release are the rule. Any other ordering has its reason beside it; `cargo test -p xtask`
+//! looks for it.
+
+pub mod backoff;
+#[cfg(not(any(loom, shuttle)))]
+pub mod coroutine;
+mod facade;
+pub mod latch;
+pub mod pad;
+pub mod ring;
+pub mod wait;
+
+pub use backoff::Backoff;
+pub use facade::*;
+pub use latch::{Latch, LatchGuard};
+pub use pad::CachePadded;
+pub use wait::{Scheduler, Time, Waiter, Wake};

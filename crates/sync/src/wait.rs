@@ -1,0 +1,243 @@
+//! Waiting is suspension: how a transaction waits, whatever it runs on.
+//!
+//! A protocol that must wait calls [`Waiter::wait_until`] with a deadline and a condition; whoever makes the condition
+//! true calls [`Waiter::wake`]. What happens in between is the [`Scheduler`]'s choice: the thread parks
+//! ([`ThreadScheduler`]), the coroutine yields to its worker, or the simulator picks who runs next. Protocols never see
+//! the difference.
+//!
+//! **Invariants**
+//!
+//! 1. The condition is evaluated by the waiter only, with no latch of `sync` held.
+//! 2. `wake` after the condition became true is never lost: the waiter either sees the condition or the notification.
+//!    (The notification is a flag that stays set until the waiter consumes it.)
+//! 3. A wake without a true condition is harmless: the waiter looks again and goes on waiting.
+//! 4. `cancel` is sticky until `clear_cancel`: a cancelled waiter never starts to wait again.
+//! 5. A wait that ends with [`Wake::TimedOut`] or [`Wake::Cancelled`] says nothing about the condition: the caller must
+//!    withdraw from whatever queue it stands in, and find out there, under that queue's latch, whether it was granted
+//!    meanwhile.
+
+use crate::atomic::{AtomicBool, Ordering};
+use crate::{Arc, Condvar, Mutex, OnceLock};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// A point in time, in nanoseconds since the clock's start. All threads of a process share one clock; a simulation has its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// This time plus `duration`, saturating.
+    pub fn after(self, duration: Duration) -> Self {
+        Time(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    /// The time from `earlier` to `self`, zero if that is negative.
+    pub fn since(self, earlier: Time) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The condition is true.
+    Ready,
+    /// The deadline passed before the condition was seen to be true.
+    TimedOut,
+    /// [`Waiter::cancel`] was called: the client is gone, asked for it, or the server shuts down.
+    Cancelled,
+}
+
+/// What waiting means: the flavour behind a [`Waiter`], one object per transaction in flight.
+///
+/// `suspend` is called by the transaction itself, `resume` by anybody, any number of times. A `resume` that comes before
+/// the `suspend` it was meant for must make that `suspend` return at once. `suspend` may return early for no reason.
+pub trait Scheduler: Send + Sync {
+    /// The present time.
+    fn now(&self) -> Time;
+
+    /// Suspends the caller until `resume` is called or the deadline passes.
+    fn suspend(&self, deadline: Option<Time>);
+
+    /// Lets the suspended transaction go on.
+    fn resume(&self);
+}
+
+/// How one transaction in flight waits. Cheap to clone: all clones are the same waiter.
+///
+/// The transaction's own code calls [`wait_until`](Self::wait_until); other threads call [`wake`](Self::wake) and
+/// [`cancel`](Self::cancel).
+#[derive(Clone)]
+pub struct Waiter {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    cancelled: AtomicBool,
+    scheduler: Arc<dyn Scheduler>,
+}
+
+impl fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiter").field("cancelled", &self.is_cancelled()).finish_non_exhaustive()
+    }
+}
+
+impl Waiter {
+    /// A waiter of the given flavour.
+    pub fn new(scheduler: Arc<dyn Scheduler>) -> Self {
+        Self { shared: Arc::new(Shared { cancelled: AtomicBool::new(false), scheduler }) }
+    }
+
+    /// A waiter that parks the calling thread. `spin` is how long it looks for the condition before it parks.
+    #[cfg(not(loom))]
+    pub fn thread(spin: Duration) -> Self {
+        Self::new(Arc::new(ThreadScheduler::new(spin)))
+    }
+
+    /// The present time of this waiter's scheduler.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.shared.scheduler.now()
+    }
+
+    /// Waits until `condition` is true, the deadline has passed, or the waiter is cancelled.
+    pub fn wait_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> Wake {
+        loop {
+            if condition() {
+                return Wake::Ready;
+            }
+            if self.is_cancelled() {
+                return Wake::Cancelled;
+            }
+            if deadline.is_some_and(|deadline| self.now() >= deadline) {
+                return Wake::TimedOut;
+            }
+            self.shared.scheduler.suspend(deadline);
+        }
+    }
+
+    /// Suspends for `duration`, or until cancelled. For back-off between retries.
+    pub fn pause(&self, duration: Duration) -> Wake {
+        self.wait_until(Some(self.now().after(duration)), || false)
+    }
+
+    /// Makes the waiter look at its condition again.
+    pub fn wake(&self) {
+        self.shared.scheduler.resume();
+    }
+
+    /// Ends the present wait, and refuses further ones until [`clear_cancel`](Self::clear_cancel).
+    pub fn cancel(&self) {
+        self.shared.cancelled.store(true, Ordering::Release);
+        self.shared.scheduler.resume();
+    }
+
+    /// Whether [`cancel`](Self::cancel) was called.
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Forgets a cancellation. Called by the owner between two statements.
+    pub fn clear_cancel(&self) {
+        self.shared.cancelled.store(false, Ordering::Release);
+    }
+}
+
+/// The thread flavour: spins for a moment, then blocks on a condition variable.
+pub struct ThreadScheduler {
+    notified: AtomicBool,
+    blocked: Mutex<bool>,
+    wakeup: Condvar,
+    spin: Duration,
+}
+
+/// When the process's clock started: at its first use.
+fn clock_start() -> Instant {
+    static START: OnceLock<Instant> = OnceLock::new();
+    *START.get_or_init(Instant::now)
+}
+
+impl ThreadScheduler {
+    /// A scheduler that spins for `spin` before it blocks the thread.
+    pub fn new(spin: Duration) -> Self {
+        Self {
+            notified: AtomicBool::new(false),
+            blocked: Mutex::new(false),
+            wakeup: Condvar::new(),
+            spin,
+        }
+    }
+
+    fn take_notification(&self) -> bool {
+        self.notified.swap(false, Ordering::AcqRel)
+    }
+
+    /// Spins for as long as it is worth, at most until the deadline: a short pause must not become a long one.
+    fn spin_for_notification(&self, deadline: Option<Time>) -> bool {
+        if cfg!(any(loom, shuttle)) || self.spin.is_zero() {
+            return self.take_notification();
+        }
+        let spin = deadline.map_or(self.spin, |deadline| self.spin.min(deadline.since(self.now())));
+        let start = Instant::now();
+        loop {
+            for _ in 0..16 {
+                if self.notified.load(Ordering::Acquire) {
+                    return self.take_notification();
+                }
+                crate::hint::spin_loop();
+            }
+            if start.elapsed() >= spin {
+                return false;
+            }
+        }
+    }
+}
+
+impl Scheduler for ThreadScheduler {
+    fn now(&self) -> Time {
+        Time(u64::try_from(clock_start().elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        if self.spin_for_notification(deadline) || deadline.is_some_and(|deadline| self.now() >= deadline) {
+            return;
+        }
+        let mut blocked = self.blocked.lock().unwrap_or_else(|poison| poison.into_inner());
+        // `resume` sets the flag before it takes the mutex, so either we see the flag here or it sees `blocked`.
+        if !self.take_notification() {
+            *blocked = true;
+            blocked = self.block(blocked, deadline);
+            self.take_notification();
+        }
+        *blocked = false;
+    }
+
+    fn resume(&self) {
+        self.notified.store(true, Ordering::Release);
+        let blocked = self.blocked.lock().unwrap_or_else(|poison| poison.into_inner());
+        if *blocked {
+            self.wakeup.notify_one();
+        }
+    }
+}
+
+impl ThreadScheduler {
+    #[cfg(not(loom))]
+    fn block<'a>(&self, guard: crate::MutexGuard<'a, bool>, deadline: Option<Time>) -> crate::MutexGuard<'a, bool> {
+        match deadline {
+            None => self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner()),
+            Some(deadline) => {
+                let timeout = deadline.since(self.now());
+                self.wakeup.wait_timeout(guard, timeout).unwrap_or_else(|poison| poison.into_inner()).0
+            }
+        }
+    }
+
+    /// loom has no time: a deadline never passes there.
+    #[cfg(loom)]
+    fn block<'a>(&self, guard: crate::MutexGuard<'a, bool>, _deadline: Option<Time>) -> crate::MutexGuard<'a, bool> {
+        self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner())
+    }
+}

@@ -1,0 +1,80 @@
+//! Why a transaction cannot go on.
+
+use std::fmt;
+
+/// Why the engine, or the transaction's own code, gave a transaction up.
+///
+/// A transaction that returned an `Abort` has still to be ended by [`Transaction::abort`](crate::Transaction::abort);
+/// until then its locks are held and its changes are in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Abort {
+    /// Another transaction stood in the way, and the deadlock policy lets only one of them wait (wait-die).
+    Conflict,
+    /// The transaction was the victim of a proven deadlock.
+    Deadlock,
+    /// A lock was not granted within the wait limit.
+    Timeout,
+    /// What was read has changed since (optimistic engines).
+    Validation,
+    /// A planned transaction touched something outside its access set.
+    OutsidePlan,
+    /// The transaction's waiter was cancelled: the client asked for it, is gone, or the server shuts down.
+    Cancelled,
+    /// The engine ran out of something it needs (memory, transaction slots).
+    Resources,
+    /// The transaction's own code gave up; the reason is kept by that code.
+    User,
+}
+
+impl Abort {
+    /// All of them, in the order of the reports.
+    pub const ALL: [Abort; 8] = [
+        Abort::Conflict,
+        Abort::Deadlock,
+        Abort::Timeout,
+        Abort::Validation,
+        Abort::OutsidePlan,
+        Abort::Cancelled,
+        Abort::Resources,
+        Abort::User,
+    ];
+
+    /// Whether the same transaction may succeed if it is run again.
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Abort::Conflict | Abort::Deadlock | Abort::Timeout | Abort::Validation | Abort::OutsidePlan => true,
+            Abort::Cancelled | Abort::Resources | Abort::User => false,
+        }
+    }
+
+    /// The name that reports and JSON use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Abort::Conflict => "conflict",
+            Abort::Deadlock => "deadlock",
+            Abort::Timeout => "timeout",
+            Abort::Validation => "validation",
+            Abort::OutsidePlan => "outside_plan",
+            Abort::Cancelled => "cancelled",
+            Abort::Resources => "resources",
+            Abort::User => "user",
+        }
+    }
+}
+
+impl fmt::Display for Abort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Abort::Conflict => "another transaction stood in the way; a retry can succeed",
+            Abort::Deadlock => "deadlock detected; a retry can succeed",
+            Abort::Timeout => "a lock was not granted within the wait limit; a retry can succeed",
+            Abort::Validation => "data read by the transaction was changed by another; a retry can succeed",
+            Abort::OutsidePlan => "the transaction touched something outside its access set; a retry can succeed",
+            Abort::Cancelled => "the transaction was cancelled",
+            Abort::Resources => "the engine is out of memory or transaction slots",
+            Abort::User => "the transaction's own code gave up",
+        })
+    }
+}
+
+impl std::error::Error for Abort {}

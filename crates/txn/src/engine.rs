@@ -1,0 +1,69 @@
+//! A database under an engine that was chosen at run time.
+
+use crate::{Isolation, Transaction};
+use hotrow_storage::{Duplicate, Row, RowLayout, RowRef, TableId, TableSchema};
+use hotrow_sync::{Arc, Waiter};
+
+/// What `hotrow engines` prints of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineInfo {
+    /// The name by which users choose it.
+    pub name: &'static str,
+    /// One line: what it does.
+    pub summary: &'static str,
+    /// Paper and section, or none.
+    pub source: &'static str,
+    /// Whether the access set must come first.
+    pub needs_accesses: bool,
+    /// Whether it isolates transactions at all; one that does not is refused by the server.
+    pub isolates: bool,
+    /// The isolation levels it offers, weakest first. A level between is raised to the next.
+    pub isolation: &'static [Isolation],
+}
+
+impl EngineInfo {
+    /// The level that a transaction gets which asks for `wanted`.
+    pub fn granted(&self, wanted: Isolation) -> Isolation {
+        self.isolation.iter().copied().find(|&level| level >= wanted).unwrap_or(Isolation::Serializable)
+    }
+}
+
+/// A database under one engine, for those who learn the engine's name at run time. Many threads may use it at once.
+pub trait Engine: Send + Sync {
+    /// Name, paper, needs and levels.
+    fn info(&self) -> &'static EngineInfo;
+
+    /// Makes an empty table.
+    fn create_table(&self, schema: TableSchema) -> TableId;
+
+    /// Drops a table. Nobody uses it any more, or will; its memory is given back once no running transaction can
+    /// still look at it. An unknown table is ignored.
+    fn drop_table(&self, table: TableId);
+
+    /// A table's definition.
+    ///
+    /// # Panics
+    /// If there is no such table.
+    fn schema(&self, table: TableId) -> Arc<TableSchema>;
+
+    /// Where a table's columns lie.
+    ///
+    /// # Panics
+    /// If there is no such table.
+    fn layout(&self, table: TableId) -> Arc<RowLayout>;
+
+    /// How many rows a table has; approximate while transactions run.
+    fn row_count(&self, table: TableId) -> u64;
+
+    /// Inserts a row outside any transaction, visible at once: for loading a table that nobody uses yet. Many threads
+    /// may load at once.
+    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate>;
+
+    /// A transaction in flight, waiting through `waiter`.
+    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction>;
+
+    /// An empty row of a table, to fill.
+    fn new_row(&self, table: TableId) -> Row {
+        Row::new(&self.layout(table))
+    }
+}

@@ -1,0 +1,55 @@
+//! Isolation levels.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How far a transaction is kept apart from others. Each engine says which levels it offers; a level that it does not
+/// offer is raised to the next stronger one that it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Isolation {
+    /// Reads see committed data only; two reads of one row may differ. No dirty writes.
+    ReadCommitted,
+    /// What was read stays as it was; new rows may appear in a range that is scanned again.
+    RepeatableRead,
+    /// All reads see one instant; concurrent writers of one row conflict. Write skew is possible.
+    Snapshot,
+    /// The outcome is that of some serial order.
+    #[default]
+    Serializable,
+}
+
+impl Isolation {
+    /// All levels, weakest first.
+    pub const ALL: [Isolation; 4] =
+        [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Snapshot, Isolation::Serializable];
+
+    /// The name in SQL and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isolation::ReadCommitted => "read committed",
+            Isolation::RepeatableRead => "repeatable read",
+            Isolation::Snapshot => "snapshot",
+            Isolation::Serializable => "serializable",
+        }
+    }
+}
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Isolation {
+    type Err = String;
+
+    /// Takes the level's name with spaces or hyphens, in any case.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = text.trim().to_ascii_lowercase().replace('-', " ");
+        let level = Isolation::ALL.into_iter().find(|level| level.name() == wanted);
+        level.ok_or_else(|| {
+            let names = Isolation::ALL.map(Isolation::name).join(", ");
+            format!("unknown isolation level {text:?}: expected one of {names}")
+        })
+    }
+}

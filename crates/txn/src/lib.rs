@@ -1,0 +1,28 @@
+//! The vocabulary of transactions. No behaviour.
+//!
+//! | noun | what it is |
+//! | --- | --- |
+//! | [`Protocol`] | a concurrency-control protocol: what it keeps beside a record, per worker and per transaction |
+//! | [`Transaction`] | what a transaction can do; object-safe, so that SQL is compiled once |
+//! | [`Procedure`] | a one-shot transaction, written once for all engines |
+//! | [`Accesses`] | what a procedure will touch, when it is known beforehand |
+//! | [`Engine`] | a database under one protocol chosen at run time |
+//! | [`Abort`] | why a transaction cannot go on, and whether a retry can help |
+
+mod abort;
+mod access;
+mod engine;
+mod isolation;
+mod procedure;
+mod protocol;
+mod statistics;
+mod transaction;
+
+pub use abort::Abort;
+pub use access::{Access, Accesses, Intent};
+pub use engine::{Engine, EngineInfo};
+pub use isolation::Isolation;
+pub use procedure::{Procedure, Runner};
+pub use protocol::{Protocol, WorkerId};
+pub use statistics::Statistics;
+pub use transaction::{Begin, Direction, LockFor, Savepoint, Scan, Transaction, Write};

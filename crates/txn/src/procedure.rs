@@ -1,0 +1,25 @@
+//! One-shot transactions.
+
+use crate::{Abort, Accesses, Transaction};
+
+/// A transaction that runs from begin to commit with nobody to talk to; written once for all engines.
+///
+/// It may be run several times before it commits, so `run` must have no effects but those on `txn`.
+pub trait Procedure {
+    /// What it returns.
+    type Output;
+
+    /// Adds the keys that [`run`](Self::run) will touch, in its order. Adding none means that they are not known.
+    fn accesses(&self, accesses: &mut Accesses);
+
+    /// The transaction's work. Neither begins nor ends the transaction.
+    fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<Self::Output, Abort>;
+}
+
+/// Runs procedures: begins, runs, commits, and retries with back-off what a retry can cure.
+///
+/// This is what a workload's client sees of an engine; the runtime implements it over any [`Transaction`].
+pub trait Runner {
+    /// Runs `procedure` until it commits, or until it aborts for a reason that no retry cures.
+    fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort>;
+}

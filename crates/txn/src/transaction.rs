@@ -1,0 +1,178 @@
+//! What a transaction can do.
+
+use crate::{Abort, Accesses, Isolation, Statistics};
+use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId};
+use std::ops::{Bound, ControlFlow};
+
+/// How a transaction is to run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Begin<'a> {
+    /// The isolation level; an engine that lacks it gives a stronger one.
+    pub isolation: Isolation,
+    /// The transaction promises not to write. An engine may do less for it; a write gives [`Abort::User`].
+    pub read_only: bool,
+    /// What it will touch, if that is known: the whole plan for engines that need one, a hint to look the keys up
+    /// together for all others.
+    pub accesses: Option<&'a Accesses>,
+}
+
+impl Begin<'_> {
+    /// A read-write transaction at this level.
+    pub fn at(isolation: Isolation) -> Self {
+        Self { isolation, ..Self::default() }
+    }
+}
+
+/// The outcome of a write that did not abort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Done.
+    Done,
+    /// There is no such row (update, delete).
+    Absent,
+    /// Another row has this key already (insert; update of a unique index's column). Nothing was changed; the
+    /// transaction may go on.
+    Duplicate(IndexRef),
+}
+
+impl Write {
+    /// The unique secondary index that refused the write.
+    pub fn duplicate_index(self) -> Option<IndexId> {
+        match self {
+            Write::Duplicate(IndexRef::Secondary(index)) => Some(index),
+            _ => None,
+        }
+    }
+}
+
+/// The way a scan walks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Ascending keys.
+    #[default]
+    Forward,
+    /// Descending keys.
+    Backward,
+}
+
+/// What a scan locks its rows for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LockFor {
+    /// To read them.
+    #[default]
+    Read,
+    /// To update or delete them soon: locks them as a write does.
+    Update,
+}
+
+/// A walk over an index.
+///
+/// On a hash index `lower` and `upper` are both `Included` with the same key, and the order is none. The primary index of
+/// a table that is not ordered takes no bounds: the whole table, in no order.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// The table.
+    pub table: TableId,
+    /// The index to follow.
+    pub index: IndexRef,
+    /// Where to begin, in key order. A prefix of a byte-string key is a bound like any other.
+    pub lower: Bound<Key>,
+    /// Where to end, in key order.
+    pub upper: Bound<Key>,
+    /// The order of the visits.
+    pub direction: Direction,
+    /// Read or update.
+    pub lock: LockFor,
+}
+
+impl Scan {
+    /// Everything in the index, ascending, to read.
+    pub fn all(table: TableId, index: IndexRef) -> Self {
+        Self {
+            table,
+            index,
+            lower: Bound::Unbounded,
+            upper: Bound::Unbounded,
+            direction: Direction::Forward,
+            lock: LockFor::Read,
+        }
+    }
+
+    /// Every entry whose key begins with `prefix`, ascending, to read.
+    pub fn prefix(table: TableId, index: IndexRef, prefix: Key) -> Self {
+        let upper = match &prefix {
+            Key::Int(_) => Bound::Included(prefix.clone()),
+            _ => prefix.prefix_end().map_or(Bound::Unbounded, Bound::Excluded),
+        };
+        Self { lower: Bound::Included(prefix), upper, ..Self::all(table, index) }
+    }
+}
+
+/// A place in a transaction to roll back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint(pub usize);
+
+/// What a transaction can do: the one interface between all engines and all who use them.
+///
+/// The object is a *transaction in flight*: it is made once, for a worker or a session, and then runs one transaction
+/// after the other, [`begin`](Self::begin) to [`commit`](Self::commit) or [`abort`](Self::abort), keeping its buffers.
+/// It is also the participant in reclamation. Dropped while a transaction runs, it aborts that one.
+///
+/// After any method returned [`Abort`] the only sensible call is [`abort`](Self::abort) (or
+/// [`rollback_to`](Self::rollback_to) after [`Abort::User`]).
+///
+/// Calls may wait, through the waiter the object was made with; nothing else blocks.
+pub trait Transaction: Send {
+    /// Begins a transaction. None is running.
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort>;
+
+    /// The row with this primary key. The row may be looked at until the next call.
+    fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort>;
+
+    /// The same, locked as for a write.
+    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort>;
+
+    /// Changes the row with this primary key by calling `change` on it, once. If `change` returns an error, the row is
+    /// as before and the error is passed on. `change` must not change columns of the primary key.
+    fn update(
+        &mut self,
+        table: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort>;
+
+    /// Inserts a row; its key is made of its own columns.
+    fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort>;
+
+    /// Deletes the row with this primary key.
+    fn delete(&mut self, table: TableId, key: &Key) -> Result<Write, Abort>;
+
+    /// Visits the rows of an index's range until `visit` breaks.
+    fn scan(
+        &mut self,
+        scan: &Scan,
+        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Abort>;
+
+    /// Promises that the caller keeps everybody else off `table` until the transaction's end (it is new, or locked as a
+    /// whole by DDL): the engine need not lock its rows.
+    fn own_table(&mut self, table: TableId);
+
+    /// Marks the present state.
+    fn savepoint(&mut self) -> Savepoint;
+
+    /// Undoes everything since `savepoint`, which stays usable. Locks may be kept.
+    fn rollback_to(&mut self, savepoint: Savepoint);
+
+    /// Commits. On an error the transaction still has to be aborted.
+    fn commit(&mut self) -> Result<(), Abort>;
+
+    /// Undoes everything and ends the transaction. Without a transaction it does nothing.
+    fn abort(&mut self);
+
+    /// Says that nothing will be called for a while (a session waits for its client): lets reclamation go on.
+    fn idle(&mut self) {}
+
+    /// Counters and times since the object was made.
+    fn statistics(&mut self) -> &mut Statistics;
+}
