@@ -35,8 +35,8 @@ const ARROWS: &[Arrow] = &[
     },
     Arrow {
         name: "hotrow-runtime",
-        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-protocols", "hotrow-log"],
-        why: "the runtime runs transactions of any origin: it knows no SQL, no socket and no workload",
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-log"],
+        why: "the runtime runs transactions of any protocol and any origin: it knows none of them",
     },
     Arrow {
         name: "hotrow-sql",
@@ -108,6 +108,7 @@ const ARROWS: &[Arrow] = &[
 const TEST_ARROWS: &[(&str, &str, &str)] = &[
     ("hotrow-protocols", "hotrow-runtime", "conformance runs the registry's engines under the simulator"),
     ("hotrow-protocols", "hotrow-check", "conformance judges recorded histories"),
+    ("hotrow-runtime", "hotrow-protocols", "the simulator runs the registry's engines"),
     ("hotrow-runtime", "hotrow-check", "the simulator's tests judge recorded histories"),
     ("hotrow-sql", "hotrow-protocols", "statements are tested on an engine"),
     ("hotrow-sql", "hotrow-runtime", "statements are tested in sessions"),
@@ -121,7 +122,7 @@ const KEPT_IN: &[(&str, &[&str])] = &[
     ("sqlparser", &["hotrow-sql"]),
     ("pgwire", &["hotrow-server"]),
     ("tokio", &["hotrow-server"]),
-    ("corosensei", &["hotrow-runtime"]),
+    ("corosensei", &["hotrow-sync"]),
     ("loom", &["hotrow-sync"]),
     ("shuttle", &["hotrow-sync"]),
 ];
