@@ -20,12 +20,14 @@ pub struct SqlError {
     pub hint: Option<String>,
     /// Where in the statement, in characters from 1.
     pub position: Option<u32>,
+    /// Where in the data: `COPY t, line 3, column b: "x"`.
+    pub context: Option<String>,
 }
 
 impl SqlError {
     /// An error with a code and a message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
-        Self { state, message: message.into(), detail: None, hint: None, position: None }
+        Self { state, message: message.into(), detail: None, hint: None, position: None, context: None }
     }
 
     /// With more about it.
@@ -37,6 +39,12 @@ impl SqlError {
     /// With what would be right.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// With the place in the data.
+    pub fn context(mut self, context: impl Into<String>) -> Self {
+        self.context = Some(context.into());
         self
     }
 
@@ -102,6 +110,7 @@ pub mod state {
         DIVISION_BY_ZERO = "22012";
         INVALID_PARAMETER_VALUE = "22023";
         INVALID_ESCAPE_SEQUENCE = "22025";
+        SUBSTRING_ERROR = "22011";
         INVALID_ARGUMENT_FOR_LOGARITHM = "2201E";
         INVALID_ARGUMENT_FOR_POWER_FUNCTION = "2201F";
         INVALID_ROW_COUNT_IN_LIMIT = "2201W";

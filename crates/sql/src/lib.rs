@@ -1,6 +1,7 @@
 //! SQL: parse, bind, plan, execute, over `dyn Transaction`.
 
 mod client;
+pub mod copy;
 mod error;
 pub mod types;
 

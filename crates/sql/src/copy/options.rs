@@ -1,0 +1,87 @@
+//! What COPY's option list says.
+
+use crate::{CopyEncoding, SqlError, state};
+
+/// One of COPY's formats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CopyFormat {
+    /// A line per row, escapes by backslash.
+    #[default]
+    Text,
+    /// Comma-separated values, with quotes.
+    Csv,
+    /// PostgreSQL's binary format.
+    Binary,
+}
+
+/// How COPY data is laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyOptions {
+    /// The format.
+    pub format: CopyFormat,
+    /// Between two fields.
+    pub delimiter: u8,
+    /// Stands for NULL.
+    pub null: String,
+    /// Whether the first line names the columns: skipped when read, written first.
+    pub header: bool,
+    /// Around a CSV field with special characters.
+    pub quote: u8,
+    /// Before a quote, or itself, within a quoted CSV field.
+    pub escape: u8,
+}
+
+impl CopyOptions {
+    /// PostgreSQL's defaults for a format.
+    pub fn new(format: CopyFormat) -> Self {
+        let (delimiter, null) = match format {
+            CopyFormat::Csv => (b',', ""),
+            CopyFormat::Text | CopyFormat::Binary => (b'\t', "\\N"),
+        };
+        Self { format, delimiter, null: null.to_owned(), header: false, quote: b'"', escape: b'"' }
+    }
+
+    /// How the protocol announces the data.
+    pub fn encoding(&self) -> CopyEncoding {
+        match self.format {
+            CopyFormat::Binary => CopyEncoding::Binary,
+            CopyFormat::Text | CopyFormat::Csv => CopyEncoding::Text,
+        }
+    }
+
+    /// Whether the options fit together; the error says what does not.
+    pub fn validate(&self) -> Result<(), SqlError> {
+        let wrong = |message: &str| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+        let csv = self.format == CopyFormat::Csv;
+        if self.format == CopyFormat::Binary {
+            if self.header {
+                return wrong("cannot specify HEADER in BINARY mode");
+            }
+            return Ok(());
+        }
+        if !self.delimiter.is_ascii() || matches!(self.delimiter, b'\r' | b'\n' | 0) {
+            return wrong(
+                "COPY delimiter cannot be newline or carriage return, and must be a single one-byte character",
+            );
+        }
+        if self.null.contains(['\r', '\n']) {
+            return wrong("COPY null representation cannot use newline or carriage return");
+        }
+        if !csv && b"\\.abcdefghijklmnopqrstuvwxyz0123456789".contains(&self.delimiter) {
+            return wrong(&format!("COPY delimiter cannot be \"{}\"", self.delimiter as char));
+        }
+        if self.null.as_bytes().contains(&self.delimiter) {
+            return wrong("COPY delimiter character must not appear in the NULL specification");
+        }
+        if csv && self.delimiter == self.quote {
+            return wrong("COPY delimiter and quote must be different");
+        }
+        if csv && (!self.quote.is_ascii() || !self.escape.is_ascii()) {
+            return wrong("COPY quote and escape must be a single one-byte character");
+        }
+        if csv && self.null.as_bytes().contains(&self.quote) {
+            return wrong("CSV quote character must not appear in the NULL specification");
+        }
+        Ok(())
+    }
+}

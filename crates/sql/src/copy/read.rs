@@ -1,0 +1,176 @@
+//! COPY data in: pieces that end anywhere go in, rows come out.
+
+use super::{CopyFormat, CopyOptions, read_binary, read_csv, read_text};
+use crate::{SqlError, state, types};
+use std::ops::Range;
+
+/// Characters of a line or field that an error shows.
+const SHOWN: usize = 100;
+
+/// Reads COPY data: [`feed`](Self::feed) it pieces, ask for [`next_row`](Self::next_row) until there is none, and say
+/// [`finish`](Self::finish) after the last piece.
+pub struct CopyReader {
+    pub(super) options: CopyOptions,
+    table: String,
+    pub(super) columns: Vec<String>,
+    /// What was fed and is not yet consumed: `data[start..]`.
+    pub(super) data: Vec<u8>,
+    pub(super) start: usize,
+    /// Up to where `data[start..]` was searched for the row's end in vain, and in which state the search stands.
+    pub(super) searched: usize,
+    pub(super) in_quotes: bool,
+    /// The present row's fields within `data`.
+    pub(super) fields: Vec<Field>,
+    pub(super) line: u64,
+    /// How many lines the present row has: a quoted CSV field may span several.
+    pub(super) row_lines: u64,
+    pub(super) header_left: bool,
+    pub(super) line_end: Option<LineEnd>,
+    pub(super) finished: bool,
+    pub(super) ended: bool,
+}
+
+/// A field's bytes within the reader's buffer; `None` is NULL.
+pub(super) type Field = Option<Range<usize>>;
+
+/// How lines end; the first line decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineEnd {
+    Newline,
+    ReturnNewline,
+}
+
+/// A row of COPY data: the raw fields, free of escapes and quotes.
+pub struct CopyRow<'a> {
+    reader: &'a CopyReader,
+}
+
+impl CopyReader {
+    /// A reader of rows with these columns. `table` is for error messages.
+    pub fn new(options: CopyOptions, table: &str, columns: Vec<String>) -> Self {
+        let header_left = options.header || options.format == CopyFormat::Binary;
+        Self {
+            options,
+            table: table.to_owned(),
+            fields: Vec::with_capacity(columns.len()),
+            columns,
+            data: Vec::new(),
+            start: 0,
+            searched: 0,
+            in_quotes: false,
+            line: 0,
+            row_lines: 1,
+            header_left,
+            line_end: None,
+            finished: false,
+            ended: false,
+        }
+    }
+
+    /// Takes the next piece of data. Data after the end-of-data marker is ignored, as by PostgreSQL.
+    pub fn feed(&mut self, piece: &[u8]) {
+        if self.ended {
+            return;
+        }
+        if self.start > 0 {
+            self.data.drain(..self.start);
+            self.start = 0;
+        }
+        self.data.extend_from_slice(piece);
+    }
+
+    /// Says that no more data comes.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// The next row; `None` if it needs more data, or, after [`finish`](Self::finish), if that was all.
+    pub fn next_row(&mut self) -> Result<Option<CopyRow<'_>>, SqlError> {
+        let found = match self.options.format {
+            CopyFormat::Text => read_text::next(self),
+            CopyFormat::Csv => read_csv::next(self),
+            CopyFormat::Binary => read_binary::next(self),
+        }?;
+        Ok(found.then_some(CopyRow { reader: self }))
+    }
+
+    /// The present line's number, from 1; the row's number in the binary format.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// An error with the line where it arose.
+    pub(super) fn line_error(&self, message: impl Into<String>, line: Range<usize>) -> SqlError {
+        let shown = shorten(&self.data[line]);
+        SqlError::new(state::BAD_COPY_FILE_FORMAT, message)
+            .context(format!("COPY {}, line {}: \"{shown}\"", self.table, self.line))
+    }
+
+    /// An error in the binary format.
+    pub(super) fn row_error(&self, message: impl Into<String>) -> SqlError {
+        SqlError::new(state::BAD_COPY_FILE_FORMAT, message).context(format!("COPY {}, line {}", self.table, self.line))
+    }
+
+    /// Checks the row's fields against the columns.
+    pub(super) fn check_count(&self, found: usize, line: Range<usize>) -> Result<(), SqlError> {
+        if found > self.columns.len() {
+            return Err(self.line_error("extra data after last expected column", line));
+        }
+        match self.columns.get(found) {
+            Some(column) => Err(self.line_error(format!("missing data for column \"{column}\""), line)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<'a> CopyRow<'a> {
+    /// The raw bytes of a field: text before its type's input function, or a binary value. `None` is NULL.
+    pub fn bytes(&self, column: usize) -> Option<&'a [u8]> {
+        self.reader.fields[column].clone().map(|range| &self.reader.data[range])
+    }
+
+    /// A field as text; an error if it is not UTF-8. `None` is NULL.
+    pub fn text(&self, column: usize) -> Result<Option<&'a str>, SqlError> {
+        let Some(bytes) = self.bytes(column) else { return Ok(None) };
+        types::utf8(bytes).map(Some).map_err(|error| self.explain(column, error))
+    }
+
+    /// The number of fields.
+    pub fn len(&self) -> usize {
+        self.reader.fields.len()
+    }
+
+    /// Whether there are no fields.
+    pub fn is_empty(&self) -> bool {
+        self.reader.fields.is_empty()
+    }
+
+    /// The number of the row's line, from 1.
+    pub fn line(&self) -> u64 {
+        self.reader.line
+    }
+
+    /// An error about a field's value, with its place: `COPY t, line 3, column b: "x"`.
+    pub fn explain(&self, column: usize, error: SqlError) -> SqlError {
+        let CopyReader { table, columns, line, .. } = self.reader;
+        let place = format!("COPY {table}, line {line}, column {}", columns[column]);
+        error.context(match self.bytes(column) {
+            None => format!("{place}: null input"),
+            Some(_) if self.reader.options.format == CopyFormat::Binary => place,
+            Some(bytes) => format!("{place}: \"{}\"", shorten(bytes)),
+        })
+    }
+
+    /// An error about the row as a whole (a constraint, a lock), with its line.
+    pub fn explain_row(&self, error: SqlError) -> SqlError {
+        error.context(format!("COPY {}, line {}", self.reader.table, self.reader.line))
+    }
+}
+
+fn shorten(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.into_owned(),
+    }
+}

@@ -1,0 +1,145 @@
+//! COPY data out: a piece per row.
+
+use super::{CopyFormat, CopyOptions, SIGNATURE};
+use crate::types::{encode_binary, encode_text};
+use bytes::{BufMut, BytesMut};
+use hotrow_storage::{Type, Value};
+
+/// Turns rows into COPY data: first [`header`](Self::header), then [`row`](Self::row) for each, then
+/// [`trailer`](Self::trailer). Every piece lies in the writer until the next call.
+pub struct CopyWriter {
+    options: CopyOptions,
+    types: Vec<Type>,
+    piece: BytesMut,
+    value: BytesMut,
+}
+
+impl CopyWriter {
+    /// A writer of rows whose columns have these types.
+    pub fn new(options: CopyOptions, types: Vec<Type>) -> Self {
+        Self { options, types, piece: BytesMut::new(), value: BytesMut::new() }
+    }
+
+    /// What comes before the first row, if anything.
+    pub fn header<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Option<&[u8]> {
+        self.piece.clear();
+        match self.options.format {
+            CopyFormat::Binary => {
+                self.piece.put_slice(SIGNATURE);
+                self.piece.put_u64(0);
+            }
+            CopyFormat::Text | CopyFormat::Csv if self.options.header => {
+                for (at, name) in names.into_iter().enumerate() {
+                    self.separate(at);
+                    self.put_string(name.as_bytes(), false);
+                }
+                self.piece.put_u8(b'\n');
+            }
+            CopyFormat::Text | CopyFormat::Csv => return None,
+        }
+        Some(&self.piece)
+    }
+
+    /// A row.
+    pub fn row(&mut self, values: &[Value<'_>]) -> &[u8] {
+        debug_assert_eq!(values.len(), self.types.len());
+        self.piece.clear();
+        match self.options.format {
+            CopyFormat::Binary => self.put_binary(values),
+            CopyFormat::Text | CopyFormat::Csv => self.put_line(values),
+        }
+        &self.piece
+    }
+
+    /// What comes after the last row, if anything.
+    pub fn trailer(&mut self) -> Option<&[u8]> {
+        self.piece.clear();
+        self.piece.put_i16(-1);
+        (self.options.format == CopyFormat::Binary).then_some(&self.piece)
+    }
+
+    fn put_binary(&mut self, values: &[Value<'_>]) {
+        self.piece.put_u16(values.len() as u16);
+        for (value, ty) in values.iter().zip(&self.types) {
+            if value.is_null() {
+                self.piece.put_i32(-1);
+                continue;
+            }
+            let at = self.piece.len();
+            self.piece.put_i32(0);
+            encode_binary(value, *ty, &mut self.piece);
+            let size = (self.piece.len() - at - 4) as i32;
+            self.piece[at..at + 4].copy_from_slice(&size.to_be_bytes());
+        }
+    }
+
+    fn put_line(&mut self, values: &[Value<'_>]) {
+        for (at, value) in values.iter().enumerate() {
+            self.separate(at);
+            if value.is_null() {
+                self.piece.put_slice(self.options.null.as_bytes());
+                continue;
+            }
+            let mut text = std::mem::take(&mut self.value);
+            text.clear();
+            encode_text(value, self.types[at], &mut text);
+            self.put_string(&text, values.len() == 1);
+            self.value = text;
+        }
+        self.piece.put_u8(b'\n');
+    }
+
+    fn separate(&mut self, at: usize) {
+        if at > 0 {
+            self.piece.put_u8(self.options.delimiter);
+        }
+    }
+
+    fn put_string(&mut self, text: &[u8], alone: bool) {
+        match self.options.format {
+            CopyFormat::Csv => self.put_csv(text, alone),
+            _ => self.put_escaped(text),
+        }
+    }
+
+    /// Text with backslashes before what is special in the text format.
+    fn put_escaped(&mut self, text: &[u8]) {
+        let delimiter = self.options.delimiter;
+        let mut done = 0;
+        for (at, &byte) in text.iter().enumerate() {
+            let escape = match byte {
+                b'\\' => b'\\',
+                8 => b'b',
+                12 => b'f',
+                b'\n' => b'n',
+                b'\r' => b'r',
+                b'\t' => b't',
+                11 => b'v',
+                byte if byte == delimiter => byte,
+                _ => continue,
+            };
+            self.piece.put_slice(&text[done..at]);
+            self.piece.put_slice(&[b'\\', escape]);
+            done = at + 1;
+        }
+        self.piece.put_slice(&text[done..]);
+    }
+
+    /// A field with quotes where it needs them. `alone` is a row's only field: it must not look like the end of data.
+    fn put_csv(&mut self, text: &[u8], alone: bool) {
+        let CopyOptions { delimiter, quote, escape, ref null, .. } = self.options;
+        let special = |&byte: &u8| byte == delimiter || byte == quote || byte == b'\n' || byte == b'\r';
+        let needs_quotes = text == null.as_bytes() || text.iter().any(special) || (alone && text == b"\\.");
+        if !needs_quotes {
+            return self.piece.put_slice(text);
+        }
+        self.piece.put_u8(quote);
+        for &byte in text {
+            if byte == quote || byte == escape {
+                self.piece.put_u8(escape);
+            }
+            self.piece.put_u8(byte);
+        }
+        self.piece.put_u8(quote);
+    }
+}
