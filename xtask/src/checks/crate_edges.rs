@@ -2,6 +2,7 @@
 
 use crate::Violation;
 use crate::tree::Tree;
+use std::collections::BTreeSet;
 use toml::{Table, Value};
 
 /// A crate of the workspace and the crates of the workspace that it may depend on.
@@ -190,7 +191,7 @@ fn dependencies<'a>(manifest: &'a Table, kind: &'a str) -> impl Iterator<Item = 
     tables.filter_map(move |table| table.get(kind)?.as_table()).flat_map(|table| table.keys().map(String::as_str))
 }
 
-/// Every third-party crate of the workspace has its line in ARCHITECTURE.md.
+/// Every third-party crate of the workspace has its line in ARCHITECTURE.md, and no other crate has.
 pub fn crates_are_explained(tree: &Tree) -> Vec<Violation> {
     let (Some(manifest), Some(map)) = (tree.file("Cargo.toml"), tree.file("ARCHITECTURE.md")) else {
         return vec![Violation::new("ARCHITECTURE.md", 1, "missing, or Cargo.toml is")];
@@ -201,11 +202,13 @@ pub fn crates_are_explained(tree: &Tree) -> Vec<Violation> {
 fn unexplained(manifest: &str, map: &str) -> Vec<Violation> {
     let manifest: Table = manifest.parse().unwrap_or_default();
     let table = manifest.get("workspace").and_then(|workspace| workspace.get("dependencies")).and_then(Value::as_table);
-    let names = table.into_iter().flat_map(|table| table.keys());
-    names
-        .filter(|name| !is_ours(name) && !map.contains(&format!("| `{name}` |")))
-        .map(|name| Violation::new("ARCHITECTURE.md", 1, format!("the table of crates says nothing about `{name}`")))
-        .collect()
+    let used: BTreeSet<&str> =
+        table.into_iter().flatten().map(|(name, _)| name.as_str()).filter(|name| !is_ours(name)).collect();
+    let section = map.split("\n## ").find(|section| section.starts_with("Crates from elsewhere")).unwrap_or("");
+    let explained = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let missing = used.difference(&explained).map(|name| format!("the table of crates says nothing about `{name}`"));
+    let stale = explained.difference(&used).map(|name| format!("the table of crates has `{name}`, which nobody uses"));
+    missing.chain(stale).map(|message| Violation::new("ARCHITECTURE.md", 1, message)).collect()
 }
 
 #[cfg(test)]
@@ -246,10 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_without_a_line_in_the_map_is_caught() {
+    fn crates_without_a_line_and_lines_without_a_crate_are_caught() {
         let manifest = "[workspace.dependencies]\nhotrow-sync = { path = \"x\" }\nclap = \"4\"\nbytes = \"1\"\n";
-        let found = unexplained(manifest, "| `bytes` | buffers |");
-        assert_eq!(found.len(), 1);
-        assert!(found[0].message.contains("`clap`"));
+        let map = |rows: &str| format!("## Code map\n| `sync` | x |\n## Crates from elsewhere\n{rows}");
+        let count = |rows: &str| unexplained(manifest, &map(rows)).len();
+        assert_eq!(count("| `bytes` | x |\n| `clap` | x |\n"), 0);
+        assert_eq!(count("| `bytes` | x |\n"), 1);
+        assert_eq!(count("| `bytes` | x |\n| `clap` | x |\n| `gone` | x |\n"), 1);
     }
 }
