@@ -1,0 +1,28 @@
+//! Benchmark workloads: native one-shot procedures over the schemas and rows that SQL sees.
+//!
+//! A workload is a folder with the same five files:
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `schema.rs` | its tables |
+//! | `load.rs` | the rows they begin with |
+//! | `generate.rs` | its options, and the next transaction of a client |
+//! | `procedures.rs` | its transactions, as [`Procedure`](hotrow_txn::Procedure)s |
+//! | `consistency.rs` | what must hold after a run, whatever engine ran it |
+//!
+//! | workload | what it is |
+//! | --- | --- |
+//! | [`ycsb`] | reads and read-modify-writes of one table's rows; uniform, Zipfian or hot/cold keys |
+//! | [`tpcb`] | TPC-B on pgbench's schema |
+//!
+//! A workload never asks which engine runs it. Its transactions allocate nothing once the buffers have grown.
+
+pub mod distribution;
+mod load;
+pub mod tpcb;
+mod visit;
+mod workload;
+pub mod ycsb;
+
+pub use load::{LoadError, Progress};
+pub use workload::{Client, Workload};

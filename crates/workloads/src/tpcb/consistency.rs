@@ -1,0 +1,44 @@
+//! The four sums agree: of the accounts' balances, the tellers', the branches', and the history's amounts.
+
+use super::Client;
+use super::schema::{Tables, account, branch, entry, teller};
+use crate::visit::visit_tables;
+use hotrow_txn::Engine;
+
+/// The sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    accounts: i64,
+    tellers: i64,
+    branches: i64,
+    history: i64,
+}
+
+pub(super) fn check(engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), String> {
+    let Tables { branches, tellers, accounts, history } = tables;
+    let mut sums = Sums::default();
+    let mut entries = 0;
+    visit_tables(engine, &[branches, tellers, accounts, history], |table, row| {
+        let int4 = |column| i64::from(row.int4(column));
+        if table == branches {
+            sums.branches += int4(branch::BALANCE);
+        } else if table == tellers {
+            sums.tellers += int4(teller::BALANCE);
+        } else if table == accounts {
+            sums.accounts += int4(account::BALANCE);
+        } else {
+            sums.history += int4(entry::DELTA);
+            entries += 1;
+        }
+    })?;
+    let deposited: i64 = clients.iter().map(Client::deposited).sum();
+    let expected = Sums { accounts: deposited, tellers: deposited, branches: deposited, history: deposited };
+    if sums != expected {
+        return Err(format!("{deposited} was deposited in total, but the sums are {sums:?}"));
+    }
+    let committed: u64 = clients.iter().map(Client::committed).sum();
+    if entries != committed {
+        return Err(format!("the history has {entries} entries, but {committed} transactions committed"));
+    }
+    Ok(())
+}

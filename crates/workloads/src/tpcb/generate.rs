@@ -1,0 +1,71 @@
+//! The options, and the next transaction of a client.
+
+use super::procedures::Deposit;
+use super::schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables};
+use fastrand::Rng;
+use hotrow_storage::mix;
+use hotrow_txn::{Abort, Runner};
+
+/// The largest scale whose account numbers pgbench keeps in an `integer`.
+const SCALE_MAX: i64 = 19_999;
+
+/// The knobs of TPC-B.
+#[derive(clap::Args, serde::Serialize, Clone, Debug)]
+pub struct Options {
+    /// Branches; each has 10 tellers and 100,000 accounts
+    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=SCALE_MAX))]
+    pub scale: u32,
+}
+
+/// A stream of transactions, and what the committed ones did.
+#[derive(Debug)]
+pub struct Client {
+    rng: Rng,
+    scale: u64,
+    next: Deposit,
+    committed: u64,
+    deposited: i64,
+}
+
+impl Client {
+    pub(super) fn new(options: &Options, tables: Tables, worker: u32, seed: u64) -> Self {
+        Self {
+            rng: Rng::with_seed(mix(seed ^ mix(u64::from(worker) + 1))),
+            scale: u64::from(options.scale),
+            next: Deposit::new(tables, worker),
+            committed: 0,
+            deposited: 0,
+        }
+    }
+
+    /// Makes the next transaction up.
+    pub fn generate(&mut self) -> &Deposit {
+        let mut draw = |most: u64| self.rng.u64(1..=most) as i32;
+        let account = draw(self.scale * ACCOUNTS_PER_BRANCH);
+        let branch = draw(self.scale);
+        let teller = draw(self.scale * TELLERS_PER_BRANCH);
+        let delta = self.rng.i32(-5000..=5000);
+        self.next.set(account, teller, branch, delta);
+        &self.next
+    }
+
+    /// How many transactions have committed.
+    pub fn committed(&self) -> u64 {
+        self.committed
+    }
+
+    /// The sum of what they deposited.
+    pub fn deposited(&self) -> i64 {
+        self.deposited
+    }
+}
+
+impl crate::Client for Client {
+    fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
+        runner.run(self.generate())?;
+        self.committed += 1;
+        self.deposited += i64::from(self.next.delta());
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! TPC-B, as pgbench has it: a deposit or withdrawal changes an account, its teller and its branch, and is recorded.
+//!
+//! Tables, columns, keys and rows are those of `pgbench -i`, so that either may load what the other runs on. Beyond the
+//! paper form of TPC-B, pgbench draws the branch independently of the teller; so do we.
+
+mod consistency;
+mod generate;
+mod load;
+mod procedures;
+mod schema;
+
+pub use generate::{Client, Options};
+pub use procedures::Deposit;
+pub use schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables, accounts, branches, history, tellers};
+
+use crate::{LoadError, Progress};
+use hotrow_storage::TableSchema;
+use hotrow_txn::Engine;
+
+/// The workload.
+#[derive(Clone, Debug)]
+pub struct Tpcb {
+    options: Options,
+}
+
+impl crate::Workload for Tpcb {
+    const NAME: &'static str = "tpcb";
+    type Options = Options;
+    type Tables = Tables;
+    type Client = Client;
+
+    fn new(options: Options) -> Result<Self, String> {
+        Ok(Self { options })
+    }
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn summary(&self) -> String {
+        let Options { scale } = self.options;
+        format!("scale {scale}: {scale} branches, {} tellers, {} accounts", scale * 10, u64::from(scale) * 100_000)
+    }
+
+    fn schemas(&self) -> Vec<TableSchema> {
+        vec![branches(), tellers(), accounts(), history()]
+    }
+
+    fn create(&self, engine: &dyn Engine) -> Tables {
+        Tables {
+            branches: engine.create_table(branches()),
+            tellers: engine.create_table(tellers()),
+            accounts: engine.create_table(accounts()),
+            history: engine.create_table(history()),
+        }
+    }
+
+    fn rows(&self) -> u64 {
+        u64::from(self.options.scale) * (1 + TELLERS_PER_BRANCH + ACCOUNTS_PER_BRANCH)
+    }
+
+    fn load(
+        &self,
+        engine: &dyn Engine,
+        tables: Tables,
+        threads: usize,
+        progress: &Progress<'_>,
+    ) -> Result<(), LoadError> {
+        load::load(&self.options, engine, tables, threads, progress)
+    }
+
+    fn client(&self, tables: Tables, worker: u32, seed: u64) -> Client {
+        Client::new(&self.options, tables, worker, seed)
+    }
+
+    fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), String> {
+        consistency::check(engine, tables, clients)
+    }
+}

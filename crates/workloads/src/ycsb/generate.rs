@@ -1,0 +1,396 @@
+//! The options, and the next transaction of a client.
+
+use super::procedures::{Operation, Operations};
+use crate::distribution::{Distribution, THETA_MAX};
+use fastrand::Rng;
+use hotrow_storage::{TableId, mix};
+use hotrow_txn::{Abort, Intent, Runner};
+use std::fmt;
+
+/// The most operations of a transaction, and columns of a row.
+const OPS_MAX: u32 = 1000;
+const FIELDS_MAX: i64 = 1000;
+
+/// The knobs of YCSB.
+#[derive(clap::Args, serde::Serialize, Clone, Debug)]
+pub struct Options {
+    /// Rows of the table
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    pub records: u64,
+
+    /// Operations of a transaction, each on another row
+    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(OPS_MAX)))]
+    pub ops: u32,
+
+    /// The share of operations that read; the others read, modify and write
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true, value_parser = parse_share)]
+    pub read_ratio: f64,
+
+    /// Bytes of each value column
+    #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub value_bytes: u32,
+
+    /// Value columns of a row: a read reads all of them, a write replaces one
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=FIELDS_MAX))]
+    pub fields: u16,
+
+    /// Exponent of the Zipfian distribution of keys; 0 is uniform
+    #[arg(long, value_name = "THETA", default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_theta)]
+    pub theta: f64,
+
+    /// Size of the hot set; 0 for none. Operations outside the hot set are uniform over the other rows
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, conflicts_with = "theta")]
+    pub hot_records: u64,
+
+    /// Operations of a transaction that go to the hot set, if there is one
+    #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true)]
+    pub hot_ops: u32,
+
+    /// Where in a transaction its hot operations are
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = HotPosition::First)]
+    pub hot_position: HotPosition,
+
+    /// Reads only: the same as --read-ratio 1
+    #[arg(long, conflicts_with_all = ["rmw", "read_ratio"])]
+    pub read_only: bool,
+
+    /// Read-modify-writes only: the same as --read-ratio 0
+    #[arg(long, conflicts_with = "read_ratio")]
+    pub rmw: bool,
+}
+
+/// Where in a transaction the operations on hot rows are.
+#[derive(clap::ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum HotPosition {
+    /// Before all others, as in the ORTHRUS paper
+    First,
+    /// After all others
+    Last,
+    /// Anywhere
+    Random,
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    parse_within(text, 1.0)
+}
+
+fn parse_theta(text: &str) -> Result<f64, String> {
+    parse_within(text, THETA_MAX)
+}
+
+fn parse_within(text: &str, most: f64) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("expected a number from 0 to {most}"))?;
+    if (0.0..=most).contains(&number) { Ok(number) } else { Err(format!("{number} is not within 0 and {most}")) }
+}
+
+impl Options {
+    /// Checks what one option demands of another, and folds the shorthands into `read_ratio`.
+    pub(super) fn validate(mut self) -> Result<Self, String> {
+        if u64::from(self.ops) > self.records {
+            return Err(format!(
+                "--ops {} on different rows need at least as many rows, but --records is {}",
+                self.ops, self.records
+            ));
+        }
+        if self.hot_records > 0 {
+            let hot_ops = u64::from(self.hot_ops);
+            if self.hot_ops > self.ops {
+                return Err(format!("--hot-ops {hot_ops} is more than --ops {}", self.ops));
+            }
+            if hot_ops > self.hot_records {
+                return Err(format!("--hot-ops {hot_ops} is more than --hot-records {}", self.hot_records));
+            }
+            let cold = self.records.saturating_sub(self.hot_records);
+            if u64::from(self.ops) - hot_ops > cold {
+                return Err(format!("--hot-records {} leaves {cold} of --records for the others", self.hot_records));
+            }
+        }
+        if self.read_only {
+            self.read_ratio = 1.0;
+        }
+        if self.rmw {
+            self.read_ratio = 0.0;
+        }
+        Ok(self)
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Options { records, ops, fields, value_bytes, .. } = self;
+        write!(
+            f,
+            "{records} rows of {fields} x {value_bytes} bytes, {ops} operations, {:.0} % reads, ",
+            self.read_ratio * 100.0
+        )?;
+        match (self.hot_records, self.theta) {
+            (0, 0.0) => f.write_str("uniform"),
+            (0, theta) => write!(f, "Zipf {theta}"),
+            (hot, _) => write!(f, "{} of them on {hot} hot rows", self.hot_ops),
+        }
+    }
+}
+
+/// A stream of transactions, and what the committed ones did.
+#[derive(Debug)]
+pub struct Client {
+    generator: Generator,
+    next: Operations,
+    increments: u64,
+    checksum: u64,
+}
+
+impl Client {
+    pub(super) fn new(options: &Options, table: TableId, worker: u32, seed: u64) -> Self {
+        Self {
+            generator: Generator::new(options, mix(seed ^ mix(u64::from(worker) + 1))),
+            next: Operations::new(table, options.fields, options.value_bytes),
+            increments: 0,
+            checksum: 0,
+        }
+    }
+
+    /// Makes the next transaction up.
+    #[inline]
+    pub fn generate(&mut self) -> &Operations {
+        self.generator.fill(&mut self.next);
+        &self.next
+    }
+
+    /// Notes that the transaction made up last has committed, and what it read.
+    #[inline]
+    pub fn committed(&mut self, checksum: u64) {
+        self.increments += self.next.writes();
+        self.checksum = self.checksum.wrapping_add(checksum);
+    }
+
+    /// How often the committed transactions have incremented a counter.
+    pub fn increments(&self) -> u64 {
+        self.increments
+    }
+}
+
+impl crate::Client for Client {
+    #[inline]
+    fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
+        let checksum = runner.run(self.generate())?;
+        self.committed(checksum);
+        Ok(())
+    }
+}
+
+/// Makes transactions up.
+#[derive(Debug)]
+struct Generator {
+    rng: Rng,
+    ops: usize,
+    read_ratio: f64,
+    fields: u16,
+    cold: Distribution,
+    /// The first key of the cold set, and one beyond its last.
+    cold_keys: (u64, u64),
+    hot: Option<HotSet>,
+}
+
+#[derive(Debug)]
+struct HotSet {
+    records: u64,
+    ops: usize,
+    position: HotPosition,
+}
+
+impl Generator {
+    fn new(options: &Options, seed: u64) -> Self {
+        let hot = (options.hot_records > 0).then_some(HotSet {
+            records: options.hot_records,
+            ops: options.hot_ops as usize,
+            position: options.hot_position,
+        });
+        // A cold set may be empty if all operations are hot.
+        let cold_records = (options.records - options.hot_records.min(options.records)).max(1);
+        Self {
+            rng: Rng::with_seed(seed),
+            ops: options.ops as usize,
+            read_ratio: options.read_ratio,
+            fields: options.fields,
+            cold: Distribution::new(cold_records, options.theta),
+            cold_keys: (options.hot_records, options.records),
+            hot,
+        }
+    }
+
+    fn fill(&mut self, next: &mut Operations) {
+        next.clear();
+        let hot_ops = self.hot.as_ref().map_or(0, |hot| hot.ops);
+        let (first_hot, shuffle) = match self.hot.as_ref().map(|hot| hot.position) {
+            Some(HotPosition::Last) => (self.ops - hot_ops, false),
+            Some(HotPosition::Random) => (0, true),
+            Some(HotPosition::First) | None => (0, false),
+        };
+        for position in 0..self.ops {
+            let is_hot = (first_hot..first_hot + hot_ops).contains(&position);
+            let key = if is_hot { self.hot_key(next) } else { self.cold_key(next) };
+            let intent = self.intent();
+            let field = if self.fields == 1 { 0 } else { self.rng.u16(..self.fields) };
+            next.push(Operation { key: key as i64, intent, field });
+        }
+        if shuffle {
+            self.rng.shuffle(next.list_mut());
+        }
+        write_value(next.value_mut(), self.rng.u64(..));
+    }
+
+    fn intent(&mut self) -> Intent {
+        let read = match self.read_ratio {
+            1.0 => true,
+            0.0 => false,
+            ratio => self.rng.f64() < ratio,
+        };
+        if read { Intent::Read } else { Intent::Write }
+    }
+
+    fn hot_key(&mut self, taken: &Operations) -> u64 {
+        let records = self.hot.as_ref().map_or(1, |hot| hot.records);
+        different(taken, (0, records), || self.rng.u64(..records))
+    }
+
+    fn cold_key(&mut self, taken: &Operations) -> u64 {
+        let first = self.cold_keys.0;
+        different(taken, self.cold_keys, || first + self.cold.draw(&mut self.rng))
+    }
+}
+
+/// Draws until the key is a new one. When one key has nearly all the draws, the next free one after it is taken.
+#[inline]
+fn different(taken: &Operations, (first, end): (u64, u64), mut draw: impl FnMut() -> u64) -> u64 {
+    const DRAWS: usize = 64;
+    let mut key = draw();
+    for _ in 1..DRAWS {
+        if !taken.has(key) {
+            return key;
+        }
+        key = draw();
+    }
+    while taken.has(key) {
+        key = if key + 1 < end { key + 1 } else { first };
+    }
+    key
+}
+
+/// Fills `value` with printable characters that depend on `seed`; only the first sixteen, so that it costs little.
+pub(super) fn write_value(value: &mut [u8], seed: u64) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    if value.first() == Some(&0) {
+        value.fill(b'x');
+    }
+    for (position, byte) in value.iter_mut().take(16).enumerate() {
+        *byte = DIGITS[(seed >> (4 * position) & 15) as usize];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn options(line: &str) -> Result<Options, String> {
+        let words = std::iter::once("ycsb").chain(line.split_whitespace());
+        let command = Command::try_parse_from(words).map_err(|error| error.to_string())?;
+        command.options.validate()
+    }
+
+    fn generate(line: &str, transactions: usize) -> Vec<Vec<Operation>> {
+        let mut client = Client::new(&options(line).expect("good options"), TableId(1), 0, 42);
+        (0..transactions).map(|_| client.generate().list().to_vec()).collect()
+    }
+
+    #[test]
+    fn options_that_contradict_each_other_are_refused() {
+        for (line, expected) in [
+            ("--records 5 --ops 10", "at least as many rows"),
+            ("--records 0", "0 is not in 1.."),
+            ("--theta 7", "not within 0 and 5"),
+            ("--theta -0.1", "not within 0 and 5"),
+            ("--theta NaN", "not within 0 and 5"),
+            ("--theta much", "expected a number from 0 to 5"),
+            ("--read-ratio 1.5", "not within 0 and 1"),
+            ("--hot-records 64 --theta 0.9", "cannot be used with"),
+            ("--hot-records 64 --hot-ops 11", "more than --ops"),
+            ("--hot-records 1 --hot-ops 2", "more than --hot-records"),
+            ("--records 70 --hot-records 65", "leaves 5 of --records"),
+            ("--read-only --rmw", "cannot be used with"),
+            ("--fields 0", "0 is not in 1.."),
+        ] {
+            let error = options(line).expect_err(line);
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_keys_of_a_transaction_are_different_and_in_range() {
+        for line in [
+            "--records 10",
+            "--records 11 --theta 5",
+            "--records 1000 --theta 0.99",
+            "--records 72 --hot-records 64",
+            "--records 10 --hot-records 10 --hot-ops 10",
+            "--records 100 --hot-records 3 --hot-ops 3 --hot-position random",
+        ] {
+            let records = options(line).expect(line).records as i64;
+            for operations in generate(line, 200) {
+                let mut keys: Vec<_> = operations.iter().map(|operation| operation.key).collect();
+                keys.sort_unstable();
+                keys.dedup();
+                assert_eq!(keys.len(), 10, "{line}: {operations:?}");
+                assert!(keys[0] >= 0 && keys[9] < records, "{line}: {operations:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn hot_operations_stand_where_they_are_asked_for() {
+        for (position, expected) in [("first", Some([0, 1])), ("last", Some([8, 9])), ("random", None)] {
+            let line = format!("--records 100000 --hot-records 64 --hot-position {position}");
+            let mut places = Vec::new();
+            for operations in generate(&line, 100) {
+                let hot: Vec<_> = (0..10).filter(|&at| operations[at].key < 64).collect();
+                assert_eq!(hot.len(), 2, "{position}: {operations:?}");
+                assert!(expected.is_none_or(|expected| hot == expected), "{position}: {hot:?}");
+                places.push(hot);
+            }
+            places.sort();
+            places.dedup();
+            assert_eq!(places.len() == 1, expected.is_some(), "{position}");
+        }
+    }
+
+    #[test]
+    fn the_share_of_reads_is_as_asked() {
+        for (line, least, most) in [("--read-only", 1.0, 1.0), ("--rmw", 0.0, 0.0), ("--read-ratio 0.8", 0.77, 0.83)] {
+            let operations = generate(line, 1000).concat();
+            let reads = operations.iter().filter(|operation| operation.intent == Intent::Read).count();
+            let share = reads as f64 / operations.len() as f64;
+            assert!((least..=most).contains(&share), "{line}: {share}");
+        }
+    }
+
+    #[test]
+    fn a_seed_makes_the_same_transactions_and_each_worker_its_own() {
+        let options = options("--theta 0.9").expect("good options");
+        let first = |worker, seed| Client::new(&options, TableId(1), worker, seed).generate().list().to_vec();
+        assert_eq!(first(0, 1), first(0, 1));
+        assert_ne!(first(0, 1), first(1, 1));
+        assert_ne!(first(0, 1), first(0, 2));
+    }
+}

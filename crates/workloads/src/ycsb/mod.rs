@@ -1,0 +1,74 @@
+//! YCSB, in the transactional form of the ORTHRUS paper (appendix A): each transaction reads or read-modify-writes a
+//! number of different rows of one table.
+//!
+//! The paper's rows are `--fields 10 --value-bytes 100`; its transactions `--read-only` and `--rmw`; its high contention
+//! `--hot-records 64 --hot-ops 2`, the hot rows first.
+
+mod consistency;
+mod generate;
+mod load;
+mod procedures;
+mod schema;
+
+pub use generate::{Client, HotPosition, Options};
+pub use procedures::{Operation, Operations, change_row, read_row};
+pub use schema::{COUNTER, FIELDS, KEY, usertable};
+
+use crate::{LoadError, Progress};
+use hotrow_storage::{TableId, TableSchema};
+use hotrow_txn::Engine;
+
+/// The workload.
+#[derive(Clone, Debug)]
+pub struct Ycsb {
+    options: Options,
+}
+
+impl crate::Workload for Ycsb {
+    const NAME: &'static str = "ycsb";
+    type Options = Options;
+    type Tables = TableId;
+    type Client = Client;
+
+    fn new(options: Options) -> Result<Self, String> {
+        Ok(Self { options: options.validate()? })
+    }
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn summary(&self) -> String {
+        self.options.to_string()
+    }
+
+    fn schemas(&self) -> Vec<TableSchema> {
+        vec![usertable(self.options.fields, self.options.value_bytes)]
+    }
+
+    fn create(&self, engine: &dyn Engine) -> TableId {
+        engine.create_table(usertable(self.options.fields, self.options.value_bytes))
+    }
+
+    fn rows(&self) -> u64 {
+        self.options.records
+    }
+
+    fn load(
+        &self,
+        engine: &dyn Engine,
+        table: TableId,
+        threads: usize,
+        progress: &Progress<'_>,
+    ) -> Result<(), LoadError> {
+        load::load(&self.options, engine, table, threads, progress)
+    }
+
+    fn client(&self, table: TableId, worker: u32, seed: u64) -> Client {
+        Client::new(&self.options, table, worker, seed)
+    }
+
+    fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), String> {
+        consistency::check(&self.options, engine, table, clients)
+    }
+}
