@@ -1,0 +1,155 @@
+//! The simulator's flavour of waiting, and a task's view of it.
+
+use super::{Schedule, Simulated};
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::coroutine::Suspender;
+use hotrow_sync::{Arc, Mutex, MutexGuard, Scheduler, Time, Waiter};
+use hotrow_txn::Engine;
+
+/// What all tasks of a simulation share.
+#[derive(Debug, Default)]
+pub(super) struct World {
+    now: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub tasks: Vec<TaskState>,
+    pub schedule: Schedule,
+    /// The simulation failed: tasks are to end as soon as they can, and nothing suspends any more.
+    pub over: bool,
+}
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TaskState {
+    pub phase: Phase,
+    /// Somebody resumed it since it last looked.
+    pub notified: bool,
+    /// How often it would have suspended since the simulation was over.
+    pub overtime: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It can go on.
+    #[default]
+    Ready,
+    /// It waits, until this time at the most.
+    Waiting(Option<Time>),
+    /// It has ended.
+    Done,
+}
+
+impl World {
+    pub fn now(&self) -> Time {
+        Time(self.now.load(Ordering::Acquire))
+    }
+
+    /// Moves the clock forward to `time`.
+    pub fn move_to(&self, time: Time) {
+        self.now.store(time.0.max(self.now().0), Ordering::Release);
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+/// A task's [`Scheduler`]: waiting suspends its coroutine and leaves the choice of the next task to the simulation.
+#[derive(Debug)]
+pub struct SimScheduler {
+    world: Arc<World>,
+    task: usize,
+    suspender: Arc<Suspender>,
+}
+
+impl SimScheduler {
+    /// How many suspensions a task may skip on its way to its end. One that needs more will not end by itself.
+    const OVERTIME: u32 = 1000;
+
+    /// Suspends the task as `phase`, unless the simulation is over.
+    fn suspend_as(&self, phase: Phase, step: String) {
+        {
+            let mut state = self.world.state();
+            let over = state.over;
+            let task = &mut state.tasks[self.task];
+            if over {
+                task.overtime += 1;
+                if task.overtime < Self::OVERTIME {
+                    return;
+                }
+            }
+            if phase != Phase::Ready && std::mem::take(&mut task.notified) {
+                return;
+            }
+            task.phase = phase;
+            state.schedule.push(self.task, step);
+        }
+        self.suspender.suspend();
+        self.world.state().tasks[self.task].phase = Phase::Ready;
+    }
+}
+
+impl Scheduler for SimScheduler {
+    fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        let step = match deadline {
+            None => "waits".to_owned(),
+            Some(deadline) => format!("waits until {} us", deadline.0 / 1000),
+        };
+        self.suspend_as(Phase::Waiting(deadline), step);
+        self.world.state().tasks[self.task].notified = false;
+    }
+
+    fn resume(&self) {
+        self.world.state().tasks[self.task].notified = true;
+    }
+}
+
+/// A task, as its own code sees it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Task {
+    scheduler: Arc<SimScheduler>,
+    waiter: Waiter,
+}
+
+impl Task {
+    pub(super) fn new(world: &Arc<World>, name: &str, suspender: Arc<Suspender>) -> Self {
+        let mut state = world.state();
+        let task = state.tasks.len();
+        state.tasks.push(TaskState::default());
+        state.schedule.name(name);
+        let scheduler = Arc::new(SimScheduler { world: world.clone(), task, suspender });
+        Self { waiter: Waiter::new(scheduler.clone()), scheduler }
+    }
+
+    /// How this task waits.
+    pub fn waiter(&self) -> &Waiter {
+        &self.waiter
+    }
+
+    /// Lets others go on, if the seed says so. `step` says what comes next, for the printed schedule.
+    pub fn step(&self, step: impl Into<String>) {
+        self.scheduler.suspend_as(Phase::Ready, step.into());
+    }
+
+    /// Enters something into the printed schedule.
+    pub fn note(&self, note: impl Into<String>) {
+        self.scheduler.world.state().schedule.push(self.scheduler.task, note.into());
+    }
+
+    /// A transaction object on `engine` that waits as this task does and suspends before every access.
+    pub fn transaction(&self, engine: &dyn Engine) -> Simulated {
+        Simulated::new(engine.transaction(self.waiter.clone()), self.clone())
+    }
+
+    /// Whether the simulation has failed and the task should end.
+    pub fn is_over(&self) -> bool {
+        self.scheduler.world.state().over
+    }
+}

@@ -1,0 +1,100 @@
+//! A transaction that gives way before every access.
+
+use super::Task;
+use hotrow_storage::{Key, RowMut, RowRef, TableId};
+use hotrow_txn::{Abort, Begin, Savepoint, Scan, Statistics, Transaction, Write};
+use std::ops::ControlFlow;
+
+/// A transaction object whose every access is a step of a [`Task`].
+///
+/// Aborts are no steps: they happen while a transaction object is dropped too, in the middle of an unwinding.
+pub struct Simulated {
+    inner: Box<dyn Transaction>,
+    task: Task,
+}
+
+impl Simulated {
+    /// Wraps `inner`, which waits as `task` does.
+    pub fn new(inner: Box<dyn Transaction>, task: Task) -> Self {
+        Self { inner, task }
+    }
+}
+
+impl Transaction for Simulated {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
+        self.task.step("begin");
+        self.inner.begin(begin)
+    }
+
+    fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.task.step(format!("read {}", name(table, key)));
+        self.inner.read(table, key)
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.task.step(format!("read for update {}", name(table, key)));
+        self.inner.read_for_update(table, key)
+    }
+
+    fn update(
+        &mut self,
+        table: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        self.task.step(format!("update {}", name(table, key)));
+        self.inner.update(table, key, change)
+    }
+
+    fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
+        self.task.step(format!("insert {row:?}"));
+        self.inner.insert(table, row)
+    }
+
+    fn delete(&mut self, table: TableId, key: &Key) -> Result<Write, Abort> {
+        self.task.step(format!("delete {}", name(table, key)));
+        self.inner.delete(table, key)
+    }
+
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        self.task.step(format!("scan {:?} {:?} to {:?}", scan.index, scan.lower, scan.upper));
+        self.inner.scan(scan, visit)
+    }
+
+    fn own_table(&mut self, table: TableId) {
+        self.inner.own_table(table);
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.inner.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.task.step("rollback to savepoint");
+        self.inner.rollback_to(savepoint);
+    }
+
+    fn commit(&mut self) -> Result<(), Abort> {
+        self.task.step("commit");
+        self.inner.commit()
+    }
+
+    fn abort(&mut self) {
+        self.inner.abort();
+    }
+
+    fn idle(&mut self) {
+        self.inner.idle();
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        self.inner.statistics()
+    }
+}
+
+fn name(table: TableId, key: &Key) -> String {
+    match key {
+        Key::Int(int) => format!("{}/{int}", table.0),
+        other => format!("{}/{:02x?}", table.0, other.bytes().unwrap_or_default()),
+    }
+}
