@@ -1,0 +1,268 @@
+//! A node of the tree: a version that readers check and writers latch, and sorted entries.
+
+use super::words::Words;
+use hotrow_sync::Backoff;
+use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::cmp;
+use std::ops::Deref;
+
+/// The node is latched: somebody is changing it.
+const LATCHED: u64 = 1;
+
+/// The node is no longer part of the tree.
+const UNLINKED: u64 = 2;
+
+/// What freeing the latch adds: takes `LATCHED` away and counts one change.
+const FREED: u64 = 3;
+
+/// The state of a node that was read is gone: begin again at the root.
+#[derive(Debug)]
+pub(super) struct Restart;
+
+/// A state of a node. As long as the node has it, what was read of it belongs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version(u64);
+
+/// A leaf's entry is a key and an address; an inner node's is a child and the least key that belongs there, its
+/// *separator*. The first entry's separator is not kept: whatever is less than the second's belongs to the first child.
+#[repr(C, align(64))]
+pub(super) struct Node<const W: usize, const CAP: usize> {
+    version: AtomicU64,
+    count: AtomicUsize,
+    /// Zero for a leaf, one more than the children's for an inner node.
+    level: usize,
+    keys: [[AtomicU64; W]; CAP],
+    values: [AtomicUsize; CAP],
+}
+
+impl<const W: usize, const CAP: usize> Node<W, CAP> {
+    /// An empty node that nobody else sees yet.
+    pub fn new(level: usize) -> Box<Self> {
+        const { assert!(CAP >= 3, "half of a full node must leave both halves with entries") };
+        Box::new(Self {
+            version: AtomicU64::new(0),
+            count: AtomicUsize::new(0),
+            level,
+            keys: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
+            values: std::array::from_fn(|_| AtomicUsize::new(0)),
+        })
+    }
+
+    /// The distance from the leaves.
+    #[inline]
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Whether the entries are keys and addresses.
+    #[inline]
+    pub fn is_leaf(&self) -> bool {
+        self.level == 0
+    }
+
+    /// How many entries there are.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Whether a new entry would need a split.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.count() == CAP
+    }
+
+    /// The key of an entry. To be validated before its address, if it has one, is followed.
+    #[inline]
+    pub fn key(&self, position: usize) -> Words<W> {
+        Words(std::array::from_fn(|word| self.keys[position][word].load(Ordering::Acquire)))
+    }
+
+    /// The value of an entry. To be validated before it is believed.
+    #[inline]
+    pub fn value(&self, position: usize) -> usize {
+        self.values[position].load(Ordering::Acquire)
+    }
+
+    /// How many of the keys from `first` on are less than `key`, or equal to it if `or_equal`; counted from zero.
+    #[inline]
+    pub fn rank(&self, version: Version, first: usize, key: &Words<W>, or_equal: bool) -> Result<usize, Restart> {
+        let count = self.count();
+        let mut base = first;
+        let mut left = count.saturating_sub(first);
+        while left > 0 {
+            let half = left.div_ceil(2);
+            let order = self.compare(version, base + half - 1, key)?;
+            let passed = order.is_lt() || (or_equal && order.is_eq());
+            base += if passed { half } else { 0 };
+            left = if passed { left - half } else { half - 1 };
+        }
+        Ok(base)
+    }
+
+    /// How the key of an entry compares with `key`.
+    #[inline]
+    pub fn compare(&self, version: Version, position: usize, key: &Words<W>) -> Result<cmp::Ordering, Restart> {
+        let stored = self.key(position);
+        if let Some(order) = stored.compare_words(key) {
+            return Ok(order);
+        }
+        self.validate(version)?;
+        // SAFETY: the node had this key when it was validated, so its bytes were reachable then, and the epoch that the
+        // caller is in keeps them; the other key is the caller's.
+        Ok(unsafe { stored.compare_bytes(key) })
+    }
+
+    /// The version to validate against what is read from now on.
+    #[inline]
+    pub fn version(&self) -> Result<Version, Restart> {
+        let mut backoff = Backoff::new();
+        loop {
+            // Pairs with the release in `Latched::drop`: what a change wrote is seen.
+            let version = self.version.load(Ordering::Acquire);
+            match version & (LATCHED | UNLINKED) {
+                0 => return Ok(Version(version)),
+                LATCHED => backoff.snooze(),
+                _ => return Err(Restart),
+            }
+        }
+    }
+
+    /// Whether all that was read since [`version`](Self::version) gave `version` belongs together.
+    ///
+    /// A read that saw a word of a later change acquired what the changer did before writing it, which is to latch the
+    /// node; so this load sees the latched version or a later one.
+    #[inline]
+    pub fn validate(&self, version: Version) -> Result<(), Restart> {
+        if self.version.load(Ordering::Acquire) == version.0 { Ok(()) } else { Err(Restart) }
+    }
+
+    /// Latches the node if it still has `version`: what was read before holds until the latch is freed.
+    #[inline]
+    pub fn upgrade(&self, version: Version) -> Result<Latched<'_, W, CAP>, Restart> {
+        let Version(version) = version;
+        // Relaxed on failure: nothing is read of the node then.
+        let latched = self.version.compare_exchange(version, version | LATCHED, Ordering::Acquire, Ordering::Relaxed);
+        latched.map(|_| Latched { node: self }).map_err(|_| Restart)
+    }
+
+    /// Latches the node, whatever its version, unless it is no longer part of the tree.
+    pub fn latch(&self) -> Result<Latched<'_, W, CAP>, Restart> {
+        loop {
+            if let Ok(latched) = self.upgrade(self.version()?) {
+                return Ok(latched);
+            }
+        }
+    }
+
+    /// The node's present version, for the searches of whoever has latched it or is alone with it.
+    pub fn own_version(&self) -> Version {
+        // Relaxed: the caller wrote it.
+        Version(self.version.load(Ordering::Relaxed))
+    }
+
+    /// Writes an entry.
+    ///
+    /// The caller holds the latch, or the node is not in the tree yet. The stores release so that a reader who sees one
+    /// of them also sees the latched version before it: see [`validate`](Self::validate).
+    fn set(&self, position: usize, key: Words<W>, value: usize) {
+        for (word, &to) in self.keys[position].iter().zip(&key.0) {
+            word.store(to, Ordering::Release);
+        }
+        self.values[position].store(value, Ordering::Release);
+    }
+
+    fn set_count(&self, count: usize) {
+        self.count.store(count, Ordering::Release);
+    }
+
+    /// Empties the first separator of an inner node that is not in the tree yet; the caller owns it now.
+    pub fn forget_first_separator(&mut self) {
+        self.set(0, Words::NONE, self.value(0));
+    }
+
+    /// Adds an entry at the end of a node that is not in the tree yet.
+    pub fn push(&mut self, key: Words<W>, value: usize) {
+        let count = self.count();
+        self.set(count, key, value);
+        self.set_count(count + 1);
+    }
+}
+
+/// A node latched by this thread; dropping it frees the latch and counts a change.
+pub(super) struct Latched<'g, const W: usize, const CAP: usize> {
+    node: &'g Node<W, CAP>,
+}
+
+impl<'g, const W: usize, const CAP: usize> Latched<'g, W, CAP> {
+    /// The node.
+    pub fn node(&self) -> &'g Node<W, CAP> {
+        self.node
+    }
+
+    /// Puts an entry before the one at `position`. The node is not full.
+    pub fn insert(&self, position: usize, key: Words<W>, value: usize) {
+        let count = self.count();
+        debug_assert!(count < CAP && position <= count, "position {position} of {count}");
+        for from in (position..count).rev() {
+            self.set(from + 1, self.key(from), self.value(from));
+        }
+        self.set(position, key, value);
+        self.set_count(count + 1);
+    }
+
+    /// Takes an entry out.
+    pub fn remove(&self, position: usize) -> (Words<W>, usize) {
+        let removed = (self.key(position), self.value(position));
+        let count = self.count();
+        for to in position..count - 1 {
+            self.set(to, self.key(to + 1), self.value(to + 1));
+        }
+        self.set_count(count - 1);
+        removed
+    }
+
+    /// Moves the entries from `position` on to a new node, not yet linked.
+    pub fn split_off(&self, position: usize) -> Box<Node<W, CAP>> {
+        let mut right = Node::new(self.level);
+        for from in position..self.count() {
+            right.push(self.key(from), self.value(from));
+        }
+        self.set_count(position);
+        right
+    }
+
+    /// Takes the child at `position` out of an inner node that has others; its neighbour inherits the range. Returns the
+    /// separator that is no longer needed.
+    pub fn remove_child(&self, position: usize) -> Words<W> {
+        debug_assert!(self.count() > 1);
+        if position > 0 {
+            return self.remove(position).0;
+        }
+        self.remove(0);
+        let separator = self.key(0);
+        self.set(0, Words::NONE, self.value(0));
+        separator
+    }
+
+    /// Marks the node as no longer part of the tree. Readers that find it begin again.
+    pub fn unlink(&self) {
+        let version = self.own_version();
+        self.node.version.store(version.0 | UNLINKED, Ordering::Release);
+    }
+}
+
+impl<const W: usize, const CAP: usize> Deref for Latched<'_, W, CAP> {
+    type Target = Node<W, CAP>;
+
+    fn deref(&self) -> &Node<W, CAP> {
+        self.node
+    }
+}
+
+impl<const W: usize, const CAP: usize> Drop for Latched<'_, W, CAP> {
+    fn drop(&mut self) {
+        // Pairs with the acquire in `Node::version`.
+        self.node.version.store(self.own_version().0 + FREED, Ordering::Release);
+    }
+}

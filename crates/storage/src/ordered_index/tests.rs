@@ -1,0 +1,214 @@
+//! The index against a model, and against itself from several threads.
+
+use super::*;
+use crate::epoch::Participant;
+use crate::mix;
+use hotrow_sync::thread;
+use std::collections::BTreeMap;
+
+fn entered(collector: &Arc<Collector>) -> Participant {
+    let mut participant = collector.participant();
+    participant.enter();
+    participant
+}
+
+/// A generator of test inputs: the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        (mix(self.0) % bound as u64) as usize
+    }
+}
+
+/// Makes the keys of a test from numbers, all of one kind.
+struct Case {
+    name: &'static str,
+    int_keys: bool,
+    key: fn(usize) -> Key,
+}
+
+const CASES: [Case; 5] = [
+    Case { name: "dense integers", int_keys: true, key: |number| Key::Int(number as i64 - 1000) },
+    Case { name: "scattered integers", int_keys: true, key: |number| Key::Int(mix(number as u64) as i64) },
+    Case { name: "short strings", int_keys: false, key: |number| Key::from_bytes(number.to_string().as_bytes()) },
+    Case {
+        name: "strings of all lengths up to 47 bytes",
+        int_keys: false,
+        key: |number| Key::from_bytes(&[vec![b'x'; number % 40], number.to_string().into_bytes()].concat()),
+    },
+    Case {
+        name: "long strings with a long common prefix",
+        int_keys: false,
+        key: |number| Key::from_bytes(&[&[0; 30], number.to_string().as_bytes()].concat()),
+    },
+];
+
+fn expected(model: &BTreeMap<Key, usize>, from: Bound<&Key>, backward: bool, limit: usize) -> Vec<(Key, usize)> {
+    let own = |(key, &address): (&Key, &usize)| (key.clone(), address);
+    if backward {
+        model.range((Bound::Unbounded, from)).rev().take(limit).map(own).collect()
+    } else {
+        model.range((from, Bound::Unbounded)).take(limit).map(own).collect()
+    }
+}
+
+fn check_scans(case: &Case, index: &OrderedIndex, guard: Guard<'_>, model: &BTreeMap<Key, usize>, key: &Key) {
+    for from in [Bound::Included(key), Bound::Excluded(key), Bound::Unbounded] {
+        for backward in [false, true] {
+            for limit in [0, 1, 3, 200] {
+                let mut found = Vec::new();
+                index.collect(guard, from, backward, limit, &mut found);
+                let expected = expected(model, from, backward, limit);
+                assert_eq!(found, expected, "{}: {limit} from {from:?}, backward: {backward}", case.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_index_agrees_with_a_model() {
+    for (seed, case) in CASES.iter().enumerate() {
+        let collector = Collector::new();
+        let index = OrderedIndex::new(&collector, case.int_keys);
+        let mut participant = collector.participant();
+        let mut model = BTreeMap::new();
+        let mut random = Random(seed as u64);
+        // Removals rule in some phases, so that leaves become empty; the last empties the tree.
+        for removals_in_eight in [1, 4, 7, 2, 8] {
+            for turn in 0..6000 {
+                participant.enter();
+                let guard = participant.guard();
+                let key = (case.key)(random.below(3000));
+                if random.below(8) < removals_in_eight {
+                    assert_eq!(index.remove(guard, &key), model.remove(&key), "{}: removing {key:?}", case.name);
+                } else {
+                    let inserted = index.insert(guard, &key, turn);
+                    assert_eq!(inserted.err(), model.get(&key).copied(), "{}: inserting {key:?}", case.name);
+                    model.entry(key).or_insert(turn);
+                }
+                let key = (case.key)(random.below(3000));
+                assert_eq!(index.get(guard, &key), model.get(&key).copied(), "{}: getting {key:?}", case.name);
+                if turn % 100 == 0 {
+                    check_scans(case, &index, guard, &model, &key);
+                }
+                participant.leave();
+            }
+            let mut all = Vec::new();
+            participant.enter();
+            index.collect(participant.guard(), Bound::Unbounded, false, usize::MAX, &mut all);
+            participant.leave();
+            assert_eq!(all, expected(&model, Bound::Unbounded, false, usize::MAX), "{}", case.name);
+            assert_eq!(index.len(), model.len(), "{}", case.name);
+            assert_eq!(index.is_empty(), model.is_empty(), "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn in_whichever_order_keys_come_and_go() {
+    let ascending: Vec<usize> = (0..5000).collect();
+    let descending: Vec<usize> = ascending.iter().rev().copied().collect();
+    let inwards: Vec<usize> = (0..2500).flat_map(|number| [number, 4999 - number]).collect();
+    let orders = [&ascending, &descending, &inwards];
+    for case in &CASES {
+        for (came, gone) in orders.iter().flat_map(|came| orders.iter().map(move |gone| (came, gone))) {
+            let collector = Collector::new();
+            let index = OrderedIndex::new(&collector, case.int_keys);
+            let participant = entered(&collector);
+            let guard = participant.guard();
+            for &number in *came {
+                assert_eq!(index.insert(guard, &(case.key)(number), number), Ok(()), "{}", case.name);
+            }
+            assert_eq!(index.len(), 5000);
+            for &number in *gone {
+                assert_eq!(index.get(guard, &(case.key)(number)), Some(number), "{}", case.name);
+                assert_eq!(index.remove(guard, &(case.key)(number)), Some(number), "{}", case.name);
+                assert_eq!(index.get(guard, &(case.key)(number)), None, "{}", case.name);
+            }
+            assert!(index.is_empty());
+            assert_eq!(index.insert(guard, &(case.key)(0), 0), Ok(()), "{}: a tree that was emptied", case.name);
+        }
+    }
+}
+
+const THREADS: usize = 4;
+const UNTOUCHED: usize = 500;
+
+/// Numbers that are multiples of eight are inserted first and stay; every thread brings and takes others.
+#[test]
+fn threads_never_miss_what_nobody_touches() {
+    for case in &CASES {
+        let collector = Collector::new();
+        let index = OrderedIndex::new(&collector, case.int_keys);
+        let participant = entered(&collector);
+        for number in (0..UNTOUCHED).map(|number| number * 8) {
+            assert_eq!(index.insert(participant.guard(), &(case.key)(number), number), Ok(()));
+        }
+        drop(participant);
+
+        let work = |thread: usize| {
+            let mut participant = collector.participant();
+            let mut random = Random(thread as u64);
+            for turn in 0..300 {
+                participant.enter();
+                let guard = participant.guard();
+                // A stretch of neighbours comes and goes, so that leaves fill and become empty.
+                let first = random.below(UNTOUCHED - 40) * 8;
+                let own = || (first..first + 320).step_by(8).map(|number| number + 1 + thread);
+                for number in own() {
+                    assert_eq!(index.insert(guard, &(case.key)(number), number), Ok(()), "{}", case.name);
+                }
+                for number in own() {
+                    assert_eq!(index.get(guard, &(case.key)(number)), Some(number), "{}", case.name);
+                }
+                check_concurrent_scan(case, &index, guard, &(case.key)(random.below(UNTOUCHED) * 8), turn % 2 == 0);
+                for number in own() {
+                    assert_eq!(index.remove(guard, &(case.key)(number)), Some(number), "{}", case.name);
+                }
+                participant.leave();
+            }
+        };
+        thread::scope(|scope| (0..THREADS).for_each(|thread| drop(scope.spawn(move || work(thread)))));
+        assert_eq!(index.len(), UNTOUCHED, "{}", case.name);
+    }
+}
+
+fn check_concurrent_scan(case: &Case, index: &OrderedIndex, guard: Guard<'_>, from: &Key, backward: bool) {
+    let mut found = Vec::new();
+    index.collect(guard, Bound::Included(from), backward, usize::MAX, &mut found);
+    let in_order = |a: &Key, b: &Key| if backward { a > b } else { a < b };
+    assert!(found.windows(2).all(|pair| in_order(&pair[0].0, &pair[1].0)), "{}: out of order", case.name);
+    let reached = |key: &Key| if backward { key <= from } else { key >= from };
+    let mut untouched: Vec<Key> = (0..UNTOUCHED).map(|number| (case.key)(number * 8)).filter(reached).collect();
+    untouched.sort_unstable();
+    if backward {
+        untouched.reverse();
+    }
+    let stayed = found.into_iter().filter(|(_, number)| number % 8 == 0).map(|(key, _)| key);
+    assert!(stayed.eq(untouched), "{}: a key that nobody touches was missed", case.name);
+}
+
+#[test]
+fn of_threads_that_insert_one_key_one_wins() {
+    for case in &CASES {
+        let collector = Collector::new();
+        let index = OrderedIndex::new(&collector, case.int_keys);
+        let work = |thread: usize| {
+            let mut participant = collector.participant();
+            let mut won = 0;
+            for number in 0..3000 {
+                participant.enter();
+                won += usize::from(index.insert(participant.guard(), &(case.key)(number), thread).is_ok());
+                participant.leave();
+            }
+            won
+        };
+        let won: usize = thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || work(thread))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+        });
+        assert_eq!((won, index.len()), (3000, 3000), "{}", case.name);
+    }
+}

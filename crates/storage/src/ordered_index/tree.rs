@@ -1,0 +1,387 @@
+//! The tree over nodes: descent, insertion with splits, removal with pruning, and scans.
+
+use super::node::{Latched, Node, Restart, Version};
+use super::words::Words;
+use crate::Key;
+use crate::epoch::{Collector, Garbage, Guard};
+use hotrow_sync::atomic::{AtomicIsize, AtomicPtr, Ordering};
+use hotrow_sync::{Arc, Backoff, CachePadded};
+
+/// Over how many words the number of entries is spread, so that inserting threads rarely share one.
+const STRIPES: usize = 16;
+
+/// A B+-tree with keys of `W` words and `CAP` entries to a node.
+pub(super) struct Tree<const W: usize, const CAP: usize> {
+    root: AtomicPtr<Node<W, CAP>>,
+    counts: Box<[CachePadded<AtomicIsize>; STRIPES]>,
+    collector: Arc<Collector>,
+}
+
+/// Where a search goes.
+#[derive(Clone, Copy)]
+pub(super) enum Seek<const W: usize> {
+    /// To the first leaf.
+    First,
+    /// To the last leaf.
+    Last,
+    /// To the leaf where this key belongs.
+    At(Words<W>),
+    /// To the leaf where whatever comes just before this key belongs.
+    Before(Words<W>),
+}
+
+/// A node on the way of a search.
+struct Place<'g, const W: usize, const CAP: usize> {
+    node: &'g Node<W, CAP>,
+    version: Version,
+    parent: Option<(&'g Node<W, CAP>, Version, usize)>,
+    /// The bounds of the node's range: it holds all keys from `lower` on and below `upper`.
+    lower: Option<Words<W>>,
+    upper: Option<Words<W>>,
+}
+
+impl<'g, const W: usize, const CAP: usize> Place<'g, W, CAP> {
+    /// Goes on to the child that the search leads to.
+    #[inline]
+    fn descend(&mut self, seek: &Seek<W>) -> Result<(), Restart> {
+        let (node, version) = (self.node, self.version);
+        // Separators begin with the second entry, so at least the first child is always passed.
+        let passed = match seek {
+            Seek::First => 1,
+            Seek::Last => node.count(),
+            Seek::At(key) => node.rank(version, 1, key, true)?,
+            Seek::Before(key) => node.rank(version, 1, key, false)?,
+        };
+        let position = passed - 1;
+        let child = node.value(position);
+        if position > 0 {
+            self.lower = Some(node.key(position));
+        }
+        if passed < node.count() {
+            self.upper = Some(node.key(passed));
+        }
+        node.validate(version)?;
+        // SAFETY: the node had this child when it was validated, so the child was reachable then, and the epoch that the
+        // search is in keeps it allocated.
+        let child = unsafe { &*std::ptr::with_exposed_provenance::<Node<W, CAP>>(child) };
+        let child_version = child.version()?;
+        // The child may have been split or unlinked before its version was read: only if not, its range is what was read.
+        node.validate(version)?;
+        self.parent = Some((node, version, position));
+        (self.node, self.version) = (child, child_version);
+        Ok(())
+    }
+}
+
+impl<const W: usize, const CAP: usize> Tree<W, CAP> {
+    /// An empty tree.
+    pub fn new(collector: &Arc<Collector>) -> Self {
+        Self {
+            root: AtomicPtr::new(Box::into_raw(Node::new(0))),
+            counts: Box::new(std::array::from_fn(|_| CachePadded(AtomicIsize::new(0)))),
+            collector: collector.clone(),
+        }
+    }
+
+    /// The address of `key`.
+    #[inline]
+    pub fn get(&self, guard: Guard<'_>, key: &Words<W>) -> Option<usize> {
+        again(|| {
+            let leaf = self.leaf(guard, &Seek::At(*key))?;
+            let found = find(leaf.node, leaf.version, key)?.ok().map(|position| leaf.node.value(position));
+            leaf.node.validate(leaf.version)?;
+            Ok(found)
+        })
+    }
+
+    /// Adds an entry, or returns the address that the key has.
+    pub fn insert(&self, guard: Guard<'_>, key: &Words<W>, address: usize) -> Result<(), usize> {
+        let inserted = again(|| self.try_insert(guard, key, address));
+        if inserted.is_ok() {
+            self.count(key, 1);
+        }
+        inserted
+    }
+
+    /// Takes the entry of `key` out.
+    pub fn remove(&self, guard: Guard<'_>, key: &Words<W>) -> Option<usize> {
+        let (removed, address, emptied) = again(|| self.try_remove(guard, key))?;
+        self.count(key, -1);
+        self.retire_key(removed);
+        if emptied {
+            again(|| self.prune(guard, key));
+        }
+        Some(address)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        // Relaxed: a sum over stripes is out of date anyway.
+        let sum: isize = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        // A removal may be counted before the insertion it undoes.
+        sum.max(0) as usize
+    }
+
+    /// Appends up to `limit` entries, in order or in reverse, from where `seek` leads; `inclusive` says whether an entry
+    /// with just the key of `seek` is one of them.
+    pub fn collect(
+        &self,
+        guard: Guard<'_>,
+        mut seek: Seek<W>,
+        mut inclusive: bool,
+        backward: bool,
+        limit: usize,
+        out: &mut Vec<(Key, usize)>,
+    ) {
+        let end = out.len().saturating_add(limit);
+        let mut entries = [(Words::NONE, 0); CAP];
+        while out.len() < end {
+            let (count, next) = again(|| {
+                let leaf = self.leaf(guard, &seek)?;
+                let count = read_leaf(leaf.node, leaf.version, &seek, inclusive, backward, &mut entries)?;
+                Ok((count, if backward { leaf.lower } else { leaf.upper }))
+            });
+            for &(key, address) in entries[..count].iter().take(end - out.len()) {
+                // SAFETY: the leaf had this key when it was validated, and the epoch of the guard keeps its bytes.
+                out.push((unsafe { key.key() }, address));
+            }
+            let Some(bound) = next else { return };
+            (seek, inclusive) = if backward { (Seek::Before(bound), false) } else { (Seek::At(bound), true) };
+        }
+    }
+
+    fn count(&self, key: &Words<W>, change: isize) {
+        // Not the last word of a byte string: it may be an address.
+        let words = key.0.iter().take(3).fold(0, |words: u64, &word| words.rotate_left(5) ^ word);
+        let stripe = crate::mix(words) as usize % STRIPES;
+        // Relaxed: a figure of its own.
+        self.counts[stripe].fetch_add(change, Ordering::Relaxed);
+    }
+
+    /// The root, with a version that it had while it was the root.
+    #[inline]
+    fn root<'g>(&'g self, _guard: Guard<'g>) -> Result<Place<'g, W, CAP>, Restart> {
+        let root = self.root.load(Ordering::Acquire);
+        // SAFETY: a root is never unlinked, only put below another, so it lives as long as the tree.
+        let node = unsafe { &*root };
+        let version = node.version()?;
+        // A root that was split has a new version only after the new root is in its place.
+        if self.root.load(Ordering::Acquire) != root {
+            return Err(Restart);
+        }
+        Ok(Place { node, version, parent: None, lower: None, upper: None })
+    }
+
+    /// The leaf that the search leads to.
+    #[inline]
+    fn leaf<'g>(&'g self, guard: Guard<'g>, seek: &Seek<W>) -> Result<Place<'g, W, CAP>, Restart> {
+        let mut place = self.root(guard)?;
+        while !place.node.is_leaf() {
+            place.descend(seek)?;
+        }
+        Ok(place)
+    }
+
+    fn try_insert(&self, guard: Guard<'_>, key: &Words<W>, address: usize) -> Result<Result<(), usize>, Restart> {
+        let mut place = self.root(guard)?;
+        while !place.node.is_leaf() {
+            if place.node.is_full() {
+                return self.split(&place, key);
+            }
+            place.descend(&Seek::At(*key))?;
+        }
+        let Place { node, version, .. } = place;
+        let position = match find(node, version, key)? {
+            Ok(existing) => {
+                let existing = node.value(existing);
+                node.validate(version)?;
+                return Ok(Err(existing));
+            }
+            Err(position) => position,
+        };
+        if node.is_full() {
+            return self.split(&place, key);
+        }
+        let latched = node.upgrade(version)?;
+        // SAFETY: the caller's key is alive. The tree owns the copy from here on.
+        latched.insert(position, unsafe { key.with_own_bytes() }, address);
+        Ok(Ok(()))
+    }
+
+    /// Splits the full node at `place`, on the way to insert `key`, and has the search begin again. Its parent has room,
+    /// as the search splits every full node that it meets.
+    #[cold]
+    fn split<T>(&self, place: &Place<'_, W, CAP>, key: &Words<W>) -> Result<T, Restart> {
+        let parent = match place.parent {
+            Some((parent, version, position)) => Some((parent.upgrade(version)?, position)),
+            None => None,
+        };
+        let left = place.node.upgrade(place.version)?;
+        // Relaxed: the root is replaced under the old root's latch only, and this node is latched.
+        let is_root = std::ptr::eq(self.root.load(Ordering::Relaxed), left.node());
+        if parent.is_none() && !is_root {
+            return Err(Restart);
+        }
+        let count = left.count();
+        // SAFETY: the entries of a latched node have their bytes, and the caller's key is alive.
+        let appends = place.upper.is_none() && unsafe { left.key(count - 1).compare(key) }.is_le();
+        let (separator, right) = halve(&left, if appends { count - 1 } else { count / 2 });
+        let right = Box::into_raw(right).expose_provenance();
+        match parent {
+            Some((parent, position)) => parent.insert(position + 1, separator, right),
+            None => {
+                let mut root = Node::new(left.level() + 1);
+                root.push(Words::NONE, std::ptr::from_ref(left.node()).expose_provenance());
+                root.push(separator, right);
+                self.root.store(Box::into_raw(root), Ordering::Release);
+            }
+        }
+        Err(Restart)
+    }
+
+    /// Removes `key`: its owned words, its address, and whether the leaf is empty now.
+    fn try_remove(&self, guard: Guard<'_>, key: &Words<W>) -> Result<Option<(Words<W>, usize, bool)>, Restart> {
+        let Place { node, version, .. } = self.leaf(guard, &Seek::At(*key))?;
+        let Ok(position) = find(node, version, key)? else {
+            node.validate(version)?;
+            return Ok(None);
+        };
+        let latched = node.upgrade(version)?;
+        let (key, address) = latched.remove(position);
+        Ok(Some((key, address, latched.count() == 0)))
+    }
+
+    /// Unlinks the leaf where `key` belongs if it is empty, and the inner nodes that have only it below them.
+    ///
+    /// Latches from the root down, and keeps the latches from the last node with several children on. All who take a
+    /// second latch either go down too or give up instead of waiting, so nobody waits in a circle.
+    #[cold]
+    fn prune(&self, guard: Guard<'_>, key: &Words<W>) -> Result<(), Restart> {
+        let root = self.root(guard)?;
+        let mut chain: Vec<(Latched<'_, W, CAP>, usize)> = Vec::new();
+        let mut node = root.node.upgrade(root.version)?;
+        while !node.is_leaf() {
+            let position = node.rank(node.own_version(), 1, key, true)? - 1;
+            // SAFETY: a latched node's children are part of the tree.
+            let child = unsafe { &*std::ptr::with_exposed_provenance::<Node<W, CAP>>(node.value(position)) };
+            if node.count() > 1 {
+                chain.clear();
+            }
+            chain.push((node, position));
+            node = child.latch()?;
+        }
+        match chain.first() {
+            Some((top, position)) if node.count() == 0 && top.count() > 1 => {
+                let separator = top.remove_child(*position);
+                let mut unlinked: Vec<_> = chain.drain(1..).map(|(inner, _)| inner).collect();
+                unlinked.push(node);
+                unlinked.iter().for_each(Latched::unlink);
+                let nodes: Vec<_> = unlinked.iter().map(Latched::node).collect();
+                drop((unlinked, chain));
+                self.retire_key(separator);
+                nodes.into_iter().for_each(|node| self.retire_node(node));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn retire_node(&self, node: &Node<W, CAP>) {
+        let node = std::ptr::from_ref(node).cast_mut();
+        // SAFETY: made by `Box::into_raw`, and unlinked by the caller, who alone could. It owns no keys: it is an empty
+        // leaf, or an inner node with one child and no separator.
+        self.collector.defer(Garbage::boxed(unsafe { Box::from_raw(node) }));
+    }
+
+    fn retire_key(&self, key: Words<W>) {
+        // SAFETY: the key was the tree's own, and the caller has taken it out.
+        if let Some(bytes) = unsafe { key.into_heap() } {
+            self.collector.defer(Garbage::boxed(bytes));
+        }
+    }
+}
+
+/// Tries until what was read holds.
+#[inline]
+fn again<T>(mut attempt: impl FnMut() -> Result<T, Restart>) -> T {
+    let mut backoff = Backoff::new();
+    loop {
+        match attempt() {
+            Ok(result) => return result,
+            Err(Restart) => backoff.snooze(),
+        }
+    }
+}
+
+/// The position of `key` in a leaf, or where it would be.
+#[inline]
+fn find<const W: usize, const CAP: usize>(
+    leaf: &Node<W, CAP>,
+    version: Version,
+    key: &Words<W>,
+) -> Result<Result<usize, usize>, Restart> {
+    let position = leaf.rank(version, 0, key, false)?;
+    // With the key not less than this one, either they are equal or the key at the position is greater.
+    let found = position < leaf.count() && leaf.compare(version, position, key)?.is_eq();
+    Ok(if found { Ok(position) } else { Err(position) })
+}
+
+/// Splits a node's entries: the separator of the new right one, and that one.
+fn halve<const W: usize, const CAP: usize>(
+    left: &Latched<'_, W, CAP>,
+    position: usize,
+) -> (Words<W>, Box<Node<W, CAP>>) {
+    let mut right = left.split_off(position);
+    let first = right.key(0);
+    if left.is_leaf() {
+        // SAFETY: both keys are the tree's, in nodes that nobody else changes now.
+        return (unsafe { first.separator(&left.key(position - 1)) }, right);
+    }
+    right.forget_first_separator();
+    (first, right)
+}
+
+/// Copies the entries of a leaf that a scan is to see, in its order; returns how many.
+fn read_leaf<const W: usize, const CAP: usize>(
+    leaf: &Node<W, CAP>,
+    version: Version,
+    seek: &Seek<W>,
+    inclusive: bool,
+    backward: bool,
+    entries: &mut [(Words<W>, usize); CAP],
+) -> Result<usize, Restart> {
+    let (begin, end) = match seek {
+        Seek::First | Seek::Last => (0, leaf.count()),
+        Seek::At(key) | Seek::Before(key) if backward => (0, leaf.rank(version, 0, key, inclusive)?),
+        Seek::At(key) | Seek::Before(key) => (leaf.rank(version, 0, key, !inclusive)?, leaf.count()),
+    };
+    let mut count = 0;
+    for offset in 0..end.saturating_sub(begin) {
+        let position = if backward { end - 1 - offset } else { begin + offset };
+        entries[count] = (leaf.key(position), leaf.value(position));
+        count += 1;
+    }
+    leaf.validate(version)?;
+    Ok(count)
+}
+
+impl<const W: usize, const CAP: usize> Drop for Tree<W, CAP> {
+    fn drop(&mut self) {
+        free(*self.root.get_mut());
+    }
+}
+
+/// Frees a node of a tree that nobody uses any more, and all below it.
+fn free<const W: usize, const CAP: usize>(node: *mut Node<W, CAP>) {
+    // SAFETY: made by `Box::into_raw`, linked once, and the tree is being dropped.
+    let node = unsafe { Box::from_raw(node) };
+    let first_key = usize::from(!node.is_leaf());
+    for position in first_key..node.count() {
+        // SAFETY: the tree owns its keys, and frees every one once.
+        drop(unsafe { node.key(position).into_heap() });
+    }
+    if !node.is_leaf() {
+        (0..node.count())
+            .for_each(|child| free(std::ptr::with_exposed_provenance_mut::<Node<W, CAP>>(node.value(child))));
+    }
+}
