@@ -124,6 +124,7 @@ const KEPT_IN: &[(&str, &[&str])] = &[
     ("pgwire", &["hotrow-server"]),
     ("tokio", &["hotrow-server"]),
     ("corosensei", &["hotrow-sync"]),
+    ("rustls", &["hotrow-server"]),
     ("loom", &["hotrow-sync"]),
     ("shuttle", &["hotrow-sync"]),
 ];
