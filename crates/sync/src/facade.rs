@@ -10,6 +10,7 @@ mod chosen {
 
 #[cfg(loom)]
 mod chosen {
+    pub use loom::cell;
     pub use loom::hint;
     pub use loom::sync::atomic;
     pub use loom::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};

@@ -2,7 +2,7 @@
 
 use crate::Backoff;
 use crate::atomic::{AtomicBool, Ordering};
-use std::cell::UnsafeCell;
+use crate::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 
 /// A test-and-test-and-set spin latch around a value.
@@ -37,7 +37,8 @@ impl<T> Latch<T> {
     #[inline]
     pub fn try_lock(&self) -> Option<LatchGuard<'_, T>> {
         let free = !self.taken.swap(true, Ordering::Acquire);
-        free.then_some(LatchGuard { latch: self })
+        // A guard made in vain would free the holder's latch when dropped.
+        free.then(|| LatchGuard { latch: self })
     }
 
     #[cold]
@@ -56,7 +57,8 @@ impl<T> Latch<T> {
 
     /// The value, when nobody else can hold the latch.
     pub fn get_mut(&mut self) -> &mut T {
-        self.value.get_mut()
+        // SAFETY: `&mut self` shows that no guard exists.
+        unsafe { &mut *self.value.with_mut(|value| value) }
     }
 }
 
@@ -72,7 +74,7 @@ impl<T> Deref for LatchGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: this guard exists, so `taken` was swapped from false by this holder and no other guard exists.
-        unsafe { &*self.latch.value.get() }
+        unsafe { &*self.latch.value.with(|value| value) }
     }
 }
 
@@ -80,7 +82,7 @@ impl<T> DerefMut for LatchGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`, and `&mut self` makes the borrow of the guard unique too.
-        unsafe { &mut *self.latch.value.get() }
+        unsafe { &mut *self.latch.value.with_mut(|value| value) }
     }
 }
 
@@ -88,5 +90,34 @@ impl<T> Drop for LatchGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.latch.taken.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::thread;
+
+    #[test]
+    fn one_at_a_time() {
+        let mut latch = Latch::new(0);
+        let guard = latch.lock();
+        assert!(latch.try_lock().is_none());
+        assert!(latch.try_lock().is_none(), "a vain attempt must not free the latch");
+        drop(guard);
+        assert!(latch.try_lock().is_some());
+
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..50_000 {
+                        let mut count = latch.lock();
+                        let seen = *count;
+                        *count = seen + 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*latch.get_mut(), 200_000);
     }
 }

@@ -15,6 +15,8 @@
 //! looks for it.
 
 pub mod backoff;
+#[cfg(not(loom))]
+pub mod cell;
 #[cfg(not(any(loom, shuttle)))]
 pub mod coroutine;
 mod facade;

@@ -162,12 +162,7 @@ fn clock_start() -> Instant {
 impl ThreadScheduler {
     /// A scheduler that spins for `spin` before it blocks the thread.
     pub fn new(spin: Duration) -> Self {
-        Self {
-            notified: AtomicBool::new(false),
-            blocked: Mutex::new(false),
-            wakeup: Condvar::new(),
-            spin,
-        }
+        Self { notified: AtomicBool::new(false), blocked: Mutex::new(false), wakeup: Condvar::new(), spin }
     }
 
     fn take_notification(&self) -> bool {
