@@ -87,6 +87,9 @@ pub fn accounts() -> TableSchema {
     TableSchema::new("pgbench_accounts", columns, &[account::ID])
 }
 
+/// The name of the hidden key column of a table without a primary key, as SQL has it: no identifier is empty.
+const HIDDEN: &str = "";
+
 /// `pgbench_history`: it has no primary key, so the hidden row number is its key.
 pub fn history() -> TableSchema {
     let columns = vec![
@@ -96,7 +99,7 @@ pub fn history() -> TableSchema {
         Column::nullable("delta", Type::Int4),
         Column::nullable("mtime", Type::Timestamp),
         Column::nullable("filler", Type::Char(22)),
-        Column::new("hotrow_rowid", Type::Int8),
+        Column::new(HIDDEN, Type::Int8),
     ];
     let mut schema = TableSchema::new("pgbench_history", columns, &[entry::ROW_ID]);
     schema.ordered = false;

@@ -1,0 +1,164 @@
+//! The floor: YCSB as a loop over the same index and records, with no transaction object, no locks and no isolation.
+//!
+//! With batching, all slots are fetched first, then all records, then the work is done; without, one key after the
+//! other. Rows are copied out and back word by word, as engine `none` does, since another thread may be writing them.
+
+use hotrow_runtime::{Counts, RunConfig, RunReport};
+use hotrow_storage::{Database, Guard, Key, Participant, RecordHeader, RowMut, RowRef, Table, TableId, Variable};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Mutex, thread};
+use hotrow_txn::Intent;
+use hotrow_workloads::ycsb::{Client, Operation, Operations, change_row, read_row};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// The name by which it is chosen.
+pub(crate) const NAME: &str = "bare";
+
+/// Runs every client on a thread of its own, through warm-up and the measured period.
+pub(crate) fn drive<H: RecordHeader>(
+    database: &Database<H>,
+    table: TableId,
+    clients: &[Mutex<Client>],
+    config: &RunConfig,
+) -> RunReport {
+    let measured = AtomicBool::new(config.warmup.is_zero());
+    let mut report = RunReport {
+        threads: clients.len(),
+        elapsed: Duration::ZERO,
+        stopped_early: false,
+        counts: Counts::default(),
+        cpu: Duration::ZERO,
+    };
+    thread::scope(|scope| {
+        let work = |client| Worker::new(database, table, config).work(client, config, &measured);
+        let workers: Vec<_> = clients.iter().map(|client| scope.spawn(move || work(client))).collect();
+        let mut stopped = config.stop.wait(config.warmup);
+        measured.store(true, Ordering::Release);
+        let begin = Instant::now();
+        stopped = stopped || config.stop.wait(config.measured);
+        report.elapsed = begin.elapsed();
+        report.stopped_early = stopped;
+        config.stop.raise();
+        for worker in workers {
+            let (counts, cpu) = worker.join().expect("the loop does not panic");
+            report.counts.add(&counts);
+            report.cpu += cpu;
+        }
+    });
+    report
+}
+
+/// One thread's loop, and its buffers.
+struct Worker<'a, H: RecordHeader> {
+    database: &'a Database<H>,
+    table: TableId,
+    participant: Participant,
+    batch: bool,
+    sample_every: u64,
+    hashes: Vec<u64>,
+    fixed: Vec<u8>,
+    variable: Vec<u8>,
+    replaced: Vec<Variable>,
+}
+
+impl<'a, H: RecordHeader> Worker<'a, H> {
+    fn new(database: &'a Database<H>, table: TableId, config: &RunConfig) -> Self {
+        Self {
+            database,
+            table,
+            participant: database.participant(),
+            batch: config.one_shot.batch,
+            sample_every: u64::from(config.one_shot.sample_every.max(1)),
+            hashes: Vec::new(),
+            fixed: Vec::new(),
+            variable: Vec::new(),
+            replaced: Vec::new(),
+        }
+    }
+
+    /// What was done in the measured period, and the CPU time that it took.
+    fn work(mut self, client: &Mutex<Client>, config: &RunConfig, measured: &AtomicBool) -> (Counts, Duration) {
+        let mut client = client.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut counts = Counts::default();
+        let mut before = None;
+        while !config.stop.is_raised() {
+            if before.is_none() && measured.load(Ordering::Acquire) {
+                before = Some(cpu_time());
+                counts = Counts::default();
+            }
+            let begin = counts.committed.is_multiple_of(self.sample_every).then(Instant::now);
+            let checksum = self.run(client.generate());
+            client.committed(checksum);
+            counts.committed += 1;
+            if let Some(begin) = begin {
+                counts.latency_ns.saturating_record(begin.elapsed().as_nanos() as u64);
+            }
+        }
+        match before {
+            Some(before) => (counts, cpu_time().saturating_sub(before)),
+            None => (Counts::default(), Duration::ZERO),
+        }
+    }
+
+    fn run(&mut self, operations: &Operations) -> u64 {
+        self.participant.enter();
+        let guard = self.participant.guard();
+        let table = self.database.table(guard, self.table).expect("the table was loaded");
+        self.hashes.clear();
+        self.hashes.extend(operations.list().iter().map(|operation| Key::Int(operation.key).hash64()));
+        if self.batch {
+            self.hashes.iter().for_each(|&hash| table.prefetch_slot(guard, hash));
+            self.hashes.iter().for_each(|&hash| table.prefetch_record(guard, hash));
+        }
+        self.fixed.resize(table.layout().fixed_size(), 0);
+        let mut copy = Copy { fixed: &mut self.fixed, variable: &mut self.variable, replaced: &mut self.replaced };
+        let mut checksum = 0_u64;
+        for (operation, &hash) in operations.list().iter().zip(&self.hashes) {
+            checksum = checksum.wrapping_add(copy.operate(table, guard, operations, operation, hash));
+        }
+        for variable in self.replaced.drain(..) {
+            self.participant.retire(variable.into_garbage());
+        }
+        self.participant.leave();
+        checksum
+    }
+}
+
+/// Buffers for one row, and the variable parts that were replaced, which others may still look at.
+struct Copy<'a> {
+    fixed: &'a mut [u8],
+    variable: &'a mut Vec<u8>,
+    replaced: &'a mut Vec<Variable>,
+}
+
+impl Copy<'_> {
+    #[inline]
+    fn operate<H: RecordHeader>(
+        &mut self,
+        table: &Table<H>,
+        guard: Guard<'_>,
+        operations: &Operations,
+        operation: &Operation,
+        hash: u64,
+    ) -> u64 {
+        let record = table.find(guard, &Key::Int(operation.key), hash).expect("nobody deletes rows");
+        record.copy_unisolated(self.fixed, self.variable);
+        match operation.intent {
+            Intent::Read => read_row(RowRef::new(table.layout(), self.fixed, self.variable), operations.fields()),
+            Intent::Write => {
+                let mut row = RowMut::new(table.layout(), self.fixed, self.variable);
+                let checksum = change_row(&mut row, operations.fields(), operation.field, operations.value());
+                let variable = row.into_variable();
+                self.replaced.extend(record.store_unisolated(self.fixed, variable.as_deref()));
+                checksum
+            }
+        }
+    }
+}
+
+/// User and system time of the calling thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}

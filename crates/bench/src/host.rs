@@ -1,0 +1,43 @@
+//! What the figures were measured on.
+
+use serde::Serialize;
+
+/// The commit that this program was built from, or `unknown`.
+pub(crate) const COMMIT: &str = env!("HOTROW_COMMIT");
+
+/// The machine.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Host {
+    /// Cores that this process may use.
+    cores: usize,
+    /// The processor's name, or empty.
+    processor: String,
+    /// Bytes of memory, or zero.
+    memory_bytes: u64,
+    /// Operating system and architecture.
+    system: String,
+    /// Whether the compiler optimised.
+    optimized: bool,
+}
+
+impl Host {
+    pub(crate) fn detect() -> Self {
+        let cores = hotrow_sync::thread::available_parallelism().map_or(1, usize::from);
+        let processor = value_of("/proc/cpuinfo", "model name").unwrap_or_default();
+        let memory = value_of("/proc/meminfo", "MemTotal").and_then(|text| kibibytes(&text)).unwrap_or(0);
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let system = format!("{} {} {}", std::env::consts::OS, kernel.trim(), std::env::consts::ARCH);
+        Self { cores, processor, memory_bytes: memory * 1024, system, optimized: !cfg!(debug_assertions) }
+    }
+}
+
+/// The value of the first line `name : value`.
+fn value_of(file: &str, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let values = text.lines().filter_map(|line| line.split_once(':'));
+    values.into_iter().find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
+}
+
+fn kibibytes(text: &str) -> Option<u64> {
+    text.strip_suffix("kB")?.trim().parse().ok()
+}

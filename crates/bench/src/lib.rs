@@ -1,0 +1,32 @@
+//! The benchmark driver: runs a workload on one engine after the other and reports.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `options.rs` | the command line of `hotrow bench` |
+//! | `plan.rs` | which engine runs when, over all repetitions |
+//! | `engine_run.rs` | one run: load, drive, check |
+//! | `bare.rs` | the floor: a loop over index and records without transactions |
+//! | `report.rs` | what is reported of a run, in JSON |
+//! | `table.rs`, `plot.rs` | the same for people |
+//! | `host.rs` | what the figures were measured on |
+//! | `progress.rs` | bars on a terminal, lines otherwise |
+//!
+//! **How it measures.** Every run has a database of its own, loaded for it and checked after it. With repetitions the
+//! engines take turns, so that a drift of the machine hits all of them; the table shows medians, and ratios are medians
+//! of the ratios within one turn. Latency runs from the first begin to the commit of one transaction in 16, retries included; counts
+//! are complete. CPU time is the workers' own, user and system.
+
+mod bare;
+mod engine_run;
+mod host;
+mod interrupt;
+mod options;
+mod plan;
+mod plot;
+mod progress;
+mod report;
+mod table;
+
+pub use interrupt::Interrupt;
+pub use options::{BenchCommand, RunOptions, WORKLOADS, WorkloadOptions};
+pub use plan::{BenchError, bench};

@@ -1,0 +1,159 @@
+//! The command line of `hotrow bench`.
+
+use clap::builder::PossibleValuesParser;
+use hotrow_txn::Isolation;
+use hotrow_workloads::Workload;
+use hotrow_workloads::tpcb::Tpcb;
+use hotrow_workloads::ycsb::Ycsb;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The workloads' names.
+pub const WORKLOADS: [&str; 2] = [Ycsb::NAME, Tpcb::NAME];
+
+/// `hotrow bench WORKLOAD …`
+#[derive(clap::Subcommand, Clone, Debug)]
+pub enum BenchCommand {
+    /// Reads and read-modify-writes of one table's rows
+    Ycsb(WorkloadOptions<<Ycsb as Workload>::Options>),
+    /// TPC-B on pgbench's tables
+    Tpcb(WorkloadOptions<<Tpcb as Workload>::Options>),
+}
+
+/// The options of any workload, and those of this one.
+#[derive(clap::Args, Clone, Debug)]
+pub struct WorkloadOptions<O: clap::Args> {
+    /// How to run it
+    #[command(flatten)]
+    pub run: RunOptions,
+    /// What to run
+    #[command(flatten, next_help_heading = "Workload options")]
+    pub workload: O,
+}
+
+/// How a workload is run and reported.
+#[derive(clap::Args, Clone, Debug)]
+pub struct RunOptions {
+    /// Engines to run, one after the other; `hotrow engines` says what they are
+    #[arg(long = "engine", value_name = "NAME,…", value_delimiter = ',', default_value = "2pl-waitdie")]
+    #[arg(value_parser = engine_names(), hide_possible_values = true)]
+    pub engines: Vec<String>,
+
+    /// Worker threads [default: one per core]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+
+    /// Length of the measured period
+    #[arg(long, value_name = "S", default_value = "5", allow_negative_numbers = true, value_parser = parse_seconds)]
+    pub seconds: Duration,
+
+    /// Time to run before anything is counted
+    #[arg(long, value_name = "S", default_value = "1", allow_negative_numbers = true, value_parser = parse_warmup)]
+    pub warmup: Duration,
+
+    /// Isolation level; an engine that lacks it takes the next stronger one
+    #[arg(long, value_name = "LEVEL", default_value = "serializable")]
+    pub isolation: Isolation,
+
+    /// Look keys up one by one, although they are known beforehand
+    #[arg(long)]
+    pub no_batch: bool,
+
+    /// Seed of the transactions
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Runs of each engine. The engines take turns; the table shows medians
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: u32,
+
+    /// Print where the time went too
+    #[arg(long)]
+    pub breakdown: bool,
+
+    /// Write the runs here, as one JSON array with an object for each
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Draw throughput and latency here, as SVG
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+impl RunOptions {
+    /// Worker threads: as asked for, or one per core.
+    pub fn threads(&self) -> usize {
+        let cores = || hotrow_sync::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, |threads| threads as usize)
+    }
+}
+
+/// Every engine of the registry, and the bare loop.
+fn engine_names() -> PossibleValuesParser {
+    let engines = hotrow_protocols::engines().iter().map(|info| info.name);
+    PossibleValuesParser::new(engines.chain([crate::bare::NAME]))
+}
+
+/// A day: longer periods are mistakes.
+const SECONDS_MAX: f64 = 86_400.0;
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match parse_warmup(text)? {
+        Duration::ZERO => Err("a run takes more than 0 seconds".to_owned()),
+        seconds => Ok(seconds),
+    }
+}
+
+fn parse_warmup(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    if (0.0..=SECONDS_MAX).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(format!("{seconds} is not within 0 and {SECONDS_MAX} seconds"))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        run: RunOptions,
+    }
+
+    fn parse(line: &str) -> Result<RunOptions, String> {
+        let words = std::iter::once("bench").chain(line.split_whitespace());
+        Command::try_parse_from(words).map(|command| command.run).map_err(|error| error.to_string())
+    }
+
+    /// The options of a command line that has none.
+    pub(crate) fn defaults() -> RunOptions {
+        parse("").expect("the defaults are good")
+    }
+
+    #[test]
+    fn options_are_read_in_their_units() {
+        let options = parse("--seconds 0.5 --warmup 0 --threads 3 --isolation read-committed").expect("good options");
+        assert_eq!((options.seconds, options.warmup), (Duration::from_millis(500), Duration::ZERO));
+        assert_eq!((options.threads(), options.isolation), (3, Isolation::ReadCommitted));
+        assert!(defaults().threads() >= 1);
+    }
+
+    #[test]
+    fn periods_are_positive_and_no_longer_than_a_day() {
+        for (text, seconds, warmup) in [
+            ("0", false, true),
+            ("0.001", true, true),
+            ("86400", true, true),
+            ("86401", false, false),
+            ("-1", false, false),
+        ] {
+            assert_eq!(parse_seconds(text).is_ok(), seconds, "--seconds {text}");
+            assert_eq!(parse_warmup(text).is_ok(), warmup, "--warmup {text}");
+        }
+    }
+}

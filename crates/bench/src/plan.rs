@@ -1,0 +1,171 @@
+//! Which engine runs when, over all repetitions, and what becomes of the reports.
+
+use crate::engine_run::{BareLoop, Run, RunFailure};
+use crate::host::Host;
+use crate::progress::Progress;
+use crate::report::{EngineReport, RunIdentity};
+use crate::table::{self, summarize};
+use crate::{BenchCommand, Interrupt, RunOptions, WorkloadOptions, bare, plot};
+use hotrow_workloads::Workload;
+use hotrow_workloads::tpcb::Tpcb;
+use hotrow_workloads::ycsb::Ycsb;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Why a benchmark did not end well.
+#[derive(Debug)]
+pub enum BenchError {
+    /// The command line asked for what cannot be; says what can.
+    Usage(String),
+    /// A run, its check or its report failed.
+    Failed(String),
+    /// The interrupt was raised. What was measured before has been reported.
+    Interrupted,
+    /// The table could not be written.
+    Output(io::Error),
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BenchError::Usage(what) | BenchError::Failed(what) => f.write_str(what),
+            BenchError::Interrupted => f.write_str("interrupted"),
+            BenchError::Output(error) => write!(f, "the report could not be written: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BenchError {}
+
+impl From<io::Error> for BenchError {
+    fn from(error: io::Error) -> Self {
+        BenchError::Output(error)
+    }
+}
+
+/// Runs a benchmark and prints its table on `out`. `interrupt` ends it early; what was measured until then is still
+/// checked and reported.
+///
+/// # Errors
+/// A wrong combination of options, before anything is run; a run that failed or whose check did; the interrupt.
+pub fn bench(command: &BenchCommand, out: &mut dyn Write, interrupt: &Interrupt) -> Result<(), BenchError> {
+    match command {
+        BenchCommand::Ycsb(options) => {
+            let bare: BareLoop<Ycsb> =
+                |instance, table, clients, config| bare::drive(instance.database(), table, clients, config);
+            bench_workload::<Ycsb>(options, Some(bare), out, interrupt)
+        }
+        BenchCommand::Tpcb(options) => bench_workload::<Tpcb>(options, None, out, interrupt),
+    }
+}
+
+fn bench_workload<W: Workload>(
+    options: &WorkloadOptions<W::Options>,
+    bare: Option<BareLoop<W>>,
+    out: &mut dyn Write,
+    interrupt: &Interrupt,
+) -> Result<(), BenchError> {
+    let workload = W::new(options.workload.clone()).map_err(BenchError::Usage)?;
+    let run = &options.run;
+    if bare.is_none() && run.engines.iter().any(|engine| engine == bare::NAME) {
+        let message = format!("engine {} runs {} only, not {}", bare::NAME, Ycsb::NAME, W::NAME);
+        return Err(BenchError::Usage(message));
+    }
+    // Opened before anything is run: a name that cannot be written is better known now.
+    let json = run.json.as_deref().map(create).transpose()?;
+    let svg = run.plot.as_deref().map(create).transpose()?;
+
+    let title = format!("{}: {}", W::NAME, workload.summary());
+    print_title(out, &title, run)?;
+    let (turns, failure) = take_turns(&workload, bare, run, interrupt);
+    if !turns.is_empty() {
+        table::print(out, &summarize(&turns), run)?;
+        out.flush()?;
+    }
+    if let Some((path, mut file)) = json {
+        let reports: Vec<_> = turns.iter().flatten().collect();
+        let written = serde_json::to_writer_pretty(&mut file, &reports).map_err(io::Error::from);
+        written.and_then(|()| writeln!(file)).and_then(|()| file.flush()).map_err(|error| unwritable(path, &error))?;
+    }
+    if let Some((path, mut file)) = svg {
+        let drawing = plot::draw(&title, &summarize(&turns)).map_err(BenchError::Failed)?;
+        file.write_all(drawing.as_bytes()).and_then(|()| file.flush()).map_err(|error| unwritable(path, &error))?;
+    }
+    match failure {
+        Some(failure) => Err(failure),
+        None if interrupt.is_raised() => Err(BenchError::Interrupted),
+        None => fail_if_inconsistent(&turns),
+    }
+}
+
+/// Runs every engine once a turn: the reports of each turn, and what ended them early.
+fn take_turns<W: Workload>(
+    workload: &W,
+    bare: Option<BareLoop<W>>,
+    options: &RunOptions,
+    interrupt: &Interrupt,
+) -> (Vec<Vec<EngineReport>>, Option<BenchError>) {
+    let host = Host::detect();
+    let mut progress = Progress::new();
+    let mut turns = Vec::new();
+    let total = options.engines.len() * options.repetitions as usize;
+    let workload_options = match serde_json::to_value(workload.options()) {
+        Ok(value) => value,
+        Err(error) => return (turns, Some(BenchError::Failed(error.to_string()))),
+    };
+    for repetition in 1..=options.repetitions {
+        turns.push(Vec::new());
+        for (position, engine) in options.engines.iter().enumerate() {
+            let turn = turns.len() - 1;
+            progress.begin_run(turn * options.engines.len() + position + 1, total, engine);
+            let workload_options = workload_options.clone();
+            let identity = RunIdentity { engine, workload: W::NAME, workload_options, options, repetition };
+            let run = Run { workload, bare, identity, host: &host, progress: &progress, interrupt };
+            match run.run() {
+                Ok(report) => turns[turn].push(report),
+                Err(RunFailure::Interrupted) => {}
+                Err(RunFailure::Failed(what)) => {
+                    return (without_empty(turns), Some(BenchError::Failed(format!("{engine}: {what}"))));
+                }
+            }
+            if interrupt.is_raised() {
+                return (without_empty(turns), Some(BenchError::Interrupted));
+            }
+        }
+    }
+    (turns, None)
+}
+
+fn without_empty(mut turns: Vec<Vec<EngineReport>>) -> Vec<Vec<EngineReport>> {
+    turns.retain(|turn| !turn.is_empty());
+    turns
+}
+
+fn print_title(out: &mut dyn Write, title: &str, run: &RunOptions) -> io::Result<()> {
+    let batch = if run.no_batch { "one by one" } else { "looked up together" };
+    let threads = run.threads();
+    writeln!(out, "{title}")?;
+    writeln!(out, "{threads} threads, {} s, {}, keys {batch}\n", run.seconds.as_secs_f64(), run.isolation)?;
+    out.flush()
+}
+
+fn fail_if_inconsistent(turns: &[Vec<EngineReport>]) -> Result<(), BenchError> {
+    let failed: Vec<_> = turns.iter().flatten().filter(|report| report.has_failed()).collect();
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => {
+            Err(BenchError::Failed(format!("{}: the consistency check {}", first.engine, first.consistency)))
+        }
+    }
+}
+
+fn create(path: &Path) -> Result<(&Path, BufWriter<File>), BenchError> {
+    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
+    Ok((path, BufWriter::new(file)))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> BenchError {
+    BenchError::Failed(format!("{} could not be written: {error}", path.display()))
+}

@@ -1,0 +1,80 @@
+//! What is under way: bars on a terminal, plain lines otherwise. On standard error, so that the table can be piped.
+
+use crate::Interrupt;
+use hotrow_runtime::Stop;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, Write, stderr};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Redraws of a bar are this far apart.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Shows the progress of one run after the other.
+pub(crate) struct Progress {
+    terminal: bool,
+    /// Which run of how many, and of which engine.
+    title: String,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        Self { terminal: stderr().is_terminal(), title: String::new() }
+    }
+
+    /// The next run begins.
+    pub(crate) fn begin_run(&mut self, number: usize, of: usize, engine: &str) {
+        self.title = format!("[{number}/{of}] {engine}");
+    }
+
+    /// Shows a load of `rows` rows while `load` runs, which is stopped by an interrupt.
+    pub(crate) fn loading<T>(
+        &self,
+        rows: u64,
+        interrupt: &Interrupt,
+        load: impl FnOnce(&hotrow_workloads::Progress<'_>) -> T,
+    ) -> T {
+        self.line(&format!("loading {rows} rows"));
+        let bar = self.bar(rows, "{prefix:.bold} loading {wide_bar:.cyan} {human_pos} of {human_len} rows, {eta} left");
+        let result = load(&|more| {
+            bar.inc(more);
+            if interrupt.is_raised() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        bar.finish_and_clear();
+        result
+    }
+
+    /// Shows a run of about `length`; returns when `stop` is raised.
+    pub(crate) fn running(&self, length: Duration, threads: usize, stop: &Stop) {
+        self.line(&format!("running for {} s on {threads} threads", length.as_secs_f64()));
+        if !self.terminal {
+            return;
+        }
+        let bar = self.bar(length.as_millis() as u64, "{prefix:.bold} running {wide_bar:.green} {msg}");
+        let start = Instant::now();
+        while !stop.wait(TICK) {
+            let elapsed = start.elapsed();
+            bar.set_position(elapsed.as_millis() as u64);
+            bar.set_message(format!("{:.0} of {:.0} s", elapsed.as_secs_f64(), length.as_secs_f64()));
+        }
+        bar.finish_and_clear();
+    }
+
+    /// Says that the tables are being checked.
+    pub(crate) fn checking(&self) {
+        self.line("checking consistency");
+    }
+
+    fn bar(&self, length: u64, template: &str) -> ProgressBar {
+        let target = if self.terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template(template).expect("the template is well-formed");
+        ProgressBar::with_draw_target(Some(length), target).with_style(style).with_prefix(self.title.clone())
+    }
+
+    /// A plain line, unless bars are shown. Nobody is there to hear that standard error is closed.
+    fn line(&self, text: &str) {
+        if !self.terminal {
+            let _ = writeln!(stderr(), "{} {text}", self.title);
+        }
+    }
+}

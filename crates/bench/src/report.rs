@@ -1,0 +1,187 @@
+//! What is reported of one run.
+
+use crate::RunOptions;
+use crate::host::{COMMIT, Host};
+use hotrow_runtime::RunReport;
+use hotrow_txn::Abort;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// One run of one engine: an object of the `--json` file.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct EngineReport {
+    pub engine: String,
+    pub workload: &'static str,
+    /// The workload's options, and those of the run that change what is measured.
+    pub params: Value,
+    pub threads: usize,
+    /// Length of the measured period as it was.
+    pub seconds: f64,
+    pub committed: u64,
+    /// Attempts that aborted, by kind; each kind is there.
+    pub aborted: Map<String, Value>,
+    pub retries: u64,
+    /// Committed transactions per second.
+    pub throughput: f64,
+    pub latency_us: Latency,
+    pub cpu_us_per_txn: f64,
+    /// Shares of the sampled transactions' time.
+    pub breakdown: Map<String, Value>,
+    /// Locks granted, and requests that waited, per committed transaction.
+    pub locks_per_txn: f64,
+    pub waits_per_txn: f64,
+    pub load_seconds: f64,
+    /// `ok`, `failed: …`, or `unisolated: …` for an engine that promises no isolation and had none
+    pub consistency: String,
+    /// Whether somebody ended the run before its time.
+    pub interrupted: bool,
+    pub host: Host,
+    pub commit: &'static str,
+}
+
+/// Latencies of the sampled transactions, in microseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Latency {
+    pub mean: f64,
+    pub p50: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// What the check after a run found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Consistency {
+    Ok,
+    /// It does not hold, on an engine that promises no isolation.
+    Unisolated(String),
+    Failed(String),
+}
+
+impl std::fmt::Display for Consistency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Consistency::Ok => f.write_str("ok"),
+            Consistency::Unisolated(what) => write!(f, "unisolated: {what}"),
+            Consistency::Failed(what) => write!(f, "failed: {what}"),
+        }
+    }
+}
+
+/// Which run a report is about.
+pub(crate) struct RunIdentity<'a> {
+    pub engine: &'a str,
+    pub workload: &'static str,
+    pub workload_options: Value,
+    pub options: &'a RunOptions,
+    pub repetition: u32,
+}
+
+impl EngineReport {
+    pub(crate) fn new(
+        identity: &RunIdentity<'_>,
+        run: &RunReport,
+        load: Duration,
+        consistency: &Consistency,
+        host: &Host,
+    ) -> Self {
+        let counts = &run.counts;
+        let per_txn = |count: u64| count as f64 / counts.committed.max(1) as f64;
+        let breakdown = counts.breakdown.shares();
+        Self {
+            engine: identity.engine.to_owned(),
+            workload: identity.workload,
+            params: params(identity),
+            threads: run.threads,
+            seconds: run.elapsed.as_secs_f64(),
+            committed: counts.committed,
+            aborted: Abort::ALL
+                .map(|abort| (abort.name().to_owned(), json!(counts.aborted.of(abort))))
+                .into_iter()
+                .collect(),
+            retries: counts.retries,
+            throughput: run.throughput(),
+            latency_us: Latency {
+                mean: run.mean_latency_us(),
+                p50: run.latency_us(0.5),
+                p95: run.latency_us(0.95),
+                p99: run.latency_us(0.99),
+                max: run.max_latency_us(),
+            },
+            cpu_us_per_txn: run.cpu_us_per_transaction(),
+            breakdown: breakdown.map(|(part, share)| (part.to_owned(), json!(share))).into_iter().collect(),
+            locks_per_txn: per_txn(counts.statistics.locks),
+            waits_per_txn: per_txn(counts.statistics.waits),
+            load_seconds: load.as_secs_f64(),
+            consistency: consistency.to_string(),
+            interrupted: run.stopped_early,
+            host: host.clone(),
+            commit: COMMIT,
+        }
+    }
+
+    /// Attempts that aborted, of all attempts, in per cent.
+    pub(crate) fn abort_percent(&self) -> f64 {
+        let aborted: u64 = self.aborted.values().filter_map(Value::as_u64).sum();
+        100.0 * aborted as f64 / (aborted + self.committed).max(1) as f64
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.consistency.starts_with("failed")
+    }
+}
+
+fn params(identity: &RunIdentity<'_>) -> Value {
+    let RunIdentity { options, .. } = identity;
+    let mut params = identity.workload_options.clone();
+    params["isolation"] = json!(options.isolation.name());
+    params["batch"] = json!(!options.no_batch);
+    params["warmup"] = json!(options.warmup.as_secs_f64());
+    params["seed"] = json!(options.seed);
+    params["repetition"] = json!(identity.repetition);
+    params
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use hotrow_runtime::Counts;
+
+    /// A report of a run with this throughput.
+    pub(crate) fn report(engine: &str, throughput: f64, consistency: &str) -> EngineReport {
+        let mut counts = Counts { committed: throughput as u64, ..Counts::default() };
+        counts.latency_ns.saturating_record(2_000);
+        let elapsed = Duration::from_secs(1);
+        let run = RunReport { threads: 2, elapsed, stopped_early: false, counts, cpu: elapsed };
+        let identity = RunIdentity {
+            engine,
+            workload: "ycsb",
+            workload_options: json!({"records": 10}),
+            options: &crate::options::tests::defaults(),
+            repetition: 1,
+        };
+        let mut report = EngineReport::new(&identity, &run, elapsed, &Consistency::Ok, &Host::detect());
+        report.consistency = consistency.to_owned();
+        report
+    }
+
+    #[test]
+    fn a_report_has_the_fields_that_are_promised() {
+        let json = serde_json::to_value(report("serial", 500_000.0, "ok")).expect("a report is plain data");
+        for (field, expected) in [
+            ("engine", json!("serial")),
+            ("committed", json!(500_000)),
+            ("throughput", json!(500_000.0)),
+            ("cpu_us_per_txn", json!(2.0)),
+            ("consistency", json!("ok")),
+        ] {
+            assert_eq!(json[field], expected, "{field}");
+        }
+        assert_eq!(json["params"]["records"], 10);
+        assert_eq!(json["params"]["isolation"], "serializable");
+        let keys: Vec<_> = json["aborted"].as_object().expect("an object").keys().cloned().collect();
+        assert_eq!(keys.len(), Abort::ALL.len());
+        assert!((json["latency_us"]["p50"].as_f64().expect("a number") - 2.0).abs() < 0.05, "{json}");
+    }
+}

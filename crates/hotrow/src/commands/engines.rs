@@ -1,0 +1,61 @@
+//! `hotrow engines`
+
+use super::Failure;
+use hotrow_txn::{EngineInfo, Isolation};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// How to list them.
+#[derive(clap::Args)]
+pub struct Options {
+    /// As a JSON array with an object for each
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists the engines of the registry.
+pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    let engines = hotrow_protocols::engines();
+    let printed = if options.json { print_json(engines, out) } else { print_table(engines, out) };
+    printed.map_err(Failure::Output)
+}
+
+fn print_json(engines: &[EngineInfo], out: &mut dyn Write) -> io::Result<()> {
+    let list: Vec<Value> = engines.iter().map(object).collect();
+    writeln!(out, "{:#}", Value::Array(list))
+}
+
+fn object(engine: &EngineInfo) -> Value {
+    json!({
+        "name": engine.name,
+        "summary": engine.summary,
+        "source": engine.source,
+        "needs_accesses": engine.needs_accesses,
+        "isolates": engine.isolates,
+        "isolation": engine.isolation.iter().map(|level| level.name()).collect::<Vec<_>>(),
+    })
+}
+
+/// Two lines for each engine, within 80 columns: what it is, and where it comes from.
+fn print_table(engines: &[EngineInfo], out: &mut dyn Write) -> io::Result<()> {
+    for engine in engines {
+        writeln!(out, "{:<13}{}", engine.name, engine.summary)?;
+        writeln!(out, "{:<13}{}; {}", "", levels(engine), needs(engine))?;
+        if !engine.source.is_empty() {
+            writeln!(out, "{:<13}{}", "", engine.source)?;
+        }
+    }
+    Ok(())
+}
+
+fn levels(engine: &EngineInfo) -> String {
+    match engine.isolation {
+        _ if !engine.isolates => "no isolation, for benchmarks only".to_owned(),
+        [] => "no isolation level".to_owned(),
+        levels => levels.iter().copied().map(Isolation::name).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn needs(engine: &EngineInfo) -> &'static str {
+    if engine.needs_accesses { "needs the access set first" } else { "needs no access set" }
+}

@@ -1,0 +1,93 @@
+//! The `hotrow` program: serve, bench, engines.
+//!
+//! Exit codes: 0 done; 1 a run or its check failed, or was interrupted; 2 the command line was wrong.
+
+mod commands;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
+use commands::Failure;
+use std::io::{self, ErrorKind as IoErrorKind, Write};
+use std::process::ExitCode;
+
+/// The hot path does not allocate; what does (sessions, DDL, variable parts of rows) should not meet in one allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A main-memory OLTP database for contended data
+#[derive(Parser)]
+#[command(name = "hotrow", version, about)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve PostgreSQL clients
+    Serve(commands::serve::Options),
+    /// Run a benchmark in this process, on one engine after the other
+    Bench {
+        #[command(subcommand)]
+        workload: hotrow_bench::BenchCommand,
+    },
+    /// List the engines
+    Engines(commands::engines::Options),
+}
+
+const HOW_TO_START: &str = "\
+Hotrow, a main-memory OLTP database for contended data.
+
+  hotrow serve              serve PostgreSQL clients on 127.0.0.1:5442
+  hotrow bench ycsb         run a benchmark in this process (or: tpcb)
+  hotrow engines            list the engines
+  hotrow COMMAND --help     what else a command takes
+";
+
+fn main() -> ExitCode {
+    let command_line = match CommandLine::try_parse() {
+        Ok(command_line) => command_line,
+        Err(error) => return explain(&error),
+    };
+    let mut out = io::stdout();
+    let outcome = match &command_line.command {
+        None => write!(out, "{HOW_TO_START}").map_err(Failure::Output),
+        Some(Command::Serve(options)) => commands::serve::run(options, &mut out),
+        Some(Command::Bench { workload }) => commands::bench::run(workload, &mut out),
+        Some(Command::Engines(options)) => commands::engines::run(options, &mut out),
+    };
+    match outcome.and_then(|()| out.flush().map_err(Failure::Output)) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the output has seen enough.
+        Err(Failure::Output(error)) if error.kind() == IoErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nobody is there to hear that standard error is closed.
+            let _ = writeln!(io::stderr(), "error: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+/// Prints what clap has to say, and which commands there are if it was given another.
+fn explain(error: &clap::Error) -> ExitCode {
+    // Nobody is there to hear that the stream is closed.
+    let _ = error.print();
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let _ = writeln!(io::stderr(), "\nexpected one of: {}", expected_commands(error).join(", "));
+    }
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(2),
+    }
+}
+
+/// The workloads if a workload was unknown, the commands otherwise.
+fn expected_commands(error: &clap::Error) -> Vec<String> {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => String::new(),
+    };
+    let command = CommandLine::command();
+    let bench = command.find_subcommand("bench").filter(|_| usage.contains("hotrow bench"));
+    bench.unwrap_or(&command).get_subcommands().map(|command| command.get_name().to_owned()).collect()
+}

@@ -1,0 +1,201 @@
+//! The program as a user meets it: what it prints, and how it exits.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn hotrow(line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hotrow"));
+    command.args(line.split_whitespace()).stdin(Stdio::null()).output().expect("the program starts")
+}
+
+/// Runs a command line, and checks its exit code and that it printed each of `expected`, on either stream.
+fn check(line: &str, code: i32, expected: &[&str]) {
+    let output = hotrow(line);
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "hotrow {line}\n{text}");
+    for expected in expected {
+        assert!(text.contains(expected), "hotrow {line}: {expected:?} is not in\n{text}");
+    }
+}
+
+/// A file for one test's output.
+fn output_file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn engines() -> Vec<Value> {
+    let output = hotrow("engines --json");
+    assert!(output.status.success());
+    let list: Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
+    list.as_array().expect("an array").clone()
+}
+
+fn engine_names() -> Vec<String> {
+    engines().iter().map(|engine| engine["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// A bench of every engine that ends within a moment.
+fn run_all(workload: &str, json: &str) -> Vec<Value> {
+    let file = output_file(json);
+    let engines = engine_names().join(",");
+    let line =
+        format!("bench {workload} --engine {engines} --threads 2 --seconds 0.1 --warmup 0 --json {}", file.display());
+    check(&line, 0, &["txn/s", "cpu µs", "2pl-waitdie", "serial"]);
+    let text = std::fs::read(file).expect("the file is there");
+    let runs: Value = serde_json::from_slice(&text).expect("a JSON document");
+    runs.as_array().expect("an array").clone()
+}
+
+#[test]
+fn without_a_command_it_says_how_to_start() {
+    check("", 0, &["hotrow serve", "hotrow bench ycsb", "hotrow engines"]);
+    check("--help", 0, &["serve", "bench", "engines"]);
+    check("--version", 0, &["hotrow 0."]);
+}
+
+#[test]
+fn a_wrong_command_line_says_what_was_expected() {
+    for (line, expected) in [
+        ("sever", &["unrecognized", "serve, bench, engines"][..]),
+        ("bench", &["ycsb", "tpcb"]),
+        ("bench tpcz", &["unrecognized", "expected one of: ycsb, tpcb"]),
+        ("bench ycsb --engine 2pl-waitdye", &["invalid value", "2pl-waitdie", "serial", "similar"]),
+        ("bench ycsb --engine none,", &["a value is required", "2pl-waitdie"]),
+        ("bench ycsb --threads -1", &["-1 is not in 1..=4096"]),
+        ("bench ycsb --threads 0", &["0 is not in 1..=4096"]),
+        ("bench ycsb --threads two", &["invalid digit"]),
+        ("bench ycsb --seconds 0", &["more than 0 seconds"]),
+        ("bench ycsb --seconds -3", &["not within 0 and 86400"]),
+        ("bench ycsb --seconds soon", &["expected a number of seconds"]),
+        ("bench ycsb --warmup inf", &["not within 0 and 86400"]),
+        ("bench ycsb --theta 6", &["not within 0 and 5"]),
+        ("bench ycsb --theta -1", &["not within 0 and 5"]),
+        ("bench ycsb --read-ratio 2", &["not within 0 and 1"]),
+        ("bench ycsb --records 0", &["0 is not in 1.."]),
+        ("bench ycsb --records 4", &["--ops 10", "--records is 4"]),
+        ("bench ycsb --value-bytes 0", &["0 is not in 1.."]),
+        ("bench ycsb --hot-records 1", &["--hot-ops 2 is more than --hot-records 1"]),
+        ("bench ycsb --isolation chaos", &["expected one of", "read committed", "serializable"]),
+        ("bench ycsb --repetitions 0", &["0 is not in 1.."]),
+        ("bench ycsb --scale 3", &["unexpected argument '--scale'"]),
+        ("bench tpcb --scale 0", &["0 is not in 1..=19999"]),
+        ("bench tpcb --scale 20000", &["20000 is not in 1..=19999"]),
+        ("bench tpcb --engine bare --scale 1", &["engine bare runs ycsb only, not tpcb"]),
+        ("engines --yaml", &["unexpected argument '--yaml'"]),
+        ("serve --engine none", &["does not isolate", "2pl-timeout"]),
+        ("serve --engine best", &["invalid value", "2pl-timeout"]),
+        ("serve --listen nowhere", &["nowhere", "ADDRESS:PORT"]),
+        ("serve --isolation none", &["expected one of", "read committed"]),
+        ("serve --max-connections 0", &["0 is not in 1.."]),
+    ] {
+        check(line, 2, expected);
+    }
+}
+
+#[test]
+fn every_engine_is_listed() {
+    let names = engine_names();
+    for expected in ["none", "serial", "2pl-waitdie", "2pl-timeout"] {
+        assert!(names.iter().any(|name| name == expected), "{expected} is not in {names:?}");
+        check("engines", 0, &[expected]);
+    }
+    for engine in engines() {
+        let isolates = engine["isolates"].as_bool().expect("a truth value");
+        let levels = engine["isolation"].as_array().expect("an array");
+        assert!(!isolates || levels.contains(&Value::from("serializable")), "{engine}");
+    }
+}
+
+#[test]
+fn every_engine_runs_ycsb_and_keeps_it_consistent() {
+    let runs = run_all("ycsb --records 1000 --theta 0.9 --value-bytes 20", "ycsb.json");
+    check_runs(&runs, "ycsb");
+    assert!(runs.iter().all(|run| run["params"]["theta"] == 0.9 && run["params"]["records"] == 1000));
+}
+
+#[test]
+fn every_engine_runs_tpcb_and_keeps_it_consistent() {
+    let runs = run_all("tpcb --scale 1", "tpcb.json");
+    check_runs(&runs, "tpcb");
+    assert!(runs.iter().all(|run| run["params"]["scale"] == 1));
+}
+
+fn check_runs(runs: &[Value], workload: &str) {
+    let names = engine_names();
+    assert_eq!(runs.len(), names.len());
+    for (run, name) in runs.iter().zip(&names) {
+        assert_eq!((&run["engine"], &run["workload"]), (&Value::from(name.as_str()), &Value::from(workload)));
+        for number in ["seconds", "throughput", "cpu_us_per_txn"] {
+            assert!(run[number].as_f64() > Some(0.0), "{name}: {number} in {run}");
+        }
+        assert_eq!(run["threads"], 2);
+        assert!(run["committed"].as_u64() > Some(0), "{name}: {run}");
+        assert!(run["aborted"]["conflict"].is_u64() && run["aborted"]["deadlock"].is_u64(), "{name}: {run}");
+        for quantile in ["mean", "p50", "p95", "p99", "max"] {
+            assert!(run["latency_us"][quantile].is_f64(), "{name}: {quantile} in {run}");
+        }
+        for part in ["work", "lock_manager", "wait", "log", "other"] {
+            assert!(run["breakdown"][part].is_f64(), "{name}: {part} in {run}");
+        }
+        assert!(run["host"]["cores"].as_u64() > Some(0) && run["commit"].is_string(), "{name}: {run}");
+        let consistency = run["consistency"].as_str().expect("a text");
+        assert!(
+            consistency == "ok" || name == "none" && consistency.starts_with("unisolated"),
+            "{name}: {consistency}"
+        );
+    }
+}
+
+#[test]
+fn the_bare_loop_runs_both_ways() {
+    for batch in ["", "--no-batch"] {
+        let line = format!("bench ycsb --engine bare {batch} --records 1000 --threads 1 --seconds 0.1 --warmup 0.05");
+        check(&line, 0, &["bare", " ok"]);
+    }
+}
+
+#[test]
+fn values_beyond_the_fixed_part_are_kept_too() {
+    let line = "bench ycsb --engine bare,none,2pl-timeout,serial --records 200 --fields 3 --value-bytes 300 \
+                --threads 1 --seconds 0.1 --warmup 0";
+    check(line, 0, &["bare", "none", "2pl-timeout", "serial"]);
+}
+
+#[test]
+fn repetitions_take_turns_and_give_medians_and_pictures() {
+    let (json, svg) = (output_file("turns.json"), output_file("turns.svg"));
+    let line = format!(
+        "bench ycsb --engine serial,2pl-waitdie --records 100 --seconds 0.05 --warmup 0 --repetitions 3 --breakdown \
+         --isolation read-committed --json {} --plot {}",
+        json.display(),
+        svg.display()
+    );
+    check(&line, 0, &["medians", "lock manager", "ratio"]);
+    let text = std::fs::read(json).expect("the file is there");
+    let runs: Vec<Value> = serde_json::from_slice(&text).expect("a JSON array");
+    let order: Vec<_> = runs.iter().map(|run| (run["params"]["repetition"].as_u64(), run["engine"].as_str())).collect();
+    let expected: Vec<_> =
+        (1..=3).flat_map(|turn| ["serial", "2pl-waitdie"].map(|engine| (Some(turn), Some(engine)))).collect();
+    assert_eq!(order, expected);
+    let picture = std::fs::read_to_string(svg).expect("the file is there");
+    assert!(picture.starts_with("<svg") && picture.contains("2pl-waitdie") && picture.contains("</svg>"));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_fails_before_anything_runs() {
+    check("bench ycsb --seconds 3600 --json /nowhere/out.json", 1, &["/nowhere/out.json could not be written"]);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hotrow"))
+        .arg("engines")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
