@@ -36,7 +36,8 @@ impl<T> Latch<T> {
     /// Takes the latch if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<LatchGuard<'_, T>> {
-        let free = !self.taken.swap(true, Ordering::Acquire);
+        // Relaxed on failure: nothing is read then.
+        let free = self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
         // A guard made in vain would free the holder's latch when dropped.
         free.then(|| LatchGuard { latch: self })
     }
@@ -45,7 +46,7 @@ impl<T> Latch<T> {
     fn lock_contended(&self) -> LatchGuard<'_, T> {
         let mut backoff = Backoff::new();
         loop {
-            // Relaxed: only a hint that the swap is worth its cache-line transfer.
+            // Relaxed: only a hint that the exchange is worth its cache-line transfer.
             if !self.taken.load(Ordering::Relaxed)
                 && let Some(guard) = self.try_lock()
             {

@@ -210,7 +210,8 @@ impl Scheduler for ThreadScheduler {
     }
 
     fn resume(&self) {
-        self.notified.store(true, Ordering::Release);
+        // An exchange, as in `take_notification`: of a store loom does not see that it comes after an exchange that missed it.
+        self.notified.swap(true, Ordering::AcqRel);
         let blocked = self.blocked.lock().unwrap_or_else(|poison| poison.into_inner());
         if *blocked {
             self.wakeup.notify_one();

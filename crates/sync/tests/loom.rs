@@ -1,0 +1,202 @@
+//! Every interleaving of small models of this crate's primitives:
+//! `RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test -p hotrow-sync --test loom --release`.
+#![cfg(loom)]
+
+use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use hotrow_sync::wait::ThreadScheduler;
+use hotrow_sync::{Arc, Latch, Waiter, Wake, ring, thread};
+use std::time::Duration;
+
+/// Explores with at most `preemptions` switches that no thread asked for; few show all the mistakes there are to make in
+/// models of this size, and keep the search short.
+fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(body);
+}
+
+fn thread_waiter() -> Waiter {
+    Waiter::new(Arc::new(ThreadScheduler::new(Duration::ZERO)))
+}
+
+#[test]
+fn a_latch_lets_one_in_at_a_time() {
+    model(3, || {
+        let latch = Arc::new(Latch::new(0));
+        let add = |latch: &Latch<i32>| {
+            let mut count = latch.lock();
+            let seen = *count;
+            *count = seen + 1;
+        };
+        let other = {
+            let latch = latch.clone();
+            thread::spawn(move || add(&latch))
+        };
+        add(&latch);
+        other.join().expect("no panic");
+        assert_eq!(*latch.lock(), 2);
+    });
+}
+
+#[test]
+fn a_vain_attempt_does_not_free_a_latch() {
+    model(3, || {
+        let latch = Arc::new(Latch::new(0));
+        let held = latch.lock();
+        let other = {
+            let latch = latch.clone();
+            thread::spawn(move || latch.try_lock().map(|mut count| *count += 1).is_some())
+        };
+        let seen = *held;
+        thread::yield_now();
+        assert_eq!(*held, seen);
+        drop(held);
+        let added = other.join().expect("no panic");
+        assert_eq!(*latch.lock(), i32::from(added));
+    });
+}
+
+#[test]
+fn a_ring_delivers_in_order_when_full_and_when_empty() {
+    for capacity in [1, 2] {
+        model(3, move || {
+            let (mut producer, mut consumer) = ring::channel(capacity);
+            let pushing = thread::spawn(move || {
+                for value in 0..3 {
+                    let mut value = Box::new(value);
+                    while let Err(refused) = producer.try_push(value) {
+                        value = refused;
+                        thread::yield_now();
+                    }
+                }
+                producer
+            });
+            for expected in 0..3 {
+                let value = loop {
+                    match consumer.try_pop() {
+                        Some(value) => break value,
+                        None => thread::yield_now(),
+                    }
+                };
+                assert_eq!(*value, expected);
+            }
+            assert!(consumer.try_pop().is_none());
+            drop(pushing.join().expect("no panic"));
+        });
+    }
+}
+
+#[test]
+fn a_ring_drops_what_was_not_popped() {
+    model(3, || {
+        let value = Arc::new(());
+        let (mut producer, mut consumer) = ring::channel(2);
+        let pushing = {
+            let value = value.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    producer.try_push(value.clone()).expect("room for two");
+                }
+                producer
+            })
+        };
+        drop(consumer.try_pop());
+        drop((pushing.join().expect("no panic"), consumer));
+        assert_eq!(Arc::strong_count(&value), 1);
+    });
+}
+
+#[test]
+fn no_wake_is_lost() {
+    model(3, || {
+        let waiter = thread_waiter();
+        let granted = Arc::new(AtomicBool::new(false));
+        let granting = {
+            let (waiter, granted) = (waiter.clone(), granted.clone());
+            thread::spawn(move || {
+                granted.store(true, Ordering::Release);
+                waiter.wake();
+            })
+        };
+        assert_eq!(waiter.wait_until(None, || granted.load(Ordering::Acquire)), Wake::Ready);
+        granting.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_wake_for_another_reason_does_not_eat_the_one_that_counts() {
+    model(2, || {
+        let waiter = thread_waiter();
+        let granted = Arc::new(AtomicUsize::new(0));
+        let granting = [(); 2].map(|()| {
+            let (waiter, granted) = (waiter.clone(), granted.clone());
+            thread::spawn(move || {
+                granted.fetch_add(1, Ordering::AcqRel);
+                waiter.wake();
+            })
+        });
+        assert_eq!(waiter.wait_until(None, || granted.load(Ordering::Acquire) == 2), Wake::Ready);
+        granting.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    });
+}
+
+#[test]
+fn a_waiter_waits_again_after_a_wait() {
+    model(2, || {
+        let waiter = thread_waiter();
+        let granted = Arc::new(AtomicUsize::new(0));
+        let granting = {
+            let (waiter, granted) = (waiter.clone(), granted.clone());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    granted.fetch_add(1, Ordering::AcqRel);
+                    waiter.wake();
+                }
+            })
+        };
+        for times in 1..=2 {
+            assert_eq!(waiter.wait_until(None, || granted.load(Ordering::Acquire) >= times), Wake::Ready);
+        }
+        granting.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_cancelled_wait_ends_and_none_begins() {
+    model(3, || {
+        let waiter = thread_waiter();
+        let cancelling = {
+            let waiter = waiter.clone();
+            thread::spawn(move || waiter.cancel())
+        };
+        assert_eq!(waiter.wait_until(None, || false), Wake::Cancelled);
+        assert_eq!(waiter.wait_until(None, || false), Wake::Cancelled);
+        cancelling.join().expect("no panic");
+        waiter.clear_cancel();
+        assert_eq!(waiter.wait_until(None, || true), Wake::Ready);
+    });
+}
+
+#[test]
+fn a_wait_that_is_granted_and_cancelled_at_once_ends_one_way_or_the_other() {
+    model(2, || {
+        let waiter = thread_waiter();
+        let granted = Arc::new(AtomicBool::new(false));
+        let granting = {
+            let (waiter, granted) = (waiter.clone(), granted.clone());
+            thread::spawn(move || {
+                granted.store(true, Ordering::Release);
+                waiter.wake();
+            })
+        };
+        let cancelling = {
+            let waiter = waiter.clone();
+            thread::spawn(move || waiter.cancel())
+        };
+        let wake = waiter.wait_until(None, || granted.load(Ordering::Acquire));
+        assert!(matches!(wake, Wake::Ready | Wake::Cancelled), "{wake:?}");
+        granting.join().expect("no panic");
+        cancelling.join().expect("no panic");
+        assert!(waiter.is_cancelled());
+    });
+}
