@@ -1,0 +1,127 @@
+//! Proofs that a history is not isolated.
+
+use crate::edges::Edge;
+use crate::history::{History, Item, Record, Stamp};
+use hotrow_txn::Isolation;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Which phenomenon, by Adya's names where he has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AnomalyKind {
+    /// A transaction did not see its own writes, or a scan returned what it should not. No level allows it.
+    Internal,
+    /// A read saw a version that nobody wrote. No level allows it.
+    Invented,
+    /// Two committed transactions replaced the same version of an item. No level allows it.
+    LostUpdate,
+    /// G0: a cycle of writes.
+    DirtyWrites,
+    /// G1a: a read of a version whose writer aborted, or undid it.
+    AbortedRead,
+    /// G1b: a read of a version that its writer replaced itself.
+    IntermediateRead,
+    /// G1c: a cycle of writes and reads.
+    CircularInformation,
+    /// G-single: a cycle with exactly one anti-dependency: read skew.
+    SingleAntiDependency,
+    /// G-single over a range or an absence.
+    SinglePredicateAntiDependency,
+    /// G2-item: a cycle with anti-dependencies on items: write skew.
+    ItemAntiDependency,
+    /// G2: a cycle with an anti-dependency on a range or an absence: a phantom.
+    Phantom,
+}
+
+impl AnomalyKind {
+    /// The name in papers, or one's own words.
+    pub fn name(self) -> &'static str {
+        match self {
+            AnomalyKind::Internal => "internal inconsistency",
+            AnomalyKind::Invented => "invented read",
+            AnomalyKind::LostUpdate => "lost update",
+            AnomalyKind::DirtyWrites => "G0 (dirty writes)",
+            AnomalyKind::AbortedRead => "G1a (aborted read)",
+            AnomalyKind::IntermediateRead => "G1b (intermediate read)",
+            AnomalyKind::CircularInformation => "G1c (circular information flow)",
+            AnomalyKind::SingleAntiDependency => "G-single (read skew)",
+            AnomalyKind::SinglePredicateAntiDependency => "G-single over a range (phantom read)",
+            AnomalyKind::ItemAntiDependency => "G2-item (write skew)",
+            AnomalyKind::Phantom => "G2 (phantom)",
+        }
+    }
+
+    /// Whether a level rules it out.
+    pub fn is_ruled_out_by(self, level: Isolation) -> bool {
+        match self {
+            AnomalyKind::SingleAntiDependency => level >= Isolation::RepeatableRead,
+            AnomalyKind::SinglePredicateAntiDependency => level >= Isolation::Snapshot,
+            AnomalyKind::ItemAntiDependency => level == Isolation::RepeatableRead || level == Isolation::Serializable,
+            AnomalyKind::Phantom => level == Isolation::Serializable,
+            _ => true,
+        }
+    }
+}
+
+/// A phenomenon in a history, with its evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anomaly {
+    /// Which one.
+    pub kind: AnomalyKind,
+    /// What happened, one sentence each; for a cycle, one sentence an edge.
+    pub evidence: Vec<String>,
+    /// What the transactions involved did, in the order of the history.
+    pub story: Vec<String>,
+}
+
+impl Anomaly {
+    /// A phenomenon that one sentence explains.
+    pub(crate) fn told(history: &History, kind: AnomalyKind, evidence: String, transactions: &[usize]) -> Self {
+        Self { kind, evidence: vec![evidence], story: story(history, transactions) }
+    }
+
+    /// A cycle.
+    pub(crate) fn cycle(history: &History, kind: AnomalyKind, cycle: &[Edge]) -> Self {
+        let transactions: Vec<_> = cycle.iter().map(|edge| edge.from).collect();
+        let evidence = cycle.iter().map(|edge| edge.sentence(history)).collect();
+        Self { kind, evidence, story: story(history, &transactions) }
+    }
+}
+
+impl fmt::Display for Anomaly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}:", self.kind.name())?;
+        self.evidence.iter().try_for_each(|sentence| writeln!(f, "  {sentence}"))?;
+        writeln!(f, "What they did:")?;
+        self.story.iter().try_for_each(|line| writeln!(f, "  {line}"))
+    }
+}
+
+impl std::error::Error for Anomaly {}
+
+/// A transaction's name in sentences.
+pub(crate) fn transaction_name(history: &History, transaction: usize) -> String {
+    format!("T{transaction} ({})", history.transactions[transaction].session)
+}
+
+/// "v7 of 0/3".
+pub(crate) fn version_name(item: &Item, stamp: Stamp) -> String {
+    format!("v{} of {item}", stamp.0)
+}
+
+fn story(history: &History, transactions: &[usize]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for &transaction in &transactions.iter().copied().collect::<BTreeSet<_>>() {
+        let record: &Record = &history.transactions[transaction];
+        let name = transaction_name(history, transaction);
+        lines.push((record.began, format!("{name} begins, {}", record.isolation)));
+        for event in &record.events {
+            let undone = if event.undone_by.is_some() { " (undone later)" } else { "" };
+            lines.push((event.at, format!("{name} {}{undone}", event.operation)));
+        }
+        let end = if record.is_committed() { "commits" } else { "aborts" };
+        lines.push((record.ending, format!("{name} {end}")));
+    }
+    lines.sort();
+    lines.into_iter().map(|(at, line)| format!("{at:6}  {line}")).collect()
+}

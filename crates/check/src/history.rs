@@ -1,0 +1,227 @@
+//! What transactions did.
+
+use hotrow_storage::{IndexRef, Key, TableId};
+use hotrow_txn::Isolation;
+use std::fmt;
+use std::ops::{Bound, RangeBounds};
+
+/// The number of a write, unlike any other's. Rows that were loaded have stamps that are not positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp(pub i64);
+
+/// A row's identity, whether it is there or not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Item {
+    /// Its table.
+    pub table: TableId,
+    /// Its primary key.
+    pub key: Key,
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.table.0, KeyName(&self.key))
+    }
+}
+
+struct KeyName<'a>(&'a Key);
+
+impl fmt::Display for KeyName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Key::Int(int) => write!(f, "{int}"),
+            other => other.bytes().unwrap_or_default().iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+        }
+    }
+}
+
+/// A version of an item that is there: its stamp, and its key in each of the table's secondary indexes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Which write made it.
+    pub stamp: Stamp,
+    /// One key a secondary index, in the schema's order.
+    pub index_keys: Vec<Key>,
+}
+
+/// A range of an index: what a scan asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The table.
+    pub table: TableId,
+    /// The index.
+    pub index: IndexRef,
+    /// Where it begins.
+    pub lower: Bound<Key>,
+    /// Where it ends.
+    pub upper: Bound<Key>,
+}
+
+impl Range {
+    /// Whether a version of `item` lies in the range.
+    pub fn contains(&self, item: &Item, version: &Version) -> bool {
+        let key = match self.index {
+            IndexRef::Primary => &item.key,
+            IndexRef::Secondary(index) => &version.index_keys[usize::from(index.0)],
+        };
+        let bounds: (Bound<&Key>, Bound<&Key>) = (self.lower.as_ref(), self.upper.as_ref());
+        self.table == item.table && bounds.contains(key)
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index {
+            IndexRef::Primary => write!(f, "table {} by its key ", self.table.0)?,
+            IndexRef::Secondary(index) => write!(f, "table {} by index {} ", self.table.0, index.0)?,
+        }
+        match &self.lower {
+            Bound::Included(key) => write!(f, "[{}, ", KeyName(key))?,
+            Bound::Excluded(key) => write!(f, "({}, ", KeyName(key))?,
+            Bound::Unbounded => f.write_str("(.., ")?,
+        }
+        match &self.upper {
+            Bound::Included(key) => write!(f, "{}]", KeyName(key)),
+            Bound::Excluded(key) => write!(f, "{})", KeyName(key)),
+            Bound::Unbounded => f.write_str("..)"),
+        }
+    }
+}
+
+/// One thing that a transaction did and that did not abort it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Looked at an item, and saw this version of it, or that it is not there.
+    Read {
+        /// The item.
+        item: Item,
+        /// What was seen.
+        seen: Option<Stamp>,
+    },
+    /// Inserted an item that was not there.
+    Insert {
+        /// The item.
+        item: Item,
+        /// What was made.
+        made: Version,
+    },
+    /// Replaced a version by another, having looked at it.
+    Update {
+        /// The item.
+        item: Item,
+        /// What was there.
+        replaced: Stamp,
+        /// What was made.
+        made: Version,
+    },
+    /// Deleted an item that was there, not saying which version.
+    Delete {
+        /// The item.
+        item: Item,
+    },
+    /// Walked over a range and saw these, and nothing else.
+    Scan {
+        /// As far as the walk went.
+        range: Range,
+        /// The rows visited.
+        seen: Vec<(Item, Stamp)>,
+    },
+    /// Went back to a savepoint: the writes that this undid say so.
+    RolledBack,
+}
+
+impl Operation {
+    /// The item that this wrote, if it is a write.
+    pub fn written(&self) -> Option<&Item> {
+        match self {
+            Operation::Insert { item, .. } | Operation::Update { item, .. } | Operation::Delete { item } => Some(item),
+            Operation::Read { .. } | Operation::Scan { .. } | Operation::RolledBack => None,
+        }
+    }
+
+    /// The version that this made.
+    pub fn made(&self) -> Option<&Version> {
+        match self {
+            Operation::Insert { made, .. } | Operation::Update { made, .. } => Some(made),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operation::Read { item, seen: Some(stamp) } => write!(f, "reads {item} and sees v{}", stamp.0),
+            Operation::Read { item, seen: None } => write!(f, "reads {item} and finds nothing"),
+            Operation::Insert { item, made } => write!(f, "inserts {item} as v{}", made.stamp.0),
+            Operation::Update { item, replaced, made } => {
+                write!(f, "updates {item} from v{} to v{}", replaced.0, made.stamp.0)
+            }
+            Operation::Delete { item } => write!(f, "deletes {item}"),
+            Operation::Scan { range, seen } => {
+                write!(f, "scans {range} and sees")?;
+                seen.iter().try_for_each(|(item, stamp)| write!(f, " {item} v{}", stamp.0))?;
+                if seen.is_empty() { f.write_str(" nothing") } else { Ok(()) }
+            }
+            Operation::RolledBack => f.write_str("rolls back to a savepoint"),
+        }
+    }
+}
+
+/// An operation and when it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub operation: Operation,
+    /// The position, among all events of the history, at which the call returned.
+    pub at: u64,
+    /// For a write: the position in its transaction's events of the rollback to a savepoint that undid it.
+    pub undone_by: Option<usize>,
+}
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its commit succeeded.
+    Committed,
+    /// It was given up, by the engine or by its own code.
+    Aborted,
+}
+
+/// A transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Who ran it, for people.
+    pub session: String,
+    /// The level that it asked for.
+    pub isolation: Isolation,
+    /// What it did, in its order.
+    pub events: Vec<Event>,
+    /// The position, among all events, at which it began.
+    pub began: u64,
+    /// The position at which its commit or abort was called.
+    pub ending: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Record {
+    /// Whether it committed.
+    pub fn is_committed(&self) -> bool {
+        self.outcome == Outcome::Committed
+    }
+
+    /// Its writes that were not undone.
+    pub fn writes(&self) -> impl Iterator<Item = &Event> {
+        self.events.iter().filter(|event| event.operation.written().is_some() && event.undone_by.is_none())
+    }
+}
+
+/// What a database held at first, and the transactions that ran on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// The rows that were there before the first transaction.
+    pub initial: Vec<(Item, Version)>,
+    /// The transactions, in the order in which they ended.
+    pub transactions: Vec<Record>,
+}

@@ -1,0 +1,160 @@
+//! What can be judged without an order of versions: reads of one's own writes, and of versions that were not to be seen.
+
+use crate::anomaly::{Anomaly, AnomalyKind, transaction_name, version_name};
+use crate::history::{Event, History, Item, Operation, Record, Stamp};
+use std::collections::{HashMap, HashSet};
+
+/// Who wrote a stamp, and what became of it.
+struct Write<'a> {
+    transaction: usize,
+    item: &'a Item,
+    /// Its writer replaced or deleted it.
+    is_final: bool,
+    /// It was undone, or its writer aborted.
+    is_undone: bool,
+}
+
+/// Checks every read of every committed transaction.
+pub(crate) fn check_reads(history: &History) -> Result<(), Anomaly> {
+    let writes = writes_by_stamp(history);
+    for (transaction, record) in history.transactions.iter().enumerate() {
+        if record.is_committed() {
+            check_own_writes(history, transaction, record)?;
+            for (item, stamp) in reads(record) {
+                check_read(history, &writes, transaction, item, stamp)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn writes_by_stamp(history: &History) -> HashMap<Stamp, Write<'_>> {
+    let mut by_stamp = HashMap::new();
+    for (transaction, record) in history.transactions.iter().enumerate() {
+        let mut last: HashMap<&Item, Stamp> = HashMap::new();
+        for event in &record.events {
+            let Some(item) = event.operation.written() else { continue };
+            let is_undone = event.undone_by.is_some() || !record.is_committed();
+            if event.undone_by.is_none()
+                && let Some(before) = last.remove(item)
+                && let Some(write) = by_stamp.get_mut(&before)
+            {
+                let write: &mut Write<'_> = write;
+                write.is_final = false;
+            }
+            let Some(made) = event.operation.made() else { continue };
+            by_stamp.insert(made.stamp, Write { transaction, item, is_final: true, is_undone });
+            if event.undone_by.is_none() {
+                last.insert(item, made.stamp);
+            }
+        }
+    }
+    by_stamp
+}
+
+/// Every version that a transaction saw.
+fn reads(record: &Record) -> impl Iterator<Item = (&Item, Stamp)> {
+    record.events.iter().flat_map(|event| {
+        let (one, many): (Option<(&Item, Stamp)>, &[(Item, Stamp)]) = match &event.operation {
+            Operation::Read { item, seen: Some(stamp) } => (Some((item, *stamp)), &[]),
+            Operation::Update { item, replaced, .. } => (Some((item, *replaced)), &[]),
+            Operation::Scan { seen, .. } => (None, seen),
+            _ => (None, &[]),
+        };
+        one.into_iter().chain(many.iter().map(|(item, stamp)| (item, *stamp)))
+    })
+}
+
+fn check_read(
+    history: &History,
+    writes: &HashMap<Stamp, Write<'_>>,
+    transaction: usize,
+    item: &Item,
+    stamp: Stamp,
+) -> Result<(), Anomaly> {
+    let reader = transaction_name(history, transaction);
+    let version = version_name(item, stamp);
+    let tell = |kind, sentence: String, involved: &[usize]| Err(Anomaly::told(history, kind, sentence, involved));
+    if stamp.0 <= 0 {
+        let known = history.initial.iter().any(|(initial, version)| initial == item && version.stamp == stamp);
+        return match known {
+            true => Ok(()),
+            false => tell(AnomalyKind::Invented, format!("{reader} saw {version}, which nobody wrote"), &[transaction]),
+        };
+    }
+    let Some(write) = writes.get(&stamp).filter(|write| write.item == item) else {
+        return tell(AnomalyKind::Invented, format!("{reader} saw {version}, which nobody wrote"), &[transaction]);
+    };
+    if write.transaction == transaction {
+        return Ok(());
+    }
+    let (writer, involved) = (transaction_name(history, write.transaction), [write.transaction, transaction]);
+    if write.is_undone {
+        return tell(AnomalyKind::AbortedRead, format!("{reader} saw {version}, which {writer} undid"), &involved);
+    }
+    if !write.is_final {
+        let sentence = format!("{reader} saw {version}, which {writer} replaced before it committed");
+        return tell(AnomalyKind::IntermediateRead, sentence, &involved);
+    }
+    Ok(())
+}
+
+/// A transaction sees what it wrote last, and each row once a scan.
+fn check_own_writes(history: &History, transaction: usize, record: &Record) -> Result<(), Anomaly> {
+    let tell = |sentence: String| {
+        let sentence = format!("{} {sentence}", transaction_name(history, transaction));
+        Err(Anomaly::told(history, AnomalyKind::Internal, sentence, &[transaction]))
+    };
+    for (position, event) in record.events.iter().enumerate() {
+        let own = |item: &Item| own_write(record, position, item);
+        let mismatch = |item: &Item, seen: Option<Stamp>| own(item).is_some_and(|own| own != seen);
+        match &event.operation {
+            Operation::Read { item, seen } if mismatch(item, *seen) => {
+                return tell(format!("{}, not what it wrote", event.operation));
+            }
+            Operation::Update { item, replaced, .. } if mismatch(item, Some(*replaced)) => {
+                return tell(format!("{}, not what it wrote", event.operation));
+            }
+            Operation::Insert { item, .. } if own(item).is_some_and(|own| own.is_some()) => {
+                return tell(format!("{} over its own row", event.operation));
+            }
+            Operation::Scan { range, seen } => {
+                let mut items = HashSet::new();
+                for (item, stamp) in seen {
+                    if !items.insert(item) {
+                        return tell(format!("saw {item} twice in one scan"));
+                    }
+                    if mismatch(item, Some(*stamp)) {
+                        return tell(format!("saw {} in a scan, not what it wrote", version_name(item, *stamp)));
+                    }
+                }
+                let missed = own_rows(record, position).into_iter().find(|(item, write)| {
+                    let made = write.operation.made();
+                    made.is_some_and(|made| range.contains(item, made)) && !items.contains(item)
+                });
+                if let Some((item, _)) = missed {
+                    return tell(format!("did not see its own {item} in a scan of {range}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a transaction itself left of an item before its event at `position`, if it wrote it.
+pub(crate) fn own_write(record: &Record, position: usize, item: &Item) -> Option<Option<Stamp>> {
+    let writes = writes_before(record, position).filter(|event| event.operation.written() == Some(item));
+    writes.last().map(|event| event.operation.made().map(|made| made.stamp))
+}
+
+/// The last write to each item before the event at `position`.
+fn own_rows(record: &Record, position: usize) -> HashMap<&Item, &Event> {
+    writes_before(record, position).filter_map(|event| event.operation.written().map(|item| (item, event))).collect()
+}
+
+/// The writes before an event that were in place when it happened.
+fn writes_before(record: &Record, position: usize) -> impl Iterator<Item = &Event> {
+    let in_place = move |event: &&Event| event.undone_by.is_none_or(|undone| undone > position);
+    record.events[..position].iter().filter(|event| event.operation.written().is_some()).filter(in_place)
+}

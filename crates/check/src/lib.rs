@@ -1,0 +1,45 @@
+//! Recorded histories, and whether they are isolated as they should be.
+//!
+//! A [`Recorder`] stands around a transaction object and writes down what each transaction read and wrote; every write
+//! gets a stamp of its own in a column set aside for it, so that a read says whose version it saw. [`check`] then looks
+//! for Adya's phenomena: it orders each item's versions, draws the dependencies between transactions, and looks for
+//! cycles.
+//!
+//! ```text
+//! let recording = Recording::new();
+//! recording.table(&*engine, table, stamp_column);
+//! let mut txn = Recorder::new(engine.transaction(waiter), &recording, "a");
+//! … run transactions, in one thread or many …
+//! check(&recording.history(), Isolation::Serializable)?;
+//! ```
+//!
+//! | noun | what it is |
+//! | --- | --- |
+//! | [`History`] | transactions, their operations and how they ended |
+//! | [`Recording`] | what recorders write into |
+//! | [`Anomaly`] | a proof that a history is not isolated, told as a story |
+//!
+//! **How versions are ordered.** An update says which version it replaced, so the versions of one life of an item (from
+//! its insert to its delete) are a chain. Lives follow each other in the order in which their inserts returned, which is
+//! right for every engine that lets an item have one uncommitted writer. What cannot be observed is which of an item's
+//! absences a read met that found nothing: the checker takes the likeliest, and before it reports a cycle that rests on
+//! such a guess it tries the others.
+//!
+//! Sources: A. Adya, "Weak Consistency: A Generalized Theory and Optimistic Implementations for Distributed
+//! Transactions", 1999, chapters 3 and 4.
+
+mod anomaly;
+mod check;
+mod cycle;
+mod edges;
+mod history;
+mod internal;
+mod recorder;
+mod recording;
+mod versions;
+
+pub use anomaly::{Anomaly, AnomalyKind};
+pub use check::{check, final_versions};
+pub use history::{Event, History, Item, Operation, Outcome, Range, Record, Stamp, Version};
+pub use recorder::Recorder;
+pub use recording::Recording;

@@ -1,0 +1,227 @@
+//! A transaction object that writes down what it does.
+
+use crate::history::{Event, Item, Operation, Outcome, Range, Record};
+use crate::recording::{Recording, Shape};
+use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId};
+use hotrow_sync::Arc;
+use hotrow_txn::{Abort, Begin, Direction, Savepoint, Scan, Statistics, Transaction, Write};
+use std::ops::{Bound, ControlFlow};
+
+/// Stands around a transaction object and records its transactions.
+///
+/// It owns each table's stamp column: what the caller stores there is replaced by the write's own stamp. An insert that
+/// finds a duplicate reads the row that is in its way, so that the history says what it saw.
+pub struct Recorder {
+    inner: Box<dyn Transaction>,
+    log: Log,
+    /// The inner object's savepoints, each with the number of events before it.
+    savepoints: Vec<(Savepoint, usize)>,
+}
+
+/// Apart from the inner object, so that a row borrowed from that one can be looked at while an event is entered.
+struct Log {
+    recording: Arc<Recording>,
+    session: String,
+    current: Option<Record>,
+}
+
+impl Log {
+    fn enter(&mut self, operation: Operation) {
+        let event = Event { operation, at: self.recording.tick(), undone_by: None };
+        if let Some(current) = &mut self.current {
+            current.events.push(event);
+        }
+    }
+
+    fn enter_read(&mut self, item: Item, shape: &Shape, row: Option<RowRef<'_>>) {
+        self.enter(Operation::Read { item, seen: row.map(|row| shape.stamp(row)) });
+    }
+
+    fn end(&mut self, ending: u64, outcome: Outcome) {
+        if let Some(record) = self.current.take() {
+            self.recording.end(Record { ending, outcome, ..record });
+        }
+    }
+}
+
+impl Recorder {
+    /// A recorder around `inner`. `session` names it in stories.
+    pub fn new(inner: Box<dyn Transaction>, recording: &Arc<Recording>, session: &str) -> Self {
+        let log = Log { recording: recording.clone(), session: session.to_owned(), current: None };
+        Self { inner, log, savepoints: Vec::new() }
+    }
+
+    fn shape(&self, table: TableId) -> Arc<Shape> {
+        self.log.recording.shape(table)
+    }
+}
+
+impl Transaction for Recorder {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
+        self.savepoints.clear();
+        let session = self.log.session.clone();
+        let began = self.log.recording.tick();
+        let (events, outcome) = (Vec::new(), Outcome::Aborted);
+        let isolation = begin.isolation;
+        self.log.current = Some(Record { session, isolation, events, began, ending: began, outcome });
+        self.inner.begin(begin)
+    }
+
+    fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        let shape = self.shape(table);
+        let row = self.inner.read(table, key)?;
+        self.log.enter_read(Item { table, key: key.clone() }, &shape, row);
+        Ok(row)
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        let shape = self.shape(table);
+        let row = self.inner.read_for_update(table, key)?;
+        self.log.enter_read(Item { table, key: key.clone() }, &shape, row);
+        Ok(row)
+    }
+
+    fn update(
+        &mut self,
+        table: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        let shape = self.shape(table);
+        let stamp = self.log.recording.next_stamp();
+        let (mut replaced, mut made) = (None, None);
+        let write = self.inner.update(table, key, &mut |row| {
+            replaced = Some(shape.stamp(row.as_ref()));
+            change(row)?;
+            row.set_int8(shape.stamp_column, stamp.0);
+            made = Some(shape.version(row.as_ref()));
+            Ok(())
+        })?;
+        let item = Item { table, key: key.clone() };
+        match (write, replaced, made) {
+            (Write::Done, Some(replaced), Some(made)) => self.log.enter(Operation::Update { item, replaced, made }),
+            (Write::Done, ..) => panic!("an update is done that called no change"),
+            (_, seen, _) => self.log.enter(Operation::Read { item, seen }),
+        }
+        Ok(write)
+    }
+
+    fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
+        let shape = self.shape(table);
+        let row = shape.stamped(row, self.log.recording.next_stamp());
+        let item = shape.item(row.as_ref());
+        let write = self.inner.insert(table, row.as_ref())?;
+        match write {
+            Write::Done => self.log.enter(Operation::Insert { item, made: shape.version(row.as_ref()) }),
+            Write::Duplicate(IndexRef::Primary) => {
+                let row = self.inner.read(table, &item.key)?;
+                self.log.enter_read(item, &shape, row);
+            }
+            Write::Duplicate(IndexRef::Secondary(_)) | Write::Absent => {}
+        }
+        Ok(write)
+    }
+
+    fn delete(&mut self, table: TableId, key: &Key) -> Result<Write, Abort> {
+        let write = self.inner.delete(table, key)?;
+        let item = Item { table, key: key.clone() };
+        match write {
+            Write::Done => self.log.enter(Operation::Delete { item }),
+            Write::Absent => self.log.enter(Operation::Read { item, seen: None }),
+            Write::Duplicate(_) => {}
+        }
+        Ok(write)
+    }
+
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        let shape = self.shape(scan.table);
+        let (mut seen, mut last) = (Vec::new(), None);
+        self.inner.scan(scan, &mut |row| {
+            seen.push((shape.item(row), shape.stamp(row)));
+            let flow = visit(row);
+            if flow.is_break() {
+                last = Some(shape.index_key(scan.index, row));
+            }
+            flow
+        })?;
+        match last {
+            None => self.log.enter(Operation::Scan { range: range_of(scan), seen }),
+            Some(last) if scan.index == IndexRef::Primary && shape.ordered => {
+                self.log.enter(Operation::Scan { range: until(scan, last), seen });
+            }
+            // Of rows with the same key, or with no order between keys, some may not have been visited.
+            Some(_) => {
+                for (item, stamp) in seen {
+                    self.log.enter(Operation::Read { item, seen: Some(stamp) });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn own_table(&mut self, table: TableId) {
+        self.inner.own_table(table);
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        let events = self.log.current.as_ref().map_or(0, |current| current.events.len());
+        self.savepoints.push((self.inner.savepoint(), events));
+        Savepoint(self.savepoints.len() - 1)
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        let (inner, kept) = self.savepoints[savepoint.0];
+        self.savepoints.truncate(savepoint.0 + 1);
+        self.inner.rollback_to(inner);
+        if let Some(current) = &mut self.log.current {
+            let rollback = current.events.len();
+            for event in &mut current.events[kept..] {
+                if event.operation.written().is_some() {
+                    event.undone_by.get_or_insert(rollback);
+                }
+            }
+        }
+        self.log.enter(Operation::RolledBack);
+    }
+
+    fn commit(&mut self) -> Result<(), Abort> {
+        let ending = self.log.recording.tick();
+        self.inner.commit()?;
+        self.log.end(ending, Outcome::Committed);
+        Ok(())
+    }
+
+    fn abort(&mut self) {
+        let ending = self.log.recording.tick();
+        self.inner.abort();
+        self.log.end(ending, Outcome::Aborted);
+    }
+
+    fn idle(&mut self) {
+        self.inner.idle();
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        self.inner.statistics()
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let ending = self.log.recording.tick();
+        self.log.end(ending, Outcome::Aborted);
+    }
+}
+
+fn range_of(scan: &Scan) -> Range {
+    Range { table: scan.table, index: scan.index, lower: scan.lower.clone(), upper: scan.upper.clone() }
+}
+
+/// The part of the range that a walk has seen when it broke at key `last`.
+fn until(scan: &Scan, last: Key) -> Range {
+    let whole = range_of(scan);
+    match scan.direction {
+        Direction::Forward => Range { upper: Bound::Included(last), ..whole },
+        Direction::Backward => Range { lower: Bound::Included(last), ..whole },
+    }
+}

@@ -1,0 +1,142 @@
+//! What recorders write into.
+
+use crate::history::{History, Item, Record, Stamp, Version};
+use hotrow_storage::{IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId};
+use hotrow_sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// A history that is being made. Shared by all recorders, in any threads.
+#[derive(Default)]
+pub struct Recording {
+    clock: AtomicU64,
+    stamps: AtomicI64,
+    shapes: Mutex<BTreeMap<TableId, Arc<Shape>>>,
+    history: Mutex<History>,
+}
+
+/// What a recorder knows of a table.
+pub(crate) struct Shape {
+    pub table: TableId,
+    pub layout: Arc<RowLayout>,
+    /// The `bigint` column that belongs to the recorder.
+    pub stamp_column: usize,
+    /// Whether scans of the primary key have an order.
+    pub ordered: bool,
+    key: KeySpec,
+    indexes: Vec<KeySpec>,
+}
+
+impl Shape {
+    pub fn item(&self, row: RowRef<'_>) -> Item {
+        Item { table: self.table, key: key_of(&self.key, row) }
+    }
+
+    pub fn stamp(&self, row: RowRef<'_>) -> Stamp {
+        Stamp(row.int8(self.stamp_column))
+    }
+
+    /// A row's key in an index.
+    pub fn index_key(&self, index: IndexRef, row: RowRef<'_>) -> Key {
+        match index {
+            IndexRef::Primary => key_of(&self.key, row),
+            IndexRef::Secondary(index) => key_of(&self.indexes[usize::from(index.0)], row),
+        }
+    }
+
+    pub fn version(&self, row: RowRef<'_>) -> Version {
+        let index_keys = self.indexes.iter().map(|spec| key_of(spec, row)).collect();
+        Version { stamp: self.stamp(row), index_keys }
+    }
+
+    /// A copy of `row` with this stamp.
+    pub fn stamped(&self, row: RowRef<'_>, stamp: Stamp) -> Row {
+        let mut copy = Row::new(&self.layout);
+        copy.copy_from(row);
+        copy.change(|change| change.set_int8(self.stamp_column, stamp.0));
+        copy
+    }
+}
+
+fn key_of(spec: &KeySpec, row: RowRef<'_>) -> Key {
+    spec.key(spec.parts().iter().map(|part| row.value(part.column)))
+}
+
+impl Recording {
+    /// An empty history.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Takes up a table, whose rows at present are the history's initial ones, with zero in their stamp column. Nobody
+    /// uses the table yet.
+    ///
+    /// # Errors
+    /// If the engine aborts the transaction that looks at the rows.
+    pub fn table(&self, engine: &dyn Engine, table: TableId, stamp_column: usize) -> Result<(), Abort> {
+        let schema = engine.schema(table);
+        let index = |index: &hotrow_storage::IndexSchema| KeySpec::bytes(&schema.columns, &index.columns);
+        let shape = Arc::new(Shape {
+            table,
+            layout: engine.layout(table),
+            stamp_column,
+            ordered: schema.ordered,
+            key: KeySpec::new(&schema.columns, &schema.key),
+            indexes: schema.indexes.iter().map(index).collect(),
+        });
+        let rows = versions_now(engine, &shape)?;
+        self.history().initial.extend(rows);
+        self.shapes().insert(table, shape);
+        Ok(())
+    }
+
+    /// The rows that are in a table now, by their items. Nobody changes them.
+    ///
+    /// # Errors
+    /// If the engine aborts the transaction that looks at them.
+    pub fn present(&self, engine: &dyn Engine, table: TableId) -> Result<BTreeMap<Item, Stamp>, Abort> {
+        let rows = versions_now(engine, &self.shape(table))?;
+        Ok(rows.into_iter().map(|(item, version)| (item, version.stamp)).collect())
+    }
+
+    /// The history until now. Transactions that still run are not in it.
+    pub fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    pub(crate) fn end(&self, record: Record) {
+        self.history().transactions.push(record);
+    }
+
+    /// The next position in the order of all events.
+    pub(crate) fn tick(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::AcqRel)
+    }
+
+    pub(crate) fn next_stamp(&self) -> Stamp {
+        Stamp(self.stamps.fetch_add(1, Ordering::AcqRel) + 1)
+    }
+
+    pub(crate) fn shape(&self, table: TableId) -> Arc<Shape> {
+        self.shapes().get(&table).expect("the recording was told of every table").clone()
+    }
+
+    fn shapes(&self) -> MutexGuard<'_, BTreeMap<TableId, Arc<Shape>>> {
+        self.shapes.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+fn versions_now(engine: &dyn Engine, shape: &Shape) -> Result<Vec<(Item, Version)>, Abort> {
+    let mut txn = engine.transaction(Waiter::thread(Duration::ZERO));
+    txn.begin(&Begin::at(Isolation::Serializable))?;
+    let mut rows = Vec::new();
+    txn.scan(&Scan::all(shape.table, IndexRef::Primary), &mut |row| {
+        rows.push((shape.item(row), shape.version(row)));
+        ControlFlow::Continue(())
+    })?;
+    txn.commit()?;
+    Ok(rows)
+}
