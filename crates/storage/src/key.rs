@@ -365,7 +365,8 @@ mod tests {
         check_order(Type::Float8, &floats.map(Value::Float8));
         let texts = ["", "a", "a\0", "a\0b", "a\u{1}", "ab", "b", "long enough to leave the inline bytes"];
         check_order(Type::Text, &texts.map(Value::text));
-        let decimals = ["-100.5", "-100.4", "-20", "-0.5", "-0.05", "0", "0.001", "0.01", "0.1", "0.11", "9", "10", "99.9"];
+        let decimals =
+            ["-100.5", "-100.4", "-20", "-0.5", "-0.05", "0", "0.001", "0.01", "0.1", "0.11", "9", "10", "99.9"];
         check_order(Type::Numeric(None), &decimals.map(decimal));
     }
 

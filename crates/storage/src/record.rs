@@ -118,6 +118,19 @@ impl<H> PartialEq for RecordPtr<H> {
 
 impl<H> Eq for RecordPtr<H> {}
 
+impl<H> PartialOrd for RecordPtr<H> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<H> Ord for RecordPtr<H> {
+    /// By address.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
 // SAFETY: an address only; every use of it is `unsafe` and asks for what is needed then.
 unsafe impl<H> Send for RecordPtr<H> {}
 // SAFETY: as above.
@@ -501,4 +514,3 @@ impl Drop for Variable {
         }
     }
 }
-

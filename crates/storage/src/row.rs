@@ -516,7 +516,8 @@ mod tests {
 
     #[test]
     fn a_hot_row_shares_a_cache_line_with_its_header() {
-        let columns = [Column::new("id", Type::Int8), Column::new("balance", Type::Int8), Column::new("name", Type::Char(22))];
+        let columns =
+            [Column::new("id", Type::Int8), Column::new("balance", Type::Int8), Column::new("name", Type::Char(22))];
         let layout = RowLayout::new(&columns);
         assert!(layout.fixed_size() <= 48, "{} bytes", layout.fixed_size());
     }

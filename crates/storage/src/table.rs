@@ -12,8 +12,8 @@ use crate::{
     IndexId, IndexKind, IndexRef, IndexSchema, Key, KeyBuilder, KeySpec, RecordFormat, RecordHeader, RowLayout, RowRef,
     TableId, TableSchema,
 };
-use hotrow_sync::{Arc, Mutex};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Mutex};
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
@@ -313,7 +313,7 @@ enum Links {
 struct Entry<H> {
     /// The columns' key, without the primary key.
     columns: Key,
-    /// The key in an ordered index.
+    /// The key under which the entry stands in its index.
     full: Key,
     record: RecordPtr<H>,
     committed: AtomicBool,
@@ -336,7 +336,7 @@ impl<'g, H: RecordHeader> EntryRef<'g, H> {
         &self.0.columns
     }
 
-    /// The entry's own key in an ordered index: the columns', then the record's.
+    /// The key under which the entry stands in its index.
     pub fn full_key(&self) -> &'g Key {
         &self.0.full
     }
@@ -363,7 +363,7 @@ impl<'g, H: RecordHeader> EntryRef<'g, H> {
 }
 
 /// The address of an entry, to be kept where a borrow cannot be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryPtr(usize);
 
 impl<H: RecordHeader> SecondaryIndex<H> {
@@ -396,9 +396,24 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         self.schema.unique && !self.key.parts().iter().any(|part| row.is_null(part.column))
     }
 
-    /// Links an entry, not committed, from `columns` to a record with this primary key. The index holds none such yet.
+    /// The key under which the entry from `columns` to a record with this primary key stands: both in an ordered index,
+    /// the columns in a hash index.
+    pub fn full_key(&self, columns: &Key, key: &Key) -> Key {
+        match self.links {
+            Links::Hash(_) => columns.clone(),
+            Links::Ordered(_) => {
+                let mut builder = KeyBuilder::default();
+                builder.push_key(columns);
+                builder.push_key(key);
+                builder.finish()
+            }
+        }
+    }
+
+    /// Links an entry, not committed, from `columns` to a record with this primary key. If an ordered index holds such an
+    /// entry already, that one is the result.
     pub fn link<'g>(&'g self, guard: Guard<'g>, columns: Key, key: &Key, record: RecordPtr<H>) -> EntryRef<'g, H> {
-        let full = full_key(&columns, key);
+        let full = self.full_key(&columns, key);
         let entry = Box::new(Entry { columns, full, record, committed: AtomicBool::new(false) });
         let entry = Box::into_raw(entry);
         // SAFETY: just made; freed only by `unlink`'s garbage, which outlives every guard of now.
@@ -409,8 +424,11 @@ impl<H: RecordHeader> SecondaryIndex<H> {
                 hash.insert(guard, entry_ref.0.columns.hash64(), entry as usize, hash_of);
             }
             Links::Ordered(ordered) => {
-                let inserted = ordered.insert(guard, &entry_ref.0.full, entry as usize);
-                debug_assert!(inserted.is_ok(), "a record has one entry with the same columns");
+                if let Err(existing) = ordered.insert(guard, &entry_ref.0.full, entry as usize) {
+                    // SAFETY: nobody has seen the new entry, which is dropped here for the last time.
+                    drop(unsafe { Box::from_raw(entry) });
+                    return self.entry(guard, existing);
+                }
             }
         }
         entry_ref
@@ -539,14 +557,6 @@ impl<H> fmt::Debug for SecondaryIndex<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SecondaryIndex").field("schema", &self.schema).finish_non_exhaustive()
     }
-}
-
-/// An entry's key in an ordered index.
-fn full_key(columns: &Key, key: &Key) -> Key {
-    let mut builder = KeyBuilder::default();
-    builder.push_key(columns);
-    builder.push_key(key);
-    builder.finish()
 }
 
 fn collect_into<T>(

@@ -67,6 +67,9 @@ pub enum LockFor {
 
 /// A walk over an index.
 ///
+/// A bound that is a prefix of a byte-string key stands for all keys that begin with it: `Included` takes them all,
+/// `Excluded` none.
+///
 /// On a hash index `lower` and `upper` are both `Included` with the same key, and the order is none. The primary index of
 /// a table that is not ordered takes no bounds: the whole table, in no order.
 #[derive(Clone, Debug)]
@@ -75,7 +78,7 @@ pub struct Scan {
     pub table: TableId,
     /// The index to follow.
     pub index: IndexRef,
-    /// Where to begin, in key order. A prefix of a byte-string key is a bound like any other.
+    /// Where to begin, in key order.
     pub lower: Bound<Key>,
     /// Where to end, in key order.
     pub upper: Bound<Key>,
@@ -100,11 +103,7 @@ impl Scan {
 
     /// Every entry whose key begins with `prefix`, ascending, to read.
     pub fn prefix(table: TableId, index: IndexRef, prefix: Key) -> Self {
-        let upper = match &prefix {
-            Key::Int(_) => Bound::Included(prefix.clone()),
-            _ => prefix.prefix_end().map_or(Bound::Unbounded, Bound::Excluded),
-        };
-        Self { lower: Bound::Included(prefix), upper, ..Self::all(table, index) }
+        Self { upper: Bound::Included(prefix.clone()), lower: Bound::Included(prefix), ..Self::all(table, index) }
     }
 }
 
@@ -148,11 +147,7 @@ pub trait Transaction: Send {
     fn delete(&mut self, table: TableId, key: &Key) -> Result<Write, Abort>;
 
     /// Visits the rows of an index's range until `visit` breaks.
-    fn scan(
-        &mut self,
-        scan: &Scan,
-        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Abort>;
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort>;
 
     /// Promises that the caller keeps everybody else off `table` until the transaction's end (it is new, or locked as a
     /// whole by DDL): the engine need not lock its rows.

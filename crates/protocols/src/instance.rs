@@ -1,0 +1,92 @@
+//! A database under one protocol.
+
+use hotrow_storage::{Database, Duplicate, Participant, RowLayout, RowRef, TableId, TableSchema};
+use hotrow_sync::{Arc, Mutex, Waiter};
+use hotrow_txn::{Engine, EngineInfo, Protocol, Transaction, WorkerId};
+
+/// A database under protocol `P`: for those who know the protocol's type. Others use it as an [`Engine`].
+pub struct Instance<P: Protocol> {
+    protocol: Arc<P>,
+    database: Arc<Database<P::Record>>,
+    /// Participants for calls that are part of no transaction.
+    spare: Mutex<Vec<Participant>>,
+}
+
+impl<P: Protocol> Instance<P> {
+    /// An empty database.
+    pub fn new(config: P::Config) -> Arc<Self> {
+        Arc::new(Self { protocol: Arc::new(P::new(config)), database: Database::new(), spare: Mutex::new(Vec::new()) })
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> &Arc<P> {
+        &self.protocol
+    }
+
+    /// The tables.
+    pub fn database(&self) -> &Arc<Database<P::Record>> {
+        &self.database
+    }
+
+    /// What the transactions of worker `id` share.
+    pub fn worker(&self, id: WorkerId) -> P::Worker {
+        self.protocol.worker(id)
+    }
+
+    /// A transaction in flight on `worker`, waiting through `waiter`.
+    pub fn transaction(&self, worker: &mut P::Worker, waiter: Waiter) -> P::Transaction {
+        self.protocol.transaction(&self.database, worker, waiter)
+    }
+
+    fn entered<R>(&self, work: impl FnOnce(&Participant) -> R) -> R {
+        let spare = self.spare.lock().unwrap_or_else(|poison| poison.into_inner()).pop();
+        let mut participant = spare.unwrap_or_else(|| self.database.participant());
+        participant.enter();
+        let result = work(&participant);
+        participant.leave();
+        self.spare.lock().unwrap_or_else(|poison| poison.into_inner()).push(participant);
+        result
+    }
+
+    fn with_table<R>(&self, table: TableId, look: impl FnOnce(&hotrow_storage::Table<P::Record>) -> R) -> R {
+        self.entered(|participant| {
+            let found = self.database.table(participant.guard(), table);
+            look(found.unwrap_or_else(|| panic!("there is no table {}", table.0)))
+        })
+    }
+}
+
+impl<P: Protocol> Engine for Instance<P> {
+    fn info(&self) -> &'static EngineInfo {
+        &P::INFO
+    }
+
+    fn create_table(&self, schema: TableSchema) -> TableId {
+        self.database.create_table(schema)
+    }
+
+    fn drop_table(&self, table: TableId) {
+        self.database.drop_table(table);
+    }
+
+    fn schema(&self, table: TableId) -> Arc<TableSchema> {
+        self.with_table(table, |table| table.schema().clone())
+    }
+
+    fn layout(&self, table: TableId) -> Arc<RowLayout> {
+        self.with_table(table, |table| table.layout().clone())
+    }
+
+    fn row_count(&self, table: TableId) -> u64 {
+        self.with_table(table, |table| table.len() as u64)
+    }
+
+    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
+        self.entered(|participant| self.database.load(participant.guard(), table, row))
+    }
+
+    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
+        let mut worker = self.protocol.worker(WorkerId::default());
+        Box::new(self.protocol.transaction(&self.database, &mut worker, waiter))
+    }
+}

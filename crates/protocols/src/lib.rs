@@ -1,0 +1,17 @@
+//! Concurrency-control protocols, one folder each, and the registry that finds them by name.
+//!
+//! A folder's `mod.rs` names its paper, says the idea in a paragraph, maps the paper's nouns to the code, and numbers its invariants
+//! and departures. Its `transaction.rs` has begin, read, update, insert, delete, scan, commit and abort in this order,
+//! so that two protocols can be laid side by side.
+//!
+//! A protocol names no other protocol. What two of them need is a structure in `shared`.
+
+mod instance;
+pub mod none;
+mod registry;
+pub mod serial;
+mod shared;
+pub mod two_phase;
+
+pub use instance::Instance;
+pub use registry::{ENGINES, UnknownEngine, WithProtocol, dispatch, open};

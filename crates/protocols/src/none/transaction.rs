@@ -1,0 +1,373 @@
+//! A transaction without isolation.
+
+use crate::shared::walk::{self, Step};
+use crate::shared::{batch, record};
+use hotrow_storage::{
+    Database, Guard, IndexId, IndexRef, Key, Participant, RecordPtr, RecordRef, RowLayout, RowMut, RowRef,
+    SecondaryIndex, Table, TableId, Variable,
+};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{
+    Abort, Begin, EngineInfo, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction, WorkerId, Write,
+};
+use std::ops::ControlFlow;
+
+/// No isolation at all.
+pub struct NoIsolation;
+
+/// There is nothing to set.
+#[derive(Clone, Debug, Default)]
+pub struct NoneConfig;
+
+impl Protocol for NoIsolation {
+    const INFO: EngineInfo = EngineInfo {
+        name: "none",
+        summary: "no isolation at all: the floor that engines are measured from; benchmarks only",
+        source: "VLL §3.2 (no concurrency control)",
+        needs_accesses: false,
+        isolates: false,
+        isolation: &[],
+    };
+    type Config = NoneConfig;
+    type Record = ();
+    type Worker = ();
+    type Transaction = NoneTransaction;
+
+    fn new(_config: NoneConfig) -> Self {
+        Self
+    }
+
+    fn worker(&self, _id: WorkerId) {}
+
+    fn transaction(
+        self: &Arc<Self>,
+        database: &Arc<Database<()>>,
+        _worker: &mut (),
+        _waiter: Waiter,
+    ) -> NoneTransaction {
+        NoneTransaction {
+            database: database.clone(),
+            participant: database.participant(),
+            row: Copied::default(),
+            log: Vec::new(),
+            replaced: Vec::new(),
+            statistics: Statistics::default(),
+            read_only: false,
+            running: false,
+        }
+    }
+}
+
+/// A row's copy.
+#[derive(Default)]
+struct Copied {
+    fixed: Vec<u8>,
+    variable: Vec<u8>,
+}
+
+impl Copied {
+    #[inline]
+    fn take(&mut self, record: RecordRef<'_, ()>, layout: &RowLayout) {
+        self.fixed.resize(layout.fixed_size(), 0);
+        record.copy_unisolated(&mut self.fixed, &mut self.variable);
+    }
+
+    #[inline]
+    fn row<'r>(&'r self, layout: &'r RowLayout) -> RowRef<'r> {
+        RowRef::new(layout, &self.fixed, if layout.has_variable() { &self.variable } else { &[] })
+    }
+}
+
+/// A step of the log, to be undone. What is deleted stays linked, absent, until its table is dropped: whoever else
+/// follows an index to it finds memory that is still there.
+enum Undo {
+    Changed { record: RecordPtr<()>, fixed: usize, variable: usize },
+    Inserted { record: RecordPtr<()> },
+    Deleted { record: RecordPtr<()> },
+}
+
+/// A transaction in flight.
+pub struct NoneTransaction {
+    database: Arc<Database<()>>,
+    participant: Participant,
+    row: Copied,
+    log: Vec<(TableId, Undo)>,
+    /// Rows as they were before changes: fixed part, then variable part.
+    replaced: Vec<u8>,
+    statistics: Statistics,
+    read_only: bool,
+    running: bool,
+}
+
+#[inline]
+fn table<'g>(database: &'g Database<()>, guard: Guard<'g>, id: TableId) -> Result<&'g Table<()>, Abort> {
+    database.table(guard, id).ok_or(Abort::User)
+}
+
+fn retire(participant: &mut Participant, variable: Option<Variable>) {
+    if let Some(variable) = variable.filter(|variable| !variable.is_empty()) {
+        participant.retire(variable.into_garbage());
+    }
+}
+
+impl NoneTransaction {
+    #[inline]
+    fn enter(&mut self) {
+        debug_assert!(self.running, "no transaction is running");
+        if !self.participant.is_entered() {
+            self.participant.enter();
+        }
+    }
+
+    #[inline]
+    fn enter_to_write(&mut self) -> Result<(), Abort> {
+        self.enter();
+        if self.read_only { Err(Abort::User) } else { Ok(()) }
+    }
+
+    fn end(&mut self) {
+        self.log.clear();
+        self.replaced.clear();
+        self.participant.leave();
+        self.running = false;
+    }
+
+    /// Whether another present row has the row's columns in a unique index.
+    fn duplicate(
+        table: &Table<()>,
+        guard: Guard<'_>,
+        own: Option<RecordRef<'_, ()>>,
+        row: RowRef<'_>,
+    ) -> Option<IndexId> {
+        let mut copied = Copied::default();
+        let mut taken = |index: &SecondaryIndex<()>| {
+            let columns = index.key_of(row);
+            let mut taken = false;
+            index.equal(guard, &columns, |entry| {
+                let other = record::deref(entry.record(), guard, table);
+                if own.is_none_or(|own| own.ptr() != other.ptr()) && other.is_present() {
+                    copied.take(other, table.layout());
+                    taken = index.key_of(copied.row(table.layout())) == columns;
+                }
+                if taken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            taken
+        };
+        let mut excluding = table.secondary().iter().enumerate().filter(|(_, index)| index.excludes(row));
+        excluding.find(|(_, index)| taken(index)).map(|(position, _)| IndexId(position as u16))
+    }
+
+    fn link_entries(table: &Table<()>, guard: Guard<'_>, record: RecordRef<'_, ()>, row: RowRef<'_>) {
+        for index in table.secondary() {
+            let columns = index.key_of(row);
+            if index.find(guard, &columns, record.ptr()).is_none() {
+                index.link(guard, columns, &record.key(), record.ptr()).set_committed();
+            }
+        }
+    }
+
+    fn undo(&mut self, to: Savepoint) {
+        while self.log.len() > to.0 {
+            let Some((id, step)) = self.log.pop() else { return };
+            let guard = self.participant.guard();
+            let Some(table) = self.database.table(guard, id) else { continue };
+            let replaced = match step {
+                Undo::Changed { record, fixed, variable } => {
+                    let old = &self.replaced[fixed..];
+                    let (fixed_part, variable_part) = old.split_at(variable - fixed);
+                    let has_variable = table.layout().has_variable();
+                    let record = record::deref(record, guard, table);
+                    let replaced = record.store_unisolated(fixed_part, has_variable.then_some(variable_part));
+                    self.replaced.truncate(fixed);
+                    replaced
+                }
+                Undo::Inserted { record } => {
+                    record::deref(record, guard, table).set_present(false);
+                    None
+                }
+                Undo::Deleted { record } => {
+                    record::deref(record, guard, table).set_present(true);
+                    None
+                }
+            };
+            retire(&mut self.participant, replaced);
+        }
+    }
+}
+
+impl Transaction for NoneTransaction {
+    #[inline]
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
+        debug_assert!(!self.running, "a transaction is running");
+        self.read_only = begin.read_only;
+        self.running = true;
+        self.participant.enter();
+        if let Some(accesses) = begin.accesses {
+            batch::prefetch(&self.database, self.participant.guard(), accesses.list(), |_| {});
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.enter();
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        let Some(record) = table.find(guard, key, key.hash64()).filter(|record| record.is_present()) else {
+            return Ok(None);
+        };
+        self.row.take(record, table.layout());
+        Ok(Some(self.row.row(table.layout())))
+    }
+
+    fn read_for_update(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.read(id, key)
+    }
+
+    #[inline]
+    fn update(
+        &mut self,
+        id: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        self.enter_to_write()?;
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        let Some(record) = table.find(guard, key, key.hash64()).filter(|record| record.is_present()) else {
+            return Ok(Write::Absent);
+        };
+        let layout: &RowLayout = table.layout();
+        self.row.take(record, layout);
+        let fixed = self.replaced.len();
+        self.replaced.extend_from_slice(&self.row.fixed);
+        let variable = self.replaced.len();
+        let old_variable: &[u8] = if layout.has_variable() { &self.row.variable } else { &[] };
+        self.replaced.extend_from_slice(old_variable);
+        let mut row = RowMut::new(layout, &mut self.row.fixed, old_variable);
+        if let Err(abort) = change(&mut row) {
+            self.replaced.truncate(fixed);
+            return Err(abort);
+        }
+        if !table.secondary().is_empty() {
+            if let Some(index) = Self::duplicate(table, guard, Some(record), row.as_ref()) {
+                self.replaced.truncate(fixed);
+                return Ok(Write::Duplicate(IndexRef::Secondary(index)));
+            }
+            Self::link_entries(table, guard, record, row.as_ref());
+        }
+        let new_variable = row.into_variable();
+        let replaced = record.store_unisolated(&self.row.fixed, new_variable.as_deref());
+        self.log.push((id, Undo::Changed { record: record.ptr(), fixed, variable }));
+        retire(&mut self.participant, replaced);
+        Ok(Write::Done)
+    }
+
+    fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
+        self.enter_to_write()?;
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        let key = table.key_of(row);
+        let hash = key.hash64();
+        let found = table.find(guard, &key, hash);
+        if found.is_some_and(|record| record.is_present()) {
+            return Ok(Write::Duplicate(IndexRef::Primary));
+        }
+        if let Some(index) = Self::duplicate(table, guard, found, row) {
+            return Ok(Write::Duplicate(IndexRef::Secondary(index)));
+        }
+        let mut replaced = None;
+        let record = match found {
+            Some(record) => {
+                let has_variable = table.layout().has_variable();
+                replaced = record.store_unisolated(row.fixed(), has_variable.then_some(row.variable()));
+                record
+            }
+            None => {
+                let record = table.create(guard, &key, row);
+                if table.link(guard, &key, hash, record).is_err() {
+                    drop(table.garbage(record));
+                    return Ok(Write::Duplicate(IndexRef::Primary));
+                }
+                record.set_committed();
+                record
+            }
+        };
+        Self::link_entries(table, guard, record, row);
+        record.set_present(true);
+        self.log.push((id, Undo::Inserted { record: record.ptr() }));
+        retire(&mut self.participant, replaced);
+        Ok(Write::Done)
+    }
+
+    fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
+        self.enter_to_write()?;
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        let Some(record) = table.find(guard, key, key.hash64()).filter(|record| record.is_present()) else {
+            return Ok(Write::Absent);
+        };
+        record.set_present(false);
+        self.log.push((id, Undo::Deleted { record: record.ptr() }));
+        Ok(Write::Done)
+    }
+
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        self.enter();
+        if self.read_only && scan.lock == LockFor::Update {
+            return Err(Abort::User);
+        }
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, scan.table)?;
+        let copied = &mut self.row;
+        let mut visit = |step: &Step<'_, ()>| {
+            if !step.record.is_present() {
+                return ControlFlow::Continue(());
+            }
+            copied.take(step.record, table.layout());
+            let row = copied.row(table.layout());
+            let current = match (scan.index, step.entry) {
+                (IndexRef::Secondary(index), Some(entry)) => table.index(index).key_of(row) == *entry.columns(),
+                _ => true,
+            };
+            if current { visit(row) } else { ControlFlow::Continue(()) }
+        };
+        walk::along(table, guard, scan, &mut visit)
+    }
+
+    fn own_table(&mut self, _table: TableId) {}
+
+    fn savepoint(&mut self) -> Savepoint {
+        Savepoint(self.log.len())
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.enter();
+        self.undo(savepoint);
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), Abort> {
+        self.enter();
+        self.end();
+        Ok(())
+    }
+
+    fn abort(&mut self) {
+        if self.running {
+            self.enter();
+            self.undo(Savepoint(0));
+            self.end();
+        }
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        &mut self.statistics
+    }
+}
+
+impl Drop for NoneTransaction {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}

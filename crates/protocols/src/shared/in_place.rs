@@ -1,0 +1,410 @@
+//! Rows changed in place, with the log that undoes the changes or finishes them.
+//!
+//! **Who may call.** The transaction holds an exclusive lock on every row that it passes here (or is alone), and keeps
+//! it until after [`InPlace::commit`] or [`InPlace::rollback_to`]. What an index entry needs beside the row's lock is
+//! asked of [`IndexLocks`].
+//!
+//! **Life of a record.** Inserting links a record at once, uncommitted; committing marks it committed. Deleting clears
+//! its presence; committing unlinks it and retires it. So an index shows every key that some transaction may yet bring
+//! back or take away, and whoever meets one waits for its lock. Entries of secondary indexes live the same way: a change
+//! of an indexed column links the new entry at once and unlinks the stale one at commit.
+//!
+//! **Invariants**
+//!
+//! 1. The log, read backwards, leads from the present state to each earlier one.
+//! 2. A pointer in the log leads to a record or entry that only this transaction can unlink: it stays valid however
+//!    often the participant leaves its epoch in between.
+//! 3. Memory is retired only after it is unlinked.
+//! 4. A step whose table was dropped meanwhile (DDL of the same transaction) has nothing left to undo or finish.
+
+use super::record;
+use hotrow_storage::{
+    Database, EntryPtr, EntryRef, Garbage, Guard, IndexId, IndexRef, Key, Participant, RecordHeader, RecordPtr,
+    RecordRef, RowMut, RowRef, Table, TableId, Variable,
+};
+use hotrow_txn::{Abort, Savepoint, Write};
+use std::ops::ControlFlow;
+
+/// What entries of an index need beside the lock on their row. Each may wait, and abort.
+pub(crate) trait IndexLocks<H: RecordHeader> {
+    /// An entry with this key is about to be linked.
+    fn entering(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
+
+    /// That entry is linked now.
+    fn entered(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
+
+    /// An entry with this key will be unlinked if the transaction commits.
+    fn leaving(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
+
+    /// Rows with these columns of a unique index come or go: nobody else may make such a change.
+    fn unique(&mut self, table: &Table<H>, index: IndexId, columns: &Key) -> Result<(), Abort>;
+}
+
+/// No locks at all, for those who are alone.
+pub(crate) struct Alone;
+
+impl<H: RecordHeader> IndexLocks<H> for Alone {
+    fn entering(&mut self, _: &Table<H>, _: Guard<'_>, _: IndexRef, _: &Key) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn entered(&mut self, _: &Table<H>, _: Guard<'_>, _: IndexRef, _: &Key) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn leaving(&mut self, _: &Table<H>, _: Guard<'_>, _: IndexRef, _: &Key) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn unique(&mut self, _: &Table<H>, _: IndexId, _: &Key) -> Result<(), Abort> {
+        Ok(())
+    }
+}
+
+/// One step of a transaction's log.
+enum Step<H> {
+    /// A row was changed: its fixed part was `images[image..]`, its variable part `variable` if that was replaced.
+    Changed { record: RecordPtr<H>, image: usize, variable: Option<Variable> },
+    /// A row that the transaction had deleted was inserted again, over the deleted one.
+    Revived { record: RecordPtr<H>, image: usize, variable: Variable },
+    /// A record was linked.
+    Inserted { record: RecordPtr<H> },
+    /// A row was deleted.
+    Deleted { record: RecordPtr<H> },
+    /// An entry was linked.
+    Linked { index: IndexId, entry: EntryPtr },
+    /// An entry's row has other columns now, or is gone.
+    Stale { index: IndexId, entry: EntryPtr },
+}
+
+/// The changes of one transaction.
+pub(crate) struct InPlace<H> {
+    log: Vec<(TableId, Step<H>)>,
+    /// Fixed parts as they were before changes, one after the other.
+    images: Vec<u8>,
+    garbage: Vec<Garbage>,
+}
+
+impl<H> Default for InPlace<H> {
+    fn default() -> Self {
+        Self { log: Vec::new(), images: Vec::new(), garbage: Vec::new() }
+    }
+}
+
+impl<H: RecordHeader> InPlace<H> {
+    /// Whether nothing was changed.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.log.is_empty()
+    }
+
+    /// The present state.
+    pub(crate) fn savepoint(&self) -> Savepoint {
+        Savepoint(self.log.len())
+    }
+
+    /// Changes a present row and, where indexed columns change, its entries.
+    #[inline]
+    pub(crate) fn update(
+        &mut self,
+        database: &Database<H>,
+        guard: Guard<'_>,
+        table: &Table<H>,
+        record: RecordRef<'_, H>,
+        locks: &mut impl IndexLocks<H>,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        if table.secondary().is_empty() {
+            return self.change(table, record, change).map(|()| Write::Done);
+        }
+        let start = self.savepoint();
+        let key_of = |position: usize| table.secondary()[position].key_of(record::row(record));
+        let old: Vec<Key> = (0..table.secondary().len()).map(key_of).collect();
+        self.change(table, record, change)?;
+        for (position, old) in old.iter().enumerate() {
+            if key_of(position) == *old {
+                continue;
+            }
+            let index = IndexId(position as u16);
+            self.leave_index(guard, table, index, old, record, locks)?;
+            if !self.enter_index(guard, table, index, record, locks)? {
+                self.rollback_to(database, guard, start);
+                return Ok(Write::Duplicate(IndexRef::Secondary(index)));
+            }
+        }
+        Ok(Write::Done)
+    }
+
+    #[inline]
+    fn change(
+        &mut self,
+        table: &Table<H>,
+        record: RecordRef<'_, H>,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        let image = self.save_image(record);
+        let (result, variable) = record::change(record, change);
+        if result.is_err() {
+            let failed = record::restore(record, &self.images[image..], variable);
+            self.discard(failed);
+            self.images.truncate(image);
+            return result;
+        }
+        self.log.push((table.id(), Step::Changed { record: record.ptr(), image, variable }));
+        Ok(())
+    }
+
+    /// Inserts a row whose key is `key`; the name of that key is locked, whether or not a record has it.
+    pub(crate) fn insert(
+        &mut self,
+        database: &Database<H>,
+        guard: Guard<'_>,
+        table: &Table<H>,
+        (key, hash): (&Key, u64),
+        row: RowRef<'_>,
+        locks: &mut impl IndexLocks<H>,
+    ) -> Result<Write, Abort> {
+        let start = self.savepoint();
+        let record = match table.find(guard, key, hash) {
+            Some(record) if record.is_present() => return Ok(Write::Duplicate(IndexRef::Primary)),
+            Some(record) => {
+                self.revive(table, record, row);
+                record
+            }
+            None => {
+                locks.entering(table, guard, IndexRef::Primary, key)?;
+                let record = table.create(guard, key, row);
+                let linked = table.link(guard, key, hash, record);
+                assert!(linked.is_ok(), "the key is locked, so nobody else links it");
+                self.log.push((table.id(), Step::Inserted { record: record.ptr() }));
+                locks.entered(table, guard, IndexRef::Primary, key)?;
+                record
+            }
+        };
+        record.set_present(true);
+        for position in 0..table.secondary().len() {
+            let index = IndexId(position as u16);
+            if !self.enter_index(guard, table, index, record, locks)? {
+                self.rollback_to(database, guard, start);
+                return Ok(Write::Duplicate(IndexRef::Secondary(index)));
+            }
+        }
+        Ok(Write::Done)
+    }
+
+    fn revive(&mut self, table: &Table<H>, record: RecordRef<'_, H>, row: RowRef<'_>) {
+        let image = self.save_image(record);
+        let variable = record::replace(record, row);
+        self.log.push((table.id(), Step::Revived { record: record.ptr(), image, variable }));
+    }
+
+    /// Deletes a present row.
+    pub(crate) fn delete(
+        &mut self,
+        guard: Guard<'_>,
+        table: &Table<H>,
+        record: RecordRef<'_, H>,
+        locks: &mut impl IndexLocks<H>,
+    ) -> Result<(), Abort> {
+        locks.leaving(table, guard, IndexRef::Primary, &record.key())?;
+        for (position, index) in table.secondary().iter().enumerate() {
+            let columns = index.key_of(record::row(record));
+            self.leave_index(guard, table, IndexId(position as u16), &columns, record, locks)?;
+        }
+        record.set_present(false);
+        self.log.push((table.id(), Step::Deleted { record: record.ptr() }));
+        Ok(())
+    }
+
+    /// Links the entry for the row's columns. `false` if another row has them and the index is unique.
+    fn enter_index(
+        &mut self,
+        guard: Guard<'_>,
+        table: &Table<H>,
+        id: IndexId,
+        record: RecordRef<'_, H>,
+        locks: &mut impl IndexLocks<H>,
+    ) -> Result<bool, Abort> {
+        let index = table.index(id);
+        let row = record::row(record);
+        let columns = index.key_of(row);
+        if index.excludes(row) {
+            locks.unique(table, id, &columns)?;
+            if self.is_taken(guard, table, id, &columns, record) {
+                return Ok(false);
+            }
+        }
+        if index.find(guard, &columns, record.ptr()).is_some() {
+            // The transaction's own stale entry, which is right again: commit will see that and leave it.
+            return Ok(true);
+        }
+        let key = record.key();
+        let full = index.full_key(&columns, &key);
+        locks.entering(table, guard, IndexRef::Secondary(id), &full)?;
+        let entry = index.link(guard, columns, &key, record.ptr());
+        self.log.push((table.id(), Step::Linked { index: id, entry: entry.ptr() }));
+        locks.entered(table, guard, IndexRef::Secondary(id), &full)?;
+        Ok(true)
+    }
+
+    /// Whether a present row other than `record` has `columns` in a unique index whose name for them is locked.
+    fn is_taken(
+        &self,
+        guard: Guard<'_>,
+        table: &Table<H>,
+        id: IndexId,
+        columns: &Key,
+        record: RecordRef<'_, H>,
+    ) -> bool {
+        let mut taken = false;
+        table.index(id).equal(guard, columns, |entry| {
+            let other = entry.record() != record.ptr();
+            taken = other
+                && record::deref(entry.record(), guard, table).is_present()
+                && !self.is_stale(guard, table, id, entry);
+            if taken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        taken
+    }
+
+    /// Whether this transaction made the entry stale, and not right again since.
+    fn is_stale(&self, guard: Guard<'_>, table: &Table<H>, id: IndexId, entry: EntryRef<'_, H>) -> bool {
+        let mut steps = self.log.iter().filter(|(of, _)| *of == table.id());
+        let marked = steps.any(
+            |(_, step)| matches!(step, Step::Stale { index, entry: stale } if *index == id && *stale == entry.ptr()),
+        );
+        marked && !self.is_right(guard, table, id, entry)
+    }
+
+    /// Whether an entry that this transaction marked stale leads to a row with its columns.
+    fn is_right(&self, guard: Guard<'_>, table: &Table<H>, id: IndexId, entry: EntryRef<'_, H>) -> bool {
+        let record = record::deref(entry.record(), guard, table);
+        record.is_present() && table.index(id).key_of(record::row(record)) == *entry.columns()
+    }
+
+    /// Marks the entry from `columns` to `record` as stale.
+    fn leave_index(
+        &mut self,
+        guard: Guard<'_>,
+        table: &Table<H>,
+        id: IndexId,
+        columns: &Key,
+        record: RecordRef<'_, H>,
+        locks: &mut impl IndexLocks<H>,
+    ) -> Result<(), Abort> {
+        let index = table.index(id);
+        let Some(entry) = index.find(guard, columns, record.ptr()) else { return Ok(()) };
+        if index.schema().unique {
+            locks.unique(table, id, columns)?;
+        }
+        locks.leaving(table, guard, IndexRef::Secondary(id), entry.full_key())?;
+        self.log.push((table.id(), Step::Stale { index: id, entry: entry.ptr() }));
+        Ok(())
+    }
+
+    /// Makes the changes final. The locks are released after this.
+    pub(crate) fn commit(&mut self, database: &Database<H>, participant: &mut Participant) {
+        self.finish(database, participant.guard());
+        self.images.clear();
+        self.retire(participant);
+    }
+
+    #[inline]
+    fn finish(&mut self, database: &Database<H>, guard: Guard<'_>) {
+        let mut deleted = Vec::new();
+        let mut stale = Vec::new();
+        let mut log = std::mem::take(&mut self.log);
+        for (id, step) in log.drain(..) {
+            let Some(table) = database.table(guard, id) else { continue };
+            match step {
+                Step::Changed { variable, .. } => self.discard(variable),
+                Step::Revived { variable, .. } => self.discard(Some(variable)),
+                Step::Inserted { record } => record::deref(record, guard, table).set_committed(),
+                Step::Deleted { record } => deleted.push((id, record)),
+                Step::Linked { index, entry } => record::entry(entry, guard, table.index(index)).set_committed(),
+                Step::Stale { index, entry } => stale.push((id, index, entry)),
+            }
+        }
+        self.log = log;
+        stale.sort_unstable_by_key(|&(.., entry)| entry);
+        stale.dedup_by_key(|&mut (.., entry)| entry);
+        for (id, index, entry) in stale {
+            let Some(table) = database.table(guard, id) else { continue };
+            let entry = record::entry(entry, guard, table.index(index));
+            if !self.is_right(guard, table, index, entry) {
+                self.garbage.push(table.index(index).unlink(guard, entry));
+            }
+        }
+        deleted.sort_unstable_by_key(|&(_, record)| record);
+        deleted.dedup_by_key(|&mut (_, record)| record);
+        for (id, record) in deleted {
+            let Some(table) = database.table(guard, id) else { continue };
+            let record = record::deref(record, guard, table);
+            if !record.is_present() {
+                table.unlink(guard, record);
+                self.garbage.push(table.garbage(record));
+            }
+        }
+    }
+
+    /// Undoes everything. The locks are released after this.
+    pub(crate) fn abort(&mut self, database: &Database<H>, participant: &mut Participant) {
+        self.rollback_to(database, participant.guard(), Savepoint(0));
+        self.retire(participant);
+    }
+
+    /// Undoes everything since `savepoint`.
+    pub(crate) fn rollback_to(&mut self, database: &Database<H>, guard: Guard<'_>, savepoint: Savepoint) {
+        while self.log.len() > savepoint.0 {
+            let (id, step) = self.log.pop().expect("the log is longer than the savepoint");
+            let Some(table) = database.table(guard, id) else { continue };
+            match step {
+                Step::Changed { record, image, variable } => {
+                    let newer = record::restore(record::deref(record, guard, table), &self.images[image..], variable);
+                    self.discard(newer);
+                    self.images.truncate(image);
+                }
+                Step::Revived { record, image, variable } => {
+                    let record = record::deref(record, guard, table);
+                    record.set_present(false);
+                    let newer = record::restore(record, &self.images[image..], Some(variable));
+                    self.discard(newer);
+                    self.images.truncate(image);
+                }
+                Step::Inserted { record } => {
+                    let record = record::deref(record, guard, table);
+                    record.set_present(false);
+                    table.unlink(guard, record);
+                    self.garbage.push(table.garbage(record));
+                }
+                Step::Deleted { record } => record::deref(record, guard, table).set_present(true),
+                Step::Linked { index, entry } => {
+                    let index = table.index(index);
+                    self.garbage.push(index.unlink(guard, record::entry(entry, guard, index)));
+                }
+                Step::Stale { .. } => {}
+            }
+        }
+    }
+
+    /// Hands what was unlinked to reclamation.
+    #[inline]
+    pub(crate) fn retire(&mut self, participant: &mut Participant) {
+        for garbage in self.garbage.drain(..) {
+            participant.retire(garbage);
+        }
+    }
+
+    #[inline]
+    fn save_image(&mut self, record: RecordRef<'_, H>) -> usize {
+        let image = self.images.len();
+        self.images.extend_from_slice(record::row(record).fixed());
+        image
+    }
+
+    fn discard(&mut self, variable: Option<Variable>) {
+        if let Some(variable) = variable.filter(|variable| !variable.is_empty()) {
+            self.garbage.push(variable.into_garbage());
+        }
+    }
+}

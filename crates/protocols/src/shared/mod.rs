@@ -1,0 +1,17 @@
+//! What two or more protocols use: structures, not control flow.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`batch`] | looking up a plan's keys together |
+//! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
+//! | [`lock_table`] | lock heads behind a latch per bucket |
+//! | [`mode`] | lock modes and their compatibility |
+//! | [`record`] | the access points to a record's row |
+//! | [`walk`] | stepping along an index |
+
+pub(crate) mod batch;
+pub(crate) mod in_place;
+pub(crate) mod lock_table;
+pub(crate) mod mode;
+pub(crate) mod record;
+pub(crate) mod walk;

@@ -1,0 +1,63 @@
+//! The access points to a record's row: the only `unsafe` of the locking protocols.
+//!
+//! Storage asks its callers to keep others off a row while they touch it. The protocols that lock answer for that with
+//! their locks; each function here names the lock that its callers must hold.
+
+use hotrow_storage::{EntryPtr, EntryRef, Guard, RecordHeader, RecordPtr, RecordRef, RowMut, RowRef, SecondaryIndex};
+use hotrow_storage::{Table, Variable};
+
+/// The row of a record that the caller's transaction has locked, at least shared, or whose table it owns.
+#[inline]
+pub(crate) fn row<'g, H: RecordHeader>(record: RecordRef<'g, H>) -> RowRef<'g> {
+    // SAFETY: writers lock exclusively, so the caller's lock keeps them away until it is released, which takes `&mut`
+    // of the transaction that the row's borrow comes from.
+    unsafe { record.row() }
+}
+
+/// Changes the row of a record that the caller's transaction has locked exclusively.
+#[inline]
+pub(crate) fn change<H: RecordHeader, R>(
+    record: RecordRef<'_, H>,
+    change: impl FnOnce(&mut RowMut<'_>) -> R,
+) -> (R, Option<Variable>) {
+    // SAFETY: readers and writers lock, so the caller's exclusive lock keeps all others away.
+    unsafe { record.change(change) }
+}
+
+/// Puts back an earlier image of a row that the caller's transaction has locked exclusively.
+pub(crate) fn restore<H: RecordHeader>(
+    record: RecordRef<'_, H>,
+    fixed: &[u8],
+    variable: Option<Variable>,
+) -> Option<Variable> {
+    // SAFETY: as in `change`.
+    unsafe { record.restore(fixed, variable) }
+}
+
+/// Replaces the row of a record that the caller's transaction has locked exclusively.
+pub(crate) fn replace<H: RecordHeader>(record: RecordRef<'_, H>, row: RowRef<'_>) -> Variable {
+    // SAFETY: as in `change`.
+    unsafe { record.replace(row) }
+}
+
+/// The record that the caller's transaction wrote, and so holds an exclusive lock on, or that an index just led to.
+#[inline]
+pub(crate) fn deref<'g, H: RecordHeader>(
+    pointer: RecordPtr<H>,
+    guard: Guard<'g>,
+    table: &'g Table<H>,
+) -> RecordRef<'g, H> {
+    // SAFETY: only who holds the exclusive lock unlinks a record, and it is retired after that: one that the caller has
+    // locked is linked, and one that an index led to under this guard was linked then.
+    unsafe { pointer.deref(guard, table.format()) }
+}
+
+/// An entry of a record that the caller's transaction has locked exclusively.
+pub(crate) fn entry<'g, H: RecordHeader>(
+    pointer: EntryPtr,
+    guard: Guard<'g>,
+    index: &'g SecondaryIndex<H>,
+) -> EntryRef<'g, H> {
+    // SAFETY: only who holds the exclusive lock on its record unlinks an entry.
+    unsafe { index.deref(guard, pointer) }
+}

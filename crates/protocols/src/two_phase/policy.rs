@@ -1,0 +1,154 @@
+//! The deadlock policies.
+
+use crate::shared::lock_table::{OwnerId, PerOwner, WaitPolicy};
+use hotrow_sync::Time;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_txn::{EngineInfo, Isolation};
+use std::time::Duration;
+
+/// What makes a two-phase-locking engine: who may wait for whom.
+pub trait Policy: WaitPolicy + Sized + 'static {
+    /// The engine's name and what it offers.
+    const INFO: EngineInfo;
+
+    /// Its knobs.
+    type Config: Default + Clone + Send + Sync;
+
+    /// The policy for one database.
+    fn new(config: &Self::Config) -> Self;
+
+    /// `owner` begins a transaction; `retry` if its last one was aborted and is now tried again.
+    fn begin(&self, owner: OwnerId, now: impl FnOnce() -> Time, retry: bool);
+}
+
+/// What all of the family offer. A level between the two is raised to serializable.
+const LEVELS: &[Isolation] = &[Isolation::ReadCommitted, Isolation::Serializable];
+
+/// Wait-die: an older transaction waits for a younger one, a younger one aborts. No deadlock can arise.
+pub struct WaitDie {
+    config: WaitDieConfig,
+    stamps: PerOwner<AtomicU64>,
+}
+
+/// Knobs of [`WaitDie`].
+#[derive(Clone, Debug)]
+pub struct WaitDieConfig {
+    /// The longest wait. There are no deadlocks to end, but there are clients that never come back.
+    pub wait_limit: Duration,
+}
+
+impl Default for WaitDieConfig {
+    fn default() -> Self {
+        Self { wait_limit: Duration::from_secs(10) }
+    }
+}
+
+impl Policy for WaitDie {
+    const INFO: EngineInfo = EngineInfo {
+        name: "2pl-waitdie",
+        summary: "two-phase locking; the younger transaction aborts rather than wait for an older one",
+        source: "ORTHRUS §4 (wait die)",
+        needs_accesses: false,
+        isolates: true,
+        isolation: LEVELS,
+    };
+    type Config = WaitDieConfig;
+
+    fn new(config: &Self::Config) -> Self {
+        Self { config: config.clone(), stamps: PerOwner::new() }
+    }
+
+    /// A retry keeps its timestamp, so that it grows older until nothing can abort it.
+    #[inline]
+    fn begin(&self, owner: OwnerId, now: impl FnOnce() -> Time, retry: bool) {
+        if !retry {
+            self.stamps.get(owner).store(now().0, Ordering::Release);
+        }
+    }
+}
+
+impl WaitDie {
+    /// Equal timestamps are told apart by the owners' numbers.
+    fn age(&self, owner: OwnerId) -> (u64, OwnerId) {
+        (self.stamps.get(owner).load(Ordering::Acquire), owner)
+    }
+}
+
+impl WaitPolicy for WaitDie {
+    fn may_wait(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool {
+        let own = self.age(waiter);
+        blockers.iter().all(|&blocker| own < self.age(blocker))
+    }
+
+    fn deadline(&self, now: Time) -> Option<Time> {
+        Some(now.after(self.config.wait_limit))
+    }
+}
+
+/// Time-outs: everybody waits, but not for ever. A deadlock ends when the first of its waits does.
+pub struct Timeout {
+    config: TimeoutConfig,
+}
+
+/// Knobs of [`Timeout`].
+#[derive(Clone, Debug)]
+pub struct TimeoutConfig {
+    /// The longest wait for one lock.
+    pub wait_limit: Duration,
+}
+
+impl Default for TimeoutConfig {
+    /// A second, as PostgreSQL's `deadlock_timeout`.
+    fn default() -> Self {
+        Self { wait_limit: Duration::from_secs(1) }
+    }
+}
+
+impl Policy for Timeout {
+    const INFO: EngineInfo = EngineInfo {
+        name: "2pl-timeout",
+        summary: "two-phase locking; everybody waits, and a wait that takes too long aborts",
+        source: "ORTHRUS §4, time-outs in place of detection",
+        needs_accesses: false,
+        isolates: true,
+        isolation: LEVELS,
+    };
+    type Config = TimeoutConfig;
+
+    fn new(config: &Self::Config) -> Self {
+        Self { config: config.clone() }
+    }
+
+    #[inline]
+    fn begin(&self, _owner: OwnerId, _now: impl FnOnce() -> Time, _retry: bool) {}
+}
+
+impl WaitPolicy for Timeout {
+    fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
+        true
+    }
+
+    fn deadline(&self, now: Time) -> Option<Time> {
+        Some(now.after(self.config.wait_limit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_die_lets_only_the_older_wait() {
+        let policy = WaitDie::new(&WaitDieConfig::default());
+        let (old, young, twin) = (OwnerId(7), OwnerId(3), OwnerId(9));
+        policy.begin(old, || Time(10), false);
+        policy.begin(young, || Time(20), false);
+        policy.begin(twin, || Time(20), false);
+        assert!(policy.may_wait(old, &[young, twin]));
+        assert!(!policy.may_wait(young, &[old]));
+        assert!(!policy.may_wait(young, &[twin, old]));
+        assert!(policy.may_wait(young, &[twin]) && !policy.may_wait(twin, &[young]), "ties go one way");
+        policy.begin(young, || Time(30), true);
+        assert!(policy.may_wait(young, &[twin]), "a retry keeps its age");
+    }
+}

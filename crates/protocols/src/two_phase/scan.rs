@@ -1,0 +1,195 @@
+//! Scans under two-phase locking.
+
+use super::gaps::{Locks, is_ordered};
+use super::policy::Policy;
+use crate::shared::lock_table::Acquired;
+use crate::shared::mode::Mode;
+use crate::shared::record;
+use crate::shared::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
+use hotrow_storage::{Guard, IndexRef, Key, RowRef, Table};
+use hotrow_txn::{Abort, Direction, Isolation, LockFor, Scan};
+use std::ops::{Bound, ControlFlow};
+
+/// A scan at work.
+pub(super) struct Scanner<'s, P> {
+    pub(super) table: &'s Table<()>,
+    pub(super) guard: Guard<'s>,
+    pub(super) locks: &'s mut Locks<P>,
+    pub(super) scan: &'s Scan,
+    pub(super) isolation: Isolation,
+}
+
+type Visit<'v> = &'v mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>;
+
+impl<'s, P: Policy> Scanner<'s, P> {
+    /// Visits the rows of the range.
+    pub(super) fn run(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
+        if is_ordered(self.table, self.scan.index) {
+            let range = Range::new(&self.scan.lower, &self.scan.upper);
+            return if range.is_empty() { Ok(()) } else { self.ordered(&range, visit) };
+        }
+        match (&self.scan.index, &self.scan.lower) {
+            (IndexRef::Primary, Bound::Included(key)) => self.one(key, visit),
+            (IndexRef::Primary, _) => self.everything(visit),
+            (IndexRef::Secondary(_), Bound::Included(columns)) => self.equal(columns, visit),
+            (IndexRef::Secondary(_), _) => Err(Abort::User),
+        }
+    }
+
+    fn protects_gaps(&self) -> bool {
+        self.isolation == Isolation::Serializable && !self.locks.owns(self.table.id())
+    }
+
+    fn mode(&self) -> Mode {
+        match self.scan.lock {
+            LockFor::Read => Mode::SHARED,
+            LockFor::Update => Mode::EXCLUSIVE,
+        }
+    }
+
+    /// An ordered index: batch by batch, each locked, then looked at again until it has not changed, then visited.
+    fn ordered(&mut self, range: &Range, visit: Visit<'_>) -> Result<(), Abort> {
+        let backward = self.scan.direction == Direction::Backward;
+        if backward && self.protects_gaps() {
+            self.lock_above(range)?;
+        }
+        let mut from = range.start(backward).cloned();
+        let mut limit = FIRST_BATCH;
+        loop {
+            let steps = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), backward, limit);
+            let inside = steps.iter().take_while(|step| !range.is_past(&step.key(), backward)).count();
+            let ended = inside < steps.len() || steps.len() < limit;
+            if self.protects_gaps() {
+                self.lock_batch(&steps, inside, ended, backward)?;
+                let again = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), backward, limit);
+                if again.len() != steps.len() || !again.iter().zip(&steps).all(|(a, b)| a.is_same(b)) {
+                    continue;
+                }
+            }
+            for step in &steps[..inside] {
+                let flow = if self.protects_gaps() { self.visit_locked(step, visit) } else { self.visit(step, visit)? };
+                if flow.is_break() {
+                    return Ok(());
+                }
+            }
+            if ended {
+                return Ok(());
+            }
+            from = Bound::Excluded(steps.last().expect("a full batch has a last entry").key());
+            limit = (limit * 2).min(GREATEST_BATCH);
+        }
+    }
+
+    /// Locks the gaps and rows of a batch, and forward the gap beyond the range's end.
+    fn lock_batch(&mut self, steps: &[Step<'_, ()>], inside: usize, ended: bool, backward: bool) -> Result<(), Abort> {
+        for step in &steps[..inside] {
+            self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?;
+            self.locks.row(self.table.id(), step.record.key().hash64(), self.mode())?;
+        }
+        if !ended || backward {
+            return Ok(());
+        }
+        for step in &steps[inside..] {
+            self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?;
+            if step.is_committed() {
+                return Ok(());
+            }
+        }
+        let last = steps.last().map(Step::key);
+        let from = last.as_ref().map_or(self.scan.lower.as_ref(), Bound::Excluded);
+        self.lock_up_to_committed(from)
+    }
+
+    /// Locks the gap that a backward scan's range ends in, above.
+    fn lock_above(&mut self, range: &Range) -> Result<(), Abort> {
+        if range.is_unbounded_above() {
+            return self.locks.read_end(self.table.id(), self.scan.index);
+        }
+        self.lock_up_to_committed(range.above())
+    }
+
+    /// Locks the gaps from `from` on, up to that of the first entry whose insert has committed, or the end's.
+    fn lock_up_to_committed(&mut self, from: Bound<&Key>) -> Result<(), Abort> {
+        let mut from = from.cloned();
+        loop {
+            let steps = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), false, 1);
+            let Some(step) = steps.first() else {
+                return self.locks.read_end(self.table.id(), self.scan.index);
+            };
+            self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?;
+            let again = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), false, 1);
+            if !again.first().is_some_and(|again| again.is_same(step)) {
+                continue;
+            }
+            if step.is_committed() {
+                return Ok(());
+            }
+            from = Bound::Excluded(step.key());
+        }
+    }
+
+    /// Visits a row that is locked, if it is there.
+    fn visit_locked(&self, step: &Step<'_, ()>, visit: Visit<'_>) -> ControlFlow<()> {
+        if step.is_current(self.table, self.scan.index) {
+            visit(record::row(step.record))
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// Locks one row as the isolation level asks, and visits it if it is there.
+    fn visit(&mut self, step: &Step<'_, ()>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
+        let hash = step.record.key().hash64();
+        let short = self.isolation == Isolation::ReadCommitted && self.scan.lock == LockFor::Read;
+        let acquired = self.locks.row(self.table.id(), hash, self.mode())?;
+        let flow = self.visit_locked(step, visit);
+        if short && acquired == Acquired::New {
+            self.locks.requester.release(super::gaps::row_name(self.table.id(), hash));
+        }
+        Ok(flow)
+    }
+
+    /// One row of an unordered table, by its key.
+    fn one(&mut self, key: &Key, visit: Visit<'_>) -> Result<(), Abort> {
+        let hash = key.hash64();
+        self.locks.row(self.table.id(), hash, self.mode())?;
+        match self.table.find(self.guard, key, hash) {
+            Some(record) => self.visit(&Step { record, entry: None }, visit).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// An unordered table, all of it.
+    fn everything(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
+        if self.protects_gaps() {
+            self.locks.read_stripes(self.table.id())?;
+        }
+        let mut steps = Vec::new();
+        self.table.records(self.guard, |record| {
+            steps.push(Step { record, entry: None });
+            ControlFlow::Continue(())
+        });
+        steps.sort_unstable_by_key(|step| step.record.ptr());
+        steps.dedup_by_key(|step| step.record.ptr());
+        self.visit_all(&steps, visit)
+    }
+
+    /// The rows with certain columns, by a secondary hash index.
+    fn equal(&mut self, columns: &Key, visit: Visit<'_>) -> Result<(), Abort> {
+        let IndexRef::Secondary(index) = self.scan.index else { return Ok(()) };
+        if self.protects_gaps() {
+            self.locks.read_gap(self.table.id(), self.scan.index, columns)?;
+        }
+        let steps = walk::equal_steps(self.table, self.guard, index, columns);
+        self.visit_all(&steps, visit)
+    }
+
+    fn visit_all(&mut self, steps: &[Step<'_, ()>], visit: Visit<'_>) -> Result<(), Abort> {
+        for step in steps {
+            if self.visit(step, visit)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
