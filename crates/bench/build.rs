@@ -1,7 +1,5 @@
 //! Tells the reports which commit they measure.
 
-#![expect(clippy::print_stdout, reason = "standard output is how a build script speaks to cargo")]
-
 use std::path::Path;
 use std::process::Command;
 

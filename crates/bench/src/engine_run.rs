@@ -4,11 +4,12 @@ use crate::host::Host;
 use crate::progress::Progress;
 use crate::report::{Consistency, EngineReport, RunIdentity};
 use crate::{Interrupt, RunOptions, bare};
-use hotrow_protocols::{Instance, None as NoIsolation, Visitor, dispatch};
+use hotrow_protocols::none::NoIsolation;
+use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, OneShotConfig, RunConfig, RunReport, Stop, drive};
 use hotrow_sync::{Mutex, MutexGuard, thread};
 use hotrow_txn::{Engine, Protocol, WorkerId};
-use hotrow_workloads::{Client, LoadError, Workload};
+use hotrow_workloads::{Client, LoadError, Violation, Workload};
 use std::time::Instant;
 
 /// One transaction in so many has its latency and times taken.
@@ -42,11 +43,11 @@ impl<W: Workload> Run<'_, W> {
     pub(crate) fn run(&self) -> Result<EngineReport, RunFailure> {
         match self.bare.filter(|_| self.identity.engine == bare::NAME) {
             Some(bare) => {
-                let instance = Instance::<NoIsolation>::default();
-                self.run_on(&instance, |tables, clients, config| Ok(bare(&instance, tables, clients, config)))
+                let instance = Instance::<NoIsolation>::new(Default::default());
+                self.run_on(&*instance, |tables, clients, config| Ok(bare(&instance, tables, clients, config)))
             }
             None => dispatch(self.identity.engine, self)
-                .unwrap_or_else(|| Err(RunFailure::Failed("there is no such engine".to_owned()))),
+                .unwrap_or_else(|unknown| Err(RunFailure::Failed(unknown.to_string()))),
         }
     }
 
@@ -94,22 +95,22 @@ impl<W: Workload> Run<'_, W> {
         })
     }
 
-    /// An engine that does not isolate promises nothing that a workload could check: what it lost is said, and is no failure.
+    /// An engine that does not isolate may lose updates: that is said, and is no failure.
     fn check(&self, engine: &dyn Engine, tables: W::Tables, clients: &[W::Client]) -> Consistency {
         match self.workload.check(engine, tables, clients) {
             Ok(()) => Consistency::Ok,
-            Err(what) if engine.info().isolates => Consistency::Failed(what),
-            Err(what) => Consistency::Unisolated(what),
+            Err(Violation::Anomaly(what)) if !engine.info().isolates => Consistency::Unisolated(what),
+            Err(violation) => Consistency::Failed(violation.to_string()),
         }
     }
 }
 
-impl<W: Workload> Visitor for &Run<'_, W> {
+impl<W: Workload> WithProtocol for &Run<'_, W> {
     type Output = Result<EngineReport, RunFailure>;
 
-    fn visit<P: Protocol>(self) -> Self::Output {
-        let instance = Instance::<P>::default();
-        self.run_on(&instance, |_, clients, config| drive_clients(&instance, clients, config))
+    fn run<P: Protocol>(self) -> Self::Output {
+        let instance = Instance::<P>::new(P::Config::default());
+        self.run_on(&*instance, |_, clients, config| drive_clients(&instance, clients, config))
     }
 }
 
@@ -122,8 +123,14 @@ fn drive_clients<P: Protocol, C: Client>(
     drive(config, |worker: WorkerId, waiter| {
         let mut client: MutexGuard<'_, C> =
             clients[worker.0 as usize].lock().unwrap_or_else(|poison| poison.into_inner());
-        let txn = instance.worker_transaction(worker, waiter.clone());
-        (txn, move |runner: &mut OneShot<P::Transaction>| client.step(runner))
+        let mut shared = instance.worker(worker);
+        let txn = instance.transaction(&mut shared, waiter.clone());
+        let step = move |runner: &mut OneShot<P::Transaction>| {
+            // What a worker's transactions share lives as long as they do.
+            let _shared = &shared;
+            client.step(runner)
+        };
+        (txn, step)
     })
     .map_err(|error| error.to_string())
 }

@@ -91,7 +91,7 @@ impl RunOptions {
 
 /// Every engine of the registry, and the bare loop.
 fn engine_names() -> PossibleValuesParser {
-    let engines = hotrow_protocols::engines().iter().map(|info| info.name);
+    let engines = hotrow_protocols::ENGINES.iter().map(|info| info.name);
     PossibleValuesParser::new(engines.chain([crate::bare::NAME]))
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct EngineReport {
     pub locks_per_txn: f64,
     pub waits_per_txn: f64,
     pub load_seconds: f64,
-    /// `ok`, `failed: …`, or `unisolated: …` for an engine that promises no isolation and had none
+    /// `ok`, `failed: …`, or `ok without isolation: …` for an engine that promises none and lost updates
     pub consistency: String,
     /// Whether somebody ended the run before its time.
     pub interrupted: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Latency {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Consistency {
     Ok,
-    /// It does not hold, on an engine that promises no isolation.
+    /// Nothing is missing but what an engine that promises no isolation may lose.
     Unisolated(String),
     Failed(String),
 }
@@ -63,7 +63,7 @@ impl std::fmt::Display for Consistency {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Consistency::Ok => f.write_str("ok"),
-            Consistency::Unisolated(what) => write!(f, "unisolated: {what}"),
+            Consistency::Unisolated(what) => write!(f, "ok without isolation: {what}"),
             Consistency::Failed(what) => write!(f, "failed: {what}"),
         }
     }

@@ -82,7 +82,8 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunO
         print_breakdown(out, engines)?;
     }
     for engine in engines.iter().filter(|engine| engine.consistency != "ok") {
-        writeln!(out, "{}: {}", engine.engine, engine.consistency)?;
+        let star = if engine.consistency.starts_with("ok") { "* " } else { "" };
+        writeln!(out, "{star}{}: {}", engine.engine, engine.consistency)?;
     }
     Ok(())
 }
@@ -138,7 +139,7 @@ fn word(consistency: &str) -> &str {
     match consistency {
         "ok" => "ok",
         text if text.starts_with("failed") => "FAILED",
-        _ => "unisol.",
+        _ => "ok*",
     }
 }
 

@@ -25,4 +25,4 @@ mod workload;
 pub mod ycsb;
 
 pub use load::{LoadError, Progress};
-pub use workload::{Client, Workload};
+pub use workload::{Client, Violation, Workload};

@@ -1,5 +1,6 @@
 //! Visiting a whole table after a run.
 
+use crate::Violation;
 use hotrow_storage::{IndexRef, RowRef, TableId};
 use hotrow_sync::Waiter;
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan};
@@ -11,7 +12,7 @@ pub(crate) fn visit_tables(
     engine: &dyn Engine,
     tables: &[TableId],
     mut visit: impl FnMut(TableId, RowRef<'_>),
-) -> Result<(), String> {
+) -> Result<(), Violation> {
     let mut txn = engine.transaction(Waiter::thread(Duration::ZERO));
     let mut walk = || -> Result<(), Abort> {
         txn.begin(&Begin { read_only: true, ..Begin::at(Isolation::Serializable) })?;
@@ -28,5 +29,5 @@ pub(crate) fn visit_tables(
     if outcome.is_err() {
         txn.abort();
     }
-    outcome.map_err(|abort| format!("the tables could not be read: {abort}"))
+    outcome.map_err(|abort| Violation::Corruption(format!("the tables could not be read: {abort}")))
 }

@@ -3,6 +3,7 @@
 use crate::{LoadError, Progress};
 use hotrow_storage::TableSchema;
 use hotrow_txn::{Abort, Engine, Runner};
+use std::fmt;
 
 /// A benchmark: tables, their first rows, transactions, and what must hold after a run.
 ///
@@ -51,10 +52,28 @@ pub trait Workload: Sized + Send + Sync {
     /// The client of worker number `worker`. The same seed gives every worker its own, always the same transactions.
     fn client(&self, tables: Self::Tables, worker: u32, seed: u64) -> Self::Client;
 
-    /// Checks what must hold after all transactions that `clients` ran since the load, and nobody else ran. The error says what
-    /// does not hold.
-    fn check(&self, engine: &dyn Engine, tables: Self::Tables, clients: &[Self::Client]) -> Result<(), String>;
+    /// Checks what must hold after all transactions that `clients` ran since the load, and nobody else ran.
+    fn check(&self, engine: &dyn Engine, tables: Self::Tables, clients: &[Self::Client]) -> Result<(), Violation>;
 }
+
+/// What does not hold after a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// Transactions were not isolated from each other: an update was lost. An engine without isolation may do this.
+    Anomaly(String),
+    /// No interleaving of the transactions explains it: rows or whole transactions are missing, or there twice.
+    Corruption(String),
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Anomaly(what) | Violation::Corruption(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Violation {}
 
 /// One worker's stream of transactions. It remembers what its committed transactions did, for [`Workload::check`].
 pub trait Client: Send {

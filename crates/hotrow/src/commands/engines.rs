@@ -15,7 +15,7 @@ pub struct Options {
 
 /// Lists the engines of the registry.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
-    let engines = hotrow_protocols::engines();
+    let engines = hotrow_protocols::ENGINES;
     let printed = if options.json { print_json(engines, out) } else { print_table(engines, out) };
     printed.map_err(Failure::Output)
 }

@@ -2,6 +2,7 @@
 
 use super::Client;
 use super::schema::{Tables, account, branch, entry, teller};
+use crate::Violation;
 use crate::visit::visit_tables;
 use hotrow_txn::Engine;
 
@@ -14,7 +15,7 @@ struct Sums {
     history: i64,
 }
 
-pub(super) fn check(engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), String> {
+pub(super) fn check(engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {
     let Tables { branches, tellers, accounts, history } = tables;
     let mut sums = Sums::default();
     let mut entries = 0;
@@ -31,14 +32,20 @@ pub(super) fn check(engine: &dyn Engine, tables: Tables, clients: &[Client]) -> 
             entries += 1;
         }
     })?;
-    let deposited: i64 = clients.iter().map(Client::deposited).sum();
-    let expected = Sums { accounts: deposited, tellers: deposited, branches: deposited, history: deposited };
-    if sums != expected {
-        return Err(format!("{deposited} was deposited in total, but the sums are {sums:?}"));
-    }
     let committed: u64 = clients.iter().map(Client::committed).sum();
     if entries != committed {
-        return Err(format!("the history has {entries} entries, but {committed} transactions committed"));
+        return Err(Violation::Corruption(format!(
+            "the history has {entries} entries, but {committed} transactions committed"
+        )));
     }
-    Ok(())
+    let deposited: i64 = clients.iter().map(Client::deposited).sum();
+    let expected = Sums { accounts: deposited, tellers: deposited, branches: deposited, history: deposited };
+    let what = || format!("{deposited} was deposited in total, but the sums are {sums:?}");
+    if sums == expected {
+        Ok(())
+    } else if sums.history == deposited {
+        Err(Violation::Anomaly(what()))
+    } else {
+        Err(Violation::Corruption(what()))
+    }
 }

@@ -13,7 +13,7 @@ pub use generate::{Client, Options};
 pub use procedures::Deposit;
 pub use schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables, accounts, branches, history, tellers};
 
-use crate::{LoadError, Progress};
+use crate::{LoadError, Progress, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -73,7 +73,7 @@ impl crate::Workload for Tpcb {
         Client::new(&self.options, tables, worker, seed)
     }
 
-    fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), String> {
+    fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {
         consistency::check(engine, tables, clients)
     }
 }

@@ -14,7 +14,7 @@ pub use generate::{Client, HotPosition, Options};
 pub use procedures::{Operation, Operations, change_row, read_row};
 pub use schema::{COUNTER, FIELDS, KEY, usertable};
 
-use crate::{LoadError, Progress};
+use crate::{LoadError, Progress, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
 
@@ -68,7 +68,7 @@ impl crate::Workload for Ycsb {
         Client::new(&self.options, table, worker, seed)
     }
 
-    fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), String> {
+    fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {
         consistency::check(&self.options, engine, table, clients)
     }
 }

@@ -1,0 +1,123 @@
+//! `hotrow serve`
+
+use super::Failure;
+use clap::builder::PossibleValuesParser;
+use hotrow_server::{Passwords, Server, ServerConfig, ServerError, TlsFiles};
+use hotrow_sync::Arc;
+use hotrow_txn::Isolation;
+use std::io::{self, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+/// How to serve.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Where to listen. Addresses other than loopback need --password-file
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5442", value_parser = parse_listen)]
+    listen: Listen,
+
+    /// The engine; `hotrow engines` says what there is
+    #[arg(long, value_name = "NAME", default_value = "2pl-timeout", hide_possible_values = true)]
+    #[arg(value_parser = engine_names())]
+    engine: String,
+
+    /// Isolation level of transactions that name none
+    #[arg(long, value_name = "LEVEL", default_value = "read committed")]
+    isolation: Isolation,
+
+    /// Most sessions at a time
+    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max_connections: u32,
+
+    /// Lines `user:password`: who may come in. Without it everybody may, under any name
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+
+    /// Certificate chain in PEM, to offer TLS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// The certificate's private key in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+/// All addresses of one name.
+#[derive(Clone, Debug)]
+struct Listen(Vec<SocketAddr>);
+
+fn parse_listen(text: &str) -> Result<Listen, String> {
+    match text.to_socket_addrs() {
+        Ok(addresses) => Ok(Listen(addresses.collect())),
+        Err(error) => Err(format!("{error}; expected ADDRESS:PORT, such as 127.0.0.1:5442")),
+    }
+}
+
+fn engine_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(hotrow_protocols::ENGINES.iter().map(|engine| engine.name))
+}
+
+/// Serves until Ctrl-C or SIGTERM, which let statements under way end; a second one exits at once.
+pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    let engine = hotrow_protocols::open(&options.engine).map_err(|error| Failure::Usage(error.to_string()))?;
+    if !engine.info().isolates {
+        let isolating: Vec<_> =
+            hotrow_protocols::ENGINES.iter().filter(|info| info.isolates).map(|info| info.name).collect();
+        return Err(Failure::Usage(format!(
+            "engine {} does not isolate transactions and is for benchmarks only; serve takes one of: {}",
+            options.engine,
+            isolating.join(", ")
+        )));
+    }
+    let database = hotrow_sql::Database::new(engine);
+    database.set_default_isolation(options.isolation);
+    let server = Server::bind(config(options)?, Arc::new(database)).map_err(explain)?;
+    let address = server.addresses()[0];
+    print_how_to_connect(out, options, address).map_err(Failure::Output)?;
+    let handle = server.handle();
+    let mut asked_before = false;
+    ctrlc::set_handler(move || {
+        if asked_before {
+            std::process::exit(1);
+        }
+        asked_before = true;
+        handle.shutdown();
+    })
+    .map_err(|error| Failure::Failed(format!("the signal handler could not be set: {error}")))?;
+    server.run().map_err(explain)
+}
+
+fn config(options: &Options) -> Result<ServerConfig, Failure> {
+    let passwords = options.password_file.as_deref().map(Passwords::read).transpose().map_err(explain)?;
+    let tls = options.tls_cert.clone().zip(options.tls_key.clone());
+    Ok(ServerConfig {
+        listen: options.listen.0.clone(),
+        max_connections: options.max_connections as usize,
+        passwords,
+        tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
+        ..ServerConfig::default()
+    })
+}
+
+/// An address that may not be listened on is a wrong command line; everything else is a failed start.
+fn explain(error: ServerError) -> Failure {
+    match error {
+        ServerError::NoAddress | ServerError::Unprotected(_) => Failure::Usage(error.to_string()),
+        error => Failure::Failed(error.to_string()),
+    }
+}
+
+fn print_how_to_connect(out: &mut dyn Write, options: &Options, address: SocketAddr) -> io::Result<()> {
+    let (host, port) = match address.ip() {
+        ip if ip.is_unspecified() => ("127.0.0.1".to_owned(), address.port()),
+        ip => (ip.to_string(), address.port()),
+    };
+    let target = format!("-h {host} -p {port} -U postgres postgres");
+    writeln!(out, "hotrow listens on {address}; engine {}, {}", options.engine, options.isolation)?;
+    writeln!(out, "  psql {target}")?;
+    writeln!(out, "  pgbench -i -s 10 {target}")?;
+    writeln!(out, "  pgbench -c 8 -j 2 -T 10 -M prepared {target}")?;
+    writeln!(out, "Everything is in memory only and ends with this process. Ctrl-C stops it.")?;
+    out.flush()
+}
