@@ -1,0 +1,52 @@
+//! What a server is told before it starts.
+
+use crate::Passwords;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where and how a server listens, whom it lets in, and its limits.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Addresses to listen on. Others than loopback need [`passwords`](Self::passwords). Port 0 takes any free port.
+    pub listen: Vec<SocketAddr>,
+    /// Most sessions at a time; one more is told 53300.
+    pub max_connections: usize,
+    /// Longest message that a client may send, in bytes.
+    pub max_message_bytes: usize,
+    /// How long a client may take from connecting to its session's start.
+    pub startup_timeout: Duration,
+    /// How long a shutdown waits for clients to take what was sent to them before their connections are cut.
+    pub shutdown_grace: Duration,
+    /// How long a session that waits for a lock looks for it before its thread is blocked.
+    pub wait_spin: Duration,
+    /// Certificate and key, to offer TLS.
+    pub tls: Option<TlsFiles>,
+    /// Who may come in, by SCRAM-SHA-256. Without, everybody may, under any name.
+    pub passwords: Option<Passwords>,
+}
+
+impl Default for ServerConfig {
+    /// 127.0.0.1:5442, without TLS and passwords.
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 5442))],
+            max_connections: 1000,
+            max_message_bytes: 256 << 20,
+            startup_timeout: Duration::from_secs(60),
+            shutdown_grace: Duration::from_secs(5),
+            wait_spin: Duration::ZERO,
+            tls: None,
+            passwords: None,
+        }
+    }
+}
+
+/// Files in PEM format.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate, and the chain behind it.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}

@@ -1,0 +1,186 @@
+//! A session's connection: messages in, calls of the session, messages out.
+//!
+//! Output is sent when the input holds no further message, at Flush, and when there is much of it: a pipeline of
+//! statements costs one write. After an error in an extended-protocol message everything up to Sync is passed over.
+
+use crate::backend::{self, RowShape};
+use crate::extended::Portals;
+use crate::frontend::{Body, malformed};
+use crate::input::{Frame, Input};
+use crate::link::{Link, OUTPUT_LIMIT, flush};
+use crate::sessions::Peer;
+use bytes::BytesMut;
+use hotrow_sql::{Session, SqlError, TransactionStatus, state};
+use std::io::{Read, Write};
+
+/// A client's session and its two buffers.
+pub struct Connection<'a, S> {
+    pub(crate) stream: &'a mut S,
+    pub(crate) input: Input,
+    pub(crate) out: BytesMut,
+    pub(crate) session: Session,
+    pub(crate) peer: &'a Peer,
+    pub(crate) limit: usize,
+    /// The statement's text or portal's name, kept while the input goes on.
+    pub(crate) text: String,
+    shape: RowShape,
+    pub(crate) portals: Portals,
+    /// After an error, until Sync.
+    skipping: bool,
+}
+
+/// How a connection ends.
+#[derive(Debug)]
+pub enum End {
+    /// The client said so, or is gone.
+    Left,
+    /// The server says so, for this reason.
+    Told(SqlError),
+}
+
+impl<'a, S: Read + Write> Connection<'a, S> {
+    /// A connection whose session has begun; `out` holds what the client is told first.
+    pub fn new(stream: &'a mut S, input: Input, out: BytesMut, session: Session, peer: &'a Peer, limit: usize) -> Self {
+        Self {
+            stream,
+            input,
+            out,
+            session,
+            peer,
+            limit,
+            text: String::new(),
+            shape: RowShape::default(),
+            portals: Portals::default(),
+            skipping: false,
+        }
+    }
+
+    /// Answers messages until the connection ends.
+    pub fn run(&mut self) -> End {
+        loop {
+            if self.peer.is_closing() {
+                let message = "terminating connection due to administrator command";
+                return End::Told(SqlError::new(state::ADMIN_SHUTDOWN, message));
+            }
+            match self.input.frame(self.limit) {
+                Err(error) => return End::Told(error),
+                Ok(Some(frame)) => {
+                    if let Some(end) = self.handle(&frame) {
+                        return end;
+                    }
+                }
+                Ok(None) => {
+                    if flush(self.stream, &mut self.out).is_err() {
+                        return End::Left;
+                    }
+                    match self.input.fill(self.stream) {
+                        // A shutdown ends the input too; the loop looks for it.
+                        Ok(0) if self.peer.is_closing() => {}
+                        Ok(0) | Err(_) => return End::Left,
+                        Ok(_) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says why, and gives the session's transaction up.
+    pub fn finish(&mut self, end: &End) {
+        if let End::Told(error) = end {
+            backend::error(&mut self.out, "FATAL", error);
+        }
+        // The client may be gone.
+        let _ = flush(self.stream, &mut self.out);
+        self.session.end();
+    }
+
+    /// [`finish`](Self::finish) after a panic: what was not sent yet may be half a message.
+    pub fn finish_after_panic(&mut self) {
+        self.out.clear();
+        let error = SqlError::new(state::INTERNAL_ERROR, "internal error; the session has ended")
+            .hint("This is a defect of the server. Its log says more.");
+        self.finish(&End::Told(error));
+    }
+
+    /// Answers a message; `Some` if it was the last.
+    fn handle(&mut self, frame: &Frame) -> Option<End> {
+        match frame.kind {
+            b'X' => return Some(End::Left),
+            b'S' => self.sync(),
+            _ if self.skipping => {}
+            b'Q' => self.query(frame),
+            b'P' | b'B' | b'D' | b'E' | b'C' => {
+                if let Err(error) = self.extended(frame) {
+                    self.session.fail();
+                    self.skipping = true;
+                    backend::error(&mut self.out, "ERROR", &error);
+                }
+            }
+            b'H' => return flush(self.stream, &mut self.out).err().map(|_| End::Left),
+            // What is left of a COPY that has failed.
+            b'd' | b'c' | b'f' => {}
+            b'F' => {
+                let message = "fast-path function calls are not supported";
+                self.answer_error(&SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+            kind => return Some(End::Told(malformed(&format!("invalid frontend message type {kind}")))),
+        }
+        if self.out.len() >= OUTPUT_LIMIT && flush(self.stream, &mut self.out).is_err() {
+            return Some(End::Left);
+        }
+        None
+    }
+
+    /// Query: a string of statements.
+    fn query(&mut self, frame: &Frame) {
+        let mut body = Body::new(self.input.body(frame));
+        let text = match body.text().and_then(|text| body.end().map(|()| text)) {
+            Ok(text) => text,
+            Err(error) => return self.answer_error(&error),
+        };
+        // COPY reads on while the statement runs.
+        self.text.clear();
+        self.text.push_str(text);
+        self.peer.begin();
+        let mut link = Link {
+            stream: &mut *self.stream,
+            input: &mut self.input,
+            out: &mut self.out,
+            shape: &mut self.shape,
+            limit: self.limit,
+        };
+        let result = self.session.simple_query(&self.text, &mut link);
+        self.peer.end();
+        if let Err(error) = result {
+            backend::error(&mut self.out, "ERROR", &error);
+        }
+        self.ready();
+    }
+
+    /// An error outside any statement, in answer to a message that is answered by ReadyForQuery.
+    fn answer_error(&mut self, error: &SqlError) {
+        self.session.fail();
+        backend::error(&mut self.out, "ERROR", error);
+        self.ready();
+    }
+
+    fn sync(&mut self) {
+        self.skipping = false;
+        if let Err(error) = self.session.sync() {
+            backend::error(&mut self.out, "ERROR", &error);
+        }
+        self.ready();
+    }
+
+    fn ready(&mut self) {
+        let status = match self.session.status() {
+            TransactionStatus::Idle => b'I',
+            TransactionStatus::InTransaction => b'T',
+            TransactionStatus::Failed => b'E',
+        };
+        if status == b'I' {
+            self.portals.clear_named();
+        }
+        backend::ready_for_query(&mut self.out, status);
+    }
+}

@@ -1,0 +1,200 @@
+//! The extended protocol: Parse, Bind, Describe, Execute, Close.
+
+use crate::backend::{self, RowShape};
+use crate::connection::Connection;
+use crate::frontend::{Body, Formats, malformed, utf8};
+use crate::input::Frame;
+use crate::link::Link;
+use bytes::BufMut;
+use hotrow_sql::types::{decode_binary, decode_text, from_oid, oid::UNKNOWN};
+use hotrow_sql::{Executed, OutputColumn, SqlError, state};
+use hotrow_storage::{Type, Value};
+use std::collections::HashMap;
+use std::io::{Read, Write};
+
+/// How the rows of each portal are written. The portals themselves are the session's.
+#[derive(Default)]
+pub struct Portals {
+    unnamed: RowShape,
+    named: HashMap<String, RowShape>,
+}
+
+impl Portals {
+    fn shape(&mut self, portal: &str) -> &mut RowShape {
+        if portal.is_empty() {
+            return &mut self.unnamed;
+        }
+        if !self.named.contains_key(portal) {
+            self.named.insert(portal.to_owned(), RowShape::default());
+        }
+        self.named.get_mut(portal).expect("it was inserted")
+    }
+
+    /// Named portals end with their transaction.
+    pub fn clear_named(&mut self) {
+        if !self.named.is_empty() {
+            self.named.clear();
+        }
+    }
+}
+
+impl<S: Read + Write> Connection<'_, S> {
+    /// Answers one of the messages of the extended protocol.
+    pub(crate) fn extended(&mut self, frame: &Frame) -> Result<(), SqlError> {
+        match frame.kind {
+            b'P' => self.parse(frame),
+            b'B' => self.bind(frame),
+            b'D' => self.describe(frame),
+            b'E' => self.execute(frame),
+            _ => self.close(frame),
+        }
+    }
+
+    fn parse(&mut self, frame: &Frame) -> Result<(), SqlError> {
+        let mut body = Body::new(self.input.body(frame));
+        let name = body.text()?;
+        let text = body.text()?;
+        let count = usize::from(body.u16()?);
+        let mut types = Vec::new();
+        for position in 1..=count {
+            types.push(parameter_type(body.u32()?, position)?);
+        }
+        body.end()?;
+        self.session.parse(name, text, &types)?;
+        self.out.put_slice(backend::PARSE_COMPLETE);
+        Ok(())
+    }
+
+    fn bind(&mut self, frame: &Frame) -> Result<(), SqlError> {
+        let mut body = Body::new(self.input.body(frame));
+        let portal = body.text()?;
+        let name = body.text()?;
+        let formats = body.formats()?;
+        let count = usize::from(body.u16()?);
+        let statement = self.session.statement(name)?;
+        let types = statement.param_types();
+        if count != types.len() {
+            let message = format!(
+                "bind message supplies {count} parameters, but prepared statement \"{name}\" requires {}",
+                types.len()
+            );
+            return Err(malformed(&message));
+        }
+        if formats.len() > 1 && formats.len() != count {
+            let message = format!("bind message has {} parameter formats but {count} parameters", formats.len());
+            return Err(malformed(&message));
+        }
+        let mut body_after = body;
+        self.session.bind(portal, &statement, &mut |values| {
+            for (position, &ty) in types.iter().enumerate() {
+                values.push(parameter(ty, body.value()?, formats.is_binary(position)?, position)?);
+            }
+            Ok(())
+        })?;
+        for _ in 0..count {
+            body_after.value()?;
+        }
+        let formats = body_after.formats()?;
+        body_after.end()?;
+        set_shape(self.portals.shape(portal), statement.columns().unwrap_or_default(), formats)?;
+        self.out.put_slice(backend::BIND_COMPLETE);
+        Ok(())
+    }
+
+    fn describe(&mut self, frame: &Frame) -> Result<(), SqlError> {
+        let mut body = Body::new(self.input.body(frame));
+        let kind = body.u8()?;
+        let name = body.text()?;
+        body.end()?;
+        match kind {
+            b'S' => {
+                let statement = self.session.statement(name)?;
+                backend::parameter_description(&mut self.out, statement.param_types());
+                match statement.columns() {
+                    Some(columns) => backend::row_description(&mut self.out, columns, |_| false),
+                    None => self.out.put_slice(backend::NO_DATA),
+                }
+            }
+            b'P' => match self.session.portal_columns(name)? {
+                Some(columns) => {
+                    let shape = self.portals.shape(name);
+                    backend::row_description(&mut self.out, columns, |column| shape.is_binary(column));
+                }
+                None => self.out.put_slice(backend::NO_DATA),
+            },
+            kind => return Err(malformed(&format!("invalid DESCRIBE message subtype {kind}"))),
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, frame: &Frame) -> Result<(), SqlError> {
+        let mut body = Body::new(self.input.body(frame));
+        let portal = body.text()?;
+        let max_rows = body.i32()?;
+        body.end()?;
+        // COPY reads on while the statement runs.
+        self.text.clear();
+        self.text.push_str(portal);
+        self.peer.begin();
+        let mut link = Link {
+            stream: &mut *self.stream,
+            input: &mut self.input,
+            out: &mut self.out,
+            shape: self.portals.shape(&self.text),
+            limit: self.limit,
+        };
+        // No limit is 0 or less.
+        let result = self.session.execute(&self.text, usize::try_from(max_rows).unwrap_or(0), &mut link);
+        self.peer.end();
+        if result? == Executed::Suspended {
+            self.out.put_slice(backend::PORTAL_SUSPENDED);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, frame: &Frame) -> Result<(), SqlError> {
+        let mut body = Body::new(self.input.body(frame));
+        let kind = body.u8()?;
+        let name = body.text()?;
+        body.end()?;
+        match kind {
+            b'S' => self.session.close_statement(name),
+            b'P' => self.session.close_portal(name),
+            kind => return Err(malformed(&format!("invalid CLOSE message subtype {kind}"))),
+        }
+        self.out.put_slice(backend::CLOSE_COMPLETE);
+        Ok(())
+    }
+}
+
+/// A parameter's type by its number; `None` if it is to be inferred.
+fn parameter_type(oid: u32, position: usize) -> Result<Option<Type>, SqlError> {
+    if matches!(oid, 0 | UNKNOWN) {
+        return Ok(None);
+    }
+    from_oid(oid, -1).map(Some).ok_or_else(|| {
+        let message = format!("parameter ${position}: there is no type with OID {oid}");
+        SqlError::new(state::UNDEFINED_OBJECT, message)
+    })
+}
+
+/// A parameter's value from its bytes.
+fn parameter(ty: Type, bytes: Option<&[u8]>, binary: bool, position: usize) -> Result<Value<'static>, SqlError> {
+    let Some(bytes) = bytes else { return Ok(Value::Null) };
+    let value = if binary { decode_binary(ty, bytes) } else { utf8(bytes).and_then(|text| decode_text(ty, text)) };
+    value.map_err(|error| error.context(format!("parameter ${}", position + 1)))
+}
+
+/// Takes a result's formats: none for text, one for all columns, or one for each.
+fn set_shape(shape: &mut RowShape, columns: &[OutputColumn], formats: Formats<'_>) -> Result<(), SqlError> {
+    if formats.len() > 1 && formats.len() != columns.len() {
+        let message =
+            format!("bind message has {} result formats but query has {} columns", formats.len(), columns.len());
+        return Err(malformed(&message));
+    }
+    for column in 0..columns.len() {
+        formats.is_binary(column)?;
+    }
+    shape.set(columns.iter().enumerate().map(|(at, column)| (column.ty, formats.is_binary(at) == Ok(true))));
+    Ok(())
+}

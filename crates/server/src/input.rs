@@ -1,0 +1,136 @@
+//! What a client sent and nobody has read yet, cut into messages.
+
+use hotrow_sql::{SqlError, state};
+use std::io::{self, Read};
+use std::ops::Range;
+
+/// Bytes that one read asks for at least, and to which the buffer shrinks after a long message.
+const CHUNK: usize = 16 << 10;
+const KEPT: usize = 256 << 10;
+
+/// Received bytes: one buffer, used again and again.
+pub struct Input {
+    data: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+/// A whole message: what it is, and where its content lies in the [`Input`] until the next read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The message's letter.
+    pub kind: u8,
+    /// Its content.
+    pub body: Range<usize>,
+}
+
+impl Input {
+    /// An empty buffer.
+    pub fn new() -> Self {
+        Self { data: Vec::new(), start: 0, end: 0 }
+    }
+
+    /// What is there and not consumed.
+    pub fn unread(&self) -> &[u8] {
+        &self.data[self.start..self.end]
+    }
+
+    /// Gives up the first `count` unread bytes.
+    pub fn consume(&mut self, count: usize) {
+        self.start += count;
+        debug_assert!(self.start <= self.end);
+    }
+
+    /// A frame's content.
+    pub fn body(&self, frame: &Frame) -> &[u8] {
+        &self.data[frame.body.clone()]
+    }
+
+    /// Consumes the next message if all of it is there. A length that cannot be, or is beyond `limit` bytes, is an error
+    /// after which nothing more can be understood.
+    pub fn frame(&mut self, limit: usize) -> Result<Option<Frame>, SqlError> {
+        let Some((&[kind, a, b, c, d], _)) = self.unread().split_first_chunk() else { return Ok(None) };
+        let length = u32::from_be_bytes([a, b, c, d]) as usize;
+        if length < 4 {
+            return Err(SqlError::new(state::PROTOCOL_VIOLATION, "invalid message length"));
+        }
+        if length > limit {
+            let message = format!("message of {length} bytes is longer than the limit of {limit} bytes");
+            return Err(SqlError::new(state::PROTOCOL_VIOLATION, message));
+        }
+        if self.end - self.start < 1 + length {
+            return Ok(None);
+        }
+        let body = self.start + 5..self.start + 1 + length;
+        self.start = body.end;
+        Ok(Some(Frame { kind, body }))
+    }
+
+    /// Puts the frame that was consumed last back.
+    pub fn unread_frame(&mut self, frame: &Frame) {
+        debug_assert_eq!(self.start, frame.body.end);
+        self.start = frame.body.start - 5;
+    }
+
+    /// Reads what has come, at least a byte; 0 at the end. Frames from before are gone.
+    pub fn fill(&mut self, stream: &mut impl Read) -> io::Result<usize> {
+        if self.start > 0 {
+            self.data.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            if self.end == 0 && self.data.len() > KEPT {
+                self.data.truncate(CHUNK);
+                self.data.shrink_to_fit();
+            }
+        }
+        if self.data.len() - self.end < CHUNK {
+            // The buffer grows with what has come, not with what a length promises.
+            self.data.resize((self.data.len() * 2).max(CHUNK), 0);
+        }
+        loop {
+            match stream.read(&mut self.data[self.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => {
+                    let count = other?;
+                    self.end += count;
+                    return Ok(count);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(data: &[u8], piece: usize) -> Result<Vec<(u8, Vec<u8>)>, SqlError> {
+        let mut input = Input::new();
+        let mut frames = Vec::new();
+        for mut piece in data.chunks(piece) {
+            while !piece.is_empty() {
+                input.fill(&mut piece).unwrap();
+            }
+            while let Some(frame) = input.frame(100)? {
+                frames.push((frame.kind, input.body(&frame).to_vec()));
+            }
+        }
+        Ok(frames)
+    }
+
+    #[test]
+    fn messages_are_whole_however_they_come() {
+        let data = b"Q\0\0\0\x08abc\0S\0\0\0\x04d\0\0\0\x05x";
+        let expected = vec![(b'Q', b"abc\0".to_vec()), (b'S', vec![]), (b'd', b"x".to_vec())];
+        for piece in 1..data.len() + 1 {
+            assert_eq!(frames(data, piece), Ok(expected.clone()), "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn impossible_lengths_are_refused_before_the_content_comes() {
+        for data in [b"Q\0\0\0\x03", b"Q\0\0\0\x65", b"Q\xff\xff\xff\xff"] {
+            assert_eq!(frames(data, 5).unwrap_err().state, state::PROTOCOL_VIOLATION);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! A server for the PostgreSQL protocol, version 3.0, over TCP: a thread and a [`hotrow_sql::Session`] per connection.
+//!
+//! ```text
+//! Server ── accepts ──> startup: TLS, start-up message, password ──> Connection: messages in, calls, messages out
+//!    └── Sessions: who is connected, for cancel requests and shutdown
+//! ```
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `config`, `error`, `server` | the public part: [`ServerConfig`], [`ServerError`], [`Server`], [`ServerHandle`] |
+//! | `startup`, `scram`, `passwords`, `tls` | from the first byte to a session |
+//! | `connection`, `extended`, `link` | from a message to calls of the session, and their results to messages |
+//! | `input`, `frontend`, `backend` | bytes: frames, what clients say, what they are told |
+//! | `sessions`, `stream` | who is connected; a socket with or without TLS |
+//!
+//! A connection reads and writes through [`std::io::Read`] and [`std::io::Write`] only: whoever implements them decides
+//! whether waiting for a client blocks a thread.
+//!
+//! What clients say is decoded by this crate, borrowed from the input buffer and checked at every step; what they are told
+//! is encoded by crate `pgwire`, but for the few messages of every statement, which are written straight into the output
+//! buffer.
+
+mod backend;
+mod config;
+mod connection;
+mod error;
+mod extended;
+mod frontend;
+mod input;
+mod link;
+mod passwords;
+mod scram;
+mod server;
+mod sessions;
+mod startup;
+mod stream;
+mod tls;
+
+pub use config::{ServerConfig, TlsFiles};
+pub use error::ServerError;
+pub use passwords::Passwords;
+pub use server::{Server, ServerHandle};

@@ -1,0 +1,221 @@
+//! Who is connected: for the limit, for cancel requests, and for shutdown.
+
+use crate::ServerError;
+use crate::passwords::random;
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Waiter};
+use std::collections::HashMap;
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+use subtle::ConstantTimeEq;
+
+/// Connections beyond the limit on sessions: those that are starting, cancelling or being refused.
+const STARTING: usize = 64;
+
+/// Everybody who is connected.
+pub struct Sessions {
+    state: Mutex<State>,
+    /// Notified when a peer leaves.
+    left: Condvar,
+    max_sessions: usize,
+}
+
+struct State {
+    peers: HashMap<i32, Arc<Peer>>,
+    sessions: usize,
+    last_pid: i32,
+    closing: bool,
+}
+
+impl Sessions {
+    /// Nobody yet.
+    pub fn new(max_sessions: usize) -> Self {
+        let state = State { peers: HashMap::new(), sessions: 0, last_pid: 0, closing: false };
+        Self { state: Mutex::new(state), left: Condvar::new(), max_sessions }
+    }
+
+    /// A connection has come; `None` if there are far too many, or the server is closing.
+    pub fn enter(self: &Arc<Self>, socket: Arc<TcpStream>) -> Result<Option<Guest>, ServerError> {
+        let secret = i32::from_be_bytes(random()?);
+        let mut state = lock(&self.state);
+        if state.closing || state.peers.len() >= self.max_sessions + STARTING {
+            return Ok(None);
+        }
+        // Numbers come again after two billion connections; one that is still in use is passed over.
+        loop {
+            state.last_pid = state.last_pid.checked_add(1).unwrap_or(1);
+            if !state.peers.contains_key(&state.last_pid) {
+                break;
+            }
+        }
+        let pid = state.last_pid;
+        let peer = Peer {
+            pid,
+            secret,
+            socket,
+            closing: AtomicBool::new(false),
+            statement: Mutex::new(Statement { waiter: None, running: false }),
+        };
+        let peer = Arc::new(peer);
+        state.peers.insert(pid, peer.clone());
+        Ok(Some(Guest { peer, sessions: self.clone(), admitted: false }))
+    }
+
+    /// Cancels what a session is executing, if the secret is right and it is executing something.
+    pub fn cancel(&self, pid: i32, secret: i32) {
+        let peer = lock(&self.state).peers.get(&pid).cloned();
+        if let Some(peer) = peer
+            && bool::from(peer.secret.to_be_bytes().ct_eq(&secret.to_be_bytes()))
+        {
+            peer.cancel();
+        }
+    }
+
+    /// Lets nobody in any more, cancels everybody's waits and tells them to go.
+    pub fn close(&self) {
+        let peers: Vec<_> = {
+            let mut state = lock(&self.state);
+            state.closing = true;
+            state.peers.values().cloned().collect()
+        };
+        for peer in peers {
+            peer.close();
+        }
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    pub fn is_closing(&self) -> bool {
+        lock(&self.state).closing
+    }
+
+    /// Waits until everybody has left. Who has not by the end of `grace` is cut off.
+    pub fn drain(&self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        let mut state = lock(&self.state);
+        while !state.peers.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.left.wait_timeout(state, left).unwrap_or_else(|poison| poison.into_inner()).0;
+        }
+        for peer in state.peers.values() {
+            // It may have gone by itself.
+            let _ = peer.socket.shutdown(Shutdown::Both);
+        }
+        while !state.peers.is_empty() {
+            state = self.left.wait(state).unwrap_or_else(|poison| poison.into_inner());
+        }
+    }
+}
+
+/// A connected client, until dropped.
+pub struct Guest {
+    peer: Arc<Peer>,
+    sessions: Arc<Sessions>,
+    admitted: bool,
+}
+
+impl Guest {
+    /// What others may know of it.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Counts as a session from now on; `false` if there are too many.
+    pub fn admit(&mut self, waiter: Waiter) -> bool {
+        let mut state = lock(&self.sessions.state);
+        if state.sessions >= self.sessions.max_sessions {
+            return false;
+        }
+        state.sessions += 1;
+        self.admitted = true;
+        drop(state);
+        self.peer.start(waiter);
+        true
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut state = lock(&self.sessions.state);
+        state.peers.remove(&self.peer.pid);
+        state.sessions -= usize::from(self.admitted);
+        self.sessions.left.notify_all();
+    }
+}
+
+/// What other threads may do to a connection.
+///
+/// A cancellation hits the statement that is running when it comes, or nothing: it is decided under the mutex that
+/// also [`begin`](Self::begin) and [`end`](Self::end) take, and the end of a statement takes back what came too late.
+pub struct Peer {
+    /// Its number.
+    pub pid: i32,
+    /// What a cancel request has to show.
+    pub secret: i32,
+    socket: Arc<TcpStream>,
+    closing: AtomicBool,
+    statement: Mutex<Statement>,
+}
+
+struct Statement {
+    waiter: Option<Waiter>,
+    running: bool,
+}
+
+impl Peer {
+    /// Whether the server is closing.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// A statement begins.
+    pub fn begin(&self) {
+        lock(&self.statement).running = true;
+    }
+
+    /// The statement has ended.
+    pub fn end(&self) {
+        let mut statement = lock(&self.statement);
+        statement.running = false;
+        if let Some(waiter) = &statement.waiter
+            && !self.is_closing()
+        {
+            waiter.clear_cancel();
+        }
+    }
+
+    fn start(&self, waiter: Waiter) {
+        if self.is_closing() {
+            waiter.cancel();
+        }
+        lock(&self.statement).waiter = Some(waiter);
+        // `close` may have looked for the waiter before it was there.
+        if self.is_closing() {
+            self.close();
+        }
+    }
+
+    fn cancel(&self) {
+        let statement = lock(&self.statement);
+        if let Some(waiter) = &statement.waiter
+            && statement.running
+        {
+            waiter.cancel();
+        }
+    }
+
+    fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        if let Some(waiter) = &lock(&self.statement).waiter {
+            waiter.cancel();
+        }
+        // A read that waits for the client ends; the session can still say good-bye.
+        let _ = self.socket.shutdown(Shutdown::Read);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}

@@ -1,0 +1,302 @@
+//! From the first byte to a session: TLS, start-up message or cancel request, password.
+
+use crate::backend;
+use crate::frontend::{Body, malformed};
+use crate::input::Input;
+use crate::link::flush;
+use crate::passwords::{Passwords, random};
+use crate::scram::{Exchange, MECHANISM, Malformed};
+use crate::sessions::Sessions;
+use crate::stream::Stream;
+use bytes::BytesMut;
+use hotrow_sql::{SqlError, state};
+use hotrow_sync::Arc;
+use pgwire::messages::startup::Authentication;
+use rustls::ServerConfig as TlsConfig;
+use std::io::{self, Write};
+
+/// Longest packet before the session begins.
+const PACKET_LIMIT: usize = 10_000;
+
+const CANCEL: u32 = 80_877_102;
+const SSL: u32 = 80_877_103;
+const GSS: u32 = 80_877_104;
+
+/// What a client wants its session to be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Its name.
+    pub user: String,
+    /// Settings to begin with, from the message's parameters and its `options`.
+    pub settings: Vec<(String, String)>,
+    /// The protocol's minor version is above 0, or there are options of newer versions: the client must be told.
+    negotiate: Option<Vec<String>>,
+}
+
+/// Why there is no session.
+#[derive(Debug)]
+pub enum NoSession {
+    /// Nothing is to be said: the client is gone, or only wanted to cancel.
+    Gone,
+    /// The client is told why.
+    Refused(SqlError),
+}
+
+impl From<io::Error> for NoSession {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => NoSession::Refused(
+                SqlError::new(state::PROTOCOL_VIOLATION, "time-out while waiting for the start-up message")
+                    .hint("Send the start-up message, and the password if asked, at once."),
+            ),
+            _ => NoSession::Gone,
+        }
+    }
+}
+
+impl From<SqlError> for NoSession {
+    fn from(error: SqlError) -> Self {
+        NoSession::Refused(error)
+    }
+}
+
+/// A connection that has no session yet.
+pub struct Startup<'a> {
+    /// The socket.
+    pub stream: &'a mut Stream,
+    /// What has come.
+    pub input: &'a mut Input,
+    /// Certificate and key, if TLS is offered.
+    pub tls: Option<&'a Arc<TlsConfig>>,
+    /// Who is connected.
+    pub sessions: &'a Sessions,
+}
+
+impl Startup<'_> {
+    /// Reads packets up to the start-up message.
+    pub fn negotiate(&mut self) -> Result<Start, NoSession> {
+        let mut asked_tls = false;
+        let mut asked_gss = false;
+        loop {
+            let packet = self.packet()?;
+            let mut body = Body::new(&packet);
+            match body.u32()? {
+                SSL if !asked_tls && !self.stream.is_tls() => {
+                    asked_tls = true;
+                    self.answer_tls()?;
+                }
+                GSS if !asked_gss && !self.stream.is_tls() => {
+                    asked_gss = true;
+                    self.stream.write_all(b"N")?;
+                }
+                CANCEL => {
+                    self.sessions.cancel(body.i32()?, body.i32()?);
+                    return Err(NoSession::Gone);
+                }
+                version if version >> 16 == 3 => return Ok(start(body, version & 0xffff)?),
+                version => {
+                    let message = format!(
+                        "unsupported frontend protocol {}.{}: server supports 3.0",
+                        version >> 16,
+                        version & 0xffff
+                    );
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
+                }
+            }
+        }
+    }
+
+    fn answer_tls(&mut self) -> Result<(), NoSession> {
+        let Some(tls) = self.tls else { return Ok(self.stream.write_all(b"N")?) };
+        // Whoever sits between client and server could have put them there.
+        if !self.input.unread().is_empty() {
+            return Err(malformed("received unencrypted data after SSL request").into());
+        }
+        self.stream.write_all(b"S")?;
+        Ok(self.stream.start_tls(tls.clone())?)
+    }
+
+    /// The next packet without its length.
+    fn packet(&mut self) -> Result<Vec<u8>, NoSession> {
+        loop {
+            if let Some((length, rest)) = self.input.unread().split_first_chunk() {
+                let length = u32::from_be_bytes(*length) as usize;
+                if !(8..=PACKET_LIMIT).contains(&length) {
+                    return Err(malformed("invalid length of startup packet").into());
+                }
+                if let Some(body) = rest.get(..length - 4) {
+                    let packet = body.to_vec();
+                    self.input.consume(length);
+                    return Ok(packet);
+                }
+            }
+            self.fill()?;
+        }
+    }
+
+    fn fill(&mut self) -> Result<(), NoSession> {
+        match self.input.fill(self.stream)? {
+            0 => Err(NoSession::Gone),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets the user in, or not.
+    pub fn authenticate(&mut self, user: &str, passwords: Option<&Passwords>) -> Result<(), NoSession> {
+        let Some(passwords) = passwords else { return Ok(()) };
+        let (verifier, exists) = passwords.verifier(user);
+        self.tell(&Authentication::SASL(vec![MECHANISM.to_owned()]))?;
+        let message = self.password_message()?;
+        let mut body = Body::new(&message);
+        if body.text()? != MECHANISM {
+            return Err(malformed("client selected an invalid SASL authentication mechanism").into());
+        }
+        let first = crate::frontend::utf8(body.value()?.unwrap_or_default())?;
+        body.end()?;
+        let nonce = random::<18>().map_err(|error| SqlError::new(state::INTERNAL_ERROR, error.to_string()))?;
+        let malformed_scram = |Malformed| malformed("malformed SCRAM message");
+        let exchange = Exchange::begin(&verifier, first, &nonce).map_err(malformed_scram)?;
+        self.tell(&Authentication::SASLContinue(exchange.first().to_owned().into()))?;
+        let message = self.password_message()?;
+        let last = crate::frontend::utf8(&message)?;
+        match exchange.finish(last).map_err(malformed_scram)? {
+            Some(answer) if exists => self.tell(&Authentication::SASLFinal(answer.into())),
+            _ => {
+                let message = format!("password authentication failed for user \"{user}\"");
+                Err(SqlError::new(state::INVALID_PASSWORD, message).into())
+            }
+        }
+    }
+
+    fn tell(&mut self, step: &Authentication) -> Result<(), NoSession> {
+        let mut out = BytesMut::new();
+        backend::authentication(&mut out, step);
+        Ok(flush(self.stream, &mut out)?)
+    }
+
+    fn password_message(&mut self) -> Result<Vec<u8>, NoSession> {
+        loop {
+            if let Some(frame) = self.input.frame(PACKET_LIMIT)? {
+                if frame.kind != b'p' {
+                    let message = format!("expected password response, got message type {}", frame.kind);
+                    return Err(malformed(&message).into());
+                }
+                return Ok(self.input.body(&frame).to_vec());
+            }
+            self.fill()?;
+        }
+    }
+}
+
+impl Start {
+    /// What the client is told if it asked for more than protocol 3.0.
+    pub fn negotiated(&mut self) -> Option<Vec<String>> {
+        self.negotiate.take()
+    }
+}
+
+/// Reads the start-up message's parameters.
+fn start(mut body: Body<'_>, minor: u32) -> Result<Start, SqlError> {
+    let mut start = Start::default();
+    let mut unknown = Vec::new();
+    loop {
+        let name = body.text()?;
+        if name.is_empty() {
+            break;
+        }
+        let value = body.text()?;
+        match name {
+            "user" => start.user = value.to_owned(),
+            // There is one database, whatever it is called.
+            "database" => {}
+            "replication" if matches!(value, "false" | "off" | "no" | "0") => {}
+            "replication" => {
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "replication connections are not supported"));
+            }
+            "client_encoding" => check_encoding(value)?,
+            "options" => read_options(value, &mut start.settings)?,
+            _ if name.starts_with("_pq_.") => unknown.push(name.to_owned()),
+            _ => start.settings.push((name.to_owned(), value.to_owned())),
+        }
+    }
+    body.end()?;
+    if start.user.is_empty() {
+        let message = "no user name specified in startup packet";
+        return Err(SqlError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message));
+    }
+    if minor > 0 || !unknown.is_empty() {
+        start.negotiate = Some(unknown);
+    }
+    Ok(start)
+}
+
+/// Text is UTF-8. `SQL_ASCII` promises nothing, so nothing is broken by it.
+fn check_encoding(name: &str) -> Result<(), SqlError> {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    if ["utf8", "unicode", "sqlascii"].iter().any(|known| plain.eq_ignore_ascii_case(known)) {
+        return Ok(());
+    }
+    let message = format!("invalid value for parameter \"client_encoding\": \"{name}\"");
+    Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message).hint("The encoding is UTF8."))
+}
+
+/// `-c name=value`, `-cname=value`, `--name=value`; a backslash keeps a space within a word.
+fn read_options(text: &str, settings: &mut Vec<(String, String)>) -> Result<(), SqlError> {
+    let mut words = vec![String::new()];
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => words.last_mut().expect("never empty").extend(characters.next()),
+            character if character.is_ascii_whitespace() => words.push(String::new()),
+            character => words.last_mut().expect("never empty").push(character),
+        }
+    }
+    let mut words = words.into_iter().filter(|word| !word.is_empty());
+    while let Some(word) = words.next() {
+        let setting = match (word.strip_prefix("--"), word.strip_prefix("-c")) {
+            (Some(setting), _) => setting.to_owned(),
+            (None, Some("")) => words.next().unwrap_or_default(),
+            (None, Some(setting)) => setting.to_owned(),
+            (None, None) => String::new(),
+        };
+        let (name, value) = setting.split_once('=').ok_or_else(|| {
+            let message = format!("invalid command-line argument for server process: {word}");
+            SqlError::new(state::SYNTAX_ERROR, message).hint("Expected -c name=value.")
+        })?;
+        settings.push((name.replace('-', "_"), value.to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_sorted_into_user_and_settings() {
+        let message = b"user\0me\0database\0db\0application_name\0psql\0options\0-c a=1 --b-c=x\\ y\0_pq_.x\x001\0\0";
+        let mut found = start(Body::new(message), 2).unwrap();
+        assert_eq!(found.negotiated(), Some(vec!["_pq_.x".to_owned()]));
+        let settings = [("application_name", "psql"), ("a", "1"), ("b_c", "x y")];
+        assert_eq!(found.user, "me");
+        assert_eq!(found.settings, settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(start(Body::new(b"user\0me\0\0"), 0).unwrap().negotiated(), None);
+    }
+
+    #[test]
+    fn wrong_parameters_are_refused() {
+        let cases: &[(&[u8], &str)] = &[
+            (b"\0", "28000"),
+            (b"user\0me\0", "08P01"),
+            (b"user\0me", "08P01"),
+            (b"user\0me\0\0more", "08P01"),
+            (b"user\0m\xff\0\0", "22021"),
+            (b"user\0me\0client_encoding\0LATIN1\0\0", "22023"),
+            (b"user\0me\0replication\0database\0\0", "0A000"),
+            (b"user\0me\0options\0-d\0\0", "42601"),
+        ];
+        for (message, code) in cases {
+            assert_eq!(start(Body::new(message), 0).unwrap_err().state.0, *code, "{message:?}");
+        }
+    }
+}
