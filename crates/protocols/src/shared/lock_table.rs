@@ -78,6 +78,7 @@ struct Head {
     waiting: Option<Box<VecDeque<Waiting>>>,
 }
 
+#[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Bucket>() == 64);
 
 #[derive(Clone, Copy)]
@@ -469,3 +470,8 @@ impl<T: Default> PerOwner<T> {
         &self.chunks[number / OWNER_CHUNK].get_or_init(make)[number % OWNER_CHUNK]
     }
 }
+
+#[cfg(all(test, shuttle))]
+mod model;
+#[cfg(all(test, not(shuttle)))]
+mod tests;

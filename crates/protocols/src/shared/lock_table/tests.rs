@@ -1,0 +1,141 @@
+//! Tests of the lock table on real threads.
+
+use super::*;
+use hotrow_sync::thread;
+use std::time::Duration;
+
+struct Patient;
+
+impl WaitPolicy for Patient {
+    fn may_wait(&self, _: OwnerId, _: &[OwnerId]) -> bool {
+        true
+    }
+
+    fn deadline(&self, now: Time) -> Option<Time> {
+        Some(now.after(Duration::from_secs(20)))
+    }
+}
+
+/// Nobody waits: a refused request shows that the lock is not free.
+struct Impatient;
+
+impl WaitPolicy for Impatient {
+    fn may_wait(&self, _: OwnerId, _: &[OwnerId]) -> bool {
+        false
+    }
+
+    fn deadline(&self, _: Time) -> Option<Time> {
+        None
+    }
+}
+
+fn requester(table: &Arc<LockTable>) -> Requester {
+    table.requester(Waiter::thread(Duration::ZERO))
+}
+
+fn take(requester: &mut Requester, name: u64, mode: Mode) -> Result<Acquired, Abort> {
+    requester.acquire(Name(name), mode, &Impatient, &mut Statistics::default())
+}
+
+#[test]
+fn locks_are_granted_again_upgraded_and_refused() {
+    // One bucket: every name shares it.
+    let table = LockTable::new(1);
+    let (mut a, mut b) = (requester(&table), requester(&table));
+    assert_eq!(take(&mut a, 1, Mode::SHARED), Ok(Acquired::New));
+    assert_eq!(take(&mut a, 1, Mode::SHARED), Ok(Acquired::Again));
+    assert_eq!(take(&mut b, 1, Mode::SHARED), Ok(Acquired::New));
+    assert_eq!(take(&mut a, 1, Mode::EXCLUSIVE), Err(Abort::Conflict), "an upgrade does not forget other readers");
+    assert_eq!(take(&mut b, 2, Mode::EXCLUSIVE), Ok(Acquired::New), "another name of the same bucket");
+    b.release(Name(1));
+    assert_eq!(take(&mut a, 1, Mode::EXCLUSIVE), Ok(Acquired::Again));
+    assert_eq!(take(&mut b, 1, Mode::SHARED), Err(Abort::Conflict));
+    a.release_all();
+    assert_eq!(take(&mut b, 1, Mode::SHARED), Ok(Acquired::New));
+    drop((a, b));
+    assert_eq!(table.usage(), (0, 0));
+}
+
+#[test]
+fn gaps_take_many_inserters_or_many_readers() {
+    let table = LockTable::new(8);
+    let (mut a, mut b) = (requester(&table), requester(&table));
+    assert_eq!(take(&mut a, 1, Mode::INSERT), Ok(Acquired::New));
+    assert_eq!(take(&mut b, 1, Mode::INSERT), Ok(Acquired::New));
+    assert_eq!(take(&mut b, 1, Mode::SHARED), Err(Abort::Conflict));
+    a.release_all();
+    assert_eq!(take(&mut b, 1, Mode::SHARED), Ok(Acquired::Again));
+    assert_eq!(b.mode_of(Name(1)), Mode::SHARED | Mode::INSERT);
+    assert_eq!(take(&mut a, 1, Mode::INSERT), Err(Abort::Conflict));
+}
+
+#[test]
+fn many_names_in_one_bucket_come_and_go() {
+    let table = LockTable::new(1);
+    let (mut a, mut b) = (requester(&table), requester(&table));
+    for name in 0..100 {
+        assert_eq!(take(&mut a, name, Mode::EXCLUSIVE), Ok(Acquired::New));
+    }
+    for name in 0..100 {
+        assert_eq!(take(&mut b, name, Mode::SHARED), Err(Abort::Conflict), "name {name}");
+    }
+    a.release(Name(50));
+    assert_eq!(take(&mut b, 50, Mode::SHARED), Ok(Acquired::New));
+    drop(a);
+    assert_eq!(table.usage(), (1, 0));
+}
+
+#[test]
+fn a_waiter_that_gives_up_lets_those_behind_it_go_on() {
+    let table = LockTable::new(1);
+    let (mut reader, mut writer, mut late) = (requester(&table), requester(&table), requester(&table));
+    take(&mut reader, 1, Mode::SHARED).expect("the lock is free");
+    let writing = thread::spawn(move || {
+        let result = writer.acquire(Name(1), Mode::EXCLUSIVE, &Patient, &mut Statistics::default());
+        (result, writer)
+    });
+    while table.usage().1 < 1 {
+        thread::yield_now();
+    }
+    let waiter = {
+        let queue = table.buckets[0].0.lock();
+        queue.first.waiting.as_ref().map(|waiting| waiting[0].parked.waiter.clone()).expect("the writer waits")
+    };
+    let reading =
+        thread::spawn(move || late.acquire(Name(1), Mode::SHARED, &Patient, &mut Statistics::default()).map(|_| late));
+    while table.usage().1 < 2 {
+        thread::yield_now();
+    }
+    waiter.cancel();
+    let (result, writer) = writing.join().expect("the writer's thread ends");
+    assert_eq!(result, Err(Abort::Cancelled));
+    let late = reading.join().expect("the reader's thread ends").expect("nobody is in its way any more");
+    drop((reader, writer, late));
+    assert_eq!(table.usage(), (0, 0));
+}
+
+#[test]
+fn exclusive_locks_exclude_under_stress() {
+    let table = LockTable::new(4);
+    let counters: Arc<Vec<hotrow_sync::Mutex<u64>>> = Arc::new((0..8).map(|_| Default::default()).collect());
+    let work = |seed: u64| {
+        let (table, counters) = (table.clone(), counters.clone());
+        thread::spawn(move || {
+            let mut requester = requester(&table);
+            let mut statistics = Statistics::default();
+            for round in 0..2_000_u64 {
+                let name = hotrow_storage::mix(seed * 7919 + round) % 8;
+                let mode = if round % 3 == 0 { Mode::SHARED } else { Mode::EXCLUSIVE };
+                requester.acquire(Name(name), mode, &Patient, &mut statistics).expect("nobody holds two locks");
+                match counters[name as usize].try_lock() {
+                    Ok(mut counter) => *counter += 1,
+                    Err(_) => assert_eq!(mode, Mode::SHARED, "an exclusive lock had company"),
+                }
+                requester.release_all();
+            }
+        })
+    };
+    let threads: Vec<_> = (0..4).map(work).collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+    assert_eq!(table.usage(), (0, 0));
+}
