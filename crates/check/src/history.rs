@@ -3,7 +3,7 @@
 use hotrow_storage::{IndexRef, Key, TableId};
 use hotrow_txn::Isolation;
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 /// The number of a write, unlike any other's. Rows that were loaded have stamps that are not positive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,7 +44,8 @@ pub struct Version {
     pub index_keys: Vec<Key>,
 }
 
-/// A range of an index: what a scan asked for.
+/// A range of an index: what a scan asked for. As in a scan, a bound that is a prefix stands for all keys that begin
+/// with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The table.
@@ -64,8 +65,17 @@ impl Range {
             IndexRef::Primary => &item.key,
             IndexRef::Secondary(index) => &version.index_keys[usize::from(index.0)],
         };
-        let bounds: (Bound<&Key>, Bound<&Key>) = (self.lower.as_ref(), self.upper.as_ref());
-        self.table == item.table && bounds.contains(key)
+        let above = match &self.lower {
+            Bound::Included(lower) => key >= lower,
+            Bound::Excluded(lower) => key > lower && !key.starts_with(lower),
+            Bound::Unbounded => true,
+        };
+        let below = match &self.upper {
+            Bound::Included(upper) => key <= upper || key.starts_with(upper),
+            Bound::Excluded(upper) => key < upper,
+            Bound::Unbounded => true,
+        };
+        self.table == item.table && above && below
     }
 }
 

@@ -1,0 +1,139 @@
+//! Broken engines are caught, and for what they do.
+
+use crate::broken::{Broken, Flaw};
+use crate::engines::run_scripts;
+use crate::script::{End, Script, Step};
+use crate::table::Fixture;
+use hotrow_check::{AnomalyKind, check};
+use hotrow_protocols::open;
+use hotrow_runtime::simulation::{Simulation, SimulationConfig};
+use hotrow_storage::{IndexRef, Key};
+use hotrow_sync::Arc;
+use hotrow_txn::{Engine, Isolation, Scan};
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+/// The anomalies that the checker finds in 200 seeds of `scripts`, one a task, at serializable.
+fn found(engine: impl Fn() -> Arc<dyn Engine>, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<AnomalyKind> {
+    let mut kinds = BTreeSet::new();
+    for seed in 0..200 {
+        let fixture = Arc::new(Fixture::over(engine(), true));
+        let mut simulation = Simulation::new(SimulationConfig::new(seed));
+        for script in scripts(&fixture) {
+            let fixture = fixture.clone();
+            simulation.spawn("task", move |task| run_scripts(task, &fixture, "task", &[script]));
+        }
+        if let Err(failure) = simulation.run() {
+            panic!("{failure}");
+        }
+        let history = fixture.recording.history();
+        kinds.extend(check(&history, Isolation::Serializable).err().map(|anomaly| anomaly.kind));
+    }
+    kinds
+}
+
+fn script(fixture: &Fixture, end: End, steps: &[Step]) -> Script {
+    Script { table: fixture.table, isolation: Isolation::Serializable, steps: steps.to_vec(), end }
+}
+
+fn with_flaw(flaw: Flaw) -> impl Fn() -> Arc<dyn Engine> {
+    move || Arc::new(Broken { inner: open("2pl-timeout").expect("it is in the registry"), flaw })
+}
+
+fn no_isolation() -> Arc<dyn Engine> {
+    open("none").expect("it is in the registry")
+}
+
+fn right() -> Arc<dyn Engine> {
+    open("2pl-timeout").expect("it is in the registry")
+}
+
+/// Each reads what the other writes.
+fn write_skew(fixture: &Fixture) -> Vec<Script> {
+    let (x, y) = (Key::Int(0), Key::Int(2));
+    vec![
+        script(fixture, End::Commit, &[Step::Read(x.clone()), Step::Update(y.clone(), 1)]),
+        script(fixture, End::Commit, &[Step::Read(y), Step::Update(x, 1)]),
+    ]
+}
+
+/// One reads two items that the other writes, and something else in between: a read committed lock on the first may
+/// last until the next call.
+fn read_skew(fixture: &Fixture) -> Vec<Script> {
+    let (x, y) = (Key::Int(0), Key::Int(2));
+    vec![
+        script(fixture, End::Commit, &[Step::Read(x.clone()), Step::Read(Key::Int(4)), Step::Read(y.clone())]),
+        script(fixture, End::Commit, &[Step::Update(x, 1), Step::Update(y, 1)]),
+    ]
+}
+
+/// Each looks into the range into which the other inserts.
+fn phantoms(fixture: &Fixture) -> Vec<Script> {
+    let scan = |lower, upper| {
+        let (lower, upper) = (Bound::Included(Key::Int(lower)), Bound::Included(Key::Int(upper)));
+        Step::Scan(Scan { lower, upper, ..Scan::all(fixture.table, IndexRef::Primary) }, usize::MAX)
+    };
+    vec![
+        script(fixture, End::Commit, &[scan(0, 3), Step::Insert(fixture.row(5, 1, None))]),
+        script(fixture, End::Commit, &[scan(4, 7), Step::Insert(fixture.row(1, 1, None))]),
+    ]
+}
+
+/// One writes two items and rolls back, while the other reads them.
+fn rollback(fixture: &Fixture) -> Vec<Script> {
+    let (x, y) = (Key::Int(0), Key::Int(2));
+    vec![
+        script(fixture, End::Rollback, &[Step::Update(x.clone(), 1), Step::Update(y.clone(), 1)]),
+        script(fixture, End::Commit, &[Step::Read(x), Step::Read(y)]),
+    ]
+}
+
+/// Both write the same two items, in opposite order.
+fn crossed_writes(fixture: &Fixture) -> Vec<Script> {
+    let (x, y) = (Key::Int(0), Key::Int(2));
+    vec![
+        script(fixture, End::Commit, &[Step::Update(x.clone(), 1), Step::Update(y.clone(), 1)]),
+        script(fixture, End::Commit, &[Step::Update(y, 1), Step::Update(x, 1)]),
+    ]
+}
+
+type Scripts = fn(&Fixture) -> Vec<Script>;
+
+#[test]
+fn flaws_are_caught() {
+    use AnomalyKind::*;
+    let cases: [(Flaw, Scripts, &[AnomalyKind]); 5] = [
+        (Flaw::WeakerLevel, write_skew, &[ItemAntiDependency]),
+        (Flaw::WeakerLevel, read_skew, &[SingleAntiDependency]),
+        (Flaw::NoGaps, phantoms, &[Phantom]),
+        (Flaw::EarlyCommit, rollback, &[AbortedRead]),
+        (Flaw::EarlyCommit, crossed_writes, &[DirtyWrites]),
+    ];
+    for (flaw, scripts, expected) in cases {
+        let expected: BTreeSet<_> = expected.iter().copied().collect();
+        assert_eq!(found(with_flaw(flaw), scripts), expected, "{flaw:?}");
+    }
+}
+
+#[test]
+fn no_isolation_is_caught() {
+    use AnomalyKind::*;
+    let cases: [(Scripts, AnomalyKind); 5] = [
+        (write_skew, ItemAntiDependency),
+        (read_skew, SingleAntiDependency),
+        (phantoms, Phantom),
+        (rollback, AbortedRead),
+        (crossed_writes, DirtyWrites),
+    ];
+    for (scripts, expected) in cases {
+        let kinds = found(no_isolation, scripts);
+        assert!(kinds.contains(&expected), "{expected:?} is not among {kinds:?}");
+    }
+}
+
+#[test]
+fn the_same_scripts_pass_on_a_right_engine() {
+    for scripts in [write_skew, read_skew, phantoms, rollback, crossed_writes] as [Scripts; 5] {
+        assert_eq!(found(right, scripts), BTreeSet::new());
+    }
+}

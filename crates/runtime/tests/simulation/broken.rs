@@ -1,0 +1,171 @@
+//! Engines that break their promise, each in one way: the checker's canaries.
+
+use hotrow_storage::{Duplicate, IndexRef, Key, KeySpec, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Isolation, Savepoint, Scan, Statistics, Transaction, Write};
+use std::ops::ControlFlow;
+
+/// What is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// Serializable transactions run as read committed ones.
+    WeakerLevel,
+    /// Scans lock the rows that they find, and nothing between them.
+    NoGaps,
+    /// Every write is committed at once, so that its locks are free and an abort cannot undo it.
+    EarlyCommit,
+}
+
+/// A right engine with a flaw.
+pub struct Broken {
+    pub inner: Arc<dyn Engine>,
+    pub flaw: Flaw,
+}
+
+impl Engine for Broken {
+    fn info(&self) -> &'static EngineInfo {
+        self.inner.info()
+    }
+
+    fn create_table(&self, schema: TableSchema) -> TableId {
+        self.inner.create_table(schema)
+    }
+
+    fn drop_table(&self, table: TableId) {
+        self.inner.drop_table(table);
+    }
+
+    fn schema(&self, table: TableId) -> Arc<TableSchema> {
+        self.inner.schema(table)
+    }
+
+    fn layout(&self, table: TableId) -> Arc<RowLayout> {
+        self.inner.layout(table)
+    }
+
+    fn row_count(&self, table: TableId) -> u64 {
+        self.inner.row_count(table)
+    }
+
+    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
+        self.inner.load(table, row)
+    }
+
+    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
+        Box::new(BrokenTransaction {
+            inner: self.inner.transaction(waiter.clone()),
+            looker: self.inner.transaction(waiter),
+            flaw: self.flaw,
+            engine: self.inner.clone(),
+            isolation: Isolation::Serializable,
+        })
+    }
+}
+
+struct BrokenTransaction {
+    inner: Box<dyn Transaction>,
+    /// Looks at what is committed, apart from `inner`.
+    looker: Box<dyn Transaction>,
+    engine: Arc<dyn Engine>,
+    flaw: Flaw,
+    isolation: Isolation,
+}
+
+impl BrokenTransaction {
+    fn after_write(&mut self, write: Write) -> Result<Write, Abort> {
+        if self.flaw == Flaw::EarlyCommit && write == Write::Done {
+            self.inner.commit()?;
+            self.inner.begin(&Begin::at(self.isolation))?;
+        }
+        Ok(write)
+    }
+
+    /// The keys of the rows in a range that are committed now.
+    fn look(&mut self, scan: &Scan) -> Result<Vec<Key>, Abort> {
+        let schema = self.engine.schema(scan.table);
+        let spec = KeySpec::new(&schema.columns, &schema.key);
+        let mut keys = Vec::new();
+        let looked = self.looker.begin(&Begin::at(Isolation::ReadCommitted)).and_then(|()| {
+            self.looker.scan(scan, &mut |row| {
+                keys.push(spec.key(spec.parts().iter().map(|part| row.value(part.column))));
+                ControlFlow::Continue(())
+            })
+        });
+        self.looker.abort();
+        looked.map(|()| keys)
+    }
+}
+
+impl Transaction for BrokenTransaction {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
+        let weaker = self.flaw == Flaw::WeakerLevel;
+        self.isolation = if weaker { Isolation::ReadCommitted } else { begin.isolation };
+        self.inner.begin(&Begin { isolation: self.isolation, ..*begin })
+    }
+
+    fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.inner.read(table, key)
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.inner.read_for_update(table, key)
+    }
+
+    fn update(
+        &mut self,
+        table: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        let write = self.inner.update(table, key, change)?;
+        self.after_write(write)
+    }
+
+    fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
+        let write = self.inner.insert(table, row)?;
+        self.after_write(write)
+    }
+
+    fn delete(&mut self, table: TableId, key: &Key) -> Result<Write, Abort> {
+        let write = self.inner.delete(table, key)?;
+        self.after_write(write)
+    }
+
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        if self.flaw != Flaw::NoGaps || scan.index != IndexRef::Primary {
+            return self.inner.scan(scan, visit);
+        }
+        for key in self.look(scan)? {
+            if let Some(row) = self.inner.read(scan.table, &key)?
+                && visit(row).is_break()
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn own_table(&mut self, table: TableId) {
+        self.inner.own_table(table);
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.inner.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.inner.rollback_to(savepoint);
+    }
+
+    fn commit(&mut self) -> Result<(), Abort> {
+        self.inner.commit()
+    }
+
+    fn abort(&mut self) {
+        self.inner.abort();
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        self.inner.statistics()
+    }
+}

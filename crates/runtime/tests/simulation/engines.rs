@@ -1,0 +1,80 @@
+//! Engines that must hold what they promise.
+
+use crate::script::{End, Script};
+use crate::table::Fixture;
+use hotrow_check::Recorder;
+use hotrow_protocols::ENGINES;
+use hotrow_runtime::Random;
+use hotrow_runtime::simulation::{Failure, FailureKind, Simulation, SimulationConfig, Task, for_each_seed};
+use hotrow_sync::Arc;
+use hotrow_txn::{Abort, Isolation, Transaction};
+
+/// Runs scripts one after the other, as a client would: retries what a retry can cure, a bounded number of times.
+pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Script]) {
+    let connect = || Recorder::new(Box::new(task.transaction(&*fixture.engine)), &fixture.recording, session);
+    let mut txn = connect();
+    for script in scripts {
+        let mut attempts = 0;
+        loop {
+            let outcome = script.call(&mut txn).and_then(|()| match script.end {
+                End::Commit => txn.commit(),
+                End::Rollback => Err(Abort::User),
+                End::Vanish => {
+                    txn = connect();
+                    Ok(())
+                }
+            });
+            txn.abort();
+            task.waiter().clear_cancel();
+            attempts += 1;
+            let again = outcome.is_err_and(|abort| abort.is_retryable());
+            if task.is_over() || !again || attempts > 20 {
+                break;
+            }
+        }
+    }
+}
+
+/// One seed: a few tasks with a few random transactions each, all at one level.
+pub fn simulate(fixture: Fixture, isolation: Isolation, seed: u64) -> (Arc<Fixture>, Result<(), Failure>) {
+    let fixture = Arc::new(fixture);
+    let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(isolation as u64));
+    let config = if random.chance(50) { SimulationConfig::with_faults(seed) } else { SimulationConfig::new(seed) };
+    let mut simulation = Simulation::new(config);
+    for name in ["a", "b", "c", "d"].into_iter().take(2 + random.index(3)) {
+        let scripts: Vec<_> =
+            (0..1 + random.index(3)).map(|_| Script::random(&mut random, &fixture, isolation)).collect();
+        let fixture = fixture.clone();
+        simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts));
+    }
+    let outcome = simulation.run().and_then(|schedule| {
+        let judged = fixture.check(isolation);
+        judged.map_err(|what| Failure { kind: FailureKind::Wrong(what), seed, schedule })
+    });
+    (fixture, outcome)
+}
+
+#[track_caller]
+fn check_engines(isolation: Isolation, seeds: u64) {
+    let isolating = ENGINES.iter().filter(|info| info.isolates);
+    for info in isolating.filter(|info| info.isolation.contains(&isolation)) {
+        let mut committed = 0;
+        for_each_seed(seeds, |seed| {
+            let fixture = Fixture::open(info.name, seed % 4 != 0).expect("it is in the registry");
+            let (fixture, outcome) = simulate(fixture, isolation, seed);
+            committed += fixture.recording.history().transactions.iter().filter(|t| t.is_committed()).count();
+            outcome.inspect_err(|_| println!("{} at {isolation}:", info.name))
+        });
+        assert!(committed > 0, "{} commits nothing", info.name);
+    }
+}
+
+#[test]
+fn serializable_is_serializable() {
+    check_engines(Isolation::Serializable, 300);
+}
+
+#[test]
+fn read_committed_reads_what_was_committed() {
+    check_engines(Isolation::ReadCommitted, 300);
+}

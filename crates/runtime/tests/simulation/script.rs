@@ -1,0 +1,161 @@
+//! Random transactions on the small table.
+
+use crate::table::{BY_CODE, BY_GROUP, BY_TAG, CODE, Fixture, GROUP, KEYS, TAG, index_key, tag};
+use hotrow_runtime::Random;
+use hotrow_storage::{IndexRef, Key, Row, TableId, Value};
+use hotrow_txn::{Abort, Begin, Direction, Isolation, LockFor, Savepoint, Scan, Transaction, Write};
+use std::ops::{Bound, ControlFlow};
+
+/// One call.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Read(Key),
+    ReadForUpdate(Key),
+    /// Sets the group, with its tag.
+    Update(Key, i64),
+    /// Sets the unique code.
+    UpdateCode(Key, Option<i64>),
+    Insert(Row),
+    Delete(Key),
+    /// Stops after so many rows.
+    Scan(Scan, usize),
+    Savepoint,
+    RollbackToSavepoint,
+}
+
+/// How a transaction's own code ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Commit,
+    Rollback,
+    /// Its client is gone: the transaction object is dropped.
+    Vanish,
+}
+
+/// A transaction.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub table: TableId,
+    pub isolation: Isolation,
+    pub steps: Vec<Step>,
+    pub end: End,
+}
+
+impl Script {
+    /// A random one.
+    pub fn random(random: &mut Random, fixture: &Fixture, isolation: Isolation) -> Self {
+        let steps = (0..1 + random.below(5)).map(|_| Step::random(random, fixture)).collect();
+        let end = match random.below(100) {
+            0..8 => End::Rollback,
+            8..12 => End::Vanish,
+            _ => End::Commit,
+        };
+        Self { table: fixture.table, isolation, steps, end }
+    }
+
+    /// Begins and makes the calls; ends nothing.
+    pub fn call(&self, txn: &mut dyn Transaction) -> Result<(), Abort> {
+        txn.begin(&Begin::at(self.isolation))?;
+        let mut savepoint = txn.savepoint();
+        for step in &self.steps {
+            step.call(txn, self.table, &mut savepoint)?;
+        }
+        Ok(())
+    }
+}
+
+impl Step {
+    fn random(random: &mut Random, fixture: &Fixture) -> Self {
+        let key = Key::Int(random.below(KEYS as u64) as i64);
+        let code = |random: &mut Random| random.chance(60).then(|| random.below(4) as i64);
+        match random.below(100) {
+            0..20 => Step::Read(key),
+            20..25 => Step::ReadForUpdate(key),
+            25..45 => Step::Update(key, random.below(3) as i64),
+            45..50 => {
+                let code = code(random);
+                Step::UpdateCode(key, code)
+            }
+            50..65 => {
+                let (Key::Int(key), group, code) = (key, random.below(3) as i64, code(random)) else {
+                    unreachable!("keys are integers")
+                };
+                Step::Insert(fixture.row(key, group, code))
+            }
+            65..75 => Step::Delete(key),
+            75..95 => Step::random_scan(random, fixture),
+            95..98 => Step::Savepoint,
+            _ => Step::RollbackToSavepoint,
+        }
+    }
+
+    fn random_scan(random: &mut Random, fixture: &Fixture) -> Self {
+        let index = *random.pick(&[IndexRef::Primary, BY_GROUP, BY_TAG, BY_CODE]);
+        let stop_after = if random.chance(20) { 1 + random.index(3) } else { usize::MAX };
+        let scan = if index == BY_TAG {
+            Scan::prefix(fixture.table, index, index_key(TAG, Value::text(&tag(random.below(3) as i64))))
+        } else if index == IndexRef::Primary && !fixture.ordered {
+            Scan::all(fixture.table, index)
+        } else {
+            let (lower, upper) = (random_bound(random, index), random_bound(random, index));
+            let direction = *random.pick(&[Direction::Forward, Direction::Backward]);
+            Scan { lower, upper, direction, ..Scan::all(fixture.table, index) }
+        };
+        let lock = if random.chance(15) { LockFor::Update } else { LockFor::Read };
+        Step::Scan(Scan { lock, ..scan }, stop_after)
+    }
+
+    fn call(&self, txn: &mut dyn Transaction, table: TableId, savepoint: &mut Savepoint) -> Result<(), Abort> {
+        match self {
+            Step::Read(key) => txn.read(table, key).map(drop),
+            Step::ReadForUpdate(key) => txn.read_for_update(table, key).map(drop),
+            Step::Update(key, group) => {
+                let change = &mut |row: &mut hotrow_storage::RowMut<'_>| {
+                    row.set_int4(GROUP, *group as i32);
+                    row.set(TAG, &Value::text(&tag(*group)));
+                    Ok(())
+                };
+                txn.update(table, key, change).map(drop)
+            }
+            Step::UpdateCode(key, code) => {
+                let value = code.map_or(Value::Null, |code| Value::Int4(code as i32));
+                let write = txn.update(table, key, &mut |row| {
+                    row.set(CODE, &value);
+                    Ok(())
+                })?;
+                assert!(matches!(write, Write::Done | Write::Absent | Write::Duplicate(BY_CODE)), "{write:?}");
+                Ok(())
+            }
+            Step::Insert(row) => txn.insert(table, row.as_ref()).map(drop),
+            Step::Delete(key) => txn.delete(table, key).map(drop),
+            Step::Scan(scan, stop_after) => {
+                let mut visited = 0;
+                txn.scan(scan, &mut |_| {
+                    visited += 1;
+                    if visited == *stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
+            }
+            Step::Savepoint => {
+                *savepoint = txn.savepoint();
+                Ok(())
+            }
+            Step::RollbackToSavepoint => {
+                txn.rollback_to(*savepoint);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn random_bound(random: &mut Random, index: IndexRef) -> Bound<Key> {
+    let key = match index {
+        BY_GROUP => index_key(GROUP, Value::Int4(random.below(3) as i32)),
+        BY_CODE => index_key(CODE, Value::Int4(random.below(4) as i32)),
+        _ => Key::Int(random.below(KEYS as u64) as i64),
+    };
+    match random.below(4) {
+        0 => Bound::Unbounded,
+        1 => Bound::Excluded(key),
+        _ => Bound::Included(key),
+    }
+}

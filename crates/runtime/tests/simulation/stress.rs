@@ -1,0 +1,59 @@
+//! Real threads on the small table, then the checker.
+
+use crate::script::{End, Script};
+use crate::table::Fixture;
+use hotrow_check::Recorder;
+use hotrow_protocols::ENGINES;
+use hotrow_runtime::Random;
+use hotrow_sync::{Waiter, thread};
+use hotrow_txn::{Abort, Isolation, Transaction};
+use std::time::{Duration, Instant};
+
+/// How long each engine is used at each level, and the most transactions that a history may have: scans are compared
+/// with every item, and every transaction is a node.
+const TIME: Duration = Duration::from_millis(300);
+const TRANSACTIONS_PER_THREAD: usize = 2_000;
+
+fn work(fixture: &Fixture, isolation: Isolation, seed: u64) {
+    let mut random = Random::new(seed);
+    let end = Instant::now() + TIME;
+    let waiter = Waiter::thread(Duration::from_micros(5));
+    let connect = || Recorder::new(fixture.engine.transaction(waiter.clone()), &fixture.recording, "thread");
+    let mut txn = connect();
+    for _ in 0..TRANSACTIONS_PER_THREAD {
+        if Instant::now() > end {
+            return;
+        }
+        let script = Script::random(&mut random, fixture, isolation);
+        let ended = script.call(&mut txn).and_then(|()| match script.end {
+            End::Commit => txn.commit(),
+            End::Rollback => Err(Abort::User),
+            End::Vanish => {
+                txn = connect();
+                Ok(())
+            }
+        });
+        if ended.is_err() {
+            txn.abort();
+        }
+    }
+}
+
+#[test]
+fn threads_are_isolated() {
+    for info in ENGINES.iter().filter(|info| info.isolates) {
+        for &isolation in info.isolation {
+            let fixture = Fixture::open(info.name, true).expect("it is in the registry");
+            thread::scope(|scope| {
+                for seed in 0..3 {
+                    let fixture = &fixture;
+                    scope.spawn(move || work(fixture, isolation, seed));
+                }
+            });
+            let judged = fixture.check(isolation);
+            assert!(judged.is_ok(), "{} at {isolation}: {}", info.name, judged.expect_err("wrong"));
+            let committed = fixture.recording.history().transactions.iter().filter(|t| t.is_committed()).count();
+            assert!(committed > 10, "{} at {isolation} committed {committed}", info.name);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A small table with every kind of index, and what must hold of it when nobody uses it.
+
+use hotrow_check::{Recording, check, final_versions};
+use hotrow_protocols::{UnknownEngine, open};
+use hotrow_storage::{
+    Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, RowRef, TableId, TableSchema, Type, Value,
+};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, LockFor, Scan, Write};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Primary keys are below this.
+pub const KEYS: i64 = 8;
+
+/// Columns.
+pub const STAMP: usize = 1;
+pub const GROUP: usize = 2;
+pub const TAG: usize = 3;
+pub const CODE: usize = 4;
+
+/// Secondary indexes: by group, ordered; by tag, hash; by code, ordered, unique, with NULLs.
+pub const BY_GROUP: IndexRef = IndexRef::Secondary(IndexId(0));
+pub const BY_TAG: IndexRef = IndexRef::Secondary(IndexId(1));
+pub const BY_CODE: IndexRef = IndexRef::Secondary(IndexId(2));
+
+/// A database under test.
+pub struct Fixture {
+    pub engine: Arc<dyn Engine>,
+    pub table: TableId,
+    pub ordered: bool,
+    pub recording: Arc<Recording>,
+}
+
+fn schema(ordered: bool) -> TableSchema {
+    let columns = vec![
+        Column::new("id", Type::Int8),
+        Column::new("stamp", Type::Int8),
+        Column::new("group", Type::Int4),
+        Column::new("tag", Type::Text),
+        Column::nullable("code", Type::Int4),
+    ];
+    let index =
+        |name: &str, column, kind, unique| IndexSchema { name: name.into(), columns: vec![column], kind, unique };
+    let indexes = vec![
+        index("by_group", GROUP, IndexKind::Ordered, false),
+        index("by_tag", TAG, IndexKind::Hash, false),
+        index("by_code", CODE, IndexKind::Ordered, true),
+    ];
+    TableSchema { ordered, indexes, ..TableSchema::new("small", columns, &[0]) }
+}
+
+/// The bytes of an index's key.
+pub fn index_key(column: usize, value: Value<'_>) -> Key {
+    KeySpec::bytes(&schema(true).columns, &[column]).key([value])
+}
+
+impl Fixture {
+    /// The engine called `name`, with every other key in the table.
+    pub fn open(name: &str, ordered: bool) -> Result<Self, UnknownEngine> {
+        Ok(Self::over(open(name)?, ordered))
+    }
+
+    pub fn over(engine: Arc<dyn Engine>, ordered: bool) -> Self {
+        let table = engine.create_table(schema(ordered));
+        let recording = Recording::new();
+        let fixture = Self { engine, table, ordered, recording };
+        for key in (0..KEYS).step_by(2) {
+            fixture.engine.load(table, fixture.row(key, key % 3, None).as_ref()).expect("the keys differ");
+        }
+        fixture.recording.table(&*fixture.engine, table, STAMP).expect("nobody else is there");
+        fixture
+    }
+
+    /// A row to insert.
+    pub fn row(&self, key: i64, group: i64, code: Option<i64>) -> Row {
+        let code = code.map_or(Value::Null, |code| Value::Int4(code as i32));
+        let tag = tag(group);
+        let values = [Value::Int8(key), Value::Int8(0), Value::Int4(group as i32), Value::text(&tag), code];
+        Row::from_values(&self.engine.layout(self.table), &values)
+    }
+
+    /// The history is isolated as `level` promises, the rows are those that it implies, the indexes agree with each
+    /// other, and no lock is left.
+    pub fn check(&self, level: Isolation) -> Result<(), String> {
+        let history = self.recording.history().clone();
+        check(&history, level).map_err(|anomaly| anomaly.to_string())?;
+        let expected = final_versions(&history).map_err(|anomaly| anomaly.to_string())?;
+        let present = self.recording.present(&*self.engine, self.table).map_err(|abort| abort.to_string())?;
+        if present != expected {
+            return Err(format!("the rows are {present:?}, but the history implies {expected:?}"));
+        }
+        self.check_indexes()?;
+        self.check_nothing_is_locked().map_err(|abort| format!("something is locked still: {abort}"))
+    }
+
+    fn check_indexes(&self) -> Result<(), String> {
+        let ranges = [BY_GROUP, BY_CODE].map(|index| Scan::all(self.table, index));
+        let tags = (0..3).map(|group| Scan::prefix(self.table, BY_TAG, index_key(TAG, Value::text(&tag(group)))));
+        let primary = self.rows(&[Scan::all(self.table, IndexRef::Primary)]).map_err(|abort| abort.to_string())?;
+        for scans in [&ranges[..1], &ranges[1..], &tags.collect::<Vec<_>>()] {
+            let rows = self.rows(scans).map_err(|abort| abort.to_string())?;
+            if rows != primary {
+                let index = scans[0].index;
+                return Err(format!("{index:?} leads to {rows:?}, the primary index to {primary:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(&self, scans: &[Scan]) -> Result<Vec<String>, Abort> {
+        let mut txn = self.engine.transaction(refusing());
+        txn.begin(&Begin::default())?;
+        let mut rows = Vec::new();
+        for scan in scans {
+            txn.scan(scan, &mut |row: RowRef<'_>| {
+                rows.push(format!("{row:?}"));
+                ControlFlow::Continue(())
+            })?;
+        }
+        txn.commit()?;
+        rows.sort();
+        Ok(rows)
+    }
+
+    /// Locks every row and gap there is, and puts a row into each.
+    fn check_nothing_is_locked(&self) -> Result<(), Abort> {
+        let mut txn = self.engine.transaction(refusing());
+        txn.begin(&Begin::default())?;
+        for index in [IndexRef::Primary, BY_GROUP, BY_CODE] {
+            let scan = Scan { lock: LockFor::Update, ..Scan::all(self.table, index) };
+            txn.scan(&scan, &mut |_| ControlFlow::Continue(()))?;
+        }
+        for key in 0..KEYS {
+            txn.delete(self.table, &Key::Int(key))?;
+            let inserted = txn.insert(self.table, self.row(key, key % 3, Some(key)).as_ref())?;
+            assert!(inserted == Write::Done || inserted == Write::Duplicate(BY_CODE), "{inserted:?}");
+        }
+        txn.abort();
+        Ok(())
+    }
+}
+
+/// The tag of a group: longer than a key that needs no allocation, for one of them.
+pub fn tag(group: i64) -> String {
+    if group == 2 { "a tag that is longer than an inline key".to_owned() } else { format!("tag {group}") }
+}
+
+/// A waiter that refuses to wait.
+fn refusing() -> Waiter {
+    let waiter = Waiter::thread(Duration::ZERO);
+    waiter.cancel();
+    waiter
+}
