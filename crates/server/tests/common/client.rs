@@ -1,0 +1,238 @@
+//! A client that speaks the protocol byte by byte, and so can speak it wrongly.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+/// A message: its letter and its content.
+pub type Message = (u8, Vec<u8>);
+
+/// What an ErrorResponse said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub severity: String,
+    pub code: String,
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} (SQLSTATE {})", self.severity, self.message, self.code)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What a query string was answered with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// How many columns the last result has.
+    pub columns: usize,
+    pub rows: Vec<Vec<Option<String>>>,
+    pub tags: Vec<String>,
+    pub failure: Option<Failure>,
+    /// `I`, `T` or `E`
+    pub status: char,
+}
+
+/// A connection, over any stream.
+pub struct Client<S = TcpStream> {
+    pub stream: S,
+    /// Number and secret for cancel requests.
+    pub key: (i32, i32),
+    /// Settings told by the server.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// A message with its length.
+pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![kind];
+    bytes.extend(((body.len() + 4) as u32).to_be_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+/// A start-up packet.
+pub fn startup(user: &str) -> Vec<u8> {
+    packet(196_608, format!("user\0{user}\0database\0postgres\0\0").as_bytes())
+}
+
+/// A packet without a letter.
+pub fn packet(code: u32, body: &[u8]) -> Vec<u8> {
+    let mut bytes = ((body.len() + 8) as u32).to_be_bytes().to_vec();
+    bytes.extend(code.to_be_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+impl Client {
+    /// A session of the user `postgres`.
+    pub fn connect(address: SocketAddr) -> Self {
+        Self::open(address).begin("postgres").expect("the session begins")
+    }
+
+    /// A connection without a session.
+    pub fn open(address: SocketAddr) -> Self {
+        Self::over(TcpStream::connect(address).expect("the server listens"))
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// A client over a stream, without a session.
+    pub fn over(stream: S) -> Self {
+        Self { stream, key: (0, 0), parameters: Vec::new() }
+    }
+
+    /// Sends the start-up message and reads up to ReadyForQuery.
+    pub fn begin(mut self, user: &str) -> Result<Self, Failure> {
+        self.send(&startup(user));
+        self.await_ready()?;
+        Ok(self)
+    }
+
+    /// Reads up to ReadyForQuery.
+    pub fn await_ready(&mut self) -> Result<(), Failure> {
+        loop {
+            match self.read() {
+                (b'Z', _) => return Ok(()),
+                (b'E', body) => return Err(failure(&body)),
+                (b'K', body) => {
+                    let number = |at: usize| i32::from_be_bytes(body[at..at + 4].try_into().unwrap());
+                    self.key = (number(0), number(4));
+                }
+                (b'S', body) => {
+                    let texts = texts(&body);
+                    self.parameters.push((texts[0].clone(), texts[1].clone()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends bytes.
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("the server reads");
+        self.stream.flush().expect("the server reads");
+    }
+
+    /// The next message, or `None` if the server has closed the connection.
+    pub fn try_read(&mut self) -> io::Result<Option<Message>> {
+        let mut header = [0; 5];
+        if self.stream.read(&mut header[..1])? == 0 {
+            return Ok(None);
+        }
+        self.stream.read_exact(&mut header[1..])?;
+        let length = u32::from_be_bytes(header[1..].try_into().unwrap()) as usize;
+        let mut body = vec![0; length - 4];
+        self.stream.read_exact(&mut body)?;
+        Ok(Some((header[0], body)))
+    }
+
+    /// The next message.
+    pub fn read(&mut self) -> Message {
+        self.try_read().expect("the server answers").expect("the connection is open")
+    }
+
+    /// The letters of the messages up to ReadyForQuery.
+    pub fn letters(&mut self) -> String {
+        let mut letters = String::new();
+        while !letters.ends_with('Z') {
+            letters.push(self.read().0 as char);
+        }
+        letters
+    }
+
+    /// The error that the connection ends with, and that it ends.
+    pub fn last_words(&mut self) -> Option<Failure> {
+        let mut last = None;
+        while let Some((kind, body)) = self.try_read().expect("the connection ends in order") {
+            last = (kind == b'E').then(|| failure(&body));
+        }
+        last
+    }
+
+    /// Sends a query string and reads the answer.
+    pub fn query(&mut self, sql: &str) -> Answer {
+        self.send_query(sql);
+        self.answer()
+    }
+
+    /// Sends a query string.
+    pub fn send_query(&mut self, sql: &str) {
+        self.send(&message(b'Q', format!("{sql}\0").as_bytes()));
+    }
+
+    /// Reads an answer up to ReadyForQuery.
+    pub fn answer(&mut self) -> Answer {
+        let mut answer = Answer::default();
+        loop {
+            match self.read() {
+                (b'T', body) => answer.columns = usize::from(u16::from_be_bytes([body[0], body[1]])),
+                (b'D', body) => answer.rows.push(row(&body)),
+                (b'C', body) => answer.tags.push(texts(&body)[0].clone()),
+                (b'I', _) => answer.tags.push(String::new()),
+                (b'E', body) => answer.failure = Some(failure(&body)),
+                (b'Z', body) => {
+                    answer.status = body[0] as char;
+                    return answer;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Runs a query string that must succeed.
+    pub fn run(&mut self, sql: &str) -> Answer {
+        let answer = self.query(sql);
+        assert_eq!(answer.failure, None, "{sql}");
+        answer
+    }
+
+    /// The first column of a query's rows.
+    pub fn column(&mut self, sql: &str) -> Vec<String> {
+        let rows = self.run(sql).rows;
+        rows.into_iter().map(|row| row[0].clone().unwrap_or("NULL".into())).collect()
+    }
+
+    /// The code of the error that a query string ends with, and the status after it.
+    pub fn fails(&mut self, sql: &str) -> (String, char) {
+        let answer = self.query(sql);
+        (answer.failure.unwrap_or_else(|| panic!("{sql}: no error")).code, answer.status)
+    }
+}
+
+/// Reads an error's fields.
+pub fn failure(body: &[u8]) -> Failure {
+    let mut failure = Failure { severity: String::new(), code: String::new(), message: String::new() };
+    for field in texts(body) {
+        let Some(kind) = field.chars().next() else { continue };
+        let text = field[1..].to_owned();
+        match kind {
+            'S' => failure.severity = text,
+            'C' => failure.code = text,
+            'M' => failure.message = text,
+            _ => {}
+        }
+    }
+    failure
+}
+
+fn texts(body: &[u8]) -> Vec<String> {
+    body.split(|&byte| byte == 0).map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+}
+
+fn row(body: &[u8]) -> Vec<Option<String>> {
+    let count = u16::from_be_bytes([body[0], body[1]]);
+    let mut rest = &body[2..];
+    let mut row = Vec::new();
+    for _ in 0..count {
+        let length = i32::from_be_bytes(rest[..4].try_into().unwrap());
+        rest = &rest[4..];
+        row.push(usize::try_from(length).ok().map(|length| {
+            let (value, after) = rest.split_at(length);
+            rest = after;
+            String::from_utf8_lossy(value).into_owned()
+        }));
+    }
+    row
+}

@@ -1,0 +1,74 @@
+//! A server on a free port, and a client that speaks the protocol byte by byte.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+pub mod client;
+
+use hotrow_server::{Server, ServerConfig, ServerHandle};
+use hotrow_sync::Arc;
+use hotrow_sync::thread::{self, JoinHandle};
+use std::net::SocketAddr;
+
+pub use client::{Client, Failure};
+
+/// The engines that SQL is tested on.
+pub const ENGINES: [&str; 2] = ["serial", "2pl-timeout"];
+
+/// A running server, until dropped.
+pub struct Running {
+    pub address: SocketAddr,
+    pub handle: ServerHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    /// A server over an empty database under the engine, with default limits.
+    pub fn new(engine: &str) -> Self {
+        Self::with(engine, ServerConfig::default())
+    }
+
+    /// A server with this configuration, on a free port of its first address.
+    pub fn with(engine: &str, mut config: ServerConfig) -> Self {
+        config.listen.truncate(1);
+        config.listen[0].set_port(0);
+        let engine = hotrow_protocols::open(engine).expect("the engine is in the registry");
+        let database = hotrow_sql::Database::new(engine, hotrow_sql::Config::default());
+        let server = Server::bind(config, Arc::clone(&database)).expect("a free port");
+        let mut address = server.local_addresses()[0];
+        if address.ip().is_unspecified() {
+            address.set_ip([127, 0, 0, 1].into());
+        }
+        let handle = server.handle();
+        let thread = thread::spawn(move || server.run().expect("the server runs"));
+        Self { address, handle, thread: Some(thread) }
+    }
+
+    /// A client whose session has begun.
+    pub fn client(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// Ends the server and waits for it.
+    pub fn stop(&mut self) {
+        self.handle.shutdown();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("the server ends without a panic");
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            self.stop();
+        }
+    }
+}
+
+/// Runs a test against a fresh server of each engine.
+pub fn on_each_engine(test: impl Fn(&Running)) {
+    for engine in ENGINES {
+        eprintln!("engine {engine}");
+        test(&Running::new(engine));
+    }
+}

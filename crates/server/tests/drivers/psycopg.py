@@ -1,0 +1,90 @@
+"""A session with psycopg 3 in text and binary formats. The server's address comes from libpq's environment variables."""
+
+import datetime
+import decimal
+import uuid
+
+import psycopg
+
+COLUMNS = """
+    id int PRIMARY KEY, flag bool, small int2, big int8, real4 float4, real8 float8, price numeric(10, 2),
+    name text, code char(4), data bytea, day date, at timestamp, at_zone timestamptz, key uuid
+"""
+
+UTC = datetime.timezone.utc
+ROW = (
+    1, True, -2, 2**40, 1.5, -2.25, decimal.Decimal("12.30"),
+    "näme", "ab  ", b"\x00\xff", datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, 4, 5, 600000),
+    datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+)
+
+
+def check(found, expected):
+    assert found == expected, f"{found!r} is not {expected!r}"
+
+
+def values(connection, binary):
+    placeholders = ", ".join(["%b" if binary else "%t"] * len(ROW))
+    with connection.cursor(binary=binary) as cursor:
+        cursor.execute("DELETE FROM t")
+        cursor.execute(f"INSERT INTO t VALUES ({placeholders})", ROW)
+        cursor.execute("SELECT * FROM t WHERE id = %s", (1,))
+        check(cursor.fetchone(), ROW)
+        cursor.execute("UPDATE t SET name = %s WHERE id = %s RETURNING name", (None, 1))
+        check(cursor.fetchone(), (None,))
+    connection.commit()
+
+
+def transactions(connection):
+    with connection.transaction():
+        connection.execute("UPDATE t SET big = 1")
+    try:
+        with connection.transaction():
+            connection.execute("UPDATE t SET big = 2")
+            connection.execute("SELECT 1 / 0")
+    except psycopg.errors.DivisionByZero:
+        pass
+    else:
+        raise AssertionError("a division by zero succeeded")
+    check(connection.execute("SELECT big FROM t").fetchone(), (1,))
+    try:
+        connection.execute("INSERT INTO t (id) VALUES (1)")
+    except psycopg.errors.UniqueViolation:
+        connection.rollback()
+    else:
+        raise AssertionError("a second row with the same key was inserted")
+
+
+def many(connection):
+    with connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO t (id, name) VALUES (%s, %s)", [(id, f"row {id}") for id in range(2, 100)])
+        cursor.execute("SELECT count(*) FROM t")
+        check(cursor.fetchone(), (99,))
+    with connection.pipeline():
+        first = connection.execute("SELECT name FROM t WHERE id = %s", (50,))
+        second = connection.execute("SELECT name FROM t WHERE id = %s", (60,))
+    check((first.fetchone(), second.fetchone()), (("row 50",), ("row 60",)))
+    connection.commit()
+
+
+def copies(connection):
+    with connection.cursor() as cursor:
+        with cursor.copy("COPY t (id, name) FROM STDIN") as copy:
+            for id in range(1000, 2000):
+                copy.write_row((id, f"copied\t{id}"))
+        with cursor.copy("COPY t (id, name) TO STDOUT (FORMAT binary)") as copy:
+            copy.set_types(["int4", "text"])
+            rows = dict(copy.rows())
+        check((len(rows), rows[1000], rows[1]), (1099, "copied\t1000", None))
+    connection.commit()
+
+
+with psycopg.connect("") as connection:
+    connection.execute(f"CREATE TABLE t ({COLUMNS})")
+    connection.commit()
+    for binary in (False, True):
+        values(connection, binary)
+    transactions(connection)
+    many(connection)
+    copies(connection)
+print("ok")

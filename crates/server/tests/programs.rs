@@ -1,0 +1,128 @@
+//! Programs that know nothing of Hotrow: psql, pgbench, and Python with psycopg 3.
+//!
+//! One that is not installed is passed over with a line on standard error; where the environment variable `CI` is set it
+//! is a failure.
+
+mod common;
+
+use common::{ENGINES, Running};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Whether a program can be run here.
+fn is_installed(program: &str, arguments: &[&str]) -> bool {
+    let found = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
+    if !found {
+        let message = format!("{program} {} does not work here", arguments.join(" "));
+        assert!(std::env::var_os("CI").is_none(), "{message}");
+        eprintln!("{message}: passed over");
+    }
+    found
+}
+
+fn command(program: &str, server: &Running) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env("PGHOST", "127.0.0.1")
+        .env("PGPORT", server.address.port().to_string())
+        .env("PGUSER", "postgres")
+        .env("PGDATABASE", "postgres")
+        .env("PGSSLMODE", "prefer")
+        .env_remove("PGPASSWORD")
+        .env_remove("PGOPTIONS");
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a command that must succeed, and returns what it printed.
+fn run(mut command: Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let printed = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{printed}", output.status);
+    printed
+}
+
+#[test]
+fn psql_runs_scripts() {
+    if !is_installed("psql", &["--version"]) {
+        return;
+    }
+    for engine in ENGINES {
+        let server = Running::new(engine);
+        let script = "CREATE TABLE t (id int PRIMARY KEY, name text, price numeric(6,2));\n\
+            COPY t FROM STDIN;\n1\tone\t1.5\n2\t\\N\t20\n\\.\n\
+            BEGIN;\nUPDATE t SET price = price * 2 RETURNING id;\nROLLBACK;\n\
+            SELECT id, name, price FROM t ORDER BY id;\n\
+            SELECT nothing FROM t;\nSELECT 1/0;\n\
+            COPY t TO STDOUT (FORMAT csv, HEADER);\n";
+        let output = psql(&server, script);
+        let expected = "CREATE TABLE\nCOPY 2\nBEGIN\n1\n2\nUPDATE 2\nROLLBACK\n1|one|1.50\n2|∅|20.00\n\
+            id,name,price\n1,one,1.50\n2,,20.00\n";
+        assert_eq!(text(&output.stdout), expected, "{engine}: {}", text(&output.stderr));
+        let errors = text(&output.stderr);
+        assert!(errors.contains("ERROR:  42703: column \"nothing\" does not exist\nLINE 1: SELECT nothing FROM t;\n               ^"), "{errors}");
+        assert!(errors.contains("ERROR:  22012: division by zero"), "{errors}");
+    }
+}
+
+fn psql(server: &Running, script: &str) -> Output {
+    let mut command = command("psql", server);
+    command.args(["-X", "-A", "-t", "-P", "null=∅", "-v", "VERBOSITY=verbose"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("psql starts");
+    child.stdin.take().expect("it is a pipe").write_all(script.as_bytes()).expect("psql reads");
+    child.wait_with_output().expect("psql ends")
+}
+
+#[test]
+fn pgbench_initialises_and_runs() {
+    if !is_installed("pgbench", &["--version"]) {
+        return;
+    }
+    for engine in ENGINES {
+        let server = Running::new(engine);
+        let pgbench = |arguments: &[&str]| {
+            let mut command = command("pgbench", &server);
+            command.args(arguments);
+            run(command)
+        };
+        pgbench(&["-i", "-s", "1", "-q"]);
+        for mode in ["simple", "extended", "prepared"] {
+            for script in ["tpcb-like", "select-only"] {
+                let printed = pgbench(&["-n", "-c", "4", "-T", "1", "--max-tries", "100", "-M", mode, "-b", script]);
+                let failed = "number of failed transactions: 0 (0.000%)";
+                assert!(printed.contains(failed), "{engine}, {mode}, {script}: {printed}");
+                assert!(!printed.contains("number of transactions actually processed: 0\n"), "{printed}");
+            }
+        }
+        let mut client = server.client();
+        let sums = [
+            "SELECT sum(abalance) FROM pgbench_accounts",
+            "SELECT sum(bbalance) FROM pgbench_branches",
+            "SELECT sum(tbalance) FROM pgbench_tellers",
+            "SELECT sum(delta) FROM pgbench_history",
+        ]
+        .map(|sum| client.column(sum));
+        assert!(sums.iter().all(|sum| *sum == sums[0]), "{engine}: {sums:?}");
+        assert_eq!(client.column("SELECT count(*) FROM pgbench_accounts"), ["100000"]);
+    }
+}
+
+#[test]
+fn psycopg_runs_transactions() {
+    if !is_installed("python3", &["-c", "import psycopg"]) {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers/psycopg.py");
+    for engine in ENGINES {
+        let server = Running::new(engine);
+        let mut command = command("python3", &server);
+        // The script's own directory would stand before the driver's.
+        command.arg("-P").arg(&script);
+        assert_eq!(run(command), "ok\n", "{engine}");
+    }
+}

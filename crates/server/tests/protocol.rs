@@ -1,0 +1,373 @@
+//! The protocol byte by byte: right, and wrong in many ways.
+
+mod common;
+
+use common::client::{Client, message, packet, startup};
+use common::{Running, on_each_engine};
+use hotrow_server::ServerConfig;
+use std::net::Shutdown;
+use std::time::Duration;
+
+/// Parse and Bind of the unnamed statement with text parameters, Describe, Execute, Sync.
+fn extended(sql: &str, parameters: &[&str]) -> Vec<u8> {
+    let mut bind = b"\0\0\0\0".to_vec();
+    bind.extend((parameters.len() as u16).to_be_bytes());
+    for parameter in parameters {
+        bind.extend((parameter.len() as u32).to_be_bytes());
+        bind.extend(parameter.as_bytes());
+    }
+    bind.extend(b"\0\0");
+    [
+        message(b'P', format!("\0{sql}\0\0\0").as_bytes()),
+        message(b'B', &bind),
+        message(b'D', b"P\0"),
+        message(b'E', b"\0\0\0\0\0"),
+        message(b'S', b""),
+    ]
+    .concat()
+}
+
+fn accounts(client: &mut Client) {
+    client.run("CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL)");
+    client.run("INSERT INTO accounts VALUES (1, 100), (2, 200), (3, 300)");
+}
+
+#[test]
+fn a_session_begins_with_what_drivers_look_for() {
+    let server = Running::new("serial");
+    let mut client = Client::open(server.address);
+    client.send(&packet(80_877_103, b""));
+    let mut answer = [0];
+    std::io::Read::read_exact(&mut client.stream, &mut answer).unwrap();
+    assert_eq!(&answer, b"N", "TLS is not configured");
+    let client = client.begin("somebody").unwrap();
+    let value = |name: &str| client.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    assert!(value("server_version").unwrap().starts_with("15.0 (Hotrow "));
+    assert_eq!(value("client_encoding"), Some("UTF8"));
+    assert_eq!(value("integer_datetimes"), Some("on"));
+    assert_eq!(value("standard_conforming_strings"), Some("on"));
+    assert_eq!(value("session_authorization"), Some("somebody"));
+    assert_ne!(client.key, (0, 0));
+}
+
+#[test]
+fn a_query_string_is_answered_statement_by_statement() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        accounts(&mut client);
+        let answer = client.run("SELECT id, balance FROM accounts WHERE id = 2; UPDATE accounts SET balance = 0; ");
+        assert_eq!(answer.rows, [[Some("2".to_owned()), Some("200".to_owned())]]);
+        assert_eq!(answer.tags, ["SELECT 1", "UPDATE 3"]);
+        assert_eq!(client.run("").tags, [""], "EmptyQueryResponse");
+    });
+}
+
+#[test]
+fn a_failed_transaction_takes_nothing_but_rollback() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        accounts(&mut client);
+        assert_eq!(client.run("BEGIN; UPDATE accounts SET balance = 1 WHERE id = 1").status, 'T');
+        assert_eq!(client.fails("SELECT 1/0"), ("22012".into(), 'E'));
+        assert_eq!(client.fails("SELECT 1"), ("25P02".into(), 'E'));
+        client.send(&extended("SELECT 1", &[]));
+        assert_eq!(client.answer().failure.unwrap().code, "25P02");
+        assert_eq!(client.run("COMMIT").tags, ["ROLLBACK"]);
+        assert_eq!(client.column("SELECT balance FROM accounts WHERE id = 1"), ["100"]);
+        let answer = client.query("UPDATE accounts SET balance = 5; SELECT 1/0; UPDATE accounts SET balance = 6");
+        assert_eq!(answer.failure.unwrap().code, "22012");
+        assert_eq!(client.column("SELECT DISTINCT balance FROM accounts WHERE id = 1"), ["100"], "one transaction");
+    });
+}
+
+#[test]
+fn ten_thousand_statements_fit_in_one_message() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        client.run("CREATE TABLE t (id int PRIMARY KEY)");
+        let statements: Vec<_> = (0..10_000).map(|id| format!("INSERT INTO t VALUES ({id})")).collect();
+        assert_eq!(client.run(&statements.join(";")).tags.len(), 10_000);
+        assert_eq!(client.column("SELECT count(*) FROM t"), ["10000"]);
+    });
+}
+
+#[test]
+fn extended_messages_are_answered_in_order_and_skipped_after_an_error() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        accounts(&mut client);
+        let find = "SELECT balance FROM accounts WHERE id = $1";
+        client.send(&[extended(find, &["1"]), extended(find, &["7"]), extended("DELETE FROM accounts", &[])].concat());
+        assert_eq!(client.letters(), "12TDCZ");
+        assert_eq!(client.letters(), "12TCZ");
+        assert_eq!(client.letters(), "12nCZ");
+        client.send(&[extended("SELECT", &["x"]), extended("nonsense", &[]), extended("SELECT 1", &[])].concat());
+        for expected in ["EZ", "EZ", "12TDCZ"] {
+            let letters = client.letters();
+            assert!(letters.ends_with(expected), "{letters}");
+        }
+    });
+}
+
+#[test]
+fn a_portal_gives_its_rows_in_parts() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        accounts(&mut client);
+        let parse = message(b'P', b"s\0SELECT id FROM accounts ORDER BY id\0\0\0");
+        let bind = message(b'B', b"p\0s\0\0\0\0\0\0\x01\0\x01");
+        let two = message(b'E', b"p\0\0\0\0\x02");
+        let describe = message(b'D', b"Ss\0");
+        let close = [message(b'C', b"Pp\0"), message(b'C', b"Ss\0")].concat();
+        client.send(&[parse, bind, describe, two.clone(), two, close, message(b'S', b"")].concat());
+        assert_eq!(client.letters(), "12tTDDsDC33Z");
+        client.send(&[message(b'E', b"p\0\0\0\0\0"), message(b'S', b"")].concat());
+        assert_eq!(client.answer().failure.unwrap().code, "34000");
+    });
+}
+
+#[test]
+fn malformed_messages_are_errors_and_the_session_goes_on() {
+    let server = Running::new("serial");
+    let mut client = server.client();
+    client.send(&extended("SELECT $1::int", &["1"]));
+    assert_eq!(client.letters(), "12TDCZ");
+    let cases: &[(u8, &[u8], &str)] = &[
+        (b'Q', b"SELECT 1", "08P01"),
+        (b'Q', b"SELECT 1\0\0", "08P01"),
+        (b'Q', b"SELECT '\xff'\0", "22021"),
+        (b'P', b"", "08P01"),
+        (b'P', b"\0SELECT 1\0\0\x05\0", "08P01"),
+        (b'P', b"\0SELECT 1\0\xff\xff", "08P01"),
+        (b'P', b"\0SELECT $1\0\0\x01\0\0\0\x72", "42704"),
+        (b'P', b"\0\xc3\x28\0\0\0", "22021"),
+        (b'B', b"\0", "08P01"),
+        (b'B', b"\0\0\0\0\0\x01\0\0\0\x09\x31\0\0", "08P01"),
+        (b'B', b"\0\0\0\0\0\x01\xff\xff\xff\x00\0\0", "08P01"),
+        (b'B', b"\0\0\0\0\xff\xff", "08P01"),
+        (b'B', b"\0\0\0\0\0\0\0\0", "08P01"),
+        (b'B', b"\0\0\0\x01\0\x07\0\x01\0\0\0\x011\0\0", "22023"),
+        (b'B', b"\0\0\0\x01\0\x01\0\x01\0\0\0\x011\0\0", "22P03"),
+        (b'B', b"\0\0\0\0\0\x01\0\0\0\x01x\0\0", "22P02"),
+        (b'B', b"\0\0\0\0\0\x01\0\0\0\x011\0\x02\0\0\0\0", "08P01"),
+        (b'B', b"\0unknown\0\0\0\0\0\0\0", "26000"),
+        (b'D', b"X\0", "08P01"),
+        (b'D', b"Sunknown\0", "26000"),
+        (b'E', b"unknown\0\0\0\0\0", "34000"),
+        (b'E', b"\0\0\0", "08P01"),
+        (b'C', b"X\0", "08P01"),
+        (b'F', b"", "0A000"),
+    ];
+    for (kind, body, code) in cases {
+        // The statement before is there for each Bind.
+        client.send(&[message(b'P', b"\0SELECT $1::int\0\0\0"), message(b'S', b"")].concat());
+        assert_eq!(client.letters(), "1Z");
+        client.send(&message(*kind, body));
+        if !matches!(kind, b'Q' | b'F') {
+            client.send(&message(b'S', b""));
+        }
+        let failure = client.answer().failure.unwrap_or_else(|| panic!("{} {body:?}: no error", *kind as char));
+        assert_eq!(failure.code, *code, "{} {body:?}: {failure}", *kind as char);
+        assert_eq!(failure.severity, "ERROR");
+    }
+    assert_eq!(client.column("SELECT 1"), ["1"]);
+}
+
+#[test]
+fn what_cannot_be_understood_ends_the_connection() {
+    let config = ServerConfig { max_message_bytes: 1000, ..ServerConfig::default() };
+    let server = Running::with("serial", config);
+    let cases: &[(&[u8], &str)] = &[
+        (b"Q\0\0\0\x03", "invalid message length"),
+        (b"Q\0\0\x03\xe9", "message of 1001 bytes is longer than the limit of 1000 bytes"),
+        (b"Q\xff\xff\xff\xff", "message of 4294967295 bytes is longer than the limit of 1000 bytes"),
+        (b"y\0\0\0\x04", "invalid frontend message type 121"),
+        (b"p\0\0\0\x04", "invalid frontend message type 112"),
+    ];
+    for (bytes, words) in cases {
+        let mut client = server.client();
+        client.send(bytes);
+        let failure = client.last_words().unwrap();
+        assert_eq!((failure.severity.as_str(), failure.code.as_str(), failure.message.as_str()), ("FATAL", "08P01", *words));
+    }
+    assert_eq!(server.client().column("SELECT 1"), ["1"]);
+}
+
+#[test]
+fn wrong_beginnings_are_told_what_is_wrong() {
+    let server = Running::new("serial");
+    let cases: &[(&[u8], &str)] = &[
+        (b"GET / HTTP/1.1\r\n\r\n", "08P01"),
+        (&packet(0x0002_0000, b""), "0A000"),
+        (&packet(0x0003_0000, b"\0"), "28000"),
+        (&packet(0x0003_0000, b"user\0"), "08P01"),
+        (&packet(0x0003_0000, b"user\0me\0client_encoding\0LATIN1\0\0"), "22023"),
+        (b"\0\0\0\x07abc", "08P01"),
+        (b"\0\0\x27\x11abcd", "08P01"),
+    ];
+    for (bytes, code) in cases {
+        let mut client = Client::open(server.address);
+        client.send(bytes);
+        let failure = client.last_words().unwrap_or_else(|| panic!("{bytes:?}: no error"));
+        assert_eq!((failure.severity.as_str(), failure.code.as_str()), ("FATAL", *code), "{bytes:?}");
+    }
+    // Whoever leaves in the middle is not missed.
+    for count in [1, 4, 7, 20] {
+        let mut client = Client::open(server.address);
+        client.send(&startup("postgres")[..count]);
+    }
+    assert_eq!(server.client().column("SELECT 1"), ["1"]);
+}
+
+#[test]
+fn newer_protocol_versions_are_negotiated_down() {
+    let server = Running::new("serial");
+    let mut client = Client::open(server.address);
+    client.send(&packet(0x0003_0002, b"user\0me\0_pq_.new\x001\0\0"));
+    let (kind, body) = client.read();
+    assert_eq!((kind, &body[..]), (b'v', &b"\0\0\0\0\0\0\0\x01_pq_.new\0"[..]));
+    client.await_ready().unwrap();
+}
+
+#[test]
+fn a_client_that_does_not_begin_is_sent_away() {
+    let config = ServerConfig { startup_timeout: Duration::from_millis(20), ..ServerConfig::default() };
+    let server = Running::with("serial", config);
+    let mut client = Client::open(server.address);
+    client.send(b"\0\0");
+    assert_eq!(client.last_words().unwrap().severity, "FATAL");
+}
+
+#[test]
+fn one_client_too_many_is_told_so() {
+    let config = ServerConfig { max_connections: 2, ..ServerConfig::default() };
+    let server = Running::with("serial", config);
+    let first = server.client();
+    let second = server.client();
+    let third = Client::open(server.address).begin("postgres");
+    assert_eq!(third.err().map(|failure| failure.code), Some("53300".to_owned()));
+    drop(first);
+    // The place is free as soon as the server has seen it go.
+    while Client::open(server.address).begin("postgres").is_err() {}
+    drop(second);
+}
+
+#[test]
+fn a_disconnect_in_the_middle_of_a_transaction_leaves_no_lock() {
+    on_each_engine(|server| {
+        let mut first = server.client();
+        accounts(&mut first);
+        let endings: [fn(Client); 3] = [
+            drop,
+            |client| client.stream.shutdown(Shutdown::Write).unwrap(),
+            |mut client| client.send(&message(b'Q', b"SELECT balance")[..8]),
+        ];
+        for ending in endings {
+            let mut client = server.client();
+            client.run("BEGIN; UPDATE accounts SET balance = -1 WHERE id = 1");
+            ending(client);
+            first.run("UPDATE accounts SET balance = balance + 1 WHERE id = 1");
+        }
+        assert_eq!(first.column("SELECT balance FROM accounts WHERE id = 1"), ["103"]);
+    });
+}
+
+#[test]
+fn a_cancel_request_hits_the_running_statement_and_nothing_else() {
+    on_each_engine(|server| {
+        let mut holder = server.client();
+        accounts(&mut holder);
+        holder.run("BEGIN; UPDATE accounts SET balance = 0 WHERE id = 1");
+        let mut waiting = server.client();
+        let (pid, secret) = waiting.key;
+        let cancel = |pid: i32, secret: i32| {
+            let mut client = Client::open(server.address);
+            client.send(&packet(80_877_102, &[pid.to_be_bytes(), secret.to_be_bytes()].concat()));
+            assert!(client.try_read().is_ok_and(|answer| answer.is_none()), "a cancel request has no answer");
+        };
+        cancel(pid, secret);
+        assert_eq!(waiting.column("SELECT 1"), ["1"], "a cancel request between two statements is late");
+        cancel(pid, secret.wrapping_add(1));
+        cancel(pid.wrapping_add(1000), secret);
+        waiting.send_query("UPDATE accounts SET balance = 1 WHERE id = 1");
+        waiting.stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+        let mut first = [0];
+        while waiting.stream.peek(&mut first).is_err() {
+            cancel(pid, secret);
+        }
+        waiting.stream.set_read_timeout(None).unwrap();
+        assert_eq!(waiting.answer().failure.unwrap().code, "57014");
+        holder.run("COMMIT");
+        waiting.run("UPDATE accounts SET balance = 1 WHERE id = 1");
+    });
+}
+
+#[test]
+fn copy_takes_and_gives_data() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        client.run("CREATE TABLE t (a int PRIMARY KEY, b text)");
+        client.send_query("COPY t FROM STDIN");
+        assert_eq!(client.read(), (b'G', vec![0, 0, 2, 0, 0, 0, 0]));
+        for piece in ["1\tone\n2", "\ttw", "o\n", "3\t\\N\n", "\\.\n"] {
+            client.send(&message(b'd', piece.as_bytes()));
+        }
+        client.send(&message(b'c', b""));
+        assert_eq!(client.answer().tags, ["COPY 3"]);
+        client.send_query("COPY t TO STDOUT");
+        let mut data = Vec::new();
+        assert_eq!(client.read(), (b'H', vec![0, 0, 2, 0, 0, 0, 0]));
+        while let (b'd', piece) = client.read() {
+            data.extend(piece);
+        }
+        assert_eq!(String::from_utf8(data).unwrap(), "1\tone\n2\ttwo\n3\t\\N\n");
+        assert_eq!(client.answer().tags, ["COPY 3"]);
+    });
+}
+
+#[test]
+fn copy_that_goes_wrong_changes_nothing() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        client.run("CREATE TABLE t (a int PRIMARY KEY, b text)");
+        let cases: &[(&[u8], u8, &str)] = &[
+            (b"1\tone\n2\n", b'c', "22P04"),
+            (b"1\tone\nx\ttwo\n", b'c', "22P02"),
+            (b"1\tone\n1\ttwo\n", b'c', "23505"),
+            (b"1\t\xff\n", b'c', "22021"),
+            (b"1\tone\n", b'f', "57014"),
+        ];
+        for (data, end, code) in cases {
+            client.send_query("COPY t FROM STDIN");
+            assert_eq!(client.read().0, b'G');
+            client.send(&message(b'd', data));
+            client.send(&message(b'd', b"9\tmore\n"));
+            client.send(&message(*end, if *end == b'f' { b"gave up\0" } else { b"" }));
+            let failure = client.answer().failure.unwrap();
+            assert_eq!(failure.code, *code, "{failure}");
+        }
+        client.send_query("COPY t FROM STDIN");
+        client.read();
+        client.send(&message(b'Q', b"SELECT 1\0"));
+        assert_eq!(client.answer().failure.unwrap().code, "08P01");
+        assert_eq!(client.column("SELECT count(*) FROM t"), ["0"]);
+    });
+}
+
+#[test]
+fn a_shutdown_ends_waits_and_says_good_bye() {
+    for engine in common::ENGINES {
+        let mut server = Running::new(engine);
+        let mut idle = server.client();
+        let mut holder = server.client();
+        accounts(&mut holder);
+        holder.run("BEGIN; UPDATE accounts SET balance = 0 WHERE id = 1");
+        let mut waiting = server.client();
+        waiting.send_query("UPDATE accounts SET balance = 1 WHERE id = 1");
+        server.stop();
+        for client in [&mut idle, &mut holder, &mut waiting] {
+            assert_eq!(client.last_words().unwrap().code, "57P01");
+        }
+        assert!(std::net::TcpStream::connect(server.address).is_err(), "nobody listens");
+    }
+}
