@@ -64,7 +64,12 @@ fn psql_runs_scripts() {
             id,name,price\n1,one,1.50\n2,,20.00\n";
         assert_eq!(text(&output.stdout), expected, "{engine}: {}", text(&output.stderr));
         let errors = text(&output.stderr);
-        assert!(errors.contains("ERROR:  42703: column \"nothing\" does not exist\nLINE 1: SELECT nothing FROM t;\n               ^"), "{errors}");
+        assert!(
+            errors.contains(
+                "ERROR:  42703: column \"nothing\" does not exist\nLINE 1: SELECT nothing FROM t;\n               ^"
+            ),
+            "{errors}"
+        );
         assert!(errors.contains("ERROR:  22012: division by zero"), "{errors}");
     }
 }

@@ -188,7 +188,10 @@ fn what_cannot_be_understood_ends_the_connection() {
         let mut client = server.client();
         client.send(bytes);
         let failure = client.last_words().unwrap();
-        assert_eq!((failure.severity.as_str(), failure.code.as_str(), failure.message.as_str()), ("FATAL", "08P01", *words));
+        assert_eq!(
+            (failure.severity.as_str(), failure.code.as_str(), failure.message.as_str()),
+            ("FATAL", "08P01", *words)
+        );
     }
     assert_eq!(server.client().column("SELECT 1"), ["1"]);
 }

@@ -32,7 +32,10 @@ fn values_of_all_kinds_go_there_and_back_in_binary() {
         client.batch_execute(table).await.unwrap();
         let insert = client.prepare("INSERT INTO t VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)").await.unwrap();
         let count = client
-            .execute(&insert, &[&7_i64, &true, &-2_i16, &3_i32, &1.5_f32, &-2.5_f64, &"täxt", &"short", &&b"\0\xff"[..]])
+            .execute(
+                &insert,
+                &[&7_i64, &true, &-2_i16, &3_i32, &1.5_f32, &-2.5_f64, &"täxt", &"short", &&b"\0\xff"[..]],
+            )
             .await
             .unwrap();
         assert_eq!(count, 1);
@@ -43,10 +46,19 @@ fn values_of_all_kinds_go_there_and_back_in_binary() {
             .unwrap();
         let row = client.query_one("SELECT * FROM t WHERE id = $1", &[&7_i64]).await.unwrap();
         assert_eq!(
-            (row.get::<_, bool>(1), row.get::<_, i16>(2), row.get::<_, i32>(3), row.get::<_, f32>(4), row.get::<_, f64>(5)),
+            (
+                row.get::<_, bool>(1),
+                row.get::<_, i16>(2),
+                row.get::<_, i32>(3),
+                row.get::<_, f32>(4),
+                row.get::<_, f64>(5)
+            ),
             (true, -2, 3, 1.5, -2.5)
         );
-        assert_eq!((row.get::<_, &str>(6), row.get::<_, &str>("g"), row.get::<_, &[u8]>(8)), ("täxt", "short", &b"\0\xff"[..]));
+        assert_eq!(
+            (row.get::<_, &str>(6), row.get::<_, &str>("g"), row.get::<_, &[u8]>(8)),
+            ("täxt", "short", &b"\0\xff"[..])
+        );
         let row = client.query_one("SELECT * FROM t WHERE id = $1", &[&8_i64]).await.unwrap();
         assert_eq!(row.get::<_, Option<&str>>(6), None);
         let messages = client.simple_query("SELECT id FROM t ORDER BY id DESC").await.unwrap();
@@ -64,7 +76,10 @@ fn values_of_all_kinds_go_there_and_back_in_binary() {
 #[test]
 fn transactions_commit_and_roll_back() {
     with_client(|mut client, _| async move {
-        client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL); INSERT INTO t VALUES (1, 0)").await.unwrap();
+        client
+            .batch_execute("CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL); INSERT INTO t VALUES (1, 0)")
+            .await
+            .unwrap();
         for (commit, expected) in [(false, 0), (true, 10)] {
             let transaction = client.transaction().await.unwrap();
             transaction.execute("UPDATE t SET v = v + $1 WHERE id = $2", &[&10, &1]).await.unwrap();
