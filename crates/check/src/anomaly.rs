@@ -9,8 +9,11 @@ use std::fmt;
 /// Which phenomenon, by Adya's names where he has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AnomalyKind {
-    /// A transaction did not see its own writes, or a scan returned what it should not. No level allows it.
+    /// A transaction did not see its own writes, or did not find what was always there. No level allows it.
     Internal,
+    /// A scan missed a row that was in its range throughout, or saw one twice: its index key changed meanwhile. Read
+    /// committed by locking allows it.
+    UnstableScan,
     /// A read saw a version that nobody wrote. No level allows it.
     Invented,
     /// Two committed transactions replaced the same version of an item. No level allows it.
@@ -38,6 +41,7 @@ impl AnomalyKind {
     pub fn name(self) -> &'static str {
         match self {
             AnomalyKind::Internal => "internal inconsistency",
+            AnomalyKind::UnstableScan => "unstable scan",
             AnomalyKind::Invented => "invented read",
             AnomalyKind::LostUpdate => "lost update",
             AnomalyKind::DirtyWrites => "G0 (dirty writes)",
@@ -54,7 +58,7 @@ impl AnomalyKind {
     /// Whether a level rules it out.
     pub fn is_ruled_out_by(self, level: Isolation) -> bool {
         match self {
-            AnomalyKind::SingleAntiDependency => level >= Isolation::RepeatableRead,
+            AnomalyKind::UnstableScan | AnomalyKind::SingleAntiDependency => level >= Isolation::RepeatableRead,
             AnomalyKind::SinglePredicateAntiDependency => level >= Isolation::Snapshot,
             AnomalyKind::ItemAntiDependency => level == Isolation::RepeatableRead || level == Isolation::Serializable,
             AnomalyKind::Phantom => level == Isolation::Serializable,

@@ -33,12 +33,16 @@ const MOST_TRIALS: usize = 500;
 /// # Errors
 /// The worst phenomenon found, with its evidence: for a cycle, a shortest one.
 pub fn check(history: &History, level: Isolation) -> Result<(), Anomaly> {
-    check_reads(history)?;
+    check_reads(history, level)?;
     let versions = order(history)?;
     let dependencies = Dependencies::of(history, &versions);
-    if let Some((reader, item)) = dependencies.missed.first() {
-        let sentence = format!("{} did not find {item}, which was always there", transaction_name(history, *reader));
-        return Err(Anomaly::told(history, AnomalyKind::Internal, sentence, &[*reader]));
+    for missed in &dependencies.missed {
+        let kind = if missed.in_scan { AnomalyKind::UnstableScan } else { AnomalyKind::Internal };
+        if kind.is_ruled_out_by(level) {
+            let reader = transaction_name(history, missed.reader);
+            let sentence = format!("{reader} did not find {}, which was always there", missed.item);
+            return Err(Anomaly::told(history, kind, sentence, &[missed.reader]));
+        }
     }
     let likeliest = dependencies.guesses.iter().map(|guess| guess.likeliest).collect();
     let mut search = Search { history, level, versions: &versions, dependencies: &dependencies, trials: 0 };

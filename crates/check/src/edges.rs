@@ -67,13 +67,22 @@ impl Guess {
     }
 }
 
+/// A read that did not find an item that was always there.
+#[derive(Clone, Debug)]
+pub(crate) struct Missed {
+    pub reader: usize,
+    pub item: Item,
+    /// It was looked for in a range.
+    pub in_scan: bool,
+}
+
 /// The dependencies of a history: those that are certain, and the guesses that make the others.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies {
     certain: Vec<Edge>,
     pub guesses: Vec<Guess>,
-    /// Reads that no stretch explains: the reader, and the item that it should have found.
-    pub missed: Vec<(usize, Item)>,
+    /// Reads that no stretch explains.
+    pub missed: Vec<Missed>,
 }
 
 impl Dependencies {
@@ -194,7 +203,9 @@ impl Dependencies {
         };
         match stretches.iter().rposition(had_begun) {
             Some(likeliest) => self.guesses.push(Guess { reader, item: item.clone(), stretches, likeliest }),
-            None if stretches.is_empty() => self.missed.push((reader, item.clone())),
+            None if stretches.is_empty() => {
+                self.missed.push(Missed { reader, item: item.clone(), in_scan: range.is_some() })
+            }
             None => self.guesses.push(Guess { reader, item: item.clone(), stretches, likeliest: 0 }),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::anomaly::{Anomaly, AnomalyKind, transaction_name, version_name};
 use crate::history::{Event, History, Item, Operation, Record, Stamp};
+use hotrow_txn::Isolation;
 use std::collections::{HashMap, HashSet};
 
 /// Who wrote a stamp, and what became of it.
@@ -15,11 +16,14 @@ struct Write<'a> {
 }
 
 /// Checks every read of every committed transaction.
-pub(crate) fn check_reads(history: &History) -> Result<(), Anomaly> {
+pub(crate) fn check_reads(history: &History, level: Isolation) -> Result<(), Anomaly> {
     let writes = writes_by_stamp(history);
     for (transaction, record) in history.transactions.iter().enumerate() {
         if record.is_committed() {
             check_own_writes(history, transaction, record)?;
+            if AnomalyKind::UnstableScan.is_ruled_out_by(level) {
+                check_scans(history, transaction, record)?;
+            }
             for (item, stamp) in reads(record) {
                 check_read(history, &writes, transaction, item, stamp)?;
             }
@@ -99,7 +103,7 @@ fn check_read(
     Ok(())
 }
 
-/// A transaction sees what it wrote last, and each row once a scan.
+/// A transaction sees what it wrote last.
 fn check_own_writes(history: &History, transaction: usize, record: &Record) -> Result<(), Anomaly> {
     let tell = |sentence: String| {
         let sentence = format!("{} {sentence}", transaction_name(history, transaction));
@@ -119,11 +123,8 @@ fn check_own_writes(history: &History, transaction: usize, record: &Record) -> R
                 return tell(format!("{} over its own row", event.operation));
             }
             Operation::Scan { range, seen } => {
-                let mut items = HashSet::new();
+                let items: HashSet<_> = seen.iter().map(|(item, _)| item).collect();
                 for (item, stamp) in seen {
-                    if !items.insert(item) {
-                        return tell(format!("saw {item} twice in one scan"));
-                    }
                     if mismatch(item, Some(*stamp)) {
                         return tell(format!("saw {} in a scan, not what it wrote", version_name(item, *stamp)));
                     }
@@ -137,6 +138,19 @@ fn check_own_writes(history: &History, transaction: usize, record: &Record) -> R
                 }
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A scan sees each row once.
+fn check_scans(history: &History, transaction: usize, record: &Record) -> Result<(), Anomaly> {
+    for event in &record.events {
+        let Operation::Scan { seen, .. } = &event.operation else { continue };
+        let mut items = HashSet::new();
+        if let Some((item, _)) = seen.iter().find(|(item, _)| !items.insert(item)) {
+            let sentence = format!("{} saw {item} twice in one scan", transaction_name(history, transaction));
+            return Err(Anomaly::told(history, AnomalyKind::UnstableScan, sentence, &[transaction]));
         }
     }
     Ok(())
