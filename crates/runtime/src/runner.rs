@@ -94,7 +94,7 @@ impl<T: Transaction> OneShot<T> {
     #[inline]
     fn attempt<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         let accesses = (!self.accesses.list().is_empty()).then_some(&self.accesses);
-        self.txn.begin(&Begin { isolation: self.config.isolation, read_only: false, accesses })?;
+        self.txn.begin(&Begin { isolation: self.config.isolation, accesses, ..Begin::default() })?;
         let output = procedure.run(&mut self.txn)?;
         self.txn.commit()?;
         Ok(output)

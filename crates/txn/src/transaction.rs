@@ -3,6 +3,7 @@
 use crate::{Abort, Accesses, Isolation, Statistics};
 use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId};
 use std::ops::{Bound, ControlFlow};
+use std::time::Duration;
 
 /// How a transaction is to run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,6 +15,8 @@ pub struct Begin<'a> {
     /// What it will touch, if that is known: the whole plan for engines that need one, a hint to look the keys up
     /// together for all others.
     pub accesses: Option<&'a Accesses>,
+    /// The longest wait for one lock, in place of the engine's own limit.
+    pub wait_limit: Option<Duration>,
 }
 
 impl Begin<'_> {

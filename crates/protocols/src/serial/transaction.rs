@@ -135,6 +135,7 @@ impl Transaction for SerialTransaction {
         if let Some(accesses) = begin.accesses {
             batch::prefetch(&self.database, self.participant.guard(), accesses.list(), |_| {});
         }
+        self.requester.set_wait_limit(begin.wait_limit);
         self.requester.acquire(EVERYTHING, Mode::EXCLUSIVE, &*self.limit, &mut self.statistics).map(drop)
     }
 

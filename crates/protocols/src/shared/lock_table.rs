@@ -29,6 +29,7 @@ use hotrow_txn::{Abort, Statistics};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::Duration;
 
 /// What a lock protects, hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,8 @@ pub(crate) struct Requester {
     parked: Arc<Parked>,
     held: Vec<Held>,
     table: Arc<LockTable>,
+    /// The longest wait, in place of the policy's.
+    wait_limit: Option<Duration>,
 }
 
 /// Those to wake, after the latch.
@@ -141,7 +144,7 @@ impl LockTable {
         });
         drop(owners);
         let parked = Arc::new(Parked { granted: AtomicBool::new(false), waiter });
-        Requester { id: OwnerId(id), parked, held: Vec::with_capacity(64), table: self.clone() }
+        Requester { id: OwnerId(id), parked, held: Vec::with_capacity(64), table: self.clone(), wait_limit: None }
     }
 
     /// Asks the processor to fetch a name's bucket.
@@ -160,6 +163,12 @@ impl Requester {
     /// The number by which the policy knows it.
     pub(crate) fn id(&self) -> OwnerId {
         self.id
+    }
+
+    /// Waits no longer than `limit` from now on, or as long as the policy allows.
+    #[inline]
+    pub(crate) fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.wait_limit = limit;
     }
 
     /// How it waits.
@@ -216,7 +225,8 @@ impl Requester {
     ) -> Result<Acquired, Abort> {
         let parked = &self.parked;
         let start = parked.waiter.now();
-        let wake = parked.waiter.wait_until(policy.deadline(start), || parked.granted.load(Ordering::Acquire));
+        let deadline = self.wait_limit.map_or_else(|| policy.deadline(start), |limit| Some(start.after(limit)));
+        let wake = parked.waiter.wait_until(deadline, || parked.granted.load(Ordering::Acquire));
         statistics.waits += 1;
         statistics.wait_ns += parked.waiter.now().since(start).as_nanos() as u64;
         let granted = wake == Wake::Ready || !self.withdraw(name);

@@ -151,6 +151,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         self.read_only = begin.read_only;
         self.running = true;
         self.participant.enter();
+        self.locks.requester.set_wait_limit(begin.wait_limit);
         let waiter = self.locks.waiter();
         self.locks.policy.begin(self.locks.requester.id(), || waiter.now(), self.retry);
         self.retry = false;

@@ -4,7 +4,6 @@
 use super::*;
 use hotrow_sync::atomic::AtomicUsize;
 use hotrow_sync::thread;
-use std::time::Duration;
 
 /// Everybody waits, with no deadline: shuttle has no time, and reports a lost wake-up as a deadlock.
 struct Patient;

@@ -2,7 +2,6 @@
 
 use super::*;
 use hotrow_sync::thread;
-use std::time::Duration;
 
 struct Patient;
 
