@@ -131,7 +131,7 @@ fn wrong_input_is_refused_in_postgresqls_words() {
         (Type::Text, "a\0b", "22021", "invalid byte sequence for encoding \"UTF8\": 0x00"),
         (Type::Bytea, "\\x1", "22023", "invalid hexadecimal data: odd number of digits"),
         (Type::Bytea, "\\xzz", "22023", "invalid hexadecimal digit: \"z\""),
-        (Type::Bytea, "a\\9", "22P02", "invalid input syntax for type bytea: \"a\\9\""),
+        (Type::Bytea, "a\\9", "22P02", "invalid input syntax for type bytea"),
         (Type::Date, "tomorrowish", "22007", "invalid input syntax for type date: \"tomorrowish\""),
         (Type::Date, "2026-13-01", "22008", "date/time field value out of range: \"2026-13-01\""),
         (Type::Date, "2025-02-29", "22008", "date/time field value out of range: \"2025-02-29\""),

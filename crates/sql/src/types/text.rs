@@ -112,7 +112,8 @@ fn parse_bool(text: &str) -> Result<bool, SqlError> {
 fn parse_bytea(text: &str) -> Result<Vec<u8>, SqlError> {
     match text.strip_prefix("\\x") {
         Some(digits) => parse_hex(digits),
-        None => parse_escapes(text.as_bytes()).ok_or_else(|| number::syntax(Type::Bytea, text)),
+        None => parse_escapes(text.as_bytes())
+            .ok_or_else(|| SqlError::new(state::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type bytea")),
     }
 }
 
