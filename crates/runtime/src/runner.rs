@@ -12,8 +12,9 @@ pub struct OneShotConfig {
     /// Whether engines are told beforehand which keys a procedure will touch. Engines that need the access set do not
     /// work without it; the others look the keys up one by one.
     pub batch: bool,
-    /// One procedure of so many has its times taken, the first one included; zero takes none. Taking them costs about
-    /// as much as a lock.
+    /// One procedure of so many is sampled, the first one included; zero samples none. Most samples enter the latency;
+    /// one in [`BREAKDOWN_EVERY`] enters the breakdown instead, because a clock that is read at every access makes the
+    /// transaction slower than the others.
     pub sample_every: u32,
     /// Back-off after an abort that a retry can cure.
     pub retry: RetryConfig,
@@ -28,6 +29,17 @@ impl Default for OneShotConfig {
     }
 }
 
+/// One sample in so many is of the breakdown.
+pub const BREAKDOWN_EVERY: u32 = 8;
+
+/// What is sampled of one procedure.
+#[derive(Clone, Copy)]
+enum Sample {
+    Nothing,
+    Latency,
+    Breakdown,
+}
+
 /// Runs procedures, one after the other, on a transaction object: the [`Runner`] that workloads see.
 ///
 /// For one thread. Nothing is allocated per procedure.
@@ -40,6 +52,7 @@ pub struct OneShot<T> {
     accesses: Accesses,
     retry: Retry,
     until_sample: u32,
+    samples: u32,
     counts: Counts,
     counted: Statistics,
 }
@@ -55,6 +68,7 @@ impl<T: Transaction> OneShot<T> {
             accesses: Accesses::new(),
             retry: Retry::new(config.retry, config.seed),
             until_sample: 0,
+            samples: 0,
             counts: Counts::default(),
             counted: Statistics::default(),
         }
@@ -94,7 +108,7 @@ impl<T: Transaction> OneShot<T> {
     #[inline]
     fn attempt<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         let accesses = (!self.accesses.list().is_empty()).then_some(&self.accesses);
-        self.txn.begin(&Begin { isolation: self.config.isolation, accesses, ..Begin::default() })?;
+        self.txn.begin(&Begin { isolation: self.config.isolation, accesses, one_shot: true, ..Begin::default() })?;
         let output = procedure.run(&mut self.txn)?;
         self.txn.commit()?;
         Ok(output)
@@ -122,15 +136,19 @@ impl<T: Transaction> OneShot<T> {
         self.stop.as_ref().is_some_and(Stop::is_raised)
     }
 
-    /// Whether this procedure is one whose times are taken.
+    /// What is sampled of this procedure.
     #[inline]
-    fn is_sampled(&mut self) -> bool {
+    fn sample(&mut self) -> Sample {
         if self.until_sample > 0 {
             self.until_sample -= 1;
-            return false;
+            return Sample::Nothing;
         }
-        self.until_sample = self.config.sample_every.saturating_sub(1);
-        self.config.sample_every > 0
+        if self.config.sample_every == 0 {
+            return Sample::Nothing;
+        }
+        self.until_sample = self.config.sample_every - 1;
+        self.samples = self.samples.wrapping_add(1);
+        if self.samples.is_multiple_of(BREAKDOWN_EVERY) { Sample::Breakdown } else { Sample::Latency }
     }
 
     #[inline]
@@ -143,9 +161,21 @@ impl<T: Transaction> OneShot<T> {
         }
     }
 
-    /// The same as [`run_until_done`](Self::run_until_done), with the clock read around every attempt.
+    /// The same as [`run_until_done`](Self::run_until_done), with the clock read before and after.
     #[cold]
-    fn run_sampled<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
+    fn run_for_latency<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
+        let first_begin = self.waiter.now();
+        let outcome = self.run_until_done(procedure);
+        if outcome.is_ok() {
+            self.counts.latency_ns.saturating_record(nanoseconds(self.waiter.now(), first_begin));
+        }
+        outcome
+    }
+
+    /// The same as [`run_until_done`](Self::run_until_done), with the clock read around every attempt, and by the engine
+    /// around every call of its lock manager.
+    #[cold]
+    fn run_for_breakdown<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         self.txn.statistics().timed = true;
         let before = *self.txn.statistics();
         let first_begin = self.waiter.now();
@@ -173,7 +203,6 @@ impl<T: Transaction> OneShot<T> {
     fn record_times(&mut self, before: &Statistics, first_begin: Time, last_begin: Time) {
         let commit = self.waiter.now();
         let latency = nanoseconds(commit, first_begin);
-        self.counts.latency_ns.saturating_record(latency);
         let after = *self.txn.statistics();
         let wait = (after.wait_ns - before.wait_ns).min(latency);
         let lock_manager = (after.lock_manager_ns - before.lock_manager_ns).min(latency - wait);
@@ -195,9 +224,10 @@ impl<T: Transaction> Runner for OneShot<T> {
             procedure.accesses(&mut self.accesses);
         }
         self.retry.reset();
-        let outcome = match self.is_sampled() {
-            false => self.run_until_done(procedure),
-            true => self.run_sampled(procedure),
+        let outcome = match self.sample() {
+            Sample::Nothing => self.run_until_done(procedure),
+            Sample::Latency => self.run_for_latency(procedure),
+            Sample::Breakdown => self.run_for_breakdown(procedure),
         };
         self.counts.committed += u64::from(outcome.is_ok());
         outcome
@@ -268,7 +298,8 @@ mod tests {
 
     #[test]
     fn one_procedure_of_so_many_is_timed() {
-        for (sample_every, samples) in [(0, 0), (1, 12), (4, 3), (100, 1)] {
+        // Every eighth sample is of the breakdown.
+        for (sample_every, samples) in [(0, 0), (1, 11), (4, 3), (100, 1)] {
             let mut runner = runner(&[], |config| config.sample_every = sample_every);
             for _ in 0..12 {
                 assert_eq!(runner.run(&ReadOne(Ok(1))), Ok(1));

@@ -89,7 +89,8 @@ impl Runner for Session {
 impl Session {
     fn attempt<P: Procedure>(&mut self, procedure: &P, accesses: &Accesses) -> Result<P::Output, Abort> {
         let known = (!accesses.list().is_empty()).then_some(accesses);
-        let mut txn = self.begin_with(&Begin { isolation: self.isolation, accesses: known, ..Begin::default() })?;
+        let mut txn =
+            self.begin_with(&Begin { isolation: self.isolation, accesses: known, one_shot: true, ..Begin::default() })?;
         let output = procedure.run(&mut *txn)?;
         txn.commit()?;
         Ok(output)

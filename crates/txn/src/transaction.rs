@@ -15,6 +15,8 @@ pub struct Begin<'a> {
     /// What it will touch, if that is known: the whole plan for engines that need one, a hint to look the keys up
     /// together for all others.
     pub accesses: Option<&'a Accesses>,
+    /// Nobody is talked to between begin and commit, and a retry costs little: an engine may wait less patiently.
+    pub one_shot: bool,
     /// The longest wait for one lock, in place of the engine's own limit.
     pub wait_limit: Option<Duration>,
 }

@@ -5,7 +5,7 @@ use crate::shared::lock_table::{LockTable, Name, OwnerId, Requester, WaitPolicy}
 use crate::shared::mode::Mode;
 use crate::shared::{batch, record, walk};
 use hotrow_storage::{Database, Guard, Key, Participant, RowMut, RowRef, Table, TableId};
-use hotrow_sync::{Arc, Time, Waiter};
+use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Begin, EngineInfo, Isolation, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction, WorkerId, Write,
 };
@@ -18,7 +18,7 @@ const EVERYTHING: Name = Name(0);
 /// One transaction at a time.
 pub struct Serial {
     table: Arc<LockTable>,
-    limit: Arc<WaitLimit>,
+    wait_limit: Duration,
 }
 
 /// Knobs of [`Serial`].
@@ -34,16 +34,12 @@ impl Default for SerialConfig {
     }
 }
 
-/// Everybody waits, up to a limit.
-struct WaitLimit(Duration);
+/// Everybody waits.
+struct Patient;
 
-impl WaitPolicy for WaitLimit {
+impl WaitPolicy for Patient {
     fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
         true
-    }
-
-    fn deadline(&self, now: Time) -> Option<Time> {
-        Some(now.after(self.0))
     }
 }
 
@@ -62,7 +58,7 @@ impl Protocol for Serial {
     type Transaction = SerialTransaction;
 
     fn new(config: SerialConfig) -> Self {
-        Self { table: LockTable::new(1), limit: Arc::new(WaitLimit(config.wait_limit)) }
+        Self { table: LockTable::new(1), wait_limit: config.wait_limit }
     }
 
     fn worker(&self, _id: WorkerId) {}
@@ -77,7 +73,7 @@ impl Protocol for Serial {
             database: database.clone(),
             participant: database.participant(),
             requester: self.table.requester(waiter),
-            limit: self.limit.clone(),
+            wait_limit: self.wait_limit,
             changes: InPlace::default(),
             statistics: Statistics::default(),
             read_only: false,
@@ -91,7 +87,7 @@ pub struct SerialTransaction {
     database: Arc<Database<()>>,
     participant: Participant,
     requester: Requester,
-    limit: Arc<WaitLimit>,
+    wait_limit: Duration,
     changes: InPlace<()>,
     statistics: Statistics,
     read_only: bool,
@@ -135,8 +131,8 @@ impl Transaction for SerialTransaction {
         if let Some(accesses) = begin.accesses {
             batch::prefetch(&self.database, self.participant.guard(), accesses.list(), |_| {});
         }
-        self.requester.set_wait_limit(begin.wait_limit);
-        self.requester.acquire(EVERYTHING, Mode::EXCLUSIVE, &*self.limit, &mut self.statistics).map(drop)
+        self.requester.set_wait_limit(Some(begin.wait_limit.unwrap_or(self.wait_limit)));
+        self.requester.acquire(EVERYTHING, Mode::EXCLUSIVE, &Patient, &mut self.statistics).map(drop)
     }
 
     fn read(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {

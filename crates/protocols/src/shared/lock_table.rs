@@ -24,7 +24,7 @@
 
 use super::mode::Mode;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
-use hotrow_sync::{Arc, Latch, Mutex, Time, Waiter, Wake};
+use hotrow_sync::{Arc, Latch, Mutex, Waiter, Wake};
 use hotrow_txn::{Abort, Statistics};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -39,13 +39,10 @@ pub(crate) struct Name(pub(crate) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OwnerId(pub(crate) u32);
 
-/// Who may wait for whom, and how long: the deadlock policy.
+/// Who may wait for whom: the deadlock policy.
 pub trait WaitPolicy: Send + Sync {
     /// Whether `waiter` may wait for all of `blockers`. Called under the bucket's latch.
     fn may_wait(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool;
-
-    /// When a wait that begins now has to end.
-    fn deadline(&self, now: Time) -> Option<Time>;
 }
 
 /// The lock table of one database.
@@ -112,7 +109,7 @@ pub(crate) struct Requester {
     parked: Arc<Parked>,
     held: Vec<Held>,
     table: Arc<LockTable>,
-    /// The longest wait, in place of the policy's.
+    /// The longest wait.
     wait_limit: Option<Duration>,
 }
 
@@ -165,7 +162,7 @@ impl Requester {
         self.id
     }
 
-    /// Waits no longer than `limit` from now on, or as long as the policy allows.
+    /// Waits no longer than `limit` from now on, or for ever.
     #[inline]
     pub(crate) fn set_wait_limit(&mut self, limit: Option<Duration>) {
         self.wait_limit = limit;
@@ -198,7 +195,7 @@ impl Requester {
             let waiting = Waiting { owner: self.id, mode: wanted, upgrade, parked: self.parked.clone() };
             let allowed = head.enqueue(waiting, policy);
             drop(heads);
-            return if allowed { self.wait(name, upgrade, policy, statistics) } else { Err(Abort::Conflict) };
+            return if allowed { self.wait(name, upgrade, statistics) } else { Err(Abort::Conflict) };
         }
         head.grant(self.id, wanted, upgrade);
         drop(heads);
@@ -216,16 +213,10 @@ impl Requester {
     }
 
     #[cold]
-    fn wait(
-        &mut self,
-        name: Name,
-        upgrade: bool,
-        policy: &impl WaitPolicy,
-        statistics: &mut Statistics,
-    ) -> Result<Acquired, Abort> {
+    fn wait(&mut self, name: Name, upgrade: bool, statistics: &mut Statistics) -> Result<Acquired, Abort> {
         let parked = &self.parked;
         let start = parked.waiter.now();
-        let deadline = self.wait_limit.map_or_else(|| policy.deadline(start), |limit| Some(start.after(limit)));
+        let deadline = self.wait_limit.map(|limit| start.after(limit));
         let wake = parked.waiter.wait_until(deadline, || parked.granted.load(Ordering::Acquire));
         statistics.waits += 1;
         statistics.wait_ns += parked.waiter.now().since(start).as_nanos() as u64;

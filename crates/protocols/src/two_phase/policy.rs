@@ -17,6 +17,9 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     /// The policy for one database.
     fn new(config: &Self::Config) -> Self;
 
+    /// The longest wait of a transaction, one-shot or interactive, that brings no limit of its own.
+    fn wait_limit(&self, one_shot: bool) -> Duration;
+
     /// `owner` begins a transaction; `retry` if its last one was aborted and is now tried again.
     fn begin(&self, owner: OwnerId, now: impl FnOnce() -> Time, retry: bool);
 }
@@ -58,6 +61,10 @@ impl Policy for WaitDie {
         Self { config: config.clone(), stamps: PerOwner::new() }
     }
 
+    fn wait_limit(&self, _one_shot: bool) -> Duration {
+        self.config.wait_limit
+    }
+
     /// A retry keeps its timestamp, so that it grows older until nothing can abort it.
     #[inline]
     fn begin(&self, owner: OwnerId, now: impl FnOnce() -> Time, retry: bool) {
@@ -79,10 +86,6 @@ impl WaitPolicy for WaitDie {
         let own = self.age(waiter);
         blockers.iter().all(|&blocker| own < self.age(blocker))
     }
-
-    fn deadline(&self, now: Time) -> Option<Time> {
-        Some(now.after(self.config.wait_limit))
-    }
 }
 
 /// Time-outs: everybody waits, but not for ever. A deadlock ends when the first of its waits does.
@@ -93,14 +96,17 @@ pub struct Timeout {
 /// Knobs of [`Timeout`].
 #[derive(Clone, Debug)]
 pub struct TimeoutConfig {
-    /// The longest wait for one lock.
+    /// The longest wait of an interactive transaction for one lock.
     pub wait_limit: Duration,
+    /// The longest wait of a one-shot transaction for one lock. Such a one takes microseconds and is retried by itself, so
+    /// a wait of a thousand times that is a deadlock in all likelihood.
+    pub one_shot_wait_limit: Duration,
 }
 
 impl Default for TimeoutConfig {
-    /// A second, as PostgreSQL's `deadlock_timeout`.
+    /// A second, as PostgreSQL's `deadlock_timeout`; a millisecond for one-shot transactions.
     fn default() -> Self {
-        Self { wait_limit: Duration::from_secs(1) }
+        Self { wait_limit: Duration::from_secs(1), one_shot_wait_limit: Duration::from_millis(1) }
     }
 }
 
@@ -120,16 +126,17 @@ impl Policy for Timeout {
     }
 
     #[inline]
+    fn wait_limit(&self, one_shot: bool) -> Duration {
+        if one_shot { self.config.one_shot_wait_limit } else { self.config.wait_limit }
+    }
+
+    #[inline]
     fn begin(&self, _owner: OwnerId, _now: impl FnOnce() -> Time, _retry: bool) {}
 }
 
 impl WaitPolicy for Timeout {
     fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
         true
-    }
-
-    fn deadline(&self, now: Time) -> Option<Time> {
-        Some(now.after(self.config.wait_limit))
     }
 }
 

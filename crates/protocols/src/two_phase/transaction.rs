@@ -151,7 +151,8 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         self.read_only = begin.read_only;
         self.running = true;
         self.participant.enter();
-        self.locks.requester.set_wait_limit(begin.wait_limit);
+        let limit = begin.wait_limit.unwrap_or_else(|| self.locks.policy.wait_limit(begin.one_shot));
+        self.locks.requester.set_wait_limit(Some(limit));
         let waiter = self.locks.waiter();
         self.locks.policy.begin(self.locks.requester.id(), || waiter.now(), self.retry);
         self.retry = false;

@@ -5,16 +5,12 @@ use super::*;
 use hotrow_sync::atomic::AtomicUsize;
 use hotrow_sync::thread;
 
-/// Everybody waits, with no deadline: shuttle has no time, and reports a lost wake-up as a deadlock.
+/// Everybody waits, without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
 struct Patient;
 
 impl WaitPolicy for Patient {
     fn may_wait(&self, _: OwnerId, _: &[OwnerId]) -> bool {
         true
-    }
-
-    fn deadline(&self, _: Time) -> Option<Time> {
-        None
     }
 }
 

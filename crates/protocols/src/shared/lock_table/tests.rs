@@ -9,10 +9,6 @@ impl WaitPolicy for Patient {
     fn may_wait(&self, _: OwnerId, _: &[OwnerId]) -> bool {
         true
     }
-
-    fn deadline(&self, now: Time) -> Option<Time> {
-        Some(now.after(Duration::from_secs(20)))
-    }
 }
 
 /// Nobody waits: a refused request shows that the lock is not free.
@@ -21,10 +17,6 @@ struct Impatient;
 impl WaitPolicy for Impatient {
     fn may_wait(&self, _: OwnerId, _: &[OwnerId]) -> bool {
         false
-    }
-
-    fn deadline(&self, _: Time) -> Option<Time> {
-        None
     }
 }
 
