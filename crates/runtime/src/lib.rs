@@ -32,6 +32,6 @@ pub use driver::{RunConfig, RunError, drive};
 pub use random::Random;
 pub use report::{Aborts, Breakdown, Counts, RunReport};
 pub use retry::{Retry, RetryConfig};
-pub use runner::{OneShot, OneShotConfig};
+pub use runner::{BREAKDOWN_EVERY, OneShot, OneShotConfig};
 pub use session::{Session, Txn};
 pub use stop::Stop;

@@ -37,7 +37,7 @@ impl Aborts {
     }
 }
 
-/// Where the time of the sampled transactions went, in nanoseconds. The parts sum up to their latencies.
+/// Where the time of the transactions went that were sampled for it, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
     /// In the transaction's own work: index, records, the procedure.
