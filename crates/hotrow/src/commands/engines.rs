@@ -41,8 +41,8 @@ fn print_table(engines: &[EngineInfo], out: &mut dyn Write) -> io::Result<()> {
     for engine in engines {
         writeln!(out, "{:<13}{}", engine.name, engine.summary)?;
         writeln!(out, "{:<13}{}; {}", "", levels(engine), needs(engine))?;
-        if !engine.source.is_empty() {
-            writeln!(out, "{:<13}{}", "", engine.source)?;
+        if !["", "none"].contains(&engine.source) {
+            writeln!(out, "{:<13}from {}", "", engine.source)?;
         }
     }
     Ok(())

@@ -73,7 +73,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let database = hotrow_sql::Database::new(engine);
     database.set_default_isolation(options.isolation);
     let server = Server::bind(config(options)?, Arc::new(database)).map_err(explain)?;
-    let address = server.addresses()[0];
+    let address = server.local_addresses()[0];
     print_how_to_connect(out, options, address).map_err(Failure::Output)?;
     let handle = server.handle();
     let mut asked_before = false;

@@ -50,8 +50,8 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true)]
     pub hot_ops: u32,
 
-    /// Where in a transaction its hot operations are
-    #[arg(long, value_name = "WHERE", value_enum, default_value_t = HotPosition::First)]
+    /// Where in a transaction its hot operations are: first, last or random
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = HotPosition::First, hide_possible_values = true)]
     pub hot_position: HotPosition,
 
     /// Reads only: the same as --read-ratio 1
