@@ -367,7 +367,7 @@ fn read_leaf<const W: usize, const CAP: usize>(
 
 impl<const W: usize, const CAP: usize> Drop for Tree<W, CAP> {
     fn drop(&mut self) {
-        free(*self.root.get_mut());
+        free(self.root.load(Ordering::Acquire));
     }
 }
 
