@@ -1,0 +1,278 @@
+//! Secondary indexes: entries that lead from columns to records.
+
+use crate::epoch::{Collector, Garbage, Guard};
+use crate::hash_index::HashIndex;
+use crate::ordered_index::OrderedIndex;
+use crate::record::RecordPtr;
+use crate::{IndexKind, IndexSchema, Key, KeyBuilder, KeySpec, RecordHeader, RowRef, TableSchema};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, ControlFlow};
+
+/// A secondary index of a table: entries that lead from columns to records.
+///
+/// An entry may be stale (its record's row has other columns now, or is gone) or early (its transaction has not
+/// committed): whoever follows it locks the record and looks.
+pub struct SecondaryIndex<H> {
+    schema: IndexSchema,
+    key: KeySpec,
+    links: Links,
+    marker: PhantomData<fn() -> H>,
+}
+
+enum Links {
+    Hash(HashIndex),
+    /// Keyed by the columns, then the primary key: so entries with equal columns are apart.
+    Ordered(OrderedIndex),
+}
+
+struct Entry<H> {
+    /// The columns' key, without the primary key.
+    columns: Key,
+    /// The key under which the entry stands in its index.
+    full: Key,
+    record: RecordPtr<H>,
+    committed: AtomicBool,
+}
+
+/// An entry that stays allocated for `'g`.
+pub struct EntryRef<'g, H>(&'g Entry<H>);
+
+impl<H> Clone for EntryRef<'_, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H> Copy for EntryRef<'_, H> {}
+
+impl<'g, H: RecordHeader> EntryRef<'g, H> {
+    /// The columns' key.
+    pub fn columns(&self) -> &'g Key {
+        &self.0.columns
+    }
+
+    /// The key under which the entry stands in its index.
+    pub fn full_key(&self) -> &'g Key {
+        &self.0.full
+    }
+
+    /// Where it leads.
+    pub fn record(&self) -> RecordPtr<H> {
+        self.0.record
+    }
+
+    /// Whether the transaction that linked it has committed.
+    pub fn is_committed(&self) -> bool {
+        self.0.committed.load(Ordering::Acquire)
+    }
+
+    /// Says that the transaction that linked it has committed.
+    pub fn set_committed(&self) {
+        self.0.committed.store(true, Ordering::Release);
+    }
+
+    /// The entry's address.
+    pub fn ptr(&self) -> EntryPtr {
+        EntryPtr(std::ptr::from_ref(self.0) as usize)
+    }
+}
+
+/// The address of an entry, to be kept where a borrow cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EntryPtr(usize);
+
+impl<H: RecordHeader> SecondaryIndex<H> {
+    pub(crate) fn new(schema: &IndexSchema, table: &TableSchema, collector: &Arc<Collector>) -> Self {
+        let links = match schema.kind {
+            IndexKind::Hash => Links::Hash(HashIndex::new(collector, 0)),
+            IndexKind::Ordered => Links::Ordered(OrderedIndex::new(collector, false)),
+        };
+        let key = KeySpec::bytes(&table.columns, &schema.columns);
+        Self { schema: schema.clone(), key, links, marker: PhantomData }
+    }
+
+    /// The definition.
+    pub fn schema(&self) -> &IndexSchema {
+        &self.schema
+    }
+
+    /// How the columns' keys are made: byte strings always.
+    pub fn key_spec(&self) -> &KeySpec {
+        &self.key
+    }
+
+    /// The columns' key of a row.
+    pub fn key_of(&self, row: RowRef<'_>) -> Key {
+        self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
+    }
+
+    /// Whether another row with the same columns would be a duplicate: the index is unique and no column is NULL.
+    pub fn excludes(&self, row: RowRef<'_>) -> bool {
+        self.schema.unique && !self.key.parts().iter().any(|part| row.is_null(part.column))
+    }
+
+    /// The key under which the entry from `columns` to a record with this primary key stands: both in an ordered index,
+    /// the columns in a hash index.
+    pub fn full_key(&self, columns: &Key, key: &Key) -> Key {
+        match self.links {
+            Links::Hash(_) => columns.clone(),
+            Links::Ordered(_) => {
+                let mut builder = KeyBuilder::default();
+                builder.push_key(columns);
+                builder.push_key(key);
+                builder.finish()
+            }
+        }
+    }
+
+    /// Links an entry, not committed, from `columns` to a record with this primary key. If an ordered index holds such an
+    /// entry already, that one is the result.
+    pub fn link<'g>(&'g self, guard: Guard<'g>, columns: Key, key: &Key, record: RecordPtr<H>) -> EntryRef<'g, H> {
+        let full = self.full_key(&columns, key);
+        let entry = Box::new(Entry { columns, full, record, committed: AtomicBool::new(false) });
+        let entry = Box::into_raw(entry);
+        // SAFETY: just made; freed only by `unlink`'s garbage, which outlives every guard of now.
+        let entry_ref = EntryRef(unsafe { &*entry });
+        match &self.links {
+            Links::Hash(hash) => {
+                let hash_of = |address| self.entry(guard, address).0.columns.hash64();
+                hash.insert(guard, entry_ref.0.columns.hash64(), entry as usize, hash_of);
+            }
+            Links::Ordered(ordered) => {
+                if let Err(existing) = ordered.insert(guard, &entry_ref.0.full, entry as usize) {
+                    // SAFETY: nobody has seen the new entry, which is dropped here for the last time.
+                    drop(unsafe { Box::from_raw(entry) });
+                    return self.entry(guard, existing);
+                }
+            }
+        }
+        entry_ref
+    }
+
+    /// Unlinks an entry; it is garbage to retire.
+    pub fn unlink(&self, guard: Guard<'_>, entry: EntryRef<'_, H>) -> Garbage {
+        let address = entry.ptr().0;
+        match &self.links {
+            Links::Hash(hash) => {
+                hash.remove(guard, entry.0.columns.hash64(), address);
+            }
+            Links::Ordered(ordered) => {
+                ordered.remove(guard, &entry.0.full);
+            }
+        }
+        // SAFETY: the address came from `Box::into_raw` in `link`, and unlinking it made this the only owner.
+        Garbage::boxed(unsafe { Box::from_raw(address as *mut Entry<H>) })
+    }
+
+    /// The entry that leads from `columns` to `record`.
+    pub fn find<'g>(&'g self, guard: Guard<'g>, columns: &Key, record: RecordPtr<H>) -> Option<EntryRef<'g, H>> {
+        let mut found = None;
+        self.equal(guard, columns, |entry| {
+            if entry.0.record != record {
+                return ControlFlow::Continue(());
+            }
+            found = Some(entry);
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    /// Visits the entries whose columns' key is `columns`.
+    pub fn equal<'g>(
+        &'g self,
+        guard: Guard<'g>,
+        columns: &Key,
+        mut visit: impl FnMut(EntryRef<'g, H>) -> ControlFlow<()>,
+    ) {
+        match &self.links {
+            Links::Hash(hash) => hash.for_each(guard, columns.hash64(), |address| {
+                let entry = self.entry(guard, address);
+                if entry.0.columns == *columns { visit(entry) } else { ControlFlow::Continue(()) }
+            }),
+            Links::Ordered(_) => {
+                let mut entries = Vec::new();
+                let mut from = Bound::Included(columns.clone());
+                loop {
+                    entries.clear();
+                    self.collect(guard, from.as_ref(), false, 16, &mut entries);
+                    for &entry in &entries {
+                        if entry.0.columns != *columns || visit(entry).is_break() {
+                            return;
+                        }
+                    }
+                    let Some(last) = entries.last() else { return };
+                    from = Bound::Excluded(last.0.full.clone());
+                }
+            }
+        }
+    }
+
+    /// Appends up to `limit` entries, starting at `from`, to `out`. The order is that of [`EntryRef::full_key`], of which
+    /// any prefix is a bound.
+    ///
+    /// # Panics
+    /// If the index is a hash index.
+    pub fn collect<'g>(
+        &'g self,
+        guard: Guard<'g>,
+        from: Bound<&Key>,
+        backward: bool,
+        limit: usize,
+        out: &mut Vec<EntryRef<'g, H>>,
+    ) {
+        let Links::Ordered(ordered) = &self.links else { panic!("a range needs an ordered index") };
+        let mut found = Vec::new();
+        ordered.collect(guard, from, backward, limit, &mut found);
+        out.extend(found.into_iter().map(|(_, address)| self.entry(guard, address)));
+    }
+
+    /// The entry at an address.
+    ///
+    /// # Safety
+    /// The entry was linked in this index, and was not freed, after the guard's participant entered its epoch.
+    pub unsafe fn deref<'g>(&'g self, guard: Guard<'g>, entry: EntryPtr) -> EntryRef<'g, H> {
+        self.entry(guard, entry.0)
+    }
+
+    pub(crate) fn has_entry(&self, guard: Guard<'_>, columns: &Key) -> bool {
+        let mut found = false;
+        self.equal(guard, columns, |_| {
+            found = true;
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    fn entry<'g>(&'g self, _guard: Guard<'g>, address: usize) -> EntryRef<'g, H> {
+        // SAFETY: the address came from this index under the guard; entries are retired after they are unlinked.
+        EntryRef(unsafe { &*(address as *const Entry<H>) })
+    }
+
+    /// Frees the entries of an index that nobody else can reach.
+    pub(crate) fn free_entries(&self, guard: Guard<'_>) {
+        let free = |address: usize| {
+            // SAFETY: the address came from `Box::into_raw` in `link`; the index is being dropped.
+            drop(unsafe { Box::from_raw(address as *mut Entry<H>) });
+        };
+        match &self.links {
+            Links::Hash(hash) => hash.entries(guard, |address| {
+                free(address);
+                ControlFlow::Continue(())
+            }),
+            Links::Ordered(ordered) => {
+                let mut entries = Vec::new();
+                ordered.collect(guard, Bound::Unbounded, false, usize::MAX, &mut entries);
+                entries.into_iter().for_each(|(_, address)| free(address));
+            }
+        }
+    }
+}
+
+impl<H> fmt::Debug for SecondaryIndex<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecondaryIndex").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
