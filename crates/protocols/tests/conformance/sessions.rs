@@ -1,0 +1,323 @@
+//! Two sessions: who waits for whom, and how a wait ends.
+
+use crate::tables::{Shape, row, values_of};
+use crate::{for_each_engine, refusing};
+use hotrow_storage::{Key, TableId, Value};
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::{Arc, Condvar, Mutex, Scheduler, Time, Waiter, mpsc, thread};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
+
+/// A scheduler that says when its thread waits, and whose clock stands still until it is moved.
+struct Observed {
+    now: AtomicU64,
+    notified: Mutex<bool>,
+    wakeup: Condvar,
+    waits: Mutex<mpsc::Sender<Option<Time>>>,
+}
+
+impl Observed {
+    /// The scheduler, and where it says that its thread waits, and until when.
+    fn new(now: Time) -> (Arc<Self>, mpsc::Receiver<Option<Time>>) {
+        let (sender, receiver) = mpsc::channel();
+        let (notified, wakeup) = (Mutex::new(false), Condvar::new());
+        (Arc::new(Self { now: AtomicU64::new(now.0), notified, wakeup, waits: Mutex::new(sender) }), receiver)
+    }
+
+    /// Moves the clock, and lets a thread that waits look at it.
+    fn move_to(&self, time: Time) {
+        self.now.store(time.0, Ordering::Release);
+        self.resume();
+    }
+}
+
+impl Scheduler for Observed {
+    fn now(&self) -> Time {
+        Time(self.now.load(Ordering::Acquire))
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        let mut notified = self.notified.lock().expect("not poisoned");
+        if !*notified {
+            // Nobody may be listening any more.
+            let _ = self.waits.lock().expect("not poisoned").send(deadline);
+        }
+        while !std::mem::take(&mut *notified) {
+            notified = self.wakeup.wait(notified).expect("not poisoned");
+        }
+    }
+
+    fn resume(&self) {
+        *self.notified.lock().expect("not poisoned") = true;
+        self.wakeup.notify_all();
+    }
+}
+
+/// Two transactions of one engine, of which the second waits for the first.
+struct Blocked {
+    engine: Arc<dyn Engine>,
+    table: TableId,
+    /// Wrote the row, and runs.
+    holder: Box<dyn Transaction>,
+    scheduler: Arc<Observed>,
+    waiter: Waiter,
+    deadline: Option<Time>,
+    /// What the waiting thread's update came to, once it ends.
+    outcome: mpsc::Receiver<Result<Write, Abort>>,
+}
+
+const KEY: u8 = 1;
+
+fn update(txn: &mut dyn Transaction, table: TableId, number: i32) -> Result<Write, Abort> {
+    txn.update(table, &Shape::Hashed.key(KEY), &mut |row| {
+        row.set(2, &Value::Int4(number));
+        Ok(())
+    })
+}
+
+/// Does `check` with every engine that isolates, while a thread waits to update the row that another updated.
+fn while_one_waits(check: impl Fn(Blocked)) {
+    for_each_engine(|engine| {
+        if engine.info().isolates {
+            let (engine, table) = (engine.clone(), engine.create_table(Shape::Hashed.schema()));
+            let values = Shape::Hashed.values(KEY, 1, 1);
+            engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("an empty table");
+            thread::scope(|scope| block(&engine, table, scope, &check));
+        }
+    });
+}
+
+/// The waiter begins before the holder, since a policy may let only the older wait; unless beginning is what waits.
+fn block<'scope>(
+    engine: &Arc<dyn Engine>,
+    table: TableId,
+    scope: &'scope thread::Scope<'scope, '_>,
+    check: &impl Fn(Blocked),
+) {
+    let (scheduler, waits) = Observed::new(Time(1_000));
+    let waiter = Waiter::new(scheduler.clone());
+    let mut second = engine.transaction(waiter.clone());
+    let later = Waiter::new(Observed::new(Time(2_000)).0);
+    later.cancel();
+    let mut holder = engine.transaction(later);
+    second.begin(&Begin::default()).expect("nobody else is there");
+    let mut has_begun = true;
+    if holder.begin(&Begin::default()).is_err() {
+        holder.abort();
+        second.abort();
+        has_begun = false;
+        holder.begin(&Begin::default()).expect("nobody else is there");
+    }
+    assert_eq!(update(&mut *holder, table, 10), Ok(Write::Done));
+    let (sender, outcome) = mpsc::channel();
+    scope.spawn(move || {
+        let begun = if has_begun { Ok(()) } else { second.begin(&Begin::default()) };
+        let updated = begun.and_then(|()| update(&mut *second, table, 20));
+        let ended = updated.and_then(|write| second.commit().map(|()| write));
+        second.abort();
+        // The check may have seen enough.
+        let _ = sender.send(ended);
+    });
+    let deadline = waits.recv().expect("the second waits");
+    check(Blocked { engine: engine.clone(), table, holder, scheduler, waiter, deadline, outcome });
+}
+
+impl Blocked {
+    fn outcome(&self) -> Result<Write, Abort> {
+        self.outcome.recv().expect("the waiting thread ends")
+    }
+
+    /// The row's number; nobody may be in the way.
+    fn number(&self) -> i64 {
+        let mut txn = self.engine.transaction(refusing());
+        txn.begin(&Begin::default()).expect("nobody is in the way");
+        let found = txn.read_for_update(self.table, &Shape::Hashed.key(KEY)).expect("nobody is in the way");
+        found.and_then(|row| row.value(2).as_int()).expect("the row is there")
+    }
+
+    fn name(&self) -> &'static str {
+        self.engine.info().name
+    }
+}
+
+#[test]
+fn a_writer_waits_for_a_writer_to_commit() {
+    while_one_waits(|mut blocked| {
+        blocked.holder.commit().expect("it holds all that it needs");
+        assert_eq!((blocked.outcome(), blocked.number()), (Ok(Write::Done), 20), "{}", blocked.name());
+    });
+}
+
+#[test]
+fn a_writer_waits_for_a_writer_to_abort_or_vanish() {
+    while_one_waits(|mut blocked| {
+        blocked.holder.abort();
+        assert_eq!((blocked.outcome(), blocked.number()), (Ok(Write::Done), 20), "{}", blocked.name());
+    });
+    while_one_waits(|mut blocked| {
+        blocked.holder = blocked.engine.transaction(refusing());
+        assert_eq!((blocked.outcome(), blocked.number()), (Ok(Write::Done), 20), "{}", blocked.name());
+    });
+}
+
+#[test]
+fn a_cancelled_wait_ends_and_leaves_nothing_behind() {
+    while_one_waits(|mut blocked| {
+        blocked.waiter.cancel();
+        assert_eq!(blocked.outcome(), Err(Abort::Cancelled), "{}", blocked.name());
+        blocked.holder.commit().expect("it holds all that it needs");
+        assert_eq!(blocked.number(), 10, "{}", blocked.name());
+    });
+}
+
+#[test]
+fn a_wait_ends_at_its_deadline_and_leaves_nothing_behind() {
+    while_one_waits(|mut blocked| {
+        let deadline = blocked.deadline.expect("no engine waits for ever");
+        blocked.scheduler.move_to(deadline);
+        assert_eq!(blocked.outcome(), Err(Abort::Timeout), "{}", blocked.name());
+        blocked.holder.commit().expect("it holds all that it needs");
+        assert_eq!(blocked.number(), 10, "{}", blocked.name());
+    });
+}
+
+#[test]
+fn a_wake_for_no_reason_changes_nothing() {
+    while_one_waits(|mut blocked| {
+        blocked.waiter.wake();
+        blocked.scheduler.move_to(Time(1_001));
+        assert!(blocked.outcome.try_recv().is_err(), "{}", blocked.name());
+        blocked.holder.commit().expect("it holds all that it needs");
+        assert_eq!((blocked.outcome(), blocked.number()), (Ok(Write::Done), 20), "{}", blocked.name());
+    });
+}
+
+/// What a second transaction may do, without waiting, beside a first one that has done something.
+struct Beside {
+    name: &'static str,
+    first: fn(&mut dyn Transaction, TableId) -> Result<(), Abort>,
+    second: fn(&mut dyn Transaction, TableId) -> Result<(), Abort>,
+    /// At read committed, and at serializable.
+    may: [bool; 2],
+}
+
+fn read(txn: &mut dyn Transaction, table: TableId, key: u8) -> Result<(), Abort> {
+    txn.read(table, &Shape::Indexed.key(key)).map(drop)
+}
+
+fn write(txn: &mut dyn Transaction, table: TableId, key: u8, number: i32) -> Result<(), Abort> {
+    let change = &mut |row: &mut hotrow_storage::RowMut<'_>| {
+        row.set(2, &Value::Int4(number));
+        Ok(())
+    };
+    txn.update(table, &Shape::Indexed.key(key), change).map(drop)
+}
+
+fn insert(txn: &mut dyn Transaction, table: TableId, key: u8, text: u8) -> Result<(), Abort> {
+    let layout = std::sync::Arc::new(hotrow_storage::RowLayout::new(&Shape::Indexed.schema().columns));
+    txn.insert(table, row(&layout, &Shape::Indexed.values(key, key, text)).as_ref()).map(drop)
+}
+
+/// Rows with keys from `lower` to `upper`.
+fn scan(txn: &mut dyn Transaction, table: TableId, lower: u8, upper: u8) -> Result<(), Abort> {
+    use hotrow_txn::Scan;
+    let bound = |key| std::ops::Bound::Included(Shape::Indexed.key(key));
+    let all = Scan::all(table, hotrow_storage::IndexRef::Primary);
+    txn.scan(&Scan { lower: bound(lower), upper: bound(upper), ..all }, &mut |row| {
+        values_of(row);
+        std::ops::ControlFlow::Continue(())
+    })
+}
+
+/// Rows 0, 2, 4 and 6 are there; names are unique.
+const BESIDE: &[Beside] = &[
+    Beside {
+        name: "readers share",
+        first: |txn, table| read(txn, table, 0),
+        second: |txn, table| read(txn, table, 0),
+        may: [true, true],
+    },
+    Beside {
+        name: "a reader keeps writers off, when it reads on",
+        first: |txn, table| read(txn, table, 0).and_then(|()| read(txn, table, 6)),
+        second: |txn, table| write(txn, table, 0, 9),
+        may: [true, false],
+    },
+    Beside {
+        name: "a writer keeps readers off",
+        first: |txn, table| write(txn, table, 0, 9),
+        second: |txn, table| read(txn, table, 0),
+        may: [false, false],
+    },
+    Beside {
+        name: "a reader of an absent key keeps its inserter off",
+        first: |txn, table| read(txn, table, 1).and_then(|()| read(txn, table, 6)),
+        second: |txn, table| insert(txn, table, 1, 0),
+        may: [true, false],
+    },
+    Beside {
+        name: "a scan keeps inserters off its range",
+        first: |txn, table| scan(txn, table, 1, 4).and_then(|()| read(txn, table, 6)),
+        second: |txn, table| insert(txn, table, 3, 0),
+        may: [true, false],
+    },
+    Beside {
+        name: "inserters of different keys do not meet",
+        first: |txn, table| insert(txn, table, 1, 0),
+        second: |txn, table| insert(txn, table, 5, 0),
+        may: [true, true],
+    },
+    Beside {
+        name: "an inserter's unique name is taken until it ends",
+        first: |txn, table| insert(txn, table, 1, 3),
+        second: |txn, table| insert(txn, table, 5, 3),
+        may: [false, false],
+    },
+    Beside {
+        name: "a deleted row is there until its deleter ends",
+        first: |txn, table| txn.delete(table, &Shape::Indexed.key(0)).map(drop),
+        second: |txn, table| read(txn, table, 0),
+        may: [false, false],
+    },
+];
+
+#[test]
+fn transactions_meet_where_they_must_and_only_there() {
+    for_each_engine(|engine| {
+        let info = engine.info();
+        for beside in BESIDE {
+            for (level, may) in [Isolation::ReadCommitted, Isolation::Serializable].into_iter().zip(beside.may) {
+                if info.granted(level) != level || info.isolation.len() < 2 {
+                    continue;
+                }
+                let table = engine.create_table(Shape::Indexed.schema());
+                for key in [0, 2, 4, 6] {
+                    let values = Shape::Indexed.values(key, key, 0);
+                    engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("the keys differ");
+                }
+                let mut first = engine.transaction(refusing());
+                let mut second = engine.transaction(refusing());
+                first.begin(&Begin::at(level)).expect("nobody else is there");
+                (beside.first)(&mut *first, table).expect("nobody else is there");
+                second.begin(&Begin::at(level)).expect("beginning needs nothing");
+                let outcome = (beside.second)(&mut *second, table);
+                assert_eq!(outcome.is_ok(), may, "{} at {level}: {}: {outcome:?}", info.name, beside.name);
+                second.abort();
+                first.abort();
+            }
+        }
+    });
+}
+
+/// The key under which nothing is.
+#[test]
+fn a_waiting_transaction_that_is_dropped_by_its_thread_leaves_nothing_behind() {
+    for_each_engine(|engine| {
+        let table = engine.create_table(Shape::Hashed.schema());
+        let absent = Key::Int(99);
+        for _ in 0..3 {
+            let mut txn = engine.transaction(refusing());
+            txn.begin(&Begin::default()).expect("nobody is in the way");
+            assert!(txn.read_for_update(table, &absent).expect("nobody is in the way").is_none());
+        }
+    });
+}
