@@ -138,8 +138,8 @@ impl Participant {
         debug_assert!(!self.entered, "entered twice");
         // Relaxed: a stale epoch only delays reclamation, and the store is ordered by the fence.
         let epoch = self.collector.epoch.load(Ordering::Relaxed);
-        // Relaxed: as above.
-        self.slot.0.store(epoch, Ordering::Relaxed);
+        // Release: a scan that sees this epoch instead of the one left before it is ordered after what was read in that one.
+        self.slot.0.store(epoch, Ordering::Release);
         // SeqCst: P's fence of the module's argument, between the slot's store and every load of shared memory.
         fence(Ordering::SeqCst);
         self.entered = true;

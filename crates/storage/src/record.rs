@@ -492,7 +492,7 @@ impl Variable {
             return &[];
         }
         // SAFETY: by the caller.
-        unsafe { &**(address as *const Box<[u8]>) }
+        unsafe { &*(address as *const Box<[u8]>) }
     }
 
     /// Whether there are no bytes, and so nothing to free.

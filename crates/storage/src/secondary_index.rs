@@ -23,7 +23,7 @@ pub struct SecondaryIndex<H> {
 }
 
 enum Links {
-    Hash(HashIndex),
+    Hash(Box<HashIndex>),
     /// Keyed by the columns, then the primary key: so entries with equal columns are apart.
     Ordered(OrderedIndex),
 }
@@ -87,7 +87,7 @@ pub struct EntryPtr(usize);
 impl<H: RecordHeader> SecondaryIndex<H> {
     pub(crate) fn new(schema: &IndexSchema, table: &TableSchema, collector: &Arc<Collector>) -> Self {
         let links = match schema.kind {
-            IndexKind::Hash => Links::Hash(HashIndex::new(collector, 0)),
+            IndexKind::Hash => Links::Hash(Box::new(HashIndex::new(collector, 0))),
             IndexKind::Ordered => Links::Ordered(OrderedIndex::new(collector, false)),
         };
         let key = KeySpec::bytes(&table.columns, &schema.columns);

@@ -219,7 +219,7 @@ impl<H: RecordHeader> Table<H> {
     ///
     /// # Panics
     /// If there is no such index.
-    pub fn index(&self, index: IndexId) -> &SecondaryIndex<H> {
+    pub fn secondary_index(&self, index: IndexId) -> &SecondaryIndex<H> {
         &self.secondary[usize::from(index.0)]
     }
 
@@ -343,9 +343,9 @@ mod tests {
 
         let mut numbers = Vec::new();
         for number in 0..6 {
-            let columns = table.index(IndexId(1)).key_of(row(&table, "", number, None).as_ref());
+            let columns = table.secondary_index(IndexId(1)).key_of(row(&table, "", number, None).as_ref());
             let mut count = 0;
-            table.index(IndexId(1)).equal(guard, &columns, |_| {
+            table.secondary_index(IndexId(1)).equal(guard, &columns, |_| {
                 count += 1;
                 ControlFlow::Continue(())
             });

@@ -327,7 +327,9 @@ impl Transaction for NoneTransaction {
             copied.take(step.record, table.layout());
             let row = copied.row(table.layout());
             let current = match (scan.index, step.entry) {
-                (IndexRef::Secondary(index), Some(entry)) => table.index(index).key_of(row) == *entry.columns(),
+                (IndexRef::Secondary(index), Some(entry)) => {
+                    table.secondary_index(index).key_of(row) == *entry.columns()
+                }
                 _ => true,
             };
             if current { visit(row) } else { ControlFlow::Continue(()) }

@@ -225,7 +225,7 @@ impl<H: RecordHeader> InPlace<H> {
         record: RecordRef<'_, H>,
         locks: &mut impl IndexLocks<H>,
     ) -> Result<bool, Abort> {
-        let index = table.index(id);
+        let index = table.secondary_index(id);
         let row = record::row(record);
         let columns = index.key_of(row);
         if index.excludes(row) {
@@ -257,7 +257,7 @@ impl<H: RecordHeader> InPlace<H> {
         record: RecordRef<'_, H>,
     ) -> bool {
         let mut taken = false;
-        table.index(id).equal(guard, columns, |entry| {
+        table.secondary_index(id).equal(guard, columns, |entry| {
             let other = entry.record() != record.ptr();
             taken = other
                 && record::deref(entry.record(), guard, table).is_present()
@@ -279,7 +279,7 @@ impl<H: RecordHeader> InPlace<H> {
     /// Whether an entry that this transaction marked stale leads to a row with its columns.
     fn is_right(&self, guard: Guard<'_>, table: &Table<H>, id: IndexId, entry: EntryRef<'_, H>) -> bool {
         let record = record::deref(entry.record(), guard, table);
-        record.is_present() && table.index(id).key_of(record::row(record)) == *entry.columns()
+        record.is_present() && table.secondary_index(id).key_of(record::row(record)) == *entry.columns()
     }
 
     /// Marks the entry from `columns` to `record` as stale.
@@ -292,7 +292,7 @@ impl<H: RecordHeader> InPlace<H> {
         record: RecordRef<'_, H>,
         locks: &mut impl IndexLocks<H>,
     ) -> Result<(), Abort> {
-        let index = table.index(id);
+        let index = table.secondary_index(id);
         let Some(entry) = index.find(guard, columns, record.ptr()) else { return Ok(()) };
         if index.schema().unique {
             locks.unique(table, id, columns)?;
@@ -321,7 +321,9 @@ impl<H: RecordHeader> InPlace<H> {
                 Step::Revived { variable, .. } => self.discard(Some(variable)),
                 Step::Inserted { record } => record::deref(record, guard, table).set_committed(),
                 Step::Deleted { record } => deleted.push((id, record)),
-                Step::Linked { index, entry } => record::entry(entry, guard, table.index(index)).set_committed(),
+                Step::Linked { index, entry } => {
+                    record::entry(entry, guard, table.secondary_index(index)).set_committed()
+                }
                 Step::Stale { index, entry } => stale.push((id, index, entry)),
             }
         }
@@ -330,9 +332,9 @@ impl<H: RecordHeader> InPlace<H> {
         stale.dedup_by_key(|&mut (.., entry)| entry);
         for (id, index, entry) in stale {
             let Some(table) = database.table(guard, id) else { continue };
-            let entry = record::entry(entry, guard, table.index(index));
+            let entry = record::entry(entry, guard, table.secondary_index(index));
             if !self.is_right(guard, table, index, entry) {
-                self.garbage.push(table.index(index).unlink(guard, entry));
+                self.garbage.push(table.secondary_index(index).unlink(guard, entry));
             }
         }
         deleted.sort_unstable_by_key(|&(_, record)| record);
@@ -379,7 +381,7 @@ impl<H: RecordHeader> InPlace<H> {
                 }
                 Step::Deleted { record } => record::deref(record, guard, table).set_present(true),
                 Step::Linked { index, entry } => {
-                    let index = table.index(index);
+                    let index = table.secondary_index(index);
                     self.garbage.push(index.unlink(guard, record::entry(entry, guard, index)));
                 }
                 Step::Stale { .. } => {}

@@ -34,7 +34,7 @@ impl<H: RecordHeader> Step<'_, H> {
         self.record.is_present()
             && match (self.entry, index) {
                 (Some(entry), IndexRef::Secondary(index)) => {
-                    table.index(index).key_of(record::row(self.record)) == *entry.columns()
+                    table.secondary_index(index).key_of(record::row(self.record)) == *entry.columns()
                 }
                 _ => true,
             }
@@ -66,7 +66,7 @@ pub(crate) fn steps<'g, H: RecordHeader>(
         }
         IndexRef::Secondary(id) => {
             let mut found = Vec::new();
-            table.index(id).collect(guard, from, backward, limit, &mut found);
+            table.secondary_index(id).collect(guard, from, backward, limit, &mut found);
             let step = |entry: EntryRef<'g, H>| Step {
                 record: record::deref(entry.record(), guard, table),
                 entry: Some(entry),
@@ -84,7 +84,7 @@ pub(crate) fn equal_steps<'g, H: RecordHeader>(
     columns: &Key,
 ) -> Vec<Step<'g, H>> {
     let mut found = Vec::new();
-    table.index(index).equal(guard, columns, |entry| {
+    table.secondary_index(index).equal(guard, columns, |entry| {
         found.push(Step { record: record::deref(entry.record(), guard, table), entry: Some(entry) });
         ControlFlow::Continue(())
     });
@@ -171,7 +171,7 @@ pub(crate) fn along<'g, H: RecordHeader>(
 ) -> Result<(), Abort> {
     match (scan.index, &scan.lower) {
         (IndexRef::Primary, _) if table.is_ordered() => along_ordered(table, guard, scan, visit),
-        (IndexRef::Secondary(id), _) if table.index(id).schema().kind == IndexKind::Ordered => {
+        (IndexRef::Secondary(id), _) if table.secondary_index(id).schema().kind == IndexKind::Ordered => {
             along_ordered(table, guard, scan, visit);
         }
         (IndexRef::Primary, Bound::Included(key)) => {

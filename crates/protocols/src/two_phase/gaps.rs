@@ -160,7 +160,7 @@ impl<P: Policy> Locks<P> {
 pub(crate) fn is_ordered(table: &Table<()>, index: IndexRef) -> bool {
     match index {
         IndexRef::Primary => table.is_ordered(),
-        IndexRef::Secondary(id) => table.index(id).schema().kind == IndexKind::Ordered,
+        IndexRef::Secondary(id) => table.secondary_index(id).schema().kind == IndexKind::Ordered,
     }
 }
 
