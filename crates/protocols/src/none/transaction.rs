@@ -72,6 +72,18 @@ impl Copied {
         record.copy_unisolated(&mut self.fixed, &mut self.variable);
     }
 
+    /// Appends both parts to `images`; returns where they begin.
+    #[inline]
+    fn save(&self, layout: &RowLayout, images: &mut Vec<u8>) -> (usize, usize) {
+        let fixed = images.len();
+        images.extend_from_slice(&self.fixed);
+        let variable = images.len();
+        if layout.has_variable() {
+            images.extend_from_slice(&self.variable);
+        }
+        (fixed, variable)
+    }
+
     #[inline]
     fn row<'r>(&'r self, layout: &'r RowLayout) -> RowRef<'r> {
         RowRef::new(layout, &self.fixed, if layout.has_variable() { &self.variable } else { &[] })
@@ -239,11 +251,8 @@ impl Transaction for NoneTransaction {
         };
         let layout: &RowLayout = table.layout();
         self.row.take(record, layout);
-        let fixed = self.replaced.len();
-        self.replaced.extend_from_slice(&self.row.fixed);
-        let variable = self.replaced.len();
+        let (fixed, variable) = self.row.save(layout, &mut self.replaced);
         let old_variable: &[u8] = if layout.has_variable() { &self.row.variable } else { &[] };
-        self.replaced.extend_from_slice(old_variable);
         let mut row = RowMut::new(layout, &mut self.row.fixed, old_variable);
         if let Err(abort) = change(&mut row) {
             self.replaced.truncate(fixed);
@@ -280,6 +289,9 @@ impl Transaction for NoneTransaction {
         let record = match found {
             Some(record) => {
                 let has_variable = table.layout().has_variable();
+                self.row.take(record, table.layout());
+                let (fixed, variable) = self.row.save(table.layout(), &mut self.replaced);
+                self.log.push((id, Undo::Changed { record: record.ptr(), fixed, variable }));
                 replaced = record.store_unisolated(row.fixed(), has_variable.then_some(row.variable()));
                 record
             }
