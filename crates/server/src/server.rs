@@ -9,17 +9,13 @@ use crate::startup::{NoSession, Start, Startup};
 use crate::stream::Stream;
 use crate::{ServerConfig, ServerError, tls};
 use bytes::BytesMut;
-use hotrow_sql::{Client, Database, Notice, OutputColumn, Session, SqlError, state};
-use hotrow_storage::Value;
+use hotrow_sql::{Database, Session, SqlError, state};
 use hotrow_sync::{Arc, Waiter, thread};
 use pgwire::messages::startup::Authentication;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
-
-/// What clients take for PostgreSQL's version, and what it really is.
-const VERSION: &str = concat!("15.0 (Hotrow ", env!("CARGO_PKG_VERSION"), ")");
 
 /// Stack of a session's thread; only what is used takes memory.
 const STACK_BYTES: usize = 8 << 20;
@@ -218,82 +214,18 @@ fn begin(
 /// The first messages of a session.
 fn greet(out: &mut BytesMut, session: &mut Session, start: &Start, guest: &Guest) {
     backend::authentication(out, &Authentication::Ok);
-    let mut parameters = vec![
-        ("server_version".to_owned(), VERSION.to_owned()),
-        ("session_authorization".to_owned(), start.user.clone()),
-    ];
-    let fixed = [
-        ("server_encoding", "UTF8"),
-        ("client_encoding", "UTF8"),
-        ("application_name", ""),
-        ("DateStyle", "ISO, MDY"),
-        ("IntervalStyle", "postgres"),
-        ("TimeZone", "UTC"),
-        ("integer_datetimes", "on"),
-        ("standard_conforming_strings", "on"),
-        ("is_superuser", "on"),
-        ("in_hot_standby", "off"),
-        ("default_transaction_read_only", "off"),
-    ];
-    parameters.extend(fixed.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let mut client = Quiet { parameters, notices: Vec::new() };
+    session.set_id(guest.peer().pid);
     for (name, value) in &start.settings {
-        if let Err(error) = set(session, name, value, &mut client) {
-            client.notices.push(Notice { severity: "WARNING", error });
+        // A driver's habit of setting something is no reason to turn it away.
+        if let Err(error) = session.set_parameter(name, value) {
+            backend::notice(out, "WARNING", &error);
         }
     }
-    for (name, value) in &client.parameters {
+    for (name, value) in session.parameters() {
         backend::parameter_status(out, name, value);
-    }
-    for notice in &client.notices {
-        backend::notice(out, notice.severity, &notice.error);
     }
     backend::key_data(out, guest.peer().pid, guest.peer().secret);
     backend::ready_for_query(out, b'I');
-}
-
-fn set(session: &mut Session, name: &str, value: &str, client: &mut Quiet) -> Result<(), SqlError> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
-    if !name.bytes().all(plain) {
-        let message = format!("unrecognized configuration parameter \"{name}\"");
-        return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
-    }
-    session.simple_query(&format!("SET {name} TO '{}'", value.replace('\'', "''")), client)
-}
-
-/// The client of the settings that a session begins with: keeps what they change.
-struct Quiet {
-    parameters: Vec<(String, String)>,
-    notices: Vec<Notice>,
-}
-
-impl Client for Quiet {
-    fn columns(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn row(&mut self, _: &[Value<'_>]) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn complete(&mut self, _: &str) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn empty(&mut self) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn notice(&mut self, notice: Notice) {
-        self.notices.push(notice);
-    }
-
-    fn parameter(&mut self, name: &str, value: &str) {
-        match self.parameters.iter_mut().find(|(known, _)| known == name) {
-            Some((_, old)) => value.clone_into(old),
-            None => self.parameters.push((name.to_owned(), value.to_owned())),
-        }
-    }
 }
 
 /// A line for whoever runs the server.

@@ -139,7 +139,7 @@ fn malformed_messages_are_errors_and_the_session_goes_on() {
         (b'P', b"", "08P01"),
         (b'P', b"\0SELECT 1\0\0\x05\0", "08P01"),
         (b'P', b"\0SELECT 1\0\xff\xff", "08P01"),
-        (b'P', b"\0SELECT $1\0\0\x01\0\0\0\x72", "42704"),
+        (b'P', b"\0SELECT $1\0\0\x01\0\x0f\x42\x3f", "42704"),
         (b'P', b"\0\xc3\x28\0\0\0", "22021"),
         (b'B', b"\0", "08P01"),
         (b'B', b"\0\0\0\0\0\x01\0\0\0\x09\x31\0\0", "08P01"),

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::client::Client;
-use common::{ENGINES, Failure, Running};
+use common::client::{Client, Failure};
+use common::{ENGINES, Running};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 use std::path::{Path, PathBuf};
 

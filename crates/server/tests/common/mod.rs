@@ -7,9 +7,10 @@ pub mod client;
 use hotrow_server::{Server, ServerConfig, ServerHandle};
 use hotrow_sync::Arc;
 use hotrow_sync::thread::{self, JoinHandle};
+use hotrow_txn::Engine;
 use std::net::SocketAddr;
 
-pub use client::{Client, Failure};
+pub use client::Client;
 
 /// The engines that SQL is tested on.
 pub const ENGINES: [&str; 2] = ["serial", "2pl-timeout"];
@@ -28,10 +29,14 @@ impl Running {
     }
 
     /// A server with this configuration, on a free port of its first address.
-    pub fn with(engine: &str, mut config: ServerConfig) -> Self {
+    pub fn with(engine: &str, config: ServerConfig) -> Self {
+        Self::over(hotrow_protocols::open(engine).expect("the engine is in the registry"), config)
+    }
+
+    /// A server over a database of one's own.
+    pub fn over(engine: Arc<dyn Engine>, mut config: ServerConfig) -> Self {
         config.listen.truncate(1);
         config.listen[0].set_port(0);
-        let engine = hotrow_protocols::open(engine).expect("the engine is in the registry");
         let database = hotrow_sql::Database::new(engine, hotrow_sql::Config::default());
         let server = Server::bind(config, Arc::clone(&database)).expect("a free port");
         let mut address = server.local_addresses()[0];
