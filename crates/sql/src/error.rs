@@ -86,6 +86,11 @@ impl From<Abort> for SqlError {
     }
 }
 
+/// 0A000: what the statement asks for is not there (yet).
+pub(crate) fn unsupported(what: &str) -> SqlError {
+    SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
+}
+
 /// The codes in use, by PostgreSQL's names.
 pub mod state {
     use super::SqlState;
@@ -124,6 +129,7 @@ pub mod state {
         FOREIGN_KEY_VIOLATION = "23503";
         UNIQUE_VIOLATION = "23505";
         CHECK_VIOLATION = "23514";
+        DEPENDENT_OBJECTS_STILL_EXIST = "2BP01";
         INVALID_TRANSACTION_STATE = "25000";
         ACTIVE_SQL_TRANSACTION = "25001";
         READ_ONLY_SQL_TRANSACTION = "25006";
@@ -167,6 +173,7 @@ pub mod state {
         PROGRAM_LIMIT_EXCEEDED = "54000";
         STATEMENT_TOO_COMPLEX = "54001";
         OBJECT_NOT_IN_PREREQUISITE_STATE = "55000";
+        CANT_CHANGE_RUNTIME_PARAM = "55P02";
         OBJECT_IN_USE = "55006";
         LOCK_NOT_AVAILABLE = "55P03";
         QUERY_CANCELED = "57014";

@@ -1,9 +1,39 @@
 //! SQL: parse, bind, plan, execute, over `dyn Transaction`.
+//!
+//! ```text
+//! text ── parse ──> syntax ── bind ──> Plan ── exec ──> Client
+//!            │                  │                 │
+//!       plan cache           Catalog         Transaction, table locks
+//! ```
+//!
+//! The nouns: a [`Database`] is a catalog, a plan cache and table locks over an engine; a [`Session`] is one client's, with
+//! its transaction, settings, statements and portals; a [`Statement`] is a plan that sessions share; a [`Client`] is whom a
+//! session talks to. Nothing here knows which engine runs, or which protocol the client speaks.
+//!
+//! PostgreSQL is the measure: its syntax, types, messages and codes. Differences that a user can see:
+//!
+//! - text is ordered by its bytes (collation C); the time zone is UTC; a `numeric` has up to 28 digits;
+//! - joins, subqueries, foreign keys, sequences and views are not there yet: 0A000;
+//! - COPY and DDL work on whole tables: a changed definition is a new table with the old one's rows.
 
+mod bind;
+mod catalog;
 mod client;
 pub mod copy;
+mod database;
 mod error;
+mod exec;
+mod expr;
+mod locks;
+mod parse;
+mod plan;
+mod session;
+mod settings;
 pub mod types;
 
 pub use client::{Client, CopyEncoding, Notice, OutputColumn};
+pub use database::{Config, Database};
 pub use error::{SqlError, SqlState, state};
+pub use plan::Statement;
+pub use session::{Executed, Session, TransactionStatus};
+pub use settings::SERVER_VERSION;

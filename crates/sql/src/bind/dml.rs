@@ -1,0 +1,243 @@
+//! INSERT, UPDATE, DELETE.
+
+use super::select::Output;
+use super::{Binder, Scope, path};
+use crate::catalog::Table;
+use crate::error::unsupported;
+use crate::expr::{Expr, Strictness};
+use crate::plan::{Delete, Insert, Node, Plan, Source, Update};
+use crate::{OutputColumn, SqlError, state};
+use hotrow_storage::IndexRef;
+use hotrow_sync::Arc;
+use hotrow_txn::LockFor;
+use sqlparser::ast::{self, AssignmentTarget, Expr as A, SetExpr};
+
+type Planned = (Plan, Option<Vec<OutputColumn>>);
+
+impl Binder<'_> {
+    pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<Planned, SqlError> {
+        let ast::TableObject::TableName(name) = &insert.table else {
+            return Err(unsupported("INSERT into what is no table"));
+        };
+        let table = self.table(name)?;
+        let targets = self.targets(&table, &insert.columns)?;
+        let source = match &insert.source {
+            None => Source::Rows(vec![vec![None; targets.len()]]),
+            Some(query) => match &*query.body {
+                SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
+                    Source::Rows(self.rows(&table, &targets, values)?)
+                }
+                _ => Source::Query(self.insert_query(&table, &targets, query)?),
+            },
+        };
+        // Fewer values than columns fill the first ones.
+        let width = match &source {
+            Source::Rows(rows) => rows.first().map_or(0, Vec::len),
+            Source::Query(_) => targets.len(),
+        };
+        let skip_conflicts = match &insert.on {
+            None => None,
+            Some(ast::OnInsert::OnConflict(conflict)) => Some(conflict_target(&table, conflict)?),
+            Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
+        };
+        let alias = insert.table_alias.as_ref().map(|alias| super::fold(&alias.alias));
+        let scope = Scope::table(&table, alias.as_deref());
+        let (returning, columns) = self.returning(insert.returning.as_deref(), &scope, &table)?;
+        let targets = targets[..width.min(targets.len())].to_vec();
+        Ok((Plan::Insert(Insert { table, source, targets, skip_conflicts, returning }), columns))
+    }
+
+    /// The columns that an INSERT or COPY fills.
+    fn targets(&self, table: &Table, columns: &[ast::ObjectName]) -> Result<Vec<usize>, SqlError> {
+        if columns.is_empty() {
+            return Ok((0..table.visible()).collect());
+        }
+        let mut targets = Vec::with_capacity(columns.len());
+        for column in columns {
+            let name = super::name_parts(column)?.pop().unwrap_or_default();
+            let target = column_of(table, &name).map_err(|error| self.locate(error, super::span_of(column)))?;
+            if targets.contains(&target) {
+                let error =
+                    SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once"));
+                return Err(self.locate(error, super::span_of(column)));
+            }
+            targets.push(target);
+        }
+        Ok(targets)
+    }
+
+    fn rows(
+        &mut self,
+        table: &Table,
+        targets: &[usize],
+        values: &ast::Values,
+    ) -> Result<Vec<Vec<Option<Expr>>>, SqlError> {
+        let width = values.rows.first().map_or(0, |row| row.content.len());
+        let mut rows = Vec::with_capacity(values.rows.len());
+        for row in &values.rows {
+            if row.content.len() != width {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "VALUES lists must all be the same length"));
+            }
+            check_width(width, targets.len())?;
+            let mut exprs = Vec::with_capacity(width);
+            for (expr, &target) in row.content.iter().zip(targets) {
+                exprs.push(self.value_or_default(expr, table, target)?);
+            }
+            rows.push(exprs);
+        }
+        // Fewer values than listed columns is an error only if columns were listed; the caller cuts the targets.
+        Ok(rows)
+    }
+
+    /// A value for a column; `None` for DEFAULT.
+    fn value_or_default(&mut self, expr: &A, table: &Table, target: usize) -> Result<Option<Expr>, SqlError> {
+        if is_default(expr) {
+            return Ok(None);
+        }
+        let column = &table.schema.columns[target];
+        let typed = self.plain(expr, &Scope::default(), "VALUES")?;
+        let assigned = self.assign(typed, &column.name, column.ty);
+        assigned.map(Some).map_err(|error| match expr {
+            A::Value(value) if error.position.is_none() => self.locate(error, value.span),
+            _ => error,
+        })
+    }
+
+    fn insert_query(&mut self, table: &Table, targets: &[usize], query: &ast::Query) -> Result<Node, SqlError> {
+        let (node, columns) = self.query(query)?;
+        check_width(columns.len(), targets.len())?;
+        if columns.len() < targets.len() {
+            return Err(unsupported("INSERT ... SELECT of fewer columns than the table has")
+                .hint("Name the columns after the table."));
+        }
+        let mut exprs = Vec::with_capacity(targets.len());
+        for (at, (column, &target)) in columns.iter().zip(targets).enumerate() {
+            let wanted = &table.schema.columns[target];
+            let typed = super::Typed::new(Expr::Column(at), column.ty);
+            exprs.push(self.assign(typed, &wanted.name, wanted.ty)?);
+        }
+        Ok(Node::Project(Box::new(node), exprs))
+    }
+
+    pub(super) fn update(&mut self, update: &ast::Update) -> Result<Planned, SqlError> {
+        if update.from.is_some() {
+            return Err(unsupported("UPDATE ... FROM"));
+        }
+        let (table, scope) = self.relation(&update.table)?;
+        let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(update.assignments.len());
+        for assignment in &update.assignments {
+            let AssignmentTarget::ColumnName(target) = &assignment.target else {
+                return Err(unsupported("assignment to a list of columns"));
+            };
+            let name = super::name_parts(target)?.pop().unwrap_or_default();
+            let column = column_of(&table, &name).map_err(|error| self.locate(error, super::span_of(target)))?;
+            if assignments.iter().any(|(known, _)| *known == column) {
+                let message = format!("multiple assignments to same column \"{name}\"");
+                return Err(SqlError::new(state::SYNTAX_ERROR, message));
+            }
+            let ty = table.schema.columns[column].ty;
+            let value = if is_default(&assignment.value) {
+                table.rules.defaults.get(column).cloned().flatten().unwrap_or(Expr::NULL)
+            } else {
+                let typed = self.plain(&assignment.value, &scope, "UPDATE")?;
+                self.assign(typed, &name, ty).map_err(|error| match &assignment.value {
+                    A::Value(value) if error.position.is_none() => self.locate(error, value.span),
+                    _ => error,
+                })?
+            };
+            assignments.push((column, value));
+        }
+        let filter = self.selection(update.selection.as_ref(), &scope)?;
+        let (returning, columns) = self.returning(update.returning.as_deref(), &scope, &table)?;
+        let moves = assignments.iter().any(|(column, _)| table.schema.key.contains(column));
+        let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
+        Ok((Plan::Update(Update { access, assignments, moves, returning }), columns))
+    }
+
+    pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Planned, SqlError> {
+        if delete.using.is_some() {
+            return Err(unsupported("DELETE ... USING"));
+        }
+        let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
+        let Some((table, scope)) = self.from(from)? else { return Err(unsupported("DELETE without a table")) };
+        let filter = self.selection(delete.selection.as_ref(), &scope)?;
+        let (returning, columns) = self.returning(delete.returning.as_deref(), &scope, &table)?;
+        let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
+        Ok((Plan::Delete(Delete { access, returning }), columns))
+    }
+
+    #[allow(clippy::type_complexity, reason = "expressions and their columns, both there or neither")]
+    fn returning(
+        &mut self,
+        items: Option<&[ast::SelectItem]>,
+        scope: &Scope,
+        table: &Arc<Table>,
+    ) -> Result<(Option<Vec<Expr>>, Option<Vec<OutputColumn>>), SqlError> {
+        let Some(items) = items else { return Ok((None, None)) };
+        let outer = std::mem::replace(&mut self.aggregates, super::Aggregates::Refused("RETURNING"));
+        let output = self.output(items, scope, Some(table));
+        self.aggregates = outer;
+        let Output { exprs, columns } = output?;
+        Ok((Some(exprs), Some(columns)))
+    }
+
+    /// A constant expression for EXECUTE's arguments, brought to a type.
+    pub(crate) fn argument(&mut self, expr: &A, ty: hotrow_storage::Type) -> Result<Expr, SqlError> {
+        let typed = self.plain(expr, &Scope::default(), "EXECUTE parameters")?;
+        self.coerce(typed, ty, Strictness::Assignment)
+    }
+}
+
+fn is_default(expr: &A) -> bool {
+    matches!(expr, A::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+/// The position of a table's column.
+pub(crate) fn column_of(table: &Table, name: &str) -> Result<usize, SqlError> {
+    let found = table.schema.columns[..table.visible()].iter().position(|column| column.name == name);
+    found.ok_or_else(|| {
+        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name());
+        SqlError::new(state::UNDEFINED_COLUMN, message)
+    })
+}
+
+fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
+    if given > wanted {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns"));
+    }
+    Ok(())
+}
+
+/// Which index ON CONFLICT DO NOTHING looks at; all if it names none.
+fn conflict_target(table: &Table, conflict: &ast::OnConflict) -> Result<Option<IndexRef>, SqlError> {
+    if !matches!(conflict.action, ast::OnConflictAction::DoNothing) {
+        return Err(unsupported("ON CONFLICT DO UPDATE"));
+    }
+    let matching = |index: &IndexRef| match index {
+        IndexRef::Primary => !table.is_key_hidden(),
+        IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
+    };
+    let found = match &conflict.conflict_target {
+        None => return Ok(None),
+        Some(ast::ConflictTarget::Columns(columns)) => {
+            let mut wanted = Vec::new();
+            for column in columns {
+                wanted.push(column_of(table, &super::fold(column))?);
+            }
+            wanted.sort_unstable();
+            table.indexes().filter(matching).find(|index| {
+                let mut columns = table.index_columns(*index).to_vec();
+                columns.sort_unstable();
+                columns == wanted
+            })
+        }
+        Some(ast::ConflictTarget::OnConstraint(name)) => {
+            let name = super::object_name(name)?;
+            table.indexes().filter(matching).find(|index| table.index_name(*index) == name)
+        }
+    };
+    found.map(Some).ok_or_else(|| {
+        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+        SqlError::new(state::INVALID_COLUMN_REFERENCE, message)
+    })
+}

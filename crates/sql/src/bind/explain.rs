@@ -1,0 +1,119 @@
+//! Plans as lines, in PostgreSQL's manner.
+
+use crate::plan::{Access, Node, Path, Plan, Range, Source};
+use hotrow_storage::IndexRef;
+use hotrow_txn::{Direction, LockFor};
+
+/// The lines of a plan.
+pub(super) fn lines(plan: &Plan) -> Vec<String> {
+    let mut out = Lines::default();
+    match plan {
+        Plan::Query(node) => out.node(node),
+        Plan::Insert(insert) => {
+            out.line(&format!("Insert on {}", insert.table.name()));
+            out.nested(|out| match &insert.source {
+                Source::Rows(rows) if rows.len() == 1 => out.line("Result"),
+                Source::Rows(_) => out.line("Values Scan"),
+                Source::Query(node) => out.node(node),
+            });
+        }
+        Plan::Update(update) => {
+            out.line(&format!("Update on {}", update.access.table.name()));
+            out.nested(|out| out.access(&update.access));
+        }
+        Plan::Delete(delete) => {
+            out.line(&format!("Delete on {}", delete.access.table.name()));
+            out.nested(|out| out.access(&delete.access));
+        }
+        _ => out.line("Utility Statement"),
+    }
+    out.lines
+}
+
+#[derive(Default)]
+struct Lines {
+    lines: Vec<String>,
+    depth: usize,
+}
+
+impl Lines {
+    fn line(&mut self, text: &str) {
+        let line = match self.depth {
+            0 => text.to_owned(),
+            depth => format!("{}->  {text}", " ".repeat(depth * 6 - 4)),
+        };
+        self.lines.push(line);
+    }
+
+    fn detail(&mut self, text: &str) {
+        self.lines.push(format!("{}{text}", " ".repeat(self.depth * 6 + 2)));
+    }
+
+    fn nested(&mut self, inner: impl FnOnce(&mut Self)) {
+        self.depth += 1;
+        inner(self);
+        self.depth -= 1;
+    }
+
+    fn over(&mut self, text: &str, input: &Node) {
+        self.line(text);
+        self.nested(|out| out.node(input));
+    }
+
+    fn node(&mut self, node: &Node) {
+        match node {
+            Node::One => self.line("Result"),
+            Node::Values(_) => self.line("Values Scan"),
+            Node::Table(access) => {
+                if access.lock == LockFor::Update {
+                    self.line("LockRows");
+                    self.nested(|out| out.access(access));
+                } else {
+                    self.access(access);
+                }
+            }
+            Node::Filter(input, _) => {
+                self.node(input);
+                self.detail("Filter: (condition)");
+            }
+            Node::Aggregate(input, groups, _) => {
+                self.over(if groups.is_empty() { "Aggregate" } else { "HashAggregate" }, input);
+            }
+            Node::Project(input, _) => self.node(input),
+            Node::Sort(input, ..) => self.over("Sort", input),
+            Node::Distinct(input) => self.over("Unique", input),
+            Node::Limit(input, ..) => self.over("Limit", input),
+        }
+    }
+
+    fn access(&mut self, access: &Access) {
+        let table = access.table.name();
+        let (index, columns) = match &access.path {
+            Path::Full => {
+                self.line(&format!("Seq Scan on {table}"));
+                (None, Vec::new())
+            }
+            Path::Key(_) => (Some((IndexRef::Primary, Direction::Forward)), access.table.schema.key.clone()),
+            Path::Range(range) => {
+                let used = used_columns(range);
+                let columns = access.table.index_columns(range.index)[..used].to_vec();
+                (Some((range.index, range.direction)), columns)
+            }
+        };
+        if let Some((index, direction)) = index {
+            let way = if direction == Direction::Backward { " Backward" } else { "" };
+            self.line(&format!("Index Scan{way} using {} on {table}", access.table.index_name(index)));
+            let names: Vec<_> = columns.iter().map(|&at| access.table.schema.columns[at].name.as_str()).collect();
+            if !names.is_empty() {
+                self.detail(&format!("Index Cond: ({})", names.join(", ")));
+            }
+        }
+        if access.filter.is_some() {
+            self.detail("Filter: (condition)");
+        }
+    }
+}
+
+fn used_columns(range: &Range) -> usize {
+    range.equal.len() + usize::from(range.lower.is_some() || range.upper.is_some())
+}

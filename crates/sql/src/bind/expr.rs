@@ -1,0 +1,379 @@
+//! Expressions.
+
+use super::types::{data_type, type_name};
+use super::{Aggregates, Binder, MAX_DEPTH, Relation, Scope, Typed, fold};
+use crate::error::unsupported;
+use crate::expr::{Arithmetic, Comparison, Expr, Like, Strictness, number_literal};
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
+
+impl Binder<'_> {
+    /// Binds an expression over the columns of `scope`.
+    pub(crate) fn expr(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        self.depth += 1;
+        let bound = if self.depth > MAX_DEPTH {
+            Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"))
+        } else {
+            self.expr_at_depth(expr, scope)
+        };
+        self.depth -= 1;
+        bound
+    }
+
+    fn expr_at_depth(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        match expr {
+            A::Identifier(ident) => self.column(None, ident, scope),
+            A::CompoundIdentifier(parts) => self.qualified_column(parts, scope),
+            A::Nested(inner) => self.expr(inner, scope),
+            A::Value(value) => {
+                let literal = self.literal(&value.value);
+                literal.map_err(|error| self.locate(error, value.span))
+            }
+            A::BinaryOp { left, op, right } => self.binary(expr, left, op, right, scope),
+            A::UnaryOp { op, expr } => self.unary(*op, expr, scope),
+            A::IsNull(_) | A::IsNotNull(_) | A::IsTrue(_) | A::IsNotTrue(_) | A::IsFalse(_) | A::IsNotFalse(_) => {
+                self.test(expr, scope)
+            }
+            A::IsUnknown(_) | A::IsNotUnknown(_) => self.test(expr, scope),
+            A::IsDistinctFrom(left, right) => self.same(left, right, true, scope),
+            A::IsNotDistinctFrom(left, right) => self.same(left, right, false, scope),
+            A::Between { expr, negated, low, high } => self.between(expr, low, high, *negated, scope),
+            A::InList { expr, list, negated } => self.in_list(expr, list, *negated, scope),
+            A::Like { negated, any: false, expr, pattern, escape_char } => {
+                self.like(expr, pattern, escape_char.as_deref(), (*negated, false), scope)
+            }
+            A::ILike { negated, any: false, expr, pattern, escape_char } => {
+                self.like(expr, pattern, escape_char.as_deref(), (*negated, true), scope)
+            }
+            A::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type: ty, format: None } => {
+                self.cast(expr, data_type(ty)?, scope)
+            }
+            A::TypedString(typed) => {
+                let literal = self.literal(&typed.value.value)?;
+                let ty = data_type(&typed.data_type)?;
+                let coerced = self.coerce(literal, ty, Strictness::Explicit);
+                coerced.map(|expr| Typed::new(expr, ty)).map_err(|error| self.locate(error, typed.value.span))
+            }
+            A::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref(), scope)
+            }
+            A::Collate { expr, collation } => match super::name_parts(collation)?.last().map(String::as_str) {
+                Some("C" | "POSIX" | "default" | "ucs_basic") => self.expr(expr, scope),
+                _ => Err(unsupported(&format!("collation {collation}"))),
+            },
+            A::Subquery(_) | A::Exists { .. } | A::InSubquery { .. } | A::AnyOp { .. } | A::AllOp { .. } => {
+                Err(unsupported("a subquery in an expression"))
+            }
+            other => self.call_like(other, scope),
+        }
+    }
+
+    fn literal(&mut self, value: &ast::Value) -> Result<Typed, SqlError> {
+        use ast::Value as V;
+        let unknown = |text: &str| Typed { expr: Expr::Const(Value::Text(text.to_owned().into())), ty: None };
+        Ok(match value {
+            V::Number(text, _) => {
+                let value = number_literal(text).ok_or_else(|| {
+                    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("number {text} has more than 28 digits"))
+                })?;
+                let ty = crate::expr::type_of(&value).unwrap_or(Type::Int4);
+                Typed::new(Expr::Const(value), ty)
+            }
+            V::SingleQuotedString(text)
+            | V::EscapedStringLiteral(text)
+            | V::UnicodeStringLiteral(text)
+            | V::NationalStringLiteral(text) => unknown(text),
+            V::DollarQuotedString(quoted) => unknown(&quoted.value),
+            V::Boolean(value) => Typed::bool(Expr::bool(*value)),
+            V::Null => Typed { expr: Expr::NULL, ty: None },
+            V::Placeholder(name) => self.parameter(name)?,
+            other => return Err(unsupported(&format!("literal {other}"))),
+        })
+    }
+
+    fn column(&mut self, relation: Option<&str>, ident: &ast::Ident, scope: &Scope) -> Result<Typed, SqlError> {
+        let name = fold(ident);
+        let found = |relation: &Relation| {
+            let at = relation.columns.iter().position(|(column, _)| *column == name)?;
+            Some(Typed::new(Expr::Column(relation.offset + at), relation.columns[at].1))
+        };
+        let mut matches =
+            scope.relations.iter().filter(|known| relation.is_none_or(|wanted| known.name == wanted)).filter_map(found);
+        match (matches.next(), matches.next()) {
+            (Some(column), None) => Ok(column),
+            (Some(_), Some(_)) => {
+                let error = SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"));
+                Err(self.locate(error, ident.span))
+            }
+            (None, _) => {
+                let message = match relation {
+                    Some(relation) => format!("column {relation}.{name} does not exist"),
+                    None => format!("column \"{name}\" does not exist"),
+                };
+                Err(self.locate(SqlError::new(state::UNDEFINED_COLUMN, message), ident.span))
+            }
+        }
+    }
+
+    fn qualified_column(&mut self, parts: &[ast::Ident], scope: &Scope) -> Result<Typed, SqlError> {
+        let (relation, column) = match parts {
+            [relation, column] => (relation, column),
+            [schema, relation, column] if fold(schema) == "public" => (relation, column),
+            _ => return Err(unsupported("a name of this many parts")),
+        };
+        let name = fold(relation);
+        if !scope.relations.iter().any(|known| known.name == name) {
+            let message = format!("missing FROM-clause entry for table \"{name}\"");
+            return Err(self.locate(SqlError::new(state::UNDEFINED_TABLE, message), relation.span));
+        }
+        self.column(Some(&name), column, scope)
+    }
+
+    fn binary(&mut self, whole: &A, left: &A, op: &B, right: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        if matches!(op, B::And | B::Or) {
+            return self.connective(whole, op, scope);
+        }
+        let left_expr = self.expr(left, scope)?;
+        let right_expr = self.expr(right, scope)?;
+        let (left, right) = (left_expr, right_expr);
+        match op {
+            B::Eq => self.compare(Comparison::Equal, left, right),
+            B::NotEq => self.compare(Comparison::NotEqual, left, right),
+            B::Lt => self.compare(Comparison::Less, left, right),
+            B::LtEq => self.compare(Comparison::LessOrEqual, left, right),
+            B::Gt => self.compare(Comparison::Greater, left, right),
+            B::GtEq => self.compare(Comparison::GreaterOrEqual, left, right),
+            B::Plus => self.arithmetic(Arithmetic::Add, left, right),
+            B::Minus => self.arithmetic(Arithmetic::Subtract, left, right),
+            B::Multiply => self.arithmetic(Arithmetic::Multiply, left, right),
+            B::Divide => self.arithmetic(Arithmetic::Divide, left, right),
+            B::Modulo => self.arithmetic(Arithmetic::Modulo, left, right),
+            B::PGExp | B::BitwiseXor => self.arithmetic(Arithmetic::Power, left, right),
+            B::BitwiseAnd => self.arithmetic(Arithmetic::BitAnd, left, right),
+            B::BitwiseOr => self.arithmetic(Arithmetic::BitOr, left, right),
+            B::PGBitwiseXor => self.arithmetic(Arithmetic::BitXor, left, right),
+            B::StringConcat => self.concat(left, right),
+            B::PGLikeMatch => self.like_bound(left, right, Some('\\'), (false, false)),
+            B::PGNotLikeMatch => self.like_bound(left, right, Some('\\'), (true, false)),
+            B::PGILikeMatch => self.like_bound(left, right, Some('\\'), (false, true)),
+            B::PGNotILikeMatch => self.like_bound(left, right, Some('\\'), (true, true)),
+            other => Err(unsupported(&format!("operator {other}"))),
+        }
+    }
+
+    /// AND, OR: a chain of one of them becomes one list, without recursion along the chain.
+    fn connective(&mut self, whole: &A, op: &B, scope: &Scope) -> Result<Typed, SqlError> {
+        let mut operands = Vec::new();
+        let mut at = whole;
+        while let A::BinaryOp { left, op: here, right } = at
+            && here == op
+        {
+            operands.push(&**right);
+            at = left;
+        }
+        operands.push(at);
+        let place = if *op == B::And { "AND" } else { "OR" };
+        let mut list = Vec::with_capacity(operands.len());
+        for operand in operands.into_iter().rev() {
+            let typed = self.expr(operand, scope)?;
+            list.push(self.condition(typed, place)?);
+        }
+        Ok(Typed::bool(if *op == B::And { Expr::And(list) } else { Expr::Or(list) }))
+    }
+
+    fn unary(&mut self, op: U, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        let typed = self.expr(expr, scope)?;
+        match op {
+            U::Minus => self.negate(typed),
+            U::Plus => Ok(typed),
+            U::Not => {
+                let condition = self.condition(typed, "NOT")?;
+                Ok(Typed::bool(Expr::Not(Box::new(condition))))
+            }
+            other => Err(unsupported(&format!("operator {other}"))),
+        }
+    }
+
+    /// IS [NOT] NULL, TRUE, FALSE, UNKNOWN.
+    fn test(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        let (inner, place, wanted, negated) = match expr {
+            A::IsNull(inner) => (inner, "", None, false),
+            A::IsNotNull(inner) => (inner, "", None, true),
+            A::IsTrue(inner) => (inner, "IS TRUE", Some(true), false),
+            A::IsNotTrue(inner) => (inner, "IS NOT TRUE", Some(true), true),
+            A::IsFalse(inner) => (inner, "IS FALSE", Some(false), false),
+            A::IsNotFalse(inner) => (inner, "IS NOT FALSE", Some(false), true),
+            A::IsUnknown(inner) => (inner, "IS UNKNOWN", None, false),
+            A::IsNotUnknown(inner) => (inner, "IS NOT UNKNOWN", None, true),
+            _ => return Err(unsupported("this test")),
+        };
+        let typed = self.expr(inner, scope)?;
+        let operand = if place.is_empty() { self.resolved(typed)?.0 } else { self.condition(typed, place)? };
+        let test = match wanted {
+            Some(wanted) => Expr::IsBool(Box::new(operand), wanted),
+            None => Expr::IsNull(Box::new(operand)),
+        };
+        Ok(Typed::bool(if negated { Expr::Not(Box::new(test)) } else { test }))
+    }
+
+    fn same(&mut self, left: &A, right: &A, negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
+        let (left, right) = (self.expr(left, scope)?, self.expr(right, scope)?);
+        let (left, right, blanks) = self.comparable("=", left, right)?;
+        let same = Expr::Same(Box::new((left, right)), blanks);
+        Ok(Typed::bool(if negated { Expr::Not(Box::new(same)) } else { same }))
+    }
+
+    fn between(&mut self, expr: &A, low: &A, high: &A, negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
+        let value = self.expr(expr, scope)?;
+        let (low, high) = (self.expr(low, scope)?, self.expr(high, scope)?);
+        let low = self.compare(Comparison::GreaterOrEqual, value.clone(), low)?;
+        let high = self.compare(Comparison::LessOrEqual, value, high)?;
+        let both = Expr::And(vec![low.expr, high.expr]);
+        Ok(Typed::bool(if negated { Expr::Not(Box::new(both)) } else { both }))
+    }
+
+    fn in_list(&mut self, expr: &A, list: &[A], negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
+        let value = self.expr(expr, scope)?;
+        let mut candidates = Vec::with_capacity(list.len());
+        let mut value_expr = None;
+        let mut all_blanks = false;
+        for candidate in list {
+            let candidate = self.expr(candidate, scope)?;
+            let (left, right, blanks) = self.comparable("=", value.clone(), candidate)?;
+            // An operand that was brought to another type for one candidate is compared one by one.
+            if value_expr.as_ref().is_some_and(|known| *known != left) {
+                return self.in_list_apart(expr, list, negated, scope);
+            }
+            value_expr = Some(left);
+            all_blanks |= blanks;
+            candidates.push(right);
+        }
+        let value = value_expr.unwrap_or(value.expr);
+        let is_in = Expr::In(Box::new(value), candidates, all_blanks);
+        Ok(Typed::bool(if negated { Expr::Not(Box::new(is_in)) } else { is_in }))
+    }
+
+    fn in_list_apart(&mut self, expr: &A, list: &[A], negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
+        let value = self.expr(expr, scope)?;
+        let mut tests = Vec::with_capacity(list.len());
+        for candidate in list {
+            let candidate = self.expr(candidate, scope)?;
+            tests.push(self.compare(Comparison::Equal, value.clone(), candidate)?.expr);
+        }
+        let any = Expr::Or(tests);
+        Ok(Typed::bool(if negated { Expr::Not(Box::new(any)) } else { any }))
+    }
+
+    fn like(
+        &mut self,
+        text: &A,
+        pattern: &A,
+        escape: Option<&A>,
+        flags: (bool, bool),
+        scope: &Scope,
+    ) -> Result<Typed, SqlError> {
+        let (text, pattern) = (self.expr(text, scope)?, self.expr(pattern, scope)?);
+        let escape = match escape {
+            None => Some('\\'),
+            Some(escape) => match self.expr(escape, scope)?.expr {
+                Expr::Const(Value::Text(text)) if text.chars().count() <= 1 => text.chars().next(),
+                _ => {
+                    return Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, "invalid escape string")
+                        .hint("Escape string must be empty or one character."));
+                }
+            },
+        };
+        self.like_bound(text, pattern, escape, flags)
+    }
+
+    fn like_bound(
+        &mut self,
+        text: Typed,
+        pattern: Typed,
+        escape: Option<char>,
+        (negated, ignore_case): (bool, bool),
+    ) -> Result<Typed, SqlError> {
+        let symbol = if ignore_case { "~~*" } else { "~~" };
+        let is_text = |ty: Option<Type>| ty.is_none_or(Type::is_text);
+        if !is_text(text.ty) || !is_text(pattern.ty) {
+            return Err(super::operators::no_operator(symbol, text.ty, pattern.ty));
+        }
+        // The padding of a `char` counts here, as in PostgreSQL.
+        let text = match text.ty {
+            Some(Type::Char(_)) => text.expr,
+            _ => self.coerce(text, Type::Text, Strictness::Implicit)?,
+        };
+        let pattern = self.coerce(pattern, Type::Text, Strictness::Implicit)?;
+        Ok(Typed::bool(Expr::Like(Box::new(Like { text, pattern, escape, ignore_case, negated }))))
+    }
+
+    fn cast(&mut self, expr: &A, to: Type, scope: &Scope) -> Result<Typed, SqlError> {
+        let typed = self.expr(expr, scope)?;
+        let span = match expr {
+            A::Value(value) => value.span,
+            _ => sqlparser::tokenizer::Span::empty(),
+        };
+        if let Some(from) = typed.ty
+            && from == to
+        {
+            return Ok(typed);
+        }
+        let expr = self.coerce(typed, to, Strictness::Explicit).map_err(|error| match error.state {
+            state::CANNOT_COERCE => error,
+            _ => self.locate(error, span),
+        })?;
+        Ok(Typed::new(expr, to))
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&A>,
+        conditions: &[ast::CaseWhen],
+        otherwise: Option<&A>,
+        scope: &Scope,
+    ) -> Result<Typed, SqlError> {
+        let operand = operand.map(|operand| self.expr(operand, scope)).transpose()?;
+        let (mut whens, mut results) = (Vec::new(), Vec::new());
+        for arm in conditions {
+            let when = self.expr(&arm.condition, scope)?;
+            whens.push(match &operand {
+                Some(operand) => self.compare(Comparison::Equal, operand.clone(), when)?.expr,
+                None => self.condition(when, "CASE/WHEN")?,
+            });
+            results.push(self.expr(&arm.result, scope)?);
+        }
+        results.push(match otherwise {
+            Some(otherwise) => self.expr(otherwise, scope)?,
+            None => Typed { expr: Expr::NULL, ty: None },
+        });
+        let (mut results, ty) = self.unify(results, "CASE")?;
+        let otherwise = results.pop().unwrap_or(Expr::NULL);
+        Ok(Typed::new(Expr::Case(whens.into_iter().zip(results).collect(), Box::new(otherwise)), ty))
+    }
+
+    /// Binds where aggregates may not stand; `place` is PostgreSQL's name of it.
+    pub(crate) fn plain(&mut self, expr: &A, scope: &Scope, place: &'static str) -> Result<Typed, SqlError> {
+        let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused(place));
+        let typed = self.expr(expr, scope);
+        self.aggregates = outer;
+        typed
+    }
+
+    /// A WHERE clause.
+    pub(crate) fn selection(&mut self, expr: Option<&A>, scope: &Scope) -> Result<Option<Expr>, SqlError> {
+        let Some(expr) = expr else { return Ok(None) };
+        let typed = self.plain(expr, scope, "WHERE")?;
+        self.condition(typed, "WHERE").map(Some)
+    }
+
+    /// LIMIT or OFFSET.
+    pub(crate) fn count(&mut self, expr: &A, place: &'static str) -> Result<Expr, SqlError> {
+        let typed = self.plain(expr, &Scope::default(), place)?;
+        if typed.ty.is_some_and(|ty| !super::types::is_number(ty)) {
+            let message = format!("argument of {place} must be type bigint, not type {}", type_name(typed.ty));
+            return Err(SqlError::new(state::DATATYPE_MISMATCH, message));
+        }
+        self.coerce(typed, Type::Int8, Strictness::Assignment)
+    }
+}

@@ -1,0 +1,92 @@
+//! GROUP BY: expressions over the input become expressions over the groups.
+
+use super::select::{Order, Output};
+use super::{Aggregates, Binder, Scope};
+use crate::error::unsupported;
+use crate::expr::Expr;
+use crate::{SqlError, state};
+use sqlparser::ast::{self, Expr as A};
+
+impl Binder<'_> {
+    /// The GROUP BY list: expressions, positions, names of output columns.
+    pub(super) fn groups(
+        &mut self,
+        group_by: &ast::GroupByExpr,
+        output: &Output,
+        scope: &Scope,
+    ) -> Result<Vec<Expr>, SqlError> {
+        let ast::GroupByExpr::Expressions(items, modifiers) = group_by else { return Err(unsupported("GROUP BY ALL")) };
+        if !modifiers.is_empty() {
+            return Err(unsupported("this kind of GROUP BY"));
+        }
+        let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("GROUP BY"));
+        let groups = items.iter().map(|item| self.group(item, output, scope)).collect();
+        self.aggregates = outer;
+        groups
+    }
+
+    fn group(&mut self, item: &A, output: &Output, scope: &Scope) -> Result<Expr, SqlError> {
+        if matches!(item, A::Rollup(_) | A::Cube(_) | A::GroupingSets(_)) {
+            return Err(unsupported("this kind of GROUP BY"));
+        }
+        let listed = match self.listed_position(item, output, "GROUP BY")? {
+            Some(at) => Some(at),
+            // A column of the input comes before an output column of the same name.
+            None => match item {
+                A::Identifier(ident) if self.expr(item, scope).is_err() => {
+                    let name = super::fold(ident);
+                    output.columns.iter().position(|column| column.name == name)
+                }
+                _ => None,
+            },
+        };
+        if let Some(at) = listed {
+            let expr = output.exprs[at].clone();
+            if expr.any(&mut |part| matches!(part, Expr::Aggregate(_))) {
+                return Err(SqlError::new(state::GROUPING_ERROR, "aggregate functions are not allowed in GROUP BY"));
+            }
+            return Ok(expr);
+        }
+        let typed = self.expr(item, scope)?;
+        Ok(self.resolved(typed)?.0)
+    }
+
+    /// Makes everything above the aggregation look at its rows: the groups' expressions, then the aggregates.
+    pub(super) fn regroup(
+        &mut self,
+        groups: &[Expr],
+        scope: &Scope,
+        output: &mut Output,
+        orders: &mut [Order],
+        having: &mut Option<Expr>,
+    ) -> Result<(), SqlError> {
+        let exprs = output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).chain(having);
+        for expr in exprs {
+            over_groups(expr, groups, scope)?;
+        }
+        Ok(())
+    }
+}
+
+fn over_groups(expr: &mut Expr, groups: &[Expr], scope: &Scope) -> Result<(), SqlError> {
+    if let Some(at) = groups.iter().position(|group| group == expr) {
+        *expr = Expr::Column(at);
+        return Ok(());
+    }
+    match expr {
+        Expr::Aggregate(at) => *expr = Expr::Column(groups.len() + *at),
+        Expr::Column(column) => {
+            let message = format!(
+                "column \"{}\" must appear in the GROUP BY clause or be used in an aggregate function",
+                scope.name_of(*column)
+            );
+            return Err(SqlError::new(state::GROUPING_ERROR, message));
+        }
+        other => {
+            for part in other.parts_mut() {
+                over_groups(part, groups, scope)?;
+            }
+        }
+    }
+    Ok(())
+}

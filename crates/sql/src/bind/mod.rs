@@ -1,0 +1,259 @@
+//! From syntax to plans: names are looked up, types are found, access paths are chosen.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `types` | type names, common types, coercion of literals and parameters to what their place wants |
+//! | `expr` | expressions |
+//! | `operators` | comparison, arithmetic, concatenation |
+//! | `calls` | functions and aggregates |
+//! | `select` | queries |
+//! | `grouping` | queries with aggregates |
+//! | `path` | how a table's rows are found |
+//! | `dml` | INSERT, UPDATE, DELETE |
+//! | `ddl` | column definitions and constraints |
+//! | `explain` | plans as lines |
+
+mod calls;
+mod ddl;
+mod dml;
+mod explain;
+mod expr;
+mod grouping;
+mod operators;
+mod path;
+mod select;
+mod types;
+
+pub use ddl::{bind_check, bind_default};
+pub(crate) use dml::column_of;
+pub use types::{common_number, data_type};
+
+use crate::catalog::{Table, View};
+use crate::error::unsupported;
+use crate::expr::Expr;
+use crate::plan::{AggregateCall, Plan, Statement};
+use crate::{OutputColumn, SqlError, parse, state};
+use hotrow_storage::Type;
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::AtomicU64;
+use sqlparser::ast;
+use sqlparser::tokenizer::Span;
+use std::ops::Range;
+
+/// A bound expression and its type; `None` while that is not known: a string literal, a parameter, NULL.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub(crate) expr: Expr,
+    pub(crate) ty: Option<Type>,
+}
+
+impl Typed {
+    pub(crate) fn new(expr: Expr, ty: Type) -> Self {
+        Self { expr, ty: Some(ty) }
+    }
+
+    pub(crate) fn bool(expr: Expr) -> Self {
+        Self::new(expr, Type::Bool)
+    }
+}
+
+/// The columns that names can mean.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    relations: Vec<Relation>,
+}
+
+/// A table, or what stands for one, in FROM.
+#[derive(Clone, Debug)]
+pub(crate) struct Relation {
+    /// Its alias, or its own name.
+    name: String,
+    /// The position of its first column in the input row.
+    offset: usize,
+    /// Names and types; the hidden key is not among them.
+    columns: Vec<(String, Type)>,
+}
+
+impl Scope {
+    /// The columns of one table.
+    pub(crate) fn table(table: &Table, alias: Option<&str>) -> Self {
+        let columns = &table.schema.columns[..table.visible()];
+        let columns = columns.iter().map(|column| (column.name.clone(), column.ty)).collect();
+        let name = alias.unwrap_or(table.name()).to_owned();
+        Self { relations: vec![Relation { name, offset: 0, columns }] }
+    }
+
+    /// The name of the input row's column, for messages.
+    fn name_of(&self, column: usize) -> String {
+        let relation = self
+            .relations
+            .iter()
+            .find(|relation| (relation.offset..relation.offset + relation.columns.len()).contains(&column));
+        match relation {
+            Some(relation) => format!("{}.{}", relation.name, relation.columns[column - relation.offset].0),
+            None => "?column?".to_owned(),
+        }
+    }
+}
+
+/// Whether aggregates may stand where an expression is bound, and those found.
+#[derive(Debug)]
+enum Aggregates {
+    /// None; the words say where.
+    Refused(&'static str),
+    /// Allowed.
+    Found(Vec<AggregateCall>),
+}
+
+/// Binds one statement.
+pub(crate) struct Binder<'a> {
+    /// The statement's own text, for positions.
+    text: &'a str,
+    /// How many characters stand before it in what the client sent.
+    offset: u32,
+    view: View<'a>,
+    params: Vec<Option<Type>>,
+    tables: Vec<Arc<Table>>,
+    aggregates: Aggregates,
+    depth: usize,
+}
+
+/// How deep expressions may nest once chains of AND and OR are flat.
+const MAX_DEPTH: usize = 300;
+
+impl<'a> Binder<'a> {
+    /// A binder over a catalog. `offset` characters stand before `text` in what the client sent.
+    pub(crate) fn new(text: &'a str, offset: u32, view: View<'a>, params: Vec<Option<Type>>) -> Self {
+        let aggregates = Aggregates::Refused("this context");
+        Self { text, offset, view, params, tables: Vec::new(), aggregates, depth: 0 }
+    }
+
+    /// Binds and plans a statement. `sql` and the statement's `tokens` in it are kept to make the plan again.
+    pub(crate) fn statement(
+        mut self,
+        sql: Arc<str>,
+        tokens: Range<usize>,
+        statement: ast::Statement,
+    ) -> Result<Statement, SqlError> {
+        // Read before the tables are: a change in between makes the plan stale, not wrong.
+        let version = AtomicU64::new(self.view.catalog.version());
+        let declared = self.params.clone();
+        let (plan, columns) = self.plan(statement)?;
+        let untyped = |(index, ty): (usize, &Option<Type>)| {
+            ty.ok_or_else(|| {
+                let message = format!("could not determine data type of parameter ${}", index + 1);
+                SqlError::new(state::INDETERMINATE_DATATYPE, message)
+            })
+        };
+        let params = self.params.iter().enumerate().map(untyped).collect::<Result<_, _>>()?;
+        let private = self.tables.iter().any(|table| self.view.changes.tables.contains_key(table.name()));
+        Ok(Statement { sql, tokens, declared, params, columns, plan, tables: self.tables, version, private })
+    }
+
+    fn plan(&mut self, statement: ast::Statement) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
+        use ast::Statement as S;
+        Ok(match statement {
+            S::Query(query) => {
+                let (node, columns) = self.query(&query)?;
+                (Plan::Query(node), Some(columns))
+            }
+            S::Insert(insert) => self.insert(&insert)?,
+            S::Update(update) => self.update(&update)?,
+            S::Delete(delete) => self.delete(&delete)?,
+            S::CreateTable(_) | S::CreateIndex(_) | S::AlterTable(_) | S::Drop { .. } => {
+                (Plan::Ddl(Box::new(statement)), None)
+            }
+            other => return Err(unsupported(&first_words(&other.to_string()))),
+        })
+    }
+
+    /// The lines of EXPLAIN for a statement.
+    pub(crate) fn explain(&mut self, statement: ast::Statement) -> Result<Vec<String>, SqlError> {
+        let (plan, _) = self.plan(statement)?;
+        Ok(explain::lines(&plan))
+    }
+
+    /// A query with its columns, for COPY TO.
+    pub(crate) fn copy_query(
+        &mut self,
+        statement: ast::Statement,
+    ) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
+        self.plan(statement)
+    }
+
+    /// The tables that were looked up.
+    pub(crate) fn tables(self) -> Vec<Arc<Table>> {
+        self.tables
+    }
+
+    /// A position for a place in the syntax.
+    fn locate(&self, error: SqlError, span: Span) -> SqlError {
+        match parse::position(self.text, span.start) {
+            Some(position) => error.at(position + self.offset),
+            None => error,
+        }
+    }
+
+    /// The table of this name, noted as used.
+    fn table(&mut self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
+        let name_text = object_name(name)?;
+        let Some(table) = self.view.table(&name_text) else {
+            let error = undefined_table(&name_text);
+            return Err(self.locate(error, span_of(name)));
+        };
+        if !self.tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
+            self.tables.push(table.clone());
+        }
+        Ok(table)
+    }
+}
+
+/// 42P01
+pub(crate) fn undefined_table(name: &str) -> SqlError {
+    SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+}
+
+/// An identifier as SQL means it.
+pub(crate) fn fold(ident: &ast::Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    }
+}
+
+/// The parts of a name.
+pub(crate) fn name_parts(name: &ast::ObjectName) -> Result<Vec<String>, SqlError> {
+    let part = |part: &ast::ObjectNamePart| match part {
+        ast::ObjectNamePart::Identifier(ident) => Ok(fold(ident)),
+        ast::ObjectNamePart::Function(_) => Err(unsupported("a function in a name")),
+    };
+    name.0.iter().map(part).collect()
+}
+
+/// The name of a relation in schema `public`.
+pub(crate) fn object_name(name: &ast::ObjectName) -> Result<String, SqlError> {
+    relation_name(&name_parts(name)?)
+}
+
+/// The name of a relation in schema `public`, from its parts.
+pub(crate) fn relation_name(parts: &[String]) -> Result<String, SqlError> {
+    match parts {
+        [name] => Ok(name.clone()),
+        [schema, name] if schema == "public" => Ok(name.clone()),
+        [.., schema, name] => {
+            Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{schema}.{name}\" does not exist")))
+        }
+        [] => Err(SqlError::new(state::INVALID_NAME, "a name is missing")),
+    }
+}
+
+fn span_of(name: &ast::ObjectName) -> Span {
+    match name.0.first() {
+        Some(ast::ObjectNamePart::Identifier(ident)) => ident.span,
+        _ => Span::empty(),
+    }
+}
+
+fn first_words(sql: &str) -> String {
+    sql.split_whitespace().take(2).collect::<Vec<_>>().join(" ").to_uppercase()
+}

@@ -1,0 +1,168 @@
+//! Operators: which types they take, and what their operands are brought to.
+
+use super::types::{common, common_number, is_number, type_name, without_modifier};
+use super::{Binder, Typed};
+use crate::expr::{Arithmetic, Comparison, Expr, Strictness};
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+
+impl Binder<'_> {
+    /// `left <op> right`
+    pub(super) fn compare(&mut self, op: Comparison, left: Typed, right: Typed) -> Result<Typed, SqlError> {
+        let (left, right, blanks) = self.comparable(op.symbol(), left, right)?;
+        Ok(Typed::bool(Expr::Compare(op, Box::new((left, right)), blanks)))
+    }
+
+    /// Two expressions brought to types that can be compared; whether trailing blanks do not count.
+    pub(super) fn comparable(
+        &mut self,
+        symbol: &str,
+        left: Typed,
+        right: Typed,
+    ) -> Result<(Expr, Expr, bool), SqlError> {
+        let (left_type, right_type) = match (left.ty, right.ty) {
+            (None, None) => (Type::Text, Type::Text),
+            (Some(ty), None) | (None, Some(ty)) => {
+                let blanks = matches!(ty, Type::Char(_));
+                let other = without_modifier(ty);
+                let bind = |binder: &mut Self, typed: Typed| match typed.ty {
+                    Some(_) => Ok(typed.expr),
+                    None => binder.coerce(typed, other, Strictness::Implicit),
+                };
+                return Ok((bind(self, left)?, bind(self, right)?, blanks));
+            }
+            (Some(left), Some(right)) => (left, right),
+        };
+        match (left_type, right_type) {
+            (Type::Char(_), Type::Char(_)) => Ok((left.expr, right.expr, true)),
+            // Integers of different widths are compared as they are, so that an index on one serves the other.
+            (left_type, right_type) if left_type.is_integer() && right_type.is_integer() => {
+                Ok((left.expr, right.expr, false))
+            }
+            (left_type, right_type) => {
+                let Some(ty) = common_or_float(without_modifier(left_type), without_modifier(right_type)) else {
+                    return Err(no_operator(symbol, left.ty, right.ty));
+                };
+                let left = self.coerce(left, ty, Strictness::Implicit)?;
+                Ok((left, self.coerce(right, ty, Strictness::Implicit)?, false))
+            }
+        }
+    }
+
+    /// `left + right` and its like.
+    pub(super) fn arithmetic(&mut self, op: Arithmetic, left: Typed, right: Typed) -> Result<Typed, SqlError> {
+        if let Some(typed) = self.date_arithmetic(op, &left, &right)? {
+            return Ok(typed);
+        }
+        let wrong = no_operator(op.symbol(), left.ty, right.ty);
+        let ty = match (left.ty, right.ty) {
+            (None, None) => {
+                let message = format!("operator is not unique: unknown {} unknown", op.symbol());
+                return Err(SqlError::new(state::AMBIGUOUS_FUNCTION, message)
+                    .hint("Could not choose a best candidate operator. You might need to add explicit type casts."));
+            }
+            (left, right) => common_number(&[left, right]).ok_or(wrong)?,
+        };
+        let fits = match op {
+            Arithmetic::Power => true,
+            Arithmetic::BitAnd | Arithmetic::BitOr | Arithmetic::BitXor => ty.is_integer(),
+            Arithmetic::Modulo => ty.is_integer() || ty == Type::Numeric(None),
+            _ => true,
+        };
+        if !fits {
+            return Err(no_operator(op.symbol(), left.ty, right.ty));
+        }
+        // A real and another number make a double.
+        let ty = match ty {
+            _ if op == Arithmetic::Power => Type::Float8,
+            Type::Float4 if left.ty != right.ty && left.ty.is_some() && right.ty.is_some() => Type::Float8,
+            ty => ty,
+        };
+        let left = self.coerce(left, ty, Strictness::Implicit)?;
+        let right = self.coerce(right, ty, Strictness::Implicit)?;
+        Ok(Typed::new(Expr::Arithmetic(op, Box::new((left, right))), ty))
+    }
+
+    /// Dates and days.
+    fn date_arithmetic(&mut self, op: Arithmetic, left: &Typed, right: &Typed) -> Result<Option<Typed>, SqlError> {
+        let days = |ty: Option<Type>| matches!(ty, Some(Type::Int2 | Type::Int4));
+        let result = match (left.ty, op, right.ty) {
+            (Some(Type::Date), Arithmetic::Add | Arithmetic::Subtract, ty) if days(ty) => Type::Date,
+            (ty, Arithmetic::Add, Some(Type::Date)) if days(ty) => Type::Date,
+            (Some(Type::Date), Arithmetic::Subtract, Some(Type::Date) | None)
+            | (None, Arithmetic::Subtract, Some(Type::Date)) => Type::Int4,
+            _ => return Ok(None),
+        };
+        let operand = |binder: &mut Self, typed: &Typed| match typed.ty {
+            Some(_) => Ok(typed.expr.clone()),
+            None => binder.coerce(typed.clone(), Type::Date, Strictness::Implicit),
+        };
+        let pair = Box::new((operand(self, left)?, operand(self, right)?));
+        Ok(Some(Typed::new(Expr::Arithmetic(op, pair), result)))
+    }
+
+    /// `left || right`
+    pub(super) fn concat(&mut self, left: Typed, right: Typed) -> Result<Typed, SqlError> {
+        if left.ty == Some(Type::Bytea) || right.ty == Some(Type::Bytea) {
+            let (left, right) = (
+                self.coerce(left, Type::Bytea, Strictness::Implicit)?,
+                self.coerce(right, Type::Bytea, Strictness::Implicit)?,
+            );
+            return Ok(Typed::new(Expr::Concat(Box::new((left, right))), Type::Bytea));
+        }
+        let texts = [left.ty, right.ty].iter().any(|ty| ty.is_none_or(Type::is_text));
+        if !texts {
+            return Err(no_operator("||", left.ty, right.ty));
+        }
+        let left = self.coerce(left, Type::Text, Strictness::Assignment)?;
+        let right = self.coerce(right, Type::Text, Strictness::Assignment)?;
+        Ok(Typed::new(Expr::Concat(Box::new((left, right))), Type::Text))
+    }
+
+    /// `-expr`
+    pub(super) fn negate(&mut self, typed: Typed) -> Result<Typed, SqlError> {
+        let ty = match typed.ty {
+            Some(ty) if is_number(ty) => ty,
+            None => Type::Float8,
+            Some(_) => {
+                let message = format!("operator does not exist: - {}", type_name(typed.ty));
+                return Err(SqlError::new(state::UNDEFINED_FUNCTION, message).hint(NO_OPERATOR_HINT));
+            }
+        };
+        // The least integers are one digit too large while their sign is not there.
+        let least = match &typed.expr {
+            Expr::Const(Value::Int8(2_147_483_648)) => Some((Value::Int4(i32::MIN), Type::Int4)),
+            Expr::Const(Value::Numeric(number)) if number.to_string() == "9223372036854775808" => {
+                Some((Value::Int8(i64::MIN), Type::Int8))
+            }
+            _ => None,
+        };
+        if let Some((value, ty)) = least {
+            return Ok(Typed::new(Expr::Const(value), ty));
+        }
+        let expr = self.coerce(typed, ty, Strictness::Implicit)?;
+        let expr = match expr {
+            Expr::Const(Value::Int4(value)) if value != i32::MIN => Expr::Const(Value::Int4(-value)),
+            Expr::Const(Value::Int8(value)) if value != i64::MIN => Expr::Const(Value::Int8(-value)),
+            Expr::Const(Value::Numeric(value)) => Expr::Const(Value::Numeric(-value)),
+            other => Expr::Negate(Box::new(other)),
+        };
+        Ok(Typed::new(expr, without_modifier(ty)))
+    }
+}
+
+/// The common type; a real and another number meet as doubles.
+fn common_or_float(left: Type, right: Type) -> Option<Type> {
+    match common(left, right) {
+        Some(Type::Float4) if left != right => Some(Type::Float8),
+        other => other,
+    }
+}
+
+const NO_OPERATOR_HINT: &str =
+    "No operator matches the given name and argument types. You might need to add explicit type casts.";
+
+pub(super) fn no_operator(symbol: &str, left: Option<Type>, right: Option<Type>) -> SqlError {
+    let message = format!("operator does not exist: {} {symbol} {}", type_name(left), type_name(right));
+    SqlError::new(state::UNDEFINED_FUNCTION, message).hint(NO_OPERATOR_HINT)
+}

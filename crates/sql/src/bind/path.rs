@@ -1,0 +1,175 @@
+//! How a table's rows are found: by primary key, by a range of an index, or all of them.
+//!
+//! A condition `column = value`, `<`, `<=`, `>`, `>=` or BETWEEN serves an index if the value does not depend on the row and
+//! its type orders like the column's (the binder casts the column otherwise, and a cast column serves no index). Every row
+//! found is checked against the whole condition again, except what a primary key's equality says already; so the bound of a
+//! range may be loose, never tight.
+
+use super::select::Order;
+use crate::catalog::Table;
+use crate::expr::{Comparison, Expr};
+use crate::plan::{Access, Path, Range};
+use hotrow_storage::IndexRef;
+use hotrow_sync::Arc;
+use hotrow_txn::{Direction, LockFor};
+
+/// An order that an index could give: column, descending, NULLs first.
+pub(super) type Wanted = (usize, bool, bool);
+
+/// A condition that an index can serve.
+struct Bound<'e> {
+    column: usize,
+    comparison: Comparison,
+    value: &'e Expr,
+    /// Which of the conditions it is.
+    conjunct: usize,
+}
+
+/// The order as columns of the table, if it is made of such.
+pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
+    let plain = |order: &Order| match order.expr {
+        Expr::Column(column) => Some((column, order.descending, order.nulls_first)),
+        _ => None,
+    };
+    orders.iter().map(plain).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// The best way to the rows that satisfy `filter`, and whether it gives them in the order that is wanted.
+pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, order: &[Wanted]) -> (Access, bool) {
+    let conjuncts = match filter {
+        Some(Expr::And(list)) => flatten(list),
+        Some(other) => vec![other],
+        None => Vec::new(),
+    };
+    let bounds: Vec<_> = conjuncts.iter().enumerate().flat_map(|(at, conjunct)| bounds_of(at, conjunct)).collect();
+    if let Some((values, served)) = whole_key(&table, &bounds) {
+        let rest = conjuncts.into_iter().enumerate().filter(|(at, _)| !served.contains(at)).map(|(_, expr)| expr);
+        let filter = conjunction(rest.collect());
+        return (Access { table, path: Path::Key(values), filter, lock }, true);
+    }
+    let mut best: Option<(usize, Range, bool)> = None;
+    for index in table.indexes() {
+        let Some((score, range, in_order)) = range_of(&table, index, &bounds, order) else { continue };
+        if best.as_ref().is_none_or(|(known, ..)| score > *known) {
+            best = Some((score, range, in_order));
+        }
+    }
+    let (path, in_order) = match best {
+        Some((_, range, in_order)) => (Path::Range(range), in_order),
+        None => (Path::Full, false),
+    };
+    let filter = conjunction(conjuncts);
+    (Access { table, path, filter, lock }, in_order)
+}
+
+fn flatten(list: Vec<Expr>) -> Vec<Expr> {
+    let mut flat = Vec::with_capacity(list.len());
+    for expr in list {
+        match expr {
+            Expr::And(inner) => flat.extend(flatten(inner)),
+            other => flat.push(other),
+        }
+    }
+    flat
+}
+
+fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
+    list.retain(|expr| !super::select::is_true(expr));
+    match list.len() {
+        0 => None,
+        1 => list.pop(),
+        _ => Some(Expr::And(list)),
+    }
+}
+
+/// The conditions in one conjunct that an index can serve.
+fn bounds_of<'e>(conjunct: usize, expr: &'e Expr) -> Option<Bound<'e>> {
+    let Expr::Compare(comparison, pair, _) = expr else { return None };
+    let (column, comparison, value) = match &**pair {
+        (Expr::Column(column), value) => (*column, *comparison, value),
+        (value, Expr::Column(column)) => (*column, comparison.flipped(), value),
+        _ => return None,
+    };
+    if comparison == Comparison::NotEqual || !value.is_row_independent() {
+        return None;
+    }
+    Some(Bound { column, comparison, value, conjunct })
+}
+
+/// The values of the whole primary key, and which conjuncts they serve completely.
+fn whole_key(table: &Table, bounds: &[Bound<'_>]) -> Option<(Vec<Expr>, Vec<usize>)> {
+    let (mut values, mut served) = (Vec::new(), Vec::new());
+    for &column in &table.schema.key {
+        let bound = bounds.iter().find(|bound| bound.column == column && bound.comparison == Comparison::Equal)?;
+        values.push(bound.value.clone());
+        served.push(bound.conjunct);
+    }
+    Some((values, served))
+}
+
+/// What an index can do for the conditions and the order; a higher score is better, none is useless.
+fn range_of(table: &Table, index: IndexRef, bounds: &[Bound<'_>], order: &[Wanted]) -> Option<(usize, Range, bool)> {
+    let columns = table.index_columns(index);
+    let find = |column: usize, wanted: &[Comparison]| {
+        bounds.iter().find(|bound| bound.column == column && wanted.contains(&bound.comparison))
+    };
+    let equal: Vec<_> = columns
+        .iter()
+        .map_while(|&column| find(column, &[Comparison::Equal]))
+        .map(|bound| bound.value.clone())
+        .collect();
+    let unique = match index {
+        IndexRef::Primary => true,
+        IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
+    };
+    if !table.is_ordered(index) {
+        // A hash index knows whole keys only, and the primary one is reached by its key.
+        let whole = equal.len() == columns.len() && index != IndexRef::Primary;
+        let range = Range { index, equal, lower: None, upper: None, direction: Direction::Forward };
+        return whole.then_some((80 + usize::from(unique) * 10, range, false));
+    }
+    let next = columns.get(equal.len());
+    let bound = |wanted: &[Comparison]| {
+        let bound = find(*next?, wanted)?;
+        let included = matches!(bound.comparison, Comparison::LessOrEqual | Comparison::GreaterOrEqual);
+        Some((bound.value.clone(), included))
+    };
+    let lower = bound(&[Comparison::Greater, Comparison::GreaterOrEqual]);
+    let upper = bound(&[Comparison::Less, Comparison::LessOrEqual]);
+    let direction = order_of(table, &columns[equal.len()..], &columns[..equal.len()], order);
+    let mut score = equal.len() * 20 + usize::from(lower.is_some()) * 8 + usize::from(upper.is_some()) * 8;
+    score += usize::from(equal.len() == columns.len() && unique) * 30;
+    score += usize::from(direction.is_some() && !order.is_empty()) * 4;
+    if score == 0 {
+        return None;
+    }
+    // Among equals the primary key is best: its entries are the records.
+    score = score * 2 + usize::from(index == IndexRef::Primary);
+    let range = Range { index, equal, lower, upper, direction: direction.unwrap_or_default() };
+    Some((score, range, direction.is_some()))
+}
+
+/// The direction in which walking `columns` gives the wanted order, if one does. `fixed` columns have one value only.
+fn order_of(table: &Table, columns: &[usize], fixed: &[usize], order: &[Wanted]) -> Option<Direction> {
+    let mut wanted = order.iter().filter(|(column, ..)| !fixed.contains(column));
+    let mut direction = None;
+    for column in columns {
+        let Some((wanted_column, descending, nulls_first)) = wanted.next() else { break };
+        if wanted_column != column {
+            return None;
+        }
+        // The index has NULLs last, so walking back it has them first.
+        if table.schema.columns[*column].nullable && nulls_first != descending {
+            return None;
+        }
+        let here = if *descending { Direction::Backward } else { Direction::Forward };
+        if direction.is_some_and(|known| known != here) {
+            return None;
+        }
+        direction = Some(here);
+    }
+    if wanted.next().is_some() {
+        return None;
+    }
+    Some(direction.unwrap_or_default())
+}

@@ -1,0 +1,276 @@
+//! Types: their names, which one several expressions have in common, and how an expression gets the type its place wants.
+
+use super::{Binder, Typed, fold};
+use crate::error::unsupported;
+use crate::expr::{Expr, Strictness, can_cast, cast};
+use crate::types::decode_text;
+use crate::{SqlError, state};
+use hotrow_storage::{Precision, Type, Value};
+use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
+
+/// The type that a type's name means.
+pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
+    Ok(match ty {
+        DataType::Bool | DataType::Boolean => Type::Bool,
+        DataType::SmallInt(None) | DataType::Int2(None) => Type::Int2,
+        DataType::Int(None) | DataType::Integer(None) | DataType::Int4(None) => Type::Int4,
+        DataType::BigInt(None) | DataType::Int8(None) => Type::Int8,
+        DataType::Real | DataType::Float4 => Type::Float4,
+        DataType::Float8 | DataType::DoublePrecision | DataType::Float(ExactNumberInfo::None) => Type::Float8,
+        DataType::Float(ExactNumberInfo::Precision(1..=24)) => Type::Float4,
+        DataType::Float(ExactNumberInfo::Precision(25..=53)) => Type::Float8,
+        DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => Type::Numeric(precision(info)?),
+        DataType::Char(length) | DataType::Character(length) => {
+            Type::Char(self::length(length.as_ref(), "char")?.unwrap_or(1))
+        }
+        DataType::Varchar(length) | DataType::CharacterVarying(length) | DataType::CharVarying(length) => {
+            Type::Varchar(self::length(length.as_ref(), "varchar")?)
+        }
+        DataType::Text => Type::Text,
+        DataType::Bytea => Type::Bytea,
+        DataType::Date => Type::Date,
+        DataType::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Timestamp,
+        DataType::Timestamp(None | Some(6), _) => Type::TimestampTz,
+        DataType::Uuid => Type::Uuid,
+        DataType::Timestamp(Some(_), _) => return Err(unsupported("a timestamp of less than six digits")),
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
+            let name = super::name_parts(name)?;
+            match name.last().map(String::as_str) {
+                Some("timestamptz") => Type::TimestampTz,
+                Some("bpchar" | "name") => Type::Text,
+                Some("serial" | "bigserial" | "smallserial") => {
+                    return Err(unsupported("type serial").hint("Give the numbers yourself: there are no sequences."));
+                }
+                _ => return Err(undefined_type(&name.join("."))),
+            }
+        }
+        DataType::Interval { .. } | DataType::Time(..) | DataType::JSON | DataType::JSONB | DataType::Array(_) => {
+            return Err(unsupported(&format!("type {}", ty.to_string().to_lowercase())));
+        }
+        other => return Err(undefined_type(&other.to_string().to_lowercase())),
+    })
+}
+
+fn undefined_type(name: &str) -> SqlError {
+    SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
+}
+
+fn precision(info: &ExactNumberInfo) -> Result<Option<Precision>, SqlError> {
+    let (precision, scale) = match *info {
+        ExactNumberInfo::None => return Ok(None),
+        ExactNumberInfo::Precision(precision) => (precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, scale),
+    };
+    let wrong = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    if !(1..=28).contains(&precision) {
+        return wrong(format!("NUMERIC precision {precision} must be between 1 and 28"));
+    }
+    match u8::try_from(scale) {
+        Ok(scale) if u64::from(scale) <= precision => Ok(Some(Precision { precision: precision as u8, scale })),
+        _ => wrong(format!("NUMERIC scale {scale} must be between 0 and precision {precision}")),
+    }
+}
+
+fn length(length: Option<&CharacterLength>, name: &str) -> Result<Option<u32>, SqlError> {
+    let wrong = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    match length {
+        None => Ok(None),
+        Some(CharacterLength::IntegerLength { length: 0, .. }) => {
+            wrong(format!("length for type {name} must be at least 1"))
+        }
+        Some(CharacterLength::IntegerLength { length, .. }) if *length <= 10_485_760 => Ok(Some(*length as u32)),
+        Some(_) => wrong(format!("length for type {name} cannot exceed 10485760")),
+    }
+}
+
+/// A type's name without its modifiers, as PostgreSQL's messages about operators have it.
+pub fn type_name(ty: Option<Type>) -> String {
+    match ty {
+        None => "unknown".to_owned(),
+        Some(Type::Numeric(_)) => "numeric".to_owned(),
+        Some(Type::Char(_)) => "character".to_owned(),
+        Some(Type::Varchar(_)) => "character varying".to_owned(),
+        Some(ty) => ty.to_string(),
+    }
+}
+
+/// The rank of a number's type in promotions.
+fn rank(ty: Type) -> Option<u8> {
+    Some(match ty {
+        Type::Int2 => 0,
+        Type::Int4 => 1,
+        Type::Int8 => 2,
+        Type::Numeric(_) => 3,
+        Type::Float4 => 4,
+        Type::Float8 => 5,
+        _ => return None,
+    })
+}
+
+/// Whether values are numbers.
+pub(super) fn is_number(ty: Type) -> bool {
+    rank(ty).is_some()
+}
+
+/// The number type that operands of these types are brought to; unknown ones follow the others. `None` if some are no
+/// numbers or all are unknown.
+pub fn common_number(types: &[Option<Type>]) -> Option<Type> {
+    let mut best: Option<(u8, Type)> = None;
+    for ty in types.iter().flatten() {
+        let rank = rank(*ty)?;
+        if best.is_none_or(|(known, _)| rank > known) {
+            best = Some((rank, without_modifier(*ty)));
+        }
+    }
+    best.map(|(_, ty)| ty)
+}
+
+/// A type without length, precision and scale; `char(n)` and `varchar(n)` become text.
+pub(super) fn without_modifier(ty: Type) -> Type {
+    match ty {
+        Type::Numeric(_) => Type::Numeric(None),
+        Type::Char(_) | Type::Varchar(_) => Type::Text,
+        other => other,
+    }
+}
+
+/// The type that two types have in common for CASE, COALESCE, VALUES and comparisons.
+pub(super) fn common(left: Type, right: Type) -> Option<Type> {
+    if left == right {
+        return Some(left);
+    }
+    if left.is_text() && right.is_text() {
+        return Some(Type::Text);
+    }
+    if is_number(left) && is_number(right) {
+        return common_number(&[Some(left), Some(right)]);
+    }
+    let time = |ty| match ty {
+        Type::Date => Some(0),
+        Type::Timestamp => Some(1),
+        Type::TimestampTz => Some(2),
+        _ => None,
+    };
+    match (time(left), time(right)) {
+        (Some(earlier), Some(later)) => Some(if earlier < later { right } else { left }),
+        _ => None,
+    }
+}
+
+impl Binder<'_> {
+    /// Brings an expression to a type, if there is a cast of that strictness.
+    pub(crate) fn coerce(&mut self, typed: Typed, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
+        let Some(from) = typed.ty else { return self.coerce_unknown(typed.expr, to, strictness) };
+        if from == to || (from.is_text() && to == Type::Text && !matches!(from, Type::Char(_))) {
+            return Ok(typed.expr);
+        }
+        if !can_cast(from, to, strictness) {
+            let message = format!("cannot cast type {} to {}", type_name(Some(from)), type_name(Some(to)));
+            return Err(SqlError::new(state::CANNOT_COERCE, message));
+        }
+        // A constant is cast once, now; one that cannot be is left to fail when it is reached.
+        if let Expr::Const(value) = &typed.expr
+            && let Ok(value) = cast(value.clone(), from, to, strictness)
+        {
+            return Ok(Expr::Const(value));
+        }
+        Ok(Expr::Cast(Box::new(typed.expr), from, to, strictness))
+    }
+
+    /// A literal becomes a constant of the type, a parameter gets the type.
+    fn coerce_unknown(&mut self, expr: Expr, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
+        match expr {
+            Expr::Const(Value::Null) => Ok(Expr::NULL),
+            Expr::Const(Value::Text(text)) => {
+                let value = decode_text(without_modifier(to), &text)?;
+                Ok(Expr::Const(crate::expr::fit(value, to, strictness)?))
+            }
+            Expr::Param(index) => {
+                let base = match to {
+                    Type::Varchar(_) => Type::Varchar(None),
+                    other => without_modifier(other),
+                };
+                let ty = *self.params[index].get_or_insert(base);
+                if ty == to {
+                    return Ok(Expr::Param(index));
+                }
+                self.coerce(Typed::new(Expr::Param(index), ty), to, strictness.max(Strictness::Assignment))
+            }
+            // Only literals and parameters have no type.
+            other => Ok(other),
+        }
+    }
+
+    /// An expression as the value of a column, as INSERT and UPDATE store it.
+    pub(crate) fn assign(&mut self, typed: Typed, column: &str, to: Type) -> Result<Expr, SqlError> {
+        let from = typed.ty;
+        if let Some(from) = from
+            && !can_cast(from, to, Strictness::Assignment)
+        {
+            let message = format!(
+                "column \"{column}\" is of type {} but expression is of type {}",
+                type_name(Some(to)),
+                type_name(Some(from))
+            );
+            return Err(SqlError::new(state::DATATYPE_MISMATCH, message)
+                .hint("You will need to rewrite or cast the expression."));
+        }
+        self.coerce(typed, to, Strictness::Assignment)
+    }
+
+    /// An expression whose type must be boolean. `place` is PostgreSQL's name of where it stands.
+    pub(crate) fn condition(&mut self, typed: Typed, place: &str) -> Result<Expr, SqlError> {
+        match typed.ty {
+            None | Some(Type::Bool) => self.coerce(typed, Type::Bool, Strictness::Implicit),
+            Some(ty) => {
+                let message = format!("argument of {place} must be type boolean, not type {}", type_name(Some(ty)));
+                Err(SqlError::new(state::DATATYPE_MISMATCH, message))
+            }
+        }
+    }
+
+    /// An expression that is shown: what has no type is text.
+    pub(crate) fn resolved(&mut self, typed: Typed) -> Result<(Expr, Type), SqlError> {
+        match typed.ty {
+            Some(ty) => Ok((typed.expr, ty)),
+            None => Ok((self.coerce(typed, Type::Text, Strictness::Implicit)?, Type::Text)),
+        }
+    }
+
+    /// Brings expressions to the type they have in common. `place` names what they are part of.
+    pub(crate) fn unify(&mut self, list: Vec<Typed>, place: &str) -> Result<(Vec<Expr>, Type), SqlError> {
+        let mut wanted: Option<Type> = None;
+        for typed in &list {
+            let Some(ty) = typed.ty else { continue };
+            wanted = Some(match wanted {
+                None => ty,
+                Some(known) => common(known, ty).ok_or_else(|| {
+                    let (left, right) = (type_name(wanted), type_name(Some(ty)));
+                    let message = format!("{place} types {left} and {right} cannot be matched");
+                    SqlError::new(state::DATATYPE_MISMATCH, message)
+                })?,
+            });
+        }
+        let ty = wanted.unwrap_or(Type::Text);
+        let exprs =
+            list.into_iter().map(|typed| self.coerce(typed, ty, Strictness::Implicit)).collect::<Result<_, _>>()?;
+        Ok((exprs, ty))
+    }
+
+    /// The parameter `$name`.
+    pub(super) fn parameter(&mut self, name: &str) -> Result<Typed, SqlError> {
+        let number = name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
+        let Some(number) = number.filter(|number| (1..=65_535).contains(number)) else {
+            return Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter {name}")));
+        };
+        if self.params.len() < number {
+            self.params.resize(number, None);
+        }
+        Ok(Typed { expr: Expr::Param(number - 1), ty: self.params[number - 1] })
+    }
+
+    /// A column's name as the syntax has it, for output.
+    pub(super) fn alias(ident: &sqlparser::ast::Ident) -> String {
+        fold(ident)
+    }
+}

@@ -1,0 +1,271 @@
+//! Which tables there are: names, definitions, and the engine's number of each.
+//!
+//! A [`Table`] is a definition that never changes. DDL makes another one, and with it another table of the engine, in the
+//! transaction's own [`Changes`]; they become everybody's when it commits. The catalog's version goes up with every such
+//! commit: a plan made at another version is made again.
+
+use crate::expr::Expr;
+use crate::locks::TableLock;
+use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Value};
+use hotrow_sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use hotrow_sync::{Arc, RwLock};
+use hotrow_txn::Engine;
+use std::collections::{BTreeMap, HashMap};
+
+/// The name of the hidden key column of a table without a primary key. No identifier can be empty.
+pub const HIDDEN: &str = "";
+
+/// A CHECK constraint.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Its name.
+    pub name: String,
+    /// What must not be false of a row.
+    pub condition: Expr,
+}
+
+/// What is said about a table beside its schema.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// A column's DEFAULT, one a column.
+    pub defaults: Vec<Option<Expr>>,
+    /// CHECK constraints, in the order of their names as PostgreSQL checks them.
+    pub checks: Vec<Check>,
+    /// The primary key constraint's name; none if the key is hidden.
+    pub primary_key: Option<String>,
+    /// Which of the schema's indexes came from UNIQUE constraints.
+    pub unique_constraints: Vec<String>,
+}
+
+/// A table's definition.
+#[derive(Debug)]
+pub struct Table {
+    /// The engine's number.
+    pub id: TableId,
+    /// Name, columns, keys.
+    pub schema: Arc<TableSchema>,
+    /// Where the columns lie.
+    pub layout: Arc<RowLayout>,
+    /// How primary keys are made.
+    pub key: KeySpec,
+    /// How the secondary indexes' keys are made.
+    pub index_keys: Vec<KeySpec>,
+    /// Defaults and constraints.
+    pub rules: Rules,
+    /// The next value of the hidden key; goes with the rows into the next definition.
+    pub row_ids: Arc<AtomicI64>,
+    /// The lock on the table's name.
+    pub lock: Arc<TableLock>,
+}
+
+impl Table {
+    /// The definition of an engine's table.
+    pub fn new(
+        engine: &dyn Engine,
+        id: TableId,
+        rules: Rules,
+        row_ids: Arc<AtomicI64>,
+        lock: Arc<TableLock>,
+    ) -> Arc<Self> {
+        let schema = engine.schema(id);
+        let key = KeySpec::new(&schema.columns, &schema.key);
+        let index_keys = schema.indexes.iter().map(|index| KeySpec::bytes(&schema.columns, &index.columns)).collect();
+        Arc::new(Self { id, layout: engine.layout(id), key, index_keys, rules, row_ids, lock, schema })
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        &self.schema.name
+    }
+
+    /// The columns that `*` means.
+    pub fn visible(&self) -> usize {
+        self.schema.columns.len() - usize::from(self.is_key_hidden())
+    }
+
+    /// Whether the key is a row number that nobody sees.
+    pub fn is_key_hidden(&self) -> bool {
+        self.schema.columns.last().is_some_and(|column| column.name == HIDDEN)
+    }
+
+    /// The primary key of a row.
+    pub fn key_of(&self, row: RowRef<'_>) -> Key {
+        self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
+    }
+
+    /// Gives a row its hidden key, if the table has one.
+    pub fn number_row(&self, row: &mut Row) {
+        if self.is_key_hidden() {
+            let number = self.row_ids.fetch_add(1, Ordering::AcqRel);
+            row.change(|row| row.set_int8(self.schema.columns.len() - 1, number));
+        }
+    }
+
+    /// An index's name for messages.
+    pub fn index_name(&self, index: IndexRef) -> &str {
+        match index {
+            IndexRef::Primary => self.rules.primary_key.as_deref().unwrap_or("row number"),
+            IndexRef::Secondary(IndexId(at)) => &self.schema.indexes[usize::from(at)].name,
+        }
+    }
+
+    /// An index's columns, in key order.
+    pub fn index_columns(&self, index: IndexRef) -> &[usize] {
+        match index {
+            IndexRef::Primary => &self.schema.key,
+            IndexRef::Secondary(IndexId(at)) => &self.schema.indexes[usize::from(at)].columns,
+        }
+    }
+
+    /// How an index's keys are made.
+    pub fn index_key(&self, index: IndexRef) -> &KeySpec {
+        match index {
+            IndexRef::Primary => &self.key,
+            IndexRef::Secondary(IndexId(at)) => &self.index_keys[usize::from(at)],
+        }
+    }
+
+    /// Whether an index serves ranges.
+    pub fn is_ordered(&self, index: IndexRef) -> bool {
+        match index {
+            IndexRef::Primary => self.schema.ordered,
+            IndexRef::Secondary(IndexId(at)) => self.schema.indexes[usize::from(at)].kind == IndexKind::Ordered,
+        }
+    }
+
+    /// All indexes, the primary key first.
+    pub fn indexes(&self) -> impl Iterator<Item = IndexRef> {
+        let secondary = (0..self.schema.indexes.len()).map(|at| IndexRef::Secondary(IndexId(at as u16)));
+        std::iter::once(IndexRef::Primary).chain(secondary)
+    }
+
+    /// Whether some index or constraint of the table has this name.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.rules.primary_key.as_deref() == Some(name)
+            || self.rules.checks.iter().any(|check| check.name == name)
+            || self.schema.indexes.iter().any(|index| index.name == name)
+    }
+
+    /// The values of a row, for messages: `(1, abc, null)`.
+    pub fn describe_row(&self, row: RowRef<'_>) -> String {
+        let values: Vec<_> = (0..self.visible()).map(|column| describe(&row.value(column))).collect();
+        format!("({})", values.join(", "))
+    }
+}
+
+/// A value, for messages.
+pub fn describe(value: &Value<'_>) -> String {
+    let Some(ty) = crate::expr::type_of(value) else { return "null".to_owned() };
+    let mut out = bytes::BytesMut::new();
+    crate::types::encode_text(value, ty, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// All tables, and the locks on their names.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    locks: RwLock<HashMap<String, Arc<TableLock>>>,
+    version: AtomicU64,
+}
+
+impl Catalog {
+    /// Goes up with every change.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<Arc<Table>> {
+        self.tables.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        self.tables.read().unwrap_or_else(|poison| poison.into_inner()).values().cloned().collect()
+    }
+
+    /// The lock on a name, whether or not there is a table of that name.
+    pub fn lock(&self, name: &str) -> Arc<TableLock> {
+        if let Some(lock) = self.locks.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
+            return lock.clone();
+        }
+        let mut locks = self.locks.write().unwrap_or_else(|poison| poison.into_inner());
+        // Names that nobody uses any more go now and then.
+        if locks.len() >= 1024 && locks.len().is_power_of_two() {
+            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        }
+        locks.entry(name.to_owned()).or_default().clone()
+    }
+
+    /// Makes a transaction's changes everybody's, and returns the tables that they replaced.
+    pub fn apply(&self, changes: &BTreeMap<String, Option<Arc<Table>>>) -> Vec<Arc<Table>> {
+        let mut tables = self.tables.write().unwrap_or_else(|poison| poison.into_inner());
+        let mut replaced = Vec::new();
+        for (name, change) in changes {
+            replaced.extend(match change {
+                Some(table) => tables.insert(name.clone(), table.clone()),
+                None => tables.remove(name),
+            });
+        }
+        self.version.fetch_add(1, Ordering::AcqRel);
+        replaced
+    }
+}
+
+/// What a transaction has changed and not committed yet.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// A table's definition, or that there is none any more.
+    pub tables: BTreeMap<String, Option<Arc<Table>>>,
+    /// The engine's tables made on the way, in use or not.
+    pub created: Vec<TableId>,
+}
+
+impl Changes {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty() && self.created.is_empty()
+    }
+}
+
+/// The catalog as a transaction sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Everybody's.
+    pub catalog: &'a Catalog,
+    /// The transaction's own.
+    pub changes: &'a Changes,
+}
+
+impl View<'_> {
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<Arc<Table>> {
+        match self.changes.tables.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.table(name),
+        }
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        let mut tables: Vec<_> =
+            self.catalog.tables().into_iter().filter(|table| !self.changes.tables.contains_key(table.name())).collect();
+        tables.extend(self.changes.tables.values().flatten().cloned());
+        tables
+    }
+
+    /// The table that has an index of this name (a primary key's is one).
+    pub fn table_of_index(&self, name: &str) -> Option<Arc<Table>> {
+        let has = |table: &Arc<Table>| {
+            table.rules.primary_key.as_deref() == Some(name)
+                || table.schema.indexes.iter().any(|index| index.name == name)
+        };
+        self.tables().into_iter().find(has)
+    }
+
+    /// Whether a table or index has this name.
+    pub fn has_relation(&self, name: &str) -> bool {
+        self.table(name).is_some() || self.table_of_index(name).is_some()
+    }
+}

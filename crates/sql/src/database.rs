@@ -1,0 +1,194 @@
+//! A database as SQL sees it: an engine, a catalog, and plans to share.
+
+use crate::bind::Binder;
+use crate::catalog::{Catalog, Rules, Table, View};
+use crate::parse::lex::{Token, character_position};
+use crate::parse::utility::Utility;
+use crate::parse::{self, Parsed};
+use crate::plan::{Plan, Statement};
+use crate::session::Session;
+use crate::{OutputColumn, SqlError, state};
+use hotrow_storage::{TableId, Type};
+use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
+use hotrow_sync::{Arc, RwLock, Waiter};
+use hotrow_txn::{Engine, Isolation};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::time::Duration;
+
+/// What can be chosen about the SQL front end.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The isolation level of transactions that do not say one.
+    pub default_isolation: Isolation,
+    /// How many plans of the simple protocol are kept, by their texts without literals.
+    pub plan_cache_entries: usize,
+    /// How many portals a session may have open.
+    pub max_portals: usize,
+    /// How many prepared statements a session may have.
+    pub max_statements: usize,
+    /// How long DDL and the users of a table wait for each other, if `lock_timeout` says nothing.
+    pub table_lock_wait: Duration,
+    /// How often a statement outside a transaction block is tried again after an abort that a retry can cure.
+    pub max_retries: u32,
+    /// The longest pause before such a retry; the first ones are shorter.
+    pub max_retry_pause: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            default_isolation: Isolation::ReadCommitted,
+            plan_cache_entries: 1024,
+            max_portals: 1000,
+            max_statements: 10_000,
+            table_lock_wait: Duration::from_secs(10),
+            max_retries: 10,
+            max_retry_pause: Duration::from_millis(20),
+        }
+    }
+}
+
+/// A database: catalog, plan cache and table locks over an engine. Shared by all sessions.
+pub struct Database {
+    engine: Arc<dyn Engine>,
+    pub(crate) config: Config,
+    pub(crate) catalog: Catalog,
+    plans: RwLock<HashMap<String, Arc<Statement>>>,
+    sessions: AtomicI32,
+}
+
+impl Database {
+    /// An empty database over an engine.
+    pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
+        Arc::new(Self {
+            engine,
+            config,
+            catalog: Catalog::default(),
+            plans: RwLock::default(),
+            sessions: AtomicI32::new(0),
+        })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// A session for `user`, waiting through `waiter`.
+    pub fn session(self: &Arc<Self>, user: &str, waiter: Waiter) -> Session {
+        let id = self.sessions.fetch_add(1, Ordering::AcqRel) & i32::MAX;
+        Session::new(self.clone(), user, id.max(1), waiter)
+    }
+
+    /// Makes a table of the engine, loaded by other means, visible under its schema's name.
+    ///
+    /// Its rows must not change but through SQL from then on, if other sessions are to see it whole.
+    pub fn adopt(&self, table: TableId) -> Result<(), SqlError> {
+        let schema = self.engine.schema(table);
+        if self.catalog.table(&schema.name).is_some() {
+            return Err(duplicate_table(&schema.name));
+        }
+        let rules = Rules {
+            defaults: vec![None; schema.columns.len()],
+            primary_key: Some(format!("{}_pkey", schema.name)),
+            ..Rules::default()
+        };
+        let lock = self.catalog.lock(&schema.name);
+        let definition = Table::new(&*self.engine, table, rules, Arc::new(AtomicI64::new(1)), lock);
+        self.catalog.apply(&BTreeMap::from([(schema.name.clone(), Some(definition))]));
+        Ok(())
+    }
+
+    /// The tables that there are.
+    pub fn tables(&self) -> Vec<TableId> {
+        self.catalog.tables().iter().map(|table| table.id).collect()
+    }
+
+    /// The cached plan of this key, if it is of the catalog's present version.
+    pub(crate) fn cached(&self, key: &str) -> Option<Arc<Statement>> {
+        let plans = self.plans.read().unwrap_or_else(|poison| poison.into_inner());
+        plans.get(key).filter(|statement| statement.version.load(Ordering::Acquire) == self.catalog.version()).cloned()
+    }
+
+    /// Keeps a plan. When there are too many, all go: those in use come back at once.
+    pub(crate) fn cache(&self, key: String, statement: &Arc<Statement>) {
+        let mut plans = self.plans.write().unwrap_or_else(|poison| poison.into_inner());
+        if plans.len() >= self.config.plan_cache_entries {
+            plans.clear();
+        }
+        plans.insert(key, statement.clone());
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("engine", &self.engine.info().name).finish_non_exhaustive()
+    }
+}
+
+/// 42P07
+pub(crate) fn duplicate_table(name: &str) -> SqlError {
+    SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
+}
+
+/// Binds and plans one parsed statement, which is a `range` of the tokens of `sql`.
+pub(crate) fn plan(
+    parsed: Parsed,
+    sql: &Arc<str>,
+    tokens: &[Token],
+    range: Range<usize>,
+    view: View<'_>,
+    types: Vec<Option<Type>>,
+) -> Result<Statement, SqlError> {
+    let text_column = |name: &str| Some(vec![OutputColumn { name: name.to_owned(), ty: Type::Text }]);
+    let tokens = &tokens[range.clone()];
+    let (start, end) = (tokens.first().map_or(0, |token| token.start), tokens.last().map_or(0, |token| token.end));
+    let (plan, columns) = match parsed {
+        Parsed::Ast(statement) => {
+            let offset = character_position(sql, start) - 1;
+            let binder = Binder::new(&sql[start..end], offset, view, types);
+            return binder.statement(sql.clone(), range, *statement);
+        }
+        Parsed::Empty => (Plan::Empty, None),
+        Parsed::Utility(Utility::Explain(inner)) => {
+            let statement = parse_one(&inner)?;
+            let mut binder = Binder::new(&inner, 0, view, types);
+            (Plan::Explain(binder.explain(statement)?), text_column("QUERY PLAN"))
+        }
+        Parsed::Utility(utility) => {
+            let columns = match &utility {
+                Utility::Show(name) if name == "all" => Some(
+                    ["name", "setting", "description"]
+                        .map(|name| OutputColumn { name: name.to_owned(), ty: Type::Text })
+                        .to_vec(),
+                ),
+                // The name is checked when it runs.
+                Utility::Show(name) => text_column(name),
+                _ => None,
+            };
+            (Plan::Utility(Box::new(utility)), columns)
+        }
+    };
+    Ok(Statement {
+        sql: sql.clone(),
+        declared: Vec::new(),
+        params: Vec::new(),
+        columns,
+        plan,
+        tables: Vec::new(),
+        tokens: range,
+        version: AtomicU64::new(view.catalog.version()),
+        private: false,
+    })
+}
+
+/// The one statement that a text must be, read by sqlparser.
+pub(crate) fn parse_one(text: &str) -> Result<sqlparser::ast::Statement, SqlError> {
+    let mut tokens = Vec::new();
+    parse::lex::tokenize(text, &mut tokens)?;
+    match parse::parse(text, &tokens)? {
+        Parsed::Ast(statement) => Ok(*statement),
+        _ => Err(SqlError::new(state::SYNTAX_ERROR, "syntax error: a query was expected")),
+    }
+}

@@ -1,0 +1,536 @@
+//! CREATE, ALTER, DROP, TRUNCATE: what they do to the transaction's own catalog and to the engine.
+
+use super::Fail;
+use crate::bind::{bind_check, bind_default, data_type, fold, object_name, undefined_table};
+use crate::catalog::{Catalog, Changes, Check, HIDDEN, Rules, Table, View};
+use crate::client::Notice;
+use crate::database::duplicate_table;
+use crate::error::unsupported;
+use crate::expr::Env;
+use crate::locks::{HeldLocks, Mode, TableLock};
+use crate::{SqlError, state};
+use hotrow_storage::{Column, IndexKind, IndexSchema, TableSchema, Type};
+use hotrow_sync::atomic::AtomicI64;
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Engine, Transaction};
+use sqlparser::ast::{self, AlterTableOperation, ColumnOption, Statement, TableConstraint};
+use std::time::Duration;
+
+/// What DDL works with: everything of the session but its protocol state.
+pub(crate) struct Ddl<'a> {
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) changes: &'a mut Changes,
+    pub(crate) locks: &'a mut HeldLocks,
+    pub(crate) waiter: &'a Waiter,
+    pub(crate) wait: Duration,
+    /// `lock_timeout`, if it is set.
+    pub(crate) limit: Option<Duration>,
+    pub(crate) txn: &'a mut dyn Transaction,
+    pub(crate) env: Env<'a>,
+    pub(crate) notices: &'a mut Vec<Notice>,
+}
+
+/// A definition in the making.
+pub(super) struct Draft {
+    pub(super) schema: TableSchema,
+    pub(super) rules: Rules,
+}
+
+impl Ddl<'_> {
+    /// Runs a statement; its tag.
+    pub(crate) fn run(&mut self, statement: &Statement) -> Result<&'static str, Fail> {
+        match statement {
+            Statement::CreateTable(create) => self.create_table(create),
+            Statement::CreateIndex(create) => self.create_index(create),
+            Statement::AlterTable(alter) => self.alter_table(alter),
+            Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, .. } => {
+                for name in names {
+                    self.drop_table(&object_name(name)?, *if_exists)?;
+                }
+                Ok("DROP TABLE")
+            }
+            Statement::Drop { object_type: ast::ObjectType::Index, if_exists, names, .. } => {
+                for name in names {
+                    self.drop_index(&object_name(name)?, *if_exists)?;
+                }
+                Ok("DROP INDEX")
+            }
+            Statement::Drop { object_type, .. } => Err(unsupported(&format!("DROP {object_type}")).into()),
+            _ => Err(unsupported("this statement").into()),
+        }
+    }
+
+    pub(super) fn view(&self) -> View<'_> {
+        View { catalog: self.catalog, changes: self.changes }
+    }
+
+    /// Locks a name exclusively.
+    fn lock(&mut self, name: &str) -> Result<Arc<TableLock>, Fail> {
+        let lock = self.catalog.lock(name);
+        let wake = self.locks.acquire(&lock, Mode::Exclusive, self.waiter, self.wait);
+        crate::session::lock_outcome(wake, self.limit)?;
+        Ok(lock)
+    }
+
+    /// The table of this name, locked exclusively.
+    fn owned_table(&mut self, name: &str) -> Result<Arc<Table>, Fail> {
+        self.view().table(name).ok_or_else(|| undefined_table(name))?;
+        self.lock(name)?;
+        // It may have changed, or gone, while we waited.
+        let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
+        self.txn.own_table(table.id);
+        Ok(table)
+    }
+
+    fn notice(&mut self, state: crate::SqlState, message: String) {
+        self.notices.push(Notice { severity: "NOTICE", error: SqlError::new(state, message) });
+    }
+
+    /// Makes the engine's table for a draft, and notes it in the transaction's catalog.
+    pub(super) fn define(&mut self, draft: Draft, row_ids: Arc<AtomicI64>, lock: Arc<TableLock>) -> Arc<Table> {
+        let id = self.engine.create_table(draft.schema);
+        self.changes.created.push(id);
+        self.txn.own_table(id);
+        Table::new(self.engine, id, draft.rules, row_ids, lock)
+    }
+
+    pub(super) fn publish(&mut self, table: Arc<Table>) {
+        self.changes.tables.insert(table.name().to_owned(), Some(table));
+    }
+
+    fn create_table(&mut self, create: &ast::CreateTable) -> Result<&'static str, Fail> {
+        refuse_exotic(create)?;
+        let name = object_name(&create.name)?;
+        let lock = self.lock(&name)?;
+        if self.view().has_relation(&name) {
+            if create.if_not_exists {
+                self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
+                return Ok("CREATE TABLE");
+            }
+            return Err(duplicate_table(&name).into());
+        }
+        let mut draft = Draft {
+            schema: TableSchema { key: Vec::new(), ..TableSchema::new(&name, Vec::new(), &[]) },
+            rules: Rules::default(),
+        };
+        for column in &create.columns {
+            self.add_column(&mut draft, column)?;
+        }
+        // Keys first: CHECK may come before PRIMARY KEY, and names are given in this order.
+        for column in &create.columns {
+            for option in &column.options {
+                self.add_column_constraint(&mut draft, column, option)?;
+            }
+        }
+        for constraint in &create.constraints {
+            self.add_constraint(&mut draft, constraint)?;
+        }
+        hide_key(&mut draft);
+        let checks = create.columns.iter().flat_map(|column| {
+            column.options.iter().filter_map(|option| match &option.option {
+                ColumnOption::Check(check) => {
+                    Some((option.name.as_ref().or(check.name.as_ref()), Some(fold(&column.name)), &*check.expr))
+                }
+                _ => None,
+            })
+        });
+        let table_checks = create.constraints.iter().filter_map(|constraint| match constraint {
+            TableConstraint::Check(check) => Some((check.name.as_ref(), None, &*check.expr)),
+            _ => None,
+        });
+        let checks: Vec<_> = checks.chain(table_checks).collect();
+        let mut table = self.define(draft, Arc::new(AtomicI64::new(1)), lock);
+        for (name, column, expr) in checks {
+            let name = name.map(fold);
+            table = self.with_check(&table, name, column, expr)?;
+        }
+        self.publish(table);
+        Ok("CREATE TABLE")
+    }
+
+    fn add_column(&mut self, draft: &mut Draft, column: &ast::ColumnDef) -> Result<(), SqlError> {
+        let name = fold(&column.name);
+        if draft.schema.column(&name).is_some() {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+        }
+        if draft.schema.columns.len() >= 1600 {
+            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "tables can have at most 1600 columns"));
+        }
+        let ty = data_type(&column.data_type)?;
+        let (mut nullable, mut default) = (true, None);
+        for option in &column.options {
+            match &option.option {
+                ColumnOption::NotNull => nullable = false,
+                ColumnOption::Default(expr) => default = Some(bind_default(expr, &name, ty, self.view())?),
+                ColumnOption::Null
+                | ColumnOption::PrimaryKey(_)
+                | ColumnOption::Unique(_)
+                | ColumnOption::Check(_)
+                | ColumnOption::Collation(_) => {}
+                ColumnOption::ForeignKey(_) => return Err(unsupported("a foreign key")),
+                ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
+                    return Err(unsupported("a generated column"));
+                }
+                other => return Err(unsupported(&format!("column option {other}"))),
+            }
+        }
+        draft.schema.columns.push(Column { name, ty, nullable });
+        draft.rules.defaults.push(default);
+        Ok(())
+    }
+
+    fn add_column_constraint(
+        &mut self,
+        draft: &mut Draft,
+        column: &ast::ColumnDef,
+        option: &ast::ColumnOptionDef,
+    ) -> Result<(), SqlError> {
+        let columns = vec![fold(&column.name)];
+        let name = option.name.as_ref().map(fold);
+        match &option.option {
+            ColumnOption::PrimaryKey(_) => self.set_primary_key(draft, name, &columns),
+            ColumnOption::Unique(_) => self.add_unique(draft, name, &columns),
+            _ => Ok(()),
+        }
+    }
+
+    /// PRIMARY KEY and UNIQUE; CHECK comes when the table is there.
+    pub(super) fn add_constraint(&mut self, draft: &mut Draft, constraint: &TableConstraint) -> Result<(), SqlError> {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => {
+                let columns = index_columns(&key.columns)?;
+                self.set_primary_key(draft, key.name.as_ref().map(fold), &columns)
+            }
+            TableConstraint::Unique(unique) => {
+                if matches!(unique.nulls_distinct, ast::NullsDistinctOption::NotDistinct) {
+                    return Err(unsupported("NULLS NOT DISTINCT"));
+                }
+                let columns = index_columns(&unique.columns)?;
+                self.add_unique(draft, unique.name.as_ref().map(fold), &columns)
+            }
+            TableConstraint::Check(_) => Ok(()),
+            TableConstraint::ForeignKey(_) => Err(unsupported("a foreign key")),
+            other => Err(unsupported(&format!("constraint {other}"))),
+        }
+    }
+
+    fn set_primary_key(&mut self, draft: &mut Draft, name: Option<String>, columns: &[String]) -> Result<(), SqlError> {
+        if draft.rules.primary_key.is_some() {
+            let message = format!("multiple primary keys for table \"{}\" are not allowed", draft.schema.name);
+            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+        }
+        let name = self.constraint_name(draft, name, &[], "pkey")?;
+        let key = positions(draft, columns)?;
+        for &column in &key {
+            draft.schema.columns[column].nullable = false;
+        }
+        draft.schema.key = key;
+        draft.rules.primary_key = Some(name);
+        Ok(())
+    }
+
+    fn add_unique(&mut self, draft: &mut Draft, name: Option<String>, columns: &[String]) -> Result<(), SqlError> {
+        let name = self.constraint_name(draft, name, columns, "key")?;
+        let columns = positions(draft, columns)?;
+        draft.rules.unique_constraints.push(name.clone());
+        draft.schema.indexes.push(IndexSchema { name, columns, kind: IndexKind::Ordered, unique: true });
+        Ok(())
+    }
+
+    /// A constraint's or index's name: the given one, which must be free, or one made of its table and columns.
+    pub(super) fn constraint_name(
+        &self,
+        draft: &Draft,
+        given: Option<String>,
+        columns: &[String],
+        suffix: &str,
+    ) -> Result<String, SqlError> {
+        let taken = |name: &str| {
+            self.view().has_relation(name)
+                || draft.schema.name == name
+                || draft.schema.indexes.iter().any(|index| index.name == name)
+                || draft.rules.primary_key.as_deref() == Some(name)
+        };
+        if let Some(name) = given {
+            return if taken(&name) { Err(duplicate_table(&name)) } else { Ok(name) };
+        }
+        let mut base = draft.schema.name.clone();
+        for column in columns {
+            base.push('_');
+            base.push_str(column);
+        }
+        let first = format!("{base}_{suffix}");
+        let mut names = std::iter::once(first).chain((1..).map(|number| format!("{base}_{suffix}{number}")));
+        Ok(names.find(|name| !taken(name)).unwrap_or_default())
+    }
+
+    /// A table's definition with one more CHECK, not yet checked against its rows.
+    pub(super) fn with_check(
+        &mut self,
+        table: &Arc<Table>,
+        name: Option<String>,
+        column: Option<String>,
+        expr: &ast::Expr,
+    ) -> Result<Arc<Table>, Fail> {
+        let condition = bind_check(expr, table, self.view())?;
+        let base = match column {
+            Some(column) => format!("{}_{column}_check", table.name()),
+            None => match single_column(&condition) {
+                Some(column) => format!("{}_{}_check", table.name(), table.schema.columns[column].name),
+                None => format!("{}_check", table.name()),
+            },
+        };
+        let name = match name {
+            Some(name) if table.has_name(&name) => {
+                let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name());
+                return Err(SqlError::new(state::DUPLICATE_OBJECT, message).into());
+            }
+            Some(name) => name,
+            None => {
+                let mut names = std::iter::once(base.clone()).chain((1..).map(|number| format!("{base}{number}")));
+                names.find(|name| !table.has_name(name)).unwrap_or(base)
+            }
+        };
+        let mut rules = table.rules.clone();
+        rules.checks.push(Check { name, condition });
+        rules.checks.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(Table::new(self.engine, table.id, rules, table.row_ids.clone(), table.lock.clone()))
+    }
+
+    fn create_index(&mut self, create: &ast::CreateIndex) -> Result<&'static str, Fail> {
+        if create.predicate.is_some() || !create.include.is_empty() {
+            return Err(unsupported("a partial or covering index").into());
+        }
+        let kind = match &create.using {
+            None | Some(ast::IndexType::BTree) => IndexKind::Ordered,
+            Some(ast::IndexType::Hash) => IndexKind::Hash,
+            Some(other) => return Err(unsupported(&format!("index method {other}")).into()),
+        };
+        if kind == IndexKind::Hash && create.unique {
+            let message = "access method \"hash\" does not support unique indexes";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
+        }
+        let columns = index_columns(&create.columns)?;
+        let table = self.owned_table(&object_name(&create.table_name)?)?;
+        let given = create.name.as_ref().map(object_name).transpose()?;
+        if let Some(name) = &given
+            && create.if_not_exists
+            && self.view().has_relation(name)
+        {
+            self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
+            return Ok("CREATE INDEX");
+        }
+        let mut draft = self.draft(&table);
+        let name = self.constraint_name(&draft, given, &columns, "idx")?;
+        let columns = positions(&draft, &columns)?;
+        draft.schema.indexes.push(IndexSchema { name, columns, kind, unique: create.unique });
+        self.rebuild(&table, draft)?;
+        Ok("CREATE INDEX")
+    }
+
+    fn alter_table(&mut self, alter: &ast::AlterTable) -> Result<&'static str, Fail> {
+        let name = object_name(&alter.name)?;
+        if alter.if_exists && self.view().table(&name).is_none() {
+            self.notice(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist, skipping"));
+            return Ok("ALTER TABLE");
+        }
+        for operation in &alter.operations {
+            let table = self.owned_table(&name)?;
+            match operation {
+                AlterTableOperation::AddConstraint { constraint: TableConstraint::Check(check), .. } => {
+                    let checked = self.with_check(&table, check.name.as_ref().map(fold), None, &check.expr)?;
+                    self.check_rows(&checked)?;
+                    self.publish(checked);
+                }
+                AlterTableOperation::AddConstraint { constraint, .. } => {
+                    let mut draft = self.draft(&table);
+                    self.add_constraint(&mut draft, constraint)?;
+                    self.rebuild(&table, draft)?;
+                }
+                AlterTableOperation::DropConstraint { if_exists, name, .. } => {
+                    self.drop_constraint(&table, &fold(name), *if_exists)?;
+                }
+                AlterTableOperation::DropPrimaryKey { .. } => {
+                    let name = table.rules.primary_key.clone().unwrap_or_default();
+                    self.drop_constraint(&table, &name, false)?;
+                }
+                AlterTableOperation::OwnerTo { .. }
+                | AlterTableOperation::SetLogged
+                | AlterTableOperation::SetUnlogged
+                | AlterTableOperation::SetOptionsParens { .. } => {}
+                other => {
+                    let words: Vec<_> = other.to_string().split_whitespace().take(2).map(str::to_owned).collect();
+                    return Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))).into());
+                }
+            }
+        }
+        Ok("ALTER TABLE")
+    }
+
+    fn drop_constraint(&mut self, table: &Arc<Table>, name: &str, if_exists: bool) -> Result<(), Fail> {
+        let mut draft = self.draft(table);
+        if draft.rules.checks.iter().any(|check| check.name == name) {
+            let mut rules = table.rules.clone();
+            rules.checks.retain(|check| check.name != name);
+            let table = Table::new(self.engine, table.id, rules, table.row_ids.clone(), table.lock.clone());
+            self.publish(table);
+            return Ok(());
+        }
+        if draft.rules.primary_key.as_deref() == Some(name) {
+            draft.rules.primary_key = None;
+            draft.schema.key.clear();
+        } else if let Some(at) = draft.rules.unique_constraints.iter().position(|known| known == name) {
+            draft.rules.unique_constraints.remove(at);
+            draft.schema.indexes.retain(|index| index.name != name);
+        } else {
+            let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name());
+            if if_exists {
+                self.notice(state::UNDEFINED_OBJECT, format!("{message}, skipping"));
+                return Ok(());
+            }
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
+        }
+        self.rebuild(table, draft)
+    }
+
+    fn drop_index(&mut self, name: &str, if_exists: bool) -> Result<(), Fail> {
+        let Some(table) = self.view().table_of_index(name) else {
+            let message = format!("index \"{name}\" does not exist");
+            if if_exists {
+                self.notice(state::UNDEFINED_OBJECT, format!("{message}, skipping"));
+                return Ok(());
+            }
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
+        };
+        let table = self.owned_table(table.name())?;
+        let mut draft = self.draft(&table);
+        let is_constraint = table.rules.primary_key.as_deref() == Some(name)
+            || table.rules.unique_constraints.iter().any(|known| known == name);
+        if is_constraint {
+            let on = format!("constraint {name} on table {}", table.name());
+            let message = format!("cannot drop index {name} because {on} requires it");
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .hint(format!("You can drop {on} instead."))
+                .into());
+        }
+        draft.schema.indexes.retain(|index| index.name != name);
+        self.rebuild(&table, draft)
+    }
+
+    fn drop_table(&mut self, name: &str, if_exists: bool) -> Result<(), Fail> {
+        if self.view().table(name).is_none() {
+            let message = format!("table \"{name}\" does not exist");
+            if if_exists {
+                self.notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+                return Ok(());
+            }
+            return Err(SqlError::new(state::UNDEFINED_TABLE, message).into());
+        }
+        let table = self.owned_table(name)?;
+        self.changes.tables.insert(table.name().to_owned(), None);
+        Ok(())
+    }
+
+    /// TRUNCATE: an empty table in the place of each.
+    pub(crate) fn truncate(&mut self, names: &[String]) -> Result<&'static str, Fail> {
+        for name in names {
+            let table = self.owned_table(name)?;
+            let draft = Draft { schema: (*table.schema).clone(), rules: table.rules.clone() };
+            let empty = self.define(draft, table.row_ids.clone(), table.lock.clone());
+            self.publish(empty);
+        }
+        Ok("TRUNCATE TABLE")
+    }
+
+    /// A table's definition without its hidden key, to change.
+    fn draft(&self, table: &Table) -> Draft {
+        let mut draft = Draft { schema: (*table.schema).clone(), rules: table.rules.clone() };
+        if table.is_key_hidden() {
+            draft.schema.columns.pop();
+            draft.schema.key.clear();
+        }
+        draft
+    }
+}
+
+/// Gives a draft without a primary key a hidden one.
+pub(super) fn hide_key(draft: &mut Draft) {
+    if draft.rules.primary_key.is_none() {
+        draft.schema.key = vec![draft.schema.columns.len()];
+        draft.schema.columns.push(Column::new(HIDDEN, Type::Int8));
+        // Nobody can ask for a range of it.
+        draft.schema.ordered = false;
+    } else {
+        draft.schema.ordered = true;
+    }
+}
+
+fn positions(draft: &Draft, columns: &[String]) -> Result<Vec<usize>, SqlError> {
+    let mut found: Vec<usize> = Vec::with_capacity(columns.len());
+    for name in columns {
+        let position = draft.schema.column(name).filter(|_| name != HIDDEN).ok_or_else(|| {
+            let message = format!("column \"{name}\" named in key does not exist");
+            SqlError::new(state::UNDEFINED_COLUMN, message)
+        })?;
+        if found.contains(&position) {
+            let message = format!("column \"{name}\" appears twice in a key");
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+        }
+        found.push(position);
+    }
+    Ok(found)
+}
+
+fn index_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>, SqlError> {
+    let name = |column: &ast::IndexColumn| match &column.column.expr {
+        ast::Expr::Identifier(ident) => {
+            let descending = matches!(column.column.options.sort, Some(ast::OrderBySort::Desc));
+            let first = column.column.options.nulls_first == Some(true);
+            if descending || first {
+                Err(unsupported("an index in another order than ascending"))
+            } else {
+                Ok(fold(ident))
+            }
+        }
+        _ => Err(unsupported("an index on an expression")),
+    };
+    columns.iter().map(name).collect()
+}
+
+/// The column that a condition looks at, if it is one only.
+fn single_column(condition: &crate::expr::Expr) -> Option<usize> {
+    let mut columns = Vec::new();
+    condition.any(&mut |part| {
+        if let crate::expr::Expr::Column(column) = part
+            && !columns.contains(column)
+        {
+            columns.push(*column);
+        }
+        false
+    });
+    match columns[..] {
+        [column] => Some(column),
+        _ => None,
+    }
+}
+
+fn refuse_exotic(create: &ast::CreateTable) -> Result<(), SqlError> {
+    let what = if create.temporary {
+        "a temporary table"
+    } else if create.query.is_some() {
+        "CREATE TABLE AS"
+    } else if create.like.is_some() {
+        "LIKE"
+    } else if create.partition_by.is_some() || create.partition_of.is_some() {
+        "a partitioned table"
+    } else if create.inherits.is_some() {
+        "inheritance"
+    } else if create.external || create.or_replace {
+        "this kind of table"
+    } else {
+        return Ok(());
+    };
+    Err(unsupported(what))
+}

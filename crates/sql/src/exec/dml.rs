@@ -1,0 +1,303 @@
+//! INSERT, UPDATE, DELETE.
+
+use super::{Exec, Fail, Sink, recycle, scan};
+use crate::catalog::{Table, describe};
+use crate::expr::{Env, Expr, Input};
+use crate::plan::{Access, Delete, Insert, Path, Source, Update};
+use crate::{SqlError, state};
+use hotrow_storage::{IndexRef, Key, Row, RowMut, RowRef, Value};
+use hotrow_txn::{Abort, Write};
+use std::ops::ControlFlow;
+
+impl Exec<'_> {
+    /// Inserts rows; the number of those inserted.
+    pub(crate) fn insert(&mut self, insert: &Insert, sink: Sink<'_>) -> Result<u64, Fail> {
+        let mut writer = Inserter::new(insert, self.env);
+        let mut count = 0;
+        match &insert.source {
+            Source::Rows(rows) => {
+                for exprs in rows {
+                    writer.start()?;
+                    for (expr, &target) in exprs.iter().zip(&insert.targets) {
+                        if let Some(expr) = expr {
+                            let value = expr.eval(&self.env, &Input::NONE)?;
+                            writer.row.change(|row| row.set(target, &value));
+                        }
+                    }
+                    count += u64::from(writer.write(self, sink)?);
+                }
+            }
+            Source::Query(node) => {
+                // The whole query first: it may read the table that it fills.
+                let mut rows = Vec::new();
+                self.run(node, &mut |row| {
+                    rows.push(super::owned(row, insert.targets.len()));
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                for values in rows {
+                    writer.start()?;
+                    for (value, &target) in values.iter().zip(&insert.targets) {
+                        writer.row.change(|row| row.set(target, value));
+                    }
+                    count += u64::from(writer.write(self, sink)?);
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// Updates rows; the number of those updated.
+    pub(crate) fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<u64, Fail> {
+        if let Path::Key(values) = &update.access.path {
+            let Some(key) = scan::key(&update.access.table.key, values, None, &self.env)? else { return Ok(0) };
+            return self.update_row(update, &key, update.access.filter.as_ref(), sink).map(u64::from);
+        }
+        let mut count = 0;
+        for key in self.keys(&update.access)? {
+            count += u64::from(self.update_row(update, &key, None, sink)?);
+        }
+        Ok(count)
+    }
+
+    /// Deletes rows; the number of those deleted.
+    pub(crate) fn delete(&mut self, delete: &Delete, sink: Sink<'_>) -> Result<u64, Fail> {
+        let table = &delete.access.table;
+        let keys = match &delete.access.path {
+            Path::Key(values) if delete.access.filter.is_none() && delete.returning.is_none() => {
+                let Some(key) = scan::key(&table.key, values, None, &self.env)? else { return Ok(0) };
+                return Ok(u64::from(self.txn.delete(table.id, &key)? == Write::Done));
+            }
+            _ => self.keys(&delete.access)?,
+        };
+        let mut count = 0;
+        for key in keys {
+            if let Some(returning) = &delete.returning
+                && let Some(row) = self.txn.read_for_update(table.id, &key)?
+            {
+                answer(returning, &self.env, self.scratch, row, sink)?;
+            }
+            count += u64::from(self.txn.delete(table.id, &key)? == Write::Done);
+        }
+        Ok(count)
+    }
+
+    /// The keys of the rows to change, locked to be changed.
+    fn keys(&mut self, access: &Access) -> Result<Vec<Key>, Fail> {
+        let mut keys = Vec::new();
+        scan::run(access, self.txn, &self.env, &mut |row| {
+            if let Input::Row(row) = row {
+                keys.push(access.table.key_of(*row));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(keys)
+    }
+
+    fn update_row(&mut self, update: &Update, key: &Key, filter: Option<&Expr>, sink: Sink<'_>) -> Result<bool, Fail> {
+        if update.moves {
+            return self.move_row(update, key, filter, sink);
+        }
+        let (env, table) = (self.env, &update.access.table);
+        let scratch = &mut *self.scratch;
+        let (mut matched, mut failed) = (false, None);
+        let written = self.txn.update(table.id, key, &mut |row| {
+            let changed = change_row(update, filter, &env, scratch, row).and_then(|changed| {
+                matched = changed;
+                match &update.returning {
+                    Some(returning) if changed => answer(returning, &env, scratch, row.as_ref(), sink),
+                    _ => Ok(()),
+                }
+            });
+            changed.map_err(|error| {
+                failed = Some(error);
+                Abort::User
+            })
+        });
+        match (written, failed) {
+            (_, Some(error)) => Err(error.into()),
+            (Err(abort), None) => Err(abort.into()),
+            (Ok(Write::Done), None) => Ok(matched),
+            (Ok(Write::Absent), None) => Ok(false),
+            (Ok(Write::Duplicate(index)), None) => {
+                let Some(old) = self.txn.read_for_update(table.id, key)? else {
+                    return Err(duplicate_key(table, index, None).into());
+                };
+                let mut row = Row::new(&table.layout);
+                row.copy_from(old);
+                let scratch = &mut *self.scratch;
+                row.change(|row| assign(update, &env, scratch, row))?;
+                Err(duplicate_key(table, index, Some(row.as_ref())).into())
+            }
+        }
+    }
+
+    /// Updates a row whose key changes: it goes, and another one comes.
+    fn move_row(&mut self, update: &Update, key: &Key, filter: Option<&Expr>, sink: Sink<'_>) -> Result<bool, Fail> {
+        let (env, table) = (self.env, &update.access.table);
+        let Some(old) = self.txn.read_for_update(table.id, key)? else { return Ok(false) };
+        let mut row = Row::new(&table.layout);
+        row.copy_from(old);
+        let scratch = &mut *self.scratch;
+        if !row.change(|row| change_row(update, filter, &env, scratch, row))? {
+            return Ok(false);
+        }
+        self.txn.delete(table.id, key)?;
+        if let Write::Duplicate(index) = self.txn.insert(table.id, row.as_ref())? {
+            return Err(duplicate_key(table, index, Some(row.as_ref())).into());
+        }
+        if let Some(returning) = &update.returning {
+            answer(returning, &env, self.scratch, row.as_ref(), sink)?;
+        }
+        Ok(true)
+    }
+}
+
+/// Makes and inserts rows of one table, one after the other in the same memory.
+pub(crate) struct Inserter<'i> {
+    insert: &'i Insert,
+    env: Env<'i>,
+    /// The row to fill.
+    pub(crate) row: Row,
+    /// The columns that no value is given for.
+    defaulted: Vec<usize>,
+}
+
+impl<'i> Inserter<'i> {
+    /// For rows of this statement.
+    pub(crate) fn new(insert: &'i Insert, env: Env<'i>) -> Self {
+        let row = Row::new(&insert.table.layout);
+        let defaulted = (0..insert.table.visible()).filter(|&column| !is_given(insert, column)).collect();
+        Self { insert, env, row, defaulted }
+    }
+
+    /// Begins a row: columns that the source does not always fill have their defaults.
+    pub(crate) fn start(&mut self) -> Result<(), SqlError> {
+        for &column in &self.defaulted {
+            let value = match self.insert.table.rules.defaults.get(column) {
+                Some(Some(default)) => default.eval(&self.env, &Input::NONE)?,
+                _ => Value::Null,
+            };
+            self.row.change(|row| row.set(column, &value));
+        }
+        Ok(())
+    }
+
+    /// Checks and inserts the row; `false` if a conflict was to be skipped.
+    pub(crate) fn write(&mut self, exec: &mut Exec<'_>, sink: Sink<'_>) -> Result<bool, Fail> {
+        let table = &self.insert.table;
+        table.number_row(&mut self.row);
+        check_row(table, self.row.as_ref(), &self.env)?;
+        match exec.txn.insert(table.id, self.row.as_ref())? {
+            Write::Duplicate(index) => match self.insert.skip_conflicts {
+                Some(wanted) if wanted.is_none_or(|wanted| wanted == index) => return Ok(false),
+                _ => return Err(duplicate_key(table, index, Some(self.row.as_ref())).into()),
+            },
+            Write::Done | Write::Absent => {}
+        }
+        if let Some(returning) = &self.insert.returning {
+            answer(returning, &self.env, exec.scratch, self.row.as_ref(), sink)?;
+        }
+        Ok(true)
+    }
+}
+
+/// Whether every row of the source gives the column a value.
+fn is_given(insert: &Insert, column: usize) -> bool {
+    let Some(at) = insert.targets.iter().position(|&target| target == column) else { return false };
+    match &insert.source {
+        Source::Rows(rows) => rows.iter().all(|row| row.get(at).is_some_and(Option::is_some)),
+        Source::Query(_) => true,
+    }
+}
+
+/// Applies an UPDATE to a row, if it satisfies the filter.
+fn change_row(
+    update: &Update,
+    filter: Option<&Expr>,
+    env: &Env<'_>,
+    scratch: &mut super::Scratch,
+    row: &mut RowMut<'_>,
+) -> Result<bool, SqlError> {
+    if let Some(filter) = filter
+        && !filter.is_true(env, &Input::Row(row.as_ref()))?
+    {
+        return Ok(false);
+    }
+    assign(update, env, scratch, row)?;
+    check_row(&update.access.table, row.as_ref(), env)?;
+    Ok(true)
+}
+
+/// Computes all new values over the old row, then sets them.
+fn assign(update: &Update, env: &Env<'_>, scratch: &mut super::Scratch, row: &mut RowMut<'_>) -> Result<(), SqlError> {
+    scratch.clear();
+    for (_, expr) in &update.assignments {
+        scratch.push(expr.eval(env, &Input::Row(row.as_ref()))?.into_owned());
+    }
+    for ((column, _), value) in update.assignments.iter().zip(scratch.iter()) {
+        row.set(*column, value);
+    }
+    scratch.clear();
+    Ok(())
+}
+
+/// RETURNING, over one row.
+fn answer(
+    exprs: &[Expr],
+    env: &Env<'_>,
+    scratch: &mut super::Scratch,
+    row: RowRef<'_>,
+    sink: Sink<'_>,
+) -> Result<(), SqlError> {
+    let input = Input::Row(row);
+    let mut values = recycle(std::mem::take(scratch));
+    for expr in exprs {
+        values.push(expr.eval(env, &input)?);
+    }
+    let _ = sink(&Input::Values(&values))?;
+    *scratch = recycle(values);
+    Ok(())
+}
+
+/// NOT NULL and CHECK.
+pub(crate) fn check_row(table: &Table, row: RowRef<'_>, env: &Env<'_>) -> Result<(), SqlError> {
+    for (at, column) in table.schema.columns.iter().enumerate() {
+        if !column.nullable && row.is_null(at) {
+            let message = format!(
+                "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+                column.name,
+                table.name()
+            );
+            return Err(SqlError::new(state::NOT_NULL_VIOLATION, message)
+                .detail(format!("Failing row contains {}.", table.describe_row(row))));
+        }
+    }
+    for check in &table.rules.checks {
+        // NULL is no violation.
+        if check.condition.eval(env, &Input::Row(row))? == Value::Bool(false) {
+            let message =
+                format!("new row for relation \"{}\" violates check constraint \"{}\"", table.name(), check.name);
+            return Err(SqlError::new(state::CHECK_VIOLATION, message)
+                .detail(format!("Failing row contains {}.", table.describe_row(row))));
+        }
+    }
+    Ok(())
+}
+
+/// 23505
+pub(crate) fn duplicate_key(table: &Table, index: IndexRef, row: Option<RowRef<'_>>) -> SqlError {
+    let message = format!("duplicate key value violates unique constraint \"{}\"", table.index_name(index));
+    let error = SqlError::new(state::UNIQUE_VIOLATION, message);
+    match row {
+        Some(row) => error.detail(format!("{} already exists.", describe_key(table, index, row))),
+        None => error,
+    }
+}
+
+/// `Key (a, b)=(1, 2)`
+pub(crate) fn describe_key(table: &Table, index: IndexRef, row: RowRef<'_>) -> String {
+    let columns = table.index_columns(index);
+    let names: Vec<_> = columns.iter().map(|&at| table.schema.columns[at].name.as_str()).collect();
+    let values: Vec<_> = columns.iter().map(|&at| describe(&row.value(at))).collect();
+    format!("Key ({})=({})", names.join(", "), values.join(", "))
+}

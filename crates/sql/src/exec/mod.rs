@@ -1,0 +1,178 @@
+//! Runs plans over a transaction.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `scan` | a table's rows, by key, range or all of them |
+//! | `aggregate` | groups and aggregates |
+//! | `sort` | order, DISTINCT |
+//! | `dml` | INSERT, UPDATE, DELETE |
+//! | `ddl`, `rebuild` | definitions: a changed table is a new table |
+//! | `copy` | COPY |
+//! | this one | the tree of operators |
+//!
+//! Rows are pushed from the leaves to a [`Sink`] while the engine walks its index: nothing is kept that need not be. A
+//! sink must not use the transaction, which is busy.
+
+mod aggregate;
+pub(crate) mod copy;
+pub(crate) mod ddl;
+pub(crate) mod dml;
+mod rebuild;
+pub(crate) mod scan;
+mod sort;
+
+use crate::expr::{Env, Expr, Input};
+use crate::plan::Node;
+use crate::{SqlError, state};
+use hotrow_storage::Value;
+use hotrow_txn::{Abort, Transaction};
+use std::ops::ControlFlow;
+
+/// Why a statement failed: its own error, or the engine gave the transaction up.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Fail {
+    /// The statement's own error.
+    Sql(SqlError),
+    /// The engine's.
+    Abort(Abort),
+}
+
+impl From<SqlError> for Fail {
+    fn from(error: SqlError) -> Self {
+        Fail::Sql(error)
+    }
+}
+
+impl From<Abort> for Fail {
+    fn from(abort: Abort) -> Self {
+        Fail::Abort(abort)
+    }
+}
+
+impl From<Fail> for SqlError {
+    fn from(fail: Fail) -> Self {
+        match fail {
+            Fail::Sql(error) => error,
+            Fail::Abort(abort) => abort.into(),
+        }
+    }
+}
+
+/// Whether to go on.
+pub(crate) type Flow = Result<ControlFlow<()>, SqlError>;
+
+/// Where rows go.
+pub(crate) type Sink<'s> = &'s mut dyn FnMut(&Input<'_>) -> Flow;
+
+/// A row of values, kept from one row and one statement to the next so that it is allocated once.
+pub(crate) type Scratch = Vec<Value<'static>>;
+
+/// What a running plan has: the transaction, what expressions know, and room for a row.
+pub(crate) struct Exec<'x> {
+    pub(crate) txn: &'x mut dyn Transaction,
+    pub(crate) env: Env<'x>,
+    pub(crate) scratch: &'x mut Scratch,
+}
+
+impl Exec<'_> {
+    /// Pushes a query's rows into `sink` until it breaks.
+    pub(crate) fn run(&mut self, node: &Node, sink: Sink<'_>) -> Result<(), Fail> {
+        match node {
+            Node::One => {
+                let _ = sink(&Input::NONE)?;
+                Ok(())
+            }
+            Node::Values(rows) => self.values(rows, sink),
+            Node::Table(access) => scan::run(access, self.txn, &self.env, sink),
+            Node::Filter(input, condition) => {
+                let env = self.env;
+                self.run(input, &mut |row| {
+                    if condition.is_true(&env, row)? { sink(row) } else { Ok(ControlFlow::Continue(())) }
+                })
+            }
+            Node::Aggregate(input, groups, calls) => self.aggregate(input, groups, calls, sink),
+            Node::Project(input, exprs) => self.project(input, exprs, sink),
+            Node::Sort(input, keys, width) => self.sort(input, keys, *width, sink),
+            Node::Distinct(input) => self.distinct(input, sink),
+            Node::Limit(input, limit, offset) => self.limit(input, limit.as_ref(), offset.as_ref(), sink),
+        }
+    }
+
+    fn values(&mut self, rows: &[Vec<Expr>], sink: Sink<'_>) -> Result<(), Fail> {
+        for row in rows {
+            let values = row.iter().map(|expr| expr.eval(&self.env, &Input::NONE)).collect::<Result<Vec<_>, _>>()?;
+            if sink(&Input::Values(&values))?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn project(&mut self, input: &Node, exprs: &[Expr], sink: Sink<'_>) -> Result<(), Fail> {
+        let env = self.env;
+        let mut kept = std::mem::take(self.scratch);
+        let result = self.run(input, &mut |row| {
+            let flow;
+            kept = {
+                let mut values = recycle(std::mem::take(&mut kept));
+                for expr in exprs {
+                    values.push(expr.eval(&env, row)?);
+                }
+                flow = sink(&Input::Values(&values))?;
+                recycle(values)
+            };
+            Ok(flow)
+        });
+        *self.scratch = kept;
+        result
+    }
+
+    fn limit(&mut self, input: &Node, limit: Option<&Expr>, offset: Option<&Expr>, sink: Sink<'_>) -> Result<(), Fail> {
+        let limit = count(limit, &self.env, ("LIMIT", state::INVALID_ROW_COUNT_IN_LIMIT))?;
+        let mut skip = count(offset, &self.env, ("OFFSET", state::INVALID_ROW_COUNT_IN_OFFSET))?.unwrap_or(0);
+        let mut left = limit.unwrap_or(u64::MAX);
+        if left == 0 {
+            return Ok(());
+        }
+        self.run(input, &mut |row| {
+            if skip > 0 {
+                skip -= 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            left -= 1;
+            let flow = sink(row)?;
+            Ok(if left == 0 { ControlFlow::Break(()) } else { flow })
+        })
+    }
+}
+
+fn count(expr: Option<&Expr>, env: &Env<'_>, (clause, code): (&str, crate::SqlState)) -> Result<Option<u64>, SqlError> {
+    let Some(expr) = expr else { return Ok(None) };
+    let value = expr.eval(env, &Input::NONE)?;
+    match value.as_int() {
+        None => Ok(None),
+        Some(count) => match u64::try_from(count) {
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Err(SqlError::new(code, format!("{clause} must not be negative"))),
+        },
+    }
+}
+
+/// An empty vector of another lifetime with the same memory.
+pub(crate) fn recycle<'to>(mut values: Vec<Value<'_>>) -> Vec<Value<'to>> {
+    values.clear();
+    values.into_iter().map(|_| Value::Null).collect()
+}
+
+/// The row's values, owned.
+pub(crate) fn owned(row: &Input<'_>, width: usize) -> Vec<Value<'static>> {
+    (0..width).map(|column| row.value(column).into_owned()).collect()
+}
+
+/// The number of a computed row's columns.
+pub(crate) fn width(row: &Input<'_>) -> usize {
+    match row {
+        Input::Values(values) => values.len(),
+        Input::Row(_) => 0,
+    }
+}

@@ -1,0 +1,79 @@
+//! A table with another definition is another table: its rows are scanned from the old one and loaded into the new one.
+
+use super::ddl::{Ddl, Draft, hide_key};
+use super::dml::describe_key;
+use super::{Fail, scan};
+use crate::catalog::Table;
+use crate::expr::Input;
+use crate::{SqlError, state};
+use hotrow_storage::{Row, RowRef, Value};
+use hotrow_sync::Arc;
+use std::ops::ControlFlow;
+
+impl Ddl<'_> {
+    /// Puts a table of another definition in the place of `old`, with its rows. The visible columns are the same.
+    pub(super) fn rebuild(&mut self, old: &Arc<Table>, mut draft: Draft) -> Result<(), Fail> {
+        hide_key(&mut draft);
+        let new = self.define(draft, old.row_ids.clone(), old.lock.clone());
+        let mut row = Row::new(&new.layout);
+        let mut failed = None;
+        let engine = self.engine;
+        self.txn.scan(&scan::everything(old), &mut |from| match copy_row(engine, &new, &mut row, from) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        self.publish(new);
+        Ok(())
+    }
+
+    /// Checks the rows that there are against a table's newest CHECK constraints.
+    pub(super) fn check_rows(&mut self, table: &Arc<Table>) -> Result<(), Fail> {
+        let mut failed = None;
+        let env = self.env;
+        self.txn.scan(&scan::everything(table), &mut |row| {
+            for check in &table.rules.checks {
+                match check.condition.eval(&env, &Input::Row(row)) {
+                    Ok(Value::Bool(false)) => failed = Some(check_violated(table, &check.name)),
+                    Ok(_) => continue,
+                    Err(error) => failed = Some(error),
+                }
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+fn copy_row(
+    engine: &dyn hotrow_txn::Engine,
+    new: &Arc<Table>,
+    row: &mut Row,
+    from: RowRef<'_>,
+) -> Result<(), SqlError> {
+    for (at, column) in new.schema.columns[..new.visible()].iter().enumerate() {
+        let value = from.value(at);
+        if value.is_null() && !column.nullable {
+            let message = format!("column \"{}\" of relation \"{}\" contains null values", column.name, new.name());
+            return Err(SqlError::new(state::NOT_NULL_VIOLATION, message));
+        }
+        row.change(|row| row.set(at, &value));
+    }
+    new.number_row(row);
+    engine.load(new.id, row.as_ref()).map_err(|duplicate| {
+        let message = format!("could not create unique index \"{}\"", new.index_name(duplicate.0));
+        let key = describe_key(new, duplicate.0, row.as_ref());
+        SqlError::new(state::UNIQUE_VIOLATION, message).detail(format!("{key} is duplicated."))
+    })
+}
+
+fn check_violated(table: &Table, check: &str) -> SqlError {
+    let message = format!("check constraint \"{check}\" of relation \"{}\" is violated by some row", table.name());
+    SqlError::new(state::CHECK_VIOLATION, message)
+}

@@ -1,0 +1,64 @@
+//! ORDER BY and DISTINCT.
+
+use super::{Exec, Fail, Sink, owned, width};
+use crate::expr::{Input, compare, type_of};
+use crate::plan::{Node, SortKey};
+use hotrow_storage::{Key, KeyBuilder, Type, Value};
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+impl Exec<'_> {
+    pub(super) fn sort(&mut self, input: &Node, keys: &[SortKey], visible: usize, sink: Sink<'_>) -> Result<(), Fail> {
+        let mut rows: Vec<Vec<Value<'static>>> = Vec::new();
+        self.run(input, &mut |row| {
+            rows.push(owned(row, width(row)));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        rows.sort_by(|left, right| compare_rows(left, right, keys));
+        for row in &rows {
+            if sink(&Input::Values(&row[..visible]))?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn distinct(&mut self, input: &Node, sink: Sink<'_>) -> Result<(), Fail> {
+        let mut seen = HashSet::new();
+        self.run(input, &mut |row| {
+            let key = group_key((0..width(row)).map(|column| row.value(column)));
+            if seen.insert(key) { sink(row) } else { Ok(ControlFlow::Continue(())) }
+        })
+    }
+}
+
+fn compare_rows(left: &[Value<'_>], right: &[Value<'_>], keys: &[SortKey]) -> Ordering {
+    for key in keys {
+        let (left, right) = (&left[key.column], &right[key.column]);
+        let order = match (left.is_null(), right.is_null()) {
+            (true, true) => Ordering::Equal,
+            (true, false) if key.nulls_first => Ordering::Less,
+            (false, true) if key.nulls_first => Ordering::Greater,
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => {
+                let order = compare(left, right, key.blanks);
+                if key.descending { order.reverse() } else { order }
+            }
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    Ordering::Equal
+}
+
+/// A key that is equal for rows whose values are the same, NULL being the same as NULL.
+pub(super) fn group_key<'v>(values: impl IntoIterator<Item = Value<'v>>) -> Key {
+    let mut builder = KeyBuilder::default();
+    for value in values {
+        builder.push(type_of(&value).unwrap_or(Type::Text), true, &value);
+    }
+    builder.finish()
+}

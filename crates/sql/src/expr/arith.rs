@@ -1,0 +1,219 @@
+//! Arithmetic. Integers overflow with an error; numerics keep PostgreSQL's scales as far as 28 digits reach.
+
+use super::compare::decimal;
+use crate::types::check_date;
+use crate::{SqlError, state};
+use hotrow_storage::{Decimal, Type, Value};
+use rust_decimal::RoundingStrategy;
+
+/// An arithmetic operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`
+    Modulo,
+    /// `^`, double precision only
+    Power,
+    /// `&`, integers only
+    BitAnd,
+    /// `|`, integers only
+    BitOr,
+    /// `#`, integers only
+    BitXor,
+}
+
+impl Arithmetic {
+    /// As it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "+",
+            Arithmetic::Subtract => "-",
+            Arithmetic::Multiply => "*",
+            Arithmetic::Divide => "/",
+            Arithmetic::Modulo => "%",
+            Arithmetic::Power => "^",
+            Arithmetic::BitAnd => "&",
+            Arithmetic::BitOr => "|",
+            Arithmetic::BitXor => "#",
+        }
+    }
+
+    /// The operator applied to two values that are not NULL, both of one type, or a date and an integer or date.
+    pub fn apply(self, left: &Value<'_>, right: &Value<'_>) -> Result<Value<'static>, SqlError> {
+        match (left, right) {
+            (Value::Int2(left), Value::Int2(right)) => {
+                let result = self.integers(i64::from(*left), i64::from(*right))?;
+                result
+                    .and_then(|value| i16::try_from(value).ok())
+                    .map(Value::Int2)
+                    .ok_or_else(|| out_of_range(Type::Int2))
+            }
+            (Value::Int4(left), Value::Int4(right)) => {
+                let result = self.integers(i64::from(*left), i64::from(*right))?;
+                result
+                    .and_then(|value| i32::try_from(value).ok())
+                    .map(Value::Int4)
+                    .ok_or_else(|| out_of_range(Type::Int4))
+            }
+            (Value::Int8(left), Value::Int8(right)) => {
+                self.integers(*left, *right)?.map(Value::Int8).ok_or_else(|| out_of_range(Type::Int8))
+            }
+            (Value::Numeric(left), Value::Numeric(right)) => self.decimals(*left, *right).map(Value::Numeric),
+            (Value::Float4(left), Value::Float4(right)) => {
+                let result = self.floats(f64::from(*left), f64::from(*right))? as f32;
+                let infinite = left.is_infinite() || right.is_infinite();
+                if result.is_infinite() && !infinite { Err(float_overflow()) } else { Ok(Value::Float4(result)) }
+            }
+            (Value::Float8(left), Value::Float8(right)) => self.floats(*left, *right).map(Value::Float8),
+            (Value::Date(left), Value::Date(right)) => Ok(Value::Int4(left.wrapping_sub(*right))),
+            (Value::Date(date), days) => self.shift_date(*date, days),
+            (days, Value::Date(date)) => self.shift_date(*date, days),
+            _ => Err(SqlError::new(state::INTERNAL_ERROR, "operands of different types")),
+        }
+    }
+
+    /// `None` if the result does not fit.
+    fn integers(self, left: i64, right: i64) -> Result<Option<i64>, SqlError> {
+        Ok(match self {
+            Arithmetic::Add => left.checked_add(right),
+            Arithmetic::Subtract => left.checked_sub(right),
+            Arithmetic::Multiply => left.checked_mul(right),
+            Arithmetic::Divide | Arithmetic::Modulo if right == 0 => return Err(division_by_zero()),
+            Arithmetic::Divide => left.checked_div(right),
+            Arithmetic::Modulo => Some(left.wrapping_rem(right)),
+            Arithmetic::BitAnd => Some(left & right),
+            Arithmetic::BitOr => Some(left | right),
+            Arithmetic::BitXor => Some(left ^ right),
+            Arithmetic::Power => None,
+        })
+    }
+
+    fn decimals(self, left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
+        let result = match self {
+            Arithmetic::Add => left.checked_add(right),
+            Arithmetic::Subtract => left.checked_sub(right),
+            Arithmetic::Multiply => left.checked_mul(right),
+            Arithmetic::Divide => return divide(left, right),
+            _ if right.is_zero() => return Err(division_by_zero()),
+            _ => left.checked_rem(right),
+        };
+        result.ok_or_else(numeric_overflow)
+    }
+
+    fn floats(self, left: f64, right: f64) -> Result<f64, SqlError> {
+        let result = match self {
+            Arithmetic::Add => left + right,
+            Arithmetic::Subtract => left - right,
+            Arithmetic::Multiply => left * right,
+            Arithmetic::Power => return power(left, right),
+            _ if right == 0.0 => return Err(division_by_zero()),
+            _ => left / right,
+        };
+        if result.is_infinite() && !left.is_infinite() && !right.is_infinite() {
+            return Err(float_overflow());
+        }
+        Ok(result)
+    }
+
+    fn shift_date(self, date: i32, days: &Value<'_>) -> Result<Value<'static>, SqlError> {
+        let days = days.as_int().unwrap_or_default();
+        let days = if self == Arithmetic::Subtract { -days } else { days };
+        let shifted = i32::try_from(i64::from(date) + days).map_err(|_| date_out_of_range())?;
+        check_date(shifted)?;
+        Ok(Value::Date(shifted))
+    }
+}
+
+fn power(base: f64, exponent: f64) -> Result<f64, SqlError> {
+    if base == 0.0 && exponent < 0.0 {
+        let message = "zero raised to a negative power is undefined";
+        return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
+    }
+    if base < 0.0 && exponent.fract() != 0.0 {
+        let message = "a negative number raised to a non-integer power yields a complex result";
+        return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
+    }
+    let result = base.powf(exponent);
+    if result.is_infinite() && base.is_finite() && exponent.is_finite() { Err(float_overflow()) } else { Ok(result) }
+}
+
+/// The quotient with PostgreSQL's number of digits: sixteen significant ones at least, and no fewer after the point than
+/// either operand has.
+pub fn divide(left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
+    if right.is_zero() {
+        return Err(division_by_zero());
+    }
+    let ((left_weight, left_digit), (right_weight, right_digit)) = (leading(left), leading(right));
+    let mut weight = left_weight - right_weight;
+    if left_digit <= right_digit {
+        weight -= 1;
+    }
+    let scale = (16 - weight * 4).max(i32::try_from(left.scale().max(right.scale())).unwrap_or(0)).clamp(0, 28);
+    let quotient = left.checked_div(right).ok_or_else(numeric_overflow)?;
+    let mut rounded = quotient.round_dp_with_strategy(scale.unsigned_abs(), RoundingStrategy::MidpointAwayFromZero);
+    // Cannot add more digits than 28 allow; then it keeps those it has.
+    rounded.rescale(scale.unsigned_abs().max(rounded.scale()));
+    Ok(rounded)
+}
+
+/// The power of 10,000 of the number's first digit in base 10,000, and that digit.
+fn leading(value: Decimal) -> (i32, i128) {
+    let mut mantissa = value.mantissa().abs();
+    if mantissa == 0 {
+        return (0, 0);
+    }
+    // Align the point to a digit of base 10,000.
+    let scale = value.scale() as i32;
+    let aligned = (scale + 3) / 4;
+    let missing = aligned * 4 - scale;
+    let mut power = -aligned;
+    mantissa = mantissa.saturating_mul(10_i128.pow(missing.unsigned_abs()));
+    while mantissa >= 10_000 {
+        mantissa /= 10_000;
+        power += 1;
+    }
+    (power, mantissa)
+}
+
+/// `-value`
+pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
+    Ok(match value {
+        Value::Int2(value) => Value::Int2(value.checked_neg().ok_or_else(|| out_of_range(Type::Int2))?),
+        Value::Int4(value) => Value::Int4(value.checked_neg().ok_or_else(|| out_of_range(Type::Int4))?),
+        Value::Int8(value) => Value::Int8(value.checked_neg().ok_or_else(|| out_of_range(Type::Int8))?),
+        Value::Float4(value) => Value::Float4(-value),
+        Value::Float8(value) => Value::Float8(-value),
+        other => Value::Numeric(-decimal(other)),
+    })
+}
+
+/// 22012
+pub(super) fn division_by_zero() -> SqlError {
+    SqlError::new(state::DIVISION_BY_ZERO, "division by zero")
+}
+
+/// 22003, in the words for a type.
+pub(super) fn out_of_range(ty: Type) -> SqlError {
+    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{ty} out of range"))
+}
+
+/// 22003 for a result of more than 28 digits.
+pub(super) fn numeric_overflow() -> SqlError {
+    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
+        .detail("A numeric holds up to 28 digits.")
+}
+
+fn float_overflow() -> SqlError {
+    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow")
+}
+
+fn date_out_of_range() -> SqlError {
+    SqlError::new(state::DATETIME_FIELD_OVERFLOW, "date out of range")
+}

@@ -1,0 +1,165 @@
+//! Casts between types.
+
+use super::arith::out_of_range;
+use super::compare::{decimal, float};
+use crate::types::{decode_text, encode_text, fit_char, fit_numeric, fit_varchar};
+use crate::{SqlError, state};
+use bytes::BytesMut;
+use hotrow_storage::{Decimal, Type, Value};
+use rust_decimal::RoundingStrategy;
+use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
+
+/// How much a cast may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strictness {
+    /// Only what loses nothing and surprises nobody.
+    Implicit,
+    /// What storing into a column does: narrower numbers, anything to text; too long is an error.
+    Assignment,
+    /// What `CAST` and `::` do: everything that there is; too long is cut.
+    Explicit,
+}
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// Whether there is a cast from one type to another at this strictness. Lengths do not matter here.
+pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
+    use Strictness::{Assignment, Explicit};
+    use Type::{Bool, Date, Float4, Float8, Int2, Int4, Int8, Numeric, Timestamp, TimestampTz};
+    let same = std::mem::discriminant(&from) == std::mem::discriminant(&to);
+    if same || (from.is_text() && to.is_text()) {
+        return true;
+    }
+    match (from, to) {
+        (Int2, Int4 | Int8 | Numeric(_) | Float4 | Float8)
+        | (Int4, Int8 | Numeric(_) | Float4 | Float8)
+        | (Int8, Numeric(_) | Float4 | Float8)
+        | (Numeric(_), Float4 | Float8)
+        | (Float4, Float8)
+        | (Date, Timestamp | TimestampTz)
+        | (Timestamp, TimestampTz) => true,
+        (Int4 | Int8 | Numeric(_) | Float4 | Float8, Int2 | Int4 | Int8 | Numeric(_) | Float4)
+        | (Timestamp | TimestampTz, Date)
+        | (TimestampTz, Timestamp) => strictness >= Assignment,
+        (Bool, Int4) | (Int4, Bool) => strictness == Explicit,
+        (_, to) if to.is_text() => strictness >= Assignment,
+        (from, _) if from.is_text() => strictness == Explicit,
+        _ => false,
+    }
+}
+
+/// A value of type `from` as one of type `to`.
+pub fn cast<'v>(value: Value<'v>, from: Type, to: Type, strictness: Strictness) -> Result<Value<'v>, SqlError> {
+    let value = match (value, to) {
+        (Value::Null, _) => return Ok(Value::Null),
+        (Value::Text(text), to) if to.is_text() => match (from, to) {
+            // A blank-padded string loses its padding on the way to any other string type.
+            (Type::Char(_), Type::Text | Type::Varchar(_)) => Value::Text(trim_blanks(text)),
+            _ => Value::Text(text),
+        },
+        (Value::Text(text), to) => return decode_text(to, text.trim()),
+        (value, to) if to.is_text() => Value::Text(to_text(&value, from).into()),
+        (value, Type::Bool) => match value {
+            Value::Int4(value) => Value::Bool(value != 0),
+            other => other,
+        },
+        (Value::Bool(value), Type::Int4) => Value::Int4(i32::from(value)),
+        (value, Type::Int2 | Type::Int4 | Type::Int8) => to_integer(&value, to)?,
+        (value, Type::Numeric(_)) => Value::Numeric(to_numeric(&value)?),
+        (value, Type::Float4) => {
+            let wide = float(&value);
+            let narrow = wide as f32;
+            if narrow.is_infinite() && wide.is_finite() {
+                return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow"));
+            }
+            Value::Float4(narrow)
+        }
+        (value, Type::Float8) => Value::Float8(float(&value)),
+        (value, Type::Date | Type::Timestamp | Type::TimestampTz) => to_datetime(value, to)?,
+        (value, _) => value,
+    };
+    fit(value, to, strictness)
+}
+
+/// A value as a column of its type keeps it: cut or padded or rounded to the declared length or scale, or refused.
+pub fn fit<'v>(value: Value<'v>, ty: Type, strictness: Strictness) -> Result<Value<'v>, SqlError> {
+    let explicit = strictness == Strictness::Explicit;
+    Ok(match (value, ty) {
+        (Value::Text(text), Type::Varchar(Some(length))) => Value::Text(fit_varchar(text, length, explicit)?),
+        (Value::Text(text), Type::Char(length)) => Value::Text(fit_char(text, length, explicit)?),
+        (Value::Numeric(number), Type::Numeric(Some(precision))) => Value::Numeric(fit_numeric(number, precision)?),
+        (value, _) => value,
+    })
+}
+
+fn trim_blanks(text: std::borrow::Cow<'_, str>) -> std::borrow::Cow<'_, str> {
+    match text {
+        std::borrow::Cow::Borrowed(text) => text.trim_end_matches(' ').into(),
+        std::borrow::Cow::Owned(mut text) => {
+            text.truncate(text.trim_end_matches(' ').len());
+            text.into()
+        }
+    }
+}
+
+/// A value's text format.
+pub(super) fn to_text(value: &Value<'_>, ty: Type) -> String {
+    // A cast writes words where output writes letters.
+    if let Value::Bool(value) = value {
+        return value.to_string();
+    }
+    let mut out = BytesMut::new();
+    encode_text(value, ty, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn to_integer(value: &Value<'_>, to: Type) -> Result<Value<'static>, SqlError> {
+    let wide = match value {
+        Value::Float4(_) | Value::Float8(_) => {
+            let rounded = float(value).round_ties_even();
+            // The bounds are exact as floats: -2^63 is in, 2^63 is not.
+            let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&rounded);
+            fits.then_some(rounded as i64)
+        }
+        Value::Numeric(number) => number.round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero).to_i64(),
+        other => other.as_int(),
+    };
+    let narrow = wide.and_then(|wide| match to {
+        Type::Int2 => i16::try_from(wide).ok().map(Value::Int2),
+        Type::Int4 => i32::try_from(wide).ok().map(Value::Int4),
+        _ => Some(Value::Int8(wide)),
+    });
+    narrow.ok_or_else(|| out_of_range(to))
+}
+
+fn to_numeric(value: &Value<'_>) -> Result<Decimal, SqlError> {
+    let number = match value {
+        // The shortest decimal that reads back as the float: six digits of a real, fifteen of a double.
+        Value::Float4(value) => Decimal::from_f32(*value),
+        Value::Float8(value) => Decimal::from_f64(*value),
+        other => Some(decimal(other)),
+    };
+    number.ok_or_else(super::arith::numeric_overflow)
+}
+
+fn to_datetime(value: Value<'_>, to: Type) -> Result<Value<'static>, SqlError> {
+    // The infinities of a date are the ends of its numbers, as those of a timestamp.
+    Ok(match (value, to) {
+        (Value::Date(days), Type::Timestamp | Type::TimestampTz) => {
+            let micros = match days {
+                i32::MIN => i64::MIN,
+                i32::MAX => i64::MAX,
+                days => i64::from(days) * MICROS_PER_DAY,
+            };
+            if to == Type::Timestamp { Value::Timestamp(micros) } else { Value::TimestampTz(micros) }
+        }
+        (Value::Timestamp(micros) | Value::TimestampTz(micros), Type::Date) => Value::Date(match micros {
+            i64::MIN => i32::MIN,
+            i64::MAX => i32::MAX,
+            micros => i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or(i32::MAX),
+        }),
+        (Value::Timestamp(micros) | Value::TimestampTz(micros), Type::Timestamp) => Value::Timestamp(micros),
+        (Value::Timestamp(micros) | Value::TimestampTz(micros), _) => Value::TimestampTz(micros),
+        (other, _) => other.into_owned(),
+    })
+}

@@ -1,0 +1,66 @@
+//! Order and equality of values.
+
+use hotrow_storage::{Decimal, Value};
+use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
+use std::cmp::Ordering;
+
+/// The order of two values that are not NULL and whose types can be compared. Text is ordered by its bytes; with
+/// `blanks` set, trailing blanks do not count (`char`). NaN is equal to itself and greater than every other number.
+pub fn compare(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> Ordering {
+    match (left, right) {
+        (Value::Text(left), Value::Text(right)) if blanks => {
+            left.trim_end_matches(' ').cmp(right.trim_end_matches(' '))
+        }
+        (Value::Text(left), Value::Text(right)) => left.as_bytes().cmp(right.as_bytes()),
+        (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
+        (Value::Bytea(left), Value::Bytea(right)) => left.cmp(right),
+        (Value::Date(left), Value::Date(right)) => left.cmp(right),
+        (Value::Timestamp(left) | Value::TimestampTz(left), Value::Timestamp(right) | Value::TimestampTz(right)) => {
+            left.cmp(right)
+        }
+        (Value::Uuid(left), Value::Uuid(right)) => left.cmp(right),
+        _ => compare_numbers(left, right),
+    }
+}
+
+/// Whether two values are the same, NULL being the same as NULL.
+pub fn same(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> bool {
+    match (left.is_null(), right.is_null()) {
+        (false, false) => compare(left, right, blanks).is_eq(),
+        (left, right) => left == right,
+    }
+}
+
+fn compare_numbers(left: &Value<'_>, right: &Value<'_>) -> Ordering {
+    if let (Some(left), Some(right)) = (left.as_int(), right.as_int()) {
+        return left.cmp(&right);
+    }
+    match (left, right) {
+        (Value::Float4(_) | Value::Float8(_), _) | (_, Value::Float4(_) | Value::Float8(_)) => {
+            compare_floats(float(left), float(right))
+        }
+        _ => decimal(left).cmp(&decimal(right)),
+    }
+}
+
+fn compare_floats(left: f64, right: f64) -> Ordering {
+    left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
+}
+
+/// A number as `double precision`; zero for what is no number.
+pub(super) fn float(value: &Value<'_>) -> f64 {
+    match value {
+        Value::Float4(value) => f64::from(*value),
+        Value::Float8(value) => *value,
+        Value::Numeric(value) => value.to_f64().unwrap_or_default(),
+        other => other.as_int().unwrap_or_default() as f64,
+    }
+}
+
+/// An integer or numeric as `numeric`; zero for what is neither.
+pub(super) fn decimal(value: &Value<'_>) -> Decimal {
+    match value {
+        Value::Numeric(value) => *value,
+        other => Decimal::from_i64(other.as_int().unwrap_or_default()).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,178 @@
+//! Evaluation.
+
+use super::arith::negate;
+use super::{Expr, Like, cast, compare, pattern, same};
+use crate::SqlError;
+use hotrow_storage::{RowRef, Value};
+use std::borrow::Cow;
+
+/// The row that an expression looks at.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// A stored row.
+    Row(RowRef<'a>),
+    /// A computed row.
+    Values(&'a [Value<'a>]),
+}
+
+impl<'a> Input<'a> {
+    /// The row without columns.
+    pub const NONE: Input<'static> = Input::Values(&[]);
+
+    /// A column's value, strings borrowed.
+    #[inline]
+    pub fn value(&self, column: usize) -> Value<'a> {
+        match self {
+            Input::Row(row) => row.value(column),
+            Input::Values(values) => values[column].borrowed(),
+        }
+    }
+}
+
+/// What expressions know beside their row.
+#[derive(Clone, Copy, Debug)]
+pub struct Env<'a> {
+    /// The parameters' values, of their inferred types.
+    pub params: &'a [Value<'static>],
+    /// When the transaction began, in microseconds since 2000-01-01 UTC.
+    pub now: i64,
+    /// Who the session belongs to.
+    pub user: &'a str,
+    /// The session's number.
+    pub session_id: i32,
+}
+
+impl Expr {
+    /// The expression's value over a row.
+    pub fn eval<'a>(&'a self, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+        Ok(match self {
+            Expr::Const(value) => value.borrowed(),
+            Expr::Param(index) => env.params[*index].borrowed(),
+            Expr::Column(column) | Expr::Aggregate(column) => row.value(*column),
+            Expr::Compare(comparison, pair, blanks) => {
+                let (left, right) = (pair.0.eval(env, row)?, pair.1.eval(env, row)?);
+                if left.is_null() || right.is_null() {
+                    return Ok(Value::Null);
+                }
+                Value::Bool(comparison.holds(compare(&left, &right, *blanks)))
+            }
+            Expr::And(list) => return connect(list, false, env, row),
+            Expr::Or(list) => return connect(list, true, env, row),
+            Expr::Not(expr) => match expr.eval(env, row)? {
+                Value::Bool(value) => Value::Bool(!value),
+                _ => Value::Null,
+            },
+            Expr::IsNull(expr) => Value::Bool(expr.eval(env, row)?.is_null()),
+            Expr::IsBool(expr, wanted) => Value::Bool(expr.eval(env, row)? == Value::Bool(*wanted)),
+            Expr::Same(pair, blanks) => Value::Bool(same(&pair.0.eval(env, row)?, &pair.1.eval(env, row)?, *blanks)),
+            Expr::Arithmetic(operator, pair) => {
+                let (left, right) = (pair.0.eval(env, row)?, pair.1.eval(env, row)?);
+                if left.is_null() || right.is_null() {
+                    return Ok(Value::Null);
+                }
+                operator.apply(&left, &right)?
+            }
+            Expr::Negate(expr) => match expr.eval(env, row)? {
+                Value::Null => Value::Null,
+                value => negate(&value)?,
+            },
+            Expr::Concat(pair) => concat(pair.0.eval(env, row)?, pair.1.eval(env, row)?),
+            Expr::In(expr, list, blanks) => return is_in(expr, list, *blanks, env, row),
+            Expr::Like(like) => return is_like(like, env, row),
+            Expr::Case(arms, otherwise) => {
+                for (when, then) in arms {
+                    if when.eval(env, row)? == Value::Bool(true) {
+                        return then.eval(env, row);
+                    }
+                }
+                return otherwise.eval(env, row);
+            }
+            Expr::Coalesce(list) => {
+                for expr in list {
+                    let value = expr.eval(env, row)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Value::Null
+            }
+            Expr::NullIf(pair, blanks) => {
+                let (left, right) = (pair.0.eval(env, row)?, pair.1.eval(env, row)?);
+                let equal = !left.is_null() && !right.is_null() && compare(&left, &right, *blanks).is_eq();
+                if equal { Value::Null } else { left }
+            }
+            Expr::Call(function, arguments) => return function.call(arguments, env, row),
+            Expr::Cast(expr, from, to, strictness) => return cast(expr.eval(env, row)?, *from, *to, *strictness),
+        })
+    }
+
+    /// Whether a condition is true: neither false nor unknown.
+    #[inline]
+    pub fn is_true(&self, env: &Env<'_>, row: &Input<'_>) -> Result<bool, SqlError> {
+        Ok(self.eval(env, row)? == Value::Bool(true))
+    }
+}
+
+/// AND or OR: `decisive` decides alone, otherwise NULL wins over the rest.
+fn connect<'a>(list: &'a [Expr], decisive: bool, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+    let mut unknown = false;
+    for expr in list {
+        match expr.eval(env, row)? {
+            Value::Bool(value) if value == decisive => return Ok(Value::Bool(decisive)),
+            Value::Bool(_) => {}
+            _ => unknown = true,
+        }
+    }
+    Ok(if unknown { Value::Null } else { Value::Bool(!decisive) })
+}
+
+fn is_in<'a>(
+    expr: &'a Expr,
+    list: &'a [Expr],
+    blanks: bool,
+    env: &Env<'a>,
+    row: &Input<'a>,
+) -> Result<Value<'a>, SqlError> {
+    let value = expr.eval(env, row)?;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let mut unknown = false;
+    for candidate in list {
+        let candidate = candidate.eval(env, row)?;
+        if candidate.is_null() {
+            unknown = true;
+        } else if compare(&value, &candidate, blanks).is_eq() {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(if unknown { Value::Null } else { Value::Bool(false) })
+}
+
+fn is_like<'a>(like: &'a Like, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+    let (Value::Text(text), Value::Text(pattern)) = (like.text.eval(env, row)?, like.pattern.eval(env, row)?) else {
+        return Ok(Value::Null);
+    };
+    let matched = if like.ignore_case {
+        pattern::matches(&text.to_lowercase(), &pattern.to_lowercase(), like.escape)?
+    } else {
+        pattern::matches(&text, &pattern, like.escape)?
+    };
+    Ok(Value::Bool(matched != like.negated))
+}
+
+fn concat<'a>(left: Value<'a>, right: Value<'a>) -> Value<'a> {
+    match (left, right) {
+        (Value::Text(left), Value::Text(right)) => {
+            let mut text = left.into_owned();
+            text.push_str(&right);
+            Value::Text(Cow::Owned(text))
+        }
+        (Value::Bytea(left), Value::Bytea(right)) => {
+            let mut bytes = left.into_owned();
+            bytes.extend_from_slice(&right);
+            Value::Bytea(Cow::Owned(bytes))
+        }
+        _ => Value::Null,
+    }
+}

@@ -1,0 +1,241 @@
+//! Bound expressions: what they are and how they are evaluated.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `eval` | walks an expression over a row |
+//! | `compare` | order and equality of values |
+//! | `arith` | arithmetic of numbers and dates, with PostgreSQL's promotions and errors |
+//! | `cast` | casts: explicit, on assignment, implicit |
+//! | `functions` | the functions by name, their signatures and what they do |
+//! | `pattern` | LIKE |
+//!
+//! A bound expression has been checked: its operands have types that its operator takes. Evaluating one over a row
+//! allocates nothing but the strings that it makes.
+
+mod arith;
+mod cast;
+mod compare;
+mod eval;
+mod functions;
+mod pattern;
+
+pub use arith::{Arithmetic, divide};
+pub use cast::{Strictness, can_cast, cast, fit};
+pub use compare::{compare, same};
+pub use eval::{Env, Input};
+pub use functions::{Field, Function, now, signature};
+
+use hotrow_storage::{Decimal, Type, Value};
+use std::cmp::Ordering;
+
+/// A comparison operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// Whether two values in this order satisfy the operator.
+    pub fn holds(self, ordering: Ordering) -> bool {
+        match self {
+            Comparison::Equal => ordering.is_eq(),
+            Comparison::NotEqual => ordering.is_ne(),
+            Comparison::Less => ordering.is_lt(),
+            Comparison::LessOrEqual => ordering.is_le(),
+            Comparison::Greater => ordering.is_gt(),
+            Comparison::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+
+    /// The operator with its operands exchanged.
+    pub fn flipped(self) -> Self {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            other => other,
+        }
+    }
+
+    /// As it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        }
+    }
+}
+
+/// A pattern match.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Like {
+    /// The text.
+    pub text: Expr,
+    /// The pattern.
+    pub pattern: Expr,
+    /// The character that takes the next one's meaning away; none if empty.
+    pub escape: Option<char>,
+    /// ILIKE.
+    pub ignore_case: bool,
+    /// NOT LIKE.
+    pub negated: bool,
+}
+
+/// A bound expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A value.
+    Const(Value<'static>),
+    /// A parameter, from zero.
+    Param(usize),
+    /// A column of the input row.
+    Column(usize),
+    /// The result of an aggregate, by its position in the query's list; gone once the plan is made.
+    Aggregate(usize),
+    /// All of them.
+    And(Vec<Expr>),
+    /// Any of them.
+    Or(Vec<Expr>),
+    /// NOT
+    Not(Box<Expr>),
+    /// IS NULL
+    IsNull(Box<Expr>),
+    /// IS TRUE, IS FALSE
+    IsBool(Box<Expr>, bool),
+    /// IS NOT DISTINCT FROM; both `char` if the flag says so
+    Same(Box<(Expr, Expr)>, bool),
+    /// A comparison; trailing blanks do not count if the flag says so (`char`).
+    Compare(Comparison, Box<(Expr, Expr)>, bool),
+    /// Arithmetic; operands are of one type but for dates.
+    Arithmetic(Arithmetic, Box<(Expr, Expr)>),
+    /// Unary minus.
+    Negate(Box<Expr>),
+    /// `||` of texts or byte strings.
+    Concat(Box<(Expr, Expr)>),
+    /// IN a list; trailing blanks do not count if the flag says so.
+    In(Box<Expr>, Vec<Expr>, bool),
+    /// LIKE
+    Like(Box<Like>),
+    /// The first arm whose condition is true, or the last.
+    Case(Vec<(Expr, Expr)>, Box<Expr>),
+    /// The first that is not NULL.
+    Coalesce(Vec<Expr>),
+    /// NULL if both are equal.
+    NullIf(Box<(Expr, Expr)>, bool),
+    /// A function.
+    Call(Function, Vec<Expr>),
+    /// A cast from one type to another.
+    Cast(Box<Expr>, Type, Type, Strictness),
+}
+
+impl Expr {
+    /// The constant TRUE, FALSE.
+    pub fn bool(value: bool) -> Self {
+        Expr::Const(Value::Bool(value))
+    }
+
+    /// NULL
+    pub const NULL: Expr = Expr::Const(Value::Null);
+
+    /// The expression's direct parts.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) => Vec::new(),
+            Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter().collect(),
+            Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
+            Expr::Cast(expr, ..) => vec![expr],
+            Expr::Same(pair, _) | Expr::Compare(_, pair, _) | Expr::NullIf(pair, _) => vec![&pair.0, &pair.1],
+            Expr::Arithmetic(_, pair) | Expr::Concat(pair) => vec![&pair.0, &pair.1],
+            Expr::In(expr, list, _) => std::iter::once(&**expr).chain(list).collect(),
+            Expr::Like(like) => vec![&like.text, &like.pattern],
+            Expr::Case(arms, otherwise) => {
+                arms.iter().flat_map(|(when, then)| [when, then]).chain(std::iter::once(&**otherwise)).collect()
+            }
+        }
+    }
+
+    /// The same parts, to change.
+    pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) => Vec::new(),
+            Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter_mut().collect(),
+            Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
+            Expr::Cast(expr, ..) => vec![expr],
+            Expr::Same(pair, _) | Expr::Compare(_, pair, _) | Expr::NullIf(pair, _) => {
+                let (left, right) = &mut **pair;
+                vec![left, right]
+            }
+            Expr::Arithmetic(_, pair) | Expr::Concat(pair) => {
+                let (left, right) = &mut **pair;
+                vec![left, right]
+            }
+            Expr::In(expr, list, _) => std::iter::once(&mut **expr).chain(list).collect(),
+            Expr::Like(like) => vec![&mut like.text, &mut like.pattern],
+            Expr::Case(arms, otherwise) => {
+                arms.iter_mut().flat_map(|(when, then)| [when, then]).chain(std::iter::once(&mut **otherwise)).collect()
+            }
+        }
+    }
+
+    /// Whether some part of the expression, or itself, satisfies `test`.
+    pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        test(self) || self.parts().into_iter().any(|part| part.any(test))
+    }
+
+    /// Whether the value is the same for every row: it looks at no column.
+    pub fn is_row_independent(&self) -> bool {
+        !self.any(&mut |part| match part {
+            Expr::Column(_) | Expr::Aggregate(_) => true,
+            Expr::Call(function, _) => function.is_volatile(),
+            _ => false,
+        })
+    }
+}
+
+/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it.
+pub fn number_literal(text: &str) -> Option<Value<'static>> {
+    if let Ok(value) = text.parse::<i32>() {
+        return Some(Value::Int4(value));
+    }
+    if let Ok(value) = text.parse::<i64>() {
+        return Some(Value::Int8(value));
+    }
+    let value = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()?;
+    Some(Value::Numeric(value))
+}
+
+/// The type of a value that is not NULL.
+pub fn type_of(value: &Value<'_>) -> Option<Type> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(_) => Type::Bool,
+        Value::Int2(_) => Type::Int2,
+        Value::Int4(_) => Type::Int4,
+        Value::Int8(_) => Type::Int8,
+        Value::Float4(_) => Type::Float4,
+        Value::Float8(_) => Type::Float8,
+        Value::Numeric(_) => Type::Numeric(None),
+        Value::Text(_) => Type::Text,
+        Value::Bytea(_) => Type::Bytea,
+        Value::Date(_) => Type::Date,
+        Value::Timestamp(_) => Type::Timestamp,
+        Value::TimestampTz(_) => Type::TimestampTz,
+        Value::Uuid(_) => Type::Uuid,
+    })
+}

@@ -1,0 +1,210 @@
+//! From text to statements.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `lex` | tokens, for splitting and normalising |
+//! | `normalise` | texts with their literals taken out: the keys of the plan cache |
+//! | `utility`, `copy` | statements that are read by hand, over a `cursor` |
+//! | this one | the split into statements, and the rest by crate sqlparser |
+
+mod copy;
+mod cursor;
+pub mod lex;
+pub mod normalise;
+pub mod utility;
+
+use crate::{SqlError, state};
+use cursor::Cursor;
+use lex::{Token, TokenKind, character_position};
+use sqlparser::ast;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Tokenizer};
+use std::ops::Range;
+use utility::Utility;
+
+/// How deep expressions and queries may nest.
+const MAX_DEPTH: usize = 128;
+
+/// How many operators may stand in a row: `a + b + c` nests to the left.
+const MAX_OPERATORS: usize = 3000;
+
+/// A parsed statement.
+#[derive(Debug)]
+pub enum Parsed {
+    /// Blanks and comments only.
+    Empty,
+    /// Read by hand.
+    Utility(Utility),
+    /// Read by sqlparser.
+    Ast(Box<ast::Statement>),
+}
+
+/// The statements of a query string, as ranges of its tokens; empty ones are left out.
+pub fn split(tokens: &[Token]) -> Vec<Range<usize>> {
+    let mut statements = Vec::new();
+    let mut start = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        if token.is_symbol(b';') {
+            if at > start {
+                statements.push(start..at);
+            }
+            start = at + 1;
+        }
+    }
+    if tokens.len() > start {
+        statements.push(start..tokens.len());
+    }
+    statements
+}
+
+/// Parses one statement, given by its tokens. Positions in errors are positions in `sql`.
+pub fn parse(sql: &str, tokens: &[Token]) -> Result<Parsed, SqlError> {
+    let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return Ok(Parsed::Empty) };
+    check_depth(sql, tokens)?;
+    if let Some(utility) = utility::parse(&mut Cursor::new(sql, tokens))? {
+        return Ok(Parsed::Utility(utility));
+    }
+    let text = &sql[first.start..last.end];
+    let shift = |error: SqlError| match error.position {
+        Some(position) => {
+            let offset = character_position(sql, first.start) - 1;
+            error.at(position + offset)
+        }
+        None => error,
+    };
+    parse_ast(text).map(|statement| Parsed::Ast(Box::new(statement))).map_err(shift)
+}
+
+fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
+    let dialect = PostgreSqlDialect {};
+    let tokens = Tokenizer::new(&dialect, text)
+        .tokenize_with_location()
+        .map_err(|error| syntax_error(text, &error.message, Some(error.location)))?;
+    let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
+    let statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
+    let rest = parser.peek_token();
+    if rest.token != sqlparser::tokenizer::Token::EOF {
+        return Err(at_or_near(text, rest.span.start));
+    }
+    Ok(statement)
+}
+
+/// The expressions of an argument list's text: `(1, 'a')`.
+pub fn parse_arguments(text: &str) -> Result<Vec<ast::Expr>, SqlError> {
+    let dialect = PostgreSqlDialect {};
+    let mut parser = Parser::new(&dialect)
+        .with_recursion_limit(MAX_DEPTH)
+        .try_with_sql(text)
+        .map_err(|error| from_parser(text, error))?;
+    let parse = |parser: &mut Parser<'_>| {
+        parser.expect_token(&sqlparser::tokenizer::Token::LParen)?;
+        let list = parser.parse_comma_separated0(Parser::parse_expr, sqlparser::tokenizer::Token::RParen)?;
+        parser.expect_token(&sqlparser::tokenizer::Token::RParen)?;
+        parser.expect_token(&sqlparser::tokenizer::Token::EOF)?;
+        Ok(list)
+    };
+    parse(&mut parser).map_err(|error| from_parser(text, error))
+}
+
+/// A type's name.
+pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
+    let dialect = PostgreSqlDialect {};
+    let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|error| from_parser(text, error))?;
+    parser.parse_data_type().map_err(|error| from_parser(text, error))
+}
+
+/// Nesting costs stack in the parser and in everything after it; so do long chains of operators.
+fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
+    let too_complex = |token: &Token| {
+        SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+            .hint(format!("A statement may nest {MAX_DEPTH} deep and chain {MAX_OPERATORS} operators."))
+            .at(character_position(sql, token.start))
+    };
+    let (mut depth, mut operators) = (0_usize, 0_usize);
+    for token in tokens {
+        match token.kind {
+            TokenKind::Symbol(b'(' | b'[') => depth += 1,
+            TokenKind::Symbol(b')' | b']') => depth = depth.saturating_sub(1),
+            TokenKind::Symbol(b',') => operators = 0,
+            TokenKind::Symbol(_) => operators += 1,
+            TokenKind::Word if ["and", "or", "not", "is", "case"].iter().any(|word| token.is(sql, word)) => {
+                operators += 1;
+            }
+            _ => {}
+        }
+        if depth > MAX_DEPTH || operators > MAX_OPERATORS {
+            return Err(too_complex(token));
+        }
+    }
+    Ok(())
+}
+
+fn from_parser(text: &str, error: ParserError) -> SqlError {
+    match error {
+        ParserError::RecursionLimitExceeded => {
+            SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+                .hint(format!("A statement may nest {MAX_DEPTH} deep."))
+        }
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
+            let location = location_in(&message);
+            match location {
+                _ if message.ends_with("found: EOF") => {
+                    SqlError::new(state::SYNTAX_ERROR, "syntax error at end of input")
+                        .at(character_position(text, text.len()))
+                }
+                Some(location) if message.contains("found:") => at_or_near(text, location),
+                _ => syntax_error(text, &message, location),
+            }
+        }
+    }
+}
+
+/// sqlparser's messages end with ` at Line: 1, Column: 8`.
+fn location_in(message: &str) -> Option<Location> {
+    let (_, tail) = message.rsplit_once("Line: ")?;
+    let (line, column) = tail.split_once(", Column: ")?;
+    Some(Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
+}
+
+/// PostgreSQL's words for what stands at a place.
+fn at_or_near(text: &str, location: Location) -> SqlError {
+    let offset = offset_of(text, location);
+    let mut tokens = Vec::new();
+    let known = lex::tokenize(text, &mut tokens).is_ok();
+    let message = match tokens.iter().find(|token| token.end > offset) {
+        Some(token) if known => format!("syntax error at or near \"{}\"", token.text(text)),
+        _ => "syntax error at end of input".to_owned(),
+    };
+    SqlError::new(state::SYNTAX_ERROR, message).at(character_position(text, offset))
+}
+
+fn syntax_error(text: &str, message: &str, location: Option<Location>) -> SqlError {
+    let message = message.rsplit_once(" at Line: ").map_or(message, |(message, _)| message);
+    let error = SqlError::new(state::SYNTAX_ERROR, format!("syntax error: {message}"));
+    match location {
+        Some(location) => error.at(character_position(text, offset_of(text, location))),
+        None => error,
+    }
+}
+
+/// The 1-based position, in characters, of an AST node's place.
+pub fn position(text: &str, location: Location) -> Option<u32> {
+    (location.line > 0).then(|| character_position(text, offset_of(text, location)))
+}
+
+fn offset_of(text: &str, location: Location) -> usize {
+    if location.line == 0 {
+        return text.len();
+    }
+    let line_start = match location.line {
+        1 => 0,
+        line => {
+            let newline = text.match_indices('\n').nth(usize::try_from(line - 2).unwrap_or(usize::MAX));
+            newline.map_or(text.len(), |(at, _)| at + 1)
+        }
+    };
+    let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
+    let line = &text[line_start..];
+    line_start + line.char_indices().nth(column).map_or(line.len(), |(at, _)| at)
+}

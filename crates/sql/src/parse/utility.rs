@@ -1,0 +1,398 @@
+//! Statements about transactions, settings and prepared statements, and COPY: read from tokens by hand, because they are
+//! small, frequent, and full of PostgreSQL's own words.
+
+use super::cursor::Cursor;
+use crate::SqlError;
+use crate::copy::CopyOptions;
+use hotrow_txn::Isolation;
+
+/// What BEGIN and SET TRANSACTION say about a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// ISOLATION LEVEL
+    pub isolation: Option<Isolation>,
+    /// READ ONLY, READ WRITE
+    pub read_only: Option<bool>,
+}
+
+/// A COPY statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copy {
+    /// The table; empty if `query` is given.
+    pub table: String,
+    /// Where its name stands, in characters.
+    pub position: u32,
+    /// The listed columns; all if there are none.
+    pub columns: Vec<String>,
+    /// The query to copy out.
+    pub query: Option<String>,
+    /// FROM STDIN rather than TO STDOUT.
+    pub from: bool,
+    /// The format and its options.
+    pub options: CopyOptions,
+}
+
+/// A statement that is no query and no DDL.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names are SQL's")]
+pub enum Utility {
+    Begin {
+        modes: Modes,
+        tag: &'static str,
+    },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
+    Savepoint(String),
+    Release(String),
+    RollbackTo(String),
+    SetTransaction(Modes),
+    SetCharacteristics(Modes),
+    /// `None` is DEFAULT.
+    Set {
+        name: String,
+        value: Option<String>,
+        local: bool,
+    },
+    Show(String),
+    /// `None` is ALL.
+    Reset(Option<String>),
+    /// The inner statement is text, planned when it is used.
+    Prepare {
+        name: String,
+        types: Vec<String>,
+        sql: String,
+    },
+    /// Arguments as text.
+    Execute {
+        name: String,
+        sql: String,
+    },
+    /// `None` is ALL.
+    Deallocate(Option<String>),
+    DiscardAll,
+    /// DISCARD of something that there is none of.
+    Discard(&'static str),
+    /// Accepted, and done at once; the tables must exist.
+    Maintenance {
+        tag: &'static str,
+        tables: Vec<String>,
+    },
+    LockTable {
+        tables: Vec<String>,
+        exclusive: bool,
+        nowait: bool,
+    },
+    Truncate(Vec<String>),
+    Copy(Box<Copy>),
+    /// The inner statement.
+    Explain(String),
+}
+
+/// Reads a statement that begins with one of the words of this module; `None` if it does not.
+pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError> {
+    let word = cursor.peek_word();
+    let Some(word) = word else { return Ok(None) };
+    let utility = match word.as_str() {
+        "begin" => begin(cursor, "BEGIN")?,
+        "start" => {
+            if !cursor.follows(1, "transaction") {
+                return Ok(None);
+            }
+            begin(cursor, "START TRANSACTION")?
+        }
+        "commit" | "end" => {
+            cursor.advance();
+            Utility::Commit { chain: end_of_transaction(cursor)? }
+        }
+        "rollback" | "abort" => rollback(cursor)?,
+        "savepoint" => {
+            cursor.advance();
+            Utility::Savepoint(cursor.name()?)
+        }
+        "release" => {
+            cursor.advance();
+            cursor.take("savepoint");
+            Utility::Release(cursor.name()?)
+        }
+        "set" => set(cursor)?,
+        "show" => {
+            cursor.advance();
+            Utility::Show(setting_name(cursor)?)
+        }
+        "reset" => {
+            cursor.advance();
+            if cursor.take("all") { Utility::Reset(None) } else { Utility::Reset(Some(setting_name(cursor)?)) }
+        }
+        "prepare" if cursor.follows(1, "transaction") => return Ok(None),
+        "prepare" => prepare(cursor)?,
+        "execute" => {
+            cursor.advance();
+            Utility::Execute { name: cursor.name()?, sql: cursor.rest() }
+        }
+        "deallocate" => {
+            cursor.advance();
+            cursor.take("prepare");
+            if cursor.take("all") { Utility::Deallocate(None) } else { Utility::Deallocate(Some(cursor.name()?)) }
+        }
+        "discard" => discard(cursor)?,
+        "vacuum" => maintenance(cursor, "VACUUM")?,
+        "analyze" | "analyse" => maintenance(cursor, "ANALYZE")?,
+        "checkpoint" => {
+            cursor.advance();
+            Utility::Maintenance { tag: "CHECKPOINT", tables: Vec::new() }
+        }
+        "lock" => lock(cursor)?,
+        "truncate" => truncate(cursor)?,
+        "copy" => Utility::Copy(Box::new(super::copy::parse(cursor)?)),
+        "explain" => explain(cursor)?,
+        _ => return Ok(None),
+    };
+    cursor.expect_end()?;
+    Ok(Some(utility))
+}
+
+fn begin(cursor: &mut Cursor<'_>, tag: &'static str) -> Result<Utility, SqlError> {
+    cursor.advance();
+    if !cursor.take("transaction") {
+        cursor.take("work");
+    }
+    Ok(Utility::Begin { modes: modes(cursor)?, tag })
+}
+
+fn modes(cursor: &mut Cursor<'_>) -> Result<Modes, SqlError> {
+    let mut modes = Modes::default();
+    while !cursor.is_at_end() {
+        if cursor.take("isolation") {
+            cursor.expect("level")?;
+            modes.isolation = Some(isolation(cursor)?);
+        } else if cursor.take("read") {
+            modes.read_only = Some(cursor.take("only"));
+            if modes.read_only == Some(false) {
+                cursor.expect("write")?;
+            }
+        } else if cursor.take("not") {
+            cursor.expect("deferrable")?;
+        } else {
+            cursor.expect("deferrable")?;
+        }
+        cursor.take_symbol(b',');
+    }
+    Ok(modes)
+}
+
+fn isolation(cursor: &mut Cursor<'_>) -> Result<Isolation, SqlError> {
+    if cursor.take("serializable") {
+        return Ok(Isolation::Serializable);
+    }
+    if cursor.take("repeatable") {
+        cursor.expect("read")?;
+        return Ok(Isolation::RepeatableRead);
+    }
+    if cursor.take("snapshot") {
+        return Ok(Isolation::Snapshot);
+    }
+    cursor.expect("read")?;
+    if !cursor.take("uncommitted") {
+        cursor.expect("committed")?;
+    }
+    Ok(Isolation::ReadCommitted)
+}
+
+/// `[WORK | TRANSACTION] [AND [NO] CHAIN]`
+fn end_of_transaction(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
+    if !cursor.take("transaction") {
+        cursor.take("work");
+    }
+    if !cursor.take("and") {
+        return Ok(false);
+    }
+    let no = cursor.take("no");
+    cursor.expect("chain")?;
+    Ok(!no)
+}
+
+fn rollback(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    cursor.advance();
+    if !cursor.take("transaction") {
+        cursor.take("work");
+    }
+    if cursor.take("to") {
+        cursor.take("savepoint");
+        return Ok(Utility::RollbackTo(cursor.name()?));
+    }
+    Ok(Utility::Rollback { chain: end_of_transaction(cursor)? })
+}
+
+fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    cursor.advance();
+    let local = cursor.take("local");
+    let session = !local && cursor.take("session");
+    if session && cursor.take("characteristics") {
+        cursor.expect("as")?;
+        cursor.expect("transaction")?;
+        return Ok(Utility::SetCharacteristics(modes(cursor)?));
+    }
+    if cursor.take("transaction") {
+        return Ok(Utility::SetTransaction(modes(cursor)?));
+    }
+    if cursor.take("time") {
+        cursor.expect("zone")?;
+        let value = setting_value(cursor)?.filter(|value| value != "local");
+        return Ok(Utility::Set { name: "timezone".to_owned(), value, local });
+    }
+    if cursor.take("names") {
+        return Ok(Utility::Set { name: "client_encoding".to_owned(), value: setting_value(cursor)?, local });
+    }
+    if cursor.take("role") {
+        return Ok(Utility::Set { name: "role".to_owned(), value: setting_value(cursor)?, local });
+    }
+    let name = cursor.setting_name()?;
+    if !cursor.take_symbol(b'=') {
+        cursor.expect("to")?;
+    }
+    Ok(Utility::Set { name, value: setting_value(cursor)?, local })
+}
+
+/// A list of words, strings and numbers, as one text; `None` is DEFAULT.
+fn setting_value(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
+    if cursor.take("default") {
+        return Ok(None);
+    }
+    let mut value = cursor.scalar()?;
+    while cursor.take_symbol(b',') {
+        value.push_str(", ");
+        value.push_str(&cursor.scalar()?);
+    }
+    Ok(Some(value))
+}
+
+fn setting_name(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
+    if cursor.take("transaction") {
+        cursor.expect("isolation")?;
+        cursor.expect("level")?;
+        return Ok("transaction_isolation".to_owned());
+    }
+    if cursor.take("time") {
+        cursor.expect("zone")?;
+        return Ok("timezone".to_owned());
+    }
+    cursor.setting_name()
+}
+
+fn prepare(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    cursor.advance();
+    let name = cursor.name()?;
+    let mut types = Vec::new();
+    if cursor.take_symbol(b'(') {
+        loop {
+            types.push(cursor.type_text()?);
+            if !cursor.take_symbol(b',') {
+                break;
+            }
+        }
+        cursor.expect_symbol(b')')?;
+    }
+    cursor.expect("as")?;
+    Ok(Utility::Prepare { name, types, sql: cursor.rest() })
+}
+
+fn discard(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    cursor.advance();
+    Ok(if cursor.take("plans") {
+        Utility::Discard("DISCARD PLANS")
+    } else if cursor.take("sequences") {
+        Utility::Discard("DISCARD SEQUENCES")
+    } else if cursor.take("temp") || cursor.take("temporary") {
+        Utility::Discard("DISCARD TEMP")
+    } else {
+        cursor.expect("all")?;
+        Utility::DiscardAll
+    })
+}
+
+fn maintenance(cursor: &mut Cursor<'_>, tag: &'static str) -> Result<Utility, SqlError> {
+    cursor.advance();
+    if cursor.take_symbol(b'(') {
+        while !cursor.take_symbol(b')') {
+            cursor.any()?;
+        }
+    }
+    while ["full", "freeze", "verbose", "analyze"].iter().any(|word| cursor.take(word)) {}
+    let mut tables = Vec::new();
+    while !cursor.is_at_end() {
+        tables.push(cursor.qualified_name()?);
+        if cursor.take_symbol(b'(') {
+            while !cursor.take_symbol(b')') {
+                cursor.any()?;
+            }
+        }
+        if !cursor.take_symbol(b',') {
+            break;
+        }
+    }
+    Ok(Utility::Maintenance { tag, tables })
+}
+
+fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<String>, SqlError> {
+    let mut tables = Vec::new();
+    loop {
+        cursor.take("only");
+        tables.push(cursor.qualified_name()?);
+        cursor.take_symbol(b'*');
+        if !cursor.take_symbol(b',') {
+            return Ok(tables);
+        }
+    }
+}
+
+fn lock(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    cursor.advance();
+    cursor.take("table");
+    let tables = table_list(cursor)?;
+    let mut exclusive = true;
+    if cursor.take("in") {
+        let mut words = Vec::new();
+        while !cursor.take("mode") {
+            words.push(cursor.word()?);
+        }
+        // The row modes conflict with nothing that a statement does to rows.
+        exclusive = !matches!(words.join(" ").as_str(), "access share" | "row share" | "row exclusive");
+    }
+    Ok(Utility::LockTable { tables, exclusive, nowait: cursor.take("nowait") })
+}
+
+fn truncate(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    cursor.advance();
+    cursor.take("table");
+    let tables = table_list(cursor)?;
+    if cursor.take("restart") || cursor.take("continue") {
+        cursor.expect("identity")?;
+    }
+    if !cursor.take("cascade") {
+        cursor.take("restrict");
+    }
+    Ok(Utility::Truncate(tables))
+}
+
+fn explain(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    cursor.advance();
+    let mut analyze = false;
+    if cursor.take_symbol(b'(') {
+        while !cursor.take_symbol(b')') {
+            analyze |= cursor.peek_word().is_some_and(|word| word.starts_with("analy"));
+            cursor.any()?;
+        }
+    }
+    while let Some(word) = cursor.peek_word().filter(|word| matches!(word.as_str(), "analyze" | "verbose")) {
+        analyze |= word == "analyze";
+        cursor.advance();
+    }
+    if analyze {
+        return Err(crate::error::unsupported("EXPLAIN ANALYZE"));
+    }
+    Ok(Utility::Explain(cursor.rest()))
+}

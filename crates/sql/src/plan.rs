@@ -1,0 +1,227 @@
+//! Plans: what the binder makes and the executor runs.
+//!
+//! A query is a tree of [`Node`]s. Rows go from the leaves to the root, pushed one at a time; a node that must see all its
+//! input before its first row (sort, aggregate) keeps it. An operator with two inputs will be one more node.
+
+use crate::OutputColumn;
+use crate::catalog::Table;
+use crate::expr::Expr;
+use crate::parse::utility::Utility;
+use hotrow_storage::{IndexRef, Type};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::AtomicU64;
+use hotrow_txn::{Direction, LockFor};
+use sqlparser::ast;
+
+/// A plan for one statement.
+#[derive(Debug)]
+pub enum Plan {
+    /// Nothing but blanks and comments.
+    Empty,
+    /// SELECT, VALUES.
+    Query(Node),
+    /// INSERT
+    Insert(Insert),
+    /// UPDATE
+    Update(Update),
+    /// DELETE
+    Delete(Delete),
+    /// DDL, bound when it runs: what it means depends on the catalog of that moment.
+    Ddl(Box<ast::Statement>),
+    /// Everything about transactions, settings, prepared statements and COPY.
+    Utility(Box<Utility>),
+    /// EXPLAIN: the lines.
+    Explain(Vec<String>),
+}
+
+/// An operator.
+#[derive(Debug)]
+pub enum Node {
+    /// One row of no columns.
+    One,
+    /// Computed rows.
+    Values(Vec<Vec<Expr>>),
+    /// The rows of a table.
+    Table(Access),
+    /// Those rows of which the condition is true.
+    Filter(Box<Node>, Expr),
+    /// One row a group: the group's expressions, then the aggregates.
+    Aggregate(Box<Node>, Vec<Expr>, Vec<AggregateCall>),
+    /// Computed columns.
+    Project(Box<Node>, Vec<Expr>),
+    /// In order, cut to the given number of columns.
+    Sort(Box<Node>, Vec<SortKey>, usize),
+    /// Each row once.
+    Distinct(Box<Node>),
+    /// A part of the rows.
+    Limit(Box<Node>, Option<Expr>, Option<Expr>),
+}
+
+/// How a table's rows are found.
+#[derive(Debug)]
+pub struct Access {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The way to them.
+    pub path: Path,
+    /// What must be true of them beside being there. Covers the path's own conditions where the path is inexact.
+    pub filter: Option<Expr>,
+    /// To read or to change.
+    pub lock: LockFor,
+}
+
+/// The way to a table's rows.
+#[derive(Debug, PartialEq)]
+pub enum Path {
+    /// The one with this primary key.
+    Key(Vec<Expr>),
+    /// An index's range: leading columns equal, the next one bounded.
+    Range(Range),
+    /// All of them.
+    Full,
+}
+
+/// A range of an index.
+#[derive(Debug, PartialEq)]
+pub struct Range {
+    /// The index.
+    pub index: IndexRef,
+    /// The leading columns' values.
+    pub equal: Vec<Expr>,
+    /// The next column's lower bound, and whether it is included.
+    pub lower: Option<(Expr, bool)>,
+    /// The next column's upper bound, and whether it is included.
+    pub upper: Option<(Expr, bool)>,
+    /// The order of the walk.
+    pub direction: Direction,
+}
+
+/// A column to sort by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    /// Its position in the input.
+    pub column: usize,
+    /// Greatest first.
+    pub descending: bool,
+    /// NULLs before all others.
+    pub nulls_first: bool,
+    /// A `char` column: trailing blanks do not count.
+    pub blanks: bool,
+}
+
+/// An aggregate function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggregateFunction {
+    /// `count(*)`
+    CountRows,
+    /// `count(x)`
+    Count,
+    /// `sum(x)`
+    Sum,
+    /// `avg(x)`
+    Average,
+    /// `min(x)`
+    Min,
+    /// `max(x)`
+    Max,
+    /// `bool_and(x)`
+    And,
+    /// `bool_or(x)`
+    Or,
+}
+
+/// A call of an aggregate function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateCall {
+    /// The function.
+    pub function: AggregateFunction,
+    /// Its argument, of the type that the function sums in.
+    pub argument: Option<Expr>,
+    /// Equal values once.
+    pub distinct: bool,
+    /// Only rows of which this is true.
+    pub filter: Option<Expr>,
+    /// The type of the result.
+    pub result: Type,
+}
+
+/// INSERT
+#[derive(Debug)]
+pub struct Insert {
+    /// Into this table.
+    pub table: Arc<Table>,
+    /// The rows: one column for each of `targets`.
+    pub source: Source,
+    /// The table's columns that the source fills; the others take their defaults.
+    pub targets: Vec<usize>,
+    /// ON CONFLICT DO NOTHING: on any unique index, or on this one.
+    pub skip_conflicts: Option<Option<IndexRef>>,
+    /// What to answer with, over the new row.
+    pub returning: Option<Vec<Expr>>,
+}
+
+/// Where an INSERT's rows come from.
+#[derive(Debug)]
+pub enum Source {
+    /// VALUES; `None` is DEFAULT.
+    Rows(Vec<Vec<Option<Expr>>>),
+    /// A query.
+    Query(Node),
+}
+
+/// UPDATE
+#[derive(Debug)]
+pub struct Update {
+    /// The rows to change.
+    pub access: Access,
+    /// New values by column, over the old row.
+    pub assignments: Vec<(usize, Expr)>,
+    /// Whether a column of the primary key changes.
+    pub moves: bool,
+    /// What to answer with, over the new row.
+    pub returning: Option<Vec<Expr>>,
+}
+
+/// DELETE
+#[derive(Debug)]
+pub struct Delete {
+    /// The rows to delete.
+    pub access: Access,
+    /// What to answer with, over the old row.
+    pub returning: Option<Vec<Expr>>,
+}
+
+/// A statement, parsed, bound and planned; shared by all who run it.
+#[derive(Debug)]
+pub struct Statement {
+    /// The text it was made from.
+    pub(crate) sql: Arc<str>,
+    /// The parameters' types as they were declared.
+    pub(crate) declared: Vec<Option<Type>>,
+    /// The parameters' types as they were inferred.
+    pub(crate) params: Vec<Type>,
+    /// The result's columns.
+    pub(crate) columns: Option<Vec<OutputColumn>>,
+    /// The plan.
+    pub(crate) plan: Plan,
+    /// The tables that it uses, to be locked.
+    pub(crate) tables: Vec<Arc<Table>>,
+    /// The statement's tokens within the text, which may be a whole query string.
+    pub(crate) tokens: std::ops::Range<usize>,
+    /// The catalog's version at which it was last known to be true.
+    pub(crate) version: AtomicU64,
+    /// Whether it was made from a transaction's uncommitted changes of the catalog.
+    pub(crate) private: bool,
+}
+
+impl Statement {
+    /// The types of the parameters `$1`, `$2`, ….
+    pub fn param_types(&self) -> &[Type] {
+        &self.params
+    }
+
+    /// The result's columns, if there is a result.
+    pub fn columns(&self) -> Option<&[OutputColumn]> {
+        self.columns.as_deref()
+    }
+}

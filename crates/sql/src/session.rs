@@ -1,0 +1,362 @@
+//! A client's session: the protocol's operations, and the state between them.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `transaction` | BEGIN to COMMIT, failures, savepoints |
+//! | `run` | one statement: locks, a fresh plan, execution, retries |
+//! | `utility` | settings, prepared statements, LOCK, TRUNCATE and the like |
+//! | `portal` | bound statements, executed in pieces |
+//! | this one | the public part |
+
+mod copy;
+mod portal;
+mod run;
+mod transaction;
+mod utility;
+
+pub use portal::Executed;
+pub use transaction::TransactionStatus;
+pub(crate) use transaction::lock_outcome;
+
+use crate::catalog::{Changes, View};
+use crate::client::{Client, OutputColumn};
+use crate::database::{Database, plan};
+use crate::exec::Scratch;
+use crate::locks::HeldLocks;
+use crate::parse::lex::{Token, character_position, tokenize};
+use crate::parse::normalise::Normalised;
+use crate::parse::{self, Parsed};
+use crate::plan::Statement;
+use crate::settings::Settings;
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Isolation, Transaction};
+use portal::Portal;
+use run::Output;
+use std::collections::HashMap;
+use std::ops::Range;
+use transaction::{Mark, Phase};
+
+/// A client's session. One thread at a time uses it.
+///
+/// Every error leaves the transaction as PostgreSQL does: aborted until ROLLBACK within a block, rolled back outside one.
+pub struct Session {
+    database: Arc<Database>,
+    id: i32,
+    user: String,
+    waiter: Waiter,
+    txn: Box<dyn Transaction>,
+    phase: Phase,
+    /// Whether the engine's transaction runs.
+    begun: bool,
+    isolation: Isolation,
+    read_only: bool,
+    /// When the transaction began.
+    now: i64,
+    /// Statements that have run in the implicit transaction.
+    executed: u64,
+    locks: HeldLocks,
+    changes: Changes,
+    marks: Vec<Mark>,
+    settings: Settings,
+    statements: HashMap<String, Arc<Statement>>,
+    portals: HashMap<String, Portal>,
+    scratch: Scratch,
+    tokens: Vec<Token>,
+    normalised: Normalised,
+    cache_key: String,
+}
+
+/// A statement of a query string, before it runs.
+enum Ready {
+    /// A cached plan and the literals for it.
+    Cached(Arc<Statement>, Vec<Value<'static>>),
+    /// Parsed; its literals taken out, if its plan is to be cached.
+    Parsed(Parsed, Option<Normalised>),
+}
+
+impl Session {
+    pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
+        let isolation = database.config.default_isolation;
+        Self {
+            txn: database.engine().transaction(waiter.clone()),
+            settings: Settings::new(user, isolation),
+            database,
+            id,
+            user: user.to_owned(),
+            waiter,
+            phase: Phase::Idle,
+            begun: false,
+            isolation,
+            read_only: false,
+            now: 0,
+            executed: 0,
+            locks: HeldLocks::default(),
+            changes: Changes::default(),
+            marks: Vec::new(),
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            scratch: Scratch::new(),
+            tokens: Vec::new(),
+            normalised: Normalised::default(),
+            cache_key: String::new(),
+        }
+    }
+
+    /// How the session waits; cancelling it ends the present statement.
+    pub fn waiter(&self) -> &Waiter {
+        &self.waiter
+    }
+
+    /// The session's number, which `pg_backend_pid()` shows.
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// Gives the session the number by which clients cancel it.
+    pub fn set_id(&mut self, id: i32) {
+        self.id = id;
+    }
+
+    /// The settings that clients follow, for the start of a connection.
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.settings.all().filter(|(.., reported)| *reported).map(|(name, value, _)| (name, value))
+    }
+
+    /// A setting that the client asks for when it connects. RESET comes back to it.
+    pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        self.settings.set_initial(name, value)
+    }
+
+    /// Runs all statements of a query string; several make one transaction unless they say otherwise. Stops at the first error.
+    pub fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<(), SqlError> {
+        let mut tokens = std::mem::take(&mut self.tokens);
+        tokens.clear();
+        let result = self.query_string(sql, &mut tokens, client);
+        self.tokens = tokens;
+        if result.is_err() {
+            self.fail();
+        }
+        self.idle();
+        result
+    }
+
+    fn query_string(&mut self, sql: &str, tokens: &mut Vec<Token>, client: &mut dyn Client) -> Result<(), SqlError> {
+        tokenize(sql, tokens)?;
+        let ranges = parse::split(tokens);
+        if ranges.is_empty() {
+            return client.empty();
+        }
+        let text: Arc<str> = sql.into();
+        // Everything is parsed before anything runs, so that a mistake in the last statement stops the first.
+        let mut ready = Vec::with_capacity(ranges.len());
+        for range in &ranges {
+            ready.push(self.ready(sql, &tokens[range.clone()])?);
+        }
+        let count = ranges.len();
+        for (at, (range, ready)) in ranges.into_iter().zip(ready).enumerate() {
+            let mut output = Output::simple(client, at + 1 == count);
+            self.run_ready(&text, tokens, range, ready, count == 1, &mut output)?;
+        }
+        self.finish_implicit()
+    }
+
+    /// A statement's cached plan, or its parse.
+    fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
+        let mut normalised = std::mem::take(&mut self.normalised);
+        let cacheable = self.changes.is_empty() && normalised.fill(sql, tokens);
+        let cached = if cacheable { self.cached(&normalised) } else { None };
+        let ready = match cached {
+            Some((statement, values)) => Ready::Cached(statement, values),
+            None => {
+                let kept = cacheable.then(|| normalised.clone());
+                Ready::Parsed(parse::parse(sql, tokens)?, kept)
+            }
+        };
+        self.normalised = normalised;
+        Ok(ready)
+    }
+
+    fn cached(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
+        self.cache_key.clear();
+        self.cache_key.push_str(&normalised.kinds);
+        self.cache_key.push(' ');
+        self.cache_key.push_str(&normalised.text);
+        let statement = self.database.cached(&self.cache_key)?;
+        let values = literals(&statement, &normalised.values)?;
+        Some((statement, values))
+    }
+
+    fn run_ready(
+        &mut self,
+        sql: &Arc<str>,
+        tokens: &[Token],
+        range: Range<usize>,
+        ready: Ready,
+        alone: bool,
+        output: &mut Output<'_>,
+    ) -> Result<(), SqlError> {
+        match ready {
+            Ready::Cached(statement, values) => self.run(&statement, &values, alone, output),
+            Ready::Parsed(parsed, normalised) => {
+                self.check_not_failed(&parsed)?;
+                self.start_implicit();
+                if let Some(normalised) = normalised
+                    && let Some((statement, values)) = self.plan_normalised(&normalised)
+                {
+                    return self.run(&statement, &values, alone, output);
+                }
+                let statement = Arc::new(plan(parsed, sql, tokens, range, self.view(), Vec::new())?);
+                no_parameters(&statement)?;
+                self.run(&statement, &[], alone, output)
+            }
+        }
+    }
+
+    /// A plan for the text without its literals, kept for the next one; none if that does not work, for whatever reason: then
+    /// the statement is planned with its literals, and its errors tell where they are.
+    fn plan_normalised(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
+        let mut tokens = Vec::new();
+        tokenize(&normalised.text, &mut tokens).ok()?;
+        let parsed = parse::parse(&normalised.text, &tokens).ok()?;
+        let text: Arc<str> = normalised.text.as_str().into();
+        let statement = plan(parsed, &text, &tokens, 0..tokens.len(), self.view(), normalised.types()).ok()?;
+        let values = literals(&statement, &normalised.values)?;
+        let statement = Arc::new(statement);
+        if !statement.private {
+            let key = format!("{} {}", normalised.kinds, normalised.text);
+            self.database.cache(key, &statement);
+        }
+        Some((statement, values))
+    }
+
+    /// Prepares a statement; the empty name is the unnamed one. `types` are those that the client gives for the first parameters.
+    pub fn parse(&mut self, name: &str, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
+        let prepared = self.prepare(name, sql, types);
+        if prepared.is_err() {
+            self.fail();
+        }
+        prepared
+    }
+
+    fn prepare(&mut self, name: &str, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
+        if !name.is_empty() && self.statements.contains_key(name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(SqlError::new(state::DUPLICATE_PREPARED_STATEMENT, message));
+        }
+        if self.statements.len() >= self.database.config.max_statements {
+            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many prepared statements"));
+        }
+        let statement = self.plan_text(sql, types)?;
+        self.statements.insert(name.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Parses and plans a text of at most one statement.
+    fn plan_text(&mut self, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
+        let mut tokens = Vec::new();
+        tokenize(sql, &mut tokens)?;
+        let ranges = parse::split(&tokens);
+        let range = match &ranges[..] {
+            [] => 0..0,
+            [range] => range.clone(),
+            _ => {
+                let message = "cannot insert multiple commands into a prepared statement";
+                return Err(SqlError::new(state::SYNTAX_ERROR, message));
+            }
+        };
+        let parsed = parse::parse(sql, &tokens[range.clone()])?;
+        self.check_not_failed(&parsed)?;
+        let statement = plan(parsed, &sql.into(), &tokens, range, self.view(), types.to_vec())?;
+        Ok(Arc::new(statement))
+    }
+
+    /// The statement of this name.
+    pub fn statement(&self, name: &str) -> Result<Arc<Statement>, SqlError> {
+        self.statements.get(name).cloned().ok_or_else(|| {
+            let message = if name.is_empty() {
+                "unnamed prepared statement does not exist".to_owned()
+            } else {
+                format!("prepared statement \"{name}\" does not exist")
+            };
+            SqlError::new(state::INVALID_SQL_STATEMENT_NAME, message)
+        })
+    }
+
+    /// Forgets a statement; one that does not exist is none.
+    pub fn close_statement(&mut self, name: &str) {
+        self.statements.remove(name);
+    }
+
+    /// The columns of a portal's result, if it has one.
+    pub fn portal_columns(&self, portal: &str) -> Result<Option<&[OutputColumn]>, SqlError> {
+        self.portal(portal)?.statement().map_or(Ok(None), |statement| Ok(statement.columns()))
+    }
+
+    /// Ends a batch of the extended protocol: commits the implicit transaction.
+    pub fn sync(&mut self) -> Result<(), SqlError> {
+        let result = self.finish_implicit();
+        if result.is_err() {
+            self.fail();
+        }
+        self.idle();
+        result
+    }
+
+    /// An error happened outside the session: the transaction is failed, as after a failed statement.
+    pub fn fail(&mut self) {
+        self.fail_transaction();
+    }
+
+    /// The client is gone: aborts and releases everything.
+    pub fn end(&mut self) {
+        self.rollback_all();
+        self.portals.clear();
+        self.statements.clear();
+        self.idle();
+    }
+
+    /// The catalog with this transaction's own changes.
+    fn view(&self) -> View<'_> {
+        View { catalog: &self.database.catalog, changes: &self.changes }
+    }
+
+    fn idle(&mut self) {
+        self.txn.idle();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// The literals as values of the parameters' types; none if one is not a value of its type.
+fn literals(statement: &Statement, values: &[Value<'static>]) -> Option<Vec<Value<'static>>> {
+    let literal = |(value, ty): (&Value<'static>, &Type)| match value {
+        Value::Text(text) => crate::types::decode_text(*ty, text).ok(),
+        other => Some(other.clone()),
+    };
+    if values.len() != statement.params.len() {
+        return None;
+    }
+    values.iter().zip(&statement.params).map(literal).collect()
+}
+
+/// The simple protocol has no way to give parameters.
+fn no_parameters(statement: &Statement) -> Result<(), SqlError> {
+    if statement.params.is_empty() {
+        return Ok(());
+    }
+    let at = statement.sql.find('$').unwrap_or(0);
+    Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1")
+        .at(character_position(&statement.sql, at)))
+}

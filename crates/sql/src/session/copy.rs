@@ -1,0 +1,83 @@
+//! COPY: the table, the columns, and who may use them; the rows go through `exec::copy`.
+
+use super::Session;
+use super::run::{Output, Tag};
+use crate::bind::{Binder, column_of, undefined_table};
+use crate::database::parse_one;
+use crate::exec::Fail;
+use crate::expr::Expr;
+use crate::locks::Mode;
+use crate::parse::utility::Copy;
+use crate::plan::{Access, Insert, Node, Path, Plan, Source};
+use crate::{OutputColumn, SqlError, state};
+use hotrow_sync::Arc;
+use hotrow_txn::LockFor;
+
+impl Session {
+    pub(super) fn copy(&mut self, copy: &Copy, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        if let Some(query) = &copy.query {
+            return self.copy_query(copy, query, output);
+        }
+        let undefined = || undefined_table(&copy.table).at(copy.position);
+        let table = self.view().table(&copy.table).ok_or_else(undefined)?;
+        self.lock_table(&table.lock, Mode::Shared)?;
+        // Its definition may have changed while we waited.
+        let table = self.view().table(&copy.table).ok_or_else(undefined)?;
+        let mut targets = Vec::with_capacity(copy.columns.len());
+        for column in &copy.columns {
+            let target = column_of(&table, column)?;
+            if targets.contains(&target) {
+                let message = format!("column \"{column}\" specified more than once");
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, message).into());
+            }
+            targets.push(target);
+        }
+        if targets.is_empty() {
+            targets = (0..table.visible()).collect();
+        }
+        if copy.from {
+            if self.locks.is_exclusive(&table.lock) {
+                self.txn.own_table(table.id);
+            }
+            // Every column that is listed comes from the data: the row list only says so.
+            let source = Source::Query(Node::One);
+            let insert = Insert { table, source, targets, skip_conflicts: None, returning: None };
+            let (_, mut exec) = self.exec(&[]);
+            let rows = exec.copy_from(&insert, &copy.options, output.client)?;
+            return Ok(Tag::Rows("COPY", rows));
+        }
+        let described = |&target: &usize| {
+            let column = &table.schema.columns[target];
+            OutputColumn { name: column.name.clone(), ty: column.ty }
+        };
+        let columns: Vec<_> = targets.iter().map(described).collect();
+        let access = Access { table: table.clone(), path: Path::Full, filter: None, lock: LockFor::Read };
+        let exprs = targets.into_iter().map(Expr::Column).collect();
+        let node = Node::Project(Box::new(Node::Table(access)), exprs);
+        let (_, mut exec) = self.exec(&[]);
+        let rows = exec.copy_to(&node, &columns, &copy.options, output.client)?;
+        Ok(Tag::Rows("COPY", rows))
+    }
+
+    fn copy_query(&mut self, copy: &Copy, query: &str, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        let statement = parse_one(query)?;
+        loop {
+            let mut binder = Binder::new(query, 0, self.view(), Vec::new());
+            let (plan, columns) = binder.copy_query(statement.clone())?;
+            let tables = binder.tables();
+            for table in &tables {
+                self.lock_table(&table.lock, Mode::Shared)?;
+            }
+            let now = |table: &Arc<crate::catalog::Table>| self.view().table(table.name());
+            if !tables.iter().all(|table| now(table).is_some_and(|now| Arc::ptr_eq(&now, table))) {
+                continue;
+            }
+            let (Plan::Query(node), Some(columns)) = (plan, columns) else {
+                return Err(crate::error::unsupported("COPY of a statement that is no query").into());
+            };
+            let (_, mut exec) = self.exec(&[]);
+            let rows = exec.copy_to(&node, &columns, &copy.options, output.client)?;
+            return Ok(Tag::Rows("COPY", rows));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Portals: bound statements, executed at once or in pieces.
+
+use super::Session;
+use super::run::Output;
+use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
+use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
+use crate::plan::{Plan, Statement};
+use crate::{SqlError, state};
+use hotrow_storage::Value;
+use hotrow_sync::Arc;
+use std::collections::VecDeque;
+
+/// How an execution of a portal ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executed {
+    /// All rows were sent, and the command tag.
+    Complete,
+    /// There are more.
+    Suspended,
+}
+
+/// A statement with its parameters.
+#[derive(Debug, Default)]
+pub(super) struct Portal {
+    /// None once it is closed: the unnamed portal's memory is kept.
+    statement: Option<Arc<Statement>>,
+    params: Vec<Value<'static>>,
+    /// The rest of the result, once it is being sent in pieces.
+    rest: Option<Rest>,
+}
+
+impl Portal {
+    pub(super) fn statement(&self) -> Option<&Arc<Statement>> {
+        self.statement.as_ref()
+    }
+}
+
+/// A result that is kept to be sent in pieces.
+#[derive(Debug, Default)]
+struct Rest {
+    rows: VecDeque<Vec<Value<'static>>>,
+    tag: String,
+}
+
+impl Session {
+    /// Makes a portal of a statement; `params` fills in its parameters, of the types that the statement says.
+    pub fn bind(
+        &mut self,
+        portal: &str,
+        statement: &Arc<Statement>,
+        params: &mut dyn FnMut(&mut Vec<Value<'static>>) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let bound = self.bind_portal(portal, statement, params);
+        if bound.is_err() {
+            self.fail();
+        }
+        bound
+    }
+
+    fn bind_portal(
+        &mut self,
+        name: &str,
+        statement: &Arc<Statement>,
+        params: &mut dyn FnMut(&mut Vec<Value<'static>>) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        if self.phase == Phase::Failed && !runs_when_failed(&statement.plan) {
+            return Err(in_failed_transaction());
+        }
+        self.start_implicit();
+        if !self.portals.contains_key(name) {
+            if self.portals.len() >= self.database.config.max_portals {
+                return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many portals"));
+            }
+            self.portals.insert(name.to_owned(), Portal::default());
+        }
+        let Some(portal) = self.portals.get_mut(name) else { return Err(no_portal(name)) };
+        if portal.statement.is_some() && !name.is_empty() {
+            return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
+        }
+        portal.statement = None;
+        portal.rest = None;
+        portal.params.clear();
+        params(&mut portal.params)?;
+        let (given, wanted) = (portal.params.len(), statement.params.len());
+        if given != wanted {
+            let message =
+                format!("bind message supplies {given} parameters, but the prepared statement requires {wanted}");
+            return Err(SqlError::new(state::PROTOCOL_VIOLATION, message));
+        }
+        portal.statement = Some(statement.clone());
+        Ok(())
+    }
+
+    pub(super) fn portal(&self, name: &str) -> Result<&Portal, SqlError> {
+        self.portals.get(name).filter(|portal| portal.statement.is_some()).ok_or_else(|| no_portal(name))
+    }
+
+    /// Forgets a portal; one that does not exist is none.
+    pub fn close_portal(&mut self, portal: &str) {
+        if portal.is_empty() {
+            if let Some(unnamed) = self.portals.get_mut("") {
+                unnamed.close();
+            }
+        } else {
+            self.portals.remove(portal);
+        }
+    }
+
+    /// Portals end with their transaction.
+    pub(super) fn close_portals(&mut self) {
+        if self.portals.len() > 1 {
+            self.portals.retain(|name, _| name.is_empty());
+        }
+        for portal in self.portals.values_mut() {
+            portal.close();
+        }
+    }
+
+    /// Runs a portal, or goes on with it: sends up to `max_rows` rows, all if that is zero.
+    pub fn execute(&mut self, portal: &str, max_rows: usize, client: &mut dyn Client) -> Result<Executed, SqlError> {
+        let executed = self.execute_portal(portal, max_rows, client);
+        if executed.is_err() {
+            self.fail();
+        }
+        executed
+    }
+
+    fn execute_portal(&mut self, name: &str, max_rows: usize, client: &mut dyn Client) -> Result<Executed, SqlError> {
+        let Some(portal) = self.portals.get_mut(name) else { return Err(no_portal(name)) };
+        if let Some(rest) = &mut portal.rest {
+            return rest.send(max_rows, client);
+        }
+        // Taken out while it runs, since the session runs it; put back unless its transaction has ended.
+        let Some(statement) = portal.statement.take() else { return Err(no_portal(name)) };
+        let params = std::mem::take(&mut portal.params);
+        let in_pieces = max_rows > 0 && statement.columns.is_some() && !matches!(statement.plan, Plan::Utility(_));
+        let result = if in_pieces {
+            let mut rest = Rest::default();
+            self.run(&statement, &params, true, &mut Output::extended(&mut rest)).and_then(|()| {
+                let executed = rest.send(max_rows, client)?;
+                Ok((executed, Some(rest)))
+            })
+        } else {
+            let output = &mut Output::extended(client);
+            self.run(&statement, &params, true, output).map(|()| (Executed::Complete, None))
+        };
+        let open = matches!(self.phase, Phase::Implicit | Phase::Block);
+        if let Some(portal) = self.portals.get_mut(name) {
+            portal.params = params;
+            if open {
+                portal.statement = Some(statement);
+                portal.rest = match &result {
+                    Ok((_, Some(_))) => None,
+                    // Run again, it has nothing more to send.
+                    _ => Some(Rest::default()),
+                };
+            }
+        }
+        let (executed, rest) = result?;
+        if let (Some(portal), Some(rest), true) = (self.portals.get_mut(name), rest, open) {
+            portal.rest = Some(rest);
+        }
+        Ok(executed)
+    }
+}
+
+impl Portal {
+    fn close(&mut self) {
+        self.statement = None;
+        self.rest = None;
+    }
+}
+
+impl Rest {
+    fn send(&mut self, max_rows: usize, client: &mut dyn Client) -> Result<Executed, SqlError> {
+        let mut sent = 0;
+        while let Some(row) = self.rows.pop_front() {
+            client.row(&row)?;
+            sent += 1;
+            if sent == max_rows {
+                return Ok(Executed::Suspended);
+            }
+        }
+        // Of a portal that ran in pieces, the tag counts the rows of the last one.
+        let tag = match self.tag.rsplit_once(' ') {
+            Some((word, _)) if word == "SELECT" => format!("SELECT {sent}"),
+            _ if self.tag.is_empty() => format!("SELECT {sent}"),
+            _ => self.tag.clone(),
+        };
+        client.complete(&tag)?;
+        Ok(Executed::Complete)
+    }
+}
+
+impl Client for Rest {
+    fn columns(&mut self, _columns: &[OutputColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
+        self.rows.push_back(values.iter().map(|value| value.borrowed().into_owned()).collect());
+        Ok(())
+    }
+
+    fn complete(&mut self, tag: &str) -> Result<(), SqlError> {
+        tag.clone_into(&mut self.tag);
+        Ok(())
+    }
+
+    fn empty(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _notice: Notice) {}
+
+    fn parameter(&mut self, _name: &str, _value: &str) {}
+
+    fn copy_in(&mut self, _encoding: CopyEncoding, _columns: usize) -> Result<(), SqlError> {
+        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "COPY cannot be executed in pieces"))
+    }
+}
+
+fn no_portal(name: &str) -> SqlError {
+    SqlError::new(state::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+}

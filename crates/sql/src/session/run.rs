@@ -1,0 +1,318 @@
+//! One statement: locks on its tables, a plan that is still true, execution, and another try if the engine gave it up.
+
+use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
+use super::{Session, plan};
+use crate::catalog::Table;
+use crate::client::{Client, OutputColumn};
+use crate::exec::ddl::Ddl;
+use crate::exec::{Exec, Fail};
+use crate::expr::{Env, Input};
+use crate::locks::Mode;
+use crate::parse::lex::tokenize;
+use crate::plan::{Node, Plan, Statement};
+use crate::{SqlError, parse, state};
+use hotrow_storage::Value;
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::Ordering;
+use hotrow_txn::{Abort, LockFor, Transaction};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Where a statement's results go.
+pub(super) struct Output<'c> {
+    pub(super) client: &'c mut dyn Client,
+    /// Whether the columns are to be announced.
+    describe: bool,
+    /// Whether an implicit transaction is to be committed before the statement is said to be complete.
+    commit: bool,
+    /// Whether the client has seen anything.
+    sent: bool,
+}
+
+impl<'c> Output<'c> {
+    /// The simple protocol; `last` in its query string.
+    pub(super) fn simple(client: &'c mut dyn Client, last: bool) -> Self {
+        Self { client, describe: true, commit: last, sent: false }
+    }
+
+    /// The extended protocol: columns are described and the transaction is committed apart from it.
+    pub(super) fn extended(client: &'c mut dyn Client) -> Self {
+        Self { client, describe: false, commit: false, sent: false }
+    }
+
+    pub(super) fn columns(&mut self, columns: Option<&[OutputColumn]>) -> Result<(), SqlError> {
+        if let Some(columns) = columns
+            && self.describe
+        {
+            self.describe = false;
+            self.sent = true;
+            self.client.columns(columns)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn row(&mut self, columns: Option<&[OutputColumn]>, values: &[Value<'_>]) -> Result<(), SqlError> {
+        self.columns(columns)?;
+        self.sent = true;
+        self.client.row(values)
+    }
+}
+
+/// A command tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    Word(&'static str),
+    /// With the number of rows.
+    Rows(&'static str, u64),
+    /// The client has been told.
+    Told,
+}
+
+impl Tag {
+    fn tell(self, client: &mut dyn Client) -> Result<(), SqlError> {
+        match self {
+            Tag::Told => Ok(()),
+            Tag::Word(word) => client.complete(word),
+            Tag::Rows(word, rows) => {
+                // Long enough for any word of ours and twenty digits: no allocation for a tag.
+                let mut buffer = [0; 48];
+                let mut rest = &mut buffer[..];
+                let written = write!(rest, "{word} {rows}");
+                let left = rest.len();
+                let text = std::str::from_utf8(&buffer[..48 - left]).unwrap_or(word);
+                debug_assert!(written.is_ok(), "a tag fits its buffer");
+                client.complete(text)
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody noticing.
+    pub(super) fn run(
+        &mut self,
+        statement: &Arc<Statement>,
+        params: &[Value<'static>],
+        alone: bool,
+        output: &mut Output<'_>,
+    ) -> Result<(), SqlError> {
+        if self.phase == Phase::Failed && !runs_when_failed(&statement.plan) {
+            return Err(in_failed_transaction());
+        }
+        if matches!(statement.plan, Plan::Empty) {
+            return output.client.empty();
+        }
+        let ends = matches!(&statement.plan, Plan::Utility(utility) if utility.is_transaction_control());
+        if !ends {
+            self.start_implicit();
+        }
+        let mut retries = 0;
+        let tag = loop {
+            match self.attempt(statement, params, output) {
+                Ok(tag) => break tag,
+                Err(Fail::Sql(error)) => return Err(error),
+                Err(Fail::Abort(abort)) => {
+                    self.engine_aborted();
+                    let unseen = alone && self.phase == Phase::Implicit && self.executed == 0 && !output.sent;
+                    if !unseen || !abort.is_retryable() || retries >= self.database.config.max_retries {
+                        return Err(abort.into());
+                    }
+                    retries += 1;
+                    self.pause_before_retry(retries);
+                }
+            }
+        };
+        self.executed += 1;
+        output.columns(statement.columns())?;
+        if output.commit {
+            self.finish_implicit()?;
+        }
+        tag.tell(output.client)
+    }
+
+    /// Waits a time that doubles with every retry; sessions of different numbers wait differently.
+    fn pause_before_retry(&mut self, retries: u32) {
+        let longest = self.database.config.max_retry_pause;
+        let pause = Duration::from_micros(100 << retries.min(16)).min(longest);
+        let share = u32::try_from(self.id.unsigned_abs() % 8).unwrap_or(0);
+        self.waiter.pause(pause / 2 + pause / 16 * share);
+    }
+
+    pub(super) fn attempt(
+        &mut self,
+        statement: &Arc<Statement>,
+        params: &[Value<'static>],
+        output: &mut Output<'_>,
+    ) -> Result<Tag, Fail> {
+        if self.waiter.is_cancelled() {
+            return Err(Abort::Cancelled.into());
+        }
+        let replanned = self.lock_and_refresh(statement)?;
+        let statement = replanned.as_ref().unwrap_or(statement);
+        self.check_writable(&statement.plan)?;
+        match &statement.plan {
+            Plan::Empty => Ok(Tag::Told),
+            Plan::Utility(utility) => self.utility(utility, statement, output),
+            Plan::Explain(lines) => {
+                for line in lines {
+                    output.row(statement.columns(), &[Value::text(line)])?;
+                }
+                Ok(Tag::Word("EXPLAIN"))
+            }
+            Plan::Ddl(ddl) => {
+                self.begin_engine()?;
+                self.ddl(|context| context.run(ddl), output)
+            }
+            Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) => {
+                self.begin_engine()?;
+                self.execute_plan(statement, params, output)
+            }
+        }
+    }
+
+    fn execute_plan(
+        &mut self,
+        statement: &Statement,
+        params: &[Value<'static>],
+        output: &mut Output<'_>,
+    ) -> Result<Tag, Fail> {
+        let (_, mut exec) = self.exec(params);
+        let mut rows = 0;
+        let columns = statement.columns();
+        let mut sink = |row: &Input<'_>| {
+            rows += 1;
+            if let Input::Values(values) = row {
+                output.row(columns, values)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        Ok(match &statement.plan {
+            Plan::Query(node) => {
+                exec.run(node, &mut sink)?;
+                Tag::Rows("SELECT", rows)
+            }
+            Plan::Insert(insert) => Tag::Rows("INSERT 0", exec.insert(insert, &mut sink)?),
+            Plan::Update(update) => Tag::Rows("UPDATE", exec.update(update, &mut sink)?),
+            Plan::Delete(delete) => Tag::Rows("DELETE", exec.delete(delete, &mut sink)?),
+            _ => Tag::Told,
+        })
+    }
+
+    /// What a plan runs with.
+    pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
+        let env = Env { params, now: self.now, user: &self.user, session_id: self.id };
+        (&self.user, Exec { txn: &mut *self.txn, env, scratch: &mut self.scratch })
+    }
+
+    /// Runs DDL with all that it needs, and passes its notices on.
+    pub(super) fn ddl(
+        &mut self,
+        run: impl FnOnce(&mut Ddl<'_>) -> Result<&'static str, Fail>,
+        output: &mut Output<'_>,
+    ) -> Result<Tag, Fail> {
+        let limit = self.settings.duration("lock_timeout");
+        let wait = limit.unwrap_or(self.database.config.table_lock_wait);
+        let txn: &mut dyn Transaction = &mut *self.txn;
+        let env = Env { params: &[], now: self.now, user: &self.user, session_id: self.id };
+        let mut notices = Vec::new();
+        let mut ddl = Ddl {
+            engine: &**self.database.engine(),
+            catalog: &self.database.catalog,
+            changes: &mut self.changes,
+            locks: &mut self.locks,
+            waiter: &self.waiter,
+            wait,
+            limit,
+            txn,
+            env,
+            notices: &mut notices,
+        };
+        let tag = run(&mut ddl);
+        for notice in notices {
+            output.client.notice(notice);
+        }
+        tag.map(Tag::Word)
+    }
+
+    /// Takes shared locks on a statement's tables; another plan, if the present one is not true any more.
+    fn lock_and_refresh(&mut self, statement: &Arc<Statement>) -> Result<Option<Arc<Statement>>, Fail> {
+        let mut replanned: Option<Arc<Statement>> = None;
+        loop {
+            let current = replanned.as_ref().unwrap_or(statement);
+            for table in &current.tables {
+                self.lock_table(&table.lock, Mode::Shared)?;
+            }
+            if self.is_fresh(current) {
+                return Ok(replanned);
+            }
+            replanned = Some(self.replan(current)?);
+        }
+    }
+
+    /// Whether all tables of a plan are the ones that their names mean now.
+    fn is_fresh(&self, statement: &Statement) -> bool {
+        let version = self.database.catalog.version();
+        let known = statement.version.load(Ordering::Acquire) == version;
+        if known && self.changes.is_empty() && !statement.private {
+            return true;
+        }
+        let view = self.view();
+        let same = |table: &Arc<Table>| view.table(table.name()).is_some_and(|now| Arc::ptr_eq(&now, table));
+        let fresh = statement.tables.iter().all(same);
+        if fresh && self.changes.is_empty() && !statement.private {
+            statement.version.store(version, Ordering::Release);
+        }
+        fresh
+    }
+
+    fn replan(&self, statement: &Statement) -> Result<Arc<Statement>, SqlError> {
+        let mut tokens = Vec::new();
+        tokenize(&statement.sql, &mut tokens)?;
+        // The text may hold several statements of one query string; the plan says where its own is.
+        let range = statement.tokens.clone();
+        let parsed = parse::parse(&statement.sql, &tokens[range.clone()])?;
+        let types = statement.params.iter().copied().map(Some).collect();
+        let mut fresh = plan(parsed, &statement.sql, &tokens, range, self.view(), types)?;
+        fresh.declared.clone_from(&statement.declared);
+        if fresh.columns != statement.columns || fresh.params != statement.params {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+        }
+        Ok(Arc::new(fresh))
+    }
+
+    /// A read-only transaction writes nothing.
+    fn check_writable(&self, plan: &Plan) -> Result<(), SqlError> {
+        if !self.read_only {
+            return Ok(());
+        }
+        let what = match plan {
+            Plan::Insert(_) => "INSERT",
+            Plan::Update(_) => "UPDATE",
+            Plan::Delete(_) => "DELETE",
+            Plan::Query(node) if locks_rows(node) => "SELECT FOR UPDATE",
+            Plan::Ddl(statement) => match **statement {
+                sqlparser::ast::Statement::CreateTable(_) => "CREATE TABLE",
+                sqlparser::ast::Statement::CreateIndex(_) => "CREATE INDEX",
+                sqlparser::ast::Statement::AlterTable(_) => "ALTER TABLE",
+                _ => "DROP",
+            },
+            Plan::Utility(utility) => match utility.writes() {
+                Some(what) => what,
+                None => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        let message = format!("cannot execute {what} in a read-only transaction");
+        Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
+    }
+}
+
+fn locks_rows(node: &Node) -> bool {
+    match node {
+        Node::One | Node::Values(_) => false,
+        Node::Table(access) => access.lock == LockFor::Update,
+        Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => locks_rows(input),
+        Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => locks_rows(input),
+    }
+}

@@ -1,0 +1,314 @@
+//! BEGIN to COMMIT, what failures do, and savepoints.
+
+use super::Session;
+use crate::catalog::Changes;
+use crate::exec::Fail;
+use crate::expr::now;
+use crate::locks::Mode;
+use crate::parse::Parsed;
+use crate::parse::utility::{Modes, Utility};
+use crate::{SqlError, state};
+use hotrow_sync::{Arc, Wake};
+use hotrow_txn::{Begin, Savepoint};
+use std::time::Duration;
+
+/// Where a session stands, as the protocol reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// Outside a transaction block.
+    Idle,
+    /// Within one.
+    InTransaction,
+    /// Within one that failed: only its end is accepted.
+    Failed,
+}
+
+/// Where a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// No transaction.
+    Idle,
+    /// A transaction that ends with the statement, the query string, or the batch.
+    Implicit,
+    /// A block.
+    Block,
+    /// A block that failed. With savepoints left, the engine's transaction may still run.
+    Failed,
+}
+
+/// A savepoint.
+#[derive(Debug)]
+pub(super) struct Mark {
+    name: String,
+    /// The engine's; none if its transaction had not begun.
+    engine: Option<Savepoint>,
+    /// The catalog's changes at that time.
+    tables: Changes,
+}
+
+impl Session {
+    /// Where the session stands.
+    pub fn status(&self) -> TransactionStatus {
+        match self.phase {
+            Phase::Idle | Phase::Implicit => TransactionStatus::Idle,
+            Phase::Block => TransactionStatus::InTransaction,
+            Phase::Failed => TransactionStatus::Failed,
+        }
+    }
+
+    /// In a failed block, only what ends it may run.
+    pub(super) fn check_not_failed(&self, parsed: &Parsed) -> Result<(), SqlError> {
+        let ends = match parsed {
+            Parsed::Utility(utility) => ends_failure(utility),
+            Parsed::Empty => true,
+            Parsed::Ast(_) => false,
+        };
+        if self.phase == Phase::Failed && !ends { Err(in_failed_transaction()) } else { Ok(()) }
+    }
+
+    /// Starts a transaction for a statement outside a block.
+    pub(super) fn start_implicit(&mut self) {
+        if self.phase == Phase::Idle {
+            self.phase = Phase::Implicit;
+            self.start();
+        }
+    }
+
+    fn start(&mut self) {
+        self.now = now();
+        self.isolation = self.settings.default_isolation();
+        self.read_only = self.settings.default_read_only();
+        self.executed = 0;
+    }
+
+    /// Begins the engine's transaction, if it has not begun.
+    pub(super) fn begin_engine(&mut self) -> Result<(), Fail> {
+        if !self.begun {
+            let begin = Begin {
+                isolation: self.isolation,
+                read_only: self.read_only,
+                wait_limit: self.settings.duration("lock_timeout"),
+                ..Begin::default()
+            };
+            self.begun = true;
+            self.txn.begin(&begin)?;
+        }
+        Ok(())
+    }
+
+    /// BEGIN, START TRANSACTION. `false` if there is a block already.
+    pub(super) fn begin_block(&mut self, modes: Modes) -> Result<bool, SqlError> {
+        let fresh = !matches!(self.phase, Phase::Block | Phase::Failed);
+        if self.phase == Phase::Idle {
+            self.start();
+        }
+        self.phase = Phase::Block;
+        self.set_modes(modes)?;
+        Ok(fresh)
+    }
+
+    /// SET TRANSACTION and BEGIN's modes.
+    pub(super) fn set_modes(&mut self, modes: Modes) -> Result<(), SqlError> {
+        if let Some(isolation) = modes.isolation
+            && isolation != self.isolation
+        {
+            if self.begun {
+                let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+                return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
+            }
+            self.isolation = isolation;
+        }
+        if let Some(read_only) = modes.read_only
+            && read_only != self.read_only
+        {
+            if self.begun {
+                let message = if read_only {
+                    "a transaction cannot become read-only after its first query"
+                } else {
+                    "transaction read-write mode must be set before any query"
+                };
+                return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
+            }
+            self.read_only = read_only;
+        }
+        Ok(())
+    }
+
+    /// Commits; on an error everything is rolled back and the session is idle.
+    pub(super) fn commit(&mut self) -> Result<(), Fail> {
+        if self.begun
+            && let Err(abort) = self.txn.commit()
+        {
+            self.rollback_all();
+            return Err(abort.into());
+        }
+        self.begun = false;
+        let changes = std::mem::take(&mut self.changes);
+        if !changes.is_empty() {
+            let replaced = self.database.catalog.apply(&changes.tables);
+            let kept = |id| changes.tables.values().flatten().any(|table| table.id == id);
+            let unused = changes.created.iter().copied().filter(|&id| !kept(id));
+            let gone = replaced.iter().map(|table| table.id).filter(|&id| !kept(id));
+            for id in unused.chain(gone) {
+                self.database.engine().drop_table(id);
+            }
+        }
+        self.ended();
+        Ok(())
+    }
+
+    /// Rolls the whole transaction back; the session is idle.
+    pub(super) fn rollback_all(&mut self) {
+        self.abort_engine();
+        self.ended();
+    }
+
+    /// The engine's part of a rollback, and the catalog's; locks are released.
+    fn abort_engine(&mut self) {
+        if self.begun {
+            self.txn.abort();
+            self.begun = false;
+        }
+        for id in std::mem::take(&mut self.changes).created {
+            self.database.engine().drop_table(id);
+        }
+        self.marks.clear();
+        self.locks.release_all();
+    }
+
+    fn ended(&mut self) {
+        self.locks.release_all();
+        self.marks.clear();
+        self.phase = Phase::Idle;
+        self.executed = 0;
+        self.close_portals();
+    }
+
+    /// What an error does: a block is failed until it ends, anything else is rolled back. Everything is undone at once, but
+    /// for what a savepoint may still save.
+    pub(super) fn fail_transaction(&mut self) {
+        match self.phase {
+            Phase::Idle => {}
+            Phase::Failed => {}
+            Phase::Implicit => {
+                self.settings.end_transaction(false);
+                self.rollback_all();
+            }
+            Phase::Block => {
+                self.phase = Phase::Failed;
+                if self.marks.is_empty() {
+                    self.abort_engine();
+                }
+            }
+        }
+    }
+
+    /// The engine gave the transaction up: its savepoints are gone with it.
+    pub(super) fn engine_aborted(&mut self) {
+        self.abort_engine();
+    }
+
+    /// Commits an implicit transaction, if there is one.
+    pub(super) fn finish_implicit(&mut self) -> Result<(), SqlError> {
+        if self.phase != Phase::Implicit {
+            return Ok(());
+        }
+        let committed = self.commit();
+        self.settings.end_transaction(committed.is_ok());
+        committed.map_err(SqlError::from)
+    }
+
+    /// SAVEPOINT
+    pub(super) fn savepoint(&mut self, name: &str) -> Result<(), SqlError> {
+        self.require_block("SAVEPOINT")?;
+        let engine = self.begun.then(|| self.txn.savepoint());
+        self.marks.push(Mark { name: name.to_owned(), engine, tables: self.changes.clone() });
+        Ok(())
+    }
+
+    /// RELEASE
+    pub(super) fn release(&mut self, name: &str) -> Result<(), SqlError> {
+        self.require_block("RELEASE SAVEPOINT")?;
+        let at = self.mark(name)?;
+        self.marks.truncate(at);
+        Ok(())
+    }
+
+    /// ROLLBACK TO
+    pub(super) fn rollback_to(&mut self, name: &str) -> Result<(), SqlError> {
+        self.require_block("ROLLBACK TO SAVEPOINT")?;
+        let at = self.mark(name)?;
+        let mark = &self.marks[at];
+        let tables = mark.tables.tables.clone();
+        match mark.engine {
+            Some(engine) => self.txn.rollback_to(engine),
+            // The engine's transaction began later: nothing of it is to stay, and its next statement begins it again.
+            None if self.begun => {
+                self.txn.abort();
+                self.begun = false;
+            }
+            None => {}
+        }
+        // Tables made since then are dropped when the transaction ends.
+        self.changes.tables = tables;
+        self.marks.truncate(at + 1);
+        self.phase = Phase::Block;
+        Ok(())
+    }
+
+    fn mark(&self, name: &str) -> Result<usize, SqlError> {
+        self.marks.iter().rposition(|mark| mark.name == name).ok_or_else(|| {
+            let message = format!("savepoint \"{name}\" does not exist");
+            SqlError::new(state::INVALID_SAVEPOINT_SPECIFICATION, message)
+        })
+    }
+
+    pub(super) fn require_block(&self, what: &str) -> Result<(), SqlError> {
+        match self.phase {
+            Phase::Block | Phase::Failed => Ok(()),
+            Phase::Idle | Phase::Implicit => {
+                let message = format!("{what} can only be used in transaction blocks");
+                Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message))
+            }
+        }
+    }
+
+    /// Locks a table's name.
+    pub(super) fn lock_table(&mut self, lock: &Arc<crate::locks::TableLock>, mode: Mode) -> Result<(), Fail> {
+        let limit = self.settings.duration("lock_timeout");
+        let wait = limit.unwrap_or(self.database.config.table_lock_wait);
+        lock_outcome(self.locks.acquire(lock, mode, &self.waiter, wait), limit)
+    }
+}
+
+/// What a wait for a table lock comes to.
+pub(crate) fn lock_outcome(wake: Wake, limit: Option<Duration>) -> Result<(), Fail> {
+    match wake {
+        Wake::Ready => Ok(()),
+        Wake::Cancelled => Err(hotrow_txn::Abort::Cancelled.into()),
+        Wake::TimedOut if limit.is_some() => {
+            let message = "canceling statement due to lock timeout";
+            Err(SqlError::new(state::LOCK_NOT_AVAILABLE, message).into())
+        }
+        Wake::TimedOut => Err(hotrow_txn::Abort::Timeout.into()),
+    }
+}
+
+fn ends_failure(utility: &Utility) -> bool {
+    matches!(utility, Utility::Commit { .. } | Utility::Rollback { .. } | Utility::RollbackTo(_))
+}
+
+/// 25P02
+pub(super) fn in_failed_transaction() -> SqlError {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    SqlError::new(state::IN_FAILED_SQL_TRANSACTION, message)
+}
+
+/// Whether a plan may run in a failed block.
+pub(super) fn runs_when_failed(plan: &crate::plan::Plan) -> bool {
+    match plan {
+        crate::plan::Plan::Utility(utility) => ends_failure(utility),
+        crate::plan::Plan::Empty => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,309 @@
+//! Transaction control, settings, prepared statements, LOCK, TRUNCATE and the like.
+
+use super::Session;
+use super::run::{Output, Tag};
+use super::transaction::Phase;
+use crate::bind::{Binder, data_type, undefined_table};
+use crate::client::Notice;
+use crate::exec::Fail;
+use crate::expr::Input;
+use crate::locks::Mode;
+use crate::parse::utility::{Modes, Utility};
+use crate::parse::{parse_arguments, parse_type};
+use crate::plan::Statement;
+use crate::{SqlError, SqlState, state};
+use hotrow_storage::Value;
+use hotrow_sync::Arc;
+
+impl Utility {
+    /// Whether it begins or ends transactions, so that it runs outside one.
+    pub(super) fn is_transaction_control(&self) -> bool {
+        matches!(
+            self,
+            Utility::Begin { .. }
+                | Utility::Commit { .. }
+                | Utility::Rollback { .. }
+                | Utility::RollbackTo(_)
+                | Utility::Savepoint(_)
+                | Utility::Release(_)
+        )
+    }
+
+    /// The name of a statement that a read-only transaction refuses.
+    pub(super) fn writes(&self) -> Option<&'static str> {
+        match self {
+            Utility::Truncate(_) => Some("TRUNCATE TABLE"),
+            Utility::Copy(copy) if copy.from => Some("COPY FROM"),
+            _ => None,
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn utility(
+        &mut self,
+        utility: &Utility,
+        statement: &Statement,
+        output: &mut Output<'_>,
+    ) -> Result<Tag, Fail> {
+        Ok(match utility {
+            Utility::Begin { modes, tag } => {
+                if !self.begin_block(*modes)? {
+                    warn(output, state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress");
+                }
+                Tag::Word(tag)
+            }
+            Utility::Commit { chain } => self.end_block(true, *chain, output)?,
+            Utility::Rollback { chain } => self.end_block(false, *chain, output)?,
+            Utility::Savepoint(name) => {
+                self.savepoint(name)?;
+                Tag::Word("SAVEPOINT")
+            }
+            Utility::Release(name) => {
+                self.release(name)?;
+                Tag::Word("RELEASE")
+            }
+            Utility::RollbackTo(name) => {
+                self.rollback_to(name)?;
+                Tag::Word("ROLLBACK")
+            }
+            Utility::SetTransaction(modes) => {
+                if self.phase == Phase::Implicit {
+                    let message = "SET TRANSACTION can only be used in transaction blocks";
+                    warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
+                }
+                self.set_modes(*modes)?;
+                Tag::Word("SET")
+            }
+            Utility::SetCharacteristics(modes) => self.set_characteristics(*modes, output)?,
+            Utility::Set { name, value, local } => self.set(name, value.as_deref(), *local, output)?,
+            Utility::Show(name) => self.show(name, statement, output)?,
+            Utility::Reset(name) => self.reset(name.as_deref(), output)?,
+            Utility::Prepare { name, types, sql } => self.prepare_by_name(name, types, sql)?,
+            Utility::Execute { name, sql } => return self.execute_by_name(name, sql, output),
+            Utility::Deallocate(name) => self.deallocate(name.as_deref())?,
+            Utility::DiscardAll => self.discard_all(output)?,
+            Utility::Discard(tag) => Tag::Word(tag),
+            Utility::Maintenance { tag, tables } => {
+                for table in tables {
+                    self.view().table(table).ok_or_else(|| undefined_table(table))?;
+                }
+                Tag::Word(tag)
+            }
+            Utility::LockTable { tables, exclusive, nowait } => self.lock_tables(tables, *exclusive, *nowait)?,
+            Utility::Truncate(tables) => {
+                self.begin_engine()?;
+                return self.ddl(|ddl| ddl.truncate(tables), output);
+            }
+            Utility::Copy(copy) => {
+                self.begin_engine()?;
+                return self.copy(copy, output);
+            }
+            // Planned as a statement of its own.
+            Utility::Explain(_) => Tag::Word("EXPLAIN"),
+        })
+    }
+
+    /// COMMIT or ROLLBACK.
+    fn end_block(&mut self, commit: bool, chain: bool, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        if chain {
+            self.require_block(if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" })?;
+        }
+        if matches!(self.phase, Phase::Idle | Phase::Implicit) {
+            warn(output, state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
+        }
+        let modes = Modes { isolation: Some(self.isolation), read_only: Some(self.read_only) };
+        let commit = commit && self.phase != Phase::Failed;
+        let ended = if commit {
+            self.commit()
+        } else {
+            self.rollback_all();
+            Ok(())
+        };
+        for (name, value) in self.settings.end_transaction(commit && ended.is_ok()) {
+            output.client.parameter(name, &value);
+        }
+        ended?;
+        if chain {
+            self.begin_block(modes)?;
+        }
+        Ok(Tag::Word(if commit { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    fn set_characteristics(&mut self, modes: Modes, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        if let Some(isolation) = modes.isolation {
+            self.set("default_transaction_isolation", Some(isolation.name()), false, output)?;
+        }
+        if let Some(read_only) = modes.read_only {
+            let value = if read_only { "on" } else { "off" };
+            self.set("default_transaction_read_only", Some(value), false, output)?;
+        }
+        Ok(Tag::Word("SET"))
+    }
+
+    fn set(&mut self, name: &str, value: Option<&str>, local: bool, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        if local && self.phase != Phase::Block {
+            let message = "SET LOCAL can only be used in transaction blocks";
+            warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
+        }
+        match (name, value) {
+            ("transaction_isolation", Some(value)) => {
+                // The setting checks the word; the transaction takes it.
+                let level = value.to_lowercase().replace("read uncommitted", "read committed").parse();
+                let isolation =
+                    level.map_err(|message: String| SqlError::new(state::INVALID_PARAMETER_VALUE, message))?;
+                self.set_modes(Modes { isolation: Some(isolation), read_only: None })?;
+            }
+            ("transaction_read_only", Some(value)) => {
+                let read_only = matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1");
+                self.set_modes(Modes { isolation: None, read_only: Some(read_only) })?;
+            }
+            _ => {
+                if let Some((name, value)) = self.settings.set(name, value, local)? {
+                    output.client.parameter(name, value);
+                }
+            }
+        }
+        Ok(Tag::Word("SET"))
+    }
+
+    fn show(&mut self, name: &str, statement: &Statement, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        let level = self.database.engine().info().granted(self.isolation).name();
+        if name == "all" {
+            for (name, value, _) in self.settings.all() {
+                let value = if name == "transaction_isolation" { level } else { value };
+                let row = [Value::text(name), Value::text(value), Value::text("")];
+                output.row(statement.columns(), &row)?;
+            }
+            return Ok(Tag::Word("SHOW"));
+        }
+        let (shown, value) = self.settings.show(name)?;
+        let value = match shown {
+            "transaction_isolation" => level,
+            "transaction_read_only" => {
+                if self.read_only {
+                    "on"
+                } else {
+                    "off"
+                }
+            }
+            _ => value,
+        };
+        output.row(statement.columns(), &[Value::text(value)])?;
+        Ok(Tag::Word("SHOW"))
+    }
+
+    fn reset(&mut self, name: Option<&str>, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        match name {
+            Some(name) => {
+                self.set(name, None, false, output)?;
+            }
+            None => {
+                let before: Vec<_> = self.parameters().map(|(name, value)| (name, value.to_owned())).collect();
+                self.settings.reset_all();
+                for ((name, old), (_, new)) in before.iter().zip(self.parameters()) {
+                    if old != new {
+                        output.client.parameter(name, new);
+                    }
+                }
+            }
+        }
+        Ok(Tag::Word("RESET"))
+    }
+
+    fn prepare_by_name(&mut self, name: &str, types: &[String], sql: &str) -> Result<Tag, Fail> {
+        let mut declared = Vec::with_capacity(types.len());
+        for ty in types {
+            declared.push(Some(data_type(&parse_type(ty)?)?));
+        }
+        self.prepare(name, sql, &declared)?;
+        Ok(Tag::Word("PREPARE"))
+    }
+
+    fn execute_by_name(&mut self, name: &str, arguments: &str, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        let statement = self.statement(name)?;
+        let arguments = if arguments.is_empty() { Vec::new() } else { parse_arguments(arguments)? };
+        if arguments.len() != statement.params.len() {
+            let message = format!("wrong number of parameters for prepared statement \"{name}\"");
+            let (wanted, given) = (statement.params.len(), arguments.len());
+            return Err(SqlError::new(state::SYNTAX_ERROR, message)
+                .detail(format!("Expected {wanted} parameters but got {given}."))
+                .into());
+        }
+        let mut values = Vec::with_capacity(arguments.len());
+        for (argument, ty) in arguments.iter().zip(&statement.params) {
+            let expr = Binder::new("", 0, self.view(), Vec::new()).argument(argument, *ty)?;
+            let (_, exec) = self.exec(&[]);
+            values.push(expr.eval(&exec.env, &Input::NONE)?.into_owned());
+        }
+        self.run_inner(&statement, &values, output)
+    }
+
+    /// Runs a statement as part of another one, which tells the client of its end.
+    fn run_inner(
+        &mut self,
+        statement: &Arc<Statement>,
+        params: &[Value<'static>],
+        output: &mut Output<'_>,
+    ) -> Result<Tag, Fail> {
+        if matches!(&statement.plan, crate::plan::Plan::Utility(utility) if matches!(**utility, Utility::Execute { .. }))
+        {
+            return Err(crate::error::unsupported("EXECUTE of EXECUTE").into());
+        }
+        let tag = self.attempt(statement, params, output)?;
+        output.columns(statement.columns())?;
+        Ok(tag)
+    }
+
+    fn deallocate(&mut self, name: Option<&str>) -> Result<Tag, Fail> {
+        match name {
+            None => {
+                self.statements.clear();
+                Ok(Tag::Word("DEALLOCATE ALL"))
+            }
+            Some(name) => {
+                self.statement(name)?;
+                self.statements.remove(name);
+                Ok(Tag::Word("DEALLOCATE"))
+            }
+        }
+    }
+
+    fn discard_all(&mut self, output: &mut Output<'_>) -> Result<Tag, Fail> {
+        if self.phase == Phase::Block {
+            let message = "DISCARD ALL cannot run inside a transaction block";
+            return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message).into());
+        }
+        self.statements.clear();
+        self.reset(None, output)?;
+        Ok(Tag::Word("DISCARD ALL"))
+    }
+
+    fn lock_tables(&mut self, tables: &[String], exclusive: bool, nowait: bool) -> Result<Tag, Fail> {
+        self.require_block("LOCK TABLE")?;
+        self.begin_engine()?;
+        let mode = if exclusive { Mode::Exclusive } else { Mode::Shared };
+        for name in tables {
+            let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
+            if nowait {
+                let wake = self.locks.acquire(&table.lock, mode, &self.waiter, std::time::Duration::ZERO);
+                if wake != hotrow_sync::Wake::Ready {
+                    let message = format!("could not obtain lock on relation \"{name}\"");
+                    return Err(SqlError::new(state::LOCK_NOT_AVAILABLE, message).into());
+                }
+            } else {
+                self.lock_table(&table.lock, mode)?;
+            }
+            // The definition may have changed while we waited for the lock.
+            let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
+            if exclusive {
+                self.txn.own_table(table.id);
+            }
+        }
+        Ok(Tag::Word("LOCK TABLE"))
+    }
+}
+
+fn warn(output: &mut Output<'_>, state: SqlState, message: &str) {
+    output.client.notice(Notice { severity: "WARNING", error: SqlError::new(state, message) });
+}

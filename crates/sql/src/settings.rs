@@ -1,0 +1,374 @@
+//! Settings: SET, SHOW, RESET.
+//!
+//! Clients send many that mean nothing here; the known ones are accepted and shown, the rest is an error as in PostgreSQL.
+//! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
+
+use crate::{SqlError, state};
+use hotrow_txn::Isolation;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What `version()` says. Drivers look for the number.
+pub const VERSION: &str = concat!("PostgreSQL 15.0 (Hotrow ", env!("CARGO_PKG_VERSION"), ")");
+
+/// What `server_version` says.
+pub const SERVER_VERSION: &str = concat!("15.0 (Hotrow ", env!("CARGO_PKG_VERSION"), ")");
+
+/// What a setting's value may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Anything.
+    Text,
+    /// on, off
+    Bool,
+    /// A whole number.
+    Integer,
+    /// A duration; milliseconds if it has no unit.
+    Duration,
+    /// UTF8
+    Encoding,
+    /// UTC
+    TimeZone,
+    /// An isolation level.
+    Isolation,
+    /// ISO, in some order of day and month.
+    DateStyle,
+    /// Cannot be set.
+    Fixed,
+}
+
+/// A setting.
+#[derive(Debug)]
+struct Known {
+    /// As it is shown.
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    /// Whether clients are told of changes.
+    reported: bool,
+}
+
+const fn known(name: &'static str, kind: Kind, default: &'static str) -> Known {
+    Known { name, kind, default, reported: false }
+}
+
+const fn reported(name: &'static str, kind: Kind, default: &'static str) -> Known {
+    Known { name, kind, default, reported: true }
+}
+
+const KNOWN: &[Known] = &[
+    reported("application_name", Kind::Text, ""),
+    known("backslash_quote", Kind::Text, "safe_encoding"),
+    known("bytea_output", Kind::Text, "hex"),
+    known("check_function_bodies", Kind::Bool, "on"),
+    reported("client_encoding", Kind::Encoding, "UTF8"),
+    known("client_min_messages", Kind::Text, "notice"),
+    reported("DateStyle", Kind::DateStyle, "ISO, MDY"),
+    known("deadlock_timeout", Kind::Duration, "1s"),
+    known("default_table_access_method", Kind::Text, "heap"),
+    known("default_tablespace", Kind::Text, ""),
+    known("default_transaction_isolation", Kind::Isolation, "read committed"),
+    reported("default_transaction_read_only", Kind::Bool, "off"),
+    known("extra_float_digits", Kind::Integer, "1"),
+    known("idle_in_transaction_session_timeout", Kind::Duration, "0"),
+    reported("in_hot_standby", Kind::Fixed, "off"),
+    reported("integer_datetimes", Kind::Fixed, "on"),
+    reported("IntervalStyle", Kind::Text, "postgres"),
+    reported("is_superuser", Kind::Fixed, "on"),
+    known("jit", Kind::Bool, "off"),
+    known("lc_collate", Kind::Fixed, "C"),
+    known("lc_ctype", Kind::Fixed, "C.UTF-8"),
+    known("lc_messages", Kind::Text, "C"),
+    known("lc_monetary", Kind::Text, "C"),
+    known("lc_numeric", Kind::Text, "C"),
+    known("lc_time", Kind::Text, "C"),
+    known("lock_timeout", Kind::Duration, "0"),
+    known("maintenance_work_mem", Kind::Text, "64MB"),
+    known("max_connections", Kind::Fixed, "100"),
+    known("max_identifier_length", Kind::Fixed, "63"),
+    known("plan_cache_mode", Kind::Text, "auto"),
+    known("role", Kind::Text, "none"),
+    known("row_security", Kind::Bool, "on"),
+    known("search_path", Kind::Text, "\"$user\", public"),
+    reported("server_encoding", Kind::Fixed, "UTF8"),
+    reported("server_version", Kind::Fixed, SERVER_VERSION),
+    known("server_version_num", Kind::Fixed, "150000"),
+    reported("session_authorization", Kind::Fixed, ""),
+    reported("standard_conforming_strings", Kind::Fixed, "on"),
+    known("statement_timeout", Kind::Duration, "0"),
+    known("synchronize_seqscans", Kind::Bool, "on"),
+    known("synchronous_commit", Kind::Text, "on"),
+    reported("TimeZone", Kind::TimeZone, "UTC"),
+    known("transaction_isolation", Kind::Isolation, "read committed"),
+    known("transaction_read_only", Kind::Bool, "off"),
+    known("work_mem", Kind::Text, "4MB"),
+    known("xmloption", Kind::Text, "content"),
+];
+
+type Values = BTreeMap<&'static str, String>;
+
+/// The settings of one session.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// What differs from the defaults.
+    values: Values,
+    /// The session's own defaults: what the client asked for when it connected.
+    initial: Values,
+    /// The values before the transaction, once it has changed some.
+    before: Option<Values>,
+    /// The values after it, if it used SET LOCAL.
+    after: Option<Values>,
+}
+
+impl Settings {
+    /// The settings at the start of a session that belongs to `user`.
+    pub(crate) fn new(user: &str, isolation: Isolation) -> Self {
+        let initial = BTreeMap::from([
+            ("session_authorization", user.to_owned()),
+            ("default_transaction_isolation", isolation.name().to_owned()),
+        ]);
+        Self { values: initial.clone(), initial, before: None, after: None }
+    }
+
+    /// A setting's name as it is shown, and its value.
+    pub(crate) fn show(&self, name: &str) -> Result<(&'static str, &str), SqlError> {
+        let known = find(name)?;
+        Ok((known.name, self.value(known)))
+    }
+
+    /// All settings, for SHOW ALL and for the start of a connection; whether clients follow them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &str, bool)> {
+        KNOWN.iter().map(|known| (known.name, self.value(known), known.reported))
+    }
+
+    /// Changes a setting; `None` is its default. Returns name and value if clients follow it.
+    pub(crate) fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        local: bool,
+    ) -> Result<Option<(&'static str, &str)>, SqlError> {
+        let known = find(name)?;
+        if known.kind == Kind::Fixed {
+            let message = format!("parameter \"{}\" cannot be changed", known.name);
+            // Saying what is so already is no change.
+            return match value {
+                Some(value) if value.eq_ignore_ascii_case(known.default) => Ok(None),
+                _ => Err(SqlError::new(state::CANT_CHANGE_RUNTIME_PARAM, message)),
+            };
+        }
+        let value = match value {
+            Some(value) => Some(check(known, value)?),
+            None => self.initial.get(known.name).cloned(),
+        };
+        self.before.get_or_insert_with(|| self.values.clone());
+        if local {
+            self.after.get_or_insert_with(|| self.values.clone());
+        } else if let Some(after) = &mut self.after {
+            put(after, known.name, value.clone());
+        }
+        put(&mut self.values, known.name, value);
+        Ok(known.reported.then(|| (known.name, self.value(known))))
+    }
+
+    /// Changes a setting for the session and its RESET: what a client asks for when it connects.
+    pub(crate) fn set_initial(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        let known = find(name)?;
+        if known.kind != Kind::Fixed {
+            let value = check(known, value)?;
+            self.initial.insert(known.name, value.clone());
+            self.values.insert(known.name, value);
+        }
+        Ok(())
+    }
+
+    /// RESET ALL.
+    pub(crate) fn reset_all(&mut self) {
+        self.before.get_or_insert_with(|| self.values.clone());
+        if self.after.is_some() {
+            self.after = Some(self.initial.clone());
+        }
+        self.values = self.initial.clone();
+    }
+
+    /// The transaction has ended. Returns the reported settings that are different now.
+    pub(crate) fn end_transaction(&mut self, committed: bool) -> Vec<(&'static str, String)> {
+        let (before, after) = (self.before.take(), self.after.take());
+        let Some(values) = (if committed { after } else { before }) else { return Vec::new() };
+        let old = std::mem::replace(&mut self.values, values);
+        let value_in = |values: &Values, known: &Known| {
+            values.get(known.name).map_or_else(|| known.default.to_owned(), String::clone)
+        };
+        let changed = KNOWN.iter().filter(|known| known.reported && value_in(&old, known) != self.value(known));
+        changed.map(|known| (known.name, self.value(known).to_owned())).collect()
+    }
+
+    /// The isolation level of transactions that do not say one.
+    pub(crate) fn default_isolation(&self) -> Isolation {
+        let text = self.values.get("default_transaction_isolation").map_or("read committed", String::as_str);
+        parse_isolation(text).unwrap_or(Isolation::ReadCommitted)
+    }
+
+    /// Whether transactions are read-only that do not say otherwise.
+    pub(crate) fn default_read_only(&self) -> bool {
+        self.values.get("default_transaction_read_only").is_some_and(|value| value == "on")
+    }
+
+    /// A duration; none if it is zero.
+    pub(crate) fn duration(&self, name: &str) -> Option<Duration> {
+        let text = self.values.get(name)?;
+        parse_duration(text).filter(|duration| !duration.is_zero())
+    }
+
+    fn value(&self, known: &Known) -> &str {
+        self.values.get(known.name).map_or(known.default, String::as_str)
+    }
+}
+
+fn put(values: &mut Values, name: &'static str, value: Option<String>) {
+    match value {
+        Some(value) => values.insert(name, value),
+        None => values.remove(name),
+    };
+}
+
+fn find(name: &str) -> Result<&'static Known, SqlError> {
+    KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+    })
+}
+
+/// The value in its shown form.
+fn check(known: &Known, value: &str) -> Result<String, SqlError> {
+    let invalid = |hint: &str| {
+        let message = format!("invalid value for parameter \"{}\": \"{value}\"", known.name);
+        let error = SqlError::new(state::INVALID_PARAMETER_VALUE, message);
+        if hint.is_empty() { error } else { error.hint(hint) }
+    };
+    Ok(match known.kind {
+        Kind::Text | Kind::Fixed => value.to_owned(),
+        Kind::Bool => match value.to_lowercase().as_str() {
+            "on" | "true" | "yes" | "1" | "t" | "y" => "on".to_owned(),
+            "off" | "false" | "no" | "0" | "f" | "n" => "off".to_owned(),
+            _ => {
+                let message = format!("parameter \"{}\" requires a Boolean value", known.name);
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+        },
+        Kind::Integer => value.trim().parse::<i32>().map_err(|_| invalid(""))?.to_string(),
+        Kind::Duration => {
+            parse_duration(value).ok_or_else(|| {
+                invalid("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")
+            })?;
+            value.trim().to_owned()
+        }
+        Kind::Encoding => match value.to_lowercase().replace('-', "").as_str() {
+            "utf8" | "unicode" => "UTF8".to_owned(),
+            _ => return Err(invalid("Only UTF8 is supported.")),
+        },
+        Kind::TimeZone => match value.to_lowercase().as_str() {
+            "utc" | "etc/utc" | "gmt" | "etc/gmt" | "zulu" | "universal" | "uct" | "0" | "+00" | "+00:00" => {
+                "UTC".to_owned()
+            }
+            _ => return Err(invalid("Only UTC is supported.")),
+        },
+        Kind::Isolation => match parse_isolation(value) {
+            Some(level) => level.name().to_owned(),
+            None => {
+                return Err(invalid(
+                    "Available values: serializable, repeatable read, read committed, read uncommitted.",
+                ));
+            }
+        },
+        Kind::DateStyle => date_style(value).ok_or_else(|| invalid("Only the ISO style is supported."))?,
+    })
+}
+
+fn date_style(value: &str) -> Option<String> {
+    let mut order = "MDY";
+    for word in value.split(',') {
+        match word.trim().to_lowercase().as_str() {
+            "iso" => {}
+            "mdy" | "us" | "noneuropean" => order = "MDY",
+            "dmy" | "european" | "euro" => order = "DMY",
+            "ymd" => order = "YMD",
+            _ => return None,
+        }
+    }
+    Some(format!("ISO, {order}"))
+}
+
+fn parse_isolation(text: &str) -> Option<Isolation> {
+    match text.trim().to_lowercase().as_str() {
+        "read uncommitted" => Some(Isolation::ReadCommitted),
+        other => other.parse().ok(),
+    }
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let micros = match text[digits..].trim() {
+        "us" => 1,
+        "" | "ms" => 1_000,
+        "s" => 1_000_000,
+        "min" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
+        _ => return None,
+    };
+    Some(Duration::from_micros(number.checked_mul(micros)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings::new("ada", Isolation::ReadCommitted)
+    }
+
+    fn shown(settings: &Settings, name: &str) -> String {
+        settings.show(name).map_or_else(|error| error.state.0.to_owned(), |(_, value)| value.to_owned())
+    }
+
+    #[test]
+    fn values_are_checked_and_shown_in_their_own_form() {
+        let cases = [
+            ("client_encoding", "utf-8", "UTF8"),
+            ("CLIENT_ENCODING", "latin1", "22023"),
+            ("timezone", "utc", "UTC"),
+            ("timezone", "Europe/Berlin", "22023"),
+            ("lock_timeout", "10s", "10s"),
+            ("lock_timeout", "soon", "22023"),
+            ("jit", "FALSE", "off"),
+            ("datestyle", "iso, dmy", "ISO, DMY"),
+            ("default_transaction_isolation", "Serializable", "serializable"),
+            ("server_version", "9", "55P02"),
+            ("no_such_setting", "1", "42704"),
+        ];
+        for (name, value, expected) in cases {
+            let mut settings = settings();
+            let seen = match settings.set(name, Some(value), false) {
+                Ok(_) => shown(&settings, name),
+                Err(error) => error.state.0.to_owned(),
+            };
+            assert_eq!(seen, expected, "SET {name} = {value}");
+        }
+    }
+
+    #[test]
+    fn changes_end_with_their_transaction() {
+        let mut settings = settings();
+        settings.set("work_mem", Some("1MB"), false).expect("set");
+        settings.end_transaction(false);
+        assert_eq!(shown(&settings, "work_mem"), "4MB", "rolled back");
+        settings.set("work_mem", Some("1MB"), false).expect("set");
+        settings.set("application_name", Some("x"), true).expect("set");
+        assert_eq!(shown(&settings, "application_name"), "x");
+        assert_eq!(settings.end_transaction(true), [("application_name", String::new())]);
+        assert_eq!(shown(&settings, "work_mem"), "1MB", "kept");
+        assert_eq!(shown(&settings, "application_name"), "", "local");
+    }
+}

@@ -1,0 +1,162 @@
+//! A database with a session whose client writes everything down.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use hotrow_sql::{
+    Client, Config, CopyEncoding, Database, Executed, Notice, OutputColumn, Session, SqlError, Statement, types,
+};
+use hotrow_storage::{Type, Value};
+use hotrow_sync::{Arc, Waiter};
+use std::time::Duration;
+
+/// The engines that sessions can use.
+pub const ENGINES: [&str; 3] = ["serial", "2pl-timeout", "2pl-waitdie"];
+
+/// An empty database.
+pub fn database(engine: &str) -> Arc<Database> {
+    let engine = hotrow_protocols::open(engine).expect("an engine of this name");
+    Database::new(engine, Config { table_lock_wait: Duration::from_millis(200), ..Config::default() })
+}
+
+pub fn session(database: &Arc<Database>) -> Session {
+    database.session("ada", Waiter::thread(Duration::from_micros(20)))
+}
+
+/// A client that keeps what it is told.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    pub columns: Vec<OutputColumn>,
+    pub rows: Vec<String>,
+    pub tags: Vec<String>,
+    pub notices: Vec<String>,
+    pub parameters: Vec<(String, String)>,
+    /// Data for COPY FROM, in pieces.
+    pub input: Vec<Vec<u8>>,
+    pub output: Vec<u8>,
+}
+
+impl Client for Recorder {
+    fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
+        let shown: Vec<_> = values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| {
+                let ty = self.columns.get(at).map_or(Type::Text, |column| column.ty);
+                show(value, ty)
+            })
+            .collect();
+        self.rows.push(shown.join("|"));
+        Ok(())
+    }
+
+    fn complete(&mut self, tag: &str) -> Result<(), SqlError> {
+        self.tags.push(tag.to_owned());
+        Ok(())
+    }
+
+    fn empty(&mut self) -> Result<(), SqlError> {
+        self.tags.push("(empty)".to_owned());
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.notices.push(format!("{}: {}", notice.severity, notice.error.message));
+    }
+
+    fn parameter(&mut self, name: &str, value: &str) {
+        self.parameters.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn copy_in(&mut self, _encoding: CopyEncoding, _columns: usize) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn copy_data(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
+        buffer.clear();
+        if self.input.is_empty() {
+            return Ok(false);
+        }
+        *buffer = self.input.remove(0);
+        Ok(true)
+    }
+
+    fn copy_out(&mut self, _encoding: CopyEncoding, _columns: usize) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn copy_piece(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        self.output.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+fn show(value: &Value<'_>, ty: Type) -> String {
+    if value.is_null() {
+        return "NULL".to_owned();
+    }
+    let mut out = bytes::BytesMut::new();
+    types::encode_text(value, ty, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Runs a query string.
+pub fn query(session: &mut Session, sql: &str) -> (Recorder, Result<(), SqlError>) {
+    let mut recorder = Recorder::default();
+    let result = session.simple_query(sql, &mut recorder);
+    (recorder, result)
+}
+
+/// What a query string comes to, in one line: rows or the last tag, or the error's code.
+pub fn outcome(session: &mut Session, sql: &str) -> String {
+    let (recorder, result) = query(session, sql);
+    match result {
+        Err(error) => error.state.0.to_owned(),
+        Ok(()) if recorder.columns.is_empty() => recorder.tags.last().cloned().unwrap_or_default(),
+        Ok(()) => recorder.rows.join(" "),
+    }
+}
+
+/// Runs statements that must succeed.
+pub fn run(session: &mut Session, sql: &str) {
+    let (_, result) = query(session, sql);
+    result.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+}
+
+/// The error of a query string.
+pub fn error(session: &mut Session, sql: &str) -> SqlError {
+    query(session, sql).1.expect_err(sql)
+}
+
+/// Checks query strings one after the other in one session, on every engine.
+pub fn check(setup: &str, cases: &[(&str, &str)]) {
+    for engine in ENGINES {
+        let database = database(engine);
+        let mut session = session(&database);
+        if !setup.is_empty() {
+            run(&mut session, setup);
+        }
+        for (sql, expected) in cases {
+            assert_eq!(outcome(&mut session, sql), *expected, "{engine}: {sql}");
+        }
+    }
+}
+
+/// Binds a statement to the unnamed portal.
+pub fn bind(session: &mut Session, statement: &Arc<Statement>, values: &[Value<'static>]) -> Result<(), SqlError> {
+    session.bind("", statement, &mut |params| {
+        params.extend_from_slice(values);
+        Ok(())
+    })
+}
+
+/// Executes the unnamed portal.
+pub fn execute(session: &mut Session, max_rows: usize) -> (Recorder, Result<Executed, SqlError>) {
+    let mut recorder = Recorder::default();
+    let result = session.execute("", max_rows, &mut recorder);
+    (recorder, result)
+}
