@@ -1,6 +1,73 @@
-//! Hotrow: a main-memory OLTP database for contended data, as a library.
+//! Hotrow: a main-memory OLTP database for contended data, to embed.
+//!
+//! The engine, that is how transactions are isolated from each other, is chosen by name. Native procedures and SQL work
+//! on the same tables:
+//!
+//! ```
+//! use hotrow::sql::Config;
+//! use hotrow::storage::{Column, Key, TableId, TableSchema, Type, Value};
+//! use hotrow::sync::Waiter;
+//! use hotrow::txn::{Abort, Accesses, Intent, Procedure, Runner, Transaction};
+//! use hotrow::{Rows, runtime, sql};
+//! use std::time::Duration;
+//!
+//! /// Adds an amount to the balance of an account; returns the new balance.
+//! struct Deposit { accounts: TableId, account: i64, amount: i64 }
+//!
+//! impl Procedure for Deposit {
+//!     type Output = i64;
+//!
+//!     fn accesses(&self, accesses: &mut Accesses) {
+//!         accesses.push(self.accounts, Key::Int(self.account), Intent::Write);
+//!     }
+//!
+//!     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<i64, Abort> {
+//!         let mut balance = 0;
+//!         txn.update(self.accounts, &Key::Int(self.account), &mut |row| {
+//!             balance = row.as_ref().int8(1) + self.amount;
+//!             row.set_int8(1, balance);
+//!             Ok(())
+//!         })?;
+//!         Ok(balance)
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = hotrow::open("2pl-waitdie")?;
+//! let columns = vec![Column::new("id", Type::Int8), Column::new("balance", Type::Int8)];
+//! let accounts = engine.create_table(TableSchema::new("accounts", columns, &[0]));
+//!
+//! let database = sql::Database::new(engine.clone(), Config::default());
+//! database.adopt(accounts)?;
+//! let mut session = database.session("me", Waiter::thread(Duration::ZERO));
+//! let mut rows = Rows::default();
+//! session.simple_query("INSERT INTO accounts VALUES (1, 100), (2, 0)", &mut rows)?;
+//!
+//! let mut worker = runtime::Session::new(&*engine);
+//! assert_eq!(worker.run(&Deposit { accounts, account: 2, amount: 50 })?, 50);
+//!
+//! session.simple_query("SELECT sum(balance)::bigint FROM accounts", &mut rows)?;
+//! assert_eq!(rows.rows(), [[Value::Int8(150)]]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | noun | what it is |
+//! | --- | --- |
+//! | [`open`] | an empty database under an engine, by the engine's name |
+//! | [`txn::Procedure`] | a one-shot transaction, written once for all engines |
+//! | [`runtime::Session`] | runs procedures and interactive transactions |
+//! | [`sql::Database`] | tables with names, and sessions that speak SQL |
+//! | [`Rows`] | the results of statements, collected |
+//! | [`server::Server`] | the same database for PostgreSQL clients |
+//!
+//! Each module below is a crate of its own; its first page says what is in it.
+
+mod rows;
+
 pub use hotrow_bench as bench;
 pub use hotrow_protocols as protocols;
+pub use hotrow_protocols::open;
 pub use hotrow_runtime as runtime;
 pub use hotrow_server as server;
 pub use hotrow_sql as sql;
@@ -8,3 +75,4 @@ pub use hotrow_storage as storage;
 pub use hotrow_sync as sync;
 pub use hotrow_txn as txn;
 pub use hotrow_workloads as workloads;
+pub use rows::Rows;

@@ -3,7 +3,6 @@
 use super::Failure;
 use clap::builder::PossibleValuesParser;
 use hotrow_server::{Passwords, Server, ServerConfig, ServerError, TlsFiles};
-use hotrow_sync::Arc;
 use hotrow_txn::Isolation;
 use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -70,9 +69,9 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
             isolating.join(", ")
         )));
     }
-    let database = hotrow_sql::Database::new(engine);
-    database.set_default_isolation(options.isolation);
-    let server = Server::bind(config(options)?, Arc::new(database)).map_err(explain)?;
+    let sql = hotrow_sql::Config { default_isolation: options.isolation, ..hotrow_sql::Config::default() };
+    let database = hotrow_sql::Database::new(engine, sql);
+    let server = Server::bind(config(options)?, database).map_err(explain)?;
     let address = server.local_addresses()[0];
     print_how_to_connect(out, options, address).map_err(Failure::Output)?;
     let handle = server.handle();
