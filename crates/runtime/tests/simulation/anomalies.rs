@@ -21,7 +21,7 @@ fn found(engine: impl Fn() -> Arc<dyn Engine>, scripts: impl Fn(&Fixture) -> Vec
         let mut simulation = Simulation::new(SimulationConfig::new(seed));
         for script in scripts(&fixture) {
             let fixture = fixture.clone();
-            simulation.spawn("task", move |task| run_scripts(task, &fixture, "task", &[script]));
+            simulation.spawn("task", move |task| run_scripts(task, &fixture, "task", &[script], true));
         }
         if let Err(failure) = simulation.run() {
             panic!("{failure}");

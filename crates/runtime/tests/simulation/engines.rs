@@ -1,7 +1,7 @@
 //! Engines that must hold what they promise.
 
-use crate::script::{End, Script};
-use crate::table::Fixture;
+use crate::script::{End, Mix, Script};
+use crate::table::{Fixture, KEYS};
 use hotrow_check::Recorder;
 use hotrow_protocols::ENGINES;
 use hotrow_runtime::Random;
@@ -9,8 +9,12 @@ use hotrow_runtime::simulation::{Failure, FailureKind, Simulation, SimulationCon
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Isolation, Transaction};
 
+/// Engines in which transactions may deadlock, until one of their waits has lasted too long. In all others a wait ends
+/// because somebody goes on, and a time-out is a deadlock that should not be.
+const DEADLOCKS_TIME_OUT: [&str; 1] = ["2pl-timeout"];
+
 /// Runs scripts one after the other, as a client would: retries what a retry can cure, a bounded number of times.
-pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Script]) {
+pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Script], may_time_out: bool) {
     let connect = || Recorder::new(Box::new(task.transaction(&*fixture.engine)), &fixture.recording, session);
     let mut txn = connect();
     for script in scripts {
@@ -28,6 +32,8 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
             task.waiter().clear_cancel();
             attempts += 1;
             let again = outcome.is_err_and(|abort| abort.is_retryable());
+            let timed_out = outcome == Err(Abort::Timeout);
+            assert!(!timed_out || may_time_out, "a deadlock");
             if task.is_over() || !again || attempts > 20 {
                 break;
             }
@@ -39,13 +45,19 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
 pub fn simulate(fixture: Fixture, isolation: Isolation, seed: u64) -> (Arc<Fixture>, Result<(), Failure>) {
     let fixture = Arc::new(fixture);
     let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(isolation as u64));
-    let config = if random.chance(50) { SimulationConfig::with_faults(seed) } else { SimulationConfig::new(seed) };
+    let (faults, right) = (SimulationConfig::with_faults(seed), SimulationConfig::new(seed));
+    let without_time_outs = SimulationConfig { time_out_per_mille: 0, cancel_per_mille: 20, ..faults };
+    let config = *random.pick(&[faults, right, without_time_outs]);
+    let deadlocks = DEADLOCKS_TIME_OUT.contains(&fixture.engine.info().name);
+    let may_time_out = deadlocks || config.time_out_per_mille > 0;
     let mut simulation = Simulation::new(config);
-    for name in ["a", "b", "c", "d"].into_iter().take(2 + random.index(3)) {
+    let mix =
+        *random.pick(&[Mix::Everything(1), Mix::Everything(3), Mix::Everything(KEYS), Mix::Phantoms, Mix::Phantoms]);
+    for name in ["a", "b", "c", "d", "e"].into_iter().take(2 + random.index(4)) {
         let scripts: Vec<_> =
-            (0..1 + random.index(3)).map(|_| Script::random(&mut random, &fixture, isolation)).collect();
+            (0..1 + random.index(3)).map(|_| Script::random(&mut random, &fixture, isolation, mix)).collect();
         let fixture = fixture.clone();
-        simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts));
+        simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts, may_time_out));
     }
     let outcome = simulation.run().and_then(|schedule| {
         let judged = fixture.check(isolation);

@@ -41,13 +41,27 @@ pub struct Script {
     pub end: End,
 }
 
+/// What random transactions are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// Every call, on keys below this.
+    Everything(i64),
+    /// Scans of small ranges, made again at the end, with inserts and deletes in between, and many rollbacks.
+    Phantoms,
+}
+
 impl Script {
     /// A random one.
-    pub fn random(random: &mut Random, fixture: &Fixture, isolation: Isolation) -> Self {
-        let steps = (0..1 + random.below(5)).map(|_| Step::random(random, fixture)).collect();
+    pub fn random(random: &mut Random, fixture: &Fixture, isolation: Isolation, mix: Mix) -> Self {
+        let (steps, rollbacks) = match mix {
+            Mix::Everything(keys) => {
+                ((0..1 + random.below(5)).map(|_| Step::random(random, fixture, keys)).collect(), 8)
+            }
+            Mix::Phantoms => (Step::random_phantom(random, fixture), 30),
+        };
         let end = match random.below(100) {
-            0..8 => End::Rollback,
-            8..12 => End::Vanish,
+            end if end < rollbacks => End::Rollback,
+            96.. => End::Vanish,
             _ => End::Commit,
         };
         Self { table: fixture.table, isolation, steps, end }
@@ -65,8 +79,8 @@ impl Script {
 }
 
 impl Step {
-    fn random(random: &mut Random, fixture: &Fixture) -> Self {
-        let key = Key::Int(random.below(KEYS as u64) as i64);
+    fn random(random: &mut Random, fixture: &Fixture, keys: i64) -> Self {
+        let key = Key::Int(random.below(keys as u64) as i64);
         let code = |random: &mut Random| random.chance(60).then(|| random.below(4) as i64);
         match random.below(100) {
             0..20 => Step::Read(key),
@@ -87,6 +101,32 @@ impl Step {
             95..98 => Step::Savepoint,
             _ => Step::RollbackToSavepoint,
         }
+    }
+
+    fn random_phantom(random: &mut Random, fixture: &Fixture) -> Vec<Self> {
+        let scan = random.chance(60).then(|| Step::small_scan(random, fixture));
+        let write = |random: &mut Random| {
+            let key = random.below(KEYS as u64) as i64;
+            match random.chance(60) {
+                true => Step::Insert(fixture.row(key, random.below(3) as i64, None)),
+                false => Step::Delete(Key::Int(key)),
+            }
+        };
+        let most_writes = if scan.is_some() { 2 } else { 3 };
+        let writes: Vec<_> = (0..random.below(most_writes)).map(|_| write(random)).collect();
+        scan.iter().cloned().chain(writes).chain(scan.clone()).collect()
+    }
+
+    /// Up to three keys, in either direction.
+    fn small_scan(random: &mut Random, fixture: &Fixture) -> Self {
+        if !fixture.ordered {
+            return Step::Scan(Scan::all(fixture.table, IndexRef::Primary), usize::MAX);
+        }
+        let lower = random.below(KEYS as u64) as i64;
+        let upper = lower + random.below(3) as i64;
+        let direction = *random.pick(&[Direction::Forward, Direction::Backward]);
+        let (lower, upper) = (Bound::Included(Key::Int(lower)), Bound::Included(Key::Int(upper)));
+        Step::Scan(Scan { lower, upper, direction, ..Scan::all(fixture.table, IndexRef::Primary) }, usize::MAX)
     }
 
     fn random_scan(random: &mut Random, fixture: &Fixture) -> Self {

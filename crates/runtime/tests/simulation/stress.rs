@@ -1,7 +1,7 @@
 //! Real threads on the small table, then the checker.
 
-use crate::script::{End, Script};
-use crate::table::Fixture;
+use crate::script::{End, Mix, Script};
+use crate::table::{Fixture, KEYS};
 use hotrow_check::Recorder;
 use hotrow_protocols::ENGINES;
 use hotrow_runtime::Random;
@@ -24,7 +24,8 @@ fn work(fixture: &Fixture, isolation: Isolation, seed: u64) {
         if Instant::now() > end {
             return;
         }
-        let script = Script::random(&mut random, fixture, isolation);
+        let mix = if random.chance(50) { Mix::Everything(KEYS) } else { Mix::Phantoms };
+        let script = Script::random(&mut random, fixture, isolation, mix);
         let ended = script.call(&mut txn).and_then(|()| match script.end {
             End::Commit => txn.commit(),
             End::Rollback => Err(Abort::User),

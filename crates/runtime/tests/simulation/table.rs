@@ -95,6 +95,11 @@ impl Fixture {
     }
 
     fn check_indexes(&self) -> Result<(), String> {
+        let mut codes = self.codes().map_err(|abort| abort.to_string())?;
+        codes.sort_unstable();
+        if let Some(pair) = codes.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("two rows have the unique code {}", pair[0]));
+        }
         let ranges = [BY_GROUP, BY_CODE].map(|index| Scan::all(self.table, index));
         let tags = (0..3).map(|group| Scan::prefix(self.table, BY_TAG, index_key(TAG, Value::text(&tag(group)))));
         let primary = self.rows(&[Scan::all(self.table, IndexRef::Primary)]).map_err(|abort| abort.to_string())?;
@@ -106,6 +111,19 @@ impl Fixture {
             }
         }
         Ok(())
+    }
+
+    /// The codes that are not NULL.
+    fn codes(&self) -> Result<Vec<i32>, Abort> {
+        let mut txn = self.engine.transaction(refusing());
+        txn.begin(&Begin::default())?;
+        let mut codes = Vec::new();
+        txn.scan(&Scan::all(self.table, IndexRef::Primary), &mut |row| {
+            codes.extend((!row.is_null(CODE)).then(|| row.int4(CODE)));
+            ControlFlow::Continue(())
+        })?;
+        txn.commit()?;
+        Ok(codes)
     }
 
     fn rows(&self, scans: &[Scan]) -> Result<Vec<String>, Abort> {
