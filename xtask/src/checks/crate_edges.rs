@@ -97,15 +97,11 @@ const ARROWS: &[Arrow] = &[
 
 /// Dev-dependencies against the arrows: who, on whom, and for which tests. They are not part of what is shipped.
 const TEST_ARROWS: &[(&str, &str, &str)] = &[
-    ("hotrow-protocols", "hotrow-runtime", "conformance runs the registry's engines under the simulator"),
-    ("hotrow-protocols", "hotrow-check", "conformance judges recorded histories"),
     ("hotrow-runtime", "hotrow-protocols", "the simulator runs the registry's engines"),
     ("hotrow-runtime", "hotrow-check", "the simulator's tests judge recorded histories"),
     ("hotrow-sql", "hotrow-protocols", "statements are tested on an engine"),
-    ("hotrow-sql", "hotrow-runtime", "statements are tested in sessions"),
     ("hotrow-server", "hotrow-protocols", "the server is tested over an engine"),
     ("hotrow-workloads", "hotrow-protocols", "procedures are tested on the registry's engines"),
-    ("hotrow-workloads", "hotrow-runtime", "procedures are tested under the runner"),
 ];
 
 /// Third-party crates that belong to one crate, so that what they bring stays there.
