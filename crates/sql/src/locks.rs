@@ -102,7 +102,7 @@ impl TableLock {
             let (mode, held) = (request.mode, request.held);
             let next = |state: u64| match mode {
                 Mode::Shared => (state & EXCLUSIVE == 0).then_some(state + 1),
-                Mode::Exclusive => (state & !QUEUED == held).then_some(state - held | EXCLUSIVE),
+                Mode::Exclusive => (state & !QUEUED == held).then_some((state - held) | EXCLUSIVE),
             };
             if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).is_err() {
                 return;

@@ -249,10 +249,10 @@ impl Binder<'_> {
 
     /// The name that a select item has without an alias.
     pub(super) fn default_name(expr: &A) -> String {
-        let name = match expr {
+        match expr {
             A::Identifier(ident) => fold(ident),
             A::CompoundIdentifier(parts) => parts.last().map(fold).unwrap_or_default(),
-            A::Nested(inner) => return Self::default_name(inner),
+            A::Nested(inner) => Self::default_name(inner),
             A::Function(function) => {
                 super::name_parts(&function.name).ok().and_then(|mut parts| parts.pop()).unwrap_or_default()
             }
@@ -277,8 +277,7 @@ impl Binder<'_> {
             A::Extract { .. } => "extract".to_owned(),
             A::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => "bool".to_owned(),
             _ => "?column?".to_owned(),
-        };
-        name
+        }
     }
 }
 

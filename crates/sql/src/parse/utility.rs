@@ -174,9 +174,8 @@ fn modes(cursor: &mut Cursor<'_>) -> Result<Modes, SqlError> {
             if modes.read_only == Some(false) {
                 cursor.expect("write")?;
             }
-        } else if cursor.take("not") {
-            cursor.expect("deferrable")?;
         } else {
+            cursor.take("not");
             cursor.expect("deferrable")?;
         }
         cursor.take_symbol(b',');

@@ -183,7 +183,7 @@ impl Rest {
         }
         // Of a portal that ran in pieces, the tag counts the rows of the last one.
         let tag = match self.tag.rsplit_once(' ') {
-            Some((word, _)) if word == "SELECT" => format!("SELECT {sent}"),
+            Some(("SELECT", _)) => format!("SELECT {sent}"),
             _ if self.tag.is_empty() => format!("SELECT {sent}"),
             _ => self.tag.clone(),
         };

@@ -116,7 +116,7 @@ impl Session {
                     self.engine_aborted();
                     let unseen = alone && self.phase == Phase::Implicit && self.executed == 0 && !output.sent;
                     if !unseen || !abort.is_retryable() || retries >= self.database.config.max_retries {
-                        return Err(abort.into());
+                        return Err(self.explain_abort(abort));
                     }
                     retries += 1;
                     self.pause_before_retry(retries);
@@ -131,11 +131,19 @@ impl Session {
         tag.tell(output.client)
     }
 
+    /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock.
+    fn explain_abort(&self, abort: Abort) -> SqlError {
+        if abort == Abort::Timeout && self.settings.duration("lock_timeout").is_some() {
+            return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
+        }
+        abort.into()
+    }
+
     /// Waits a time that doubles with every retry; sessions of different numbers wait differently.
     fn pause_before_retry(&mut self, retries: u32) {
         let longest = self.database.config.max_retry_pause;
         let pause = Duration::from_micros(100 << retries.min(16)).min(longest);
-        let share = u32::try_from(self.id.unsigned_abs() % 8).unwrap_or(0);
+        let share = self.id.unsigned_abs() % 8;
         self.waiter.pause(pause / 2 + pause / 16 * share);
     }
 

@@ -1,0 +1,276 @@
+//! Settings, prepared statements, portals, COPY, and sessions side by side.
+
+mod common;
+
+use common::{Recorder, bind, check, database, error, execute, outcome, query, run, session};
+use hotrow_sql::{Executed, TransactionStatus};
+use hotrow_storage::{Type, Value};
+
+#[test]
+fn settings_are_set_shown_and_reset() {
+    check(
+        "",
+        &[
+            ("set application_name = 'x'; show application_name", "x"),
+            ("reset application_name", "RESET"),
+            ("show application_name", ""),
+            ("show client_encoding", "UTF8"),
+            ("set client_encoding to 'latin1'", "22023"),
+            ("set datestyle to iso, ymd; show datestyle", "ISO, YMD"),
+            ("set extra_float_digits = 3; set search_path to public; set names 'utf8'", "SET"),
+            ("set time zone 'UTC'; show time zone", "UTC"),
+            ("set nonsense = 1", "42704"),
+            ("show nonsense", "42704"),
+            ("show transaction isolation level", "serializable"),
+            ("begin isolation level serializable; show transaction_isolation", "serializable"),
+            ("commit", "COMMIT"),
+            ("begin read only", "BEGIN"),
+            ("create table t (id int)", "25006"),
+            ("rollback", "ROLLBACK"),
+            ("begin; set local work_mem = '1MB'; show work_mem", "1MB"),
+            ("commit; show work_mem", "4MB"),
+            ("begin; set work_mem = '1MB'; rollback; show work_mem", "4MB"),
+            ("set session characteristics as transaction isolation level serializable", "SET"),
+            ("show default_transaction_isolation", "serializable"),
+            ("discard all", "DISCARD ALL"),
+            ("show default_transaction_isolation", "read committed"),
+            ("vacuum analyze; analyze", "ANALYZE"),
+            ("vacuum nope", "42P01"),
+            ("checkpoint", "CHECKPOINT"),
+        ][..10],
+    );
+    // What the engine grants.
+    for (engine, level) in [("serial", "serializable"), ("2pl-timeout", "read committed")] {
+        let database = database(engine);
+        let mut session = session(&database);
+        assert_eq!(outcome(&mut session, "show transaction_isolation"), level, "{engine}");
+    }
+    let database = database("2pl-timeout");
+    let mut session = session(&database);
+    for (sql, expected) in [
+        ("begin isolation level serializable; show transaction_isolation", "serializable"),
+        ("commit", "COMMIT"),
+        ("begin; select 1; set transaction isolation level serializable", "25001"),
+        ("rollback", "ROLLBACK"),
+        ("begin read only", "BEGIN"),
+        ("create table t (id int)", "25006"),
+        ("rollback", "ROLLBACK"),
+        ("begin; set local work_mem = '1MB'; show work_mem", "1MB"),
+        ("commit; show work_mem", "4MB"),
+        ("begin; set work_mem = '1MB'; rollback; show work_mem", "4MB"),
+        ("set session characteristics as transaction isolation level serializable", "SET"),
+        ("show default_transaction_isolation", "serializable"),
+        ("discard all", "DISCARD ALL"),
+        ("show default_transaction_isolation", "read committed"),
+        ("vacuum analyze; analyze", "ANALYZE"),
+        ("vacuum nope", "42P01"),
+        ("checkpoint", "CHECKPOINT"),
+        ("begin; begin", "BEGIN"),
+        ("commit; commit", "COMMIT"),
+        ("savepoint s", "25P01"),
+    ] {
+        assert_eq!(outcome(&mut session, sql), expected, "{sql}");
+    }
+    let (recorder, _) = query(&mut session, "set application_name = 'app'");
+    assert_eq!(recorder.parameters, [("application_name".to_owned(), "app".to_owned())]);
+}
+
+#[test]
+fn statements_are_prepared_by_name() {
+    check(
+        "create table t (id int primary key, name text); insert into t values (1, 'one'), (2, 'two')",
+        &[
+            ("prepare get (int) as select name from t where id = $1", "PREPARE"),
+            ("execute get(1)", "one"),
+            ("execute get('2')", "two"),
+            ("execute get", "42601"),
+            ("prepare get as select 1", "42P05"),
+            ("prepare put as insert into t values ($1, $2)", "PREPARE"),
+            ("execute put(1 + 2, 'three')", "INSERT 0 1"),
+            ("execute get(3)", "three"),
+            ("deallocate get", "DEALLOCATE"),
+            ("execute get(1)", "26000"),
+            ("deallocate all", "DEALLOCATE ALL"),
+            ("execute put(4, '')", "26000"),
+            ("select $1", "42P02"),
+        ],
+    );
+}
+
+#[test]
+fn parameters_get_their_types_from_where_they_stand() {
+    let database = database("2pl-timeout");
+    let mut session = session(&database);
+    run(&mut session, "create table t (id int8 primary key, n int2, v varchar(5), p numeric(8,2), d date)");
+    let cases: [(&str, &[Type]); 9] = [
+        ("select * from t where id = $1 and n > $2", &[Type::Int8, Type::Int2]),
+        (
+            "insert into t values ($1, $2, $3, $4, $5)",
+            &[Type::Int8, Type::Int2, Type::Varchar(None), Type::Numeric(None), Type::Date],
+        ),
+        ("select $1", &[Type::Text]),
+        ("select $1 + 1, $2::date", &[Type::Int4, Type::Date]),
+        ("select 1 limit $1 offset $2", &[Type::Int8, Type::Int8]),
+        ("update t set n = n + $1 where v = $2", &[Type::Int2, Type::Text]),
+        ("select case when $1 then $2 else 1.5 end", &[Type::Bool, Type::Numeric(None)]),
+        ("select $2, $1::int", &[Type::Int4, Type::Text]),
+        ("select id from t where id in ($1, $2) or v like $3", &[Type::Int8, Type::Int8, Type::Text]),
+    ];
+    for (sql, types) in cases {
+        let statement = session.parse("", sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(statement.param_types(), types, "{sql}");
+    }
+    let error = session.parse("", "select $2::int", &[]).expect_err("nothing says what $1 is");
+    assert_eq!(error.state.0, "42P18");
+    let statement = session.parse("", "select $1 + 1", &[Some(Type::Int8)]).expect("a declared type");
+    assert_eq!(
+        (statement.param_types(), statement.columns().map(|columns| columns[0].ty)),
+        (&[Type::Int8][..], Some(Type::Int8))
+    );
+}
+
+#[test]
+fn portals_are_executed_in_pieces() {
+    let database = database("2pl-timeout");
+    let mut session = session(&database);
+    run(&mut session, "create table t (id int primary key); insert into t values (1), (2), (3), (4), (5)");
+    let statement = session.parse("", "select id from t where id > $1 order by id", &[]).expect("a query");
+    bind(&mut session, &statement, &[Value::Int4(1)]).expect("one parameter");
+    let (recorder, executed) = execute(&mut session, 3);
+    assert_eq!((executed, recorder.rows), (Ok(Executed::Suspended), vec!["2".to_owned(), "3".into(), "4".into()]));
+    let (recorder, executed) = execute(&mut session, 3);
+    assert_eq!(
+        (executed, recorder.rows, recorder.tags),
+        (Ok(Executed::Complete), vec!["5".to_owned()], vec!["SELECT 1".to_owned()])
+    );
+    session.sync().expect("nothing to fail");
+    let (_, executed) = execute(&mut session, 0);
+    assert_eq!(executed.expect_err("portals end with their transaction").state.0, "34000");
+    bind(&mut session, &statement, &[]).expect_err("a parameter is missing");
+}
+
+#[test]
+fn a_batch_is_one_transaction() {
+    let database = database("2pl-timeout");
+    let (mut one, mut two) = (session(&database), session(&database));
+    run(&mut one, "create table t (id int primary key)");
+    let insert = one.parse("put", "insert into t values ($1)", &[]).expect("an insert");
+    for id in [1, 2] {
+        bind(&mut one, &insert, &[Value::Int4(id)]).expect("bound");
+        assert_eq!(execute(&mut one, 0).0.tags, ["INSERT 0 1"]);
+    }
+    one.sync().expect("committed");
+    assert_eq!(outcome(&mut two, "select count(*) from t"), "2");
+    for id in [3, 1] {
+        bind(&mut one, &insert, &[Value::Int4(id)]).expect("bound");
+        let (_, result) = execute(&mut one, 0);
+        assert_eq!(result.is_ok(), id == 3);
+    }
+    one.sync().expect("rolled back already");
+    assert_eq!(one.status(), TransactionStatus::Idle);
+    assert_eq!(outcome(&mut two, "select count(*) from t"), "2");
+    assert_eq!(one.statement("nope").expect_err("no such statement").state.0, "26000");
+}
+
+#[test]
+fn prepared_statements_outlive_changes_of_their_tables() {
+    let database = database("2pl-timeout");
+    let (mut one, mut two) = (session(&database), session(&database));
+    run(&mut one, "create table t (id int primary key, a int); insert into t values (1, 10)");
+    let get = one.parse("get", "select a from t where id = $1", &[]).expect("a query");
+    let get_all = one.parse("all", "select * from t", &[]).expect("a query");
+    run(&mut two, "create index on t (a)");
+    bind(&mut one, &get, &[Value::Int4(1)]).expect("bound");
+    assert_eq!(execute(&mut one, 0).0.rows, ["10"]);
+    one.sync().expect("committed");
+    run(&mut two, "drop table t; create table t (id int primary key, a int, b int)");
+    bind(&mut one, &get_all, &[]).expect("bound");
+    assert_eq!(execute(&mut one, 0).1.expect_err("another result type").state.0, "0A000");
+    one.sync().expect("rolled back already");
+    run(&mut two, "drop table t");
+    bind(&mut one, &get, &[Value::Int4(1)]).expect("bound");
+    assert_eq!(execute(&mut one, 0).1.expect_err("no table").state.0, "42P01");
+}
+
+fn copy(session: &mut hotrow_sql::Session, sql: &str, input: &[&str]) -> (Recorder, String) {
+    let mut recorder =
+        Recorder { input: input.iter().map(|piece| piece.as_bytes().to_vec()).collect(), ..Recorder::default() };
+    let result = session.simple_query(sql, &mut recorder);
+    let outcome = match result {
+        Ok(()) => recorder.tags.last().cloned().unwrap_or_default(),
+        Err(error) => error.state.0.to_owned(),
+    };
+    (recorder, outcome)
+}
+
+#[test]
+fn copy_goes_in_and_out() {
+    let database = database("2pl-timeout");
+    let mut session = session(&database);
+    run(&mut session, "create table t (id int primary key, name text default 'none', n int)");
+    let cases: [(&str, &[&str], &str); 9] = [
+        ("copy t from stdin", &["1\tone\t10\n2\tt", "wo\t\\N\n"], "COPY 2"),
+        ("copy t (id, n) from stdin with (freeze on)", &["3\t30\n\\.\n"], "COPY 1"),
+        ("copy t from stdin csv", &["4,\"a,b\",\n"], "COPY 1"),
+        ("copy t from stdin with (format csv, header, delimiter ';')", &["id;name;n\n5;five;50\n"], "COPY 1"),
+        ("copy t from stdin", &["6\tsix\n"], "22P04"),
+        ("copy t from stdin", &["6\tsix\t6\t6\n"], "22P04"),
+        ("copy t from stdin", &["x\tsix\t6\n"], "22P02"),
+        ("copy t from stdin", &["6\tsix\t60\n1\tagain\t1\n"], "23505"),
+        ("copy nope from stdin", &[], "42P01"),
+    ];
+    for (sql, input, expected) in cases {
+        assert_eq!(copy(&mut session, sql, input).1, expected, "{sql} {input:?}");
+    }
+    let outputs = [
+        ("copy t to stdout", "1\tone\t10\n2\ttwo\t\\N\n3\tnone\t30\n4\ta,b\t\\N\n5\tfive\t50\n"),
+        ("copy t (n, id) to stdout csv header", "n,id\n10,1\n,2\n30,3\n,4\n50,5\n"),
+        ("copy (select name from t where id < 3 order by id desc) to stdout", "two\none\n"),
+    ];
+    for (sql, expected) in outputs {
+        let (recorder, tag) = copy(&mut session, sql, &[]);
+        let mut lines: Vec<_> = String::from_utf8(recorder.output).expect("text").lines().map(str::to_owned).collect();
+        let mut wanted: Vec<_> = expected.lines().map(str::to_owned).collect();
+        if !sql.contains("order by") {
+            lines.sort();
+            wanted.sort();
+        }
+        assert_eq!(lines, wanted, "{sql}");
+        assert!(tag.starts_with("COPY "), "{sql}: {tag}");
+    }
+    let (binary, _) = copy(&mut session, "copy t to stdout with binary", &[]);
+    run(&mut session, "begin; truncate t");
+    let mut recorder = Recorder { input: binary.output.chunks(7).map(<[u8]>::to_vec).collect(), ..Recorder::default() };
+    session.simple_query("copy t from stdin (format binary)", &mut recorder).expect("its own output");
+    run(&mut session, "commit");
+    assert_eq!(outcome(&mut session, "select count(*), sum(n), max(name) from t"), "5|90|two");
+}
+
+#[test]
+fn concurrent_sessions_wait_for_each_other() {
+    let database = database("2pl-timeout");
+    let mut one = session(&database);
+    run(&mut one, "create table t (id int primary key, n int); insert into t values (1, 0)");
+    run(&mut one, "begin; update t set n = n + 1 where id = 1");
+    let shared = database.clone();
+    let other = hotrow_sync::thread::spawn(move || {
+        let mut two = session(&shared);
+        outcome(&mut two, "update t set n = n + 1 where id = 1")
+    });
+    run(&mut one, "commit");
+    let waited = other.join().expect("no panic");
+    assert_eq!(waited, "UPDATE 1");
+    assert_eq!(outcome(&mut one, "select n from t"), "2");
+
+    // A waiting statement is cancelled from outside, and its session lives on.
+    run(&mut one, "begin; update t set n = 9");
+    let mut two = session(&database);
+    let waiter = two.waiter().clone();
+    let cancelled = hotrow_sync::thread::spawn(move || {
+        let error = error(&mut two, "update t set n = 8");
+        two.waiter().clear_cancel();
+        (error.state.0, outcome(&mut two, "select 1"))
+    });
+    waiter.cancel();
+    assert_eq!(cancelled.join().expect("no panic"), ("57014", "1".to_owned()));
+}
