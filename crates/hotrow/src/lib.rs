@@ -76,3 +76,8 @@ pub use hotrow_sync as sync;
 pub use hotrow_txn as txn;
 pub use hotrow_workloads as workloads;
 pub use rows::Rows;
+
+/// The examples of the README compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
