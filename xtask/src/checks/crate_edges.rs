@@ -115,10 +115,25 @@ const KEPT_IN: &[(&str, &[&str])] = &[
     ("shuttle", &["hotrow-sync"]),
 ];
 
-/// Every Cargo.toml holds to the arrows.
+/// Every Cargo.toml holds to the arrows, and every exception for tests is in use.
 pub fn crate_edges(tree: &Tree) -> Vec<Violation> {
+    let stale = TEST_ARROWS.iter().filter(|(user, used, _)| {
+        let manifest =
+            user.strip_prefix("hotrow-").and_then(|folder| tree.file(&format!("crates/{folder}/Cargo.toml")));
+        !manifest.is_some_and(|file| {
+            let manifest: Table = file.text.parse().unwrap_or_default();
+            dependencies(&manifest, "dev-dependencies").any(|name| name == *used)
+        })
+    });
+    let stale = stale.map(|(user, used, _)| {
+        Violation::new(
+            "xtask/src/checks/crate_edges.rs",
+            1,
+            format!("{user} -> {used} is not used in tests: unlist it"),
+        )
+    });
     let manifests = tree.files.iter().filter(|file| file.path.ends_with("Cargo.toml") && file.path.contains('/'));
-    manifests.filter(|file| !file.path.starts_with("fuzz/")).flat_map(|file| check(&file.path, &file.text)).collect()
+    manifests.flat_map(|file| check(&file.path, &file.text)).chain(stale).collect()
 }
 
 fn check(path: &str, text: &str) -> Vec<Violation> {
@@ -227,6 +242,12 @@ mod tests {
             let found = messages(&format!("[package]\nname = \"{name}\"\n{rest}\n"));
             assert!(found.contains(expected), "{name} {rest:?}: {found:?}");
         }
+    }
+
+    #[test]
+    fn exceptions_that_nobody_needs_are_caught() {
+        let tree = Tree { root: Default::default(), files: Vec::new() };
+        assert_eq!(crate_edges(&tree).len(), TEST_ARROWS.len());
     }
 
     #[test]
