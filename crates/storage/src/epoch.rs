@@ -249,7 +249,7 @@ impl Drop for Garbage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
+    use hotrow_sync::atomic::AtomicUsize;
 
     struct Counted(Arc<AtomicUsize>);
 
