@@ -3,6 +3,8 @@
 //! One that is not installed is passed over with a line on standard error; where the environment variable `CI` is set it
 //! is a failure.
 
+#![allow(clippy::print_stderr, reason = "a test that was passed over says so")]
+
 mod common;
 
 use common::{ENGINES, Running};

@@ -280,7 +280,6 @@ fn a_cancel_request_hits_the_running_statement_and_nothing_else() {
     on_each_engine(|server| {
         let mut holder = server.client();
         accounts(&mut holder);
-        holder.run("BEGIN; UPDATE accounts SET balance = 0 WHERE id = 1");
         let mut waiting = server.client();
         let (pid, secret) = waiting.key;
         let cancel = |pid: i32, secret: i32| {
@@ -292,6 +291,7 @@ fn a_cancel_request_hits_the_running_statement_and_nothing_else() {
         assert_eq!(waiting.column("SELECT 1"), ["1"], "a cancel request between two statements is late");
         cancel(pid, secret.wrapping_add(1));
         cancel(pid.wrapping_add(1000), secret);
+        holder.run("BEGIN; UPDATE accounts SET balance = 0 WHERE id = 1");
         waiting.send_query("UPDATE accounts SET balance = 1 WHERE id = 1");
         waiting.stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
         let mut first = [0];

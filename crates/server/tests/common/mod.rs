@@ -1,6 +1,7 @@
 //! A server on a free port, and a client that speaks the protocol byte by byte.
 
 #![allow(dead_code, reason = "each test program uses a part")]
+#![allow(clippy::print_stderr, reason = "a failing test shows the engine it failed on")]
 
 pub mod client;
 
