@@ -64,6 +64,7 @@ impl<'g, const W: usize, const CAP: usize> Place<'g, W, CAP> {
         // SAFETY: the node had this child when it was validated, so the child was reachable then, and the epoch that the
         // search is in keeps it allocated.
         let child = unsafe { &*std::ptr::with_exposed_provenance::<Node<W, CAP>>(child) };
+        child.prefetch_keys();
         let child_version = child.version()?;
         // The child may have been split or unlinked before its version was read: only if not, its range is what was read.
         node.validate(version)?;

@@ -1,0 +1,326 @@
+//! The two indexes beside public ones: `cargo bench -p hotrow-storage --bench indexes`.
+//!
+//! Keys are random 64-bit integers, one record of a cache line each. Every look-up and every step of a scan ends by reading
+//! the record, as a transaction would. `HOTROW_BENCH_KEYS=1000000,10000000` (the default) sets the numbers of keys.
+//!
+//! Read the figures as time per operation: a `get` iteration makes one million look-ups, so its milliseconds are
+//! nanoseconds per look-up; a `scan_100` iteration makes ten thousand scans. The time of an `insert` iteration is to be
+//! divided by the number of keys.
+
+use crossbeam_skiplist::SkipMap;
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use hotrow_storage::{Collector, HashIndex, Key, OrderedIndex, Participant, mix};
+use hotrow_sync::{Arc, RwLock};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Bound;
+use std::sync::OnceLock;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Operations of one iteration that looks up, and of one that scans.
+const LOOK_UPS: usize = 1_000_000;
+const SCANS: usize = 10_000;
+const SCAN_LENGTH: usize = 100;
+
+/// Operations of one transaction: the epoch is entered once for so many, and a batch has so many.
+const BATCH: usize = 16;
+
+fn main() {
+    divan::main();
+}
+
+fn sizes() -> Vec<usize> {
+    let text = std::env::var("HOTROW_BENCH_KEYS").unwrap_or_else(|_| "1000000,10000000".into());
+    text.split(',').map(|size| size.trim().parse().expect("HOTROW_BENCH_KEYS is a list of numbers")).collect()
+}
+
+#[repr(align(64))]
+struct Record {
+    key: u64,
+}
+
+/// The records of the largest size; smaller ones use the first of them.
+fn records() -> &'static [Record] {
+    static RECORDS: OnceLock<Vec<Record>> = OnceLock::new();
+    let most = || sizes().into_iter().max().unwrap_or_default();
+    RECORDS.get_or_init(|| (0..most()).map(|number| Record { key: mix(number as u64 + 1) }).collect())
+}
+
+fn address_of(record: &'static Record) -> usize {
+    std::ptr::from_ref(record).addr()
+}
+
+fn record_at(address: usize) -> &'static Record {
+    &records()[(address - records().as_ptr().addr()) / size_of::<Record>()]
+}
+
+fn random_keys(keys: usize, count: usize) -> Vec<u64> {
+    (0..count).map(|turn| mix(mix(turn as u64 + 77) % keys as u64 + 1)).collect()
+}
+
+/// An index under test: from a record's key to its address.
+trait Index: Default {
+    fn insert(&mut self, record: &'static Record);
+
+    fn get(&self, key: u64) -> Option<usize>;
+
+    /// Looks a whole transaction's keys up, and reads their records.
+    fn get_all(&mut self, keys: &[u64]) -> u64 {
+        keys.iter().map(|&key| self.get(key).map_or(0, |address| record_at(address).key)).fold(0, u64::wrapping_add)
+    }
+}
+
+/// One that has an order.
+trait Ordered: Index {
+    /// Reads the records of up to [`SCAN_LENGTH`] keys from `key` on.
+    fn scan(&mut self, key: u64) -> u64;
+}
+
+struct OwnHash {
+    index: HashIndex,
+    participant: Participant,
+}
+
+impl Default for OwnHash {
+    fn default() -> Self {
+        let collector = Collector::new();
+        let mut participant = collector.participant();
+        participant.enter();
+        Self { index: HashIndex::new(&collector, 0), participant }
+    }
+}
+
+impl Index for OwnHash {
+    fn insert(&mut self, record: &'static Record) {
+        let hash_of = |address| mix(record_at(address).key);
+        let matches = |address| record_at(address).key == record.key;
+        let guard = self.participant.guard();
+        self.index
+            .insert_unique(guard, mix(record.key), address_of(record), matches, hash_of)
+            .expect("keys are different");
+    }
+
+    fn get(&self, key: u64) -> Option<usize> {
+        self.index.get(self.participant.guard(), mix(key), |address| record_at(address).key == key)
+    }
+
+    fn get_all(&mut self, keys: &[u64]) -> u64 {
+        self.participant.leave();
+        self.participant.enter();
+        keys.iter().map(|&key| self.get(key).map_or(0, |address| record_at(address).key)).fold(0, u64::wrapping_add)
+    }
+}
+
+/// The same with the look-ups of a transaction done together.
+#[derive(Default)]
+struct OwnHashBatched(OwnHash);
+
+impl Index for OwnHashBatched {
+    fn insert(&mut self, record: &'static Record) {
+        self.0.insert(record);
+    }
+
+    fn get(&self, key: u64) -> Option<usize> {
+        self.0.get(key)
+    }
+
+    fn get_all(&mut self, keys: &[u64]) -> u64 {
+        let guard = self.0.participant.guard();
+        keys.iter().for_each(|&key| self.0.index.prefetch_slot(guard, mix(key)));
+        keys.iter().for_each(|&key| self.0.index.prefetch_target(guard, mix(key)));
+        self.0.get_all(keys)
+    }
+}
+
+struct OwnTree {
+    index: OrderedIndex,
+    participant: Participant,
+    found: Vec<(Key, usize)>,
+}
+
+impl Default for OwnTree {
+    fn default() -> Self {
+        let collector = Collector::new();
+        let mut participant = collector.participant();
+        participant.enter();
+        Self { index: OrderedIndex::new(&collector, true), participant, found: Vec::new() }
+    }
+}
+
+impl Index for OwnTree {
+    fn insert(&mut self, record: &'static Record) {
+        let key = Key::Int(record.key as i64);
+        self.index.insert(self.participant.guard(), &key, address_of(record)).expect("keys are different");
+    }
+
+    fn get(&self, key: u64) -> Option<usize> {
+        self.index.get(self.participant.guard(), &Key::Int(key as i64))
+    }
+
+    fn get_all(&mut self, keys: &[u64]) -> u64 {
+        self.participant.leave();
+        self.participant.enter();
+        keys.iter().map(|&key| self.get(key).map_or(0, |address| record_at(address).key)).fold(0, u64::wrapping_add)
+    }
+}
+
+impl Ordered for OwnTree {
+    fn scan(&mut self, key: u64) -> u64 {
+        self.participant.leave();
+        self.participant.enter();
+        self.found.clear();
+        let from = Key::Int(key as i64);
+        let guard = self.participant.guard();
+        self.index.collect(guard, Bound::Included(&from), false, SCAN_LENGTH, &mut self.found);
+        self.found.iter().map(|&(_, address)| record_at(address).key).fold(0, u64::wrapping_add)
+    }
+}
+
+/// Hashes an integer as our own index does, so that hashing makes no difference.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are integers");
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = mix(key);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[derive(Default)]
+struct SccHashMap(scc::HashMap<u64, usize, BuildHasherDefault<Mix>>);
+
+impl Index for SccHashMap {
+    fn insert(&mut self, record: &'static Record) {
+        self.0.insert_sync(record.key, address_of(record)).expect("keys are different");
+    }
+
+    fn get(&self, key: u64) -> Option<usize> {
+        self.0.read_sync(&key, |_, &address| address)
+    }
+}
+
+#[derive(Default)]
+struct SccHashIndex(scc::HashIndex<u64, usize, BuildHasherDefault<Mix>>);
+
+impl Index for SccHashIndex {
+    fn insert(&mut self, record: &'static Record) {
+        self.0.insert_sync(record.key, address_of(record)).expect("keys are different");
+    }
+
+    fn get(&self, key: u64) -> Option<usize> {
+        self.0.peek_with(&key, |_, &address| address)
+    }
+}
+
+#[derive(Default)]
+struct SccTree(scc::TreeIndex<u64, usize>);
+
+impl Index for SccTree {
+    fn insert(&mut self, record: &'static Record) {
+        self.0.insert_sync(record.key, address_of(record)).expect("keys are different");
+    }
+
+    fn get(&self, key: u64) -> Option<usize> {
+        self.0.peek_with(&key, |_, &address| address)
+    }
+}
+
+impl Ordered for SccTree {
+    fn scan(&mut self, key: u64) -> u64 {
+        let guard = scc::Guard::new();
+        let found = self.0.range(key.., &guard).take(SCAN_LENGTH);
+        found.map(|(_, &address)| record_at(address).key).fold(0, u64::wrapping_add)
+    }
+}
+
+#[derive(Default)]
+struct Locked(RwLock<BTreeMap<u64, usize>>);
+
+impl Index for Locked {
+    fn insert(&mut self, record: &'static Record) {
+        self.0.write().expect("no panic").insert(record.key, address_of(record));
+    }
+
+    fn get(&self, key: u64) -> Option<usize> {
+        self.0.read().expect("no panic").get(&key).copied()
+    }
+}
+
+impl Ordered for Locked {
+    fn scan(&mut self, key: u64) -> u64 {
+        let map = self.0.read().expect("no panic");
+        let found = map.range(key..).take(SCAN_LENGTH);
+        found.map(|(_, &address)| record_at(address).key).fold(0, u64::wrapping_add)
+    }
+}
+
+#[derive(Default)]
+struct SkipList(Arc<SkipMap<u64, usize>>);
+
+impl Index for SkipList {
+    fn insert(&mut self, record: &'static Record) {
+        self.0.insert(record.key, address_of(record));
+    }
+
+    fn get(&self, key: u64) -> Option<usize> {
+        self.0.get(&key).map(|entry| *entry.value())
+    }
+}
+
+impl Ordered for SkipList {
+    fn scan(&mut self, key: u64) -> u64 {
+        let found = self.0.range(key..).take(SCAN_LENGTH);
+        found.map(|entry| record_at(*entry.value()).key).fold(0, u64::wrapping_add)
+    }
+}
+
+fn filled<I: Index>(keys: usize) -> I {
+    let mut index = I::default();
+    records()[..keys].iter().for_each(|record| index.insert(record));
+    index
+}
+
+#[divan::bench(
+    types = [OwnHash, OwnHashBatched, SccHashMap, SccHashIndex, OwnTree, SccTree, Locked, SkipList],
+    args = sizes(),
+    sample_count = 5,
+    sample_size = 1
+)]
+fn get<I: Index>(bencher: Bencher<'_, '_>, keys: usize) {
+    let mut index = filled::<I>(keys);
+    let wanted = random_keys(keys, LOOK_UPS);
+    bencher
+        .counter(ItemsCount::new(LOOK_UPS))
+        .bench_local(|| wanted.chunks(BATCH).map(|keys| index.get_all(black_box(keys))).fold(0, u64::wrapping_add));
+}
+
+#[divan::bench(
+    types = [OwnHash, SccHashMap, SccHashIndex, OwnTree, SccTree, Locked, SkipList],
+    args = sizes(),
+    sample_count = 1,
+    sample_size = 1
+)]
+fn insert<I: Index>(bencher: Bencher<'_, '_>, keys: usize) {
+    records();
+    bencher.counter(ItemsCount::new(keys)).bench_local(|| filled::<I>(keys));
+}
+
+#[divan::bench(types = [OwnTree, SccTree, Locked, SkipList], args = sizes(), sample_count = 5, sample_size = 1)]
+fn scan_100<I: Ordered>(bencher: Bencher<'_, '_>, keys: usize) {
+    let mut index = filled::<I>(keys);
+    let from = random_keys(keys, SCANS);
+    bencher
+        .counter(ItemsCount::new(SCANS))
+        .bench_local(|| from.iter().map(|&key| index.scan(black_box(key))).fold(0, u64::wrapping_add));
+}
