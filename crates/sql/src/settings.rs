@@ -206,7 +206,8 @@ impl Settings {
     /// The isolation level of transactions that do not say one.
     pub(crate) fn default_isolation(&self) -> Isolation {
         let text = self.values.get("default_transaction_isolation").map_or("read committed", String::as_str);
-        parse_isolation(text).unwrap_or(Isolation::ReadCommitted)
+        // Looked at by every transaction: the values are names already.
+        Isolation::ALL.into_iter().find(|level| level.name() == text).unwrap_or(Isolation::ReadCommitted)
     }
 
     /// Whether transactions are read-only that do not say otherwise.

@@ -4,24 +4,22 @@ mod common;
 
 use hotrow_sql::{Client, Notice, OutputColumn, SqlError};
 use hotrow_storage::Value;
-use hotrow_sync::atomic::{AtomicU64, Ordering};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 /// Counts what this thread asks for.
 struct Counting;
 
-static TOTAL: AtomicU64 = AtomicU64::new(0);
-
 thread_local! {
     static COUNTED: Cell<bool> = const { Cell::new(false) };
+    static TOTAL: Cell<u64> = const { Cell::new(0) };
 }
 
 // SAFETY: every call goes to the system's allocator with the same arguments; counting touches no memory of its own.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if COUNTED.get() {
-            TOTAL.fetch_add(1, Ordering::AcqRel);
+            TOTAL.set(TOTAL.get() + 1);
         }
         // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
@@ -90,9 +88,9 @@ fn allocations(engine: &str, sql: &str) -> u64 {
     // The first round grows what is kept from one statement to the next.
     round(&mut sum);
     COUNTED.set(true);
-    let before = TOTAL.load(Ordering::Acquire);
+    let before = TOTAL.get();
     round(&mut sum);
-    let after = TOTAL.load(Ordering::Acquire);
+    let after = TOTAL.get();
     COUNTED.set(false);
     assert!(sum.rows == 2000 || !sql.starts_with("select"), "{sql}: {} rows", sum.rows);
     after - before
