@@ -20,7 +20,7 @@
 //!    under the latch which of the two came first.
 //!
 //! **Cost.** Granting a lock nobody else holds takes one latch, one cache line and no allocation. A bucket with more
-//! names than one, or a name with more holders than three, keeps the rest in vectors that it does not give back.
+//! names than one, or a name with more holders than three, keeps the rest in vectors. Small ones are not given back.
 
 use super::mode::Mode;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
@@ -56,6 +56,9 @@ struct Owners {
     next: u32,
     free: Vec<u32>,
 }
+
+/// Room for so many further heads is kept by a bucket that needs it no more.
+const KEPT_HEADS: usize = 8;
 
 #[repr(align(64))]
 struct Bucket(Latch<Heads>);
@@ -349,6 +352,9 @@ impl Heads {
         let Some(more) = &mut self.more else { return };
         if let Some(position) = more.iter().position(|head| head.name == name.0 && head.is_free()) {
             more.swap_remove(position);
+            if more.is_empty() && more.capacity() > KEPT_HEADS {
+                self.more = None;
+            }
         }
     }
 }

@@ -23,8 +23,9 @@ pub struct TwoPhase<P> {
 /// Knobs of [`TwoPhase`] with a policy's own.
 #[derive(Clone, Debug)]
 pub struct TwoPhaseConfig<C> {
-    /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes: the default's fit the
-    /// second-level cache, and are some hundred times the locks that one-shot transactions hold at once.
+    /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes. One-shot transactions hold some
+    /// hundred locks at once and would do with far fewer; a statement that updates a million rows holds a million, and
+    /// finds each among those of its bucket.
     pub buckets: usize,
     /// The policy's knobs.
     pub policy: C,
@@ -32,7 +33,7 @@ pub struct TwoPhaseConfig<C> {
 
 impl<C: Default> Default for TwoPhaseConfig<C> {
     fn default() -> Self {
-        Self { buckets: 1 << 14, policy: C::default() }
+        Self { buckets: 1 << 16, policy: C::default() }
     }
 }
 
