@@ -1,7 +1,7 @@
 //! Recorded histories, and whether they are isolated as they should be.
 //!
 //! A [`Recorder`] stands around a transaction object and writes down what each transaction read and wrote; every write
-//! gets a stamp of its own in a column set aside for it, so that a read says whose version it saw. [`check`] then looks
+//! gets a stamp of its own in a column set aside for it, so that a read says whose version it saw. [`check()`] then looks
 //! for Adya's phenomena: it orders each item's versions, draws the dependencies between transactions, and looks for
 //! cycles.
 //!

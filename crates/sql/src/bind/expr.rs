@@ -195,7 +195,7 @@ impl Binder<'_> {
         }
     }
 
-    /// IS [NOT] NULL, TRUE, FALSE, UNKNOWN.
+    /// `IS [NOT] NULL`, `TRUE`, `FALSE`, `UNKNOWN`.
     fn test(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         let (inner, place, wanted, negated) = match expr {
             A::IsNull(inner) => (inner, "", None, false),
