@@ -89,9 +89,7 @@ impl Search<'_> {
                 }
                 let mut other = choices.clone();
                 other[guess] = choice;
-                if self.resolve(other, fixed).is_none() {
-                    return None;
-                }
+                self.resolve(other, fixed)?;
             }
         }
         fixed.truncate(before);

@@ -59,13 +59,16 @@ fn writes_by_stamp(history: &History) -> HashMap<Stamp, Write<'_>> {
 /// Every version that a transaction saw.
 fn reads(record: &Record) -> impl Iterator<Item = (&Item, Stamp)> {
     record.events.iter().flat_map(|event| {
-        let (one, many): (Option<(&Item, Stamp)>, &[(Item, Stamp)]) = match &event.operation {
-            Operation::Read { item, seen: Some(stamp) } => (Some((item, *stamp)), &[]),
-            Operation::Update { item, replaced, .. } => (Some((item, *replaced)), &[]),
-            Operation::Scan { seen, .. } => (None, seen),
-            _ => (None, &[]),
+        let one = match &event.operation {
+            Operation::Read { item, seen: Some(stamp) } => Some((item, *stamp)),
+            Operation::Update { item, replaced, .. } => Some((item, *replaced)),
+            _ => None,
         };
-        one.into_iter().chain(many.iter().map(|(item, stamp)| (item, *stamp)))
+        let scanned = match &event.operation {
+            Operation::Scan { seen, .. } => seen.as_slice(),
+            _ => &[],
+        };
+        one.into_iter().chain(scanned.iter().map(|(item, stamp)| (item, *stamp)))
     })
 }
 

@@ -74,10 +74,28 @@ pub struct Failure {
     pub seed: u64,
     /// What happened until then.
     pub schedule: Schedule,
+    /// What was simulated, if there is more than one thing.
+    pub subject: String,
+}
+
+impl Failure {
+    /// A failure of the simulation with this seed.
+    pub fn new(kind: FailureKind, seed: u64, schedule: Schedule) -> Self {
+        Self { kind, seed, schedule, subject: String::new() }
+    }
+
+    /// Says what was simulated, for those who simulate several things.
+    pub fn of(mut self: Box<Self>, subject: &str) -> Box<Self> {
+        self.subject = subject.to_owned();
+        self
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.subject.is_empty() {
+            write!(f, "{}: ", self.subject)?;
+        }
         match &self.kind {
             FailureKind::Stalled(tasks) => writeln!(f, "nobody can wake {}", tasks.join(", "))?,
             FailureKind::LostWakeup(task) => writeln!(f, "{task} was not woken when its condition came true")?,

@@ -12,7 +12,7 @@ pub const SEEDS_VARIABLE: &str = "HOTROW_SIM_SEEDS";
 ///
 /// # Panics
 /// At the first seed that fails, with what is needed to see it again.
-pub fn for_each_seed(count: u64, mut simulate: impl FnMut(u64) -> Result<(), Failure>) {
+pub fn for_each_seed(count: u64, mut simulate: impl FnMut(u64) -> Result<(), Box<Failure>>) {
     let seeds = match (variable(SEED_VARIABLE), variable(SEEDS_VARIABLE)) {
         (Some(seed), _) => seed..seed + 1,
         (None, Some(count)) => 0..count,

@@ -42,12 +42,13 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
 }
 
 /// One seed: a few tasks with a few random transactions each, all at one level.
-pub fn simulate(fixture: Fixture, isolation: Isolation, seed: u64) -> (Arc<Fixture>, Result<(), Failure>) {
+pub fn simulate(fixture: Fixture, isolation: Isolation, seed: u64) -> (Arc<Fixture>, Result<(), Box<Failure>>) {
     let fixture = Arc::new(fixture);
     let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(isolation as u64));
     let (faults, right) = (SimulationConfig::with_faults(seed), SimulationConfig::new(seed));
     let without_time_outs = SimulationConfig { time_out_per_mille: 0, cancel_per_mille: 20, ..faults };
     let config = *random.pick(&[faults, right, without_time_outs]);
+    let config = SimulationConfig { stay_percent: *random.pick(&[0, 60, 85]), ..config };
     let deadlocks = DEADLOCKS_TIME_OUT.contains(&fixture.engine.info().name);
     let may_time_out = deadlocks || config.time_out_per_mille > 0;
     let mut simulation = Simulation::new(config);
@@ -61,7 +62,7 @@ pub fn simulate(fixture: Fixture, isolation: Isolation, seed: u64) -> (Arc<Fixtu
     }
     let outcome = simulation.run().and_then(|schedule| {
         let judged = fixture.check(isolation);
-        judged.map_err(|what| Failure { kind: FailureKind::Wrong(what), seed, schedule })
+        judged.map_err(|what| Box::new(Failure::new(FailureKind::Wrong(what), seed, schedule)))
     });
     (fixture, outcome)
 }
@@ -75,7 +76,7 @@ fn check_engines(isolation: Isolation, seeds: u64) {
             let fixture = Fixture::open(info.name, seed % 4 != 0).expect("it is in the registry");
             let (fixture, outcome) = simulate(fixture, isolation, seed);
             committed += fixture.recording.history().transactions.iter().filter(|t| t.is_committed()).count();
-            outcome.inspect_err(|_| println!("{} at {isolation}:", info.name))
+            outcome.map_err(|failure| failure.of(&format!("{} at {isolation}", info.name)))
         });
         assert!(committed > 0, "{} commits nothing", info.name);
     }

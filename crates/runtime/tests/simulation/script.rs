@@ -41,6 +41,9 @@ pub struct Script {
     pub end: End,
 }
 
+/// Keys of [`Mix::Phantoms`] are below this: few, so that transactions meet.
+const PHANTOM_KEYS: u64 = 5;
+
 /// What random transactions are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
@@ -106,7 +109,7 @@ impl Step {
     fn random_phantom(random: &mut Random, fixture: &Fixture) -> Vec<Self> {
         let scan = random.chance(60).then(|| Step::small_scan(random, fixture));
         let write = |random: &mut Random| {
-            let key = random.below(KEYS as u64) as i64;
+            let key = random.below(PHANTOM_KEYS) as i64;
             match random.chance(60) {
                 true => Step::Insert(fixture.row(key, random.below(3) as i64, None)),
                 false => Step::Delete(Key::Int(key)),
@@ -122,7 +125,7 @@ impl Step {
         if !fixture.ordered {
             return Step::Scan(Scan::all(fixture.table, IndexRef::Primary), usize::MAX);
         }
-        let lower = random.below(KEYS as u64) as i64;
+        let lower = random.below(PHANTOM_KEYS) as i64;
         let upper = lower + random.below(3) as i64;
         let direction = *random.pick(&[Direction::Forward, Direction::Backward]);
         let (lower, upper) = (Bound::Included(Key::Int(lower)), Bound::Included(Key::Int(upper)));
