@@ -110,6 +110,33 @@ fn extended_messages_are_answered_in_order_and_skipped_after_an_error() {
 }
 
 #[test]
+fn parameters_have_the_types_that_the_client_names() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        client.run("CREATE TABLE t (id int PRIMARY KEY, real4 float4, code char(4), price numeric(10, 2), big int8)");
+        let types: [u32; 5] = [21, 701, 25, 1700, 0];
+        let mut parse = b"\0INSERT INTO t VALUES ($1, $2, $3, $4, $5)\0\0\x05".to_vec();
+        parse.extend(types.iter().flat_map(|oid| oid.to_be_bytes()));
+        let values: [&[u8]; 5] = [b"7", b"1.5", b"ab", b"12.3", b"99"];
+        let mut bind = b"\0\0\0\0\0\x05".to_vec();
+        for value in values {
+            bind.extend((value.len() as u32).to_be_bytes());
+            bind.extend(value);
+        }
+        bind.extend(b"\0\0");
+        let tail = [message(b'E', b"\0\0\0\0\0"), message(b'S', b"")].concat();
+        client.send(&[message(b'P', &parse), message(b'B', &bind), tail.clone()].concat());
+        assert_eq!(client.answer().tags, ["INSERT 0 1"]);
+        let mut parse = b"\0SELECT id, real4, code, price, big FROM t WHERE id = $1\0\0\x01".to_vec();
+        parse.extend(21_u32.to_be_bytes());
+        let bind = message(b'B', b"\0\0\0\x01\0\x01\0\x01\0\0\0\x02\0\x07\0\0");
+        client.send(&[message(b'P', &parse), bind, tail].concat());
+        let expected = ["7", "1.5", "ab  ", "12.30", "99"].map(|text| Some(text.to_owned()));
+        assert_eq!(client.answer().rows, [expected]);
+    });
+}
+
+#[test]
 fn a_portal_gives_its_rows_in_parts() {
     on_each_engine(|server| {
         let mut client = server.client();
