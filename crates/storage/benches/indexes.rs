@@ -11,11 +11,10 @@ use crossbeam_skiplist::SkipMap;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use hotrow_storage::{Collector, HashIndex, Key, OrderedIndex, Participant, mix};
-use hotrow_sync::{Arc, RwLock};
+use hotrow_sync::{Arc, OnceLock, RwLock};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Bound;
-use std::sync::OnceLock;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -137,12 +137,13 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         let end = out.len().saturating_add(limit);
         let mut entries = [(Words::NONE, 0); CAP];
         while out.len() < end {
+            let wanted = &mut entries[..CAP.min(end - out.len())];
             let (count, next) = again(|| {
                 let leaf = self.leaf(guard, &seek)?;
-                let count = read_leaf(leaf.node, leaf.version, &seek, inclusive, backward, &mut entries)?;
+                let count = read_leaf(leaf.node, leaf.version, &seek, inclusive, backward, wanted)?;
                 Ok((count, if backward { leaf.lower } else { leaf.upper }))
             });
-            for &(key, address) in entries[..count].iter().take(end - out.len()) {
+            for &(key, address) in &wanted[..count] {
                 // SAFETY: the leaf had this key when it was validated, and the epoch of the guard keeps its bytes.
                 out.push((unsafe { key.key() }, address));
             }
@@ -342,25 +343,24 @@ fn halve<const W: usize, const CAP: usize>(
     (first, right)
 }
 
-/// Copies the entries of a leaf that a scan is to see, in its order; returns how many.
+/// Copies the entries of a leaf that a scan is to see, in its order and as many as fit; returns how many.
 fn read_leaf<const W: usize, const CAP: usize>(
     leaf: &Node<W, CAP>,
     version: Version,
     seek: &Seek<W>,
     inclusive: bool,
     backward: bool,
-    entries: &mut [(Words<W>, usize); CAP],
+    entries: &mut [(Words<W>, usize)],
 ) -> Result<usize, Restart> {
     let (begin, end) = match seek {
         Seek::First | Seek::Last => (0, leaf.count()),
         Seek::At(key) | Seek::Before(key) if backward => (0, leaf.rank(version, 0, key, inclusive)?),
         Seek::At(key) | Seek::Before(key) => (leaf.rank(version, 0, key, !inclusive)?, leaf.count()),
     };
-    let mut count = 0;
-    for offset in 0..end.saturating_sub(begin) {
+    let count = end.saturating_sub(begin).min(entries.len());
+    for (offset, entry) in entries[..count].iter_mut().enumerate() {
         let position = if backward { end - 1 - offset } else { begin + offset };
-        entries[count] = (leaf.key(position), leaf.value(position));
-        count += 1;
+        *entry = (leaf.key(position), leaf.value(position));
     }
     leaf.validate(version)?;
     Ok(count)
