@@ -141,9 +141,10 @@ fn an_abort_without_a_transaction_does_nothing() {
 #[test]
 fn a_read_only_transaction_cannot_write() {
     for_each_table(Shape::Indexed, |case| {
+        type Attempt = fn(&mut Case<'_>) -> Result<Write, Abort>;
         case.fill(&[(1, 1, 1)]);
         let key = case.shape.key(1);
-        let writes: [fn(&mut Case<'_>) -> Result<Write, Abort>; 3] = [
+        let writes: [Attempt; 3] = [
             |case| case.insert(&case.shape.values(2, 2, 2)),
             |case| case.txn.delete(case.table, &case.shape.key(1)),
             |case| case.txn.update(case.table, &case.shape.key(1), &mut |_| Ok(())),
