@@ -148,7 +148,8 @@ impl Copy<'_> {
             Intent::Read => read_row(RowRef::new(table.layout(), self.fixed, self.variable), operations.fields()),
             Intent::Write => {
                 let mut row = RowMut::new(table.layout(), self.fixed, self.variable);
-                let checksum = change_row(&mut row, operations.fields(), operation.field, operations.value());
+                let checksum =
+                    change_row(&mut row, operations.fields(), operation.field, operations.value(operation.field));
                 let variable = row.into_variable();
                 self.replaced.extend(record.store_unisolated(self.fixed, variable.as_deref()));
                 checksum

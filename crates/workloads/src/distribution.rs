@@ -1,7 +1,7 @@
 //! Which keys are popular.
 //!
-//! Ranks are plain: rank 0, the most popular, is key 0, rank 1 is key 1, as in the test beds that results are compared with.
-//! A hash index scatters them; their records, loaded in key order, are neighbours in memory.
+//! Ranks are plain: rank 0, the most popular, is key 0, rank 1 is key 1, as in the test beds that results are compared
+//! with. A hash index scatters them; their records, loaded in key order, are neighbours in memory.
 
 use fastrand::Rng;
 

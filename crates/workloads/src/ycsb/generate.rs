@@ -28,9 +28,9 @@ pub struct Options {
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, allow_negative_numbers = true, value_parser = parse_share)]
     pub read_ratio: f64,
 
-    /// Bytes of each value column
+    /// Bytes of each value; 8 of the first are the row's counter of updates
     #[arg(long, value_name = "BYTES", default_value_t = 100, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(value_parser = clap::value_parser!(u32).range(9..=1 << 20))]
     pub value_bytes: u32,
 
     /// Value columns of a row: a read reads all of them, a write replaces one

@@ -1,6 +1,7 @@
 //! The rows that the table begins with: counters of zero, values of printable characters.
 
 use super::generate::write_value;
+use super::schema::field_bytes;
 use super::{FIELDS, KEY, Options};
 use crate::load::load_rows;
 use crate::{LoadError, Progress};
@@ -19,7 +20,8 @@ pub(super) fn load(
     template.change(|row| {
         for field in 0..options.fields {
             write_value(&mut value, u64::from(field));
-            row.set_bytes(FIELDS + usize::from(field), &value);
+            let bytes = field_bytes(field, options.value_bytes) as usize;
+            row.set_bytes(FIELDS + usize::from(field), &value[..bytes]);
         }
     });
     load_rows(engine, table, options.records, threads, progress, &template, |row, number| {

@@ -1,5 +1,6 @@
 //! The one transaction: operations on different rows.
 
+use super::schema::field_bytes;
 use super::{COUNTER, FIELDS};
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
@@ -45,9 +46,10 @@ impl Operations {
         self.fields
     }
 
-    /// The value that writes leave behind.
-    pub fn value(&self) -> &[u8] {
-        &self.value
+    /// The value that a write of `field` leaves behind.
+    #[inline]
+    pub fn value(&self, field: u16) -> &[u8] {
+        &self.value[..field_bytes(field, self.value.len() as u32) as usize]
     }
 
     pub(super) fn writes(&self) -> u64 {
@@ -95,7 +97,7 @@ impl Procedure for Operations {
                 Intent::Write => {
                     let mut before = 0;
                     let written = txn.update(self.table, &key, &mut |row| {
-                        before = change_row(row, self.fields, operation.field, &self.value);
+                        before = change_row(row, self.fields, operation.field, self.value(operation.field));
                         Ok(())
                     })?;
                     (written == Write::Done).then_some(before)

@@ -9,11 +9,21 @@ pub const COUNTER: usize = 1;
 /// The first of the value's columns.
 pub const FIELDS: usize = 2;
 
-/// `usertable`: a key, a counter, and `fields` columns of `value_bytes` characters each. Nobody asks for ranges of keys.
+/// Bytes of the first value column's share that the counter takes.
+const COUNTER_BYTES: u32 = 8;
+
+/// `usertable`: a key, and `fields` values of `value_bytes` bytes each. The first value is the counter and a column of
+/// as many characters less. Nobody asks for ranges of keys.
 pub fn usertable(fields: u16, value_bytes: u32) -> TableSchema {
     let mut columns = vec![Column::new("ycsb_key", Type::Int8), Column::new("counter", Type::Int8)];
-    columns.extend((0..fields).map(|field| Column::new(&format!("field{field}"), Type::Char(value_bytes))));
+    let field = |field| Column::new(&format!("field{field}"), Type::Char(field_bytes(field, value_bytes)));
+    columns.extend((0..fields).map(field));
     let mut schema = TableSchema::new("usertable", columns, &[KEY]);
     schema.ordered = false;
     schema
+}
+
+/// Characters of a value column.
+pub(super) fn field_bytes(field: u16, value_bytes: u32) -> u32 {
+    if field == 0 { value_bytes - COUNTER_BYTES } else { value_bytes }
 }
