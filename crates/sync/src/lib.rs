@@ -5,8 +5,8 @@
 //! | build | what stands behind the facade |
 //! | --- | --- |
 //! | plain | `std` |
-//! | `--cfg loom` | [loom](https://docs.rs/loom): every interleaving of a small model |
-//! | `--cfg shuttle` | [shuttle](https://docs.rs/shuttle): many random interleavings of a larger one |
+//! | `--cfg loom` | loom: every interleaving of a small model |
+//! | `--cfg shuttle` | shuttle: many random interleavings of a larger one |
 //!
 //! The nouns: [`Latch`] protects memory for a moment (a *lock* protects data for a transaction and is a protocol's
 //! affair); [`Waiter`] is how a transaction waits; [`Scheduler`] is what waiting means; [`ring`] connects two threads.
