@@ -63,7 +63,7 @@ impl Binder<'_> {
     }
 
     /// The function of this name for these arguments, called.
-    fn resolve(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
+    pub(super) fn resolve(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
         let Some(signature) = expr::signature(name, &types) else { return Err(no_function(name, &types)) };
         let arguments = arguments

@@ -30,11 +30,18 @@ impl Binder<'_> {
                 _ => Source::Query(self.insert_query(&table, &targets, query)?),
             },
         };
-        // Fewer values than columns fill the first ones.
+        // Without a list of columns, fewer values fill the first ones.
         let width = match &source {
             Source::Rows(rows) => rows.first().map_or(0, Vec::len),
             Source::Query(_) => targets.len(),
         };
+        if width < targets.len() && !insert.columns.is_empty() {
+            let error = SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions");
+            return Err(insert
+                .columns
+                .get(width)
+                .map_or(error.clone(), |extra| self.locate(error, super::span_of(extra))));
+        }
         let skip_conflicts = match &insert.on {
             None => None,
             Some(ast::OnInsert::OnConflict(conflict)) => Some(conflict_target(&table, conflict)?),
@@ -85,7 +92,6 @@ impl Binder<'_> {
             }
             rows.push(exprs);
         }
-        // Fewer values than listed columns is an error only if columns were listed; the caller cuts the targets.
         Ok(rows)
     }
 

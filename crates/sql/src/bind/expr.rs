@@ -1,12 +1,13 @@
 //! Expressions.
 
 use super::types::{data_type, type_name};
-use super::{Aggregates, Binder, MAX_DEPTH, Relation, Scope, Typed, fold};
+use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Relation, Scope, Typed, fold};
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, Comparison, Expr, Like, Strictness, number_literal};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
+use sqlparser::tokenizer::Location;
 
 impl Binder<'_> {
     /// Binds an expression over the columns of `scope`.
@@ -18,12 +19,15 @@ impl Binder<'_> {
             self.expr_at_depth(expr, scope)
         };
         self.depth -= 1;
-        bound
+        bound.map(|typed| Typed { at: place(expr), ..typed })
     }
 
     fn expr_at_depth(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         match expr {
-            A::Identifier(ident) => self.column(None, ident, scope),
+            A::Identifier(ident) => self.column(None, ident, scope).or_else(|error| match session_word(ident) {
+                Some(word) => self.resolve(&word, Vec::new()),
+                None => Err(error),
+            }),
             A::CompoundIdentifier(parts) => self.qualified_column(parts, scope),
             A::Nested(inner) => self.expr(inner, scope),
             A::Value(value) => {
@@ -71,7 +75,7 @@ impl Binder<'_> {
 
     fn literal(&mut self, value: &ast::Value) -> Result<Typed, SqlError> {
         use ast::Value as V;
-        let unknown = |text: &str| Typed { expr: Expr::Const(Value::Text(text.to_owned().into())), ty: None };
+        let unknown = |text: &str| Typed::unknown(Expr::Const(Value::Text(text.to_owned().into())));
         Ok(match value {
             V::Number(text, _) => {
                 let value = number_literal(text).ok_or_else(|| {
@@ -86,7 +90,7 @@ impl Binder<'_> {
             | V::NationalStringLiteral(text) => unknown(text),
             V::DollarQuotedString(quoted) => unknown(&quoted.value),
             V::Boolean(value) => Typed::bool(Expr::bool(*value)),
-            V::Null => Typed { expr: Expr::NULL, ty: None },
+            V::Null => Typed::unknown(Expr::NULL),
             V::Placeholder(name) => self.parameter(name)?,
             other => return Err(unsupported(&format!("literal {other}"))),
         })
@@ -127,12 +131,16 @@ impl Binder<'_> {
             let message = format!("missing FROM-clause entry for table \"{name}\"");
             return Err(self.locate(SqlError::new(state::UNDEFINED_TABLE, message), relation.span));
         }
-        self.column(Some(&name), column, scope)
+        let place = ast::Ident { span: parts[0].span, ..column.clone() };
+        self.column(Some(&name), &place, scope)
     }
 
     fn binary(&mut self, whole: &A, left: &A, op: &B, right: &A, scope: &Scope) -> Result<Typed, SqlError> {
         if matches!(op, B::And | B::Or) {
             return self.connective(whole, op, scope);
+        }
+        if let (A::Tuple(left), A::Tuple(right), B::Eq | B::NotEq) = (left, right, op) {
+            return self.compare_rows(left, right, *op == B::NotEq, scope);
         }
         let left_expr = self.expr(left, scope)?;
         let right_expr = self.expr(right, scope)?;
@@ -180,6 +188,20 @@ impl Binder<'_> {
             list.push(self.condition(typed, place)?);
         }
         Ok(Typed::bool(if *op == B::And { Expr::And(list) } else { Expr::Or(list) }))
+    }
+
+    /// `(a, b) = (c, d)`
+    fn compare_rows(&mut self, left: &[A], right: &[A], negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
+        if left.len() != right.len() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "unequal number of entries in row expressions"));
+        }
+        let mut tests = Vec::with_capacity(left.len());
+        for (left, right) in left.iter().zip(right) {
+            let (left, right) = (self.expr(left, scope)?, self.expr(right, scope)?);
+            tests.push(self.compare(Comparison::Equal, left, right)?.expr);
+        }
+        let all = Expr::And(tests);
+        Ok(Typed::bool(if negated { Expr::Not(Box::new(all)) } else { all }))
     }
 
     fn unary(&mut self, op: U, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
@@ -345,7 +367,7 @@ impl Binder<'_> {
         }
         results.push(match otherwise {
             Some(otherwise) => self.expr(otherwise, scope)?,
-            None => Typed { expr: Expr::NULL, ty: None },
+            None => Typed::unknown(Expr::NULL),
         });
         let (mut results, ty) = self.unify(results, "CASE")?;
         let otherwise = results.pop().unwrap_or(Expr::NULL);
@@ -376,4 +398,32 @@ impl Binder<'_> {
         }
         self.coerce(typed, Type::Int8, Strictness::Assignment)
     }
+}
+
+/// Where a name or literal stands.
+fn place(expr: &A) -> Location {
+    match expr {
+        A::Identifier(ident) => ident.span.start,
+        A::CompoundIdentifier(parts) => parts.first().map_or(NOWHERE, |part| part.span.start),
+        A::Value(value) => value.span.start,
+        A::Nested(inner) => place(inner),
+        _ => NOWHERE,
+    }
+}
+
+/// A word that is a function without parentheses.
+fn session_word(ident: &ast::Ident) -> Option<String> {
+    const WORDS: [&str; 9] = [
+        "current_schema",
+        "current_user",
+        "session_user",
+        "user",
+        "current_role",
+        "current_catalog",
+        "current_date",
+        "current_timestamp",
+        "localtimestamp",
+    ];
+    let word = fold(ident);
+    (ident.quote_style.is_none() && WORDS.contains(&word.as_str())).then_some(word)
 }

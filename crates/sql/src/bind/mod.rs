@@ -37,7 +37,7 @@ use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;
 use sqlparser::ast;
-use sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::{Location, Span};
 use std::ops::Range;
 
 /// A bound expression and its type; `None` while that is not known: a string literal, a parameter, NULL.
@@ -45,17 +45,27 @@ use std::ops::Range;
 pub(crate) struct Typed {
     pub(crate) expr: Expr,
     pub(crate) ty: Option<Type>,
+    /// Where it begins, if that is a name or a literal.
+    pub(crate) at: Location,
 }
 
 impl Typed {
     pub(crate) fn new(expr: Expr, ty: Type) -> Self {
-        Self { expr, ty: Some(ty) }
+        Self { expr, ty: Some(ty), at: NOWHERE }
+    }
+
+    /// An expression whose type its place decides.
+    pub(crate) fn unknown(expr: Expr) -> Self {
+        Self { expr, ty: None, at: NOWHERE }
     }
 
     pub(crate) fn bool(expr: Expr) -> Self {
         Self::new(expr, Type::Bool)
     }
 }
+
+/// The place of what has none.
+const NOWHERE: Location = Location { line: 0, column: 0 };
 
 /// The columns that names can mean.
 #[derive(Clone, Debug, Default)]
@@ -188,7 +198,15 @@ impl<'a> Binder<'a> {
 
     /// A position for a place in the syntax.
     fn locate(&self, error: SqlError, span: Span) -> SqlError {
-        match parse::position(self.text, span.start) {
+        self.locate_at(error, span.start)
+    }
+
+    /// A position for an error that has none. The expressions of stored definitions have no text to point into.
+    fn locate_at(&self, error: SqlError, at: Location) -> SqlError {
+        if error.position.is_some() || self.text.is_empty() {
+            return error;
+        }
+        match parse::position(self.text, at) {
             Some(position) => error.at(position + self.offset),
             None => error,
         }

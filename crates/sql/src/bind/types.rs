@@ -160,6 +160,11 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
 impl Binder<'_> {
     /// Brings an expression to a type, if there is a cast of that strictness.
     pub(crate) fn coerce(&mut self, typed: Typed, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
+        let at = typed.at;
+        self.coerce_typed(typed, to, strictness).map_err(|error| self.locate_at(error, at))
+    }
+
+    fn coerce_typed(&mut self, typed: Typed, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
         let Some(from) = typed.ty else { return self.coerce_unknown(typed.expr, to, strictness) };
         if from == to || (from.is_text() && to == Type::Text && !matches!(from, Type::Char(_))) {
             return Ok(typed.expr);
@@ -212,8 +217,9 @@ impl Binder<'_> {
                 type_name(Some(to)),
                 type_name(Some(from))
             );
-            return Err(SqlError::new(state::DATATYPE_MISMATCH, message)
-                .hint("You will need to rewrite or cast the expression."));
+            let error = SqlError::new(state::DATATYPE_MISMATCH, message)
+                .hint("You will need to rewrite or cast the expression.");
+            return Err(self.locate_at(error, typed.at));
         }
         self.coerce(typed, to, Strictness::Assignment)
     }
@@ -224,7 +230,7 @@ impl Binder<'_> {
             None | Some(Type::Bool) => self.coerce(typed, Type::Bool, Strictness::Implicit),
             Some(ty) => {
                 let message = format!("argument of {place} must be type boolean, not type {}", type_name(Some(ty)));
-                Err(SqlError::new(state::DATATYPE_MISMATCH, message))
+                Err(self.locate_at(SqlError::new(state::DATATYPE_MISMATCH, message), typed.at))
             }
         }
     }
@@ -247,7 +253,7 @@ impl Binder<'_> {
                 Some(known) => common(known, ty).ok_or_else(|| {
                     let (left, right) = (type_name(wanted), type_name(Some(ty)));
                     let message = format!("{place} types {left} and {right} cannot be matched");
-                    SqlError::new(state::DATATYPE_MISMATCH, message)
+                    self.locate_at(SqlError::new(state::DATATYPE_MISMATCH, message), typed.at)
                 })?,
             });
         }
@@ -266,7 +272,7 @@ impl Binder<'_> {
         if self.params.len() < number {
             self.params.resize(number, None);
         }
-        Ok(Typed { expr: Expr::Param(number - 1), ty: self.params[number - 1] })
+        Ok(Typed { ty: self.params[number - 1], ..Typed::unknown(Expr::Param(number - 1)) })
     }
 
     /// A column's name as the syntax has it, for output.

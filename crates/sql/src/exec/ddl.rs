@@ -485,15 +485,8 @@ fn positions(draft: &Draft, columns: &[String]) -> Result<Vec<usize>, SqlError> 
 
 fn index_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>, SqlError> {
     let name = |column: &ast::IndexColumn| match &column.column.expr {
-        ast::Expr::Identifier(ident) => {
-            let descending = matches!(column.column.options.sort, Some(ast::OrderBySort::Desc));
-            let first = column.column.options.nulls_first == Some(true);
-            if descending || first {
-                Err(unsupported("an index in another order than ascending"))
-            } else {
-                Ok(fold(ident))
-            }
-        }
+        // An index is walked in both directions, so DESC makes no difference to what it can do.
+        ast::Expr::Identifier(ident) => Ok(fold(ident)),
         _ => Err(unsupported("an index on an expression")),
     };
     columns.iter().map(name).collect()

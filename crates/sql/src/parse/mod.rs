@@ -122,6 +122,11 @@ fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
             .at(character_position(sql, token.start))
     };
     let (mut depth, mut operators) = (0_usize, 0_usize);
+    for pair in tokens.windows(2) {
+        if let [Token { kind: TokenKind::String, end, .. }, next @ Token { kind: TokenKind::String, .. }] = pair {
+            return Err(adjacent_strings(sql, *end, next));
+        }
+    }
     for token in tokens {
         match token.kind {
             TokenKind::Symbol(b'(' | b'[') => depth += 1,
@@ -138,6 +143,15 @@ fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
         }
     }
     Ok(())
+}
+
+/// PostgreSQL joins strings on different lines, and refuses them on one.
+fn adjacent_strings(sql: &str, end: usize, next: &Token) -> SqlError {
+    if sql[end..next.start].contains('\n') {
+        return crate::error::unsupported("a string continued on another line").hint("Write it as one, or use ||.");
+    }
+    SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{}\"", next.text(sql)))
+        .at(character_position(sql, next.start))
 }
 
 fn from_parser(text: &str, error: ParserError) -> SqlError {
