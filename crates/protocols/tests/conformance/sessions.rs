@@ -2,7 +2,7 @@
 
 use crate::tables::{Shape, row, values_of};
 use crate::{for_each_engine, refusing};
-use hotrow_storage::{Key, TableId, Value};
+use hotrow_storage::{TableId, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, Scheduler, Time, Waiter, mpsc, thread};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
@@ -304,20 +304,6 @@ fn transactions_meet_where_they_must_and_only_there() {
                 second.abort();
                 first.abort();
             }
-        }
-    });
-}
-
-/// The key under which nothing is.
-#[test]
-fn a_waiting_transaction_that_is_dropped_by_its_thread_leaves_nothing_behind() {
-    for_each_engine(|engine| {
-        let table = engine.create_table(Shape::Hashed.schema());
-        let absent = Key::Int(99);
-        for _ in 0..3 {
-            let mut txn = engine.transaction(refusing());
-            txn.begin(&Begin::default()).expect("nobody is in the way");
-            assert!(txn.read_for_update(table, &absent).expect("nobody is in the way").is_none());
         }
     });
 }
