@@ -21,6 +21,11 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// Bytes of memory, or zero if that is not known.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
     pub(crate) fn detect() -> Self {
         let cores = hotrow_sync::thread::available_parallelism().map_or(1, usize::from);
         let processor = value_of("/proc/cpuinfo", "model name").unwrap_or_default();

@@ -13,8 +13,12 @@
 //!
 //! **How it measures.** Every run has a database of its own, loaded for it and checked after it. With repetitions the
 //! engines take turns, so that a drift of the machine hits all of them; the table shows medians, and ratios are medians
-//! of the ratios within one turn. Latency runs from the first begin to the commit, retries included, and is taken of one transaction
-//! in 16; of one in 128 the time is broken down instead, which slows that one down. Counts are complete. CPU time is the workers' own, user and system.
+//! of the ratios within one turn. Latency runs from the first begin to the commit, retries included, and is taken of one
+//! transaction in 16; of one in 128 the time is broken down instead, which slows that one down. Counts are complete.
+//! CPU time is the workers' own, user and system: on a machine that others use too, it is what can be compared.
+//!
+//! **Consistency.** A check that fails fails the run. An engine that promises no isolation may lose updates and nothing
+//! else: its check then says `ok without isolation` and what was lost.
 
 mod bare;
 mod engine_run;

@@ -126,12 +126,20 @@ fn print_breakdown(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<(
     for engine in engines {
         let mut line = format!("{:NAME_WIDTH$}", engine.engine);
         for (part, _) in PARTS {
-            let share = engine.median.breakdown.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0);
-            line += &format!("{:>14.1}", share * 100.0);
+            line += &format!("{:>14}", share(engine, part));
         }
         writeln!(out, "{line}")?;
     }
     Ok(())
+}
+
+/// A part of the breakdown in per cent, if the engine has a breakdown.
+fn share(engine: &Summary<'_>, part: &str) -> String {
+    let share = |value: &serde_json::Value| value.as_f64().unwrap_or(0.0) * 100.0;
+    match &engine.median.breakdown {
+        parts if parts.values().all(|value| share(value) == 0.0) => "-".to_owned(),
+        parts => format!("{:.1}", parts.get(part).map_or(0.0, share)),
+    }
 }
 
 /// A consistency in a word; what it says in full stands below the table.

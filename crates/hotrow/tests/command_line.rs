@@ -72,14 +72,14 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench ycsb --theta 6", &["not within 0 and 5"]),
         ("bench ycsb --theta -1", &["not within 0 and 5"]),
         ("bench ycsb --read-ratio 2", &["not within 0 and 1"]),
-        ("bench ycsb --records 0", &["0 is not in 9.."]),
+        ("bench ycsb --records 0", &["0 is not in 1.."]),
         ("bench ycsb --records 100000000000", &["100000000000 rows of about", "GiB"]),
         ("bench ycsb --fields 1000 --value-bytes 1000000", &["1000000 rows of about", "GiB"]),
         ("bench ycsb --records 4", &["--ops 10", "--records is 4"]),
         ("bench ycsb --value-bytes 0", &["0 is not in 9.."]),
         ("bench ycsb --hot-records 1", &["--hot-ops 2 is more than --hot-records 1"]),
         ("bench ycsb --isolation chaos", &["expected one of", "read committed", "serializable"]),
-        ("bench ycsb --repetitions 0", &["0 is not in 9.."]),
+        ("bench ycsb --repetitions 0", &["0 is not in 1.."]),
         ("bench ycsb --scale 3", &["unexpected argument '--scale'"]),
         ("bench tpcb --scale 0", &["0 is not in 1..=19999"]),
         ("bench tpcb --scale 20000", &["20000 is not in 1..=19999"]),
@@ -89,7 +89,7 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("serve --engine best", &["invalid value", "2pl-timeout"]),
         ("serve --listen nowhere", &["nowhere", "ADDRESS:PORT"]),
         ("serve --isolation none", &["expected one of", "read committed"]),
-        ("serve --max-connections 0", &["0 is not in 9.."]),
+        ("serve --max-connections 0", &["0 is not in 1.."]),
     ] {
         check(line, 2, expected);
     }

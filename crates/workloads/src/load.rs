@@ -40,8 +40,8 @@ impl std::error::Error for LoadError {}
 /// Rows that a thread claims, and reports, at a time.
 const CHUNK: u64 = 4096;
 
-/// Inserts the rows numbered `0..rows` into `table`. `fill` sets the columns of one row; it is given the row as it left it
-/// last, so columns that are the same in all rows need to be set in `template` only.
+/// Inserts the rows numbered `0..rows` into `table`. `fill` sets the columns of one row; it is given the row as it left
+/// it last, so columns that are the same in all rows need to be set in `template` only.
 pub(crate) fn load_rows(
     engine: &dyn Engine,
     table: TableId,
