@@ -63,13 +63,12 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
     /// Asks for the cache lines that a search among integer keys may touch, all at once instead of one after another. Byte
     /// strings take so many lines that most would come in vain.
     #[inline]
-    pub fn prefetch_keys(&self) {
+    pub fn prefetch(node: *const Self) {
         if W != INT {
             return;
         }
-        let start = std::ptr::from_ref(self).cast::<u8>();
         for line in 0..std::mem::offset_of!(Self, values).div_ceil(64) {
-            crate::prefetch(start.wrapping_add(line * 64));
+            crate::prefetch(node.cast::<u8>().wrapping_add(line * 64));
         }
     }
 

@@ -64,13 +64,25 @@ impl<'g, const W: usize, const CAP: usize> Place<'g, W, CAP> {
         // SAFETY: the node had this child when it was validated, so the child was reachable then, and the epoch that the
         // search is in keeps it allocated.
         let child = unsafe { &*std::ptr::with_exposed_provenance::<Node<W, CAP>>(child) };
-        child.prefetch_keys();
+        Node::prefetch(child);
         let child_version = child.version()?;
         // The child may have been split or unlinked before its version was read: only if not, its range is what was read.
         node.validate(version)?;
         self.parent = Some((node, version, position));
         (self.node, self.version) = (child, child_version);
         Ok(())
+    }
+}
+
+impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
+    /// Asks for the node that a scan comes to after this one, if it has the same parent. It may be gone by then.
+    #[inline]
+    fn prefetch_neighbour(&self, backward: bool) {
+        let Some((parent, _, position)) = self.parent else { return };
+        let neighbour = if backward { position.wrapping_sub(1) } else { position + 1 };
+        if neighbour < parent.count() {
+            Node::<W, CAP>::prefetch(std::ptr::without_provenance(parent.value(neighbour)));
+        }
     }
 }
 
@@ -140,6 +152,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
             let wanted = &mut entries[..CAP.min(end - out.len())];
             let (count, next) = again(|| {
                 let leaf = self.leaf(guard, &seek)?;
+                leaf.prefetch_neighbour(backward);
                 let count = read_leaf(leaf.node, leaf.version, &seek, inclusive, backward, wanted)?;
                 Ok((count, if backward { leaf.lower } else { leaf.upper }))
             });
