@@ -55,7 +55,7 @@ impl<'s, P: Policy> Scanner<'s, P> {
         }
         let mut from = range.start(backward).cloned();
         let mut limit = FIRST_BATCH;
-        loop {
+        'batches: loop {
             let steps = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), backward, limit);
             let inside = steps.iter().take_while(|step| !range.is_past(&step.key(), backward)).count();
             let ended = inside < steps.len() || steps.len() < limit;
@@ -67,9 +67,15 @@ impl<'s, P: Policy> Scanner<'s, P> {
                 }
             }
             for step in &steps[..inside] {
+                let waits = self.locks.statistics.waits;
                 let flow = if self.protects_gaps() { self.visit_locked(step, visit) } else { self.visit(step, visit)? };
                 if flow.is_break() {
                     return Ok(());
+                }
+                if self.locks.statistics.waits != waits {
+                    // Whoever was waited for may have moved entries within the rest of the batch.
+                    from = Bound::Excluded(step.key());
+                    continue 'batches;
                 }
             }
             if ended {
