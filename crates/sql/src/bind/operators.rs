@@ -2,7 +2,7 @@
 
 use super::types::{common, common_number, is_number, type_name, without_modifier};
 use super::{Binder, Typed};
-use crate::expr::{Arithmetic, Comparison, Expr, Strictness};
+use crate::expr::{Arithmetic, Comparison, Expr, Strictness, without_negative_zero};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 
@@ -144,7 +144,7 @@ impl Binder<'_> {
         let expr = match expr {
             Expr::Const(Value::Int4(value)) if value != i32::MIN => Expr::Const(Value::Int4(-value)),
             Expr::Const(Value::Int8(value)) if value != i64::MIN => Expr::Const(Value::Int8(-value)),
-            Expr::Const(Value::Numeric(value)) => Expr::Const(Value::Numeric(-value)),
+            Expr::Const(Value::Numeric(value)) => Expr::Const(Value::Numeric(without_negative_zero(-value))),
             other => Expr::Negate(Box::new(other)),
         };
         Ok(Typed::new(expr, without_modifier(ty)))

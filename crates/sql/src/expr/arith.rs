@@ -104,7 +104,7 @@ impl Arithmetic {
             _ if right.is_zero() => return Err(division_by_zero()),
             _ => left.checked_rem(right),
         };
-        result.ok_or_else(numeric_overflow)
+        result.map(without_negative_zero).ok_or_else(numeric_overflow)
     }
 
     fn floats(self, left: f64, right: f64) -> Result<f64, SqlError> {
@@ -182,6 +182,14 @@ fn leading(value: Decimal) -> (i32, i128) {
     (power, mantissa)
 }
 
+/// A numeric has one zero only.
+pub(crate) fn without_negative_zero(mut value: Decimal) -> Decimal {
+    if value.is_zero() {
+        value.set_sign_positive(true);
+    }
+    value
+}
+
 /// `-value`
 pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
     Ok(match value {
@@ -190,7 +198,7 @@ pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
         Value::Int8(value) => Value::Int8(value.checked_neg().ok_or_else(|| out_of_range(Type::Int8))?),
         Value::Float4(value) => Value::Float4(-value),
         Value::Float8(value) => Value::Float8(-value),
-        other => Value::Numeric(-decimal(other)),
+        other => Value::Numeric(without_negative_zero(-decimal(other))),
     })
 }
 

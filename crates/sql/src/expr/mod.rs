@@ -19,6 +19,7 @@ mod eval;
 mod functions;
 mod pattern;
 
+pub(crate) use arith::without_negative_zero;
 pub use arith::{Arithmetic, divide};
 pub use cast::{Strictness, can_cast, cast, fit};
 pub use compare::{compare, same};
@@ -208,7 +209,8 @@ impl Expr {
     }
 }
 
-/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it.
+/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it. What exceeds our
+/// numeric is a double, which PostgreSQL's would not be.
 pub fn number_literal(text: &str) -> Option<Value<'static>> {
     if let Ok(value) = text.parse::<i32>() {
         return Some(Value::Int4(value));
@@ -216,8 +218,11 @@ pub fn number_literal(text: &str) -> Option<Value<'static>> {
     if let Ok(value) = text.parse::<i64>() {
         return Some(Value::Int8(value));
     }
-    let value = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()?;
-    Some(Value::Numeric(value))
+    // Digits after the point beyond those that fit are rounded away.
+    if let Ok(value) = text.parse::<Decimal>().or_else(|_| Decimal::from_scientific(text)) {
+        return Some(Value::Numeric(value));
+    }
+    text.parse::<f64>().ok().filter(|value| value.is_finite()).map(Value::Float8)
 }
 
 /// The type of a value that is not NULL.

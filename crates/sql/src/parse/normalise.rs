@@ -76,7 +76,8 @@ impl Normalised {
                 _ if matches!(text, "2147483648" | "9223372036854775808") => return false,
                 Some(value @ Value::Int4(_)) => ('i', value),
                 Some(value @ Value::Int8(_)) => ('b', value),
-                Some(value) => ('n', value),
+                Some(value @ Value::Numeric(_)) => ('n', value),
+                Some(_) => return false,
                 None => return false,
             },
         };

@@ -26,8 +26,8 @@ pub(super) struct Output<'c> {
     describe: bool,
     /// Whether an implicit transaction is to be committed before the statement is said to be complete.
     commit: bool,
-    /// Whether the client has seen anything.
-    sent: bool,
+    /// Whether the client has seen anything, or sent data that cannot be asked for again.
+    pub(super) sent: bool,
 }
 
 impl<'c> Output<'c> {

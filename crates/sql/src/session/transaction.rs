@@ -290,7 +290,8 @@ pub(crate) fn lock_outcome(wake: Wake, limit: Option<Duration>) -> Result<(), Fa
             let message = "canceling statement due to lock timeout";
             Err(SqlError::new(state::LOCK_NOT_AVAILABLE, message).into())
         }
-        Wake::TimedOut => Err(hotrow_txn::Abort::Timeout.into()),
+        // Not to be tried again by us: the wait was long already.
+        Wake::TimedOut => Err(SqlError::from(hotrow_txn::Abort::Timeout).into()),
     }
 }
 

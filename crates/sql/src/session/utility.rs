@@ -97,6 +97,7 @@ impl Session {
             }
             Utility::Copy(copy) => {
                 self.begin_engine()?;
+                output.sent = true;
                 return self.copy(copy, output);
             }
             // Planned as a statement of its own.
