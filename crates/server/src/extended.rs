@@ -2,11 +2,11 @@
 
 use crate::backend::{self, RowShape};
 use crate::connection::Connection;
-use crate::frontend::{Body, Formats, malformed, utf8};
+use crate::frontend::{Body, Formats, malformed};
 use crate::input::Frame;
 use crate::link::Link;
 use bytes::BufMut;
-use hotrow_sql::types::{decode_binary, decode_text, from_oid, oid::UNKNOWN};
+use hotrow_sql::types::{decode_binary, decode_text, from_oid, oid::UNKNOWN, utf8};
 use hotrow_sql::{Executed, OutputColumn, SqlError, state};
 use hotrow_storage::{Type, Value};
 use std::collections::HashMap;

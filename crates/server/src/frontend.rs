@@ -1,5 +1,6 @@
 //! What clients say: contents of messages, read with a check at every step.
 
+use hotrow_sql::types::utf8;
 use hotrow_sql::{SqlError, state};
 
 /// A message's content, read from its beginning. Nothing is copied.
@@ -101,17 +102,6 @@ impl Formats<'_> {
             }
         }
     }
-}
-
-/// Bytes as text, or the error that names the first wrong ones.
-pub fn utf8(bytes: &[u8]) -> Result<&str, SqlError> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let rest = &bytes[error.valid_up_to()..];
-        let count = error.error_len().unwrap_or(rest.len());
-        let wrong: Vec<_> = rest[..count].iter().map(|byte| format!("0x{byte:02x}")).collect();
-        let message = format!("invalid byte sequence for encoding \"UTF8\": {}", wrong.join(" "));
-        SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, message)
-    })
 }
 
 /// An error about a message whose content is not what its letter promises.

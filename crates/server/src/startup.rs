@@ -9,6 +9,7 @@ use crate::scram::{Exchange, MECHANISM, Malformed};
 use crate::sessions::Sessions;
 use crate::stream::Stream;
 use bytes::BytesMut;
+use hotrow_sql::types::utf8;
 use hotrow_sql::{SqlError, state};
 use hotrow_sync::Arc;
 use pgwire::messages::startup::Authentication;
@@ -151,14 +152,14 @@ impl Startup<'_> {
         if body.text()? != MECHANISM {
             return Err(malformed("client selected an invalid SASL authentication mechanism").into());
         }
-        let first = crate::frontend::utf8(body.value()?.unwrap_or_default())?;
+        let first = utf8(body.value()?.unwrap_or_default())?;
         body.end()?;
         let nonce = random::<18>().map_err(|error| SqlError::new(state::INTERNAL_ERROR, error.to_string()))?;
         let malformed_scram = |Malformed| malformed("malformed SCRAM message");
         let exchange = Exchange::begin(&verifier, first, &nonce).map_err(malformed_scram)?;
         self.tell(&Authentication::SASLContinue(exchange.first().to_owned().into()))?;
         let message = self.password_message()?;
-        let last = crate::frontend::utf8(&message)?;
+        let last = utf8(&message)?;
         match exchange.finish(last).map_err(malformed_scram)? {
             Some(answer) if exists => self.tell(&Authentication::SASLFinal(answer.into())),
             _ => {

@@ -49,7 +49,7 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
 }
 
 /// Bytes as text, or the error that names the first wrong ones.
-pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, SqlError> {
+pub fn utf8(bytes: &[u8]) -> Result<&str, SqlError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let rest = &bytes[error.valid_up_to()..];
         let wrong: Vec<_> =

@@ -19,8 +19,7 @@ mod number;
 pub mod oid;
 mod text;
 
-pub(crate) use binary::utf8;
-pub use binary::{decode_binary, encode_binary};
+pub use binary::{decode_binary, encode_binary, utf8};
 pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, date_parts, days_from_parts};
 pub use length::{fit_char, fit_varchar};
 pub use number::fit_numeric;
