@@ -54,6 +54,9 @@ const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
 /// A hash table from hashes to addresses that does not mind duplicates.
 ///
+/// Entries of equal hash stand in one row of lines, which every look-up, insertion and removal of that hash walks along:
+/// tens of duplicates cost nothing to speak of, thousands belong in an ordered index.
+///
 /// Addresses are multiples of eight, not zero, and below 2^48. An address that was removed must be retired through the
 /// same collector before it is freed: look-ups may still hand it out to guards that were there before.
 pub struct HashIndex {
