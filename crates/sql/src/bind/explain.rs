@@ -1,7 +1,9 @@
 //! Plans as lines, in PostgreSQL's manner.
 
+use crate::catalog::{Table, describe};
+use crate::expr::Expr;
 use crate::plan::{Access, Node, Path, Plan, Range, Source};
-use hotrow_storage::IndexRef;
+use hotrow_storage::{IndexRef, Value};
 use hotrow_txn::{Direction, LockFor};
 
 /// The lines of a plan.
@@ -72,9 +74,9 @@ impl Lines {
                     self.access(access);
                 }
             }
-            Node::Filter(input, _) => {
+            Node::Filter(input, condition) => {
                 self.node(input);
-                self.detail("Filter: (condition)");
+                self.detail(&format!("Filter: {}", shown(condition, None)));
             }
             Node::Aggregate(input, groups, _) => {
                 self.over(if groups.is_empty() { "Aggregate" } else { "HashAggregate" }, input);
@@ -108,8 +110,37 @@ impl Lines {
                 self.detail(&format!("Index Cond: ({})", names.join(", ")));
             }
         }
-        if access.filter.is_some() {
-            self.detail("Filter: (condition)");
+        if let Some(filter) = &access.filter {
+            self.detail(&format!("Filter: {}", shown(filter, Some(&access.table))));
+        }
+    }
+}
+
+/// A condition, near enough to SQL to be recognised.
+fn shown(expr: &Expr, table: Option<&Table>) -> String {
+    let show = |expr: &Expr| shown(expr, table);
+    let all = |list: &[Expr], between: &str| list.iter().map(show).collect::<Vec<_>>().join(between);
+    match expr {
+        Expr::Const(value @ Value::Text(_)) => format!("'{}'", describe(value)),
+        Expr::Const(Value::Null) => "NULL".to_owned(),
+        Expr::Const(value) => describe(value),
+        Expr::Param(index) => format!("${}", index + 1),
+        Expr::Column(column) => match table.and_then(|table| table.schema.columns.get(*column)) {
+            Some(column) => column.name.clone(),
+            None => format!("#{}", column + 1),
+        },
+        Expr::And(list) => format!("({})", all(list, " AND ")),
+        Expr::Or(list) => format!("({})", all(list, " OR ")),
+        Expr::Not(inner) => format!("(NOT {})", show(inner)),
+        Expr::IsNull(inner) => format!("({} IS NULL)", show(inner)),
+        Expr::Compare(operator, pair, _) => format!("({} {} {})", show(&pair.0), operator.symbol(), show(&pair.1)),
+        Expr::Arithmetic(operator, pair) => format!("({} {} {})", show(&pair.0), operator.symbol(), show(&pair.1)),
+        Expr::In(value, list, _) => format!("({} IN ({}))", show(value), all(list, ", ")),
+        Expr::Like(like) => format!("({} ~~ {})", show(&like.text), show(&like.pattern)),
+        Expr::Cast(inner, _, to, _) => format!("({})::{to}", show(inner)),
+        other => {
+            let parts: Vec<_> = other.parts().into_iter().map(show).collect();
+            format!("(… {})", parts.join(", "))
         }
     }
 }

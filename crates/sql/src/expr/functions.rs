@@ -100,8 +100,8 @@ pub struct Signature {
     pub result: Type,
 }
 
-/// The function that a call by `name` with arguments of these types means; `None` for an argument whose type is not known.
-/// `None` if there is no such function, `Some(None)`-like ambiguity does not arise: unknown arguments take the first fit.
+/// The function that a call by `name` with arguments of these types means, if there is one. An argument whose type is not
+/// known takes any.
 pub fn signature(name: &str, types: &[Option<Type>]) -> Option<Signature> {
     use Type::{Date, Float8, Int4, Numeric, Text, Timestamp, TimestampTz, Uuid};
     let make = |function, arguments: &[Type], result| {
