@@ -11,22 +11,27 @@ pub struct CopyWriter {
     options: CopyOptions,
     types: Vec<Type>,
     piece: BytesMut,
+    /// The piece begins with the binary format's header, which drivers expect in one message with the first row.
+    headed: bool,
     value: BytesMut,
 }
 
 impl CopyWriter {
     /// A writer of rows whose columns have these types.
     pub fn new(options: CopyOptions, types: Vec<Type>) -> Self {
-        Self { options, types, piece: BytesMut::new(), value: BytesMut::new() }
+        Self { options, types, piece: BytesMut::new(), headed: false, value: BytesMut::new() }
     }
 
-    /// What comes before the first row, if anything.
+    /// What comes before the first row in a piece of its own, if anything. The binary format's header goes with the first
+    /// row, or the trailer.
     pub fn header<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Option<&[u8]> {
         self.piece.clear();
         match self.options.format {
             CopyFormat::Binary => {
                 self.piece.put_slice(SIGNATURE);
                 self.piece.put_u64(0);
+                self.headed = true;
+                return None;
             }
             CopyFormat::Text | CopyFormat::Csv if self.options.header => {
                 for (at, name) in names.into_iter().enumerate() {
@@ -43,7 +48,7 @@ impl CopyWriter {
     /// A row.
     pub fn row(&mut self, values: &[Value<'_>]) -> &[u8] {
         debug_assert_eq!(values.len(), self.types.len());
-        self.piece.clear();
+        self.begin_piece();
         match self.options.format {
             CopyFormat::Binary => self.put_binary(values),
             CopyFormat::Text | CopyFormat::Csv => self.put_line(values),
@@ -53,9 +58,15 @@ impl CopyWriter {
 
     /// What comes after the last row, if anything.
     pub fn trailer(&mut self) -> Option<&[u8]> {
-        self.piece.clear();
+        self.begin_piece();
         self.piece.put_i16(-1);
         (self.options.format == CopyFormat::Binary).then_some(&self.piece)
+    }
+
+    fn begin_piece(&mut self) {
+        if !std::mem::take(&mut self.headed) {
+            self.piece.clear();
+        }
     }
 
     fn put_binary(&mut self, values: &[Value<'_>]) {
