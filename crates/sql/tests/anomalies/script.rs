@@ -259,7 +259,8 @@ mod tests {
         assert_eq!(script.possible, [Isolation::Snapshot, Isolation::ReadCommitted]);
         let steps: Vec<_> = script.steps.iter().map(|step| (step.session, step.statement.sql.as_str())).collect();
         assert_eq!(steps, [(1, "commit"), (0, "select 1"), (0, "commit")], "T1's commit goes without saying");
-        let reads = |reading: &str, equal, rows: &str| Term::Reads { reading: reading.into(), equal, rows: rows.into() };
+        let reads =
+            |reading: &str, equal, rows: &str| Term::Reads { reading: reading.into(), equal, rows: rows.into() };
         assert_eq!(script.anomalies, [vec![reads("x", true, "1"), Term::Commits(1)], vec![reads("y", false, "")]]);
     }
 

@@ -168,11 +168,6 @@ impl Stage {
         }
     }
 
-    /// Whether a session has nothing to do.
-    pub fn is_idle(&self, number: usize) -> bool {
-        self.board.scene().players[number].status == Status::Idle
-    }
-
     /// Whether a session's thread has panicked.
     pub fn is_gone(&self, number: usize) -> bool {
         self.board.scene().players[number].status == Status::Gone
@@ -231,5 +226,38 @@ fn perform(board: &Board, number: usize, mut session: Session, statements: &mpsc
             Err(error) => Outcome::Failed(error.state.0.to_owned(), error.message),
         };
         board.set(number, Status::Idle, Some(outcome));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::common::database;
+
+    #[test]
+    fn a_wait_ends_when_it_is_woken_or_its_time_is_up() {
+        let database = database("2pl-timeout");
+        let stage = Stage::new(&database, 2);
+        let after = |number: usize, sql: &str| {
+            stage.give(number, sql);
+            stage.settle();
+            stage.outcome(number)
+        };
+        let done = |result: &str| Some(Outcome::Done(result.to_owned()));
+        assert_eq!(
+            after(0, "create table t (id int primary key); insert into t values (1)"),
+            done("CREATE TABLE INSERT 0 1")
+        );
+        assert_eq!(after(0, "begin; delete from t"), done("BEGIN DELETE 1"));
+        assert_eq!(after(1, "begin; select id from t where id = 1"), None, "it waits for the row");
+        assert_eq!(after(0, "rollback"), done("ROLLBACK"));
+        assert_eq!(stage.outcome(1), done("1"), "and goes on");
+        assert_eq!(after(0, "truncate t"), None, "it waits for the table");
+        assert!(stage.pass_time().is_some_and(|passed| passed > Duration::ZERO));
+        stage.settle();
+        assert!(matches!(stage.outcome(0), Some(Outcome::Failed(code, _)) if code == "40001"));
+        assert_eq!(stage.pass_time(), None, "nobody waits");
+        assert_eq!(after(1, "lock table t"), done("LOCK TABLE"));
+        assert_eq!(after(0, "select id from t"), None, "what is left waiting ends with the stage");
     }
 }

@@ -1,0 +1,246 @@
+//! One script, played by sessions on a stage.
+
+use crate::script::{Script, Statement, Table, Term};
+use crate::stage::{Outcome, Stage};
+use hotrow_sql::{Config, Database};
+use hotrow_txn::Isolation;
+use std::collections::HashMap;
+
+/// Codes of aborts that are the engine's right.
+const ABORTS: [&str; 2] = ["40001", "40P01"];
+
+/// Statements that find any lock that is left: on rows, on gaps, on absent keys, on the table.
+const EPILOGUE: [&str; 5] = [
+    "begin isolation level serializable; update test set value = value + 1",
+    "insert into test values (0, 0), (5, 50), (1000, 1000)",
+    "delete from test where value > 0",
+    "rollback",
+    "truncate test",
+];
+
+/// In which order the transactions begin: an engine may treat the older differently from the younger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// Each with its first step.
+    InTurn,
+    /// All before the first step, the last session first.
+    Backwards,
+}
+
+/// What a play came to.
+pub struct Ending {
+    /// Whether the script's anomaly appeared.
+    pub anomaly: bool,
+    /// What happened, a line each.
+    pub story: String,
+}
+
+/// What became of a session's transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Running,
+    Committed,
+    RolledBack,
+    /// By the engine.
+    Aborted,
+}
+
+/// A statement that somebody is to run.
+struct Cue {
+    session: usize,
+    statement: Statement,
+    given: bool,
+}
+
+struct Play<'s> {
+    script: &'s Script,
+    stage: Stage,
+    cues: Vec<Cue>,
+    /// The cue that each session is at.
+    doing: Vec<Option<usize>>,
+    waiting: Vec<bool>,
+    fates: Vec<Fate>,
+    readings: HashMap<String, (usize, String)>,
+    story: Vec<String>,
+}
+
+/// Plays a script. An error tells what went wrong that never may, and the story so far.
+pub fn play(engine: &str, level: Isolation, table: &Table, begin: Begin, script: &Script) -> Result<Ending, String> {
+    let engine = hotrow_protocols::open(engine).map_err(|error| error.to_string())?;
+    let database = Database::new(engine, Config::default());
+    let mut play = Play {
+        script,
+        // The last one is who prepares the table, and looks at it afterwards.
+        stage: Stage::new(&database, script.sessions + 1),
+        cues: Vec::new(),
+        doing: vec![None; script.sessions],
+        waiting: vec![false; script.sessions],
+        fates: vec![Fate::Running; script.sessions],
+        readings: HashMap::new(),
+        story: Vec::new(),
+    };
+    let played = play.all(level, table, begin);
+    let story = play.story.join("\n");
+    match played {
+        Ok(()) => Ok(Ending { anomaly: play.shows_anomaly(), story }),
+        Err(error) => Err(format!("{error}\n{story}")),
+    }
+}
+
+impl Play<'_> {
+    fn all(&mut self, level: Isolation, table: &Table, begin: Begin) -> Result<(), String> {
+        self.alone(&table.sql)?;
+        for session in self.script.sessions() {
+            self.cue(session, &format!("begin isolation level {level}"));
+        }
+        if begin == Begin::Backwards {
+            self.script.sessions().rev().for_each(|session| self.cue(session, "select 1"));
+        }
+        for step in &self.script.steps {
+            self.cues.push(Cue { session: step.session, statement: step.statement.clone(), given: false });
+        }
+        self.perform()?;
+        for statement in &self.script.after {
+            let rows = self.alone(&statement.sql)?;
+            self.tell("after", &statement.sql, &rows);
+            self.read(self.script.sessions, statement, rows);
+        }
+        if self.fates.iter().all(|fate| *fate == Fate::Aborted) {
+            return Err("all were aborted, although one of them could have gone on".to_owned());
+        }
+        EPILOGUE.iter().try_for_each(|sql| self.alone(sql).map(drop))
+    }
+
+    fn cue(&mut self, session: usize, sql: &str) {
+        let statement = Statement { sql: sql.to_owned(), reading: None };
+        self.cues.push(Cue { session, statement, given: false });
+    }
+
+    /// Gives the cues in turn; those of a session that waits are kept until it goes on.
+    fn perform(&mut self) -> Result<(), String> {
+        loop {
+            let next = self.cues.iter().position(|cue| !cue.given && self.doing[cue.session].is_none());
+            let Some(at) = next else {
+                match self.doing.iter().flatten().count() {
+                    0 => return Ok(()),
+                    1 => return Err("somebody waits although all others have ended".to_owned()),
+                    _ => {}
+                }
+                let passed = self.stage.pass_time().ok_or("everybody waits, and nobody has a deadline")?;
+                self.story.push(format!("  everybody waits; {passed:?} pass"));
+                self.observe()?;
+                continue;
+            };
+            self.cues[at].given = true;
+            let session = self.cues[at].session;
+            if self.fates[session] == Fate::Aborted {
+                let sql = self.cues[at].statement.sql.clone();
+                self.tell(&name(session), &sql, "left out");
+                continue;
+            }
+            self.doing[session] = Some(at);
+            self.stage.give(session, &self.cues[at].statement.sql);
+            self.observe()?;
+        }
+    }
+
+    /// Waits until nobody moves, and writes down what has happened.
+    fn observe(&mut self) -> Result<(), String> {
+        self.stage.settle();
+        for session in self.script.sessions() {
+            let Some(at) = self.doing[session] else { continue };
+            let statement = self.cues[at].statement.clone();
+            if self.stage.is_gone(session) {
+                return Err(format!("{} panicked in `{}`", name(session), statement.sql));
+            }
+            match self.stage.outcome(session) {
+                Some(outcome) => {
+                    self.doing[session] = None;
+                    let who = name(session);
+                    let what =
+                        if std::mem::take(&mut self.waiting[session]) { "goes on" } else { statement.sql.as_str() };
+                    match outcome {
+                        Outcome::Done(result) => {
+                            self.tell(&who, what, &result);
+                            self.done(session, &statement, result);
+                        }
+                        Outcome::Failed(code, message) => {
+                            self.tell(&who, what, &format!("{code} {message}"));
+                            self.failed(session, &statement, &code)?;
+                        }
+                    }
+                }
+                None if !self.waiting[session] => {
+                    self.waiting[session] = true;
+                    self.tell(&name(session), &statement.sql, "waits");
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, session: usize, statement: &Statement, result: String) {
+        match statement.sql.as_str() {
+            "commit" => self.fates[session] = Fate::Committed,
+            "rollback" => self.fates[session] = Fate::RolledBack,
+            _ => self.read(session, statement, result),
+        }
+    }
+
+    /// A session whose transaction was aborted rolls back, and is out of the play.
+    fn failed(&mut self, session: usize, statement: &Statement, code: &str) -> Result<(), String> {
+        if !ABORTS.contains(&code) {
+            return Err(format!("{} failed in `{}` with {code}", name(session), statement.sql));
+        }
+        self.fates[session] = Fate::Aborted;
+        self.stage.give(session, "rollback");
+        self.stage.settle();
+        match self.stage.outcome(session) {
+            Some(Outcome::Done(_)) => self.observe(),
+            other => Err(format!("{} cannot roll back: {other:?}", name(session))),
+        }
+    }
+
+    fn read(&mut self, session: usize, statement: &Statement, rows: String) {
+        if let Some(reading) = &statement.reading {
+            self.readings.insert(reading.clone(), (session, rows));
+        }
+    }
+
+    /// What the session beside the script gets, which nothing must keep waiting.
+    fn alone(&mut self, sql: &str) -> Result<String, String> {
+        let observer = self.script.sessions;
+        self.stage.give(observer, sql);
+        self.stage.settle();
+        match self.stage.outcome(observer) {
+            Some(Outcome::Done(rows)) => Ok(rows),
+            Some(Outcome::Failed(code, message)) => Err(format!("`{sql}` failed with {code}: {message}")),
+            None => Err(format!("`{sql}` waits: something is still locked")),
+        }
+    }
+
+    fn tell(&mut self, who: &str, what: &str, result: &str) {
+        let result = if result.is_empty() { "no rows" } else { result };
+        self.story.push(format!("  {who:<5} {what:<60} {result}"));
+    }
+
+    fn shows_anomaly(&self) -> bool {
+        self.script.anomalies.iter().any(|terms| terms.iter().all(|term| self.holds(term)))
+    }
+
+    fn holds(&self, term: &Term) -> bool {
+        match term {
+            Term::Commits(session) => self.fates[*session] == Fate::Committed,
+            Term::Reads { reading, equal, rows } => self.readings.get(reading).is_some_and(|(session, read)| {
+                let counts = self.fates.get(*session).is_none_or(|fate| *fate == Fate::Committed);
+                counts && (read == rows) == *equal
+            }),
+        }
+    }
+}
+
+/// Session 0 is `T1`.
+fn name(session: usize) -> String {
+    format!("T{}", session + 1)
+}
