@@ -1,10 +1,10 @@
 //! One script, played by sessions on a stage.
 
-use crate::script::{Script, Statement, Table, Term};
+use crate::script::{Script, Statement, Step, Table, Term};
 use crate::stage::{Outcome, Stage};
 use hotrow_sql::{Config, Database};
 use hotrow_txn::Isolation;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Codes of aborts that are the engine's right.
 const ABORTS: [&str; 2] = ["40001", "40P01"];
@@ -45,19 +45,13 @@ enum Fate {
     Aborted,
 }
 
-/// A statement that somebody is to run.
-struct Cue {
-    session: usize,
-    statement: Statement,
-    given: bool,
-}
-
 struct Play<'s> {
     script: &'s Script,
     stage: Stage,
-    cues: Vec<Cue>,
-    /// The cue that each session is at.
-    doing: Vec<Option<usize>>,
+    /// What is still to be done, in turn.
+    steps: VecDeque<Step>,
+    /// What each session is at.
+    doing: Vec<Option<Statement>>,
     waiting: Vec<bool>,
     fates: Vec<Fate>,
     readings: HashMap<String, (usize, String)>,
@@ -72,7 +66,7 @@ pub fn play(engine: &str, level: Isolation, table: &Table, begin: Begin, script:
         script,
         // The last one is who prepares the table, and looks at it afterwards.
         stage: Stage::new(&database, script.sessions + 1),
-        cues: Vec::new(),
+        steps: VecDeque::new(),
         doing: vec![None; script.sessions],
         waiting: vec![false; script.sessions],
         fates: vec![Fate::Running; script.sessions],
@@ -91,14 +85,12 @@ impl Play<'_> {
     fn all(&mut self, level: Isolation, table: &Table, begin: Begin) -> Result<(), String> {
         self.alone(&table.sql)?;
         for session in self.script.sessions() {
-            self.cue(session, &format!("begin isolation level {level}"));
+            self.steps.push_back(step(session, &format!("begin isolation level {level}")));
         }
         if begin == Begin::Backwards {
-            self.script.sessions().rev().for_each(|session| self.cue(session, "select 1"));
+            self.steps.extend(self.script.sessions().rev().map(|session| step(session, "select 1")));
         }
-        for step in &self.script.steps {
-            self.cues.push(Cue { session: step.session, statement: step.statement.clone(), given: false });
-        }
+        self.steps.extend(self.script.steps.iter().cloned());
         self.perform()?;
         for statement in &self.script.after {
             let rows = self.alone(&statement.sql)?;
@@ -111,16 +103,14 @@ impl Play<'_> {
         EPILOGUE.iter().try_for_each(|sql| self.alone(sql).map(drop))
     }
 
-    fn cue(&mut self, session: usize, sql: &str) {
-        let statement = Statement { sql: sql.to_owned(), reading: None };
-        self.cues.push(Cue { session, statement, given: false });
-    }
-
-    /// Gives the cues in turn; those of a session that waits are kept until it goes on.
+    /// Takes the steps in turn; those of a session that waits are kept until it goes on.
     fn perform(&mut self) -> Result<(), String> {
         loop {
-            let next = self.cues.iter().position(|cue| !cue.given && self.doing[cue.session].is_none());
-            let Some(at) = next else {
+            let next = self.steps.iter().position(|step| self.doing[step.session].is_none());
+            if let Some(step) = next.and_then(|at| self.steps.remove(at)) {
+                self.stage.give(step.session, &step.statement.sql);
+                self.doing[step.session] = Some(step.statement);
+            } else {
                 match self.doing.iter().flatten().count() {
                     0 => return Ok(()),
                     1 => return Err("somebody waits although all others have ended".to_owned()),
@@ -128,18 +118,7 @@ impl Play<'_> {
                 }
                 let passed = self.stage.pass_time().ok_or("everybody waits, and nobody has a deadline")?;
                 self.story.push(format!("  everybody waits; {passed:?} pass"));
-                self.observe()?;
-                continue;
-            };
-            self.cues[at].given = true;
-            let session = self.cues[at].session;
-            if self.fates[session] == Fate::Aborted {
-                let sql = self.cues[at].statement.sql.clone();
-                self.tell(&name(session), &sql, "left out");
-                continue;
             }
-            self.doing[session] = Some(at);
-            self.stage.give(session, &self.cues[at].statement.sql);
             self.observe()?;
         }
     }
@@ -147,34 +126,28 @@ impl Play<'_> {
     /// Waits until nobody moves, and writes down what has happened.
     fn observe(&mut self) -> Result<(), String> {
         self.stage.settle();
-        for session in self.script.sessions() {
-            let Some(at) = self.doing[session] else { continue };
-            let statement = self.cues[at].statement.clone();
-            if self.stage.is_gone(session) {
-                return Err(format!("{} panicked in `{}`", name(session), statement.sql));
+        while let Some((session, outcome)) = self.stage.next_outcome() {
+            let statement = self.doing[session].take().expect("who has an answer was asked");
+            let waited = std::mem::take(&mut self.waiting[session]);
+            let what = if waited { "goes on" } else { statement.sql.as_str() };
+            match outcome {
+                Outcome::Done(result) => {
+                    self.tell(&name(session), what, &result);
+                    self.done(session, &statement, result);
+                }
+                Outcome::Failed(code, message) => {
+                    self.tell(&name(session), what, &format!("{code} {message}"));
+                    self.failed(session, &statement, &code)?;
+                }
             }
-            match self.stage.outcome(session) {
-                Some(outcome) => {
-                    self.doing[session] = None;
-                    let who = name(session);
-                    let what =
-                        if std::mem::take(&mut self.waiting[session]) { "goes on" } else { statement.sql.as_str() };
-                    match outcome {
-                        Outcome::Done(result) => {
-                            self.tell(&who, what, &result);
-                            self.done(session, &statement, result);
-                        }
-                        Outcome::Failed(code, message) => {
-                            self.tell(&who, what, &format!("{code} {message}"));
-                            self.failed(session, &statement, &code)?;
-                        }
-                    }
-                }
-                None if !self.waiting[session] => {
-                    self.waiting[session] = true;
-                    self.tell(&name(session), &statement.sql, "waits");
-                }
-                None => {}
+        }
+        for session in self.script.sessions() {
+            let Some(Statement { sql, .. }) = self.doing[session].clone() else { continue };
+            if self.stage.is_gone(session) {
+                return Err(format!("{} panicked in `{sql}`", name(session)));
+            }
+            if !std::mem::replace(&mut self.waiting[session], true) {
+                self.tell(&name(session), &sql, "waits");
             }
         }
         Ok(())
@@ -183,7 +156,7 @@ impl Play<'_> {
     fn done(&mut self, session: usize, statement: &Statement, result: String) {
         match statement.sql.as_str() {
             "commit" => self.fates[session] = Fate::Committed,
-            "rollback" => self.fates[session] = Fate::RolledBack,
+            "rollback" if self.fates[session] == Fate::Running => self.fates[session] = Fate::RolledBack,
             _ => self.read(session, statement, result),
         }
     }
@@ -194,12 +167,9 @@ impl Play<'_> {
             return Err(format!("{} failed in `{}` with {code}", name(session), statement.sql));
         }
         self.fates[session] = Fate::Aborted;
-        self.stage.give(session, "rollback");
-        self.stage.settle();
-        match self.stage.outcome(session) {
-            Some(Outcome::Done(_)) => self.observe(),
-            other => Err(format!("{} cannot roll back: {other:?}", name(session))),
-        }
+        self.steps.retain(|step| step.session != session);
+        self.steps.push_front(step(session, "rollback"));
+        Ok(())
     }
 
     fn read(&mut self, session: usize, statement: &Statement, rows: String) {
@@ -213,9 +183,10 @@ impl Play<'_> {
         let observer = self.script.sessions;
         self.stage.give(observer, sql);
         self.stage.settle();
-        match self.stage.outcome(observer) {
-            Some(Outcome::Done(rows)) => Ok(rows),
-            Some(Outcome::Failed(code, message)) => Err(format!("`{sql}` failed with {code}: {message}")),
+        match self.stage.next_outcome() {
+            Some((_, Outcome::Done(rows))) => Ok(rows),
+            Some((_, Outcome::Failed(code, message))) => Err(format!("`{sql}` failed with {code}: {message}")),
+            None if self.stage.is_gone(observer) => Err(format!("the session beside panicked in `{sql}`")),
             None => Err(format!("`{sql}` waits: something is still locked")),
         }
     }
@@ -238,6 +209,10 @@ impl Play<'_> {
             }),
         }
     }
+}
+
+fn step(session: usize, sql: &str) -> Step {
+    Step { session, statement: Statement { sql: sql.to_owned(), reading: None } }
 }
 
 /// Session 0 is `T1`.

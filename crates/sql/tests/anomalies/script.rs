@@ -210,8 +210,8 @@ impl Script {
     }
 
     fn ends(&self, session: usize) -> bool {
-        let own = self.steps.iter().filter(|step| step.session == session);
-        own.last().is_some_and(|step| ["commit", "rollback"].contains(&step.statement.sql.as_str()))
+        let mut own = self.steps.iter().filter(|step| step.session == session);
+        own.next_back().is_some_and(|step| ["commit", "rollback"].contains(&step.statement.sql.as_str()))
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::common::query;
 use hotrow_sql::{Database, Session};
 use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Scheduler, Time, Waiter, mpsc, thread};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// What a statement comes to.
@@ -32,12 +33,13 @@ struct Player {
     status: Status,
     /// Woken, and has not seen it.
     woken: bool,
-    outcome: Option<Outcome>,
 }
 
 struct Scene {
     now: Time,
     players: Vec<Player>,
+    /// What statements came to, in the order in which they ended, and whose they were.
+    outcomes: VecDeque<(usize, Outcome)>,
     /// The play is over: nobody waits any more.
     over: bool,
 }
@@ -58,9 +60,8 @@ impl Board {
 
     fn set(&self, number: usize, status: Status, outcome: Option<Outcome>) {
         let mut scene = self.scene();
-        let player = &mut scene.players[number];
-        player.status = status;
-        player.outcome = outcome;
+        scene.players[number].status = status;
+        scene.outcomes.extend(outcome.map(|outcome| (number, outcome)));
         drop(scene);
         self.changed.notify_all();
     }
@@ -120,9 +121,8 @@ pub struct Stage {
 impl Stage {
     /// So many sessions, none of which has begun anything.
     pub fn new(database: &Arc<Database>, sessions: usize) -> Self {
-        let player = || Player { status: Status::Idle, woken: false, outcome: None };
-        let players = (0..sessions).map(|_| player()).collect();
-        let scene = Scene { now: Time::default(), players, over: false };
+        let players = (0..sessions).map(|_| Player { status: Status::Idle, woken: false }).collect();
+        let scene = Scene { now: Time::default(), players, outcomes: VecDeque::new(), over: false };
         let board = Arc::new(Board { scene: Mutex::new(scene), changed: Condvar::new() });
         let performer = |number| {
             let waiter = Waiter::new(Arc::new(Place { board: board.clone(), number }));
@@ -173,9 +173,9 @@ impl Stage {
         self.board.scene().players[number].status == Status::Gone
     }
 
-    /// What a session's statement came to, once.
-    pub fn outcome(&self, number: usize) -> Option<Outcome> {
-        self.board.scene().players[number].outcome.take()
+    /// The next statement that has ended: whose it was, and what it came to.
+    pub fn next_outcome(&self) -> Option<(usize, Outcome)> {
+        self.board.scene().outcomes.pop_front()
     }
 
     /// Moves the clock to the earliest deadline of those who wait; by how much. None if nobody waits with a deadline.
@@ -241,23 +241,21 @@ mod tests {
         let after = |number: usize, sql: &str| {
             stage.give(number, sql);
             stage.settle();
-            stage.outcome(number)
+            stage.next_outcome()
         };
-        let done = |result: &str| Some(Outcome::Done(result.to_owned()));
-        assert_eq!(
-            after(0, "create table t (id int primary key); insert into t values (1)"),
-            done("CREATE TABLE INSERT 0 1")
-        );
-        assert_eq!(after(0, "begin; delete from t"), done("BEGIN DELETE 1"));
+        let done = |number: usize, result: &str| Some((number, Outcome::Done(result.to_owned())));
+        assert_eq!(after(0, "create table t (id int primary key)"), done(0, "CREATE TABLE"));
+        assert_eq!(after(0, "insert into t values (1)"), done(0, "INSERT 0 1"));
+        assert_eq!(after(0, "begin; delete from t"), done(0, "BEGIN DELETE 1"));
         assert_eq!(after(1, "begin; select id from t where id = 1"), None, "it waits for the row");
-        assert_eq!(after(0, "rollback"), done("ROLLBACK"));
-        assert_eq!(stage.outcome(1), done("1"), "and goes on");
+        assert_eq!(after(0, "rollback"), done(0, "ROLLBACK"));
+        assert_eq!(stage.next_outcome(), done(1, "1"), "and goes on");
         assert_eq!(after(0, "truncate t"), None, "it waits for the table");
         assert!(stage.pass_time().is_some_and(|passed| passed > Duration::ZERO));
         stage.settle();
-        assert!(matches!(stage.outcome(0), Some(Outcome::Failed(code, _)) if code == "40001"));
+        assert!(matches!(stage.next_outcome(), Some((0, Outcome::Failed(code, _))) if code == "40001"));
         assert_eq!(stage.pass_time(), None, "nobody waits");
-        assert_eq!(after(1, "lock table t"), done("LOCK TABLE"));
+        assert_eq!(after(1, "lock table t"), done(1, "LOCK TABLE"));
         assert_eq!(after(0, "select id from t"), None, "what is left waiting ends with the stage");
     }
 }
