@@ -167,8 +167,19 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         Garbage::boxed(unsafe { Box::from_raw(address as *mut Entry<H>) })
     }
 
-    /// The entry that leads from `columns` to `record`.
-    pub fn find<'g>(&'g self, guard: Guard<'g>, columns: &Key, record: RecordPtr<H>) -> Option<EntryRef<'g, H>> {
+    /// The entry that leads from `columns` to `record`, whose primary key is `key`. In an ordered index one look-up; in a
+    /// hash index a walk over the entries of equal columns.
+    pub fn find<'g>(
+        &'g self,
+        guard: Guard<'g>,
+        columns: &Key,
+        key: &Key,
+        record: RecordPtr<H>,
+    ) -> Option<EntryRef<'g, H>> {
+        if let Links::Ordered(ordered) = &self.links {
+            let entry = ordered.get(guard, &self.full_key(columns, key)).map(|address| self.entry(guard, address));
+            return entry.filter(|entry| entry.0.record == record);
+        }
         let mut found = None;
         self.equal(guard, columns, |entry| {
             if entry.0.record != record {

@@ -250,7 +250,7 @@ impl<H: RecordHeader> Table<H> {
     /// Takes back a half-loaded row.
     fn unload(&self, guard: Guard<'_>, row: RowRef<'_>, linked: usize, record: RecordRef<'_, H>) {
         for index in &self.secondary[..linked] {
-            if let Some(entry) = index.find(guard, &index.key_of(row), record.ptr()) {
+            if let Some(entry) = index.find(guard, &index.key_of(row), &record.key(), record.ptr()) {
                 drop(index.unlink(guard, entry));
             }
         }

@@ -93,7 +93,7 @@ impl Copied {
 /// A step of the log, to be undone. What is deleted stays linked, absent, until its table is dropped: whoever else
 /// follows an index to it finds memory that is still there.
 enum Undo {
-    Changed { record: RecordPtr<()>, fixed: usize, variable: usize },
+    Changed { record: RecordPtr<()>, fixed: usize, variable: usize, end: usize },
     Inserted { record: RecordPtr<()> },
     Deleted { record: RecordPtr<()> },
 }
@@ -172,7 +172,7 @@ impl NoneTransaction {
     fn link_entries(table: &Table<()>, guard: Guard<'_>, record: RecordRef<'_, ()>, row: RowRef<'_>) {
         for index in table.secondary() {
             let columns = index.key_of(row);
-            if index.find(guard, &columns, record.ptr()).is_none() {
+            if index.find(guard, &columns, &record.key(), record.ptr()).is_none() {
                 index.link(guard, columns, &record.key(), record.ptr()).set_committed();
             }
         }
@@ -184,8 +184,8 @@ impl NoneTransaction {
             let guard = self.participant.guard();
             let Some(table) = self.database.table(guard, id) else { continue };
             let replaced = match step {
-                Undo::Changed { record, fixed, variable } => {
-                    let old = &self.replaced[fixed..];
+                Undo::Changed { record, fixed, variable, end } => {
+                    let old = &self.replaced[fixed..end];
                     let (fixed_part, variable_part) = old.split_at(variable - fixed);
                     let has_variable = table.layout().has_variable();
                     let record = record::deref(record, guard, table);
@@ -267,7 +267,7 @@ impl Transaction for NoneTransaction {
         }
         let new_variable = row.into_variable();
         let replaced = record.store_unisolated(&self.row.fixed, new_variable.as_deref());
-        self.log.push((id, Undo::Changed { record: record.ptr(), fixed, variable }));
+        self.log.push((id, Undo::Changed { record: record.ptr(), fixed, variable, end: self.replaced.len() }));
         retire(&mut self.participant, replaced);
         Ok(Write::Done)
     }
@@ -291,7 +291,7 @@ impl Transaction for NoneTransaction {
                 let has_variable = table.layout().has_variable();
                 self.row.take(record, table.layout());
                 let (fixed, variable) = self.row.save(table.layout(), &mut self.replaced);
-                self.log.push((id, Undo::Changed { record: record.ptr(), fixed, variable }));
+                self.log.push((id, Undo::Changed { record: record.ptr(), fixed, variable, end: self.replaced.len() }));
                 replaced = record.store_unisolated(row.fixed(), has_variable.then_some(row.variable()));
                 record
             }

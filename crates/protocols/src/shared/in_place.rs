@@ -34,7 +34,7 @@ pub(crate) trait IndexLocks<H: RecordHeader> {
     fn entered(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
     /// An entry with this key will be unlinked if the transaction commits.
-    fn leaving(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
+    fn leaving(&mut self, table: &Table<H>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
     /// Rows with these columns of a unique index come or go: nobody else may make such a change.
     fn unique(&mut self, table: &Table<H>, index: IndexId, columns: &Key) -> Result<(), Abort>;
@@ -52,7 +52,7 @@ impl<H: RecordHeader> IndexLocks<H> for Alone {
         Ok(())
     }
 
-    fn leaving(&mut self, _: &Table<H>, _: Guard<'_>, _: IndexRef, _: &Key) -> Result<(), Abort> {
+    fn leaving(&mut self, _: &Table<H>, _: IndexRef, _: &Key) -> Result<(), Abort> {
         Ok(())
     }
 
@@ -60,6 +60,10 @@ impl<H: RecordHeader> IndexLocks<H> for Alone {
         Ok(())
     }
 }
+
+/// Room for images and steps that is kept from one transaction to the next.
+const KEPT_BYTES: usize = 1 << 20;
+const KEPT_STEPS: usize = 1 << 14;
 
 /// One step of a transaction's log.
 enum Step<H> {
@@ -143,14 +147,20 @@ impl<H: RecordHeader> InPlace<H> {
         change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         let image = self.save_image(record);
-        let (result, variable) = record::change(record, change);
+        // Before the call: should it panic, `abort` finds the image.
+        self.log.push((table.id(), Step::Changed { record: record.ptr(), image, variable: None }));
+        let (result, replaced) = record::change(record, change);
         if result.is_err() {
-            let failed = record::restore(record, &self.images[image..], variable);
+            self.log.pop();
+            let failed = record::restore(record, &self.images[image..], replaced);
             self.discard(failed);
             self.images.truncate(image);
             return result;
         }
-        self.log.push((table.id(), Step::Changed { record: record.ptr(), image, variable }));
+        debug_assert!(record.has_key(&table.key_of(record::row(record))), "an update changed the primary key");
+        if let Some((_, Step::Changed { variable, .. })) = self.log.last_mut() {
+            *variable = replaced;
+        }
         Ok(())
     }
 
@@ -206,7 +216,7 @@ impl<H: RecordHeader> InPlace<H> {
         record: RecordRef<'_, H>,
         locks: &mut impl IndexLocks<H>,
     ) -> Result<(), Abort> {
-        locks.leaving(table, guard, IndexRef::Primary, &record.key())?;
+        locks.leaving(table, IndexRef::Primary, &record.key())?;
         for (position, index) in table.secondary().iter().enumerate() {
             let columns = index.key_of(record::row(record));
             self.leave_index(guard, table, IndexId(position as u16), &columns, record, locks)?;
@@ -234,11 +244,11 @@ impl<H: RecordHeader> InPlace<H> {
                 return Ok(false);
             }
         }
-        if index.find(guard, &columns, record.ptr()).is_some() {
+        let key = record.key();
+        if index.find(guard, &columns, &key, record.ptr()).is_some() {
             // The transaction's own stale entry, which is right again: commit will see that and leave it.
             return Ok(true);
         }
-        let key = record.key();
         let full = index.full_key(&columns, &key);
         locks.entering(table, guard, IndexRef::Secondary(id), &full)?;
         let entry = index.link(guard, columns, &key, record.ptr());
@@ -269,7 +279,8 @@ impl<H: RecordHeader> InPlace<H> {
 
     /// Whether this transaction made the entry stale, and not right again since.
     fn is_stale(&self, guard: Guard<'_>, table: &Table<H>, id: IndexId, entry: EntryRef<'_, H>) -> bool {
-        let mut steps = self.log.iter().filter(|(of, _)| *of == table.id());
+        // Backwards: what is asked about was marked a moment ago, if at all.
+        let mut steps = self.log.iter().rev().filter(|(of, _)| *of == table.id());
         let marked = steps.any(
             |(_, step)| matches!(step, Step::Stale { index, entry: stale } if *index == id && *stale == entry.ptr()),
         );
@@ -293,11 +304,11 @@ impl<H: RecordHeader> InPlace<H> {
         locks: &mut impl IndexLocks<H>,
     ) -> Result<(), Abort> {
         let index = table.secondary_index(id);
-        let Some(entry) = index.find(guard, columns, record.ptr()) else { return Ok(()) };
+        let Some(entry) = index.find(guard, columns, &record.key(), record.ptr()) else { return Ok(()) };
         if index.schema().unique {
             locks.unique(table, id, columns)?;
         }
-        locks.leaving(table, guard, IndexRef::Secondary(id), entry.full_key())?;
+        locks.leaving(table, IndexRef::Secondary(id), entry.full_key())?;
         self.log.push((table.id(), Step::Stale { index: id, entry: entry.ptr() }));
         Ok(())
     }
@@ -394,6 +405,10 @@ impl<H: RecordHeader> InPlace<H> {
     pub(crate) fn retire(&mut self, participant: &mut Participant) {
         for garbage in self.garbage.drain(..) {
             participant.retire(garbage);
+        }
+        if self.images.capacity() > KEPT_BYTES || self.log.capacity() > KEPT_STEPS {
+            self.images.shrink_to(KEPT_BYTES);
+            self.log.shrink_to(KEPT_STEPS);
         }
     }
 

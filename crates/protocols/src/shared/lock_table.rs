@@ -57,6 +57,9 @@ struct Owners {
     free: Vec<u32>,
 }
 
+/// Room for so many held names is kept from one transaction to the next.
+const KEPT_HELD: usize = 1 << 14;
+
 /// Room for so many further heads is kept by a bucket that needs it no more.
 const KEPT_HEADS: usize = 8;
 
@@ -118,6 +121,22 @@ pub(crate) struct Requester {
 
 /// Those to wake, after the latch.
 type Wakes = SmallVec<[Arc<Parked>; 4]>;
+
+/// Withdraws a request whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+struct Unwinding<'r> {
+    requester: &'r Requester,
+    name: Name,
+    upgrade: bool,
+}
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        // What was held before an upgrade is in the requester's list, and released with that.
+        if !self.requester.withdraw(self.name) && !self.upgrade {
+            self.requester.table.release(self.name, self.requester.id);
+        }
+    }
+}
 
 /// Whether a lock is new to its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,10 +236,12 @@ impl Requester {
 
     #[cold]
     fn wait(&mut self, name: Name, upgrade: bool, statistics: &mut Statistics) -> Result<Acquired, Abort> {
+        let unwinding = Unwinding { requester: self, name, upgrade };
         let parked = &self.parked;
         let start = parked.waiter.now();
         let deadline = self.wait_limit.map(|limit| start.after(limit));
         let wake = parked.waiter.wait_until(deadline, || parked.granted.load(Ordering::Acquire));
+        std::mem::forget(unwinding);
         statistics.waits += 1;
         statistics.wait_ns += parked.waiter.now().since(start).as_nanos() as u64;
         let granted = wake == Wake::Ready || !self.withdraw(name);
@@ -257,12 +278,9 @@ impl Requester {
         while let Some(Held(name)) = self.held.pop() {
             self.table.release(name, self.id);
         }
-    }
-
-    /// The modes held of a name.
-    pub(crate) fn mode_of(&self, name: Name) -> Mode {
-        let mut heads = self.table.bucket(name).0.lock();
-        heads.find(name).map_or(Mode::NONE, |head| head.holders(self.id).0)
+        if self.held.capacity() > KEPT_HELD {
+            self.held.shrink_to(KEPT_HELD);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::shared::walk;
 use hotrow_storage::{Guard, IndexId, IndexKind, IndexRef, Key, Table, TableId, mix};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Access, Statistics};
+use smallvec::SmallVec;
 use std::ops::Bound;
 
 /// The locks of one transaction.
@@ -20,6 +21,8 @@ pub(crate) struct Locks<P> {
     owned: Vec<TableId>,
     /// A lock to release at the next call.
     short: Option<Name>,
+    /// The gaps that the entry being linked has announced itself to.
+    announced: Gaps,
 }
 
 /// What a name is the name of, besides a row.
@@ -47,7 +50,14 @@ pub(crate) fn row_name(table: TableId, hash: u64) -> Name {
 
 impl<P: Policy> Locks<P> {
     pub(crate) fn new(policy: Arc<P>, requester: Requester) -> Self {
-        Self { policy, requester, statistics: Statistics::default(), owned: Vec::new(), short: None }
+        Self {
+            policy,
+            requester,
+            statistics: Statistics::default(),
+            owned: Vec::new(),
+            short: None,
+            announced: Gaps::new(),
+        }
     }
 
     pub(crate) fn waiter(&self) -> &Waiter {
@@ -135,25 +145,42 @@ impl<P: Policy> Locks<P> {
         acquired
     }
 
-    /// The gap that a key falls into, or fell into, now.
-    fn gap_around(table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Name {
+    /// The gaps that a key falls into, or fell into, now: the one below the next entry, and if that entry's insert has
+    /// not committed, those up to the first entry whose has.
+    fn gaps_around(table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Gaps {
         if !is_ordered(table, index) {
-            return match index {
-                IndexRef::Primary => name_of(table.id(), index, Kind::Stripe, key.hash64() % STRIPES),
-                IndexRef::Secondary(_) => name_of(table.id(), index, Kind::Gap, key.hash64()),
-            };
+            return Gaps::from_elem(unordered_gap(table.id(), index, key), 1);
         }
-        let next = walk::steps(table, guard, index, Bound::Excluded(key), false, 1);
-        match next.first() {
-            Some(step) => name_of(table.id(), index, Kind::Gap, step.key().hash64()),
-            None => name_of(table.id(), index, Kind::End, 0),
+        let mut gaps = Gaps::new();
+        let mut from = Bound::Excluded(key.clone());
+        loop {
+            let next = walk::steps(table, guard, index, from.as_ref(), false, 1);
+            let Some(step) = next.first() else {
+                gaps.push(name_of(table.id(), index, Kind::End, 0));
+                return gaps;
+            };
+            gaps.push(name_of(table.id(), index, Kind::Gap, step.key().hash64()));
+            if step.is_committed() {
+                return gaps;
+            }
+            from = Bound::Excluded(step.key());
         }
     }
 
-    /// Takes the insert mode of a gap; whether the gap is also held shared.
-    fn announce(&mut self, gap: Name) -> Result<bool, Abort> {
-        self.acquire(gap, Mode::INSERT)?;
-        Ok(self.requester.mode_of(gap).covers(Mode::SHARED))
+    /// Takes the insert mode of gaps.
+    fn announce(&mut self, gaps: &[Name]) -> Result<(), Abort> {
+        gaps.iter().try_for_each(|&gap| self.acquire(gap, Mode::INSERT).map(drop))
+    }
+}
+
+/// The gaps of one insert: one, unless others are inserting beside it.
+type Gaps = SmallVec<[Name; 2]>;
+
+/// The pseudo-gap of a hash index that a key belongs to.
+fn unordered_gap(table: TableId, index: IndexRef, key: &Key) -> Name {
+    match index {
+        IndexRef::Primary => name_of(table, index, Kind::Stripe, key.hash64() % STRIPES),
+        IndexRef::Secondary(_) => name_of(table, index, Kind::Gap, key.hash64()),
     }
 }
 
@@ -169,11 +196,9 @@ impl<P: Policy> IndexLocks<()> for Locks<P> {
         if self.owns(table.id()) {
             return Ok(());
         }
-        let gap = Self::gap_around(table, guard, index, key);
-        let also_read = self.announce(gap)?;
-        if also_read && is_ordered(table, index) {
-            self.read_gap(table.id(), index, key)?;
-        }
+        let gaps = Self::gaps_around(table, guard, index, key);
+        self.announce(&gaps)?;
+        self.announced = gaps;
         Ok(())
     }
 
@@ -181,29 +206,25 @@ impl<P: Policy> IndexLocks<()> for Locks<P> {
         if self.owns(table.id()) || !is_ordered(table, index) {
             return Ok(());
         }
-        let mut announced = None;
         loop {
-            let gap = Self::gap_around(table, guard, index, key);
-            if announced == Some(gap) {
+            let gaps = Self::gaps_around(table, guard, index, key);
+            if gaps == self.announced {
                 return Ok(());
             }
-            if self.announce(gap)? {
-                self.read_gap(table.id(), index, key)?;
-            }
-            announced = Some(gap);
+            self.announce(&gaps)?;
+            self.announced = gaps;
         }
     }
 
-    fn leaving(&mut self, table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+    fn leaving(&mut self, table: &Table<()>, index: IndexRef, key: &Key) -> Result<(), Abort> {
         if self.owns(table.id()) {
             return Ok(());
         }
-        let gap = if is_ordered(table, index) {
-            name_of(table.id(), index, Kind::Gap, key.hash64())
-        } else {
-            Self::gap_around(table, guard, index, key)
+        let gap = match is_ordered(table, index) {
+            true => name_of(table.id(), index, Kind::Gap, key.hash64()),
+            false => unordered_gap(table.id(), index, key),
         };
-        self.announce(gap).map(drop)
+        self.announce(&[gap])
     }
 
     fn unique(&mut self, table: &Table<()>, index: IndexId, columns: &Key) -> Result<(), Abort> {

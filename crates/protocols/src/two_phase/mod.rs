@@ -22,19 +22,24 @@
 //! **Ranges.** An ordered index is a sequence of keys with gaps between them; a gap is named by the key above it, the
 //! last one by the index. A scan locks shared the gap below each entry that it passes, and the first gap beyond its
 //! range. Linking an entry takes the *insert* mode of the gap that it falls into, unlinking one that of the entry's own
-//! gap (the two gaps beside it become one). Insert and shared conflict; two inserters do not.
+//! gap (the two gaps beside it become one). Insert and shared conflict; two inserters do not. An entry whose insert has
+//! not committed may go again, and then its gap merges with the next: so wherever such an entry names a gap, scanners and
+//! inserters alike take the gaps of all entries up to the first whose insert has committed.
 //!
 //! Invariants, and why they hold:
 //!
-//! 1. *A scanned gap stays empty while its scanner runs.* An inserter links its entry, then looks which gap it fell
-//!    into, and takes the insert mode of that; it looks again until the gap has not changed. A scanner locks its gaps,
-//!    then reads the entries again until they have not changed. Either the inserter's link came before the scanner's second
-//!    look, which then meets the entry and waits for its row; or the scanner's lock came before the inserter's, which waits.
-//! 2. *A name stays the name of its gap.* If the key above is unlinked by an aborted insert, the gap below it merges with
-//!    the next: therefore a scan goes on to the first entry whose insert has committed, locking the gap of each on the
-//!    way. If it is unlinked by a committed delete, the deleter had to take the insert mode of that gap first.
-//! 3. *One's own insert into a scanned gap splits it.* A transaction that holds a gap shared and links a key in it locks
-//!    the new key's gap shared as well, before it links.
+//! 1. *The end of a scanner's gaps stays.* The last gap that a scan locks is that of a committed entry (or the index's
+//!    end). Only a committed delete unlinks that entry, and it needs the insert mode of the gap, which the scan excludes.
+//! 2. *A scanned gap stays empty while its scanner runs.* An inserter links its entry, then looks which gaps that falls
+//!    into, takes the insert mode of those, and looks again until they have not changed. A scanner locks its gaps, then
+//!    reads the entries again until they have not changed. If the link came before the scanner's last look, that meets
+//!    the entry and waits for its row. Otherwise the inserter's last look, which comes after its link, begins below the
+//!    committed entry of 1 and ends at the first committed one: at that entry, or at one before it that is in the
+//!    scanner's gaps too, or at one that was inserted after the scanner's last look, which cannot have committed, by
+//!    the same argument. In each case the inserter asks for a gap that the scanner holds, and waits.
+//! 3. *One's own insert does not open a scanned gap to others.* Until it ends, its entry is uncommitted: those who insert
+//!    below it go on to the gaps above, which its scan holds. A scan that breaks off at an entry of its own transaction
+//!    locks on to the first committed one, as the entry may be rolled back to a savepoint.
 //!
 //! A table without an ordered index has [`STRIPES`] pseudo-gaps, chosen by the key's hash: a scan of everything locks
 //! all of them. A secondary hash index has one gap per key: the key's.

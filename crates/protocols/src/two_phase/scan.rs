@@ -60,17 +60,17 @@ impl<'s, P: Policy> Scanner<'s, P> {
             let inside = steps.iter().take_while(|step| !range.is_past(&step.key(), backward)).count();
             let ended = inside < steps.len() || steps.len() < limit;
             if self.protects_gaps() {
-                self.lock_batch(&steps, inside, ended, backward)?;
+                self.lock_batch(&steps, inside, ended && !backward, from.as_ref())?;
                 let again = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), backward, limit);
                 if again.len() != steps.len() || !again.iter().zip(&steps).all(|(a, b)| a.is_same(b)) {
                     continue;
                 }
             }
-            for step in &steps[..inside] {
+            for (position, step) in steps[..inside].iter().enumerate() {
                 let waits = self.locks.statistics.waits;
                 let flow = if self.protects_gaps() { self.visit_locked(step, visit) } else { self.visit(step, visit)? };
                 if flow.is_break() {
-                    return Ok(());
+                    return if backward { Ok(()) } else { self.lock_break(&steps[position..inside]) };
                 }
                 if self.locks.statistics.waits != waits {
                     // Whoever was waited for may have moved entries within the rest of the batch.
@@ -86,13 +86,20 @@ impl<'s, P: Policy> Scanner<'s, P> {
         }
     }
 
-    /// Locks the gaps and rows of a batch, and forward the gap beyond the range's end.
-    fn lock_batch(&mut self, steps: &[Step<'_, ()>], inside: usize, ended: bool, backward: bool) -> Result<(), Abort> {
+    /// Locks the gaps and rows of a batch that began at `from`, and if it is the last one of a forward scan the gap
+    /// beyond the range's end.
+    fn lock_batch(
+        &mut self,
+        steps: &[Step<'_, ()>],
+        inside: usize,
+        beyond: bool,
+        from: Bound<&Key>,
+    ) -> Result<(), Abort> {
         for step in &steps[..inside] {
             self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?;
             self.locks.row(self.table.id(), step.record.key().hash64(), self.mode())?;
         }
-        if !ended || backward {
+        if !beyond {
             return Ok(());
         }
         for step in &steps[inside..] {
@@ -102,8 +109,16 @@ impl<'s, P: Policy> Scanner<'s, P> {
             }
         }
         let last = steps.last().map(Step::key);
-        let from = last.as_ref().map_or(self.scan.lower.as_ref(), Bound::Excluded);
-        self.lock_up_to_committed(from)
+        self.lock_up_to_committed(last.as_ref().map_or(from, Bound::Excluded))
+    }
+
+    /// Locks what names the gap below the row at which a forward scan breaks off, if its own entry may yet be rolled back.
+    fn lock_break(&mut self, rest: &[Step<'_, ()>]) -> Result<(), Abort> {
+        if !self.protects_gaps() || rest.iter().any(Step::is_committed) {
+            return Ok(());
+        }
+        let last = rest.last().map(Step::key).expect("the scan broke off at a row");
+        self.lock_up_to_committed(Bound::Excluded(&last))
     }
 
     /// Locks the gap that a backward scan's range ends in, above.
@@ -119,18 +134,21 @@ impl<'s, P: Policy> Scanner<'s, P> {
         let mut from = from.cloned();
         loop {
             let steps = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), false, 1);
-            let Some(step) = steps.first() else {
-                return self.locks.read_end(self.table.id(), self.scan.index);
-            };
-            self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?;
+            match steps.first() {
+                Some(step) => self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?,
+                None => self.locks.read_end(self.table.id(), self.scan.index)?,
+            }
             let again = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), false, 1);
-            if !again.first().is_some_and(|again| again.is_same(step)) {
-                continue;
+            match (steps.first(), again.first()) {
+                (None, None) => return Ok(()),
+                (Some(step), Some(again)) if again.is_same(step) => {
+                    if step.is_committed() {
+                        return Ok(());
+                    }
+                    from = Bound::Excluded(step.key());
+                }
+                _ => {}
             }
-            if step.is_committed() {
-                return Ok(());
-            }
-            from = Bound::Excluded(step.key());
         }
     }
 
@@ -158,7 +176,9 @@ impl<'s, P: Policy> Scanner<'s, P> {
     /// One row of an unordered table, by its key.
     fn one(&mut self, key: &Key, visit: Visit<'_>) -> Result<(), Abort> {
         let hash = key.hash64();
-        self.locks.row(self.table.id(), hash, self.mode())?;
+        if self.protects_gaps() {
+            self.locks.row(self.table.id(), hash, self.mode())?;
+        }
         match self.table.find(self.guard, key, hash) {
             Some(record) => self.visit(&Step { record, entry: None }, visit).map(drop),
             None => Ok(()),

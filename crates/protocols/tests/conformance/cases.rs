@@ -261,3 +261,24 @@ fn locks_are_counted() {
         assert_eq!(statistics.locks > 0, case.engine.info().isolates, "{}", case.name());
     });
 }
+
+#[test]
+fn a_change_that_panics_is_undone() {
+    for_each_table(Shape::Indexed, |case| {
+        case.fill(&[(1, 1, 1), (2, 2, 2)]);
+        let before = case.committed();
+        case.begin();
+        let longer = case.shape.values(1, 7, 200);
+        let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            case.txn.update(case.table, &case.shape.key(1), &mut |row| {
+                for (column, value) in longer.iter().enumerate() {
+                    row.set(column, value);
+                }
+                std::panic::resume_unwind(Box::new("at the end of a change"));
+            })
+        }));
+        assert!(unwound.is_err(), "{}", case.name());
+        case.txn.abort();
+        assert_eq!(case.committed(), before, "{}", case.name());
+    });
+}

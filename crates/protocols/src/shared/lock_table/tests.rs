@@ -56,7 +56,7 @@ fn gaps_take_many_inserters_or_many_readers() {
     assert_eq!(take(&mut b, 1, Mode::SHARED), Err(Abort::Conflict));
     a.release_all();
     assert_eq!(take(&mut b, 1, Mode::SHARED), Ok(Acquired::Again));
-    assert_eq!(b.mode_of(Name(1)), Mode::SHARED | Mode::INSERT);
+    assert_eq!(take(&mut a, 1, Mode::SHARED), Err(Abort::Conflict), "both modes are held");
     assert_eq!(take(&mut a, 1, Mode::INSERT), Err(Abort::Conflict));
 }
 
@@ -128,5 +128,37 @@ fn exclusive_locks_exclude_under_stress() {
     };
     let threads: Vec<_> = (0..4).map(work).collect();
     threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+    assert_eq!(table.usage(), (0, 0));
+}
+
+/// A scheduler under which a wait unwinds, as that of a suspended coroutine does which is dropped.
+struct Unwinds;
+
+impl hotrow_sync::Scheduler for Unwinds {
+    fn now(&self) -> hotrow_sync::Time {
+        hotrow_sync::Time(0)
+    }
+
+    fn suspend(&self, _: Option<hotrow_sync::Time>) {
+        std::panic::resume_unwind(Box::new("dropped while it waited"));
+    }
+
+    fn resume(&self) {}
+}
+
+#[test]
+fn a_wait_that_unwinds_leaves_no_request_behind() {
+    let table = LockTable::new(1);
+    let mut holder = requester(&table);
+    for mode in [Mode::SHARED, Mode::EXCLUSIVE] {
+        take(&mut holder, 1, mode).expect("the lock is free");
+        let mut dropped = table.requester(Waiter::new(Arc::new(Unwinds)));
+        let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            dropped.acquire(Name(1), Mode::EXCLUSIVE, &Patient, &mut Statistics::default())
+        }));
+        assert!(unwound.is_err());
+        assert_eq!(table.usage(), (1, 0));
+    }
+    holder.release_all();
     assert_eq!(table.usage(), (0, 0));
 }
