@@ -16,6 +16,9 @@ pub struct ServerConfig {
     pub max_message_bytes: usize,
     /// How long a client may take from connecting to its session's start.
     pub startup_timeout: Duration,
+    /// How long a client may leave what it is sent untaken before it counts as gone. A statement that is sending rows holds
+    /// locks, and keeps memory from being freed.
+    pub write_timeout: Duration,
     /// How long a shutdown waits for clients to take what was sent to them before their connections are cut.
     pub shutdown_grace: Duration,
     /// How long a session that waits for a lock looks for it before its thread is blocked.
@@ -34,6 +37,7 @@ impl Default for ServerConfig {
             max_connections: 1000,
             max_message_bytes: 256 << 20,
             startup_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
             shutdown_grace: Duration::from_secs(5),
             wait_spin: Duration::ZERO,
             tls: None,

@@ -89,9 +89,10 @@ impl<'a, S: Read + Write> Connection<'a, S> {
         if let End::Told(error) = end {
             backend::error(&mut self.out, "FATAL", error);
         }
+        // Before the flush, which may wait for a client that reads nothing.
+        self.session.end();
         // The client may be gone.
         let _ = flush(self.stream, &mut self.out);
-        self.session.end();
     }
 
     /// [`finish`](Self::finish) after a panic: what was not sent yet may be half a message.

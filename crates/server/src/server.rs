@@ -159,6 +159,9 @@ fn turn_away(mut socket: &TcpStream) {
 /// A connection, from its first byte to its last.
 fn serve(socket: Arc<TcpStream>, mut guest: Guest, shared: &Shared) {
     let Ok(mut stream) = Stream::new(socket) else { return };
+    if stream.socket().set_write_timeout(Some(shared.config.write_timeout)).is_err() {
+        return;
+    }
     let mut input = Input::new();
     match begin(&mut stream, &mut input, &mut guest, shared) {
         Err(NoSession::Gone) => {}

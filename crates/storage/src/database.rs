@@ -58,6 +58,7 @@ impl<H: RecordHeader> Database<H> {
         if !old.is_null() {
             // SAFETY: the pointer came from `Box::into_raw` in `create_table`, and the swap took it out once.
             self.collector.defer(Garbage::boxed(unsafe { Box::from_raw(old) }));
+            self.collector.collect();
         }
     }
 

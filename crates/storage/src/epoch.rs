@@ -19,7 +19,7 @@
 //! **Thread safety.** A [`Collector`] is shared by all; a [`Participant`] belongs to one transaction in flight and may
 //! move between threads; a [`Guard`] proves that its participant is in an epoch and cannot outlive that.
 
-use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
+use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use hotrow_sync::{Arc, CachePadded, Mutex};
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,6 +27,9 @@ use std::marker::PhantomData;
 
 /// How much garbage a participant lets gather before it tries to free some.
 const COLLECT_EVERY: usize = 64;
+
+/// After so many transactions a participant looks for garbage that nobody owns.
+const ORPHANS_EVERY: u32 = 256;
 
 /// An empty slot.
 const NOT_ACTIVE: u64 = 0;
@@ -37,6 +40,8 @@ pub struct Collector {
     slots: Mutex<Vec<Arc<Slot>>>,
     /// Garbage of participants that are gone, and of index growth.
     orphans: Mutex<VecDeque<Stamped>>,
+    /// How much of that there is.
+    orphaned: AtomicUsize,
 }
 
 struct Slot(CachePadded<AtomicU64>);
@@ -53,6 +58,7 @@ impl Collector {
             epoch: CachePadded(AtomicU64::new(1)),
             slots: Mutex::new(Vec::new()),
             orphans: Mutex::new(VecDeque::new()),
+            orphaned: AtomicUsize::new(0),
         })
     }
 
@@ -60,7 +66,8 @@ impl Collector {
     pub fn participant(self: &Arc<Self>) -> Participant {
         let slot = Arc::new(Slot(CachePadded(AtomicU64::new(NOT_ACTIVE))));
         self.slots.lock().expect("no panic under the latch").push(slot.clone());
-        Participant { collector: self.clone(), slot, entered: false, garbage: VecDeque::new() }
+        let (garbage, collect_at) = (VecDeque::new(), COLLECT_EVERY);
+        Participant { collector: self.clone(), slot, entered: false, garbage, collect_at, left: 0 }
     }
 
     /// Frees `garbage`, already unlinked, some time after everybody who may see it has left. For rare retirements by
@@ -69,15 +76,23 @@ impl Collector {
         let stamp = self.stamp();
         let mut orphans = self.orphans.lock().expect("no panic under the latch");
         orphans.push_back(Stamped { stamp, garbage });
+        self.orphaned.store(orphans.len(), Ordering::Release);
+        let due = orphans.len().is_multiple_of(COLLECT_EVERY);
         drop(orphans);
-        self.collect();
+        if due {
+            self.collect();
+        }
     }
 
     /// Frees what can be freed of the garbage that nobody owns.
     pub fn collect(&self) {
-        let least = self.least_active();
+        self.collect_below(self.least_active());
+    }
+
+    fn collect_below(&self, least: u64) {
         let Ok(mut orphans) = self.orphans.try_lock() else { return };
         let free = take_free(&mut orphans, least);
+        self.orphaned.store(orphans.len(), Ordering::Release);
         drop(orphans);
         drop(free);
     }
@@ -129,6 +144,10 @@ pub struct Participant {
     slot: Arc<Slot>,
     entered: bool,
     garbage: VecDeque<Stamped>,
+    /// How much garbage makes the next attempt to free some worth its while.
+    collect_at: usize,
+    /// Epochs left; every so often the garbage that nobody owns is looked after.
+    left: u32,
 }
 
 impl Participant {
@@ -150,9 +169,14 @@ impl Participant {
     pub fn leave(&mut self) {
         self.slot.0.store(NOT_ACTIVE, Ordering::Release);
         self.entered = false;
-        if self.garbage.len() >= COLLECT_EVERY {
+        self.left = self.left.wrapping_add(1);
+        if self.garbage.len() >= self.collect_at || (self.left.is_multiple_of(ORPHANS_EVERY) && self.has_orphans()) {
             self.collect();
         }
+    }
+
+    fn has_orphans(&self) -> bool {
+        self.collector.orphaned.load(Ordering::Acquire) > 0
     }
 
     /// Whether the participant is in an epoch.
@@ -182,7 +206,8 @@ impl Participant {
     pub fn collect(&mut self) {
         let least = self.collector.least_active();
         drop(take_free(&mut self.garbage, least));
-        self.collector.collect();
+        self.collect_at = self.garbage.len() + COLLECT_EVERY;
+        self.collector.collect_below(least);
     }
 }
 
@@ -195,6 +220,7 @@ impl Drop for Participant {
         let mut orphans = self.collector.orphans.lock().expect("no panic under the latch");
         orphans.append(&mut self.garbage);
         orphans.make_contiguous().sort_by_key(|stamped| stamped.stamp);
+        self.collector.orphaned.store(orphans.len(), Ordering::Release);
         drop(orphans);
         self.collector.collect();
     }

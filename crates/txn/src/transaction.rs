@@ -125,6 +125,8 @@ pub struct Savepoint(pub usize);
 /// After any method returned [`Abort`] the only sensible call is [`abort`](Self::abort) (or
 /// [`rollback_to`](Self::rollback_to) after [`Abort::User`]).
 ///
+/// Between two transactions every call but [`begin`](Self::begin) fails with [`Abort::User`] or does nothing.
+///
 /// Calls may wait, through the waiter the object was made with; nothing else blocks.
 pub trait Transaction: Send {
     /// Begins a transaction. None is running.

@@ -123,17 +123,21 @@ fn retire(participant: &mut Participant, variable: Option<Variable>) {
 }
 
 impl NoneTransaction {
+    /// What every call begins with. An error if no transaction is running.
     #[inline]
-    fn enter(&mut self) {
-        debug_assert!(self.running, "no transaction is running");
+    fn enter(&mut self) -> Result<(), Abort> {
+        if !self.running {
+            return Err(Abort::User);
+        }
         if !self.participant.is_entered() {
             self.participant.enter();
         }
+        Ok(())
     }
 
     #[inline]
     fn enter_to_write(&mut self) -> Result<(), Abort> {
-        self.enter();
+        self.enter()?;
         if self.read_only { Err(Abort::User) } else { Ok(()) }
     }
 
@@ -222,7 +226,7 @@ impl Transaction for NoneTransaction {
 
     #[inline]
     fn read(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.enter();
+        self.enter()?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
         let Some(record) = table.find(guard, key, key.hash64()).filter(|record| record.is_present()) else {
@@ -325,7 +329,7 @@ impl Transaction for NoneTransaction {
     }
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
-        self.enter();
+        self.enter()?;
         if self.read_only && scan.lock == LockFor::Update {
             return Err(Abort::User);
         }
@@ -356,20 +360,20 @@ impl Transaction for NoneTransaction {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.enter();
-        self.undo(savepoint);
+        if self.enter().is_ok() {
+            self.undo(savepoint);
+        }
     }
 
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
-        self.enter();
+        self.enter()?;
         self.end();
         Ok(())
     }
 
     fn abort(&mut self) {
-        if self.running {
-            self.enter();
+        if self.enter().is_ok() {
             self.undo(Savepoint(0));
             self.end();
         }

@@ -95,17 +95,21 @@ pub struct SerialTransaction {
 }
 
 impl SerialTransaction {
+    /// What every call begins with. An error if no transaction is running.
     #[inline]
-    fn enter(&mut self) {
-        debug_assert!(self.running, "no transaction is running");
+    fn enter(&mut self) -> Result<(), Abort> {
+        if !self.running {
+            return Err(Abort::User);
+        }
         if !self.participant.is_entered() {
             self.participant.enter();
         }
+        Ok(())
     }
 
     #[inline]
     fn enter_to_write(&mut self) -> Result<(), Abort> {
-        self.enter();
+        self.enter()?;
         if self.read_only { Err(Abort::User) } else { Ok(()) }
     }
 
@@ -136,7 +140,7 @@ impl Transaction for SerialTransaction {
     }
 
     fn read(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.enter();
+        self.enter()?;
         let guard = self.participant.guard();
         let found = table(&self.database, guard, id)?.find(guard, key, key.hash64());
         Ok(found.filter(|record| record.is_present()).map(record::row))
@@ -181,7 +185,7 @@ impl Transaction for SerialTransaction {
     }
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
-        self.enter();
+        self.enter()?;
         if self.read_only && scan.lock == LockFor::Update {
             return Err(Abort::User);
         }
@@ -199,20 +203,20 @@ impl Transaction for SerialTransaction {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.enter();
-        self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
+        if self.enter().is_ok() {
+            self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
+        }
     }
 
     fn commit(&mut self) -> Result<(), Abort> {
-        self.enter();
+        self.enter()?;
         self.changes.commit(&self.database, &mut self.participant);
         self.end();
         Ok(())
     }
 
     fn abort(&mut self) {
-        if self.running {
-            self.enter();
+        if self.enter().is_ok() {
             self.changes.abort(&self.database, &mut self.participant);
             self.end();
         }

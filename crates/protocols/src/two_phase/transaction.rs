@@ -96,19 +96,22 @@ impl<P: Policy> TwoPhaseTransaction<P> {
         }
     }
 
-    /// What every call begins with.
+    /// What every call begins with. An error if no transaction is running.
     #[inline]
-    fn enter(&mut self) {
-        debug_assert!(self.running, "no transaction is running");
+    fn enter(&mut self) -> Result<(), Abort> {
+        if !self.running {
+            return Err(Abort::User);
+        }
         if !self.participant.is_entered() {
             self.participant.enter();
         }
         self.locks.release_short();
+        Ok(())
     }
 
     #[inline]
     fn enter_to_write(&mut self) -> Result<(), Abort> {
-        self.enter();
+        self.enter()?;
         if self.read_only { Err(Abort::User) } else { Ok(()) }
     }
 
@@ -169,7 +172,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
 
     #[inline]
     fn read(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.enter();
+        self.enter()?;
         if self.isolation == Isolation::ReadCommitted {
             let hash = key.hash64();
             let locked = self.locks.row_for_now(id, hash);
@@ -182,7 +185,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
     }
 
     fn read_for_update(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.enter();
+        self.enter()?;
         self.find_locked(id, key, Mode::EXCLUSIVE)
     }
 
@@ -234,7 +237,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
     }
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
-        self.enter();
+        self.enter()?;
         if self.read_only && scan.lock == LockFor::Update {
             return Err(Abort::User);
         }
@@ -254,13 +257,14 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.enter();
-        self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
+        if self.enter().is_ok() {
+            self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
+        }
     }
 
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
-        self.enter();
+        self.enter()?;
         if !self.changes.is_empty() {
             self.changes.commit(&self.database, &mut self.participant);
         }
@@ -269,8 +273,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
     }
 
     fn abort(&mut self) {
-        if self.running {
-            self.enter();
+        if self.enter().is_ok() {
             self.changes.abort(&self.database, &mut self.participant);
             self.end();
         }

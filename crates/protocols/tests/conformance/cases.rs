@@ -282,3 +282,20 @@ fn a_change_that_panics_is_undone() {
         assert_eq!(case.committed(), before, "{}", case.name());
     });
 }
+
+#[test]
+fn without_a_transaction_nothing_is_done() {
+    for_each_table(Shape::Indexed, |case| {
+        case.fill(&[(1, 1, 1)]);
+        let (name, table, key) = (case.name(), case.table, case.shape.key(1));
+        assert_eq!(case.txn.read(table, &key), Err(Abort::User), "{}", name);
+        assert_eq!(case.txn.read_for_update(table, &key), Err(Abort::User), "{}", name);
+        assert_eq!(case.txn.update(table, &key, &mut |_| Ok(())), Err(Abort::User), "{}", name);
+        assert_eq!(case.insert(&case.shape.values(2, 2, 2)), Err(Abort::User), "{}", name);
+        assert_eq!(case.txn.delete(table, &key), Err(Abort::User), "{}", name);
+        assert_eq!(case.scan(&Scan::all(table, IndexRef::Primary)), Err(Abort::User), "{}", name);
+        assert_eq!(case.txn.commit(), Err(Abort::User), "{}", name);
+        case.txn.abort();
+        assert_eq!(case.committed().len(), 1, "{}: and nothing is locked", name);
+    });
+}

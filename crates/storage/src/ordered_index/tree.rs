@@ -177,7 +177,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
     #[inline]
     fn root<'g>(&'g self, _guard: Guard<'g>) -> Result<Place<'g, W, CAP>, Restart> {
         let root = self.root.load(Ordering::Acquire);
-        // SAFETY: a root is never unlinked, only put below another, so it lives as long as the tree.
+        // SAFETY: the root was found in an epoch, as the guard proves; a node that is unlinked later is retired through it.
         let node = unsafe { &*root };
         let version = node.version()?;
         // A root that was split has a new version only after the new root is in its place.
