@@ -72,7 +72,7 @@ impl Script {
 
     /// Begins and makes the calls; ends nothing.
     pub fn call(&self, txn: &mut dyn Transaction) -> Result<(), Abort> {
-        txn.begin(&Begin::at(self.isolation))?;
+        txn.begin(&Begin { one_shot: true, ..Begin::at(self.isolation) })?;
         let mut savepoint = txn.savepoint();
         for step in &self.steps {
             step.call(txn, self.table, &mut savepoint)?;
