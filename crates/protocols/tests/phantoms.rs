@@ -79,7 +79,7 @@ fn keys(txn: &mut dyn Transaction, scan: &Scan, limit: usize) -> Vec<i64> {
 
 #[test]
 fn the_gap_above_the_last_key_is_locked_however_many_there_are() {
-    for count in [0, 1, 15, 16, 17, 47, 48, 49, 112, 240] {
+    for count in [0, 1, 3, 4, 5, 11, 12, 13, 28, 60, 124, 252, 508, 764] {
         let fixture = Fixture::new(1..=count);
         let mut scanner = fixture.patient();
         let scan = Scan::all(fixture.table, IndexRef::Primary);
@@ -101,12 +101,12 @@ fn a_range_above_a_prefix_is_locked_to_its_end() {
 
 #[test]
 fn a_scan_that_breaks_off_at_a_row_which_is_rolled_back_keeps_its_gap() {
-    let fixture = Fixture::new((1..=15).chain([30, 40]));
+    let fixture = Fixture::new((1..=3).chain([30, 40]));
     let mut scanner = fixture.patient();
     let savepoint = scanner.savepoint();
     assert_eq!(scanner.insert(fixture.table, fixture.row(20, 0).as_ref()), Ok(Write::Done));
     let scan = Scan::all(fixture.table, IndexRef::Primary);
-    assert_eq!(keys(&mut *scanner, &scan, 16).last(), Some(&20));
+    assert_eq!(keys(&mut *scanner, &scan, 4).last(), Some(&20));
     scanner.rollback_to(savepoint);
     assert_eq!(fixture.insert_at_once(18, 0), Err(Abort::Cancelled));
 }

@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow};
 
 /// The first and the greatest number of entries that a scan fetches at once: a scan that stops early should not have
 /// locked much, a long one should not look up often.
-pub(crate) const FIRST_BATCH: usize = 16;
+pub(crate) const FIRST_BATCH: usize = 4;
 pub(crate) const GREATEST_BATCH: usize = 256;
 
 /// An entry of an index.
