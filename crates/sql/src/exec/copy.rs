@@ -33,6 +33,7 @@ impl Exec<'_> {
                 reader.finish();
             }
             while let Some(row) = reader.next_row()? {
+                self.env.check_cancelled()?;
                 writer.start()?;
                 for (at, &target) in insert.targets.iter().enumerate() {
                     let ty = columns[target].ty;

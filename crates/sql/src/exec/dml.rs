@@ -35,6 +35,7 @@ impl Exec<'_> {
                     Ok(ControlFlow::Continue(()))
                 })?;
                 for values in rows {
+                    self.env.check_cancelled()?;
                     writer.start()?;
                     for (value, &target) in values.iter().zip(&insert.targets) {
                         writer.row.change(|row| row.set(target, value));
@@ -54,6 +55,7 @@ impl Exec<'_> {
         }
         let mut count = 0;
         for key in self.keys(&update.access)? {
+            self.env.check_cancelled()?;
             count += u64::from(self.update_row(update, &key, None, sink)?);
         }
         Ok(count)
@@ -71,6 +73,7 @@ impl Exec<'_> {
         };
         let mut count = 0;
         for key in keys {
+            self.env.check_cancelled()?;
             if let Some(returning) = &delete.returning
                 && let Some(row) = self.txn.read_for_update(table.id, &key)?
             {

@@ -17,8 +17,11 @@ impl Ddl<'_> {
         let new = self.define(draft, old.row_ids.clone(), old.lock.clone());
         let mut row = Row::new(&new.layout);
         let mut failed = None;
-        let engine = self.engine;
-        self.txn.scan(&scan::everything(old), &mut |from| match copy_row(engine, &new, &mut row, from) {
+        let (engine, env) = (self.engine, self.env);
+        self.txn.scan(&scan::everything(old), &mut |from| match env
+            .check_cancelled()
+            .and_then(|()| copy_row(engine, &new, &mut row, from))
+        {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failed = Some(error);

@@ -25,14 +25,10 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
     let mut failed = None;
     txn.scan(&scan, &mut |row| {
         let input = Input::Row(row);
-        let visited = match &access.filter {
-            Some(filter) => match filter.is_true(env, &input) {
-                Ok(true) => sink(&input),
-                Ok(false) => return ControlFlow::Continue(()),
-                Err(error) => Err(error),
-            },
-            None => sink(&input),
-        };
+        let visited = env.check_cancelled().and_then(|()| match &access.filter {
+            Some(filter) if !filter.is_true(env, &input)? => Ok(ControlFlow::Continue(())),
+            _ => sink(&input),
+        });
         visited.unwrap_or_else(|error| {
             failed = Some(error);
             ControlFlow::Break(())

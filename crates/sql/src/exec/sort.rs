@@ -17,6 +17,7 @@ impl Exec<'_> {
         })?;
         rows.sort_by(|left, right| compare_rows(left, right, keys));
         for row in &rows {
+            self.env.check_cancelled()?;
             if sink(&Input::Values(&row[..visible]))?.is_break() {
                 break;
             }

@@ -1,9 +1,12 @@
 //! Evaluation.
 
 use super::arith::negate;
+use super::functions::check_size;
 use super::{Expr, Like, cast, compare, pattern, same};
 use crate::SqlError;
 use hotrow_storage::{RowRef, Value};
+use hotrow_sync::Waiter;
+use hotrow_txn::Abort;
 use std::borrow::Cow;
 
 /// The row that an expression looks at.
@@ -40,6 +43,16 @@ pub struct Env<'a> {
     pub user: &'a str,
     /// The session's number.
     pub session_id: i32,
+    /// How the session waits, and where it is told to stop.
+    pub waiter: &'a Waiter,
+}
+
+impl Env<'_> {
+    /// An error if the statement is to stop. Whoever goes from row to row asks at each.
+    #[inline]
+    pub fn check_cancelled(&self) -> Result<(), SqlError> {
+        if self.waiter.is_cancelled() { Err(Abort::Cancelled.into()) } else { Ok(()) }
+    }
 }
 
 impl Expr {
@@ -76,7 +89,7 @@ impl Expr {
                 Value::Null => Value::Null,
                 value => negate(&value)?,
             },
-            Expr::Concat(pair) => concat(pair.0.eval(env, row)?, pair.1.eval(env, row)?),
+            Expr::Concat(pair) => concat(pair.0.eval(env, row)?, pair.1.eval(env, row)?)?,
             Expr::In(expr, list, blanks) => return is_in(expr, list, *blanks, env, row),
             Expr::Like(like) => return is_like(like, env, row),
             Expr::Case(arms, otherwise) => {
@@ -161,18 +174,20 @@ fn is_like<'a>(like: &'a Like, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'
     Ok(Value::Bool(matched != like.negated))
 }
 
-fn concat<'a>(left: Value<'a>, right: Value<'a>) -> Value<'a> {
-    match (left, right) {
+fn concat<'a>(left: Value<'a>, right: Value<'a>) -> Result<Value<'a>, SqlError> {
+    Ok(match (left, right) {
         (Value::Text(left), Value::Text(right)) => {
+            check_size(left.len().saturating_add(right.len()))?;
             let mut text = left.into_owned();
             text.push_str(&right);
             Value::Text(Cow::Owned(text))
         }
         (Value::Bytea(left), Value::Bytea(right)) => {
+            check_size(left.len().saturating_add(right.len()))?;
             let mut bytes = left.into_owned();
             bytes.extend_from_slice(&right);
             Value::Bytea(Cow::Owned(bytes))
         }
         _ => Value::Null,
-    }
+    })
 }

@@ -209,7 +209,7 @@ impl Session {
 
     /// What a plan runs with.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
-        let env = Env { params, now: self.now, user: &self.user, session_id: self.id };
+        let env = Env { params, now: self.now, user: &self.user, session_id: self.id, waiter: &self.waiter };
         (&self.user, Exec { txn: &mut *self.txn, env, scratch: &mut self.scratch })
     }
 
@@ -222,7 +222,7 @@ impl Session {
         let limit = self.settings.duration("lock_timeout");
         let wait = limit.unwrap_or(self.database.config.table_lock_wait);
         let txn: &mut dyn Transaction = &mut *self.txn;
-        let env = Env { params: &[], now: self.now, user: &self.user, session_id: self.id };
+        let env = Env { params: &[], now: self.now, user: &self.user, session_id: self.id, waiter: &self.waiter };
         let mut notices = Vec::new();
         let mut ddl = Ddl {
             engine: &**self.database.engine(),

@@ -1,0 +1,63 @@
+//! A statement that is cancelled while it goes from row to row stops there, and leaves nothing behind.
+
+mod common;
+
+use common::{ENGINES, database, outcome, run, session};
+use hotrow_sql::{Client, Notice, OutputColumn, SqlError};
+use hotrow_storage::Value;
+use hotrow_sync::Waiter;
+
+/// A client that wants no more after the first row.
+struct Satisfied {
+    waiter: Waiter,
+    rows: usize,
+}
+
+impl Client for Satisfied {
+    fn columns(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[Value<'_>]) -> Result<(), SqlError> {
+        self.rows += 1;
+        self.waiter.cancel();
+        Ok(())
+    }
+
+    fn complete(&mut self, _: &str) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn empty(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _: Notice) {}
+
+    fn parameter(&mut self, _: &str, _: &str) {}
+}
+
+#[test]
+fn a_running_statement_is_cancelled_at_its_next_row() {
+    for engine in ENGINES {
+        let database = database(engine);
+        let mut session = session(&database);
+        run(&mut session, "create table t (id int primary key, n int)");
+        let rows: Vec<_> = (0..50).map(|id| format!("({id}, 0)")).collect();
+        run(&mut session, &format!("insert into t values {}", rows.join(", ")));
+        let statements = [
+            "select id from t",
+            "select id from t order by n, id desc",
+            "update t set n = 1 returning id",
+            "delete from t where n = 0 returning id",
+            "insert into t select id + 100, n from t returning id",
+        ];
+        for sql in statements {
+            let mut client = Satisfied { waiter: session.waiter().clone(), rows: 0 };
+            let error = session.simple_query(sql, &mut client).expect_err(sql);
+            assert_eq!((error.state.0, client.rows), ("57014", 1), "{engine}: {sql}");
+            session.waiter().clear_cancel();
+            assert_eq!(outcome(&mut session, "select count(*), sum(n) from t"), "50|0", "{engine}: after {sql}");
+        }
+    }
+}
