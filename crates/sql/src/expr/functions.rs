@@ -334,7 +334,13 @@ impl Function {
             Function::TrimStart => text.trim_start_matches(set).to_owned(),
             Function::TrimEnd => text.trim_end_matches(set).to_owned(),
             Function::Replace => match &third {
-                Value::Text(new) if !other.is_empty() => text.replace(other, new),
+                Value::Text(new) if !other.is_empty() => {
+                    let growth = new.len().saturating_sub(other.len());
+                    if growth > 0 {
+                        check_size(text.matches(other).count().saturating_mul(growth).saturating_add(text.len()))?;
+                    }
+                    text.replace(other, new)
+                }
                 _ => text.into_owned(),
             },
             Function::Left => text.chars().take(ends_at(&text, count)).collect(),
@@ -362,7 +368,8 @@ fn ends_at(text: &str, count: i64) -> usize {
     usize::try_from(kept.max(0)).unwrap_or(total).min(total)
 }
 
-fn check_size(bytes: usize) -> Result<(), SqlError> {
+/// An error if a string of so many bytes is larger than a value may be.
+pub(super) fn check_size(bytes: usize) -> Result<(), SqlError> {
     if bytes > 1 << 28 {
         return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
     }
@@ -414,6 +421,13 @@ fn concat_all<'a>(arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Resu
     for argument in arguments {
         let value = argument.eval(env, row)?;
         if let (false, Some(ty)) = (value.is_null(), super::type_of(&value)) {
+            let size = match &value {
+                Value::Text(text) => text.len(),
+                // Two digits a byte.
+                Value::Bytea(bytes) => bytes.len().saturating_mul(2),
+                _ => 0,
+            };
+            check_size(out.len().saturating_add(size))?;
             encode_text(&value, ty, &mut out);
         }
     }
