@@ -182,3 +182,23 @@ fn what_is_not_there_is_refused_by_name() {
     let (recorder, _) = query(&mut session, "drop table if exists nope");
     assert_eq!(recorder.notices, ["NOTICE: table \"nope\" does not exist, skipping"]);
 }
+
+#[test]
+fn a_name_that_another_transaction_is_taking_is_not_free() {
+    let database = database("2pl-timeout");
+    let (mut one, mut two) = (session(&database), session(&database));
+    run(&mut one, "create table a (x int); create table b (x int)");
+    run(&mut one, "begin; create index taken on a (x)");
+    run(&mut two, "set lock_timeout = 20");
+    for sql in
+        ["create index taken on b (x)", "alter table b add constraint taken unique (x)", "create table taken (x int)"]
+    {
+        assert_eq!(error(&mut two, sql).state.0, "55P03", "{sql}");
+    }
+    run(&mut one, "commit");
+    for sql in
+        ["create index taken on b (x)", "alter table b add constraint taken unique (x)", "create table taken (x int)"]
+    {
+        assert_eq!(error(&mut two, sql).state.0, "42P07", "{sql}");
+    }
+}

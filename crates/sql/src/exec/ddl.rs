@@ -73,6 +73,12 @@ impl Ddl<'_> {
         Ok(lock)
     }
 
+    /// Keeps others from making something of this name, which was free a moment ago.
+    fn claim(&mut self, name: &str) -> Result<(), Fail> {
+        self.lock(name)?;
+        if self.view().has_relation(name) { Err(duplicate_table(name).into()) } else { Ok(()) }
+    }
+
     /// The table of this name, locked exclusively.
     fn owned_table(&mut self, name: &str) -> Result<Arc<Table>, Fail> {
         self.view().table(name).ok_or_else(|| undefined_table(name))?;
@@ -222,6 +228,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
         }
         let name = self.constraint_name(draft, name, &[], "pkey")?;
+        self.claim(&name)?;
         let key = positions(draft, columns)?;
         for &column in &key {
             draft.schema.columns[column].nullable = false;
@@ -233,6 +240,7 @@ impl Ddl<'_> {
 
     fn add_unique(&mut self, draft: &mut Draft, name: Option<String>, columns: &[String]) -> Result<(), SqlError> {
         let name = self.constraint_name(draft, name, columns, "key")?;
+        self.claim(&name)?;
         let columns = positions(draft, columns)?;
         draft.rules.unique_constraints.push(name.clone());
         draft.schema.indexes.push(IndexSchema { name, columns, kind: IndexKind::Ordered, unique: true });
@@ -324,6 +332,7 @@ impl Ddl<'_> {
         }
         let mut draft = self.draft(&table);
         let name = self.constraint_name(&draft, given, &columns, "idx")?;
+        self.claim(&name)?;
         let columns = positions(&draft, &columns)?;
         draft.schema.indexes.push(IndexSchema { name, columns, kind, unique: create.unique });
         self.rebuild(&table, draft)?;
