@@ -23,7 +23,7 @@ use crate::client::{Client, OutputColumn};
 use crate::database::{Database, plan};
 use crate::exec::Scratch;
 use crate::locks::HeldLocks;
-use crate::parse::lex::{Token, character_position, tokenize};
+use crate::parse::lex::{Token, tokenize};
 use crate::parse::normalise::Normalised;
 use crate::parse::{self, Parsed};
 use crate::plan::Statement;
@@ -33,9 +33,8 @@ use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Isolation, Transaction};
 use portal::Portal;
-use run::Output;
+use run::{Output, Source};
 use std::collections::HashMap;
-use std::ops::Range;
 use transaction::{Mark, Phase};
 
 /// A client's session. One thread at a time uses it.
@@ -157,7 +156,8 @@ impl Session {
         let count = ranges.len();
         for (at, (range, ready)) in ranges.into_iter().zip(ready).enumerate() {
             let mut output = Output::simple(client, at + 1 == count);
-            self.run_ready(&text, tokens, range, ready, count == 1, &mut output)?;
+            let source = Source { text: &text, tokens, range };
+            self.run_ready(&source, ready, count == 1, &mut output)?;
         }
         self.finish_implicit()
     }
@@ -190,26 +190,23 @@ impl Session {
 
     fn run_ready(
         &mut self,
-        sql: &Arc<str>,
-        tokens: &[Token],
-        range: Range<usize>,
+        source: &Source<'_>,
         ready: Ready,
         alone: bool,
         output: &mut Output<'_>,
     ) -> Result<(), SqlError> {
         match ready {
-            Ready::Cached(statement, values) => self.run(&statement, &values, alone, output),
+            Ready::Cached(statement, values) => self.run(&statement, &values, Some(source), alone, output),
             Ready::Parsed(parsed, normalised) => {
                 self.check_not_failed(&parsed)?;
                 self.start_implicit();
                 if let Some(normalised) = normalised
                     && let Some((statement, values)) = self.plan_normalised(&normalised)
                 {
-                    return self.run(&statement, &values, alone, output);
+                    return self.run(&statement, &values, Some(source), alone, output);
                 }
-                let statement = Arc::new(plan(parsed, sql, tokens, range, self.view(), Vec::new())?);
-                no_parameters(&statement)?;
-                self.run(&statement, &[], alone, output)
+                let statement = source.plan(parsed, self.view())?;
+                self.run(&statement, &[], Some(source), alone, output)
             }
         }
     }
@@ -349,14 +346,4 @@ fn literals(statement: &Statement, values: &[Value<'static>]) -> Option<Vec<Valu
         return None;
     }
     values.iter().zip(&statement.params).map(literal).collect()
-}
-
-/// The simple protocol has no way to give parameters.
-fn no_parameters(statement: &Statement) -> Result<(), SqlError> {
-    if statement.params.is_empty() {
-        return Ok(());
-    }
-    let at = statement.sql.find('$').unwrap_or(0);
-    Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1")
-        .at(character_position(&statement.sql, at)))
 }

@@ -5,6 +5,9 @@ mod common;
 use common::{Recorder, bind, check, database, error, execute, outcome, query, run, session};
 use hotrow_sql::{Executed, TransactionStatus};
 use hotrow_storage::{Type, Value};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Scheduler, Time, Waiter};
+use std::time::Duration;
 
 #[test]
 fn settings_are_set_shown_and_reset() {
@@ -174,6 +177,73 @@ fn prepared_statements_outlive_changes_of_their_tables() {
     run(&mut two, "drop table t");
     bind(&mut one, &get, &[Value::Int4(1)]).expect("bound");
     assert_eq!(execute(&mut one, 0).1.expect_err("no table").state.0, "42P01");
+}
+
+/// A scheduler that tells whether anybody has waited.
+struct Waits {
+    inner: Waiter,
+    resumed: AtomicBool,
+    seen: AtomicBool,
+}
+
+impl Scheduler for Waits {
+    fn now(&self) -> Time {
+        self.inner.now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        self.seen.store(true, Ordering::Release);
+        self.inner.wait_until(deadline, || self.resumed.swap(false, Ordering::AcqRel));
+    }
+
+    fn resume(&self) {
+        self.resumed.store(true, Ordering::Release);
+        self.inner.wake();
+    }
+}
+
+#[test]
+fn plans_of_the_simple_protocol_follow_their_tables() {
+    let setup = "create table q (a int); insert into q values (1)";
+    check(
+        setup,
+        &[
+            ("select * from q where a = 1", "1"),
+            ("drop table q; create table q (a text); insert into q values ('x'); select * from q where a = '1'", ""),
+            ("select * from q", "x"),
+            ("drop table q; create table q (b int, c int); select * from q; insert into q values (1, 2)", ""),
+            ("select * from q", "1|2"),
+            ("drop table q; select * from q", "42P01"),
+            ("select * from q", "1|2"),
+            // A statement that is prepared by name keeps its columns.
+            ("prepare p as select * from q; drop table q; create table q (z int); execute p", "0A000"),
+        ],
+    );
+    // The columns are those of the new plan, also if there is no row.
+    let database = database("2pl-timeout");
+    let waits = Arc::new(Waits {
+        inner: Waiter::thread(Duration::ZERO),
+        resumed: AtomicBool::new(false),
+        seen: AtomicBool::new(false),
+    });
+    let (mut one, mut two) = (session(&database), database.session("ada", Waiter::new(waits.clone())));
+    run(&mut one, "create table q (a int); select * from q");
+    let (recorder, result) = query(&mut one, "drop table q; create table q (n text, m int); select * from q");
+    result.expect("a table of that name");
+    assert_eq!(recorder.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>(), ["n", "m"]);
+
+    // Another session changes the table while a cached plan waits for its lock.
+    run(&mut two, "select * from q where m = '1'");
+    run(&mut one, "begin; drop table q; create table q (b text, m text); insert into q values ('b', '1')");
+    let other = hotrow_sync::thread::spawn(move || {
+        let (recorder, result) = query(&mut two, "select * from q where m = '1'");
+        (recorder.rows, result)
+    });
+    while !waits.seen.load(Ordering::Acquire) {
+        hotrow_sync::thread::yield_now();
+    }
+    run(&mut one, "commit");
+    assert_eq!(other.join().expect("no panic"), (vec!["b|1".to_owned()], Ok(())));
 }
 
 fn copy(session: &mut hotrow_sql::Session, sql: &str, input: &[&str]) -> (Recorder, String) {

@@ -136,13 +136,13 @@ impl Session {
         let in_pieces = max_rows > 0 && statement.columns.is_some() && !matches!(statement.plan, Plan::Utility(_));
         let result = if in_pieces {
             let mut rest = Rest::default();
-            self.run(&statement, &params, true, &mut Output::extended(&mut rest)).and_then(|()| {
+            self.run(&statement, &params, None, true, &mut Output::extended(&mut rest)).and_then(|()| {
                 let executed = rest.send(max_rows, client)?;
                 Ok((executed, Some(rest)))
             })
         } else {
             let output = &mut Output::extended(client);
-            self.run(&statement, &params, true, output).map(|()| (Executed::Complete, None))
+            self.run(&statement, &params, None, true, output).map(|()| (Executed::Complete, None))
         };
         let open = matches!(self.phase, Phase::Implicit | Phase::Block);
         if let Some(portal) = self.portals.get_mut(name) {

@@ -2,13 +2,14 @@
 
 use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
 use super::{Session, plan};
-use crate::catalog::Table;
+use crate::catalog::{Table, View};
 use crate::client::{Client, OutputColumn};
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
 use crate::locks::Mode;
-use crate::parse::lex::tokenize;
+use crate::parse::Parsed;
+use crate::parse::lex::{Token, character_position, tokenize};
 use crate::plan::{Node, Plan, Statement};
 use crate::{SqlError, parse, state};
 use hotrow_storage::Value;
@@ -16,8 +17,30 @@ use hotrow_sync::Arc;
 use hotrow_sync::atomic::Ordering;
 use hotrow_txn::{Abort, LockFor, Transaction};
 use std::io::Write;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::Duration;
+
+/// Where a statement of the simple protocol stands. Nothing was promised about its result before it runs, unlike a
+/// prepared one's.
+pub(super) struct Source<'s> {
+    pub(super) text: &'s Arc<str>,
+    /// Those of the whole text.
+    pub(super) tokens: &'s [Token],
+    /// The statement's own.
+    pub(super) range: Range<usize>,
+}
+
+impl Source<'_> {
+    /// A plan for the statement with its literals.
+    pub(super) fn plan(&self, parsed: Parsed, view: View<'_>) -> Result<Arc<Statement>, SqlError> {
+        let statement = plan(parsed, self.text, self.tokens, self.range.clone(), view, Vec::new())?;
+        if statement.params.is_empty() {
+            return Ok(Arc::new(statement));
+        }
+        let at = self.text.find('$').unwrap_or(0);
+        Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1").at(character_position(self.text, at)))
+    }
+}
 
 /// Where a statement's results go.
 pub(super) struct Output<'c> {
@@ -89,11 +112,13 @@ impl Tag {
 }
 
 impl Session {
-    /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody noticing.
+    /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody noticing;
+    /// without a source it is a prepared one, whose columns and parameters do not change.
     pub(super) fn run(
         &mut self,
         statement: &Arc<Statement>,
         params: &[Value<'static>],
+        source: Option<&Source<'_>>,
         alone: bool,
         output: &mut Output<'_>,
     ) -> Result<(), SqlError> {
@@ -109,7 +134,7 @@ impl Session {
         }
         let mut retries = 0;
         let tag = loop {
-            match self.attempt(statement, params, output) {
+            match self.attempt(statement, params, source, output) {
                 Ok(tag) => break tag,
                 Err(Fail::Sql(error)) => return Err(error),
                 Err(Fail::Abort(abort)) => {
@@ -124,7 +149,6 @@ impl Session {
             }
         };
         self.executed += 1;
-        output.columns(statement.columns())?;
         if output.commit {
             self.finish_implicit()?;
         }
@@ -151,14 +175,28 @@ impl Session {
         &mut self,
         statement: &Arc<Statement>,
         params: &[Value<'static>],
+        source: Option<&Source<'_>>,
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
         if self.waiter.is_cancelled() {
             return Err(Abort::Cancelled.into());
         }
-        let replanned = self.lock_and_refresh(statement)?;
+        let replanned = self.lock_and_refresh(statement, source)?;
+        // A plan from the source has its literals in it.
+        let params = if replanned.is_some() && source.is_some() { &[] } else { params };
         let statement = replanned.as_ref().unwrap_or(statement);
         self.check_writable(&statement.plan)?;
+        let tag = self.execute_any(statement, params, output)?;
+        output.columns(statement.columns())?;
+        Ok(tag)
+    }
+
+    fn execute_any(
+        &mut self,
+        statement: &Statement,
+        params: &[Value<'static>],
+        output: &mut Output<'_>,
+    ) -> Result<Tag, Fail> {
         match &statement.plan {
             Plan::Empty => Ok(Tag::Told),
             Plan::Utility(utility) => self.utility(utility, statement, output),
@@ -244,7 +282,11 @@ impl Session {
     }
 
     /// Takes shared locks on a statement's tables; another plan, if the present one is not true any more.
-    fn lock_and_refresh(&mut self, statement: &Arc<Statement>) -> Result<Option<Arc<Statement>>, Fail> {
+    fn lock_and_refresh(
+        &mut self,
+        statement: &Arc<Statement>,
+        source: Option<&Source<'_>>,
+    ) -> Result<Option<Arc<Statement>>, Fail> {
         let mut replanned: Option<Arc<Statement>> = None;
         loop {
             let current = replanned.as_ref().unwrap_or(statement);
@@ -254,7 +296,13 @@ impl Session {
             if self.is_fresh(current) {
                 return Ok(replanned);
             }
-            replanned = Some(self.replan(current)?);
+            replanned = Some(match source {
+                Some(source) => {
+                    let tokens = &source.tokens[source.range.clone()];
+                    source.plan(parse::parse(source.text, tokens)?, self.view())?
+                }
+                None => self.replan(current)?,
+            });
         }
     }
 
@@ -274,6 +322,7 @@ impl Session {
         fresh
     }
 
+    /// A prepared statement's plan for the tables that there are now.
     fn replan(&self, statement: &Statement) -> Result<Arc<Statement>, SqlError> {
         let mut tokens = Vec::new();
         tokenize(&statement.sql, &mut tokens)?;

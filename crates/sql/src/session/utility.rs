@@ -251,9 +251,7 @@ impl Session {
         {
             return Err(crate::error::unsupported("EXECUTE of EXECUTE").into());
         }
-        let tag = self.attempt(statement, params, output)?;
-        output.columns(statement.columns())?;
-        Ok(tag)
+        self.attempt(statement, params, None, output)
     }
 
     fn deallocate(&mut self, name: Option<&str>) -> Result<Tag, Fail> {
