@@ -202,3 +202,22 @@ fn a_name_that_another_transaction_is_taking_is_not_free() {
         assert_eq!(error(&mut two, sql).state.0, "42P07", "{sql}");
     }
 }
+
+#[test]
+fn queries_of_the_catalogs_are_told_from_joins() {
+    let database = database("serial");
+    let mut session = session(&database);
+    run(&mut session, "create table a (x int)");
+    let cases = [
+        ("select * from a join a b on a.x = b.x", "a join is not supported"),
+        (
+            "select c.relname from pg_catalog.pg_class c join a on true",
+            "a query of the system catalogs is not supported",
+        ),
+        ("select * from information_schema.tables, a", "a query of the system catalogs is not supported"),
+        ("select * from pg_catalog.pg_class", "relation \"pg_catalog.pg_class\" does not exist"),
+    ];
+    for (sql, message) in cases {
+        assert_eq!(error(&mut session, sql).message, message, "{sql}");
+    }
+}

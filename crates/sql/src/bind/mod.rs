@@ -253,13 +253,19 @@ pub(crate) fn object_name(name: &ast::ObjectName) -> Result<String, SqlError> {
     relation_name(&name_parts(name)?)
 }
 
+/// Whether a relation's name is one of PostgreSQL's catalogs.
+pub(crate) fn is_catalog(parts: &[String]) -> bool {
+    matches!(parts, [.., schema, _] if ["pg_catalog", "information_schema"].contains(&schema.as_str()))
+}
+
 /// The name of a relation in schema `public`, from its parts.
 pub(crate) fn relation_name(parts: &[String]) -> Result<String, SqlError> {
     match parts {
         [name] => Ok(name.clone()),
         [schema, name] if schema == "public" => Ok(name.clone()),
         [.., schema, name] => {
-            Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{schema}.{name}\" does not exist")))
+            let error = SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{schema}.{name}\" does not exist"));
+            Err(if is_catalog(parts) { error.hint("There are no system catalogs.") } else { error })
         }
         [] => Err(SqlError::new(state::INVALID_NAME, "a name is missing")),
     }

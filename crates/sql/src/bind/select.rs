@@ -176,7 +176,7 @@ impl Binder<'_> {
     /// FROM: no table or one.
     pub(super) fn from(&mut self, from: &[ast::TableWithJoins]) -> Result<Option<(Arc<Table>, Scope)>, SqlError> {
         let [only] = from else {
-            return if from.is_empty() { Ok(None) } else { Err(unsupported("a join")) };
+            return if from.is_empty() { Ok(None) } else { Err(unsupported_join(from)) };
         };
         self.relation(only).map(Some)
     }
@@ -184,7 +184,7 @@ impl Binder<'_> {
     /// A table with its alias.
     pub(super) fn relation(&mut self, relation: &ast::TableWithJoins) -> Result<(Arc<Table>, Scope), SqlError> {
         if !relation.joins.is_empty() {
-            return Err(unsupported("a join"));
+            return Err(unsupported_join(std::slice::from_ref(relation)));
         }
         match &relation.relation {
             TableFactor::Table { name, alias, args: None, sample: None, .. } => {
@@ -380,4 +380,13 @@ fn refuse_exotic(select: &ast::Select) -> Result<(), SqlError> {
 /// The constant TRUE needs no check.
 pub(super) fn is_true(expr: &Expr) -> bool {
     *expr == Expr::Const(Value::Bool(true))
+}
+
+/// What psql's backslash commands and drivers ask of the catalogs are joins that no user has typed: told apart.
+fn unsupported_join(from: &[ast::TableWithJoins]) -> SqlError {
+    let of_catalogs = |relation: &ast::TableWithJoins| match &relation.relation {
+        ast::TableFactor::Table { name, .. } => super::name_parts(name).is_ok_and(|parts| super::is_catalog(&parts)),
+        _ => false,
+    };
+    unsupported(if from.iter().any(of_catalogs) { "a query of the system catalogs" } else { "a join" })
 }
