@@ -7,7 +7,7 @@ use crate::expr::{Arithmetic, Comparison, Expr, Like, Strictness, number_literal
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
-use sqlparser::tokenizer::Location;
+use sqlparser::tokenizer::{Location, Span};
 
 impl Binder<'_> {
     /// Binds an expression over the columns of `scope`.
@@ -77,13 +77,7 @@ impl Binder<'_> {
         use ast::Value as V;
         let unknown = |text: &str| Typed::unknown(Expr::Const(Value::Text(text.to_owned().into())));
         Ok(match value {
-            V::Number(text, _) => {
-                let value = number_literal(text).ok_or_else(|| {
-                    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("number {text} has more than 28 digits"))
-                })?;
-                let ty = crate::expr::type_of(&value).unwrap_or(Type::Int4);
-                Typed::new(Expr::Const(value), ty)
-            }
+            V::Number(text, _) => number(text, false)?,
             V::SingleQuotedString(text)
             | V::EscapedStringLiteral(text)
             | V::UnicodeStringLiteral(text)
@@ -205,6 +199,9 @@ impl Binder<'_> {
     }
 
     fn unary(&mut self, op: U, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        if let (U::Minus, Some((text, negative, span))) = (op, signed_number(expr)) {
+            return number(text, !negative).map_err(|error| self.locate(error, span));
+        }
         let typed = self.expr(expr, scope)?;
         match op {
             U::Minus => self.negate(typed),
@@ -426,4 +423,33 @@ fn session_word(ident: &ast::Ident) -> Option<String> {
     ];
     let word = fold(ident);
     (ident.quote_style.is_none() && WORDS.contains(&word.as_str())).then_some(word)
+}
+
+/// A number under any count of minus signs and parentheses: its text, whether it is negative, its place.
+fn signed_number(mut expr: &A) -> Option<(&str, bool, Span)> {
+    let mut negative = false;
+    loop {
+        match expr {
+            A::Nested(inner) => expr = inner,
+            A::UnaryOp { op: U::Minus, expr: inner } => {
+                negative = !negative;
+                expr = inner;
+            }
+            A::Value(value) => match &value.value {
+                ast::Value::Number(text, _) => return Some((text, negative, value.span)),
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+}
+
+/// A number as it is written. The sign belongs to it: the least integers are one too large without.
+fn number(text: &str, negative: bool) -> Result<Typed, SqlError> {
+    let value = if negative { number_literal(&format!("-{text}")) } else { number_literal(text) };
+    let value = value.ok_or_else(|| {
+        SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("number {text} has more than 28 digits"))
+    })?;
+    let ty = crate::expr::type_of(&value).unwrap_or(Type::Int4);
+    Ok(Typed::new(Expr::Const(value), ty))
 }

@@ -129,17 +129,6 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::UNDEFINED_FUNCTION, message).hint(NO_OPERATOR_HINT));
             }
         };
-        // The least integers are one digit too large while their sign is not there.
-        let least = match &typed.expr {
-            Expr::Const(Value::Int8(2_147_483_648)) => Some((Value::Int4(i32::MIN), Type::Int4)),
-            Expr::Const(Value::Numeric(number)) if number.to_string() == "9223372036854775808" => {
-                Some((Value::Int8(i64::MIN), Type::Int8))
-            }
-            _ => None,
-        };
-        if let Some((value, ty)) = least {
-            return Ok(Typed::new(Expr::Const(value), ty));
-        }
         let expr = self.coerce(typed, ty, Strictness::Implicit)?;
         let expr = match expr {
             Expr::Const(Value::Int4(value)) if value != i32::MIN => Expr::Const(Value::Int4(-value)),

@@ -220,7 +220,7 @@ pub fn number_literal(text: &str) -> Option<Value<'static>> {
     }
     // Digits after the point beyond those that fit are rounded away.
     if let Ok(value) = text.parse::<Decimal>().or_else(|_| Decimal::from_scientific(text)) {
-        return Some(Value::Numeric(value));
+        return Some(Value::Numeric(without_negative_zero(value)));
     }
     text.parse::<f64>().ok().filter(|value| value.is_finite()).map(Value::Float8)
 }
