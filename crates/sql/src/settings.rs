@@ -120,6 +120,13 @@ pub struct Settings {
     after: Option<Values>,
 }
 
+/// The settings at a savepoint.
+#[derive(Debug)]
+pub(crate) struct SavedSettings {
+    values: Values,
+    after: Option<Values>,
+}
+
 impl Settings {
     /// The settings at the start of a session that belongs to `user`.
     pub(crate) fn new(user: &str, isolation: Isolation) -> Self {
@@ -195,6 +202,21 @@ impl Settings {
     pub(crate) fn end_transaction(&mut self, committed: bool) -> Vec<(&'static str, String)> {
         let (before, after) = (self.before.take(), self.after.take());
         let Some(values) = (if committed { after } else { before }) else { return Vec::new() };
+        self.replace(values)
+    }
+
+    /// What a savepoint is to bring back.
+    pub(crate) fn save(&self) -> SavedSettings {
+        SavedSettings { values: self.values.clone(), after: self.after.clone() }
+    }
+
+    /// Takes back the changes since a savepoint. Returns the reported settings that are different now.
+    pub(crate) fn restore(&mut self, saved: &SavedSettings) -> Vec<(&'static str, String)> {
+        self.after.clone_from(&saved.after);
+        self.replace(saved.values.clone())
+    }
+
+    fn replace(&mut self, values: Values) -> Vec<(&'static str, String)> {
         let old = std::mem::replace(&mut self.values, values);
         let value_in = |values: &Values, known: &Known| {
             values.get(known.name).map_or_else(|| known.default.to_owned(), String::clone)

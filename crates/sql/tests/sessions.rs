@@ -63,6 +63,31 @@ fn settings_are_set_shown_and_reset() {
 }
 
 #[test]
+fn savepoints_bring_settings_back() {
+    check(
+        "",
+        &[
+            ("begin; set work_mem = '1MB'; savepoint s; set work_mem = '2MB'; set jit = on; rollback to s", "ROLLBACK"),
+            ("show work_mem", "1MB"),
+            ("show jit", "off"),
+            ("set local work_mem = '3MB'; savepoint t; set work_mem = '5MB'; rollback to t; show work_mem", "3MB"),
+            ("rollback to s; show work_mem", "1MB"),
+            ("set local jit = on; reset all; rollback to s; commit; show work_mem", "1MB"),
+            ("begin; savepoint s; set work_mem = '6MB'; select 1 / 0", "22012"),
+            ("rollback to s; set local jit = on; release s; commit; show work_mem", "1MB"),
+            ("show jit", "off"),
+            ("begin; savepoint s; set work_mem = '7MB'; release s; commit; show work_mem", "7MB"),
+            ("begin; savepoint s; set work_mem = '8MB'; rollback to s; rollback; show work_mem", "7MB"),
+        ],
+    );
+    let database = database("2pl-timeout");
+    let mut session = session(&database);
+    run(&mut session, "begin; savepoint s; set application_name = 'x'");
+    let (recorder, _) = query(&mut session, "rollback to s");
+    assert_eq!(recorder.parameters, [("application_name".to_owned(), String::new())], "the client follows it");
+}
+
+#[test]
 fn statements_are_prepared_by_name() {
     check(
         "create table t (id int primary key, name text); insert into t values (1, 'one'), (2, 'two')",

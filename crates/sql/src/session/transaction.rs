@@ -7,6 +7,7 @@ use crate::expr::now;
 use crate::locks::Mode;
 use crate::parse::Parsed;
 use crate::parse::utility::{Modes, Utility};
+use crate::settings::SavedSettings;
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, Wake};
 use hotrow_txn::{Begin, Savepoint};
@@ -44,6 +45,7 @@ pub(super) struct Mark {
     engine: Option<Savepoint>,
     /// The catalog's changes at that time.
     tables: Changes,
+    settings: SavedSettings,
 }
 
 impl Session {
@@ -222,7 +224,8 @@ impl Session {
     pub(super) fn savepoint(&mut self, name: &str) -> Result<(), SqlError> {
         self.require_block("SAVEPOINT")?;
         let engine = self.begun.then(|| self.txn.savepoint());
-        self.marks.push(Mark { name: name.to_owned(), engine, tables: self.changes.clone() });
+        let (tables, settings) = (self.changes.clone(), self.settings.save());
+        self.marks.push(Mark { name: name.to_owned(), engine, tables, settings });
         Ok(())
     }
 
@@ -234,11 +237,12 @@ impl Session {
         Ok(())
     }
 
-    /// ROLLBACK TO
-    pub(super) fn rollback_to(&mut self, name: &str) -> Result<(), SqlError> {
+    /// ROLLBACK TO. Returns the reported settings that are different now.
+    pub(super) fn rollback_to(&mut self, name: &str) -> Result<Vec<(&'static str, String)>, SqlError> {
         self.require_block("ROLLBACK TO SAVEPOINT")?;
         let at = self.mark(name)?;
         let mark = &self.marks[at];
+        let reported = self.settings.restore(&mark.settings);
         let tables = mark.tables.tables.clone();
         match mark.engine {
             Some(engine) => self.txn.rollback_to(engine),
@@ -253,7 +257,7 @@ impl Session {
         self.changes.tables = tables;
         self.marks.truncate(at + 1);
         self.phase = Phase::Block;
-        Ok(())
+        Ok(reported)
     }
 
     fn mark(&self, name: &str) -> Result<usize, SqlError> {

@@ -64,7 +64,9 @@ impl Session {
                 Tag::Word("RELEASE")
             }
             Utility::RollbackTo(name) => {
-                self.rollback_to(name)?;
+                for (name, value) in self.rollback_to(name)? {
+                    output.client.parameter(name, &value);
+                }
                 Tag::Word("ROLLBACK")
             }
             Utility::SetTransaction(modes) => {
