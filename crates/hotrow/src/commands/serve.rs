@@ -1,7 +1,7 @@
 //! `hotrow serve`
 
 use super::Failure;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use hotrow_server::{Passwords, Server, ServerConfig, ServerError, TlsFiles};
 use hotrow_txn::Isolation;
 use std::io::{self, Write};
@@ -53,8 +53,10 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
     }
 }
 
+/// Engines that do not isolate are known, so that they can be refused with a reason, but not offered.
 fn engine_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(hotrow_protocols::ENGINES.iter().map(|engine| engine.name))
+    let value = |engine: &hotrow_txn::EngineInfo| PossibleValue::new(engine.name).hide(!engine.isolates);
+    PossibleValuesParser::new(hotrow_protocols::ENGINES.iter().map(value))
 }
 
 /// Serves until Ctrl-C or SIGTERM, which let statements under way end; a second one exits at once.
@@ -112,7 +114,8 @@ fn print_how_to_connect(out: &mut dyn Write, options: &Options, address: SocketA
         ip if ip.is_unspecified() => ("127.0.0.1".to_owned(), address.port()),
         ip => (ip.to_string(), address.port()),
     };
-    let target = format!("-h {host} -p {port} -U postgres postgres");
+    let user = if options.password_file.is_some() { "USER" } else { "postgres" };
+    let target = format!("-h {host} -p {port} -U {user} postgres");
     writeln!(out, "hotrow listens on {address}; engine {}, {}", options.engine, options.isolation)?;
     writeln!(out, "  psql {target}")?;
     writeln!(out, "  pgbench -i -s 10 {target}")?;
