@@ -31,7 +31,7 @@ use crate::settings::Settings;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Isolation, Transaction};
+use hotrow_txn::{Abort, Isolation, Transaction};
 use portal::Portal;
 use run::{Output, Source};
 use std::collections::HashMap;
@@ -58,6 +58,8 @@ pub struct Session {
     locks: HeldLocks,
     changes: Changes,
     marks: Vec<Mark>,
+    /// Why the engine gave the block's transaction up, if it did.
+    given_up: Option<Abort>,
     settings: Settings,
     statements: HashMap<String, Arc<Statement>>,
     portals: HashMap<String, Portal>,
@@ -94,6 +96,7 @@ impl Session {
             locks: HeldLocks::default(),
             changes: Changes::default(),
             marks: Vec::new(),
+            given_up: None,
             statements: HashMap::new(),
             portals: HashMap::new(),
             scratch: Scratch::new(),

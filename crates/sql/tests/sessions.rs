@@ -88,6 +88,37 @@ fn savepoints_bring_settings_back() {
 }
 
 #[test]
+fn savepoints_are_gone_with_an_aborted_transaction() {
+    let database = database("2pl-timeout");
+    let (mut one, mut two) = (session(&database), session(&database));
+    run(&mut one, "create table t (id int primary key, n int); insert into t values (1, 0)");
+    run(&mut one, "begin; update t set n = 1");
+    run(&mut two, "set lock_timeout = '1ms'");
+    for (sql, expected) in [
+        ("begin; insert into t values (2, 2); savepoint s; update t set n = 2 where id = 1", "55P03"),
+        ("select 1", "25P02"),
+        ("rollback to s", "40001"),
+        ("rollback to nope", "40001"),
+        ("rollback", "ROLLBACK"),
+        ("begin; savepoint s; select 1 / 0", "22012"),
+        ("rollback to s; select count(*) from t where id = 2", "0"),
+        ("rollback to nope", "3B001"),
+        ("commit", "ROLLBACK"),
+        ("begin; savepoint s", "SAVEPOINT"),
+    ] {
+        assert_eq!(outcome(&mut two, sql), expected, "{sql}");
+    }
+    // A cancelled statement's transaction is not to be tried again.
+    two.waiter().cancel();
+    assert_eq!(outcome(&mut two, "select 1"), "57014");
+    two.waiter().clear_cancel();
+    let error = error(&mut two, "rollback to s");
+    assert_eq!(error.state.0, "25P02");
+    assert!(error.hint.is_some_and(|hint| hint.contains("only ROLLBACK helps")));
+    run(&mut two, "rollback; begin; savepoint s; rollback to s; commit");
+}
+
+#[test]
 fn statements_are_prepared_by_name() {
     check(
         "create table t (id int primary key, name text); insert into t values (1, 'one'), (2, 'two')",

@@ -138,7 +138,7 @@ impl Session {
                 Ok(tag) => break tag,
                 Err(Fail::Sql(error)) => return Err(error),
                 Err(Fail::Abort(abort)) => {
-                    self.engine_aborted();
+                    self.engine_aborted(abort);
                     let unseen = alone && self.phase == Phase::Implicit && self.executed == 0 && !output.sent;
                     if !unseen || !abort.is_retryable() || retries >= self.database.config.max_retries {
                         return Err(self.explain_abort(abort));

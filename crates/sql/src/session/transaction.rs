@@ -10,7 +10,7 @@ use crate::parse::utility::{Modes, Utility};
 use crate::settings::SavedSettings;
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, Wake};
-use hotrow_txn::{Begin, Savepoint};
+use hotrow_txn::{Abort, Begin, Savepoint};
 use std::time::Duration;
 
 /// Where a session stands, as the protocol reports it.
@@ -181,6 +181,7 @@ impl Session {
     fn ended(&mut self) {
         self.locks.release_all();
         self.marks.clear();
+        self.given_up = None;
         self.phase = Phase::Idle;
         self.executed = 0;
         self.close_portals();
@@ -206,7 +207,10 @@ impl Session {
     }
 
     /// The engine gave the transaction up: its savepoints are gone with it.
-    pub(super) fn engine_aborted(&mut self) {
+    pub(super) fn engine_aborted(&mut self, abort: Abort) {
+        if matches!(self.phase, Phase::Block | Phase::Failed) {
+            self.given_up.get_or_insert(abort);
+        }
         self.abort_engine();
     }
 
@@ -240,6 +244,9 @@ impl Session {
     /// ROLLBACK TO. Returns the reported settings that are different now.
     pub(super) fn rollback_to(&mut self, name: &str) -> Result<Vec<(&'static str, String)>, SqlError> {
         self.require_block("ROLLBACK TO SAVEPOINT")?;
+        if let Some(abort) = self.given_up {
+            return Err(savepoints_gone(abort));
+        }
         let at = self.mark(name)?;
         let mark = &self.marks[at];
         let reported = self.settings.restore(&mark.settings);
@@ -307,6 +314,16 @@ fn ends_failure(utility: &Utility) -> bool {
 pub(super) fn in_failed_transaction() -> SqlError {
     let message = "current transaction is aborted, commands ignored until end of transaction block";
     SqlError::new(state::IN_FAILED_SQL_TRANSACTION, message)
+}
+
+/// Nothing is left to roll back to. Who tries transactions again does so after this too.
+fn savepoints_gone(abort: Abort) -> SqlError {
+    let hint = "The engine rolled the whole transaction back, its savepoints with it: only ROLLBACK helps.";
+    let mut error = in_failed_transaction().hint(hint);
+    if abort.is_retryable() {
+        error.state = SqlError::from(abort).state;
+    }
+    error
 }
 
 /// Whether a plan may run in a failed block.
