@@ -255,21 +255,20 @@ impl Binder<'_> {
     fn in_list(&mut self, expr: &A, list: &[A], negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
         let value = self.expr(expr, scope)?;
         let mut candidates = Vec::with_capacity(list.len());
-        let mut value_expr = None;
-        let mut all_blanks = false;
+        let mut known: Option<(Expr, bool)> = None;
         for candidate in list {
             let candidate = self.expr(candidate, scope)?;
             let (left, right, blanks) = self.comparable("=", value.clone(), candidate)?;
-            // An operand that was brought to another type for one candidate is compared one by one.
-            if value_expr.as_ref().is_some_and(|known| *known != left) {
+            // An operand that is brought to another type for one candidate, or whose blanks count, is compared one by one.
+            let here = (left, blanks);
+            if known.as_ref().is_some_and(|known| *known != here) {
                 return self.in_list_apart(expr, list, negated, scope);
             }
-            value_expr = Some(left);
-            all_blanks |= blanks;
+            known = Some(here);
             candidates.push(right);
         }
-        let value = value_expr.unwrap_or(value.expr);
-        let is_in = Expr::In(Box::new(value), candidates, all_blanks);
+        let (value, blanks) = known.unwrap_or((value.expr, false));
+        let is_in = Expr::In(Box::new(value), candidates, blanks);
         Ok(Typed::bool(if negated { Expr::Not(Box::new(is_in)) } else { is_in }))
     }
 

@@ -34,7 +34,10 @@ impl Binder<'_> {
             (Some(left), Some(right)) => (left, right),
         };
         match (left_type, right_type) {
-            (Type::Char(_), Type::Char(_)) => Ok((left.expr, right.expr, true)),
+            // As they are, so that an index on the one that is `char` serves. Beside text the blanks of the text count.
+            (Type::Char(_), Type::Char(_) | Type::Varchar(_)) | (Type::Varchar(_), Type::Char(_)) => {
+                Ok((left.expr, right.expr, true))
+            }
             // Integers of different widths are compared as they are, so that an index on one serves the other.
             (left_type, right_type) if left_type.is_integer() && right_type.is_integer() => {
                 Ok((left.expr, right.expr, false))

@@ -9,7 +9,7 @@ use super::select::Order;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
 use crate::plan::{Access, Path, Range};
-use hotrow_storage::IndexRef;
+use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
 
@@ -41,7 +41,8 @@ pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, ord
         Some(other) => vec![other],
         None => Vec::new(),
     };
-    let bounds: Vec<_> = conjuncts.iter().enumerate().flat_map(|(at, conjunct)| bounds_of(at, conjunct)).collect();
+    let bounds: Vec<_> =
+        conjuncts.iter().enumerate().flat_map(|(at, conjunct)| bound_of(&table, at, conjunct)).collect();
     if let Some((values, served)) = whole_key(&table, &bounds) {
         let rest = conjuncts.into_iter().enumerate().filter(|(at, _)| !served.contains(at)).map(|(_, expr)| expr);
         let filter = conjunction(rest.collect());
@@ -82,14 +83,18 @@ fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
     }
 }
 
-/// The conditions in one conjunct that an index can serve.
-fn bounds_of<'e>(conjunct: usize, expr: &'e Expr) -> Option<Bound<'e>> {
-    let Expr::Compare(comparison, pair, _) = expr else { return None };
+/// The condition in one conjunct that an index can serve.
+fn bound_of<'e>(table: &Table, conjunct: usize, expr: &'e Expr) -> Option<Bound<'e>> {
+    let Expr::Compare(comparison, pair, blanks) = expr else { return None };
     let (column, comparison, value) = match &**pair {
         (Expr::Column(column), value) => (*column, *comparison, value),
         (value, Expr::Column(column)) => (*column, comparison.flipped(), value),
         _ => return None,
     };
+    // Only the keys of a `char` column have no trailing blanks.
+    if *blanks && !matches!(table.schema.columns[column].ty, Type::Char(_)) {
+        return None;
+    }
     if comparison == Comparison::NotEqual || !value.is_row_independent() {
         return None;
     }
