@@ -132,7 +132,9 @@ impl Session {
     }
 
     /// Runs all statements of a query string; several make one transaction unless they say otherwise. Stops at the first error.
+    /// The unnamed prepared statement is forgotten.
     pub fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<(), SqlError> {
+        self.statements.remove("");
         let mut tokens = std::mem::take(&mut self.tokens);
         tokens.clear();
         let result = self.query_string(sql, &mut tokens, client);
@@ -241,7 +243,10 @@ impl Session {
     }
 
     fn prepare(&mut self, name: &str, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
-        if !name.is_empty() && self.statements.contains_key(name) {
+        if name.is_empty() {
+            // Forgotten also if there is no new one: nobody must run the old one in its place.
+            self.statements.remove(name);
+        } else if self.statements.contains_key(name) {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(state::DUPLICATE_PREPARED_STATEMENT, message));
         }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Recorder, bind, check, database, error, execute, outcome, query, run, session};
-use hotrow_sql::{Executed, TransactionStatus};
+use hotrow_sql::{Executed, Session, TransactionStatus};
 use hotrow_storage::{Type, Value};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Scheduler, Time, Waiter};
@@ -138,6 +138,30 @@ fn statements_are_prepared_by_name() {
             ("select $1", "42P02"),
         ],
     );
+}
+
+#[test]
+fn the_unnamed_statement_does_not_outlive_the_next() {
+    let database = database("2pl-timeout");
+    let mut session = session(&database);
+    let cases: [(&str, fn(&mut Session)); 4] = [
+        ("a failed Parse", |session| {
+            session.parse("", "selec 1", &[]).expect_err("a mistake");
+        }),
+        ("a query", |session| run(session, "select 1")),
+        ("an empty query", |session| run(session, "")),
+        ("a failed query", |session| assert_eq!(outcome(session, "selec 1"), "42601")),
+    ];
+    for (what, forget) in cases {
+        session.parse("", "select 1", &[]).expect("a query");
+        session.parse("named", "select 1", &[]).expect("a query");
+        session.statement("").expect("prepared");
+        forget(&mut session);
+        assert_eq!(session.statement("").expect_err(what).state.0, "26000", "{what}");
+        session.statement("named").expect("kept");
+        session.close_statement("named");
+        session.sync().expect("nothing to commit");
+    }
 }
 
 #[test]
