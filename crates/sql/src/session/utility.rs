@@ -8,6 +8,7 @@ use crate::client::Notice;
 use crate::exec::Fail;
 use crate::expr::Input;
 use crate::locks::Mode;
+use crate::parse::lex::{TokenKind, tokenize};
 use crate::parse::utility::{Modes, Utility};
 use crate::parse::{parse_arguments, parse_type};
 use crate::plan::Statement;
@@ -219,6 +220,7 @@ impl Session {
         for ty in types {
             declared.push(Some(data_type(&parse_type(ty)?)?));
         }
+        check_preparable(sql)?;
         self.prepare(name, sql, &declared)?;
         Ok(Tag::Word("PREPARE"))
     }
@@ -303,6 +305,19 @@ impl Session {
         }
         Ok(Tag::Word("LOCK TABLE"))
     }
+}
+
+/// PREPARE takes what reads and writes rows, and nothing else. WITH, TABLE and MERGE have the planner's own answer.
+fn check_preparable(sql: &str) -> Result<(), SqlError> {
+    const FIRST: [&str; 8] = ["select", "values", "insert", "update", "delete", "with", "table", "merge"];
+    let mut tokens = Vec::new();
+    tokenize(sql, &mut tokens)?;
+    let message = match tokens.iter().find(|token| token.kind != TokenKind::Symbol(b'(')) {
+        Some(first) if FIRST.iter().any(|word| first.is(sql, word)) => return Ok(()),
+        Some(first) => format!("syntax error at or near \"{}\"", first.text(sql)),
+        None => "syntax error at end of input".to_owned(),
+    };
+    Err(SqlError::new(state::SYNTAX_ERROR, message))
 }
 
 fn warn(output: &mut Output<'_>, state: SqlState, message: &str) {
