@@ -165,7 +165,8 @@ fn statements_are_prepared_by_name() {
 fn the_unnamed_statement_does_not_outlive_the_next() {
     let database = database("2pl-timeout");
     let mut session = session(&database);
-    let cases: [(&str, fn(&mut Session)); 4] = [
+    type Forget = fn(&mut Session);
+    let cases: [(&str, Forget); 4] = [
         ("a failed Parse", |session| {
             session.parse("", "selec 1", &[]).expect_err("a mistake");
         }),
