@@ -7,7 +7,7 @@ use crate::expr::{Arithmetic, Comparison, Expr, Like, Strictness, number_literal
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
-use sqlparser::tokenizer::{Location, Span};
+use sqlparser::tokenizer::Location;
 
 impl Binder<'_> {
     /// Binds an expression over the columns of `scope`.
@@ -77,7 +77,7 @@ impl Binder<'_> {
         use ast::Value as V;
         let unknown = |text: &str| Typed::unknown(Expr::Const(Value::Text(text.to_owned().into())));
         Ok(match value {
-            V::Number(text, _) => number(text, false)?,
+            V::Number(text, _) => number(text, false),
             V::SingleQuotedString(text)
             | V::EscapedStringLiteral(text)
             | V::UnicodeStringLiteral(text)
@@ -199,8 +199,8 @@ impl Binder<'_> {
     }
 
     fn unary(&mut self, op: U, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
-        if let (U::Minus, Some((text, negative, span))) = (op, signed_number(expr)) {
-            return number(text, !negative).map_err(|error| self.locate(error, span));
+        if let (U::Minus, Some((text, negative))) = (op, signed_number(expr)) {
+            return Ok(number(text, !negative));
         }
         let typed = self.expr(expr, scope)?;
         match op {
@@ -424,8 +424,8 @@ fn session_word(ident: &ast::Ident) -> Option<String> {
     (ident.quote_style.is_none() && WORDS.contains(&word.as_str())).then_some(word)
 }
 
-/// A number under any count of minus signs and parentheses: its text, whether it is negative, its place.
-fn signed_number(mut expr: &A) -> Option<(&str, bool, Span)> {
+/// A number under any count of minus signs and parentheses: its text, and whether it is negative.
+fn signed_number(mut expr: &A) -> Option<(&str, bool)> {
     let mut negative = false;
     loop {
         match expr {
@@ -435,7 +435,7 @@ fn signed_number(mut expr: &A) -> Option<(&str, bool, Span)> {
                 expr = inner;
             }
             A::Value(value) => match &value.value {
-                ast::Value::Number(text, _) => return Some((text, negative, value.span)),
+                ast::Value::Number(text, _) => return Some((text, negative)),
                 _ => return None,
             },
             _ => return None,
@@ -443,12 +443,15 @@ fn signed_number(mut expr: &A) -> Option<(&str, bool, Span)> {
     }
 }
 
-/// A number as it is written. The sign belongs to it: the least integers are one too large without.
-fn number(text: &str, negative: bool) -> Result<Typed, SqlError> {
-    let value = if negative { number_literal(&format!("-{text}")) } else { number_literal(text) };
-    let value = value.ok_or_else(|| {
-        SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("number {text} has more than 28 digits"))
-    })?;
-    let ty = crate::expr::type_of(&value).unwrap_or(Type::Int4);
-    Ok(Typed::new(Expr::Const(value), ty))
+/// A number as it is written. The sign belongs to it: the least integers are one too large without. What exceeds our numeric
+/// can still be a double where one is wanted, and is an error when it is reached elsewhere.
+fn number(text: &str, negative: bool) -> Typed {
+    let text = if negative { format!("-{text}") } else { text.to_owned() };
+    if let Some(value) = number_literal(&text) {
+        let ty = crate::expr::type_of(&value).unwrap_or(Type::Int4);
+        return Typed::new(Expr::Const(value), ty);
+    }
+    let (from, to) = (Type::Text, Type::Numeric(None));
+    let text = Box::new(Expr::Const(Value::Text(text.into())));
+    Typed::new(Expr::Cast(text, from, to, Strictness::Explicit), to)
 }

@@ -173,6 +173,12 @@ impl Binder<'_> {
             let message = format!("cannot cast type {} to {}", type_name(Some(from)), type_name(Some(to)));
             return Err(SqlError::new(state::CANNOT_COERCE, message));
         }
+        // A number that exceeds our numeric is read as the double that it is to be.
+        if let (Expr::Cast(text, Type::Text, Type::Numeric(None), _), Type::Float4 | Type::Float8) = (&typed.expr, to)
+            && let Expr::Const(Value::Text(text)) = &**text
+        {
+            return Ok(Expr::Const(decode_text(to, text)?));
+        }
         // A constant is cast once, now; one that cannot be is left to fail when it is reached.
         if let Expr::Const(value) = &typed.expr
             && let Ok(value) = cast(value.clone(), from, to, strictness)

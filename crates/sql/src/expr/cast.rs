@@ -65,7 +65,7 @@ pub fn cast<'v>(value: Value<'v>, from: Type, to: Type, strictness: Strictness) 
         },
         (Value::Bool(value), Type::Int4) => Value::Int4(i32::from(value)),
         (value, Type::Int2 | Type::Int4 | Type::Int8) => to_integer(&value, to)?,
-        (value, Type::Numeric(_)) => Value::Numeric(to_numeric(&value)?),
+        (value, Type::Numeric(_)) => Value::Numeric(to_numeric(&value, to)?),
         (value, Type::Float4) => {
             let wide = float(&value);
             let narrow = wide as f32;
@@ -132,14 +132,21 @@ fn to_integer(value: &Value<'_>, to: Type) -> Result<Value<'static>, SqlError> {
     narrow.ok_or_else(|| out_of_range(to))
 }
 
-fn to_numeric(value: &Value<'_>) -> Result<Decimal, SqlError> {
+fn to_numeric(value: &Value<'_>, to: Type) -> Result<Decimal, SqlError> {
     let number = match value {
         // The shortest decimal that reads back as the float: six digits of a real, fifteen of a double.
         Value::Float4(value) => Decimal::from_f32(*value),
         Value::Float8(value) => Decimal::from_f64(*value),
         other => Some(decimal(other)),
     };
-    number.ok_or_else(super::arith::numeric_overflow)
+    let tiny = matches!(value, Value::Float4(_) | Value::Float8(_)) && (0.0..1e-20).contains(&float(value).abs());
+    match number {
+        // Only a declared scale rounds a number to zero.
+        Some(number) if number.is_zero() && to == Type::Numeric(None) && float(value) != 0.0 => None,
+        None if tiny => Some(Decimal::ZERO).filter(|_| to != Type::Numeric(None)),
+        number => number,
+    }
+    .ok_or_else(super::arith::numeric_overflow)
 }
 
 fn to_datetime(value: Value<'_>, to: Type) -> Result<Value<'static>, SqlError> {

@@ -26,7 +26,7 @@ pub use compare::{compare, same};
 pub use eval::{Env, Input};
 pub use functions::{Field, Function, now, signature};
 
-use hotrow_storage::{Decimal, Type, Value};
+use hotrow_storage::{Type, Value};
 use std::cmp::Ordering;
 
 /// A comparison operator.
@@ -209,8 +209,7 @@ impl Expr {
     }
 }
 
-/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it. What exceeds our
-/// numeric is a double, which PostgreSQL's would not be.
+/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it; `None` if none does.
 pub fn number_literal(text: &str) -> Option<Value<'static>> {
     if let Ok(value) = text.parse::<i32>() {
         return Some(Value::Int4(value));
@@ -218,11 +217,10 @@ pub fn number_literal(text: &str) -> Option<Value<'static>> {
     if let Ok(value) = text.parse::<i64>() {
         return Some(Value::Int8(value));
     }
-    // Digits after the point beyond those that fit are rounded away.
-    if let Ok(value) = text.parse::<Decimal>().or_else(|_| Decimal::from_scientific(text)) {
-        return Some(Value::Numeric(without_negative_zero(value)));
+    match crate::types::decode_text(Type::Numeric(None), text) {
+        Ok(Value::Numeric(value)) => Some(Value::Numeric(without_negative_zero(value))),
+        _ => None,
     }
-    text.parse::<f64>().ok().filter(|value| value.is_finite()).map(Value::Float8)
 }
 
 /// The type of a value that is not NULL.

@@ -112,7 +112,8 @@ pub(super) fn write_numeric(value: Decimal, out: &mut BytesMut) {
     write!(out, "{value}").expect("the buffer grows");
 }
 
-/// A numeric as text: digits with a point, or with an exponent. Digits after the point beyond the 28th are rounded away.
+/// A numeric as text: digits with a point, or with an exponent. Digits beyond those that fit are rounded away only if a
+/// scale is declared, and refused otherwise.
 pub(super) fn parse_numeric(text: &str, precision: Option<Precision>) -> Result<Decimal, SqlError> {
     let ty = "numeric";
     let trimmed = trim(text);
@@ -132,11 +133,28 @@ pub(super) fn parse_numeric(text: &str, precision: Option<Precision>) -> Result<
     if digits == 0 || digits + usize::from(unsigned.contains('.')) != unsigned.len() {
         return Err(syntax(ty, text));
     }
+    let Some(precision) = precision else { return exact(mantissa, exponent) };
     let mut value = Decimal::from_str(mantissa).map_err(|_| overflow())?;
     if exponent != 0 {
         value = shift(value, exponent)?;
     }
-    precision.map_or(Ok(value), |precision| fit_numeric(value, precision))
+    fit_numeric(value, precision)
+}
+
+/// `mantissa * 10^exponent`, if all of its digits fit.
+fn exact(mantissa: &str, exponent: i32) -> Result<Decimal, SqlError> {
+    let mut value = Decimal::from_str_exact(mantissa).map_err(|_| overflow())?;
+    if exponent == 0 || value.is_zero() {
+        return Ok(value);
+    }
+    let too_deep = |value: &Decimal| i64::from(value.scale()) - i64::from(exponent) > i64::from(Decimal::MAX_SCALE);
+    if too_deep(&value) {
+        value.normalize_assign();
+        if too_deep(&value) {
+            return Err(overflow());
+        }
+    }
+    shift(value, exponent)
 }
 
 /// `value * 10^exponent`
