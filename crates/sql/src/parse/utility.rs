@@ -354,12 +354,17 @@ fn lock(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     let tables = table_list(cursor)?;
     let mut exclusive = true;
     if cursor.take("in") {
+        let wrong = cursor.unexpected();
         let mut words = Vec::new();
         while !cursor.take("mode") {
             words.push(cursor.word()?);
         }
         // The row modes conflict with nothing that a statement does to rows.
-        exclusive = !matches!(words.join(" ").as_str(), "access share" | "row share" | "row exclusive");
+        exclusive = match words.join(" ").as_str() {
+            "access share" | "row share" | "row exclusive" => false,
+            "share update exclusive" | "share" | "share row exclusive" | "exclusive" | "access exclusive" => true,
+            _ => return Err(wrong),
+        };
     }
     Ok(Utility::LockTable { tables, exclusive, nowait: cursor.take("nowait") })
 }
