@@ -7,6 +7,9 @@ use std::ops::Range;
 /// Characters of a line or field that an error shows.
 const SHOWN: usize = 100;
 
+/// Bytes that a row may have.
+const MAX_ROW: usize = 1 << 28;
+
 /// Reads COPY data: [`feed`](Self::feed) it pieces, ask for [`next_row`](Self::next_row) until there is none, and say
 /// [`finish`](Self::finish) after the last piece.
 pub struct CopyReader {
@@ -16,6 +19,8 @@ pub struct CopyReader {
     /// What was fed and is not yet consumed: `data[start..]`.
     pub(super) data: Vec<u8>,
     pub(super) start: usize,
+    /// Bytes that an unfinished row may have.
+    max_row: usize,
     /// Up to where `data[start..]` was searched for the row's end in vain, and in which state the search stands.
     pub(super) searched: usize,
     pub(super) in_quotes: bool,
@@ -56,6 +61,7 @@ impl CopyReader {
             columns,
             data: Vec::new(),
             start: 0,
+            max_row: MAX_ROW,
             searched: 0,
             in_quotes: false,
             line: 0,
@@ -65,6 +71,12 @@ impl CopyReader {
             finished: false,
             ended: false,
         }
+    }
+
+    /// Refuses unfinished rows of more than `bytes`.
+    #[cfg(test)]
+    pub(super) fn limit_rows(&mut self, bytes: usize) {
+        self.max_row = bytes;
     }
 
     /// Takes the next piece of data. Data after the end-of-data marker is ignored, as by PostgreSQL.
@@ -91,6 +103,15 @@ impl CopyReader {
             CopyFormat::Csv => read_csv::next(self),
             CopyFormat::Binary => read_binary::next(self),
         }?;
+        let unfinished = self.data.len() - self.start;
+        if !found && !self.ended && unfinished > self.max_row {
+            let message = format!("a row of COPY data cannot exceed {} bytes", self.max_row);
+            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message).context(format!(
+                "COPY {}, line {}",
+                self.table,
+                self.line + 1
+            )));
+        }
         Ok(found.then_some(CopyRow { reader: self }))
     }
 

@@ -151,6 +151,29 @@ fn wrong_binary_data_is_refused() {
 }
 
 #[test]
+fn unfinished_rows_do_not_grow_without_bound() {
+    let binary = CopyOptions::new(CopyFormat::Binary);
+    let header = [&SIGNATURE[..], &[0; 8], &[0, 1, 0, 0, 4, 0]].concat();
+    let cases = [(text(), &b"x\n"[..]), (csv(), b"x\n\""), (binary, &header)];
+    for (options, begin) in cases {
+        let mut reader = CopyReader::new(options.clone(), "t", vec!["a".into()]);
+        reader.limit_rows(100);
+        let mut rows = Vec::new();
+        reader.feed(begin);
+        let mut fed = 0;
+        let error = loop {
+            match drain(&mut reader, &mut rows) {
+                Ok(()) => reader.feed(b"0123456789"),
+                Err(error) => break error,
+            }
+            fed += 10;
+            assert!(fed <= 110, "{:?} goes on", options.format);
+        };
+        assert_eq!(error.state, crate::state::PROGRAM_LIMIT_EXCEEDED, "{:?}", options.format);
+    }
+}
+
+#[test]
 fn options_that_do_not_fit_are_refused() {
     assert_eq!(text().validate(), Ok(()));
     assert_eq!(csv().validate(), Ok(()));
