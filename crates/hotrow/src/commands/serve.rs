@@ -75,7 +75,6 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let database = hotrow_sql::Database::new(engine, sql);
     let server = Server::bind(config(options)?, database).map_err(explain)?;
     let address = server.local_addresses()[0];
-    print_how_to_connect(out, options, address).map_err(Failure::Output)?;
     let handle = server.handle();
     let mut asked_before = false;
     ctrlc::set_handler(move || {
@@ -86,6 +85,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
         handle.shutdown();
     })
     .map_err(|error| Failure::Failed(format!("the signal handler could not be set: {error}")))?;
+    // After that: whoever reads that Ctrl-C stops the server may send it at once.
+    print_how_to_connect(out, options, address).map_err(Failure::Output)?;
     server.run().map_err(explain)
 }
 
