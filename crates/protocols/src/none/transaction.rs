@@ -1,7 +1,7 @@
 //! A transaction without isolation.
 
 use crate::shared::walk::{self, Step};
-use crate::shared::{batch, record};
+use crate::shared::{batch, record, table};
 use hotrow_storage::{
     Database, Guard, IndexId, IndexRef, Key, Participant, RecordPtr, RecordRef, RowLayout, RowMut, RowRef,
     SecondaryIndex, Table, TableId, Variable,
@@ -109,11 +109,6 @@ pub struct NoneTransaction {
     statistics: Statistics,
     read_only: bool,
     running: bool,
-}
-
-#[inline]
-fn table<'g>(database: &'g Database<()>, guard: Guard<'g>, id: TableId) -> Result<&'g Table<()>, Abort> {
-    database.table(guard, id).ok_or(Abort::User)
 }
 
 fn retire(participant: &mut Participant, variable: Option<Variable>) {

@@ -3,8 +3,8 @@
 use crate::shared::in_place::{Alone, InPlace};
 use crate::shared::lock_table::{LockTable, Name, OwnerId, Requester, WaitPolicy};
 use crate::shared::mode::Mode;
-use crate::shared::{batch, record, walk};
-use hotrow_storage::{Database, Guard, Key, Participant, RowMut, RowRef, Table, TableId};
+use crate::shared::{batch, record, table, walk};
+use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Begin, EngineInfo, Isolation, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction, WorkerId, Write,
@@ -119,11 +119,6 @@ impl SerialTransaction {
         self.participant.leave();
         self.running = false;
     }
-}
-
-#[inline]
-fn table<'g>(database: &'g Database<()>, guard: Guard<'g>, id: TableId) -> Result<&'g Table<()>, Abort> {
-    database.table(guard, id).ok_or(Abort::User)
 }
 
 impl Transaction for SerialTransaction {

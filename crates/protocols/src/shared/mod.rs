@@ -15,3 +15,16 @@ pub(crate) mod lock_table;
 pub(crate) mod mode;
 pub(crate) mod record;
 pub(crate) mod walk;
+
+use hotrow_storage::{Database, Guard, RecordHeader, Table, TableId};
+use hotrow_txn::Abort;
+
+/// The table of this number; without one the transaction's own code is wrong.
+#[inline]
+pub(crate) fn table<'g, H: RecordHeader>(
+    database: &'g Database<H>,
+    guard: Guard<'g>,
+    id: TableId,
+) -> Result<&'g Table<H>, Abort> {
+    database.table(guard, id).ok_or(Abort::User)
+}

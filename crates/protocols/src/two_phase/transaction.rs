@@ -6,8 +6,8 @@ use super::scan::Scanner;
 use crate::shared::in_place::InPlace;
 use crate::shared::lock_table::{LockTable, Name};
 use crate::shared::mode::Mode;
-use crate::shared::{batch, record};
-use hotrow_storage::{Database, Guard, Key, Participant, RowMut, RowRef, Table, TableId};
+use crate::shared::{batch, record, table};
+use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Begin, EngineInfo, Isolation, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction, WorkerId, Write,
@@ -140,11 +140,6 @@ impl<P: Policy> TwoPhaseTransaction<P> {
         let found = table.find(guard, key, hash).filter(|record| record.is_present());
         Ok(found.map(record::row))
     }
-}
-
-#[inline]
-fn table<'g>(database: &'g Database<()>, guard: Guard<'g>, id: TableId) -> Result<&'g Table<()>, Abort> {
-    database.table(guard, id).ok_or(Abort::User)
 }
 
 impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
