@@ -4,7 +4,7 @@ use crate::history::{Event, Item, Operation, Outcome, Range, Record};
 use crate::recording::{Recording, Shape};
 use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Begin, Direction, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Direction, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 
 /// Stands around a transaction object and records its transactions.
@@ -195,6 +195,14 @@ impl Transaction for Recorder {
         let ending = self.log.recording.tick();
         self.inner.abort();
         self.log.end(ending, Outcome::Aborted);
+    }
+
+    fn add_missing(&mut self, accesses: &mut Accesses) {
+        self.inner.add_missing(accesses);
+    }
+
+    fn deadlock(&self) -> Option<&Deadlock> {
+        self.inner.deadlock()
     }
 
     fn idle(&mut self) {

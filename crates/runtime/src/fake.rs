@@ -25,7 +25,7 @@ impl Fake {
 impl Transaction for Fake {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.calls.push("begin");
-        self.told.push(begin.accesses.map_or(0, |accesses| accesses.list().len()));
+        self.told.push(begin.accesses.map_or(0, |accesses| accesses.rows().len()));
         Ok(())
     }
 

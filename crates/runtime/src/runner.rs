@@ -107,8 +107,9 @@ impl<T: Transaction> OneShot<T> {
     /// Begins, runs and commits once.
     #[inline]
     fn attempt<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
-        let accesses = (!self.accesses.list().is_empty()).then_some(&self.accesses);
-        self.txn.begin(&Begin { isolation: self.config.isolation, accesses, one_shot: true, ..Begin::default() })?;
+        let accesses = (!self.accesses.is_empty()).then_some(&self.accesses);
+        let (isolation, read_only) = (self.config.isolation, procedure.read_only());
+        self.txn.begin(&Begin { isolation, read_only, accesses, one_shot: true, ..Begin::default() })?;
         let output = procedure.run(&mut self.txn)?;
         self.txn.commit()?;
         Ok(output)

@@ -88,9 +88,10 @@ impl Runner for Session {
 
 impl Session {
     fn attempt<P: Procedure>(&mut self, procedure: &P, accesses: &Accesses) -> Result<P::Output, Abort> {
-        let known = (!accesses.list().is_empty()).then_some(accesses);
+        let known = (!accesses.is_empty()).then_some(accesses);
+        let (isolation, read_only) = (self.isolation, procedure.read_only());
         let mut txn =
-            self.begin_with(&Begin { isolation: self.isolation, accesses: known, one_shot: true, ..Begin::default() })?;
+            self.begin_with(&Begin { isolation, read_only, accesses: known, one_shot: true, ..Begin::default() })?;
         let output = procedure.run(&mut *txn)?;
         txn.commit()?;
         Ok(output)

@@ -1,6 +1,7 @@
 //! What a procedure will touch.
 
-use hotrow_storage::{Key, TableId, mix};
+use hotrow_storage::{IndexRef, Key, TableId, mix};
+use std::ops::Bound;
 
 /// What a procedure will do to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,36 +40,106 @@ impl Access {
     }
 }
 
-/// The keys that a procedure will touch, in the order in which it will touch them.
+/// A range of an index that a procedure will scan. Bounds are those of a [`Scan`](crate::Scan).
+#[derive(Clone, Debug)]
+pub struct RangeAccess {
+    /// The table.
+    pub table: TableId,
+    /// The index.
+    pub index: IndexRef,
+    /// Where the range begins.
+    pub lower: Bound<Key>,
+    /// Where it ends.
+    pub upper: Bound<Key>,
+    /// What will be done to the rows that it finds.
+    pub intent: Intent,
+}
+
+/// An entry that a procedure will link into an index or unlink from it: by an insert or a delete, or by an update of the
+/// index's columns.
+#[derive(Clone, Debug)]
+pub struct EntryAccess {
+    /// The table.
+    pub table: TableId,
+    /// The index.
+    pub index: IndexRef,
+    /// The entry's key in that index.
+    pub key: Key,
+}
+
+/// What a procedure will touch: its access set, in the order in which it will touch it.
 ///
-/// Engines that need accesses lock them beforehand; the others take them as a hint and look the keys up together. The
-/// list is reused from one procedure to the next, so that filling it allocates nothing.
+/// Engines that need accesses lock them beforehand; the others take the rows as a hint and look them up together. The
+/// lists are reused from one procedure to the next, so that filling them allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Accesses {
-    list: Vec<Access>,
+    rows: Vec<Access>,
+    ranges: Vec<RangeAccess>,
+    entries: Vec<EntryAccess>,
+    partial: bool,
 }
 
 impl Accesses {
-    /// An empty list.
+    /// An empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Empties the list for the next procedure.
+    /// Empties the set for the next procedure.
     pub fn clear(&mut self) {
-        self.list.clear();
+        self.rows.clear();
+        self.ranges.clear();
+        self.entries.clear();
+        self.partial = false;
     }
 
-    /// Adds a key.
+    /// Adds a row, present or absent.
     #[inline]
     pub fn push(&mut self, table: TableId, key: Key, intent: Intent) {
         let hash = key.hash64();
-        self.list.push(Access { table, key, hash, intent });
+        self.rows.push(Access { table, key, hash, intent });
     }
 
-    /// The keys, in access order.
+    /// Adds a range that will be scanned.
+    pub fn push_range(&mut self, range: RangeAccess) {
+        self.ranges.push(range);
+    }
+
+    /// Adds an index entry that will come or go. Rows that are inserted need to be named as rows only, if no scan goes
+    /// where they go.
+    pub fn push_entry(&mut self, table: TableId, index: IndexRef, key: Key) {
+        self.entries.push(EntryAccess { table, index, key });
+    }
+
+    /// Says that there is more to be touched, which is not known beforehand: an engine that needs the whole set finds the
+    /// rest by reconnaissance.
+    pub fn set_partial(&mut self) {
+        self.partial = true;
+    }
+
+    /// Whether the set is known to be incomplete.
+    pub fn is_partial(&self) -> bool {
+        self.partial
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.ranges.is_empty() && self.entries.is_empty()
+    }
+
+    /// The rows, in access order.
     #[inline]
-    pub fn list(&self) -> &[Access] {
-        &self.list
+    pub fn rows(&self) -> &[Access] {
+        &self.rows
+    }
+
+    /// The ranges.
+    pub fn ranges(&self) -> &[RangeAccess] {
+        &self.ranges
+    }
+
+    /// The index entries.
+    pub fn entries(&self) -> &[EntryAccess] {
+        &self.entries
     }
 }

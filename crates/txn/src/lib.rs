@@ -7,10 +7,12 @@
 //! | [`Procedure`] | a one-shot transaction, written once for all engines |
 //! | [`Accesses`] | what a procedure will touch, when it is known beforehand |
 //! | [`Engine`] | a database under one protocol chosen at run time |
+//! | [`Deadlock`] | what the victim of a deadlock is told |
 //! | [`Abort`] | why a transaction cannot go on, and whether a retry can help |
 
 mod abort;
 mod access;
+mod deadlock;
 mod engine;
 mod isolation;
 mod procedure;
@@ -19,7 +21,8 @@ mod statistics;
 mod transaction;
 
 pub use abort::Abort;
-pub use access::{Access, Accesses, Intent};
+pub use access::{Access, Accesses, EntryAccess, Intent, RangeAccess};
+pub use deadlock::{Deadlock, LockPart, LockTarget, WaitsFor};
 pub use engine::{Engine, EngineInfo};
 pub use isolation::Isolation;
 pub use procedure::{Procedure, Runner};

@@ -9,8 +9,14 @@ pub trait Procedure {
     /// What it returns.
     type Output;
 
-    /// Adds the keys that [`run`](Self::run) will touch, in its order. Adding none means that they are not known.
+    /// Adds what [`run`](Self::run) will touch, in its order. If that is not all, it says so with
+    /// [`Accesses::set_partial`]; adding nothing means the same.
     fn accesses(&self, accesses: &mut Accesses);
+
+    /// Whether [`run`](Self::run) promises not to write.
+    fn read_only(&self) -> bool {
+        false
+    }
 
     /// The transaction's work. Neither begins nor ends the transaction.
     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<Self::Output, Abort>;

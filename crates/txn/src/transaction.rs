@@ -1,6 +1,6 @@
 //! What a transaction can do.
 
-use crate::{Abort, Accesses, Isolation, Statistics};
+use crate::{Abort, Accesses, Deadlock, Isolation, Statistics};
 use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId};
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
@@ -13,8 +13,14 @@ pub struct Begin<'a> {
     /// The transaction promises not to write. An engine may do less for it; a write gives [`Abort::User`].
     pub read_only: bool,
     /// What it will touch, if that is known: the whole plan for engines that need one, a hint to look the keys up
-    /// together for all others.
+    /// together for all others. An engine that needs a plan and gets none keeps everybody else off the database until
+    /// the transaction ends.
     pub accesses: Option<&'a Accesses>,
+    /// A reconnaissance: the transaction reads to find out what another one will touch. It takes no part in isolation
+    /// (each read by itself sees committed data), brings no accesses, and does not write.
+    pub reconnaissance: bool,
+    /// The number under which reports name the transaction; a server gives its session's process number.
+    pub label: u32,
     /// Nobody is talked to between begin and commit, and a retry costs little: an engine may wait less patiently.
     pub one_shot: bool,
     /// The longest wait for one lock, in place of the engine's own limit.
@@ -171,6 +177,15 @@ pub trait Transaction: Send {
 
     /// Undoes everything and ends the transaction. Without a transaction it does nothing.
     fn abort(&mut self);
+
+    /// After [`Abort::OutsidePlan`]: adds what was touched outside the access set, so that the next attempt has it.
+    fn add_missing(&mut self, _accesses: &mut Accesses) {}
+
+    /// After [`Abort::Deadlock`], until the next [`begin`](Self::begin): the deadlock that the transaction was the victim
+    /// of, if the engine knows.
+    fn deadlock(&self) -> Option<&Deadlock> {
+        None
+    }
 
     /// Says that nothing will be called for a while (a session waits for its client): lets reclamation go on.
     fn idle(&mut self) {}

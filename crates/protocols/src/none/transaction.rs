@@ -214,7 +214,7 @@ impl Transaction for NoneTransaction {
         self.running = true;
         self.participant.enter();
         if let Some(accesses) = begin.accesses {
-            batch::prefetch(&self.database, self.participant.guard(), accesses.list(), |_| {});
+            batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |_| {});
         }
         Ok(())
     }

@@ -7,7 +7,8 @@ use crate::shared::{batch, record, table, walk};
 use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, EngineInfo, Isolation, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction, WorkerId, Write,
+    Abort, Begin, EngineInfo, Isolation, LockFor, LockTarget, Protocol, Savepoint, Scan, Statistics, Transaction,
+    WorkerId, Write,
 };
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -128,10 +129,12 @@ impl Transaction for SerialTransaction {
         self.running = true;
         self.participant.enter();
         if let Some(accesses) = begin.accesses {
-            batch::prefetch(&self.database, self.participant.guard(), accesses.list(), |_| {});
+            batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |_| {});
         }
         self.requester.set_wait_limit(Some(begin.wait_limit.unwrap_or(self.wait_limit)));
-        self.requester.acquire(EVERYTHING, Mode::EXCLUSIVE, &Patient, &mut self.statistics).map(drop)
+        self.requester
+            .acquire(EVERYTHING, Mode::EXCLUSIVE, || LockTarget::Database, &Patient, &mut self.statistics)
+            .map(drop)
     }
 
     fn read(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {

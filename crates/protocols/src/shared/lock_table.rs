@@ -25,7 +25,7 @@
 use super::mode::Mode;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Latch, Mutex, Waiter, Wake};
-use hotrow_txn::{Abort, Statistics};
+use hotrow_txn::{Abort, LockTarget, Statistics};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt;
@@ -195,12 +195,14 @@ impl Requester {
         &self.parked.waiter
     }
 
-    /// Locks `name` in `mode`, in addition to what is held of it.
+    /// Locks `name` in `mode`, in addition to what is held of it. `target` says what the name is the name of; it is
+    /// called when the request has to wait.
     #[inline]
     pub(crate) fn acquire(
         &mut self,
         name: Name,
         mode: Mode,
+        _target: impl FnOnce() -> LockTarget,
         policy: &impl WaitPolicy,
         statistics: &mut Statistics,
     ) -> Result<Acquired, Abort> {

@@ -1,11 +1,11 @@
 //! A transaction under two-phase locking.
 
-use super::gaps::Locks;
 use super::policy::Policy;
-use super::scan::Scanner;
 use crate::shared::in_place::InPlace;
 use crate::shared::lock_table::{LockTable, Name};
+use crate::shared::locks::Locks;
 use crate::shared::mode::Mode;
+use crate::shared::scan::Scanner;
 use crate::shared::{batch, record, table};
 use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
@@ -133,7 +133,7 @@ impl<P: Policy> TwoPhaseTransaction<P> {
     #[inline]
     fn find_locked(&mut self, id: TableId, key: &Key, mode: Mode) -> Result<Option<RowRef<'_>>, Abort> {
         let hash = key.hash64();
-        let locked = self.locks.row(id, hash, mode);
+        let locked = self.locks.row(id, key, hash, mode);
         self.noting(locked.map(drop))?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
@@ -158,7 +158,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         if let Some(accesses) = begin.accesses {
             let guard = self.participant.guard();
             let lock_table = &self.lock_table;
-            batch::prefetch(&self.database, guard, accesses.list(), |access| {
+            batch::prefetch(&self.database, guard, accesses.rows(), |access| {
                 lock_table.prefetch(Name(access.lock_name()));
             });
         }
@@ -170,7 +170,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         self.enter()?;
         if self.isolation == Isolation::ReadCommitted {
             let hash = key.hash64();
-            let locked = self.locks.row_for_now(id, hash);
+            let locked = self.locks.row_for_now(id, key, hash);
             self.noting(locked)?;
             let guard = self.participant.guard();
             let found = table(&self.database, guard, id)?.find(guard, key, hash);
@@ -193,7 +193,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
     ) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let hash = key.hash64();
-        let locked = self.locks.row(id, hash, Mode::EXCLUSIVE);
+        let locked = self.locks.row(id, key, hash, Mode::EXCLUSIVE);
         self.noting(locked.map(drop))?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
@@ -212,7 +212,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         let hash = key.hash64();
         let inserted = self
             .locks
-            .row(id, hash, Mode::EXCLUSIVE)
+            .row(id, &key, hash, Mode::EXCLUSIVE)
             .and_then(|_| self.changes.insert(&self.database, guard, table, (&key, hash), row, &mut self.locks));
         self.noting(inserted)
     }
@@ -220,7 +220,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
     fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let hash = key.hash64();
-        let locked = self.locks.row(id, hash, Mode::EXCLUSIVE);
+        let locked = self.locks.row(id, key, hash, Mode::EXCLUSIVE);
         self.noting(locked.map(drop))?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;

@@ -2,7 +2,7 @@
 
 use super::Task;
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
-use hotrow_txn::{Abort, Begin, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
 
 /// A transaction object whose every access is a step of a [`Task`].
@@ -81,6 +81,14 @@ impl Transaction for Simulated {
 
     fn abort(&mut self) {
         self.inner.abort();
+    }
+
+    fn add_missing(&mut self, accesses: &mut Accesses) {
+        self.inner.add_missing(accesses);
+    }
+
+    fn deadlock(&self) -> Option<&Deadlock> {
+        self.inner.deadlock()
     }
 
     fn idle(&mut self) {

@@ -8,6 +8,11 @@ use hotrow_sync::thread;
 /// Everybody waits, without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
 struct Patient;
 
+/// What the names of these tests are the names of: nobody asks.
+fn nothing() -> LockTarget {
+    LockTarget::Database
+}
+
 impl WaitPolicy for Patient {
     fn may_wait(&self, _: OwnerId, _: &[OwnerId]) -> bool {
         true
@@ -46,7 +51,7 @@ fn no_interleaving_breaks_exclusion_or_loses_a_wake_up() {
                 let mut requester = table.requester(Waiter::thread(Duration::ZERO));
                 for (name, mode) in rounds {
                     requester
-                        .acquire(Name(name), mode, &Patient, &mut Statistics::default())
+                        .acquire(Name(name), mode, nothing, &Patient, &mut Statistics::default())
                         .expect("a wait ends with the lock");
                     holders.enter(name, mode);
                     thread::yield_now();
@@ -71,11 +76,13 @@ fn a_cancelled_request_is_either_granted_or_gone() {
     let model = || {
         let table = LockTable::new(1);
         let mut holder = table.requester(Waiter::thread(Duration::ZERO));
-        holder.acquire(Name(0), Mode::EXCLUSIVE, &Patient, &mut Statistics::default()).expect("the lock is free");
+        holder
+            .acquire(Name(0), Mode::EXCLUSIVE, nothing, &Patient, &mut Statistics::default())
+            .expect("the lock is free");
         let waiter = Waiter::thread(Duration::ZERO);
         let mut requester = table.requester(waiter.clone());
         let waiting = thread::spawn(move || {
-            let result = requester.acquire(Name(0), Mode::EXCLUSIVE, &Patient, &mut Statistics::default());
+            let result = requester.acquire(Name(0), Mode::EXCLUSIVE, nothing, &Patient, &mut Statistics::default());
             assert!(matches!(result, Ok(Acquired::New) | Err(Abort::Cancelled)), "{result:?}");
         });
         let cancelling = thread::spawn(move || waiter.cancel());

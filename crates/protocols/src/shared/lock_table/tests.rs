@@ -5,6 +5,11 @@ use hotrow_sync::thread;
 
 struct Patient;
 
+/// What the names of these tests are the names of: nobody asks.
+fn nothing() -> LockTarget {
+    LockTarget::Database
+}
+
 impl WaitPolicy for Patient {
     fn may_wait(&self, _: OwnerId, _: &[OwnerId]) -> bool {
         true
@@ -25,7 +30,7 @@ fn requester(table: &Arc<LockTable>) -> Requester {
 }
 
 fn take(requester: &mut Requester, name: u64, mode: Mode) -> Result<Acquired, Abort> {
-    requester.acquire(Name(name), mode, &Impatient, &mut Statistics::default())
+    requester.acquire(Name(name), mode, nothing, &Impatient, &mut Statistics::default())
 }
 
 #[test]
@@ -82,7 +87,7 @@ fn a_waiter_that_gives_up_lets_those_behind_it_go_on() {
     let (mut reader, mut writer, mut late) = (requester(&table), requester(&table), requester(&table));
     take(&mut reader, 1, Mode::SHARED).expect("the lock is free");
     let writing = thread::spawn(move || {
-        let result = writer.acquire(Name(1), Mode::EXCLUSIVE, &Patient, &mut Statistics::default());
+        let result = writer.acquire(Name(1), Mode::EXCLUSIVE, nothing, &Patient, &mut Statistics::default());
         (result, writer)
     });
     while table.usage().1 < 1 {
@@ -92,8 +97,9 @@ fn a_waiter_that_gives_up_lets_those_behind_it_go_on() {
         let queue = table.buckets[0].0.lock();
         queue.first.waiting.as_ref().map(|waiting| waiting[0].parked.waiter.clone()).expect("the writer waits")
     };
-    let reading =
-        thread::spawn(move || late.acquire(Name(1), Mode::SHARED, &Patient, &mut Statistics::default()).map(|_| late));
+    let reading = thread::spawn(move || {
+        late.acquire(Name(1), Mode::SHARED, nothing, &Patient, &mut Statistics::default()).map(|_| late)
+    });
     while table.usage().1 < 2 {
         thread::yield_now();
     }
@@ -117,7 +123,9 @@ fn exclusive_locks_exclude_under_stress() {
             for round in 0..2_000_u64 {
                 let name = hotrow_storage::mix(seed * 7919 + round) % 8;
                 let mode = if round % 3 == 0 { Mode::SHARED } else { Mode::EXCLUSIVE };
-                requester.acquire(Name(name), mode, &Patient, &mut statistics).expect("nobody holds two locks");
+                requester
+                    .acquire(Name(name), mode, nothing, &Patient, &mut statistics)
+                    .expect("nobody holds two locks");
                 match counters[name as usize].try_lock() {
                     Ok(mut counter) => *counter += 1,
                     Err(_) => assert_eq!(mode, Mode::SHARED, "an exclusive lock had company"),
@@ -154,7 +162,7 @@ fn a_wait_that_unwinds_leaves_no_request_behind() {
         take(&mut holder, 1, mode).expect("the lock is free");
         let mut dropped = table.requester(Waiter::new(Arc::new(Unwinds)));
         let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            dropped.acquire(Name(1), Mode::EXCLUSIVE, &Patient, &mut Statistics::default())
+            dropped.acquire(Name(1), Mode::EXCLUSIVE, nothing, &Patient, &mut Statistics::default())
         }));
         assert!(unwound.is_err());
         assert_eq!(table.usage(), (1, 0));

@@ -1,29 +1,28 @@
-//! Scans under two-phase locking.
+//! Scans that lock what they visit, and the gaps between.
 
-use super::gaps::{Locks, is_ordered};
-use super::policy::Policy;
-use crate::shared::lock_table::Acquired;
-use crate::shared::mode::Mode;
-use crate::shared::record;
-use crate::shared::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
+use super::lock_table::{Acquired, WaitPolicy};
+use super::locks::{self, Locks, is_ordered};
+use super::mode::Mode;
+use super::record;
+use super::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
 use hotrow_storage::{Guard, IndexRef, Key, RowRef, Table};
 use hotrow_txn::{Abort, Direction, Isolation, LockFor, Scan};
 use std::ops::{Bound, ControlFlow};
 
 /// A scan at work.
-pub(super) struct Scanner<'s, P> {
-    pub(super) table: &'s Table<()>,
-    pub(super) guard: Guard<'s>,
-    pub(super) locks: &'s mut Locks<P>,
-    pub(super) scan: &'s Scan,
-    pub(super) isolation: Isolation,
+pub(crate) struct Scanner<'s, P> {
+    pub(crate) table: &'s Table<()>,
+    pub(crate) guard: Guard<'s>,
+    pub(crate) locks: &'s mut Locks<P>,
+    pub(crate) scan: &'s Scan,
+    pub(crate) isolation: Isolation,
 }
 
 type Visit<'v> = &'v mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>;
 
-impl<'s, P: Policy> Scanner<'s, P> {
+impl<'s, P: WaitPolicy> Scanner<'s, P> {
     /// Visits the rows of the range.
-    pub(super) fn run(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
+    pub(crate) fn run(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
         if is_ordered(self.table, self.scan.index) {
             let range = Range::new(&self.scan.lower, &self.scan.upper);
             return if range.is_empty() { Ok(()) } else { self.ordered(&range, visit) };
@@ -97,7 +96,8 @@ impl<'s, P: Policy> Scanner<'s, P> {
     ) -> Result<(), Abort> {
         for step in &steps[..inside] {
             self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?;
-            self.locks.row(self.table.id(), step.record.key().hash64(), self.mode())?;
+            let key = step.record.key();
+            self.locks.row(self.table.id(), &key, key.hash64(), self.mode())?;
         }
         if !beyond {
             return Ok(());
@@ -163,12 +163,13 @@ impl<'s, P: Policy> Scanner<'s, P> {
 
     /// Locks one row as the isolation level asks, and visits it if it is there.
     fn visit(&mut self, step: &Step<'_, ()>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
-        let hash = step.record.key().hash64();
+        let key = step.record.key();
+        let hash = key.hash64();
         let short = self.isolation == Isolation::ReadCommitted && self.scan.lock == LockFor::Read;
-        let acquired = self.locks.row(self.table.id(), hash, self.mode())?;
+        let acquired = self.locks.row(self.table.id(), &key, hash, self.mode())?;
         let flow = self.visit_locked(step, visit);
         if short && acquired == Acquired::New {
-            self.locks.requester.release(super::gaps::row_name(self.table.id(), hash));
+            self.locks.requester.release(locks::row_name(self.table.id(), hash));
         }
         Ok(flow)
     }
@@ -177,7 +178,7 @@ impl<'s, P: Policy> Scanner<'s, P> {
     fn one(&mut self, key: &Key, visit: Visit<'_>) -> Result<(), Abort> {
         let hash = key.hash64();
         if self.protects_gaps() {
-            self.locks.row(self.table.id(), hash, self.mode())?;
+            self.locks.row(self.table.id(), key, hash, self.mode())?;
         }
         match self.table.find(self.guard, key, hash) {
             Some(record) => self.visit(&Step { record, entry: None }, visit).map(drop),

@@ -1,0 +1,315 @@
+//! The locks of one transaction: rows, gaps and unique keys, and why they keep phantoms out.
+//!
+//! **Absent keys.** A lock is a name, not a record: reading an absent key locks its name, and so keeps inserters out.
+//!
+//! **Ranges.** An ordered index is a sequence of keys with gaps between them; a gap is named by the key above it, the
+//! last one by the index. A scan locks shared the gap below each entry that it passes, and the first gap beyond its
+//! range. Linking an entry takes the *insert* mode of the gap that it falls into, unlinking one that of the entry's own
+//! gap (the two gaps beside it become one). Insert and shared conflict; two inserters do not. An entry whose insert has
+//! not committed may go again, and then its gap merges with the next: so wherever such an entry names a gap, scanners and
+//! inserters alike take the gaps of all entries up to the first whose insert has committed.
+//!
+//! Invariants, and why they hold:
+//!
+//! 1. *The end of a scanner's gaps stays.* The last gap that a scan locks is that of a committed entry (or the index's
+//!    end). Only a committed delete unlinks that entry, and it needs the insert mode of the gap, which the scan excludes.
+//! 2. *A scanned gap stays empty while its scanner runs.* An inserter links its entry, then looks which gaps that falls
+//!    into, takes the insert mode of those, and looks again until they have not changed. A scanner locks its gaps, then
+//!    reads the entries again until they have not changed. If the link came before the scanner's last look, that meets
+//!    the entry and waits for its row. Otherwise the inserter's last look, which comes after its link, begins below the
+//!    committed entry of 1 and ends at the first committed one: at that entry, or at one before it that is in the
+//!    scanner's gaps too, or at one that was inserted after the scanner's last look, which cannot have committed, by
+//!    the same argument. In each case the inserter asks for a gap that the scanner holds, and waits.
+//! 3. *One's own insert does not open a scanned gap to others.* Until it ends, its entry is uncommitted: those who insert
+//!    below it go on to the gaps above, which its scan holds. A scan that breaks off at an entry of its own transaction
+//!    locks on to the first committed one, as the entry may be rolled back to a savepoint.
+//!
+//! A table without an ordered index has [`STRIPES`] pseudo-gaps, chosen by the key's hash: a scan of everything locks
+//! all of them. A secondary hash index has one gap per key: the key's.
+//!
+//! **Unique indexes.** Whoever adds or takes away a row with certain columns of a unique index locks the name of those
+//! columns exclusively; so whether another row has them is settled while the lock is held.
+
+use super::in_place::IndexLocks;
+use super::lock_table::{Acquired, Name, Requester, WaitPolicy};
+use super::mode::Mode;
+use super::walk;
+use hotrow_storage::{Guard, IndexId, IndexKind, IndexRef, Key, Table, TableId, mix};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Abort, Access, LockPart, LockTarget, Statistics};
+use smallvec::SmallVec;
+use std::ops::Bound;
+
+/// Pseudo-gaps of a table without an ordered index.
+pub(crate) const STRIPES: u64 = 16;
+
+/// The locks of one transaction.
+pub(crate) struct Locks<P> {
+    pub(crate) policy: Arc<P>,
+    pub(crate) requester: Requester,
+    pub(crate) statistics: Statistics,
+    /// Tables that the caller keeps everybody else off.
+    owned: Vec<TableId>,
+    /// A lock to release at the next call.
+    short: Option<Name>,
+    /// The gaps that the entry being linked has announced itself to.
+    announced: Gaps,
+}
+
+/// The name of a part of a table: of the one with this key, for parts that there are many of.
+fn name_of(table: TableId, part: LockPart, hash: u64) -> Name {
+    let number = |index| match index {
+        IndexRef::Primary => 0,
+        IndexRef::Secondary(IndexId(index)) => u64::from(index) + 1,
+    };
+    let (index, kind) = match part {
+        LockPart::Row => return row_name(table, hash),
+        LockPart::Gap(index) => (number(index), 1),
+        LockPart::End(index) => (number(index), 2),
+        LockPart::Stripe => (0, 3),
+        LockPart::Unique(index) => (number(IndexRef::Secondary(index)), 4),
+    };
+    Name(mix(Access::name(table, hash) ^ (index << 3 | kind).wrapping_mul(0xD6E8_FEB8_6659_FD93)))
+}
+
+/// The name of a row, present or absent.
+#[inline]
+pub(crate) fn row_name(table: TableId, hash: u64) -> Name {
+    Name(Access::name(table, hash))
+}
+
+impl<P: WaitPolicy> Locks<P> {
+    pub(crate) fn new(policy: Arc<P>, requester: Requester) -> Self {
+        Self {
+            policy,
+            requester,
+            statistics: Statistics::default(),
+            owned: Vec::new(),
+            short: None,
+            announced: Gaps::new(),
+        }
+    }
+
+    pub(crate) fn waiter(&self) -> &Waiter {
+        self.requester.waiter()
+    }
+
+    pub(crate) fn own(&mut self, table: TableId) {
+        if !self.owns(table) {
+            self.owned.push(table);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn owns(&self, table: TableId) -> bool {
+        !self.owned.is_empty() && self.owned.contains(&table)
+    }
+
+    /// Locks a row. `hash` is its key's.
+    #[inline]
+    pub(crate) fn row(&mut self, table: TableId, key: &Key, hash: u64, mode: Mode) -> Result<Acquired, Abort> {
+        if self.owns(table) {
+            return Ok(Acquired::Again);
+        }
+        self.acquire(row_name(table, hash), mode, || target(table, LockPart::Row, key))
+    }
+
+    /// Locks a row shared until the transaction's next call.
+    #[inline]
+    pub(crate) fn row_for_now(&mut self, table: TableId, key: &Key, hash: u64) -> Result<(), Abort> {
+        if self.row(table, key, hash, Mode::SHARED)? == Acquired::New {
+            self.short = Some(row_name(table, hash));
+        }
+        Ok(())
+    }
+
+    /// Releases what was locked for the last call only.
+    #[inline]
+    pub(crate) fn release_short(&mut self) {
+        if let Some(name) = self.short.take() {
+            self.requester.release(name);
+        }
+    }
+
+    /// Releases everything.
+    #[inline]
+    pub(crate) fn release_all(&mut self) {
+        self.short = None;
+        self.owned.clear();
+        self.requester.release_all();
+    }
+
+    /// Locks shared the gap below an entry.
+    pub(crate) fn read_gap(&mut self, table: TableId, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        self.part(table, LockPart::Gap(index), key, Mode::SHARED)
+    }
+
+    /// Locks shared the gap above an ordered index's last entry.
+    pub(crate) fn read_end(&mut self, table: TableId, index: IndexRef) -> Result<(), Abort> {
+        self.gap(&Gap::end(table, index), Mode::SHARED)
+    }
+
+    /// Locks shared all the pseudo-gaps of an unordered primary index.
+    pub(crate) fn read_stripes(&mut self, table: TableId) -> Result<(), Abort> {
+        (0..STRIPES).try_for_each(|stripe| self.gap(&Gap::stripe(table, stripe), Mode::SHARED))
+    }
+
+    fn part(&mut self, table: TableId, part: LockPart, key: &Key, mode: Mode) -> Result<(), Abort> {
+        let name = name_of(table, part, key.hash64());
+        self.acquire(name, mode, || target(table, part, key)).map(drop)
+    }
+
+    fn gap(&mut self, gap: &Gap, mode: Mode) -> Result<(), Abort> {
+        self.acquire(gap.name, mode, || gap.target.clone()).map(drop)
+    }
+
+    #[inline]
+    fn acquire(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
+        if self.statistics.timed {
+            return self.acquire_timed(name, mode, target);
+        }
+        self.requester.acquire(name, mode, target, &*self.policy, &mut self.statistics)
+    }
+
+    #[cold]
+    fn acquire_timed(
+        &mut self,
+        name: Name,
+        mode: Mode,
+        target: impl FnOnce() -> LockTarget,
+    ) -> Result<Acquired, Abort> {
+        let start = self.waiter().now();
+        let waited_before = self.statistics.wait_ns;
+        let acquired = self.requester.acquire(name, mode, target, &*self.policy, &mut self.statistics);
+        let waited = self.statistics.wait_ns - waited_before;
+        let all = self.waiter().now().since(start).as_nanos() as u64;
+        self.statistics.lock_manager_ns += all.saturating_sub(waited);
+        acquired
+    }
+
+    /// The gaps that a key falls into, or fell into, now: the one below the next entry, and if that entry's insert has
+    /// not committed, those up to the first entry whose has.
+    fn gaps_around(table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Gaps {
+        if !is_ordered(table, index) {
+            return Gaps::from_elem(Gap::unordered(table.id(), index, key), 1);
+        }
+        let mut gaps = Gaps::new();
+        let mut from = Bound::Excluded(key.clone());
+        loop {
+            let next = walk::steps(table, guard, index, from.as_ref(), false, 1);
+            let Some(step) = next.first() else {
+                gaps.push(Gap::end(table.id(), index));
+                return gaps;
+            };
+            gaps.push(Gap::below(table.id(), index, &step.key()));
+            if step.is_committed() {
+                return gaps;
+            }
+            from = Bound::Excluded(step.key());
+        }
+    }
+
+    /// Takes the insert mode of gaps.
+    fn announce(&mut self, gaps: &[Gap]) -> Result<(), Abort> {
+        gaps.iter().try_for_each(|gap| self.gap(gap, Mode::INSERT))
+    }
+}
+
+/// A gap that is about to be locked.
+#[derive(Clone)]
+pub(crate) struct Gap {
+    pub(crate) name: Name,
+    target: LockTarget,
+}
+
+/// The gaps of one insert: one, unless others are inserting beside it.
+type Gaps = SmallVec<[Gap; 1]>;
+
+impl PartialEq for Gap {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Gap {
+    /// The gap below an ordered index's entry.
+    fn below(table: TableId, index: IndexRef, key: &Key) -> Self {
+        let part = LockPart::Gap(index);
+        Self { name: name_of(table, part, key.hash64()), target: target(table, part, key) }
+    }
+
+    /// The gap above an ordered index's last entry.
+    fn end(table: TableId, index: IndexRef) -> Self {
+        let part = LockPart::End(index);
+        Self { name: name_of(table, part, 0), target: LockTarget::Table { table, part, key: None } }
+    }
+
+    /// A pseudo-gap of a table without an ordered index.
+    fn stripe(table: TableId, stripe: u64) -> Self {
+        let part = LockPart::Stripe;
+        Self { name: name_of(table, part, stripe), target: LockTarget::Table { table, part, key: None } }
+    }
+
+    /// The pseudo-gap of a hash index that a key belongs to.
+    fn unordered(table: TableId, index: IndexRef, key: &Key) -> Self {
+        match index {
+            IndexRef::Primary => Self::stripe(table, key.hash64() % STRIPES),
+            IndexRef::Secondary(_) => Self::below(table, index, key),
+        }
+    }
+}
+
+fn target(table: TableId, part: LockPart, key: &Key) -> LockTarget {
+    LockTarget::Table { table, part, key: Some(key.clone()) }
+}
+
+pub(crate) fn is_ordered(table: &Table<()>, index: IndexRef) -> bool {
+    match index {
+        IndexRef::Primary => table.is_ordered(),
+        IndexRef::Secondary(id) => table.secondary_index(id).schema().kind == IndexKind::Ordered,
+    }
+}
+
+impl<P: WaitPolicy> IndexLocks<()> for Locks<P> {
+    fn entering(&mut self, table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        if self.owns(table.id()) {
+            return Ok(());
+        }
+        let gaps = Self::gaps_around(table, guard, index, key);
+        self.announce(&gaps)?;
+        self.announced = gaps;
+        Ok(())
+    }
+
+    fn entered(&mut self, table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        if self.owns(table.id()) || !is_ordered(table, index) {
+            return Ok(());
+        }
+        loop {
+            let gaps = Self::gaps_around(table, guard, index, key);
+            if gaps == self.announced {
+                return Ok(());
+            }
+            self.announce(&gaps)?;
+            self.announced = gaps;
+        }
+    }
+
+    fn leaving(&mut self, table: &Table<()>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        if self.owns(table.id()) {
+            return Ok(());
+        }
+        let gap = match is_ordered(table, index) {
+            true => Gap::below(table.id(), index, key),
+            false => Gap::unordered(table.id(), index, key),
+        };
+        self.gap(&gap, Mode::INSERT)
+    }
+
+    fn unique(&mut self, table: &Table<()>, index: IndexId, columns: &Key) -> Result<(), Abort> {
+        if self.owns(table.id()) {
+            return Ok(());
+        }
+        self.part(table.id(), LockPart::Unique(index), columns, Mode::EXCLUSIVE)
+    }
+}
