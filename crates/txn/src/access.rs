@@ -63,7 +63,9 @@ pub struct EntryAccess {
     pub table: TableId,
     /// The index.
     pub index: IndexRef,
-    /// The entry's key in that index.
+    /// The index's columns; of the primary index, the primary key.
+    pub columns: Key,
+    /// The primary key of the row that the entry leads to.
     pub key: Key,
 }
 
@@ -105,10 +107,10 @@ impl Accesses {
         self.ranges.push(range);
     }
 
-    /// Adds an index entry that will come or go. Rows that are inserted need to be named as rows only, if no scan goes
-    /// where they go.
-    pub fn push_entry(&mut self, table: TableId, index: IndexRef, key: Key) {
-        self.entries.push(EntryAccess { table, index, key });
+    /// Adds an index entry that will come or go, from the index's `columns` to the row with primary key `key`. Rows that
+    /// are inserted need to be named as rows only, if no scan goes where they go.
+    pub fn push_entry(&mut self, table: TableId, index: IndexRef, columns: Key, key: Key) {
+        self.entries.push(EntryAccess { table, index, columns, key });
     }
 
     /// Says that there is more to be touched, which is not known beforehand: an engine that needs the whole set finds the

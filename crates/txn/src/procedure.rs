@@ -28,4 +28,8 @@ pub trait Procedure {
 pub trait Runner {
     /// Runs `procedure` until it commits, or until it aborts for a reason that no retry cures.
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort>;
+
+    /// Says of what kind the procedure was that committed last, as a position in the workload's list of kinds, and
+    /// whether it found what it was looking for. Reports count both; who makes none ignores it.
+    fn note(&mut self, _kind: usize, _succeeded: bool) {}
 }

@@ -1,7 +1,8 @@
 //! What a transaction can do.
 
 use crate::{Abort, Accesses, Deadlock, Isolation, Statistics};
-use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId};
+use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId, TableSchema};
+use hotrow_sync::Arc;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
@@ -178,7 +179,19 @@ pub trait Transaction: Send {
     /// Undoes everything and ends the transaction. Without a transaction it does nothing.
     fn abort(&mut self);
 
-    /// After [`Abort::OutsidePlan`]: adds what was touched outside the access set, so that the next attempt has it.
+    /// Whether the engine wants the access set before the transaction begins
+    /// ([`EngineInfo::needs_accesses`](crate::EngineInfo::needs_accesses)).
+    fn needs_accesses(&self) -> bool {
+        false
+    }
+
+    /// A table's definition, while a transaction runs; none if there is no such table. Engines that need accesses answer
+    /// this, so that those who plan know how keys are made.
+    fn schema(&self, _table: TableId) -> Option<Arc<TableSchema>> {
+        None
+    }
+
+    /// After [`Abort::OutsidePlan`], until [`abort`](Self::abort): adds what was touched outside the access set, so that the next attempt has it.
     fn add_missing(&mut self, _accesses: &mut Accesses) {}
 
     /// After [`Abort::Deadlock`], until the next [`begin`](Self::begin): the deadlock that the transaction was the victim
