@@ -1,14 +1,14 @@
 //! Which engine runs when, over all repetitions, and what becomes of the reports.
 
-use crate::engine_run::{BareLoop, Run, RunFailure};
+use crate::engine_run::{self, BareLoop, RunFailure, Tools};
 use crate::host::Host;
+use crate::options::WithWorkload;
 use crate::progress::Progress;
 use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
 use crate::{BenchCommand, Interrupt, RunOptions, WorkloadOptions, bare, plot};
 use hotrow_storage::{INLINE_LIMIT, RowLayout, TableSchema, Type};
 use hotrow_workloads::Workload;
-use hotrow_workloads::tpcb::Tpcb;
 use hotrow_workloads::ycsb::Ycsb;
 use std::fmt;
 use std::fs::File;
@@ -52,14 +52,20 @@ impl From<io::Error> for BenchError {
 /// # Errors
 /// A wrong combination of options, before anything is run; a run that failed or whose check did; the interrupt.
 pub fn bench(command: &BenchCommand, out: &mut dyn Write, interrupt: &Interrupt) -> Result<(), BenchError> {
-    match command {
-        BenchCommand::Ycsb(options) => {
-            let bare: BareLoop<Ycsb> =
-                |instance, table, clients, config| bare::drive(instance.database(), table, clients, config);
-            bench_workload::<Ycsb>(options, Some(bare), out, interrupt)
-        }
-        BenchCommand::Tpcb(options) => bench_workload::<Tpcb>(options, None, out, interrupt),
+    struct Bench<'a> {
+        out: &'a mut dyn Write,
+        interrupt: &'a Interrupt,
     }
+
+    impl WithWorkload for Bench<'_> {
+        type Output = Result<(), BenchError>;
+
+        fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, bare: Option<BareLoop<W>>) -> Self::Output {
+            bench_workload::<W>(options, bare, self.out, self.interrupt)
+        }
+    }
+
+    command.with_workload(Bench { out, interrupt })
 }
 
 fn bench_workload<W: Workload>(
@@ -123,9 +129,17 @@ fn take_turns<W: Workload>(
             let turn = turns.len() - 1;
             progress.begin_run(turn * options.engines.len() + position + 1, total, engine);
             let workload_options = workload_options.clone();
-            let identity = RunIdentity { engine, workload: W::NAME, workload_options, options, repetition };
-            let run = Run { workload, bare, identity, host: &host, progress: &progress, interrupt };
-            match run.run() {
+            let identity = RunIdentity {
+                engine,
+                workload: W::NAME,
+                workload_options,
+                kinds: workload.kinds(),
+                options,
+                repetition,
+            };
+            let tools = Tools { host: &host, progress: &progress, interrupt };
+            let bed = engine_run::load(engine, workload, bare, tools);
+            match bed.and_then(|mut bed| bed.measure(workload, &identity, tools)) {
                 Ok(report) => turns[turn].push(report),
                 Err(RunFailure::Interrupted) => {}
                 Err(RunFailure::Failed(what)) => {

@@ -2,7 +2,7 @@
 
 use crate::RunOptions;
 use crate::host::{COMMIT, Host};
-use hotrow_runtime::RunReport;
+use hotrow_runtime::{KindCount, RunReport};
 use hotrow_txn::Abort;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -26,6 +26,8 @@ pub(crate) struct EngineReport {
     pub throughput: f64,
     pub latency_us: Latency,
     pub cpu_us_per_txn: f64,
+    /// The kinds of transactions, for workloads that have several.
+    pub kinds: Vec<KindReport>,
     /// Shares of the sampled transactions' time.
     pub breakdown: Map<String, Value>,
     /// Locks granted, and requests that waited, per committed transaction.
@@ -38,6 +40,17 @@ pub(crate) struct EngineReport {
     pub interrupted: bool,
     pub host: Host,
     pub commit: &'static str,
+}
+
+/// The committed transactions of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct KindReport {
+    pub kind: &'static str,
+    pub committed: u64,
+    /// Committed transactions per second.
+    pub throughput: f64,
+    /// The share that found what it was looking for.
+    pub success: f64,
 }
 
 /// Latencies of the sampled transactions, in microseconds.
@@ -74,6 +87,8 @@ pub(crate) struct RunIdentity<'a> {
     pub engine: &'a str,
     pub workload: &'static str,
     pub workload_options: Value,
+    /// Names of the kinds of transactions.
+    pub kinds: &'static [&'static str],
     pub options: &'a RunOptions,
     pub repetition: u32,
 }
@@ -109,6 +124,7 @@ impl EngineReport {
                 p99: run.latency_us(0.99),
                 max: run.max_latency_us(),
             },
+            kinds: kinds(identity.kinds, run),
             cpu_us_per_txn: run.cpu_us_per_transaction(),
             breakdown: breakdown.map(|(part, share)| (part.to_owned(), json!(share))).into_iter().collect(),
             locks_per_txn: per_txn(counts.statistics.locks),
@@ -132,6 +148,19 @@ impl EngineReport {
     }
 }
 
+fn kinds(names: &[&'static str], run: &RunReport) -> Vec<KindReport> {
+    let report = |(number, &kind): (usize, &&'static str)| {
+        let KindCount { committed, succeeded } = run.counts.kinds.of(number);
+        KindReport {
+            kind,
+            committed,
+            throughput: committed as f64 / run.elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
+            success: succeeded as f64 / committed.max(1) as f64,
+        }
+    };
+    names.iter().enumerate().map(report).collect()
+}
+
 fn params(identity: &RunIdentity<'_>) -> Value {
     let RunIdentity { options, .. } = identity;
     let mut params = identity.workload_options.clone();
@@ -151,6 +180,7 @@ pub(crate) mod tests {
     /// A report of a run with this throughput.
     pub(crate) fn report(engine: &str, throughput: f64, consistency: &str) -> EngineReport {
         let mut counts = Counts { committed: throughput as u64, ..Counts::default() };
+        [true, true, false, true].into_iter().for_each(|succeeded| counts.kinds.count(1, succeeded));
         counts.latency_ns.saturating_record(2_000);
         let elapsed = Duration::from_secs(1);
         let run = RunReport { threads: 2, elapsed, stopped_early: false, counts, cpu: elapsed };
@@ -158,6 +188,7 @@ pub(crate) mod tests {
             engine,
             workload: "ycsb",
             workload_options: json!({"records": 10}),
+            kinds: &["reads", "moves"],
             options: &crate::options::tests::defaults(),
             repetition: 1,
         };
@@ -180,6 +211,7 @@ pub(crate) mod tests {
         }
         assert_eq!(json["params"]["records"], 10);
         assert_eq!(json["params"]["isolation"], "serializable");
+        assert_eq!(json["kinds"][1], json!({"kind": "moves", "committed": 4, "throughput": 4.0, "success": 0.75}));
         let keys: Vec<_> = json["aborted"].as_object().expect("an object").keys().cloned().collect();
         assert_eq!(keys.len(), Abort::ALL.len());
         assert!((json["latency_us"]["p50"].as_f64().expect("a number") - 2.0).abs() < 0.05, "{json}");

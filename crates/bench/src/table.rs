@@ -1,7 +1,7 @@
 //! The report for people: a line for each engine, within 80 columns, more columns where there is room.
 
 use crate::RunOptions;
-use crate::report::EngineReport;
+use crate::report::{EngineReport, KindReport};
 use std::io::{self, Write};
 
 /// The width of a table that nobody shows on a terminal.
@@ -78,6 +78,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunO
     if options.repetitions > 1 {
         print_ranges(out, engines)?;
     }
+    print_kinds(out, engines)?;
     if options.breakdown {
         print_breakdown(out, engines)?;
     }
@@ -112,6 +113,25 @@ fn print_ranges(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> 
         writeln!(out, "{:NAME_WIDTH$}{:>11} to {}", engine.engine, grouped(slowest), grouped(fastest))?;
     }
     Ok(())
+}
+
+/// Transactions of each kind per second, and how many of them found what they were looking for.
+fn print_kinds(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
+    const CELL_WIDTH: usize = 19;
+    let kinds = engines.first().map_or(&[][..], |engine| &engine.median.kinds);
+    let Some(kind_width) = kinds.iter().map(|kind| kind.kind.len()).max() else { return Ok(()) };
+    for engines in engines.chunks((WIDTH_MIN - kind_width) / CELL_WIDTH) {
+        let heads = engines.iter().map(|engine| format!("{:>CELL_WIDTH$}", engine.engine));
+        writeln!(out, "\n{:kind_width$}{}", "", heads.collect::<String>())?;
+        for (number, kind) in kinds.iter().enumerate() {
+            let cell = |engine: &Summary<'_>| {
+                let KindReport { throughput, success, .. } = engine.median.kinds[number];
+                format!("{:>10}/s{:>5.0} %", grouped(throughput), success * 100.0)
+            };
+            writeln!(out, "{:kind_width$}{}", kind.kind, engines.iter().map(cell).collect::<String>())?;
+        }
+    }
+    writeln!(out, "per cent: that found what they were looking for")
 }
 
 fn print_breakdown(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
@@ -214,6 +234,19 @@ mod tests {
         assert_eq!(lines.len(), 3, "{text}");
         assert!(lines.iter().all(|line| line.chars().count() <= WIDTH_MIN), "{text}");
         assert!(lines[1].contains("1,234,567") && lines[1].ends_with(" ok") && lines[2].ends_with(" FAILED"), "{text}");
+    }
+
+    #[test]
+    fn kinds_have_a_line_each_and_wrap_within_the_width() {
+        let names = ["a", "b", "c", "d"];
+        let turns = [names.map(|engine| report(engine, 8.0, "ok")).to_vec()];
+        let mut text = Vec::new();
+        print_kinds(&mut text, &summarize(&turns)).expect("a vector takes everything");
+        let text = String::from_utf8(text).expect("text");
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 2 * 4 + 1, "{text}");
+        assert!(lines[3].starts_with("moves") && lines[3].ends_with(" 4/s   75 %"), "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH_MIN), "{text}");
     }
 
     #[test]

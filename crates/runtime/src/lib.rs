@@ -30,7 +30,7 @@ mod stop;
 
 pub use driver::{RunConfig, RunError, drive};
 pub use random::Random;
-pub use report::{Aborts, Breakdown, Counts, RunReport};
+pub use report::{Aborts, Breakdown, Counts, KindCount, Kinds, RunReport};
 pub use retry::{Retry, RetryConfig};
 pub use runner::{BREAKDOWN_EVERY, OneShot, OneShotConfig};
 pub use session::{Session, Txn};

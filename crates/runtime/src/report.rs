@@ -37,6 +37,49 @@ impl Aborts {
     }
 }
 
+/// What clients noted of their committed procedures, kind by kind: see [`Runner::note`](hotrow_txn::Runner::note).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds([KindCount; Kinds::MAX]);
+
+/// The procedures of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindCount {
+    /// How many committed.
+    pub committed: u64,
+    /// How many of those found what they were looking for.
+    pub succeeded: u64,
+}
+
+impl Kinds {
+    /// The most kinds that a workload may have.
+    pub const MAX: usize = 8;
+
+    /// Counts one.
+    ///
+    /// # Panics
+    /// If `kind` is not below [`MAX`](Self::MAX).
+    #[inline]
+    pub fn count(&mut self, kind: usize, succeeded: bool) {
+        self.0[kind].committed += 1;
+        self.0[kind].succeeded += u64::from(succeeded);
+    }
+
+    /// The counts of one kind.
+    ///
+    /// # Panics
+    /// If `kind` is not below [`MAX`](Self::MAX).
+    pub fn of(&self, kind: usize) -> KindCount {
+        self.0[kind]
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (sum, count) in self.0.iter_mut().zip(other.0) {
+            sum.committed += count.committed;
+            sum.succeeded += count.succeeded;
+        }
+    }
+}
+
 /// Where the time of the transactions went that were sampled for it, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
@@ -88,6 +131,8 @@ pub struct Counts {
     pub aborted: Aborts,
     /// Attempts after a procedure's first.
     pub retries: u64,
+    /// What clients noted of the committed ones.
+    pub kinds: Kinds,
     /// Nanoseconds from the first begin to the commit, of the sampled procedures that committed.
     pub latency_ns: Histogram<u32>,
     /// Where the time of the sampled procedures went.
@@ -103,6 +148,7 @@ impl Default for Counts {
             committed: 0,
             aborted: Aborts::default(),
             retries: 0,
+            kinds: Kinds::default(),
             latency_ns: histogram.expect("the bounds and the precision are in the histogram's range"),
             breakdown: Breakdown::default(),
             statistics: Statistics::default(),
@@ -122,6 +168,7 @@ impl Counts {
         self.committed += other.committed;
         self.aborted.add(&other.aborted);
         self.retries += other.retries;
+        self.kinds.add(&other.kinds);
         self.latency_ns.add(&other.latency_ns).expect("all histograms have the same bounds");
         self.breakdown.add(&other.breakdown);
         self.statistics.locks += other.statistics.locks;

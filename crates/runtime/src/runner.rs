@@ -233,6 +233,11 @@ impl<T: Transaction> Runner for OneShot<T> {
         self.counts.committed += u64::from(outcome.is_ok());
         outcome
     }
+
+    #[inline]
+    fn note(&mut self, kind: usize, succeeded: bool) {
+        self.counts.kinds.count(kind, succeeded);
+    }
 }
 
 fn nanoseconds(later: Time, earlier: Time) -> u64 {
@@ -242,6 +247,7 @@ fn nanoseconds(later: Time, earlier: Time) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::KindCount;
     use crate::fake::{Fake, ReadOne};
     use std::time::Duration;
 
@@ -263,6 +269,17 @@ mod tests {
         let calls = &runner.transaction().calls;
         assert_eq!(calls[..4], ["begin", "read", "commit", "abort"]);
         assert_eq!(calls[calls.len() - 3..], once);
+    }
+
+    #[test]
+    fn what_clients_note_is_counted_by_kind() {
+        let mut runner = runner(&[], |_| ());
+        for succeeded in [true, false, true] {
+            assert_eq!(runner.run(&ReadOne(Ok(7))), Ok(7));
+            runner.note(2, succeeded);
+        }
+        let kinds = runner.counts().kinds;
+        assert_eq!((kinds.of(2), kinds.of(0)), (KindCount { committed: 3, succeeded: 2 }, KindCount::default()));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::fmt;
 /// A benchmark: tables, their first rows, transactions, and what must hold after a run.
 ///
 /// One workload object serves any number of databases, one after the other or at once.
-pub trait Workload: Sized + Send + Sync {
+pub trait Workload: Sized + Send + Sync + 'static {
     /// The name by which users choose it.
     const NAME: &'static str;
 
@@ -29,6 +29,11 @@ pub trait Workload: Sized + Send + Sync {
 
     /// What it does, in one line with its figures.
     fn summary(&self) -> String;
+
+    /// The kinds of its transactions, by the numbers that clients [note](Runner::note); none if there is but one.
+    fn kinds(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Its tables, in the order of [`create`](Self::create).
     fn schemas(&self) -> Vec<TableSchema>;
