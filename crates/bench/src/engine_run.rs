@@ -1,4 +1,4 @@
-//! One run of one engine: a database of its own, loaded, driven, checked.
+//! A database under one engine: loaded, and then driven and checked as often as wanted.
 
 use crate::host::Host;
 use crate::progress::Progress;
@@ -7,10 +7,10 @@ use crate::{Interrupt, RunOptions, bare};
 use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, OneShotConfig, RunConfig, RunReport, Stop, drive};
-use hotrow_sync::{Mutex, MutexGuard, thread};
+use hotrow_sync::{Arc, Mutex, MutexGuard, thread};
 use hotrow_txn::{Engine, Protocol, WorkerId};
 use hotrow_workloads::{Client, LoadError, Violation, Workload};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One transaction in so many has its latency and times taken.
 const SAMPLE_EVERY: u32 = 16;
@@ -28,89 +28,132 @@ pub(crate) enum RunFailure {
 pub(crate) type BareLoop<W> =
     fn(&Instance<NoIsolation>, <W as Workload>::Tables, &[Mutex<<W as Workload>::Client>], &RunConfig) -> RunReport;
 
-/// Everything that a run needs to know.
-pub(crate) struct Run<'a, W: Workload> {
-    pub workload: &'a W,
-    pub bare: Option<BareLoop<W>>,
-    pub identity: RunIdentity<'a>,
+/// What every run has at hand.
+#[derive(Clone, Copy)]
+pub(crate) struct Tools<'a> {
     pub host: &'a Host,
     pub progress: &'a Progress,
     pub interrupt: &'a Interrupt,
 }
 
-impl<W: Workload> Run<'_, W> {
-    /// Runs the engine of the identity.
-    pub(crate) fn run(&self) -> Result<EngineReport, RunFailure> {
-        match self.bare.filter(|_| self.identity.engine == bare::NAME) {
-            Some(bare) => {
-                let instance = Instance::<NoIsolation>::new(Default::default());
-                self.run_on(&*instance, |tables, clients, config| Ok(bare(&instance, tables, clients, config)))
-            }
-            None => dispatch(self.identity.engine, self)
-                .unwrap_or_else(|unknown| Err(RunFailure::Failed(unknown.to_string()))),
+/// A loaded database under one engine, on which runs follow one another.
+pub(crate) trait Bed<W: Workload> {
+    /// Runs `workload`, whose rows are those that were loaded, and checks what all runs so far have left.
+    fn measure(
+        &mut self,
+        workload: &W,
+        identity: &RunIdentity<'_>,
+        tools: Tools<'_>,
+    ) -> Result<EngineReport, RunFailure>;
+}
+
+/// Loads the rows of `workload` into a new database under the engine called `name`.
+pub(crate) fn load<W: Workload>(
+    name: &str,
+    workload: &W,
+    bare: Option<BareLoop<W>>,
+    tools: Tools<'_>,
+) -> Result<Box<dyn Bed<W>>, RunFailure> {
+    match bare.filter(|_| name == bare::NAME) {
+        Some(bare) => {
+            let drive =
+                move |instance: &_, tables, clients: &[_], config: &_| Ok(bare(instance, tables, clients, config));
+            Loaded::<NoIsolation, W>::load(workload, Box::new(drive), tools)
         }
+        None => dispatch(name, Load { workload, tools })
+            .unwrap_or_else(|unknown| Err(RunFailure::Failed(unknown.to_string()))),
     }
+}
 
-    fn run_on(
-        &self,
-        engine: &dyn Engine,
-        measure: impl FnOnce(W::Tables, &[Mutex<W::Client>], &RunConfig) -> Result<RunReport, String>,
-    ) -> Result<EngineReport, RunFailure> {
-        let options = self.identity.options;
+/// How all clients of a run are driven.
+type Drive<P, W> = Box<
+    dyn Fn(
+        &Instance<P>,
+        <W as Workload>::Tables,
+        &[Mutex<<W as Workload>::Client>],
+        &RunConfig,
+    ) -> Result<RunReport, String>,
+>;
+
+struct Loaded<P: Protocol, W: Workload> {
+    instance: Arc<Instance<P>>,
+    drive: Drive<P, W>,
+    tables: W::Tables,
+    load: Duration,
+    /// The clients of all runs so far: the check compares the rows with what they committed.
+    clients: Vec<W::Client>,
+}
+
+impl<P: Protocol, W: Workload> Loaded<P, W> {
+    fn load(workload: &W, drive: Drive<P, W>, tools: Tools<'_>) -> Result<Box<dyn Bed<W>>, RunFailure> {
+        let instance = Instance::<P>::new(P::Config::default());
         let begin = Instant::now();
-        let tables = self.workload.create(engine);
-        self.load(engine, tables)?;
-        let load = begin.elapsed();
-
-        let stop = self.interrupt.begin_run();
-        let config = run_config(options, stop.clone());
-        let client = |worker| Mutex::new(self.workload.client(tables, worker as u32, options.seed));
-        let clients: Vec<_> = (0..config.threads).map(client).collect();
-        let report = self.with_progress(options, &stop, || measure(tables, &clients, &config));
-        let report = report.map_err(RunFailure::Failed)?;
-
-        self.progress.checking();
-        let clients: Vec<_> =
-            clients.into_iter().map(|client| client.into_inner().unwrap_or_else(|e| e.into_inner())).collect();
-        let consistency = self.check(engine, tables, &clients);
-        Ok(EngineReport::new(&self.identity, &report, load, &consistency, self.host))
-    }
-
-    fn load(&self, engine: &dyn Engine, tables: W::Tables) -> Result<(), RunFailure> {
+        let tables = workload.create(&*instance);
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let load = |progress: &hotrow_workloads::Progress<'_>| self.workload.load(engine, tables, threads, progress);
-        self.progress.loading(self.workload.rows(), self.interrupt, load).map_err(|error| match error {
+        let load = |progress: &hotrow_workloads::Progress<'_>| workload.load(&*instance, tables, threads, progress);
+        tools.progress.loading(workload.rows(), tools.interrupt, load).map_err(|error| match error {
             LoadError::Stopped => RunFailure::Interrupted,
             error => RunFailure::Failed(error.to_string()),
-        })
-    }
-
-    fn with_progress<T>(&self, options: &RunOptions, stop: &Stop, measure: impl FnOnce() -> T) -> T {
-        thread::scope(|scope| {
-            scope.spawn(|| self.progress.running(options.warmup + options.seconds, options.threads(), stop));
-            let result = measure();
-            // A run that failed has not raised it.
-            stop.raise();
-            result
-        })
+        })?;
+        Ok(Box::new(Self { instance, drive, tables, load: begin.elapsed(), clients: Vec::new() }))
     }
 
     /// An engine that does not isolate may lose updates: that is said, and is no failure.
-    fn check(&self, engine: &dyn Engine, tables: W::Tables, clients: &[W::Client]) -> Consistency {
-        match self.workload.check(engine, tables, clients) {
+    fn check(&self, workload: &W) -> Consistency {
+        match workload.check(&*self.instance, self.tables, &self.clients) {
             Ok(()) => Consistency::Ok,
-            Err(Violation::Anomaly(what)) if !engine.info().isolates => Consistency::Unisolated(what),
+            Err(Violation::Anomaly(what)) if !self.instance.info().isolates => Consistency::Unisolated(what),
             Err(violation) => Consistency::Failed(violation.to_string()),
         }
     }
 }
 
-impl<W: Workload> WithProtocol for &Run<'_, W> {
-    type Output = Result<EngineReport, RunFailure>;
+impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
+    fn measure(
+        &mut self,
+        workload: &W,
+        identity: &RunIdentity<'_>,
+        tools: Tools<'_>,
+    ) -> Result<EngineReport, RunFailure> {
+        let options = identity.options;
+        let stop = tools.interrupt.begin_run();
+        let config = run_config(options, stop.clone());
+        // Clients of different runs are different workers to the workload: what they insert does not collide.
+        let first = self.clients.len();
+        let client = |number| Mutex::new(workload.client(self.tables, (first + number) as u32, options.seed));
+        let clients: Vec<_> = (0..config.threads).map(client).collect();
+        let drive = || (self.drive)(&self.instance, self.tables, &clients, &config);
+        let report = with_progress(tools.progress, options, &stop, drive).map_err(RunFailure::Failed)?;
+
+        tools.progress.checking();
+        self.clients.extend(clients.into_iter().map(|client| client.into_inner().unwrap_or_else(|e| e.into_inner())));
+        let consistency = self.check(workload);
+        Ok(EngineReport::new(identity, &report, self.load, &consistency, tools.host))
+    }
+}
+
+fn with_progress<T>(progress: &Progress, options: &RunOptions, stop: &Stop, measure: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        scope.spawn(|| progress.running(options.warmup + options.seconds, options.threads(), stop));
+        let result = measure();
+        // A run that failed has not raised it.
+        stop.raise();
+        result
+    })
+}
+
+/// Loads under the engine that it is dispatched to.
+struct Load<'a, W> {
+    workload: &'a W,
+    tools: Tools<'a>,
+}
+
+impl<W: Workload> WithProtocol for Load<'_, W> {
+    type Output = Result<Box<dyn Bed<W>>, RunFailure>;
 
     fn run<P: Protocol>(self) -> Self::Output {
-        let instance = Instance::<P>::new(P::Config::default());
-        self.run_on(&*instance, |_, clients, config| drive_clients(&instance, clients, config))
+        let drive = |instance: &Instance<P>, _, clients: &[_], config: &_| drive_clients(instance, clients, config);
+        Loaded::<P, W>::load(self.workload, Box::new(drive), self.tools)
     }
 }
 

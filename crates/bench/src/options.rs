@@ -1,5 +1,7 @@
 //! The command line of `hotrow bench`.
 
+use crate::bare;
+use crate::engine_run::BareLoop;
 use clap::builder::PossibleValuesParser;
 use hotrow_txn::Isolation;
 use hotrow_workloads::Workload;
@@ -18,6 +20,28 @@ pub enum BenchCommand {
     Ycsb(WorkloadOptions<<Ycsb as Workload>::Options>),
     /// TPC-B on pgbench's tables
     Tpcb(WorkloadOptions<<Tpcb as Workload>::Options>),
+}
+
+/// What to do with a command's workload, whose type is chosen at run time.
+pub(crate) trait WithWorkload {
+    /// What it returns.
+    type Output;
+
+    /// Does it. `bare` drives the workload without transactions, if there is such a loop.
+    fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, bare: Option<BareLoop<W>>) -> Self::Output;
+}
+
+impl BenchCommand {
+    /// Does `what` with the workload of the command.
+    pub(crate) fn with_workload<V: WithWorkload>(&self, what: V) -> V::Output {
+        match self {
+            BenchCommand::Ycsb(options) => what.run::<Ycsb>(
+                options,
+                Some(|instance, table, clients, config| bare::drive(instance.database(), table, clients, config)),
+            ),
+            BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, None),
+        }
+    }
 }
 
 /// The options of any workload, and those of this one.
@@ -92,7 +116,7 @@ impl RunOptions {
 /// Every engine of the registry, and the bare loop.
 fn engine_names() -> PossibleValuesParser {
     let engines = hotrow_protocols::ENGINES.iter().map(|info| info.name);
-    PossibleValuesParser::new(engines.chain([crate::bare::NAME]))
+    PossibleValuesParser::new(engines.chain([bare::NAME]))
 }
 
 /// A day: longer periods are mistakes.
