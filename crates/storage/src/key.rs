@@ -61,6 +61,17 @@ impl Key {
         Key::Bytes(inline)
     }
 
+    /// The byte-string key of two to six `integer` NOT NULL columns, or of so many leading ones.
+    #[inline]
+    pub fn int4s<const N: usize>(columns: [i32; N]) -> Self {
+        const { assert!(N * 4 <= Self::INLINE) };
+        let mut inline = InlineKey { len: N as u8 * 4, bytes: [0; Self::INLINE] };
+        for (place, column) in inline.bytes.chunks_exact_mut(4).zip(columns) {
+            place.copy_from_slice(&ordered_int4(column));
+        }
+        Key::Bytes(inline)
+    }
+
     /// The bytes of a byte-string key; `None` for an integer.
     #[inline]
     pub fn bytes(&self) -> Option<&[u8]> {
@@ -108,6 +119,12 @@ pub fn mix(mut word: u64) -> u64 {
     word ^= word >> 33;
     word = word.wrapping_mul(0xC4CE_B9FE_1A85_EC53);
     word ^ (word >> 33)
+}
+
+/// An `integer` as bytes in its order.
+#[inline]
+fn ordered_int4(value: i32) -> [u8; 4] {
+    ((value as u32) ^ 1 << 31).to_be_bytes()
 }
 
 fn hash_bytes(bytes: &[u8]) -> u64 {
@@ -254,7 +271,7 @@ impl KeyBuilder {
             Value::Null => debug_assert!(nullable, "NULL in a NOT NULL key column"),
             Value::Bool(value) => self.extend(&[u8::from(*value)]),
             Value::Int2(_) | Value::Int4(_) | Value::Int8(_) => self.push_int(ty, value.as_int().unwrap_or_default()),
-            Value::Date(value) => self.extend(&((*value as u32) ^ 1 << 31).to_be_bytes()),
+            Value::Date(value) => self.extend(&ordered_int4(*value)),
             Value::Timestamp(value) | Value::TimestampTz(value) => self.push_i64(*value),
             Value::Float4(value) => self.push_float(f64::from(*value)),
             Value::Float8(value) => self.push_float(*value),
@@ -284,7 +301,7 @@ impl KeyBuilder {
     fn push_int(&mut self, ty: Type, value: i64) {
         match ty {
             Type::Int2 => self.extend(&((value as u16) ^ 1 << 15).to_be_bytes()),
-            Type::Int4 => self.extend(&((value as u32) ^ 1 << 31).to_be_bytes()),
+            Type::Int4 => self.extend(&ordered_int4(value as i32)),
             _ => self.push_i64(value),
         }
     }
@@ -375,6 +392,8 @@ mod tests {
         let spec = KeySpec::new(&[Column::new("c", Type::Numeric(None))], &[0]);
         let key = |text: &str| spec.key([Value::Numeric(text.parse().expect("a decimal"))]);
         assert_eq!(key("1.50"), key("1.5"));
+        let spec = KeySpec::new(&[Column::new("w", Type::Int4), Column::new("d", Type::Int4)], &[0, 1]);
+        assert_eq!(spec.key([Value::Int4(-7), Value::Int4(9)]), Key::int4s([-7, 9]));
         let spec = KeySpec::new(&[Column::new("c", Type::Char(4))], &[0]);
         assert_eq!(spec.key([Value::text("ab  ")]), spec.key([Value::text("ab")]));
         assert_eq!(spec.key([Value::text("ab  ")]).hash64(), spec.key([Value::text("ab")]).hash64());

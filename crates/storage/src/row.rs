@@ -9,7 +9,7 @@
 //! needs more goes to the variable part. The offsets are the [`RowLayout`]'s; a native procedure reaches a column with
 //! one look-up of its offset and no parsing.
 
-use crate::{Column, Type, Value};
+use crate::{Column, Precision, Type, Value};
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 use std::fmt;
@@ -97,6 +97,15 @@ impl RowLayout {
     pub fn ty(&self, column: usize) -> Type {
         self.slots[column].ty
     }
+
+    /// Digits after the point of a `numeric(p, s)` column.
+    #[inline]
+    fn scale(&self, column: usize) -> u32 {
+        match self.slots[column].ty {
+            Type::Numeric(Some(Precision { scale, .. })) => u32::from(scale),
+            ty => panic!("column {column} is {ty}, not a numeric with a scale"),
+        }
+    }
 }
 
 impl Place {
@@ -177,6 +186,19 @@ impl<'a> RowRef<'a> {
     #[inline]
     pub fn numeric(&self, column: usize) -> Decimal {
         Decimal::deserialize(self.array(column))
+    }
+
+    /// A `numeric(p, s)` column of up to 18 digits as a whole number of its last digit's units (12.50 of a
+    /// `numeric(5, 2)` is 1250), zero if NULL.
+    #[inline]
+    pub fn scaled(&self, column: usize) -> i64 {
+        let scale = self.layout.scale(column);
+        let mut number = self.numeric(column);
+        if number.scale() != scale {
+            number.rescale(scale);
+        }
+        debug_assert!(i64::try_from(number.mantissa()).is_ok(), "{number} has more than 18 digits");
+        number.mantissa() as i64
     }
 
     /// The bytes of a string or `bytea` column, empty if NULL.
@@ -292,6 +314,19 @@ impl<'a> RowMut<'a> {
     #[inline]
     pub fn set_int4(&mut self, column: usize, value: i32) {
         self.store(column, value.to_le_bytes());
+    }
+
+    /// Sets a `double precision` column.
+    #[inline]
+    pub fn set_float8(&mut self, column: usize, value: f64) {
+        self.store(column, value.to_le_bytes());
+    }
+
+    /// Sets a `numeric(p, s)` column to a whole number of its last digit's units: the counterpart of
+    /// [`RowRef::scaled`].
+    #[inline]
+    pub fn set_scaled(&mut self, column: usize, value: i64) {
+        self.store(column, Decimal::new(value, self.layout.scale(column)).serialize());
     }
 
     /// Sets a string column of any kind.
@@ -495,6 +530,25 @@ mod tests {
             assert_eq!(&row.as_ref().value(column), value);
         }
         assert_eq!(row.as_ref().int8(1), -5);
+    }
+
+    #[test]
+    fn numbers_of_a_scale_are_whole_numbers_of_its_units() {
+        let precision = Precision { precision: 12, scale: 2 };
+        let layout = Arc::new(RowLayout::new(&[Column::nullable("ytd", Type::Numeric(Some(precision)))]));
+        let mut row = Row::new(&layout);
+        for (text, units) in [("12.50", 1250), ("-0.01", -1), ("0", 0), ("9999999999.99", 999_999_999_999), ("7", 700)]
+        {
+            let number: Decimal = text.parse().expect("a decimal");
+            row.change(|row| row.set(0, &Value::Numeric(number)));
+            assert_eq!(row.as_ref().scaled(0), units, "{text}");
+            row.change(|row| row.set_scaled(0, units));
+            assert_eq!(row.as_ref().numeric(0), number, "{units}");
+            assert_eq!(row.as_ref().numeric(0).scale(), 2, "{units}");
+        }
+        row.change(|row| row.set(0, &Value::Null));
+        row.change(|row| row.set_scaled(0, 5));
+        assert!(!row.as_ref().is_null(0));
     }
 
     #[test]
