@@ -2,7 +2,7 @@
 
 use crate::history::{Event, Item, Operation, Outcome, Range, Record};
 use crate::recording::{Recording, Shape};
-use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId};
+use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Direction, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
@@ -195,6 +195,14 @@ impl Transaction for Recorder {
         let ending = self.log.recording.tick();
         self.inner.abort();
         self.log.end(ending, Outcome::Aborted);
+    }
+
+    fn needs_accesses(&self) -> bool {
+        self.inner.needs_accesses()
+    }
+
+    fn schema(&self, table: TableId) -> Option<Arc<TableSchema>> {
+        self.inner.schema(table)
     }
 
     fn add_missing(&mut self, accesses: &mut Accesses) {

@@ -12,6 +12,7 @@
 //! | [`OneShot`] | runs procedures on one transaction object, with retry and back-off |
 //! | [`drive`] | worker threads that run procedures for a measured time |
 //! | [`RunReport`] | what they counted |
+//! | [`Planner`], [`Reconnaissance`] | access sets for engines that need them, of procedures that do not know theirs |
 //! | [`Session`] | interactive transactions on an engine chosen at run time |
 //! | [`simulation`] | many transactions on one thread, interleaved at every access by a seed |
 //!
@@ -20,6 +21,7 @@
 mod driver;
 #[cfg(test)]
 mod fake;
+mod ollp;
 mod random;
 mod report;
 mod retry;
@@ -29,6 +31,7 @@ pub mod simulation;
 mod stop;
 
 pub use driver::{RunConfig, RunError, drive};
+pub use ollp::{Estimates, Planner, Reconnaissance, Shapes};
 pub use random::Random;
 pub use report::{Aborts, Breakdown, Counts, KindCount, Kinds, RunReport};
 pub use retry::{Retry, RetryConfig};

@@ -1,5 +1,6 @@
 //! What a run counted.
 
+use crate::Estimates;
 use hdrhistogram::Histogram;
 use hotrow_txn::{Abort, Statistics};
 use std::time::Duration;
@@ -131,6 +132,8 @@ pub struct Counts {
     pub aborted: Aborts,
     /// Attempts after a procedure's first.
     pub retries: u64,
+    /// Access sets that were looked for, and that were wrong.
+    pub estimates: Estimates,
     /// What clients noted of the committed ones.
     pub kinds: Kinds,
     /// Nanoseconds from the first begin to the commit, of the sampled procedures that committed.
@@ -148,6 +151,7 @@ impl Default for Counts {
             committed: 0,
             aborted: Aborts::default(),
             retries: 0,
+            estimates: Estimates::default(),
             kinds: Kinds::default(),
             latency_ns: histogram.expect("the bounds and the precision are in the histogram's range"),
             breakdown: Breakdown::default(),
@@ -168,6 +172,8 @@ impl Counts {
         self.committed += other.committed;
         self.aborted.add(&other.aborted);
         self.retries += other.retries;
+        self.estimates.reconnaissances += other.estimates.reconnaissances;
+        self.estimates.wrong += other.estimates.wrong;
         self.kinds.add(&other.kinds);
         self.latency_ns.add(&other.latency_ns).expect("all histograms have the same bounds");
         self.breakdown.add(&other.breakdown);

@@ -1,16 +1,16 @@
 //! One-shot procedures on one transaction object.
 
-use crate::{Counts, Retry, RetryConfig, Stop};
+use crate::{Counts, Planner, Retry, RetryConfig, Stop};
 use hotrow_sync::{Time, Waiter, Wake};
-use hotrow_txn::{Abort, Accesses, Begin, Isolation, Procedure, Runner, Statistics, Transaction};
+use hotrow_txn::{Abort, Begin, Isolation, Procedure, Runner, Statistics, Transaction};
 
 /// The knobs of [`OneShot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneShotConfig {
     /// The level at which procedures run.
     pub isolation: Isolation,
-    /// Whether engines are told beforehand which keys a procedure will touch. Engines that need the access set do not
-    /// work without it; the others look the keys up one by one.
+    /// Whether engines are told beforehand which keys a procedure will touch; if not, they look the keys up one by one.
+    /// Engines that need the access set are told all the same.
     pub batch: bool,
     /// One procedure of so many is sampled, the first one included; zero samples none. Most samples enter the latency;
     /// one in [`BREAKDOWN_EVERY`] enters the breakdown instead, because a clock that is read at every access makes the
@@ -49,7 +49,7 @@ pub struct OneShot<T> {
     waiter: Waiter,
     config: OneShotConfig,
     stop: Option<Stop>,
-    accesses: Accesses,
+    planner: Planner,
     retry: Retry,
     until_sample: u32,
     samples: u32,
@@ -65,7 +65,7 @@ impl<T: Transaction> OneShot<T> {
             waiter,
             config,
             stop: None,
-            accesses: Accesses::new(),
+            planner: Planner::default(),
             retry: Retry::new(config.retry, config.seed),
             until_sample: 0,
             samples: 0,
@@ -90,12 +90,14 @@ impl<T: Transaction> OneShot<T> {
             wait_ns: now.wait_ns - self.counted.wait_ns,
             lock_manager_ns: now.lock_manager_ns - self.counted.lock_manager_ns,
         };
+        self.counts.estimates = self.planner.estimates();
         &self.counts
     }
 
     /// Counts from zero again.
     pub fn reset(&mut self) {
         self.counted = *self.txn.statistics();
+        self.planner.reset();
         self.counts = Counts::default();
     }
 
@@ -104,10 +106,13 @@ impl<T: Transaction> OneShot<T> {
         &mut self.txn
     }
 
-    /// Begins, runs and commits once.
+    /// Begins, runs and commits once, after a reconnaissance if one is needed.
     #[inline]
     fn attempt<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
-        let accesses = (!self.accesses.is_empty()).then_some(&self.accesses);
+        if self.planner.is_unknown() {
+            self.planner.reconnoitre(&mut self.txn, procedure)?;
+        }
+        let accesses = self.planner.accesses();
         let (isolation, read_only) = (self.config.isolation, procedure.read_only());
         self.txn.begin(&Begin { isolation, read_only, accesses, one_shot: true, ..Begin::default() })?;
         let output = procedure.run(&mut self.txn)?;
@@ -117,7 +122,10 @@ impl<T: Transaction> OneShot<T> {
 
     /// Undoes an attempt and pauses; an error if there is to be no other attempt.
     #[cold]
-    fn prepare_retry(&mut self, abort: Abort) -> Result<(), Abort> {
+    fn prepare_retry<P: Procedure>(&mut self, procedure: &P, abort: Abort) -> Result<(), Abort> {
+        if abort == Abort::OutsidePlan {
+            self.planner.correct(&mut self.txn, procedure);
+        }
         self.txn.abort();
         if self.is_stopped() {
             return Err(Abort::Cancelled);
@@ -157,7 +165,7 @@ impl<T: Transaction> OneShot<T> {
         loop {
             match self.attempt(procedure) {
                 Ok(output) => return Ok(output),
-                Err(abort) => self.prepare_retry(abort)?,
+                Err(abort) => self.prepare_retry(procedure, abort)?,
             }
         }
     }
@@ -185,7 +193,7 @@ impl<T: Transaction> OneShot<T> {
             match self.attempt(procedure) {
                 Ok(output) => break Ok(output),
                 Err(abort) => {
-                    if let Err(abort) = self.prepare_retry(abort) {
+                    if let Err(abort) = self.prepare_retry(procedure, abort) {
                         break Err(abort);
                     }
                     last_begin = self.waiter.now();
@@ -220,9 +228,11 @@ impl<T: Transaction> OneShot<T> {
 impl<T: Transaction> Runner for OneShot<T> {
     #[inline]
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
-        self.accesses.clear();
-        if self.config.batch {
-            procedure.accesses(&mut self.accesses);
+        let needed = self.txn.needs_accesses();
+        if self.config.batch || needed {
+            self.planner.begin(needed, procedure);
+        } else {
+            self.planner.begin_without();
         }
         self.retry.reset();
         let outcome = match self.sample() {

@@ -1,8 +1,8 @@
 //! Interactive transactions on an engine that was chosen at run time.
 
-use crate::{Retry, RetryConfig};
+use crate::{Planner, Retry, RetryConfig};
 use hotrow_sync::{Waiter, Wake};
-use hotrow_txn::{Abort, Accesses, Begin, Engine, Isolation, Procedure, Runner, Transaction};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Runner, Transaction};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct Session {
     txn: Box<dyn Transaction>,
     waiter: Waiter,
-    accesses: Accesses,
+    planner: Planner,
     isolation: Isolation,
     retry: Retry,
 }
@@ -32,7 +32,7 @@ impl Session {
         Self {
             txn: engine.transaction(waiter.clone()),
             waiter,
-            accesses: Accesses::new(),
+            planner: Planner::default(),
             isolation: Isolation::default(),
             retry: Retry::new(RetryConfig::default(), 0),
         }
@@ -65,12 +65,11 @@ impl Session {
 
 impl Runner for Session {
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
-        let mut accesses = std::mem::take(&mut self.accesses);
-        accesses.clear();
-        procedure.accesses(&mut accesses);
+        let mut planner = std::mem::take(&mut self.planner);
+        planner.begin(self.txn.needs_accesses(), procedure);
         self.retry.reset();
         let outcome = loop {
-            let abort = match self.attempt(procedure, &accesses) {
+            let abort = match self.attempt(procedure, &mut planner) {
                 Ok(output) => break Ok(output),
                 Err(abort) => abort,
             };
@@ -81,18 +80,24 @@ impl Runner for Session {
                 break Err(Abort::Cancelled);
             }
         };
-        self.accesses = accesses;
+        self.planner = planner;
         outcome
     }
 }
 
 impl Session {
-    fn attempt<P: Procedure>(&mut self, procedure: &P, accesses: &Accesses) -> Result<P::Output, Abort> {
-        let known = (!accesses.is_empty()).then_some(accesses);
-        let (isolation, read_only) = (self.isolation, procedure.read_only());
-        let mut txn =
-            self.begin_with(&Begin { isolation, read_only, accesses: known, one_shot: true, ..Begin::default() })?;
-        let output = procedure.run(&mut *txn)?;
+    /// Begins, runs and commits once, after a reconnaissance if one is needed.
+    fn attempt<P: Procedure>(&mut self, procedure: &P, planner: &mut Planner) -> Result<P::Output, Abort> {
+        if planner.is_unknown() {
+            planner.reconnoitre(&mut *self.txn, procedure)?;
+        }
+        let (isolation, read_only, accesses) = (self.isolation, procedure.read_only(), planner.accesses());
+        let mut txn = self.begin_with(&Begin { isolation, read_only, accesses, one_shot: true, ..Begin::default() })?;
+        let outcome = procedure.run(&mut *txn);
+        if matches!(outcome, Err(Abort::OutsidePlan)) {
+            planner.correct(&mut *txn, procedure);
+        }
+        let output = outcome?;
         txn.commit()?;
         Ok(output)
     }

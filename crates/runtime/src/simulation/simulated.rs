@@ -1,7 +1,8 @@
 //! A transaction that gives way before every access.
 
 use super::Task;
-use hotrow_storage::{Key, RowMut, RowRef, TableId};
+use hotrow_storage::{Key, RowMut, RowRef, TableId, TableSchema};
+use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
 
@@ -81,6 +82,14 @@ impl Transaction for Simulated {
 
     fn abort(&mut self) {
         self.inner.abort();
+    }
+
+    fn needs_accesses(&self) -> bool {
+        self.inner.needs_accesses()
+    }
+
+    fn schema(&self, table: TableId) -> Option<Arc<TableSchema>> {
+        self.inner.schema(table)
     }
 
     fn add_missing(&mut self, accesses: &mut Accesses) {

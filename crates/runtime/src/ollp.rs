@@ -1,0 +1,403 @@
+//! Access sets that are not known beforehand: reconnaissance, and what happens when its estimate was wrong.
+//!
+//! **Paper.** ORTHRUS §3.2 calls it OLLP. An engine that needs the access set runs a procedure whose set is not known
+//! once without isolation and without effects, and takes what it touched for the set. If the run itself then touches
+//! something else, it aborts, the set is corrected, and it starts again.
+//!
+//! | paper | code |
+//! | --- | --- |
+//! | reconnaissance mode | [`Reconnaissance`] |
+//! | access estimate, annotation | [`Accesses`] |
+//! | update of the annotation, abort, restart | [`Planner::correct`], [`Transaction::add_missing`] |
+//!
+//! **Bounds.** A set is corrected [`CORRECTIONS`] times and kept; then the data has moved too far, and a new reconnaissance
+//! makes a new one. After [`RECONNAISSANCES`] of these the procedure runs without a set, which keeps everybody else off the
+//! database: so every procedure ends.
+
+use hotrow_storage::{
+    IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowMut, RowRef, TableId, TableSchema,
+};
+use hotrow_sync::Arc;
+use hotrow_txn::{
+    Abort, Accesses, Begin, Direction, Intent, Isolation, LockFor, Procedure, RangeAccess, Savepoint, Scan, Statistics,
+    Transaction, Write,
+};
+use std::collections::HashMap;
+use std::ops::{Bound, ControlFlow};
+
+/// Corrections of one set before a new reconnaissance.
+pub const CORRECTIONS: u32 = 4;
+
+/// Reconnaissances of one procedure before it runs without a set.
+pub const RECONNAISSANCES: u32 = 4;
+
+/// The access set of the procedure at hand, and what has become of it: what a runner keeps.
+#[derive(Debug, Default)]
+pub struct Planner {
+    accesses: Accesses,
+    shapes: Shapes,
+    stage: Stage,
+    /// Corrections since the last reconnaissance, and reconnaissances, of this procedure.
+    corrections: u32,
+    tries: u32,
+    estimates: Estimates,
+}
+
+/// How often access sets were looked for, and how often they were wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimates {
+    /// Runs in reconnaissance.
+    pub reconnaissances: u64,
+    /// Runs that touched something outside their access set.
+    pub wrong: u64,
+}
+
+/// What is known of the present procedure's accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// A hint, for engines that do without.
+    #[default]
+    Hint,
+    /// Not enough: a reconnaissance comes first.
+    Unknown,
+    /// As far as anybody knows, all.
+    Known,
+    /// It cannot be known: the procedure runs alone.
+    Hopeless,
+}
+
+impl Planner {
+    /// Asks the next procedure for its accesses. `needed` says that the engine does not do without them.
+    #[inline]
+    pub fn begin(&mut self, needed: bool, procedure: &impl Procedure) {
+        self.accesses.clear();
+        procedure.accesses(&mut self.accesses);
+        self.stage = Stage::Hint;
+        if needed {
+            (self.corrections, self.tries) = (0, 0);
+            self.stage =
+                if self.accesses.is_partial() || self.accesses.is_empty() { Stage::Unknown } else { Stage::Known };
+        }
+    }
+
+    /// The next procedure's accesses shall not be told to an engine that does without them.
+    #[inline]
+    pub fn begin_without(&mut self) {
+        self.accesses.clear();
+        self.stage = Stage::Hint;
+    }
+
+    /// Whether a reconnaissance must come before the next attempt.
+    #[inline]
+    pub fn is_unknown(&self) -> bool {
+        self.stage == Stage::Unknown
+    }
+
+    /// Runs the procedure in reconnaissance on `txn`, and keeps what it touched beside what is known.
+    ///
+    /// # Errors
+    /// What kept the engine from it. A procedure that gives up in reconnaissance has touched what it has touched.
+    pub fn reconnoitre<T: Transaction + ?Sized, P: Procedure>(
+        &mut self,
+        txn: &mut T,
+        procedure: &P,
+    ) -> Result<(), Abort> {
+        let mut reconnaissance = Reconnaissance::begin(txn, &mut self.shapes, &mut self.accesses)?;
+        let outcome = procedure.run(&mut reconnaissance).map(drop);
+        drop(reconnaissance);
+        self.estimates.reconnaissances += 1;
+        self.tries += 1;
+        self.corrections = 0;
+        match outcome {
+            Ok(()) | Err(Abort::User) => {
+                self.stage = Stage::Known;
+                Ok(())
+            }
+            Err(abort) => Err(abort),
+        }
+    }
+
+    /// What to tell the engine of the next attempt.
+    #[inline]
+    pub fn accesses(&self) -> Option<&Accesses> {
+        match self.stage {
+            Stage::Hint | Stage::Unknown => (!self.accesses.is_empty()).then_some(&self.accesses),
+            Stage::Known => Some(&self.accesses),
+            Stage::Hopeless => None,
+        }
+    }
+
+    /// An attempt on `txn` ended with [`Abort::OutsidePlan`] and is not yet undone: corrects the set.
+    #[cold]
+    pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, procedure: &impl Procedure) {
+        self.estimates.wrong += 1;
+        self.corrections += 1;
+        if self.corrections <= CORRECTIONS {
+            txn.add_missing(&mut self.accesses);
+        } else if self.tries < RECONNAISSANCES {
+            self.accesses.clear();
+            procedure.accesses(&mut self.accesses);
+            self.stage = Stage::Unknown;
+        } else {
+            self.stage = Stage::Hopeless;
+        }
+    }
+
+    /// What was counted since the planner was made or last [`reset`](Self::reset).
+    pub fn estimates(&self) -> Estimates {
+        self.estimates
+    }
+
+    /// Counts from zero again.
+    pub fn reset(&mut self) {
+        self.estimates = Estimates::default();
+    }
+}
+
+/// How the keys of tables are made: of those that were asked about so far. A table's definition never changes, and its
+/// number is never used again.
+#[derive(Debug, Default)]
+pub struct Shapes {
+    tables: HashMap<TableId, Arc<Shape>>,
+}
+
+/// Definitions are forgotten when there are so many: tables come and go.
+const SHAPES_MAX: usize = 1024;
+
+impl Shapes {
+    fn of<T: Transaction + ?Sized>(&mut self, txn: &T, table: TableId) -> Result<Arc<Shape>, Abort> {
+        if let Some(shape) = self.tables.get(&table) {
+            return Ok(shape.clone());
+        }
+        let shape = Arc::new(Shape::new(&*txn.schema(table).ok_or(Abort::User)?));
+        if self.tables.len() == SHAPES_MAX {
+            self.tables.clear();
+        }
+        self.tables.insert(table, shape.clone());
+        Ok(shape)
+    }
+}
+
+/// How the keys of one table are made.
+#[derive(Debug)]
+struct Shape {
+    layout: std::sync::Arc<RowLayout>,
+    key: KeySpec,
+    ordered: bool,
+    indexes: Vec<(IndexRef, KeySpec, IndexKind)>,
+}
+
+impl Shape {
+    fn new(schema: &TableSchema) -> Self {
+        let index = |(position, index): (usize, &hotrow_storage::IndexSchema)| {
+            let spec = KeySpec::bytes(&schema.columns, &index.columns);
+            (IndexRef::Secondary(IndexId(position as u16)), spec, index.kind)
+        };
+        Self {
+            layout: std::sync::Arc::new(RowLayout::new(&schema.columns)),
+            key: KeySpec::new(&schema.columns, &schema.key),
+            ordered: schema.ordered,
+            indexes: schema.indexes.iter().enumerate().map(index).collect(),
+        }
+    }
+
+    fn key_of(&self, row: RowRef<'_>) -> Key {
+        key_of(&self.key, row)
+    }
+
+    /// Whether the entries of an index have an order, so that a scan can break off within a range.
+    fn is_ordered(&self, index: IndexRef) -> bool {
+        match index {
+            IndexRef::Primary => self.ordered,
+            IndexRef::Secondary(IndexId(index)) => {
+                self.indexes.get(usize::from(index)).is_some_and(|(_, _, kind)| *kind == IndexKind::Ordered)
+            }
+        }
+    }
+
+    /// The key under which a row stands in an ordered index.
+    fn full_key(&self, index: IndexRef, row: RowRef<'_>) -> Key {
+        let key = self.key_of(row);
+        match index {
+            IndexRef::Primary => key,
+            IndexRef::Secondary(IndexId(index)) => {
+                let mut builder = hotrow_storage::KeyBuilder::default();
+                builder.push_key(&key_of(&self.indexes[usize::from(index)].1, row));
+                builder.push_key(&key);
+                builder.finish()
+            }
+        }
+    }
+}
+
+fn key_of(spec: &KeySpec, row: RowRef<'_>) -> Key {
+    spec.key(spec.parts().iter().map(|part| row.value(part.column)))
+}
+
+/// A transaction that finds out what a procedure will touch: it reads what is committed, changes nothing, and notes every
+/// access in an access set.
+///
+/// Writes seem to succeed, as far as the rows that are there allow it, but are not seen by later reads: the estimate of a
+/// procedure that depends on its own writes is wrong, and corrected by its run. Dropped, it is over.
+#[derive(Debug)]
+pub struct Reconnaissance<'a, T: Transaction + ?Sized> {
+    txn: &'a mut T,
+    shapes: &'a mut Shapes,
+    accesses: &'a mut Accesses,
+}
+
+impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
+    /// Begins a reconnaissance on `txn`, on which no transaction runs, of a procedure whose accesses are to be added to
+    /// `accesses`.
+    ///
+    /// # Errors
+    /// The engine's, if it cannot begin.
+    pub fn begin(txn: &'a mut T, shapes: &'a mut Shapes, accesses: &'a mut Accesses) -> Result<Self, Abort> {
+        let begin = Begin { reconnaissance: true, one_shot: true, ..Begin::at(Isolation::ReadCommitted) };
+        if let Err(abort) = txn.begin(&begin) {
+            txn.abort();
+            return Err(abort);
+        }
+        Ok(Self { txn, shapes, accesses })
+    }
+
+    fn shape(&mut self, table: TableId) -> Result<Arc<Shape>, Abort> {
+        self.shapes.of(self.txn, table)
+    }
+
+    /// Notes that the entries of a row come or go, in the primary index and all others.
+    fn push_entries(&mut self, table: TableId, shape: &Shape, row: RowRef<'_>) {
+        let key = shape.key_of(row);
+        self.accesses.push_entry(table, IndexRef::Primary, key.clone(), key.clone());
+        for (index, spec, _) in &shape.indexes {
+            self.accesses.push_entry(table, *index, key_of(spec, row), key.clone());
+        }
+    }
+}
+
+impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
+    /// It has begun already.
+    fn begin(&mut self, _begin: &Begin<'_>) -> Result<(), Abort> {
+        Err(Abort::User)
+    }
+
+    fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.accesses.push(table, key.clone(), Intent::Read);
+        self.txn.read(table, key)
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.accesses.push(table, key.clone(), Intent::Write);
+        self.txn.read(table, key)
+    }
+
+    fn update(
+        &mut self,
+        table: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        self.accesses.push(table, key.clone(), Intent::Write);
+        let shape = self.shape(table)?;
+        let mut copy = Row::new(&shape.layout);
+        match self.txn.read(table, key)? {
+            None => return Ok(Write::Absent),
+            Some(row) => copy.copy_from(row),
+        }
+        let columns = |row: RowRef<'_>| shape.indexes.iter().map(|(_, spec, _)| key_of(spec, row)).collect::<Vec<_>>();
+        let before = columns(copy.as_ref());
+        copy.change(change)?;
+        let after = columns(copy.as_ref());
+        for (((index, ..), before), after) in shape.indexes.iter().zip(before).zip(after) {
+            if before != after {
+                self.accesses.push_entry(table, *index, before, key.clone());
+                self.accesses.push_entry(table, *index, after, key.clone());
+            }
+        }
+        Ok(Write::Done)
+    }
+
+    fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
+        let shape = self.shape(table)?;
+        let key = shape.key_of(row);
+        self.accesses.push(table, key.clone(), Intent::Write);
+        if self.txn.read(table, &key)?.is_some() {
+            return Ok(Write::Duplicate(IndexRef::Primary));
+        }
+        self.push_entries(table, &shape, row);
+        Ok(Write::Done)
+    }
+
+    fn delete(&mut self, table: TableId, key: &Key) -> Result<Write, Abort> {
+        self.accesses.push(table, key.clone(), Intent::Write);
+        let shape = self.shape(table)?;
+        let mut copy = Row::new(&shape.layout);
+        match self.txn.read(table, key)? {
+            None => return Ok(Write::Absent),
+            Some(row) => copy.copy_from(row),
+        }
+        self.push_entries(table, &shape, copy.as_ref());
+        Ok(Write::Done)
+    }
+
+    /// Notes the range as far as the visit went, and the rows visited.
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        let shape = self.shape(scan.table)?;
+        let intent = match scan.lock {
+            LockFor::Read => Intent::Read,
+            LockFor::Update => Intent::Write,
+        };
+        let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
+        let (accesses, ordered) = (&mut *self.accesses, shape.is_ordered(scan.index));
+        let read = Scan { lock: LockFor::Read, ..scan.clone() };
+        let scanned = self.txn.scan(&read, &mut |row| {
+            accesses.push(scan.table, shape.key_of(row), intent);
+            let flow = visit(row);
+            if flow.is_break() && ordered {
+                let last = Bound::Included(shape.full_key(scan.index, row));
+                *(if scan.direction == Direction::Forward { &mut upper } else { &mut lower }) = last;
+            }
+            flow
+        });
+        self.accesses.push_range(RangeAccess { table: scan.table, index: scan.index, lower, upper, intent });
+        scanned
+    }
+
+    fn own_table(&mut self, table: TableId) {
+        self.txn.own_table(table);
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        Savepoint(0)
+    }
+
+    fn rollback_to(&mut self, _savepoint: Savepoint) {}
+
+    fn commit(&mut self) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn abort(&mut self) {}
+
+    fn needs_accesses(&self) -> bool {
+        self.txn.needs_accesses()
+    }
+
+    fn schema(&self, table: TableId) -> Option<Arc<TableSchema>> {
+        self.txn.schema(table)
+    }
+
+    fn idle(&mut self) {
+        self.txn.idle();
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        self.txn.statistics()
+    }
+}
+
+impl<T: Transaction + ?Sized> Drop for Reconnaissance<'_, T> {
+    fn drop(&mut self) {
+        self.txn.abort();
+    }
+}
