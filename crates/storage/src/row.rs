@@ -329,6 +329,12 @@ impl<'a> RowMut<'a> {
         self.store(column, Decimal::new(value, self.layout.scale(column)).serialize());
     }
 
+    /// Sets a `smallint` column.
+    #[inline]
+    pub fn set_int2(&mut self, column: usize, value: i16) {
+        self.store(column, value.to_le_bytes());
+    }
+
     /// Sets a string column of any kind.
     #[inline]
     pub fn set_bytes(&mut self, column: usize, bytes: &[u8]) {
