@@ -20,7 +20,7 @@ pub struct SqlError {
     pub hint: Option<String>,
     /// Where in the statement, in characters from 1.
     pub position: Option<u32>,
-    /// Where in the data: `COPY t, line 3, column b: "x"`.
+    /// Where in the data, or in procedures: `COPY t, line 3, column b: "x"`; `procedure pay, line 2`.
     pub context: Option<String>,
 }
 
@@ -46,6 +46,16 @@ impl SqlError {
     pub fn context(mut self, context: impl Into<String>) -> Self {
         self.context = Some(context.into());
         self
+    }
+
+    /// With the place in a procedure. A position in its text is none in what the client sent.
+    pub(crate) fn within(self, procedure: &str, line: usize) -> Self {
+        let here = format!("procedure \"{procedure}\", line {line}");
+        let context = match &self.context {
+            Some(inner) => format!("{inner}\n{here}"),
+            None => here,
+        };
+        Self { context: Some(context), position: None, ..self }
     }
 
     /// With the place in the statement, in characters from 1.
@@ -107,6 +117,7 @@ pub mod state {
         CONNECTION_FAILURE = "08006";
         PROTOCOL_VIOLATION = "08P01";
         FEATURE_NOT_SUPPORTED = "0A000";
+        CARDINALITY_VIOLATION = "21000";
         STRING_DATA_RIGHT_TRUNCATION = "22001";
         NUMERIC_VALUE_OUT_OF_RANGE = "22003";
         NULL_VALUE_NOT_ALLOWED = "22004";
@@ -166,8 +177,11 @@ pub mod state {
         DUPLICATE_PREPARED_STATEMENT = "42P05";
         DUPLICATE_TABLE = "42P07";
         INVALID_COLUMN_REFERENCE = "42P10";
+        INVALID_FUNCTION_DEFINITION = "42P13";
         INVALID_TABLE_DEFINITION = "42P16";
         INDETERMINATE_DATATYPE = "42P18";
+        TOO_MANY_ARGUMENTS = "54023";
+        TOO_MANY_ROWS = "P0003";
         OUT_OF_MEMORY = "53200";
         TOO_MANY_CONNECTIONS = "53300";
         PROGRAM_LIMIT_EXCEEDED = "54000";

@@ -3,10 +3,11 @@
 //! A query is a tree of [`Node`]s. Rows go from the leaves to the root, pushed one at a time; a node that must see all its
 //! input before its first row (sort, aggregate) keeps it. An operator with two inputs will be one more node.
 
-use crate::OutputColumn;
+use crate::{OutputColumn, SqlError, state};
 use crate::catalog::Table;
 use crate::expr::Expr;
 use crate::parse::utility::Utility;
+use crate::procedure::{Call, Procedure};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;
@@ -26,12 +27,44 @@ pub enum Plan {
     Update(Update),
     /// DELETE
     Delete(Delete),
+    /// CALL
+    Call(Call),
     /// DDL, bound when it runs: what it means depends on the catalog of that moment.
     Ddl(Box<ast::Statement>),
     /// Everything about transactions, settings, prepared statements and COPY.
     Utility(Box<Utility>),
     /// EXPLAIN: the lines.
     Explain(Vec<String>),
+}
+
+/// The error of a plan that writes, or locks as if to write, in a transaction that is read-only. What a procedure does is
+/// looked at when it does it.
+pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
+    let what = match plan {
+        Plan::Insert(_) => "INSERT",
+        Plan::Update(_) => "UPDATE",
+        Plan::Delete(_) => "DELETE",
+        Plan::Query(node) if locks_rows(node) => "SELECT FOR UPDATE",
+        Plan::Ddl(statement) => match **statement {
+            ast::Statement::CreateTable(_) => "CREATE TABLE",
+            ast::Statement::CreateIndex(_) => "CREATE INDEX",
+            ast::Statement::AlterTable(_) => "ALTER TABLE",
+            _ => "DROP",
+        },
+        Plan::Utility(utility) => utility.writes()?,
+        _ => return None,
+    };
+    let message = format!("cannot execute {what} in a read-only transaction");
+    Some(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
+}
+
+fn locks_rows(node: &Node) -> bool {
+    match node {
+        Node::One | Node::Values(_) => false,
+        Node::Table(access) => access.lock == LockFor::Update,
+        Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => locks_rows(input),
+        Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => locks_rows(input),
+    }
 }
 
 /// An operator.
@@ -154,10 +187,22 @@ pub struct Insert {
     pub source: Source,
     /// The table's columns that the source fills; the others take their defaults.
     pub targets: Vec<usize>,
-    /// ON CONFLICT DO NOTHING: on any unique index, or on this one.
-    pub skip_conflicts: Option<Option<IndexRef>>,
+    /// What to do about a row that is in the way.
+    pub on_conflict: OnConflict,
     /// What to answer with, over the new row.
     pub returning: Option<Vec<Expr>>,
+}
+
+/// What an INSERT does about a row that has its new row's key already.
+#[derive(Debug)]
+pub enum OnConflict {
+    /// It fails.
+    Fail,
+    /// DO NOTHING: on any unique index, or on this one.
+    Skip(Option<IndexRef>),
+    /// DO UPDATE, on this index: changes the row that is there. Columns after the table's own are those of the row that
+    /// was to be inserted.
+    Update(IndexRef, Update),
 }
 
 /// Where an INSERT's rows come from.
@@ -206,6 +251,8 @@ pub struct Statement {
     pub(crate) plan: Plan,
     /// The tables that it uses, to be locked.
     pub(crate) tables: Vec<Arc<Table>>,
+    /// The procedures that it calls, and those that these call.
+    pub(crate) procedures: Vec<Arc<Procedure>>,
     /// The statement's tokens within the text, which may be a whole query string.
     pub(crate) tokens: std::ops::Range<usize>,
     /// The catalog's version at which it was last known to be true.

@@ -251,3 +251,46 @@ fn deep_nesting_is_refused_and_long_lists_are_not() {
     let list: Vec<_> = (0..20_000).map(|value| value.to_string()).collect();
     assert_eq!(outcome(&mut session, &format!("select 7 in ({})", list.join(","))), "t");
 }
+
+#[test]
+fn a_conflicting_insert_updates_what_is_there() {
+    check(
+        "create table t (k int8 primary key, v text not null, n int unique)",
+        &[
+            (
+                "insert into t as old values (1, 'a', 10) on conflict (k) do update set v = old.v || excluded.v",
+                "INSERT 0 1",
+            ),
+            (
+                "insert into t as old values (1, 'b', 11) on conflict (k) do update set v = old.v || excluded.v",
+                "INSERT 0 1",
+            ),
+            ("select * from t", "1|ab|10"),
+            ("insert into t values (2, 'c', 10) on conflict (k) do update set v = 'no'", "23505"),
+            (
+                "insert into t values (2, 'c', 10) on conflict (n) do update set v = excluded.v, n = t.n + excluded.n",
+                "INSERT 0 1",
+            ),
+            ("select * from t", "1|c|20"),
+            (
+                "insert into t values (1, 'd', 0) on conflict (k) do update set v = excluded.v where t.n > 20",
+                "INSERT 0 0",
+            ),
+            (
+                "insert into t values (1, 'd', 0) on conflict (k) do update set v = 'e' where t.n = 20 returning k, v",
+                "1|e",
+            ),
+            ("insert into t values (3, 'x', 1), (3, 'y', 2) on conflict (k) do update set v = excluded.v", "21000"),
+            ("insert into t values (1, 'x', 1), (1, 'y', 2) on conflict (k) do update set v = excluded.v", "21000"),
+            ("insert into t values (3, 'x', 1) on conflict (k) do update set v = null", "INSERT 0 1"),
+            ("insert into t values (3, 'x', 1) on conflict (k) do update set v = null", "23502"),
+            ("insert into t values (3, 'x', 1) on conflict (k) do update set n = 20", "23505"),
+            ("insert into t values (3, 'x', 1) on conflict (k) do update set v = v", "42702"),
+            ("insert into t values (3, 'x', 1) on conflict (k) do update set k = 5", "0A000"),
+            ("insert into t values (3, 'x', 1) on conflict do update set v = 'f'", "42601"),
+            ("insert into t values (3, 'x', 1) on conflict (v) do update set v = 'f'", "42P10"),
+            ("insert into t select k, 'g', n from t on conflict (k) do update set v = excluded.v", "INSERT 0 2"),
+            ("select * from t order by k", "1|g|20 3|g|1"),
+        ],
+    );
+}

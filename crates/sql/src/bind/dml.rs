@@ -5,7 +5,7 @@ use super::{Binder, Scope, path};
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
-use crate::plan::{Delete, Insert, Node, Plan, Source, Update};
+use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Source, Update};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
@@ -42,16 +42,42 @@ impl Binder<'_> {
                 .get(width)
                 .map_or(error.clone(), |extra| self.locate(error, super::span_of(extra))));
         }
-        let skip_conflicts = match &insert.on {
-            None => None,
-            Some(ast::OnInsert::OnConflict(conflict)) => Some(conflict_target(&table, conflict)?),
-            Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
-        };
         let alias = insert.table_alias.as_ref().map(|alias| super::fold(&alias.alias));
         let scope = Scope::table(&table, alias.as_deref());
         let (returning, columns) = self.returning(insert.returning.as_deref(), &scope, &table)?;
+        let on_conflict = match &insert.on {
+            None => OnConflict::Fail,
+            Some(ast::OnInsert::OnConflict(conflict)) => {
+                self.on_conflict(&table, alias.as_deref(), conflict, returning.as_deref())?
+            }
+            Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
+        };
         let targets = targets[..width.min(targets.len())].to_vec();
-        Ok((Plan::Insert(Insert { table, source, targets, skip_conflicts, returning }), columns))
+        Ok((Plan::Insert(Insert { table, source, targets, on_conflict, returning }), columns))
+    }
+
+    fn on_conflict(
+        &mut self,
+        table: &Arc<Table>,
+        alias: Option<&str>,
+        conflict: &ast::OnConflict,
+        returning: Option<&[Expr]>,
+    ) -> Result<OnConflict, SqlError> {
+        let index = conflict_target(table, conflict)?;
+        let ast::OnConflictAction::DoUpdate(change) = &conflict.action else { return Ok(OnConflict::Skip(index)) };
+        let Some(index) = index else {
+            let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+            return Err(SqlError::new(state::SYNTAX_ERROR, message).hint("For example, ON CONFLICT (column_name)."));
+        };
+        let scope = Scope::table(table, alias).with_excluded(table);
+        let assignments = self.assignments(&change.assignments, table, &scope)?;
+        if assignments.iter().any(|(column, _)| table.schema.key.contains(column)) {
+            return Err(unsupported("ON CONFLICT DO UPDATE of a column of the primary key"));
+        }
+        let filter = self.selection(change.selection.as_ref(), &scope)?;
+        let access = Access { table: table.clone(), path: Path::Key(Vec::new()), filter, lock: LockFor::Update };
+        let returning = returning.map(<[_]>::to_vec);
+        Ok(OnConflict::Update(index, Update { access, assignments, moves: false, returning }))
     }
 
     /// The columns that an INSERT or COPY fills.
@@ -130,13 +156,28 @@ impl Binder<'_> {
             return Err(unsupported("UPDATE ... FROM"));
         }
         let (table, scope) = self.relation(&update.table)?;
-        let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(update.assignments.len());
-        for assignment in &update.assignments {
+        let assignments = self.assignments(&update.assignments, &table, &scope)?;
+        let filter = self.selection(update.selection.as_ref(), &scope)?;
+        let (returning, columns) = self.returning(update.returning.as_deref(), &scope, &table)?;
+        let moves = assignments.iter().any(|(column, _)| table.schema.key.contains(column));
+        let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
+        Ok((Plan::Update(Update { access, assignments, moves, returning }), columns))
+    }
+
+    /// What SET sets, by column.
+    fn assignments(
+        &mut self,
+        list: &[ast::Assignment],
+        table: &Table,
+        scope: &Scope,
+    ) -> Result<Vec<(usize, Expr)>, SqlError> {
+        let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
+        for assignment in list {
             let AssignmentTarget::ColumnName(target) = &assignment.target else {
                 return Err(unsupported("assignment to a list of columns"));
             };
             let name = super::name_parts(target)?.pop().unwrap_or_default();
-            let column = column_of(&table, &name).map_err(|error| self.locate(error, super::span_of(target)))?;
+            let column = column_of(table, &name).map_err(|error| self.locate(error, super::span_of(target)))?;
             if assignments.iter().any(|(known, _)| *known == column) {
                 let message = format!("multiple assignments to same column \"{name}\"");
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
@@ -145,7 +186,7 @@ impl Binder<'_> {
             let value = if is_default(&assignment.value) {
                 table.rules.defaults.get(column).cloned().flatten().unwrap_or(Expr::NULL)
             } else {
-                let typed = self.plain(&assignment.value, &scope, "UPDATE")?;
+                let typed = self.plain(&assignment.value, scope, "UPDATE")?;
                 self.assign(typed, &name, ty).map_err(|error| match &assignment.value {
                     A::Value(value) if error.position.is_none() => self.locate(error, value.span),
                     _ => error,
@@ -153,11 +194,7 @@ impl Binder<'_> {
             };
             assignments.push((column, value));
         }
-        let filter = self.selection(update.selection.as_ref(), &scope)?;
-        let (returning, columns) = self.returning(update.returning.as_deref(), &scope, &table)?;
-        let moves = assignments.iter().any(|(column, _)| table.schema.key.contains(column));
-        let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-        Ok((Plan::Update(Update { access, assignments, moves, returning }), columns))
+        Ok(assignments)
     }
 
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Planned, SqlError> {
@@ -214,11 +251,8 @@ fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Which index ON CONFLICT DO NOTHING looks at; all if it names none.
+/// Which index ON CONFLICT looks at; all if it names none.
 fn conflict_target(table: &Table, conflict: &ast::OnConflict) -> Result<Option<IndexRef>, SqlError> {
-    if !matches!(conflict.action, ast::OnConflictAction::DoNothing) {
-        return Err(unsupported("ON CONFLICT DO UPDATE"));
-    }
     let matching = |index: &IndexRef| match index {
         IndexRef::Primary => !table.is_key_hidden(),
         IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,

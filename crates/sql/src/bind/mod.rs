@@ -11,6 +11,7 @@
 //! | `path` | how a table's rows are found |
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `ddl` | column definitions and constraints |
+//! | `procedure` | procedures and CALL |
 //! | `explain` | plans as lines |
 
 mod calls;
@@ -21,17 +22,21 @@ mod expr;
 mod grouping;
 mod operators;
 mod path;
+mod procedure;
 mod select;
 mod types;
 
 pub use ddl::{bind_check, bind_default};
 pub(crate) use dml::column_of;
-pub use types::{common_number, data_type};
+pub use procedure::{argument_types, check_recursion, define_arguments};
+pub(crate) use procedure::{Variables, compile};
+pub use types::{common_number, data_type, type_name};
 
 use crate::catalog::{Table, View};
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::plan::{AggregateCall, Plan, Statement};
+use crate::procedure::Procedure;
 use crate::{OutputColumn, SqlError, parse, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
@@ -93,6 +98,14 @@ impl Scope {
         Self { relations: vec![Relation { name, offset: 0, columns }] }
     }
 
+    /// And after them, as `excluded`, the columns of the row that ON CONFLICT DO UPDATE did not insert.
+    pub(crate) fn with_excluded(mut self, table: &Table) -> Self {
+        let excluded = Self::table(table, Some("excluded")).relations.into_iter();
+        let offset = table.schema.columns.len();
+        self.relations.extend(excluded.map(|relation| Relation { offset, ..relation }));
+        self
+    }
+
     /// The name of the input row's column, for messages.
     fn name_of(&self, column: usize) -> String {
         let relation = self
@@ -124,8 +137,13 @@ pub(crate) struct Binder<'a> {
     view: View<'a>,
     params: Vec<Option<Type>>,
     tables: Vec<Arc<Table>>,
+    procedures: Vec<Arc<Procedure>>,
     aggregates: Aggregates,
     depth: usize,
+    /// Those of the procedure that the statement is part of.
+    variables: Option<&'a Variables<'a>>,
+    /// How many calls led to the statement.
+    call_depth: usize,
 }
 
 /// How deep expressions may nest once chains of AND and OR are flat.
@@ -135,7 +153,23 @@ impl<'a> Binder<'a> {
     /// A binder over a catalog. `offset` characters stand before `text` in what the client sent.
     pub(crate) fn new(text: &'a str, offset: u32, view: View<'a>, params: Vec<Option<Type>>) -> Self {
         let aggregates = Aggregates::Refused("this context");
-        Self { text, offset, view, params, tables: Vec::new(), aggregates, depth: 0 }
+        Self {
+            text,
+            offset,
+            view,
+            params,
+            tables: Vec::new(),
+            procedures: Vec::new(),
+            aggregates,
+            depth: 0,
+            variables: None,
+            call_depth: 0,
+        }
+    }
+
+    /// For a statement of a procedure that so many calls led to.
+    pub(crate) fn within(self, variables: &'a Variables<'a>, call_depth: usize) -> Self {
+        Self { variables: Some(variables), call_depth: call_depth + 1, ..self }
     }
 
     /// Binds and plans a statement. `sql` and the statement's `tokens` in it are kept to make the plan again.
@@ -156,8 +190,11 @@ impl<'a> Binder<'a> {
             })
         };
         let params = self.params.iter().enumerate().map(untyped).collect::<Result<_, _>>()?;
-        let private = self.tables.iter().any(|table| self.view.changes.tables.contains_key(table.name()));
-        Ok(Statement { sql, tokens, declared, params, columns, plan, tables: self.tables, version, private })
+        let changes = self.view.changes;
+        let private = self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
+            || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name));
+        let (tables, procedures) = self.used();
+        Ok(Statement { sql, tokens, declared, params, columns, plan, tables, procedures, version, private })
     }
 
     fn plan(&mut self, statement: ast::Statement) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
@@ -170,6 +207,7 @@ impl<'a> Binder<'a> {
             S::Insert(insert) => self.insert(&insert)?,
             S::Update(update) => self.update(&update)?,
             S::Delete(delete) => self.delete(&delete)?,
+            S::Call(function) => self.call_statement(&function)?,
             S::CreateTable(_) | S::CreateIndex(_) | S::AlterTable(_) | S::Drop { .. } => {
                 (Plan::Ddl(Box::new(statement)), None)
             }
@@ -194,6 +232,11 @@ impl<'a> Binder<'a> {
     /// The tables that were looked up.
     pub(crate) fn tables(self) -> Vec<Arc<Table>> {
         self.tables
+    }
+
+    /// The tables and procedures that were looked up.
+    pub(crate) fn used(self) -> (Vec<Arc<Table>>, Vec<Arc<Procedure>>) {
+        (self.tables, self.procedures)
     }
 
     /// A position for a place in the syntax.

@@ -3,10 +3,11 @@
 use super::{Exec, Fail, Sink, recycle, scan};
 use crate::catalog::{Table, describe};
 use crate::expr::{Env, Expr, Input};
-use crate::plan::{Access, Delete, Insert, Path, Source, Update};
+use crate::plan::{Access, Delete, Insert, OnConflict, Path, Source, Update};
 use crate::{SqlError, state};
 use hotrow_storage::{IndexRef, Key, Row, RowMut, RowRef, Value};
-use hotrow_txn::{Abort, Write};
+use hotrow_txn::{Abort, LockFor, Scan, Write};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
@@ -51,12 +52,12 @@ impl Exec<'_> {
     pub(crate) fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<u64, Fail> {
         if let Path::Key(values) = &update.access.path {
             let Some(key) = scan::key(&update.access.table.key, values, None, &self.env)? else { return Ok(0) };
-            return self.update_row(update, &key, update.access.filter.as_ref(), sink).map(u64::from);
+            return self.update_row(update, &key, update.access.filter.as_ref(), None, sink).map(u64::from);
         }
         let mut count = 0;
         for key in self.keys(&update.access)? {
             self.env.check_cancelled()?;
-            count += u64::from(self.update_row(update, &key, None, sink)?);
+            count += u64::from(self.update_row(update, &key, None, None, sink)?);
         }
         Ok(count)
     }
@@ -96,7 +97,15 @@ impl Exec<'_> {
         Ok(keys)
     }
 
-    fn update_row(&mut self, update: &Update, key: &Key, filter: Option<&Expr>, sink: Sink<'_>) -> Result<bool, Fail> {
+    /// Updates a row, if it is there and satisfies the filter. `excluded` is what INSERT … ON CONFLICT did not insert.
+    fn update_row(
+        &mut self,
+        update: &Update,
+        key: &Key,
+        filter: Option<&Expr>,
+        excluded: Option<RowRef<'_>>,
+        sink: Sink<'_>,
+    ) -> Result<bool, Fail> {
         if update.moves {
             return self.move_row(update, key, filter, sink);
         }
@@ -104,7 +113,7 @@ impl Exec<'_> {
         let scratch = &mut *self.scratch;
         let (mut matched, mut failed) = (false, None);
         let written = self.txn.update(table.id, key, &mut |row| {
-            let changed = change_row(update, filter, &env, scratch, row).and_then(|changed| {
+            let changed = change_row(update, filter, excluded, &env, scratch, row).and_then(|changed| {
                 matched = changed;
                 match &update.returning {
                     Some(returning) if changed => answer(returning, &env, scratch, row.as_ref(), sink),
@@ -128,7 +137,7 @@ impl Exec<'_> {
                 let mut row = Row::new(&table.layout);
                 row.copy_from(old);
                 let scratch = &mut *self.scratch;
-                row.change(|row| assign(update, &env, scratch, row))?;
+                row.change(|row| assign(update, excluded, &env, scratch, row))?;
                 Err(duplicate_key(table, index, Some(row.as_ref())).into())
             }
         }
@@ -141,7 +150,7 @@ impl Exec<'_> {
         let mut row = Row::new(&table.layout);
         row.copy_from(old);
         let scratch = &mut *self.scratch;
-        if !row.change(|row| change_row(update, filter, &env, scratch, row))? {
+        if !row.change(|row| change_row(update, filter, None, &env, scratch, row))? {
             return Ok(false);
         }
         self.txn.delete(table.id, key)?;
@@ -163,6 +172,8 @@ pub(crate) struct Inserter<'i> {
     pub(crate) row: Row,
     /// The columns that no value is given for.
     defaulted: Vec<usize>,
+    /// Of ON CONFLICT DO UPDATE: the rows that it has inserted or changed.
+    written: HashSet<Key>,
 }
 
 impl<'i> Inserter<'i> {
@@ -170,7 +181,7 @@ impl<'i> Inserter<'i> {
     pub(crate) fn new(insert: &'i Insert, env: Env<'i>) -> Self {
         let row = Row::new(&insert.table.layout);
         let defaulted = (0..insert.table.visible()).filter(|&column| !is_given(insert, column)).collect();
-        Self { insert, env, row, defaulted }
+        Self { insert, env, row, defaulted, written: HashSet::new() }
     }
 
     /// Begins a row: columns that the source does not always fill have their defaults.
@@ -185,22 +196,65 @@ impl<'i> Inserter<'i> {
         Ok(())
     }
 
-    /// Checks and inserts the row; `false` if a conflict was to be skipped.
+    /// Checks and inserts the row, or does what is to be done about a conflict; `false` if that is nothing.
     pub(crate) fn write(&mut self, exec: &mut Exec<'_>, sink: Sink<'_>) -> Result<bool, Fail> {
         let table = &self.insert.table;
         table.number_row(&mut self.row);
         check_row(table, self.row.as_ref(), &self.env)?;
-        match exec.txn.insert(table.id, self.row.as_ref())? {
-            Write::Duplicate(index) => match self.insert.skip_conflicts {
-                Some(wanted) if wanted.is_none_or(|wanted| wanted == index) => return Ok(false),
+        while let Write::Duplicate(index) = exec.txn.insert(table.id, self.row.as_ref())? {
+            match &self.insert.on_conflict {
+                OnConflict::Skip(wanted) if wanted.is_none_or(|wanted| wanted == index) => return Ok(false),
+                OnConflict::Update(wanted, update) if *wanted == index => {
+                    if let Some(key) = exec.in_the_way(table, index, self.row.as_ref())? {
+                        return self.update_instead(exec, update, key, sink);
+                    }
+                }
                 _ => return Err(duplicate_key(table, index, Some(self.row.as_ref())).into()),
-            },
-            Write::Done | Write::Absent => {}
+            }
+            // What was in the way is gone.
+            self.env.check_cancelled()?;
+        }
+        if matches!(self.insert.on_conflict, OnConflict::Update(..)) {
+            self.written.insert(table.key_of(self.row.as_ref()));
         }
         if let Some(returning) = &self.insert.returning {
             answer(returning, &self.env, exec.scratch, self.row.as_ref(), sink)?;
         }
         Ok(true)
+    }
+}
+
+impl Inserter<'_> {
+    /// ON CONFLICT DO UPDATE: changes the row with this key, which is there.
+    fn update_instead(&mut self, exec: &mut Exec<'_>, update: &Update, key: Key, sink: Sink<'_>) -> Result<bool, Fail> {
+        if self.written.contains(&key) {
+            let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+            let hint = "Ensure that no rows proposed for insertion within the same command have duplicate constrained \
+                        values.";
+            return Err(SqlError::new(state::CARDINALITY_VIOLATION, message).hint(hint).into());
+        }
+        let updated = exec.update_row(update, &key, update.access.filter.as_ref(), Some(self.row.as_ref()), sink)?;
+        self.written.insert(key);
+        Ok(updated)
+    }
+}
+
+impl Exec<'_> {
+    /// The key of the row that has `row`'s key in a unique index, locked to be changed; `None` if it is gone.
+    fn in_the_way(&mut self, table: &Table, index: IndexRef, row: RowRef<'_>) -> Result<Option<Key>, Fail> {
+        if index == IndexRef::Primary {
+            let key = table.key_of(row);
+            return Ok(self.txn.read_for_update(table.id, &key)?.is_some().then_some(key));
+        }
+        let spec = table.index_key(index);
+        let wanted = spec.key(spec.parts().iter().map(|part| row.value(part.column)));
+        let mut found = None;
+        let scan = Scan { lock: LockFor::Update, ..Scan::prefix(table.id, index, wanted) };
+        self.txn.scan(&scan, &mut |row| {
+            found = Some(table.key_of(row));
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
     }
 }
 
@@ -217,31 +271,43 @@ fn is_given(insert: &Insert, column: usize) -> bool {
 fn change_row(
     update: &Update,
     filter: Option<&Expr>,
+    excluded: Option<RowRef<'_>>,
     env: &Env<'_>,
     scratch: &mut super::Scratch,
     row: &mut RowMut<'_>,
 ) -> Result<bool, SqlError> {
     if let Some(filter) = filter
-        && !filter.is_true(env, &Input::Row(row.as_ref()))?
+        && !filter.is_true(env, &input(row.as_ref(), excluded))?
     {
         return Ok(false);
     }
-    assign(update, env, scratch, row)?;
+    assign(update, excluded, env, scratch, row)?;
     check_row(&update.access.table, row.as_ref(), env)?;
     Ok(true)
 }
 
 /// Computes all new values over the old row, then sets them.
-fn assign(update: &Update, env: &Env<'_>, scratch: &mut super::Scratch, row: &mut RowMut<'_>) -> Result<(), SqlError> {
+fn assign(
+    update: &Update,
+    excluded: Option<RowRef<'_>>,
+    env: &Env<'_>,
+    scratch: &mut super::Scratch,
+    row: &mut RowMut<'_>,
+) -> Result<(), SqlError> {
     scratch.clear();
     for (_, expr) in &update.assignments {
-        scratch.push(expr.eval(env, &Input::Row(row.as_ref()))?.into_owned());
+        scratch.push(expr.eval(env, &input(row.as_ref(), excluded))?.into_owned());
     }
     for ((column, _), value) in update.assignments.iter().zip(scratch.iter()) {
         row.set(*column, value);
     }
     scratch.clear();
     Ok(())
+}
+
+/// What an UPDATE's expressions look at.
+fn input<'a>(row: RowRef<'a>, excluded: Option<RowRef<'a>>) -> Input<'a> {
+    excluded.map_or(Input::Row(row), |excluded| Input::Rows(row, excluded))
 }
 
 /// RETURNING, over one row.

@@ -7,6 +7,8 @@
 //! | `sort` | order, DISTINCT |
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `ddl`, `rebuild` | definitions: a changed table is a new table |
+//! | `define` | definitions of procedures |
+//! | `procedure` | CALL |
 //! | `copy` | COPY |
 //! | this one | the tree of operators |
 //!
@@ -16,7 +18,9 @@
 mod aggregate;
 pub(crate) mod copy;
 pub(crate) mod ddl;
+mod define;
 pub(crate) mod dml;
+mod procedure;
 mod rebuild;
 pub(crate) mod scan;
 mod sort;
@@ -173,6 +177,6 @@ pub(crate) fn owned(row: &Input<'_>, width: usize) -> Vec<Value<'static>> {
 pub(crate) fn width(row: &Input<'_>) -> usize {
     match row {
         Input::Values(values) => values.len(),
-        Input::Row(_) => 0,
+        Input::Row(_) | Input::Rows(..) => 0,
     }
 }

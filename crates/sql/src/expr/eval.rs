@@ -16,6 +16,8 @@ pub enum Input<'a> {
     Row(RowRef<'a>),
     /// A computed row.
     Values(&'a [Value<'a>]),
+    /// A stored row, and after its columns those of another.
+    Rows(RowRef<'a>, RowRef<'a>),
 }
 
 impl<'a> Input<'a> {
@@ -28,6 +30,10 @@ impl<'a> Input<'a> {
         match self {
             Input::Row(row) => row.value(column),
             Input::Values(values) => values[column].borrowed(),
+            Input::Rows(first, second) => match column.checked_sub(first.layout().columns()) {
+                None => first.value(column),
+                Some(column) => second.value(column),
+            },
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::exec::Fail;
 use crate::expr::Expr;
 use crate::locks::Mode;
 use crate::parse::utility::Copy;
-use crate::plan::{Access, Insert, Node, Path, Plan, Source};
+use crate::plan::{Access, Insert, Node, OnConflict, Path, Plan, Source};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
@@ -41,7 +41,7 @@ impl Session {
             }
             // Every column that is listed comes from the data: the row list only says so.
             let source = Source::Query(Node::One);
-            let insert = Insert { table, source, targets, skip_conflicts: None, returning: None };
+            let insert = Insert { table, source, targets, on_conflict: OnConflict::Fail, returning: None };
             let (_, mut exec) = self.exec(&[]);
             let rows = exec.copy_from(&insert, &copy.options, output.client)?;
             return Ok(Tag::Rows("COPY", rows));
