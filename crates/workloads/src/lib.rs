@@ -13,12 +13,15 @@
 //! | workload | what it is |
 //! | --- | --- |
 //! | [`ycsb`] | reads and read-modify-writes of one table's rows; uniform, Zipfian or hot/cold keys |
+//! | [`tatp`] | TATP: seven short transactions of a register of mobile subscribers |
 //! | [`tpcb`] | TPC-B on pgbench's schema |
 //!
 //! A workload never asks which engine runs it. Its transactions allocate nothing once the buffers have grown.
 
 pub mod distribution;
 mod load;
+pub mod tatp;
+mod time;
 pub mod tpcb;
 mod visit;
 mod workload;

@@ -37,7 +37,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Rows that a thread claims, and reports, at a time.
+/// Items that a thread claims, and reports, at a time.
 const CHUNK: u64 = 4096;
 
 /// Inserts the rows numbered `0..rows` into `table`. `fill` sets the columns of one row; it is given the row as it left
@@ -51,19 +51,42 @@ pub(crate) fn load_rows(
     template: &Row,
     fill: impl Fn(&mut Row, u64) + Sync,
 ) -> Result<(), LoadError> {
+    let insert = |row: &mut Row, number| {
+        fill(row, number);
+        insert_row(engine, table, row, number)?;
+        Ok(1)
+    };
+    load_items(rows, threads, progress, || template.clone(), insert)
+}
+
+/// Inserts one row outside any transaction; `number` is what an error calls it.
+pub(crate) fn insert_row(engine: &dyn Engine, table: TableId, row: &Row, number: u64) -> Result<(), LoadError> {
+    engine.load(table, row.as_ref()).map_err(|_| LoadError::Duplicate { table, row: number })
+}
+
+/// Calls `insert` for each of the items numbered `0..items`, from `threads` threads, each with buffers of its own.
+/// `insert` tells how many rows it inserted for the item.
+pub(crate) fn load_items<B>(
+    items: u64,
+    threads: usize,
+    progress: &Progress<'_>,
+    buffers: impl Fn() -> B + Sync,
+    insert: impl Fn(&mut B, u64) -> Result<u64, LoadError> + Sync,
+) -> Result<(), LoadError> {
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     let failure = Mutex::new(None);
     let load = || {
-        let mut row = template.clone();
+        let mut buffers = buffers();
         while !stop.load(Ordering::Acquire) {
             let first = next.fetch_add(CHUNK, Ordering::AcqRel);
-            if first >= rows {
+            if first >= items {
                 return;
             }
-            let end = rows.min(first + CHUNK);
-            let outcome = load_chunk(engine, table, first..end, &mut row, &fill)
-                .and_then(|()| if progress(end - first).is_break() { Err(LoadError::Stopped) } else { Ok(()) });
+            let chunk: Result<u64, LoadError> =
+                (first..items.min(first + CHUNK)).map(|number| insert(&mut buffers, number)).sum();
+            let outcome =
+                chunk.and_then(|rows| if progress(rows).is_break() { Err(LoadError::Stopped) } else { Ok(()) });
             if let Err(error) = outcome {
                 failure.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);
                 stop.store(true, Ordering::Release);
@@ -77,18 +100,4 @@ pub(crate) fn load_rows(
         load();
     });
     failure.into_inner().unwrap_or_else(|poison| poison.into_inner()).map_or(Ok(()), Err)
-}
-
-fn load_chunk(
-    engine: &dyn Engine,
-    table: TableId,
-    numbers: std::ops::Range<u64>,
-    row: &mut Row,
-    fill: &impl Fn(&mut Row, u64),
-) -> Result<(), LoadError> {
-    for number in numbers {
-        fill(row, number);
-        engine.load(table, row.as_ref()).map_err(|_| LoadError::Duplicate { table, row: number })?;
-    }
-    Ok(())
 }

@@ -1,7 +1,8 @@
 //! What a workload is, and what its clients do.
 
 use crate::{LoadError, Progress};
-use hotrow_storage::TableSchema;
+use fastrand::Rng;
+use hotrow_storage::{TableSchema, mix};
 use hotrow_txn::{Abort, Engine, Runner};
 use std::fmt;
 
@@ -84,4 +85,9 @@ impl std::error::Error for Violation {}
 pub trait Client: Send {
     /// Makes the next transaction up and runs it until it commits or cannot.
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort>;
+}
+
+/// The random numbers of a worker's client: its own, and always the same for the same seed.
+pub(crate) fn rng(worker: u32, seed: u64) -> Rng {
+    Rng::with_seed(mix(seed ^ mix(u64::from(worker) + 1)))
 }

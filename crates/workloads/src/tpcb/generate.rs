@@ -3,7 +3,6 @@
 use super::procedures::Deposit;
 use super::schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables};
 use fastrand::Rng;
-use hotrow_storage::mix;
 use hotrow_txn::{Abort, Runner};
 
 /// The largest scale whose account numbers pgbench keeps in an `integer`.
@@ -31,7 +30,7 @@ pub struct Client {
 impl Client {
     pub(super) fn new(options: &Options, tables: Tables, worker: u32, seed: u64) -> Self {
         Self {
-            rng: Rng::with_seed(mix(seed ^ mix(u64::from(worker) + 1))),
+            rng: crate::workload::rng(worker, seed),
             scale: u64::from(options.scale),
             next: Deposit::new(tables, worker),
             committed: 0,

@@ -1,0 +1,91 @@
+//! TATP, the telecommunication benchmark that was NDBB and TM1 before: a register of mobile subscribers, and seven short
+//! transactions on it.
+//!
+//! The tables are those that the usual clients make on PostgreSQL, but for foreign keys, which the transactions keep; the
+//! rows follow TATP's population rules. Three quarters of some transactions look for what is not there: that is
+//! specified, and reports show the share that found what it was looking for. TATP wants 23.9 % of GET_NEW_DESTINATION,
+//! 62.5 % of GET_ACCESS_DATA and UPDATE_SUBSCRIBER_DATA, 31.25 % of inserts and deletes, and all of the others.
+
+mod consistency;
+mod generate;
+mod load;
+mod procedures;
+mod schema;
+
+pub use generate::{Client, Mix, Options};
+pub use load::Population;
+pub use procedures::{
+    DeleteCallForwarding, GetAccessData, GetNewDestination, GetSubscriberData, InsertCallForwarding, UpdateLocation,
+    UpdateSubscriberData,
+};
+pub use schema::{BY_NUMBER, Number, Tables, access_info, call_forwarding, special_facility, subscriber};
+
+use crate::{LoadError, Progress, Violation};
+use hotrow_storage::TableSchema;
+use hotrow_txn::Engine;
+
+/// The workload.
+#[derive(Clone, Debug)]
+pub struct Tatp {
+    options: Options,
+    population: Population,
+}
+
+impl crate::Workload for Tatp {
+    const NAME: &'static str = "tatp";
+    type Options = Options;
+    type Tables = Tables;
+    type Client = Client;
+
+    fn new(options: Options) -> Result<Self, String> {
+        let population = Population::new(options.subscribers);
+        Ok(Self { options, population })
+    }
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn summary(&self) -> String {
+        self.options.to_string()
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &generate::KINDS
+    }
+
+    fn schemas(&self) -> Vec<TableSchema> {
+        vec![subscriber(), access_info(), special_facility(), call_forwarding()]
+    }
+
+    fn create(&self, engine: &dyn Engine) -> Tables {
+        Tables {
+            subscriber: engine.create_table(subscriber()),
+            access_info: engine.create_table(access_info()),
+            special_facility: engine.create_table(special_facility()),
+            call_forwarding: engine.create_table(call_forwarding()),
+        }
+    }
+
+    fn rows(&self) -> u64 {
+        self.population.rows()
+    }
+
+    fn load(
+        &self,
+        engine: &dyn Engine,
+        tables: Tables,
+        threads: usize,
+        progress: &Progress<'_>,
+    ) -> Result<(), LoadError> {
+        load::load(self.options.subscribers, engine, tables, threads, progress)
+    }
+
+    fn client(&self, tables: Tables, worker: u32, seed: u64) -> Client {
+        Client::new(&self.options, tables, worker, seed)
+    }
+
+    fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {
+        consistency::check(&self.population, engine, tables, clients)
+    }
+}
