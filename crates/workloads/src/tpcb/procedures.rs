@@ -1,13 +1,10 @@
 //! The one transaction: a deposit, or a withdrawal.
 
 use super::schema::{Tables, account, branch, entry, history, teller};
+use crate::time::now_us;
 use hotrow_storage::{Key, Row, RowLayout, RowMut, TableId, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// From the epoch of Unix to that of timestamps, 2000-01-01.
-const EPOCH_SECONDS: u64 = 946_684_800;
 
 /// Numbers of history rows that one worker may give out before it reaches another's.
 const ROW_IDS_PER_WORKER: i64 = 1 << 40;
@@ -39,15 +36,13 @@ impl Deposit {
     pub(super) fn set(&mut self, account: i32, teller: i32, branch: i32, delta: i32) {
         (self.account, self.teller, self.branch, self.delta) = (account, teller, branch, delta);
         self.row_id += 1;
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let time_us = since_epoch.as_micros() as i64 - (EPOCH_SECONDS * 1_000_000) as i64;
         let row_id = self.row_id;
         self.entry.change(|row| {
             row.set_int4(entry::TELLER, teller);
             row.set_int4(entry::BRANCH, branch);
             row.set_int4(entry::ACCOUNT, account);
             row.set_int4(entry::DELTA, delta);
-            row.set(entry::TIME, &Value::Timestamp(time_us));
+            row.set(entry::TIME, &Value::Timestamp(now_us()));
             row.set_int8(entry::ROW_ID, row_id);
         });
     }
