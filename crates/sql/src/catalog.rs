@@ -1,4 +1,4 @@
-//! Which tables there are: names, definitions, and the engine's number of each.
+//! Which tables and procedures there are: names and definitions, and the engine's number of each table.
 //!
 //! A [`Table`] is a definition that never changes. DDL makes another one, and with it another table of the engine, in the
 //! transaction's own [`Changes`]; they become everybody's when it commits. The catalog's version goes up with every such
@@ -6,6 +6,7 @@
 
 use crate::expr::Expr;
 use crate::locks::TableLock;
+use crate::procedure::Procedure;
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Value};
 use hotrow_sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock};
@@ -165,6 +166,7 @@ pub fn describe(value: &Value<'_>) -> String {
 #[derive(Debug, Default)]
 pub struct Catalog {
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    procedures: RwLock<BTreeMap<String, Arc<Procedure>>>,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
     version: AtomicU64,
 }
@@ -185,6 +187,11 @@ impl Catalog {
         self.tables.read().unwrap_or_else(|poison| poison.into_inner()).values().cloned().collect()
     }
 
+    /// The procedure of this name.
+    pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
+        self.procedures.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    }
+
     /// The lock on a name, whether or not there is a table of that name.
     pub fn lock(&self, name: &str) -> Arc<TableLock> {
         if let Some(lock) = self.locks.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
@@ -199,10 +206,17 @@ impl Catalog {
     }
 
     /// Makes a transaction's changes everybody's, and returns the tables that they replaced.
-    pub fn apply(&self, changes: &BTreeMap<String, Option<Arc<Table>>>) -> Vec<Arc<Table>> {
+    pub fn apply(&self, changes: &Changes) -> Vec<Arc<Table>> {
         let mut tables = self.tables.write().unwrap_or_else(|poison| poison.into_inner());
+        let mut procedures = self.procedures.write().unwrap_or_else(|poison| poison.into_inner());
+        for (name, change) in &changes.procedures {
+            match change {
+                Some(procedure) => procedures.insert(name.clone(), procedure.clone()),
+                None => procedures.remove(name),
+            };
+        }
         let mut replaced = Vec::new();
-        for (name, change) in changes {
+        for (name, change) in &changes.tables {
             replaced.extend(match change {
                 Some(table) => tables.insert(name.clone(), table.clone()),
                 None => tables.remove(name),
@@ -218,6 +232,8 @@ impl Catalog {
 pub struct Changes {
     /// A table's definition, or that there is none any more.
     pub tables: BTreeMap<String, Option<Arc<Table>>>,
+    /// A procedure, or that there is none any more.
+    pub procedures: BTreeMap<String, Option<Arc<Procedure>>>,
     /// The engine's tables made on the way, in use or not.
     pub created: Vec<TableId>,
 }
@@ -225,7 +241,7 @@ pub struct Changes {
 impl Changes {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.created.is_empty()
+        self.tables.is_empty() && self.procedures.is_empty() && self.created.is_empty()
     }
 }
 
@@ -245,6 +261,24 @@ impl View<'_> {
             Some(change) => change.clone(),
             None => self.catalog.table(name),
         }
+    }
+
+    /// The procedure of this name.
+    pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
+        match self.changes.procedures.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.procedure(name),
+        }
+    }
+
+    /// Whether a definition is the one that its name means.
+    pub fn is_table(&self, table: &Arc<Table>) -> bool {
+        self.table(table.name()).is_some_and(|now| Arc::ptr_eq(&now, table))
+    }
+
+    /// The same for a procedure.
+    pub fn is_procedure(&self, procedure: &Arc<Procedure>) -> bool {
+        self.procedure(&procedure.name).is_some_and(|now| Arc::ptr_eq(&now, procedure))
     }
 
     /// All tables.

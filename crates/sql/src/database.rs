@@ -1,7 +1,7 @@
 //! A database as SQL sees it: an engine, a catalog, and plans to share.
 
 use crate::bind::Binder;
-use crate::catalog::{Catalog, Rules, Table, View};
+use crate::catalog::{Catalog, Changes, Rules, Table, View};
 use crate::parse::lex::{Token, character_position};
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
@@ -96,7 +96,8 @@ impl Database {
         };
         let lock = self.catalog.lock(&schema.name);
         let definition = Table::new(&*self.engine, table, rules, Arc::new(AtomicI64::new(1)), lock);
-        self.catalog.apply(&BTreeMap::from([(schema.name.clone(), Some(definition))]));
+        let tables = BTreeMap::from([(schema.name.clone(), Some(definition))]);
+        self.catalog.apply(&Changes { tables, ..Changes::default() });
         Ok(())
     }
 
@@ -177,6 +178,7 @@ pub(crate) fn plan(
         columns,
         plan,
         tables: Vec::new(),
+        procedures: Vec::new(),
         tokens: range,
         version: AtomicU64::new(view.catalog.version()),
         private: false,

@@ -13,6 +13,7 @@
 //! PostgreSQL is the measure: its syntax, types, messages and codes. Differences that a user can see:
 //!
 //! - text is ordered by its bytes (collation C); the time zone is UTC; a `numeric` has up to 28 digits;
+//! - the bodies of procedures know DECLARE, INTO, assignment and IF beside statements, whatever their language is called;
 //! - joins, subqueries, foreign keys, sequences and views are not there yet: 0A000;
 //! - COPY and DDL work on whole tables: a changed definition is a new table with the old one's rows.
 
@@ -27,6 +28,7 @@ mod expr;
 mod locks;
 mod parse;
 mod plan;
+mod procedure;
 mod session;
 mod settings;
 pub mod types;

@@ -148,7 +148,7 @@ impl Session {
 
     fn query_string(&mut self, sql: &str, tokens: &mut Vec<Token>, client: &mut dyn Client) -> Result<(), SqlError> {
         tokenize(sql, tokens)?;
-        let ranges = parse::split(tokens);
+        let ranges = parse::split(sql, tokens);
         if ranges.is_empty() {
             return client.empty();
         }
@@ -262,7 +262,7 @@ impl Session {
     fn plan_text(&mut self, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
         let mut tokens = Vec::new();
         tokenize(sql, &mut tokens)?;
-        let ranges = parse::split(&tokens);
+        let ranges = parse::split(sql, &tokens);
         let range = match &ranges[..] {
             [] => 0..0,
             [range] => range.clone(),

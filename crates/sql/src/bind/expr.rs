@@ -24,9 +24,16 @@ impl Binder<'_> {
 
     fn expr_at_depth(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         match expr {
-            A::Identifier(ident) => self.column(None, ident, scope).or_else(|error| match session_word(ident) {
-                Some(word) => self.resolve(&word, Vec::new()),
-                None => Err(error),
+            A::Identifier(ident) => self.column(None, ident, scope).or_else(|error| {
+                if error.state == state::UNDEFINED_COLUMN
+                    && let Some(variable) = self.variables.and_then(|known| known.find(None, &fold(ident)))
+                {
+                    return Ok(variable);
+                }
+                match session_word(ident) {
+                    Some(word) => self.resolve(&word, Vec::new()),
+                    None => Err(error),
+                }
             }),
             A::CompoundIdentifier(parts) => self.qualified_column(parts, scope),
             A::Nested(inner) => self.expr(inner, scope),
@@ -122,6 +129,9 @@ impl Binder<'_> {
         };
         let name = fold(relation);
         if !scope.relations.iter().any(|known| known.name == name) {
+            if let Some(variable) = self.variables.and_then(|known| known.find(Some(&name), &fold(column))) {
+                return Ok(variable);
+            }
             let message = format!("missing FROM-clause entry for table \"{name}\"");
             return Err(self.locate(SqlError::new(state::UNDEFINED_TABLE, message), relation.span));
         }

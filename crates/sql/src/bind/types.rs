@@ -272,7 +272,8 @@ impl Binder<'_> {
     /// The parameter `$name`.
     pub(super) fn parameter(&mut self, name: &str) -> Result<Typed, SqlError> {
         let number = name.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
-        let Some(number) = number.filter(|number| (1..=65_535).contains(number)) else {
+        let known = |number: &usize| self.variables.is_none_or(|variables| variables.has_argument(*number));
+        let Some(number) = number.filter(|number| (1..=65_535).contains(number)).filter(known) else {
             return Err(SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter {name}")));
         };
         if self.params.len() < number {

@@ -65,31 +65,31 @@ impl Ddl<'_> {
         View { catalog: self.catalog, changes: self.changes }
     }
 
-    /// Locks a name exclusively.
-    fn lock(&mut self, name: &str) -> Result<Arc<TableLock>, Fail> {
+    /// Locks a name.
+    pub(super) fn lock(&mut self, name: &str, mode: Mode) -> Result<Arc<TableLock>, Fail> {
         let lock = self.catalog.lock(name);
-        let wake = self.locks.acquire(&lock, Mode::Exclusive, self.waiter, self.wait);
+        let wake = self.locks.acquire(&lock, mode, self.waiter, self.wait);
         crate::session::lock_outcome(wake, self.limit)?;
         Ok(lock)
     }
 
     /// Keeps others from making something of this name, which was free a moment ago.
     fn claim(&mut self, name: &str) -> Result<(), Fail> {
-        self.lock(name)?;
+        self.lock(name, Mode::Exclusive)?;
         if self.view().has_relation(name) { Err(duplicate_table(name).into()) } else { Ok(()) }
     }
 
     /// The table of this name, locked exclusively.
     fn owned_table(&mut self, name: &str) -> Result<Arc<Table>, Fail> {
         self.view().table(name).ok_or_else(|| undefined_table(name))?;
-        self.lock(name)?;
+        self.lock(name, Mode::Exclusive)?;
         // It may have changed, or gone, while we waited.
         let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
         self.txn.own_table(table.id);
         Ok(table)
     }
 
-    fn notice(&mut self, state: crate::SqlState, message: String) {
+    pub(super) fn notice(&mut self, state: crate::SqlState, message: String) {
         self.notices.push(Notice { severity: "NOTICE", error: SqlError::new(state, message) });
     }
 
@@ -108,7 +108,7 @@ impl Ddl<'_> {
     fn create_table(&mut self, create: &ast::CreateTable) -> Result<&'static str, Fail> {
         refuse_exotic(create)?;
         let name = object_name(&create.name)?;
-        let lock = self.lock(&name)?;
+        let lock = self.lock(&name, Mode::Exclusive)?;
         if self.view().has_relation(&name) {
             if create.if_not_exists {
                 self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));

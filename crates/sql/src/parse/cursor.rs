@@ -35,6 +35,22 @@ impl<'a> Cursor<'a> {
         self.tokens.get(self.at + ahead).is_some_and(|token| token.is(self.sql, keyword))
     }
 
+    /// Whether the token that many places ahead is one of these characters.
+    pub(super) fn follows_symbol(&self, ahead: usize, symbols: &[u8]) -> bool {
+        let token = self.tokens.get(self.at + ahead);
+        token.is_some_and(|token| matches!(token.kind, TokenKind::Symbol(symbol) if symbols.contains(&symbol)))
+    }
+
+    /// Whether the next token is the last one.
+    pub(super) fn is_last(&self) -> bool {
+        self.at + 1 == self.tokens.len()
+    }
+
+    /// A token's own text.
+    pub(super) fn text(&self, token: &Token) -> &'a str {
+        token.text(self.sql)
+    }
+
     /// Takes a keyword if it is next.
     pub(super) fn take(&mut self, keyword: &str) -> bool {
         let found = self.follows(0, keyword);
@@ -68,10 +84,14 @@ impl<'a> Cursor<'a> {
         Ok(token)
     }
 
+    /// Where the next token stands, in bytes.
+    pub(super) fn offset(&self) -> usize {
+        self.tokens.get(self.at).map_or(self.sql.len(), |token| token.start)
+    }
+
     /// Where the next token stands, in characters.
     pub(super) fn position(&self) -> u32 {
-        let offset = self.tokens.get(self.at).map_or(self.sql.len(), |token| token.start);
-        character_position(self.sql, offset)
+        character_position(self.sql, self.offset())
     }
 
     /// A word, in lower case.
@@ -154,6 +174,26 @@ impl<'a> Cursor<'a> {
                 TokenKind::Symbol(b')' | b',') if depth == 0 => break,
                 TokenKind::Symbol(b')') => depth -= 1,
                 _ => {}
+            }
+            end = token.end;
+            self.at += 1;
+        }
+        if end == start { Err(self.unexpected()) } else { Ok(self.sql[start..end].to_owned()) }
+    }
+
+    /// The text up to a token at which `ends` says so, or the parenthesis that closes what is around: what stands in
+    /// parentheses and within CASE … END is passed over. At least one token.
+    pub(super) fn text_until(&mut self, ends: impl Fn(&Token, &str) -> bool) -> Result<String, SqlError> {
+        let start = self.offset();
+        let (mut depth, mut end) = (0_usize, start);
+        while let Some(token) = self.tokens.get(self.at) {
+            if depth == 0 && (token.is_symbol(b')') || ends(token, self.sql)) {
+                break;
+            }
+            if token.is_symbol(b'(') || token.is(self.sql, "case") {
+                depth += 1;
+            } else if token.is_symbol(b')') || token.is(self.sql, "end") {
+                depth = depth.saturating_sub(1);
             }
             end = token.end;
             self.at += 1;

@@ -4,13 +4,14 @@
 //! | --- | --- |
 //! | `lex` | tokens, for splitting and normalising |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
-//! | `utility`, `copy` | statements that are read by hand, over a `cursor` |
+//! | `utility`, `copy`, `procedure` | statements that are read by hand, over a `cursor` |
 //! | this one | the split into statements, and the rest by crate sqlparser |
 
 mod copy;
 mod cursor;
 pub mod lex;
 pub mod normalise;
+pub mod procedure;
 pub mod utility;
 
 use crate::{SqlError, state};
@@ -41,19 +42,20 @@ pub enum Parsed {
 }
 
 /// The statements of a query string, as ranges of its tokens; empty ones are left out.
-pub fn split(tokens: &[Token]) -> Vec<Range<usize>> {
+pub fn split(sql: &str, tokens: &[Token]) -> Vec<Range<usize>> {
     let mut statements = Vec::new();
     let mut start = 0;
-    for (at, token) in tokens.iter().enumerate() {
-        if token.is_symbol(b';') {
-            if at > start {
-                statements.push(start..at);
-            }
-            start = at + 1;
+    while start < tokens.len() {
+        let rest = &tokens[start..];
+        let length = if procedure::creates_procedure(sql, rest) {
+            procedure::length(sql, rest)
+        } else {
+            rest.iter().position(|token| token.is_symbol(b';')).unwrap_or(rest.len())
+        };
+        if length > 0 {
+            statements.push(start..start + length);
         }
-    }
-    if tokens.len() > start {
-        statements.push(start..tokens.len());
+        start += length + 1;
     }
     statements
 }
@@ -107,11 +109,31 @@ pub fn parse_arguments(text: &str) -> Result<Vec<ast::Expr>, SqlError> {
     parse(&mut parser).map_err(|error| from_parser(text, error))
 }
 
+/// An expression.
+pub fn parse_expr(text: &str) -> Result<ast::Expr, SqlError> {
+    let dialect = PostgreSqlDialect {};
+    let mut parser = Parser::new(&dialect)
+        .with_recursion_limit(MAX_DEPTH)
+        .try_with_sql(text)
+        .map_err(|error| from_parser(text, error))?;
+    let expr = parser.parse_expr().map_err(|error| from_parser(text, error))?;
+    let rest = parser.peek_token();
+    if rest.token != sqlparser::tokenizer::Token::EOF {
+        return Err(at_or_near(text, rest.span.start));
+    }
+    Ok(expr)
+}
+
 /// A type's name.
 pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|error| from_parser(text, error))?;
-    parser.parse_data_type().map_err(|error| from_parser(text, error))
+    let ty = parser.parse_data_type().map_err(|error| from_parser(text, error))?;
+    let rest = parser.peek_token();
+    if rest.token != sqlparser::tokenizer::Token::EOF {
+        return Err(at_or_near(text, rest.span.start));
+    }
+    Ok(ty)
 }
 
 /// Nesting costs stack in the parser and in everything after it; so do long chains of operators.
@@ -131,7 +153,7 @@ fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
         match token.kind {
             TokenKind::Symbol(b'(' | b'[') => depth += 1,
             TokenKind::Symbol(b')' | b']') => depth = depth.saturating_sub(1),
-            TokenKind::Symbol(b',') => operators = 0,
+            TokenKind::Symbol(b',' | b';') => operators = 0,
             TokenKind::Symbol(_) => operators += 1,
             TokenKind::Word if ["and", "or", "not", "is", "case"].iter().any(|word| token.is(sql, word)) => {
                 operators += 1;

@@ -2,6 +2,7 @@
 //! small, frequent, and full of PostgreSQL's own words.
 
 use super::cursor::Cursor;
+use super::procedure::{self, CreateProcedure, DropProcedures};
 use crate::SqlError;
 use crate::copy::CopyOptions;
 use hotrow_txn::Isolation;
@@ -90,6 +91,8 @@ pub enum Utility {
     Copy(Box<Copy>),
     /// The inner statement.
     Explain(String),
+    CreateProcedure(Box<CreateProcedure>),
+    DropProcedures(DropProcedures),
 }
 
 /// Reads a statement that begins with one of the words of this module; `None` if it does not.
@@ -149,6 +152,10 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "truncate" => truncate(cursor)?,
         "copy" => Utility::Copy(Box::new(super::copy::parse(cursor)?)),
         "explain" => explain(cursor)?,
+        "create" if cursor.follows(1, "procedure") || cursor.follows(3, "procedure") => {
+            Utility::CreateProcedure(Box::new(procedure::create(cursor)?))
+        }
+        "drop" if cursor.follows(1, "procedure") => Utility::DropProcedures(procedure::drop(cursor)?),
         _ => return Ok(None),
     };
     cursor.expect_end()?;

@@ -2,7 +2,7 @@
 
 use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
 use super::{Session, plan};
-use crate::catalog::{Table, View};
+use crate::catalog::View;
 use crate::client::{Client, OutputColumn};
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
@@ -10,12 +10,12 @@ use crate::expr::{Env, Input};
 use crate::locks::Mode;
 use crate::parse::Parsed;
 use crate::parse::lex::{Token, character_position, tokenize};
-use crate::plan::{Node, Plan, Statement};
+use crate::plan::{Plan, Statement, read_only_violation};
 use crate::{SqlError, parse, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::Ordering;
-use hotrow_txn::{Abort, LockFor, Transaction};
+use hotrow_txn::{Abort, Transaction};
 use std::io::Write;
 use std::ops::{ControlFlow, Range};
 use std::time::Duration;
@@ -185,7 +185,11 @@ impl Session {
         // A plan from the source has its literals in it.
         let params = if replanned.is_some() && source.is_some() { &[] } else { params };
         let statement = replanned.as_ref().unwrap_or(statement);
-        self.check_writable(&statement.plan)?;
+        if self.read_only
+            && let Some(error) = read_only_violation(&statement.plan)
+        {
+            return Err(error.into());
+        }
         let tag = self.execute_any(statement, params, output)?;
         output.columns(statement.columns())?;
         Ok(tag)
@@ -210,7 +214,7 @@ impl Session {
                 self.begin_engine()?;
                 self.ddl(|context| context.run(ddl), output)
             }
-            Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) => {
+            Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) => {
                 self.begin_engine()?;
                 self.execute_plan(statement, params, output)
             }
@@ -223,9 +227,17 @@ impl Session {
         params: &[Value<'static>],
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
+        let read_only = self.read_only;
         let (_, mut exec) = self.exec(params);
         let mut rows = 0;
         let columns = statement.columns();
+        if let Plan::Call(call) = &statement.plan {
+            let row = exec.call(call, read_only)?;
+            if !row.is_empty() {
+                output.row(columns, &row)?;
+            }
+            return Ok(Tag::Word("CALL"));
+        }
         let mut sink = |row: &Input<'_>| {
             rows += 1;
             if let Input::Values(values) = row {
@@ -306,7 +318,7 @@ impl Session {
         }
     }
 
-    /// Whether all tables of a plan are the ones that their names mean now.
+    /// Whether all tables and procedures of a plan are the ones that their names mean now.
     fn is_fresh(&self, statement: &Statement) -> bool {
         let version = self.database.catalog.version();
         let known = statement.version.load(Ordering::Acquire) == version;
@@ -314,8 +326,8 @@ impl Session {
             return true;
         }
         let view = self.view();
-        let same = |table: &Arc<Table>| view.table(table.name()).is_some_and(|now| Arc::ptr_eq(&now, table));
-        let fresh = statement.tables.iter().all(same);
+        let fresh = statement.tables.iter().all(|table| view.is_table(table))
+            && statement.procedures.iter().all(|procedure| view.is_procedure(procedure));
         if fresh && self.changes.is_empty() && !statement.private {
             statement.version.store(version, Ordering::Release);
         }
@@ -336,40 +348,5 @@ impl Session {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
         }
         Ok(Arc::new(fresh))
-    }
-
-    /// A read-only transaction writes nothing.
-    fn check_writable(&self, plan: &Plan) -> Result<(), SqlError> {
-        if !self.read_only {
-            return Ok(());
-        }
-        let what = match plan {
-            Plan::Insert(_) => "INSERT",
-            Plan::Update(_) => "UPDATE",
-            Plan::Delete(_) => "DELETE",
-            Plan::Query(node) if locks_rows(node) => "SELECT FOR UPDATE",
-            Plan::Ddl(statement) => match **statement {
-                sqlparser::ast::Statement::CreateTable(_) => "CREATE TABLE",
-                sqlparser::ast::Statement::CreateIndex(_) => "CREATE INDEX",
-                sqlparser::ast::Statement::AlterTable(_) => "ALTER TABLE",
-                _ => "DROP",
-            },
-            Plan::Utility(utility) => match utility.writes() {
-                Some(what) => what,
-                None => return Ok(()),
-            },
-            _ => return Ok(()),
-        };
-        let message = format!("cannot execute {what} in a read-only transaction");
-        Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
-    }
-}
-
-fn locks_rows(node: &Node) -> bool {
-    match node {
-        Node::One | Node::Values(_) => false,
-        Node::Table(access) => access.lock == LockFor::Update,
-        Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => locks_rows(input),
-        Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => locks_rows(input),
     }
 }

@@ -147,7 +147,7 @@ impl Session {
         self.begun = false;
         let changes = std::mem::take(&mut self.changes);
         if !changes.is_empty() {
-            let replaced = self.database.catalog.apply(&changes.tables);
+            let replaced = self.database.catalog.apply(&changes);
             let kept = |id| changes.tables.values().flatten().any(|table| table.id == id);
             let unused = changes.created.iter().copied().filter(|&id| !kept(id));
             let gone = replaced.iter().map(|table| table.id).filter(|&id| !kept(id));
@@ -250,7 +250,7 @@ impl Session {
         let at = self.mark(name)?;
         let mark = &self.marks[at];
         let reported = self.settings.restore(&mark.settings);
-        let tables = mark.tables.tables.clone();
+        let (tables, procedures) = (mark.tables.tables.clone(), mark.tables.procedures.clone());
         match mark.engine {
             Some(engine) => self.txn.rollback_to(engine),
             // The engine's transaction began later: nothing of it is to stay, and its next statement begins it again.
@@ -262,6 +262,7 @@ impl Session {
         }
         // Tables made since then are dropped when the transaction ends.
         self.changes.tables = tables;
+        self.changes.procedures = procedures;
         self.marks.truncate(at + 1);
         self.phase = Phase::Block;
         Ok(reported)

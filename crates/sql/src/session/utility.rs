@@ -31,10 +31,12 @@ impl Utility {
     }
 
     /// The name of a statement that a read-only transaction refuses.
-    pub(super) fn writes(&self) -> Option<&'static str> {
+    pub(crate) fn writes(&self) -> Option<&'static str> {
         match self {
             Utility::Truncate(_) => Some("TRUNCATE TABLE"),
             Utility::Copy(copy) if copy.from => Some("COPY FROM"),
+            Utility::CreateProcedure(_) => Some("CREATE PROCEDURE"),
+            Utility::DropProcedures(_) => Some("DROP PROCEDURE"),
             _ => None,
         }
     }
@@ -103,6 +105,8 @@ impl Session {
                 output.sent = true;
                 return self.copy(copy, output);
             }
+            Utility::CreateProcedure(create) => return self.ddl(|ddl| ddl.create_procedure(create), output),
+            Utility::DropProcedures(drop) => return self.ddl(|ddl| ddl.drop_procedures(drop), output),
             // Planned as a statement of its own.
             Utility::Explain(_) => Tag::Word("EXPLAIN"),
         })

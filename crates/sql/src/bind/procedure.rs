@@ -1,0 +1,462 @@
+//! Procedures: what their arguments are, what their bodies' statements mean, and CALL.
+//!
+//! A name in a body is a column of the statement's table if there is one, else a variable; `procedure.name` is the variable.
+
+use super::types::{type_name, without_modifier};
+use super::{Binder, Scope, Typed, bind_default, data_type};
+use crate::catalog::View;
+use crate::error::unsupported;
+use crate::expr::{Expr, Strictness, can_cast};
+use crate::parse::procedure::{
+    ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as Syntax, StepSyntax,
+};
+use crate::plan::Plan;
+use crate::procedure::{Argument, Body, Call, MAX_CALL_DEPTH, Procedure, Step, StepKind, Target};
+use crate::{OutputColumn, SqlError, state};
+use hotrow_storage::Type;
+use hotrow_sync::Arc;
+use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
+use std::collections::BTreeSet;
+
+/// What names mean in a body, beside columns: its frame.
+#[derive(Debug)]
+pub(crate) struct Variables<'v> {
+    procedure: &'v str,
+    names: Vec<Option<&'v str>>,
+    types: Vec<Type>,
+    /// How many of them are arguments, and known by their numbers too.
+    arguments: usize,
+}
+
+impl<'v> Variables<'v> {
+    /// The variable of this name, with or without the procedure's.
+    pub(super) fn find(&self, procedure: Option<&str>, name: &str) -> Option<Typed> {
+        if procedure.is_some_and(|procedure| procedure != self.procedure) {
+            return None;
+        }
+        let slot = self.slot(name)?;
+        Some(Typed::new(Expr::Param(slot), self.types[slot]))
+    }
+
+    /// Whether `$number` is an argument.
+    pub(super) fn has_argument(&self, number: usize) -> bool {
+        number <= self.arguments
+    }
+
+    fn slot(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| *known == Some(name))
+    }
+
+    fn declare(&mut self, name: &'v str, ty: Type) -> Result<(), SqlError> {
+        if self.slot(name).is_some() {
+            let message = format!("duplicate declaration of \"{name}\"");
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        }
+        self.names.push(Some(name));
+        self.types.push(ty);
+        Ok(())
+    }
+}
+
+/// The arguments of a new procedure.
+pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<Argument>, SqlError> {
+    let wrong = |message: String| Err(SqlError::new(state::INVALID_FUNCTION_DEFINITION, message));
+    if list.len() > 100 {
+        let message = "procedures cannot have more than 100 arguments";
+        return Err(SqlError::new(state::TOO_MANY_ARGUMENTS, message));
+    }
+    let mut arguments: Vec<Argument> = Vec::with_capacity(list.len());
+    for argument in list {
+        let ty = argument_type(&argument.ty)?;
+        if let Some(name) = &argument.name
+            && arguments.iter().any(|known| known.name.as_ref() == Some(name))
+        {
+            return wrong(format!("parameter name \"{name}\" used more than once"));
+        }
+        let default = match &argument.default {
+            Some(_) if argument.mode == ArgumentMode::Out => {
+                return wrong("only input parameters can have default values".to_owned());
+            }
+            Some(expr) => Some(bind_default(expr, argument.name.as_deref().unwrap_or("argument"), ty, view)?),
+            None if argument.mode != ArgumentMode::Out && arguments.iter().any(|known| known.default.is_some()) => {
+                return wrong("input parameters after one with a default value must also have defaults".to_owned());
+            }
+            None => None,
+        };
+        arguments.push(Argument { name: argument.name.clone(), mode: argument.mode, ty, default });
+    }
+    Ok(arguments)
+}
+
+/// The types of an argument list.
+pub fn argument_types(types: &[ast::DataType]) -> Result<Vec<Type>, SqlError> {
+    types.iter().map(argument_type).collect()
+}
+
+/// Lengths, precisions and scales of arguments do not count. A `char` has to have a length.
+fn argument_type(ty: &ast::DataType) -> Result<Type, SqlError> {
+    Ok(match data_type(ty)? {
+        ty @ Type::Char(_) => ty,
+        Type::Varchar(_) => Type::Varchar(None),
+        ty => without_modifier(ty),
+    })
+}
+
+/// The procedures that a body of procedure `name` leads to. None of them may lead back.
+pub fn check_recursion(name: &str, body: &BodySyntax, view: View<'_>) -> Result<BTreeSet<String>, SqlError> {
+    let (mut seen, mut open) = (BTreeSet::new(), body.calls.clone());
+    while let Some(called) = open.pop() {
+        if called == name {
+            let error = unsupported(&format!("a procedure that calls itself (\"{name}\")"));
+            let through: Vec<_> = seen.iter().map(|name| format!("\"{name}\"")).collect();
+            return Err(match through.len() {
+                0 => error,
+                _ => error.detail(format!("It calls, one through the other: {}.", through.join(", "))),
+            });
+        }
+        if seen.insert(called.clone())
+            && let Some(procedure) = view.procedure(&called)
+        {
+            open.extend(procedure.syntax.calls.iter().cloned());
+        }
+    }
+    Ok(seen)
+}
+
+/// Binds a procedure's body; `depth` calls led here. `located` says that the client has just sent its text, so that positions
+/// in it help.
+pub(crate) fn compile(
+    procedure: &Procedure,
+    view: View<'_>,
+    located: bool,
+    depth: usize,
+) -> Result<Body, SqlError> {
+    if depth >= MAX_CALL_DEPTH {
+        return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+            .hint(format!("Procedures may call each other {MAX_CALL_DEPTH} deep.")));
+    }
+    let arguments = procedure.arguments.len();
+    let mut variables = Variables {
+        procedure: &procedure.name,
+        names: procedure.arguments.iter().map(|argument| argument.name.as_deref()).collect(),
+        types: procedure.arguments.iter().map(|argument| argument.ty).collect(),
+        arguments,
+    };
+    // An argument may be called that, too.
+    let found = variables.slot("found").map_or(Some("found"), |_| None);
+    variables.names.push(found);
+    variables.types.push(Type::Bool);
+    let explain = |error: SqlError, line: usize| {
+        let position = error.position.filter(|_| located);
+        SqlError { position, ..error.within(&procedure.name, line) }
+    };
+    let mut types = Vec::with_capacity(procedure.syntax.declarations.len());
+    for declaration in &procedure.syntax.declarations {
+        let declared = data_type(&declaration.ty).and_then(|ty| variables.declare(&declaration.name, ty).map(|()| ty));
+        types.push(declared.map_err(|error| explain(error, declaration.line))?);
+    }
+    let body = Body { slots: variables.names.len(), steps: Vec::new(), tables: Vec::new(), procedures: Vec::new() };
+    let mut compiler = Compiler { procedure, variables: &variables, view, located, depth, body };
+    let mut steps = Vec::new();
+    for (at, (declaration, ty)) in procedure.syntax.declarations.iter().zip(types).enumerate() {
+        let Some(value) = &declaration.value else { continue };
+        let expr = compiler.value(value, &declaration.name, ty).map_err(|error| explain(error, declaration.line))?;
+        steps.push(Step { line: declaration.line, kind: StepKind::Assign(arguments + 1 + at, expr) });
+    }
+    steps.extend(compiler.steps(&procedure.syntax.steps)?);
+    Ok(Body { steps, ..compiler.body })
+}
+
+/// A body in the making.
+struct Compiler<'c> {
+    procedure: &'c Procedure,
+    variables: &'c Variables<'c>,
+    view: View<'c>,
+    located: bool,
+    depth: usize,
+    /// Tables and procedures so far.
+    body: Body,
+}
+
+impl<'c> Compiler<'c> {
+    fn binder<'b>(&self, text: &'b Fragment) -> Binder<'b>
+    where
+        'c: 'b,
+    {
+        let types = self.variables.types.iter().copied().map(Some).collect();
+        let shown = if self.located { text.text.as_str() } else { "" };
+        Binder::new(shown, text.offset, self.view, types).within(self.variables, self.depth)
+    }
+
+    /// Notes what a bound statement uses.
+    fn used(&mut self, binder: Binder<'_>) {
+        let (tables, procedures) = binder.used();
+        for table in tables {
+            if !self.body.tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
+                self.body.tables.push(table);
+            }
+        }
+        for procedure in procedures {
+            if !self.body.procedures.iter().any(|known| Arc::ptr_eq(known, &procedure)) {
+                self.body.procedures.push(procedure);
+            }
+        }
+    }
+
+    fn steps(&mut self, list: &[StepSyntax]) -> Result<Vec<Step>, SqlError> {
+        let mut steps = Vec::with_capacity(list.len());
+        for syntax in list {
+            let kind = match &syntax.kind {
+                Syntax::If { arms, otherwise } => {
+                    let mut bound = Vec::with_capacity(arms.len());
+                    for (condition, steps) in arms {
+                        let condition = self.condition(condition).map_err(|error| self.explain(error, syntax.line))?;
+                        bound.push((condition, self.steps(steps)?));
+                    }
+                    Ok(StepKind::If(bound, self.steps(otherwise)?))
+                }
+                Syntax::Return => Ok(StepKind::Return),
+                Syntax::Assign { target, value } => self.assignment(target, value),
+                Syntax::Run { statement, text, into } => self.statement(statement, text, into),
+            };
+            let kind = kind.map_err(|error| self.explain(error, syntax.line))?;
+            steps.push(Step { line: syntax.line, kind });
+        }
+        Ok(steps)
+    }
+
+    fn explain(&self, error: SqlError, line: usize) -> SqlError {
+        let position = error.position.filter(|_| self.located);
+        SqlError { position, ..error.within(&self.procedure.name, line) }
+    }
+
+    fn condition(&mut self, condition: &Expression) -> Result<Expr, SqlError> {
+        let mut binder = self.binder(&condition.text);
+        let typed = binder.plain(&condition.expr, &Scope::default(), "IF")?;
+        binder.condition(typed, "IF")
+    }
+
+    fn assignment(&mut self, target: &str, value: &Expression) -> Result<StepKind, SqlError> {
+        let slot = self.slot(target)?;
+        Ok(StepKind::Assign(slot, self.value(value, target, self.variables.types[slot])?))
+    }
+
+    /// An expression as a variable's value.
+    fn value(&self, value: &Expression, variable: &str, ty: Type) -> Result<Expr, SqlError> {
+        let mut binder = self.binder(&value.text);
+        let typed = binder.plain(&value.expr, &Scope::default(), "an assignment")?;
+        if let Some(from) = typed.ty {
+            check_assignable(variable, from, ty)?;
+        }
+        binder.coerce(typed, ty, Strictness::Assignment)
+    }
+
+    fn slot(&self, name: &str) -> Result<usize, SqlError> {
+        self.variables.slot(name).ok_or_else(|| {
+            SqlError::new(state::SYNTAX_ERROR, format!("\"{name}\" is not a known variable"))
+                .hint("Say DECLARE and its type where the body begins.")
+        })
+    }
+
+    fn statement(
+        &mut self,
+        statement: &ast::Statement,
+        text: &Fragment,
+        into: &[String],
+    ) -> Result<StepKind, SqlError> {
+        let mut binder = self.binder(text);
+        if let ast::Statement::Call(function) = statement {
+            if !into.is_empty() {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "CALL has no INTO")
+                    .hint("Give variables for the arguments that come out."));
+            }
+            let (call, slots) = binder.procedure_call(function)?;
+            let mut targets = Vec::new();
+            for ((at, argument), slot) in call.outputs().zip(slots) {
+                let Some(slot) = slot else {
+                    let shown = argument.name.clone().unwrap_or_else(|| format!("${}", at + 1));
+                    let message = format!(
+                        "procedure parameter \"{shown}\" is an output parameter but corresponding argument is not writable"
+                    );
+                    return Err(SqlError::new(state::SYNTAX_ERROR, message).hint("Give a variable."));
+                };
+                targets.push(self.target(slot, argument.ty)?);
+            }
+            self.used(binder);
+            return Ok(StepKind::Call(call, targets));
+        }
+        let (plan, columns) = binder.plan(statement.clone())?;
+        let columns = columns.unwrap_or_default();
+        if !into.is_empty() && columns.len() != into.len() {
+            let message = format!("INTO has {} variables for {} columns", into.len(), columns.len());
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        }
+        let mut targets = Vec::with_capacity(into.len());
+        for (name, column) in into.iter().zip(&columns) {
+            targets.push(self.target(self.slot(name)?, column.ty)?);
+        }
+        self.used(binder);
+        Ok(StepKind::Run(plan, targets))
+    }
+
+    /// A variable that is to take a value of type `from`.
+    fn target(&self, slot: usize, from: Type) -> Result<Target, SqlError> {
+        let to = self.variables.types[slot];
+        check_assignable(self.variables.names[slot].unwrap_or_default(), from, to)?;
+        Ok(Target { slot, from, to })
+    }
+}
+
+fn check_assignable(variable: &str, from: Type, to: Type) -> Result<(), SqlError> {
+    if can_cast(from, to, Strictness::Assignment) {
+        return Ok(());
+    }
+    let (from, to) = (type_name(Some(from)), type_name(Some(to)));
+    let message = format!("variable \"{variable}\" is of type {to} but expression is of type {from}");
+    Err(SqlError::new(state::DATATYPE_MISMATCH, message).hint("You will need to rewrite or cast the expression."))
+}
+
+impl Binder<'_> {
+    /// CALL as a statement of its own.
+    pub(super) fn call_statement(
+        &mut self,
+        function: &ast::Function,
+    ) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
+        let (call, _) = self.procedure_call(function)?;
+        let mut columns = Vec::new();
+        for (at, argument) in call.outputs() {
+            let name = argument.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
+            columns.push(OutputColumn { name, ty: argument.ty });
+        }
+        Ok((Plan::Call(call), (!columns.is_empty()).then_some(columns)))
+    }
+
+    /// A call, and for each argument that comes out the variable that is given for it.
+    fn procedure_call(&mut self, function: &ast::Function) -> Result<(Call, Vec<Option<usize>>), SqlError> {
+        let list = match &function.args {
+            FunctionArguments::List(list) if list.clauses.is_empty() && list.duplicate_treatment.is_none() => {
+                &list.args[..]
+            }
+            FunctionArguments::List(_) | FunctionArguments::Subquery(_) => {
+                return Err(unsupported("this kind of argument"));
+            }
+            FunctionArguments::None => {
+                return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error: CALL needs parentheses"));
+            }
+        };
+        let span = super::span_of(&function.name);
+        let name = super::object_name(&function.name)?;
+        let mut given = Vec::with_capacity(list.len());
+        for argument in list {
+            let (label, expr) = match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (None, expr),
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => (Some(super::fold(name)), expr),
+                _ => return Err(unsupported("this kind of argument")),
+            };
+            given.push((label, self.plain(expr, &Scope::default(), "CALL arguments")?));
+        }
+        let procedure = self.view.procedure(&name);
+        let types: Vec<_> = given.iter().map(|(_, typed)| typed.ty).collect();
+        let wrong = |procedure: Option<&Procedure>| no_procedure(&name, &types, procedure);
+        let Some(procedure) = procedure else { return Err(self.locate(wrong(None), span)) };
+        let Some(places) = places(&procedure, given) else { return Err(self.locate(wrong(Some(&procedure)), span)) };
+        let (mut arguments, mut slots) = (Vec::with_capacity(places.len()), Vec::new());
+        for (argument, given) in procedure.arguments.iter().zip(places) {
+            if argument.mode != ArgumentMode::In {
+                let slot = match given.as_ref().map(|typed| &typed.expr) {
+                    Some(Expr::Param(slot)) if self.variables.is_some() => Some(*slot),
+                    _ => None,
+                };
+                slots.push(slot);
+            }
+            arguments.push(match (argument.mode, given, &argument.default) {
+                (ArgumentMode::Out, given, _) => {
+                    // A parameter of the client's gets a type from its place even where its value is of no use.
+                    if let Some(Typed { ty: None, expr: expr @ Expr::Param(_), at }) = given {
+                        self.coerce(Typed { ty: None, expr, at }, argument.ty, Strictness::Implicit)?;
+                    }
+                    Expr::NULL
+                }
+                (_, Some(typed), _) => {
+                    if typed.ty.is_some_and(|from| !can_cast(from, argument.ty, Strictness::Implicit)) {
+                        return Err(self.locate(wrong(Some(&procedure)), span));
+                    }
+                    self.coerce(typed, argument.ty, Strictness::Implicit)?
+                }
+                (_, None, Some(default)) => default.clone(),
+                (_, None, None) => return Err(self.locate(wrong(Some(&procedure)), span)),
+            });
+        }
+        let body = procedure.body(self.view, self.call_depth)?;
+        self.use_body(&procedure, &body);
+        Ok((Call { procedure, body, arguments }, slots))
+    }
+
+    /// Notes what a procedure uses, and the procedure.
+    fn use_body(&mut self, procedure: &Arc<Procedure>, body: &Body) {
+        for table in &body.tables {
+            if !self.tables.iter().any(|known| Arc::ptr_eq(known, table)) {
+                self.tables.push(table.clone());
+            }
+        }
+        for procedure in std::iter::once(procedure).chain(&body.procedures) {
+            if !self.procedures.iter().any(|known| Arc::ptr_eq(known, procedure)) {
+                self.procedures.push(procedure.clone());
+            }
+        }
+    }
+}
+
+/// What is given for each argument, by position and then by name; `None` if that does not come out.
+fn places(procedure: &Procedure, given: Vec<(Option<String>, Typed)>) -> Option<Vec<Option<Typed>>> {
+    let mut places: Vec<Option<Typed>> = procedure.arguments.iter().map(|_| None).collect();
+    let mut named = false;
+    for (at, (label, typed)) in given.into_iter().enumerate() {
+        let place = match label {
+            Some(label) => {
+                named = true;
+                procedure.arguments.iter().position(|argument| argument.name.as_ref() == Some(&label))?
+            }
+            None if named => return None,
+            None => at,
+        };
+        let place = places.get_mut(place)?;
+        if place.replace(typed).is_some() {
+            return None;
+        }
+    }
+    // Those that come out are given, too.
+    let complete = procedure
+        .arguments
+        .iter()
+        .zip(&places)
+        .all(|(argument, place)| place.is_some() || (argument.mode != ArgumentMode::Out && argument.default.is_some()));
+    complete.then_some(places)
+}
+
+/// 42883
+fn no_procedure(name: &str, types: &[Option<Type>], known: Option<&Procedure>) -> SqlError {
+    let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
+    let message = format!("procedure {name}({}) does not exist", types.join(", "));
+    let error = SqlError::new(state::UNDEFINED_FUNCTION, message)
+        .hint("No procedure matches the given name and argument types. You might need to add explicit type casts.");
+    match known {
+        Some(procedure) => error.detail(format!("There is {}.", described(procedure))),
+        None => error,
+    }
+}
+
+/// `pay(customer integer, amount numeric, OUT balance numeric)`
+fn described(procedure: &Procedure) -> String {
+    let show = |argument: &Argument| {
+        let mode = match argument.mode {
+            ArgumentMode::In => None,
+            ArgumentMode::Out => Some("OUT"),
+            ArgumentMode::InOut => Some("INOUT"),
+        };
+        let ty = type_name(Some(argument.ty));
+        [mode, argument.name.as_deref(), Some(&ty)].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    let arguments: Vec<_> = procedure.arguments.iter().map(show).collect();
+    format!("{}({})", procedure.name, arguments.join(", "))
+}

@@ -1,0 +1,81 @@
+//! CREATE PROCEDURE and DROP PROCEDURE.
+
+use super::Fail;
+use super::ddl::Ddl;
+use crate::bind::{argument_types, check_recursion, compile, define_arguments, type_name};
+use crate::locks::Mode;
+use crate::parse::procedure::{CreateProcedure, DropProcedures};
+use crate::procedure::Procedure;
+use crate::{SqlError, state};
+use hotrow_sync::Arc;
+
+impl Ddl<'_> {
+    /// CREATE [OR REPLACE] PROCEDURE: everything in the body must exist.
+    pub(crate) fn create_procedure(&mut self, create: &CreateProcedure) -> Result<&'static str, Fail> {
+        let lock = procedure_lock(&create.name);
+        self.lock(&lock, Mode::Exclusive)?;
+        let arguments = define_arguments(&create.arguments, self.view())?;
+        if let Some(known) = self.view().procedure(&create.name) {
+            let types = |procedure: &Procedure| procedure.arguments.iter().map(|a| (a.mode, a.ty)).collect::<Vec<_>>();
+            let procedure = Procedure::new(create.name.clone(), arguments.clone(), create.body.clone());
+            let same = types(&known) == types(&procedure);
+            if !create.replace || !same {
+                let message = format!("procedure \"{}\" already exists", create.name);
+                let error = SqlError::new(state::DUPLICATE_FUNCTION, message);
+                return Err(match create.replace {
+                    true => error.detail(format!("It is {}.", known.signature())).hint(
+                        "A procedure is replaced by one with the same arguments; use DROP PROCEDURE first.",
+                    ),
+                    false => error.detail(format!("It is {}. There are no two of one name.", known.signature())),
+                }
+                .into());
+            }
+        }
+        // Nobody changes what it calls until it is there, so that two that call each other cannot come at once.
+        for name in check_recursion(&create.name, &create.body, self.view())? {
+            self.lock(&procedure_lock(&name), Mode::Shared)?;
+        }
+        check_recursion(&create.name, &create.body, self.view())?;
+        let procedure = Procedure::new(create.name.clone(), arguments, create.body.clone());
+        let body = compile(&procedure, self.view(), true, 0)?;
+        procedure.keep(Arc::new(body));
+        self.changes.procedures.insert(create.name.clone(), Some(Arc::new(procedure)));
+        Ok("CREATE PROCEDURE")
+    }
+
+    /// DROP PROCEDURE: those that call it find out when they do.
+    pub(crate) fn drop_procedures(&mut self, drop: &DropProcedures) -> Result<&'static str, Fail> {
+        for (name, types) in &drop.procedures {
+            let types = types.as_ref().map(|types| argument_types(types)).transpose()?;
+            self.lock(&procedure_lock(name), Mode::Exclusive)?;
+            let matching = |known: &Arc<Procedure>| match &types {
+                Some(types) => known.inputs().map(|argument| argument.ty).eq(types.iter().copied()),
+                None => true,
+            };
+            if self.view().procedure(name).filter(matching).is_some() {
+                self.changes.procedures.insert(name.clone(), None);
+                continue;
+            }
+            let shown = match &types {
+                Some(types) => types.iter().map(|ty| type_name(Some(*ty))).collect::<Vec<_>>().join(", "),
+                None => String::new(),
+            };
+            if drop.if_exists {
+                let message = format!("procedure {name}({shown}) does not exist, skipping");
+                self.notice(state::SUCCESSFUL_COMPLETION, message);
+                continue;
+            }
+            let message = match types {
+                Some(_) => format!("procedure {name}({shown}) does not exist"),
+                None => format!("could not find a procedure named \"{name}\""),
+            };
+            return Err(SqlError::new(state::UNDEFINED_FUNCTION, message).into());
+        }
+        Ok("DROP PROCEDURE")
+    }
+}
+
+/// The name of the lock on a procedure's name, which is no table's.
+fn procedure_lock(name: &str) -> String {
+    format!("{name}\0procedure")
+}

@@ -1,0 +1,146 @@
+//! CALL: a body's statements, one after the other, over a frame of values.
+
+use super::{Exec, Fail, owned, width};
+use crate::expr::{Env, Expr, Input, cast, Strictness};
+use crate::plan::{Plan, read_only_violation};
+use crate::procedure::{Call, Step, StepKind, Target};
+use crate::{SqlError, state};
+use hotrow_storage::Value;
+use std::ops::ControlFlow;
+
+/// A procedure that runs.
+struct Frame<'c> {
+    call: &'c Call,
+    /// Arguments, `found`, variables.
+    values: Vec<Value<'static>>,
+    /// Whether the transaction must not write.
+    read_only: bool,
+}
+
+impl Exec<'_> {
+    /// Runs a procedure; the values of the arguments that come out, in order.
+    pub(crate) fn call(&mut self, call: &Call, read_only: bool) -> Result<Vec<Value<'static>>, Fail> {
+        let mut values = Vec::with_capacity(call.body.slots);
+        for argument in &call.arguments {
+            values.push(argument.eval(&self.env, &Input::NONE)?.into_owned());
+        }
+        values.push(Value::Bool(false));
+        values.resize(call.body.slots, Value::Null);
+        let mut frame = Frame { call, values, read_only };
+        let _ = self.steps(&call.body.steps, &mut frame)?;
+        Ok(call.outputs().map(|(at, _)| frame.values[at].borrowed().into_owned()).collect())
+    }
+
+    /// Runs statements until one says RETURN.
+    fn steps(&mut self, steps: &[Step], frame: &mut Frame<'_>) -> Result<ControlFlow<()>, Fail> {
+        for step in steps {
+            let flow = match &step.kind {
+                StepKind::If(arms, otherwise) => {
+                    let chosen = self.arm(arms, frame).map_err(|error| located(error.into(), frame, step))?;
+                    self.steps(chosen.unwrap_or(otherwise), frame)?
+                }
+                StepKind::Return => ControlFlow::Break(()),
+                _ => {
+                    self.step(step, frame).map_err(|fail| located(fail, frame, step))?;
+                    ControlFlow::Continue(())
+                }
+            };
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The statements after the first condition that is true.
+    fn arm<'a>(&self, arms: &'a [(Expr, Vec<Step>)], frame: &Frame<'_>) -> Result<Option<&'a [Step]>, SqlError> {
+        let env = Env { params: &frame.values, ..self.env };
+        for (condition, steps) in arms {
+            if condition.is_true(&env, &Input::NONE)? {
+                return Ok(Some(steps));
+            }
+        }
+        Ok(None)
+    }
+
+    fn step(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<(), Fail> {
+        self.env.check_cancelled()?;
+        match &step.kind {
+            StepKind::Run(plan, into) => self.run_in(plan, into, frame),
+            StepKind::Call(call, into) => {
+                let row = self.within(frame).call(call, frame.read_only)?;
+                assign(into, Some(row), frame)
+            }
+            StepKind::Assign(slot, expr) => {
+                let env = Env { params: &frame.values, ..self.env };
+                let value = expr.eval(&env, &Input::NONE)?.into_owned();
+                frame.values[*slot] = value;
+                Ok(())
+            }
+            StepKind::If(..) | StepKind::Return => Ok(()),
+        }
+    }
+
+    /// The same with the frame's values as parameters.
+    fn within<'f>(&'f mut self, frame: &'f Frame<'_>) -> Exec<'f> {
+        Exec { txn: &mut *self.txn, env: Env { params: &frame.values, ..self.env }, scratch: &mut *self.scratch }
+    }
+
+    fn run_in(&mut self, plan: &Plan, into: &[Target], frame: &mut Frame<'_>) -> Result<(), Fail> {
+        if frame.read_only
+            && let Some(error) = read_only_violation(plan)
+        {
+            return Err(error.into());
+        }
+        let (mut first, mut rows) = (None, 0_u64);
+        let queries = matches!(plan, Plan::Query(_));
+        let mut sink = |row: &Input<'_>| {
+            rows += 1;
+            if rows == 1 && !into.is_empty() {
+                first = Some(owned(row, width(row)));
+            }
+            // A query's other rows are of no use to INTO.
+            Ok(if queries && !into.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        };
+        let mut exec = self.within(frame);
+        let count = match plan {
+            Plan::Query(node) => {
+                exec.run(node, &mut sink)?;
+                rows
+            }
+            Plan::Insert(insert) => exec.insert(insert, &mut sink)?,
+            Plan::Update(update) => exec.update(update, &mut sink)?,
+            Plan::Delete(delete) => exec.delete(delete, &mut sink)?,
+            // The binder lets nothing else into a body.
+            _ => 0,
+        };
+        if !queries && !into.is_empty() && count > 1 {
+            return Err(SqlError::new(state::TOO_MANY_ROWS, "query returned more than one row").into());
+        }
+        frame.values[found_slot(frame.call)] = Value::Bool(count > 0);
+        assign(into, first, frame)
+    }
+}
+
+/// The place of `found` in a frame.
+fn found_slot(call: &Call) -> usize {
+    call.procedure.arguments.len()
+}
+
+/// Puts a row's columns into variables; NULLs if there is none.
+fn assign(into: &[Target], row: Option<Vec<Value<'static>>>, frame: &mut Frame<'_>) -> Result<(), Fail> {
+    let mut columns = row.unwrap_or_default().into_iter();
+    for target in into {
+        let value = columns.next().unwrap_or(Value::Null);
+        frame.values[target.slot] = cast(value, target.from, target.to, Strictness::Assignment)?.into_owned();
+    }
+    Ok(())
+}
+
+/// The error with the place where it happened. A position would be one in the procedure's text, which the client has not sent.
+fn located(fail: Fail, frame: &Frame<'_>, step: &Step) -> Fail {
+    match fail {
+        Fail::Sql(error) => Fail::Sql(error.within(&frame.call.procedure.name, step.line)),
+        abort @ Fail::Abort(_) => abort,
+    }
+}

@@ -1,0 +1,340 @@
+//! Procedures: made, called, replaced and dropped, and what TPC-B and TPC-C's Payment come to as one.
+
+mod common;
+
+use common::{ENGINES, bind, check, database, error, execute, outcome, query, run, session};
+use hotrow_sql::{Executed, Session};
+use hotrow_storage::{Type, Value};
+
+const ACCOUNTS: &str = "create table a (id int primary key, n int not null); insert into a values (1, 10), (2, 20)";
+
+#[test]
+fn statements_run_as_one() {
+    check(
+        ACCOUNTS,
+        &[
+            (
+                "create procedure move(source int, target int, amount int) language sql begin atomic
+                    update a set n = n - amount where id = source;
+                    update a set n = n + amount where id = target;
+                end; call move(1, 2, 5); select id, n from a order by id",
+                "1|5 2|25",
+            ),
+            ("call move(1, 2, 5)", "CALL"),
+            ("call move(target => 1, source => 2, amount => 10)", "CALL"),
+            ("select n from a order by id", "10 20"),
+            ("begin; call move(1, 2, 1); rollback; select n from a order by id", "10 20"),
+            ("begin; call move(1, 2, 1); commit; select n from a order by id", "9 21"),
+            // By number, from a string, with a comment in it; the last statement needs no semicolon.
+            (
+                "create procedure add(int, int) language sql as $$ update a set n = n + $2 where id = $1 -- ; it's
+                $$",
+                "CREATE PROCEDURE",
+            ),
+            ("call add(1, 1); select n from a where id = 1", "10"),
+            ("call add(1, -1 + 0); select n from a where id = 1", "9"),
+            ("create procedure q() language sql as 'update a set n = 0 where ''x'' = ''x'''; call q()", "CALL"),
+            ("select sum(n) from a", "0"),
+            ("create procedure nothing() language sql begin atomic end; call nothing()", "CALL"),
+        ],
+    );
+}
+
+#[test]
+fn variables_take_rows_and_conditions_choose() {
+    check(
+        ACCOUNTS,
+        &[
+            (
+                "create procedure p(key int, out total bigint, inout word varchar(20) default 'none') language plpgsql as $$
+                declare
+                    value int;
+                    twice bigint := 2 * key;
+                begin
+                    select n into value from a where id = key;
+                    if not found then
+                        word := 'absent';
+                        return;
+                    elsif value > 15 and (case when value = 16 then false else true end) then
+                        if key = 2 then word := 'large: ' || word; end if;
+                    else
+                        set word = 'small';
+                    end if;
+                    update a set n = n + p.key where id = key returning n into value;
+                    total := value + twice;
+                end $$",
+                "CREATE PROCEDURE",
+            ),
+            ("call p(1, null, 'x')", "13|small"),
+            ("call p(2, null, 'x')", "26|large: x"),
+            ("call p(2, null)", "28|large: none"),
+            ("call p(3, null)", "NULL|absent"),
+            // A column hides a variable of its name.
+            (
+                "create procedure hidden(id int, inout n int) language sql begin atomic
+                    select n into n from a where id = hidden.id;
+                end; call hidden(2, 0)",
+                "24",
+            ),
+            // Without a row, NULL; of several rows, the first.
+            (
+                "create procedure first(inout x int, inout y int) language sql begin atomic
+                    declare z int default 7;
+                    select id, n into x, y from a where id >= x order by id desc;
+                    x = z + x;
+                end; call first(1, 5)",
+                "9|24",
+            ),
+            ("call first(9, 5)", "NULL|NULL"),
+            ("create procedure all_rows(inout x int) language sql as $$ update a set n = n returning id into x; $$", "CREATE PROCEDURE"),
+            ("call all_rows(1)", "P0003"),
+            ("create procedure c(inout x varchar(2)) language sql as $$ declare y varchar(2); y := x; x := y $$", "CREATE PROCEDURE"),
+            ("call c('ab')", "ab"),
+            ("call c('abc')", "22001"),
+        ],
+    );
+}
+
+#[test]
+fn procedures_call_each_other_and_never_themselves() {
+    check(
+        ACCOUNTS,
+        &[
+            ("create procedure leaf(key int, out v int) language sql as $$ select n into v from a where id = key $$", "CREATE PROCEDURE"),
+            (
+                "create procedure sum(out v bigint) language sql as $$
+                    declare x int; declare y bigint;
+                    call leaf(1, x); call leaf(key => 2, v => y);
+                    v := x + y $$; call sum(null)",
+                "30",
+            ),
+            ("create procedure bad() language sql as $$ call leaf(1, 2) $$", "42601"),
+            ("create procedure self() language sql begin atomic call self(); end", "0A000"),
+            ("create procedure self() language sql begin atomic call other(); end", "42883"),
+            ("create procedure other() language sql begin atomic end", "CREATE PROCEDURE"),
+            ("create procedure self() language sql begin atomic if true then call other(); end if; end", "CREATE PROCEDURE"),
+            ("create or replace procedure other() language sql begin atomic call self(); end", "0A000"),
+            ("drop procedure other; call self()", "42883"),
+            ("create procedure other() language sql begin atomic call self(); end", "0A000"),
+            // What a call leads to is looked at anew.
+            ("create or replace procedure leaf(key int, out v int) language sql as $$ v := key $$; call sum(null)", "3"),
+            ("drop procedure leaf(int); call sum(null)", "42883"),
+            ("create procedure leaf(key int, out v int) language sql as $$ v := 2 * key $$; call sum(null)", "6"),
+        ],
+    );
+    let database = database("serial");
+    let mut session = session(&database);
+    run(&mut session, "create procedure p0() language sql begin atomic end");
+    let made = |session: &mut Session, at: usize| {
+        outcome(session, &format!("create procedure p{at}() language sql begin atomic call p{}(); end", at - 1))
+    };
+    for at in 1..32 {
+        assert_eq!(made(&mut session, at), "CREATE PROCEDURE", "{at}");
+    }
+    assert_eq!(outcome(&mut session, "call p31()"), "CALL");
+    assert_eq!(made(&mut session, 32), "54001");
+    // A chain that grew from below is found out when it is called.
+    run(&mut session, "create procedure q() language sql begin atomic end");
+    run(&mut session, "create or replace procedure p0() language sql begin atomic call q(); end");
+    assert_eq!(outcome(&mut session, "call p31()"), "54001");
+}
+
+#[test]
+fn definitions_are_part_of_their_transaction() {
+    check(
+        ACCOUNTS,
+        &[
+            ("begin; create procedure p() language sql as $$ delete from a $$; call p(); rollback", "ROLLBACK"),
+            ("call p()", "42883"),
+            ("select count(*) from a", "2"),
+            ("create procedure p() language sql as $$ delete from a where id = 1 $$", "CREATE PROCEDURE"),
+            ("begin; drop procedure p", "DROP PROCEDURE"),
+            ("savepoint s; call p()", "42883"),
+            ("rollback; call p(); select count(*) from a", "1"),
+            ("begin; savepoint s; drop procedure p; rollback to s; call p(); commit", "COMMIT"),
+            ("begin; create table b (x int); create procedure q() language sql as $$ insert into b values (1) $$", "CREATE PROCEDURE"),
+            ("call q(); commit; call q(); select count(*) from b", "2"),
+            ("drop procedure p, q", "DROP PROCEDURE"),
+            ("drop procedure if exists p(int), q", "DROP PROCEDURE"),
+            ("begin read only; create procedure p() language sql as $$ $$", "25006"),
+            ("rollback; create procedure w() language sql as $$ delete from a $$; begin read only; call w()", "25006"),
+            ("rollback", "ROLLBACK"),
+        ],
+    );
+}
+
+#[test]
+fn plans_follow_the_tables() {
+    check(
+        ACCOUNTS,
+        &[
+            ("create procedure get(key int, out v bigint) language sql as $$ select n into v from a where id = key $$", "CREATE PROCEDURE"),
+            ("call get(1, null)", "10"),
+            ("alter table a drop constraint a_pkey; call get(1, null)", "10"),
+            ("truncate a; call get(1, null)", "NULL"),
+            ("drop table a; call get(1, null)", "42P01"),
+            ("create table a (id int primary key, n bigint); insert into a values (1, 7)", "INSERT 0 1"),
+            ("call get(1, null)", "7"),
+            ("drop table a; create table a (id int); call get(1, null)", "42703"),
+        ],
+    );
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let database = database("serial");
+    let mut session = session(&database);
+    run(&mut session, ACCOUNTS);
+    run(&mut session, "create procedure pay(who int, amount numeric, out left_over int) language sql as $$
+        select n into left_over from a where id = who;
+        update a set n = n / (amount::int - 5) where id = who $$");
+    run(&mut session, "create procedure twice(who int, amount numeric) language sql begin atomic
+        declare x int;
+        call pay(who, amount, x);
+    end");
+    let cases = [
+        ("call nope()", "42883", "procedure nope() does not exist", Some(6)),
+        ("call pay(1)", "42883", "procedure pay(integer) does not exist", Some(6)),
+        ("call pay(1, 2, 3, 4)", "42883", "procedure pay(integer, integer, integer, integer) does not exist", Some(6)),
+        ("call pay(true, 2, null)", "42883", "procedure pay(boolean, integer, unknown) does not exist", Some(6)),
+        ("call pay(5000000000, 2, null)", "42883", "procedure pay(bigint, integer, unknown) does not exist", Some(6)),
+        ("call pay('x', 2, null)", "22P02", "invalid input syntax for type integer: \"x\"", Some(10)),
+        ("call pay(nobody => 1, amount => 2, left_over => null)", "42883", "procedure pay(integer, integer, unknown) does not exist", Some(6)),
+        ("call pay", "42601", "syntax error: CALL needs parentheses", None),
+        ("call pay(x, 1, 2)", "42703", "column \"x\" does not exist", Some(10)),
+        ("create procedure pay(text) language sql as $$ $$", "42723", "procedure \"pay\" already exists", None),
+        ("create or replace procedure pay(text) language sql as $$ $$", "42723", "procedure \"pay\" already exists", None),
+        ("create procedure p(a int, a int) language sql as $$ $$", "42P13", "parameter name \"a\" used more than once", None),
+        ("create procedure p(a int default 1, b int) language sql as $$ $$", "42P13", "input parameters after one with a default value must also have defaults", None),
+        ("create procedure p(a wrong) language sql as $$ $$", "42704", "type \"wrong\" does not exist", None),
+        ("create procedure p(a int) language c as $$ $$", "42704", "language \"c\" does not exist", None),
+        ("create procedure p() as $$ $$", "42P13", "no language specified", None),
+        ("create procedure p() language sql", "42P13", "no function body specified", None),
+        ("create procedure p() language sql as $$ select nope from a $$", "42703", "column \"nope\" does not exist", Some(50)),
+        ("create procedure p() language sql as $é$ select 'é', nope from a $é$", "42703", "column \"nope\" does not exist", Some(56)),
+        ("create procedure p() language sql begin atomic delete from nope; end", "42P01", "relation \"nope\" does not exist", Some(60)),
+        ("create procedure p() language sql as $$ selec 1 $$", "42601", "syntax error at or near \"selec\"", Some(41)),
+        ("create procedure p() language sql as $$ select 1 + $$", "42601", "syntax error at end of input", Some(51)),
+        ("create procedure p() language sql begin atomic delete from a", "42601", "syntax error at end of input", Some(61)),
+        ("create procedure p() language sql begin atomic if true then delete from a; end", "42601", "syntax error at end of input", Some(79)),
+        ("create procedure p(x int) language sql as $$ if x then delete from a; end if $$", "42804", "argument of IF must be type boolean, not type integer", Some(49)),
+        ("create procedure p() language sql as $$ select n into x from a $$", "42601", "\"x\" is not a known variable", None),
+        ("create procedure p() language sql as $$ declare x int; x date; begin end $$", "42601", "duplicate declaration of \"x\"", None),
+        ("create procedure p(x date) language sql as $$ select n into x from a $$", "42804", "variable \"x\" is of type date but expression is of type integer", None),
+        ("create procedure p(x int) language sql as $$ select n, id into x from a $$", "42601", "INTO has 1 variables for 2 columns", None),
+        ("create procedure p(x int) language sql as $$ delete from a where id = $2 $$", "42P02", "there is no parameter $2", Some(71)),
+        ("create procedure p() language sql as $$ commit $$", "0A000", "COMMIT in a procedure is not supported", Some(41)),
+        ("create procedure p() language sql as $$ create table t (x int) $$", "0A000", "CREATE in a procedure is not supported", Some(41)),
+        ("create procedure p() language sql as $$ rollback; $$", "0A000", "ROLLBACK in a procedure is not supported", Some(41)),
+        ("drop procedure nope", "42883", "could not find a procedure named \"nope\"", None),
+        ("drop procedure pay(int)", "42883", "procedure pay(integer) does not exist", None),
+    ];
+    for (sql, state, message, position) in cases {
+        let error = error(&mut session, sql);
+        assert_eq!((error.state.0, error.message.as_str(), error.position), (state, message, position), "{sql}");
+    }
+    let error = error(&mut session, "call twice(1, 5)");
+    assert_eq!((error.state.0, error.position), ("22012", None));
+    assert_eq!(error.context.as_deref(), Some("procedure \"pay\", line 3\nprocedure \"twice\", line 3"));
+    assert_eq!(outcome(&mut session, "select n from a where id = 1"), "10");
+    let detail = common::error(&mut session, "call pay(1)").detail;
+    assert_eq!(detail.as_deref(), Some("There is pay(who integer, amount numeric, OUT left_over integer)."));
+    let (recorder, _) = query(&mut session, "drop procedure if exists nope(int)");
+    assert_eq!(recorder.notices, ["NOTICE: procedure nope(integer) does not exist, skipping"]);
+    let deep = |depth: usize| {
+        let (open, close) = ("if true then ".repeat(depth), "end if; ".repeat(depth));
+        format!("create or replace procedure deep() language sql as $$ {open} {close} $$; call deep()")
+    };
+    assert_eq!(outcome(&mut session, &deep(128)), "CALL");
+    assert_eq!(outcome(&mut session, &deep(100_000)), "54001");
+}
+
+#[test]
+fn calls_come_through_the_extended_protocol() {
+    for engine in ENGINES {
+        let database = database(engine);
+        let mut session = session(&database);
+        run(&mut session, ACCOUNTS);
+        run(&mut session, "create procedure add(key int, by int8, inout v int8 default 0) language sql as $$
+            update a set n = n + by where id = key returning n + v into v $$");
+        let statement = session.parse("c", "call add($1, $2, $3)", &[]).expect("a statement");
+        assert_eq!(statement.param_types(), [Type::Int4, Type::Int8, Type::Int8]);
+        assert_eq!(statement.columns().map(|columns| columns[0].name.as_str()), Some("v"));
+        for round in 1..=3 {
+            bind(&mut session, &statement, &[Value::Int4(1), Value::Int8(5), Value::Int8(100)]).expect("bound");
+            let (recorder, executed) = execute(&mut session, usize::from(round == 3));
+            assert!(executed.is_ok(), "{executed:?}");
+            assert_eq!(recorder.rows, [(110 + 5 * round).to_string()]);
+            if round < 3 {
+                assert_eq!((executed, &recorder.tags[..]), (Ok(Executed::Complete), &["CALL".to_owned()][..]));
+            }
+            session.sync().expect("committed");
+        }
+        run(&mut session, "create or replace procedure add(key int, by int8, inout v int8 default 0) language sql as $$
+            v := 1 $$");
+        bind(&mut session, &statement, &[Value::Int4(1), Value::Int8(5), Value::Int8(100)]).expect("bound");
+        assert_eq!(execute(&mut session, 0).0.rows, ["1"], "the new body");
+        session.sync().expect("committed");
+        run(&mut session, "drop procedure add");
+        bind(&mut session, &statement, &[Value::Int4(1), Value::Int8(5), Value::Int8(100)]).expect("bound");
+        let error = execute(&mut session, 0).1.expect_err("it is gone");
+        assert_eq!(error.state.0, "42883");
+        session.sync().expect("nothing to commit");
+    }
+}
+
+const TPC_B: &str = "
+    create table pgbench_accounts (aid int primary key, bid int, abalance int, filler char(84));
+    create table pgbench_tellers (tid int primary key, bid int, tbalance int, filler char(84));
+    create table pgbench_branches (bid int primary key, bbalance int, filler char(88));
+    create table pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
+    insert into pgbench_branches values (1, 0, ''), (2, 0, '');
+    insert into pgbench_tellers values (1, 1, 0, ''), (2, 1, 0, ''), (3, 2, 0, '');
+    insert into pgbench_accounts values (1, 1, 0, ''), (2, 1, 0, ''), (3, 2, 0, ''), (4, 2, 0, '')";
+
+const TPC_B_STATEMENTS: &str = "
+    update pgbench_accounts set abalance = abalance + :delta where aid = :aid;
+    select abalance from pgbench_accounts where aid = :aid;
+    update pgbench_tellers set tbalance = tbalance + :delta where tid = :tid;
+    update pgbench_branches set bbalance = bbalance + :delta where bid = :bid;
+    insert into pgbench_history (tid, bid, aid, delta, mtime) values (:tid, :bid, :aid, :delta, current_timestamp)";
+
+const TPC_B_PROCEDURE: &str = "
+    create procedure tpcb(aid int, bid int, tid int, delta int, out balance int) language plpgsql as $$
+    begin
+        update pgbench_accounts set abalance = abalance + delta where aid = tpcb.aid returning abalance into balance;
+        update pgbench_tellers set tbalance = tbalance + delta where tid = tpcb.tid;
+        update pgbench_branches set bbalance = bbalance + delta where bid = tpcb.bid;
+        insert into pgbench_history (tid, bid, aid, delta, mtime) values (tid, bid, aid, delta, current_timestamp);
+    end $$";
+
+#[test]
+fn tpc_b_is_a_procedure() {
+    const ROWS: [&str; 4] = [
+        "select aid, abalance from pgbench_accounts order by aid",
+        "select tid, tbalance from pgbench_tellers order by tid",
+        "select bid, bbalance from pgbench_branches order by bid",
+        "select tid, bid, aid, delta from pgbench_history",
+    ];
+    let transactions = [(1, 1, 1, 100), (2, 1, 2, -50), (3, 2, 3, 7), (1, 2, 1, -4999), (9, 9, 9, 1)];
+    for engine in ENGINES {
+        let databases = [database(engine), database(engine)];
+        let [mut by_statement, mut by_call] = [session(&databases[0]), session(&databases[1])];
+        run(&mut by_statement, TPC_B);
+        run(&mut by_call, TPC_B);
+        run(&mut by_call, TPC_B_PROCEDURE);
+        for (aid, bid, tid, delta) in transactions {
+            let mut statements = TPC_B_STATEMENTS.to_owned();
+            for (name, value) in [(":aid", aid), (":bid", bid), (":tid", tid), (":delta", delta)] {
+                statements = statements.replace(name, &value.to_string());
+            }
+            run(&mut by_statement, &statements);
+            let balance = outcome(&mut by_statement, &format!("select abalance from pgbench_accounts where aid = {aid}"));
+            let balance = if balance.is_empty() { "NULL" } else { &balance };
+            assert_eq!(outcome(&mut by_call, &format!("call tpcb({aid}, {bid}, {tid}, {delta}, null)")), balance, "{engine}");
+        }
+        for sql in ROWS {
+            assert_eq!(outcome(&mut by_call, sql), outcome(&mut by_statement, sql), "{engine}: {sql}");
+        }
+    }
+}
