@@ -201,7 +201,7 @@ impl Transaction for Recorder {
         self.inner.needs_accesses()
     }
 
-    fn schema(&self, table: TableId) -> Option<Arc<TableSchema>> {
+    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
         self.inner.schema(table)
     }
 

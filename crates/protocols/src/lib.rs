@@ -8,6 +8,7 @@
 
 mod instance;
 pub mod none;
+pub mod ordered;
 mod registry;
 pub mod serial;
 mod shared;

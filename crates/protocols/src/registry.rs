@@ -2,8 +2,9 @@
 
 use crate::Instance;
 use crate::none::NoIsolation;
+use crate::ordered::Ordered;
 use crate::serial::Serial;
-use crate::two_phase::{Timeout, TwoPhase, WaitDie};
+use crate::two_phase::{Timeout, TwoPhase, WaitDie, WaitFor};
 use hotrow_sync::Arc;
 use hotrow_txn::{Engine, EngineInfo, Protocol};
 use std::fmt;
@@ -45,7 +46,7 @@ macro_rules! registry {
     };
 }
 
-registry!(Serial, NoIsolation, TwoPhase<WaitDie>, TwoPhase<Timeout>);
+registry!(Serial, NoIsolation, TwoPhase<WaitDie>, TwoPhase<WaitFor>, TwoPhase<Timeout>, Ordered);
 
 /// An empty database under the engine called `name`, with its default settings.
 pub fn open(name: &str) -> Result<Arc<dyn Engine>, UnknownEngine> {

@@ -165,7 +165,7 @@ pub struct Shapes {
 const SHAPES_MAX: usize = 1024;
 
 impl Shapes {
-    fn of<T: Transaction + ?Sized>(&mut self, txn: &T, table: TableId) -> Result<Arc<Shape>, Abort> {
+    fn of<T: Transaction + ?Sized>(&mut self, txn: &mut T, table: TableId) -> Result<Arc<Shape>, Abort> {
         if let Some(shape) = self.tables.get(&table) {
             return Ok(shape.clone());
         }
@@ -383,7 +383,7 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
         self.txn.needs_accesses()
     }
 
-    fn schema(&self, table: TableId) -> Option<Arc<TableSchema>> {
+    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
         self.txn.schema(table)
     }
 

@@ -113,6 +113,13 @@ impl Accesses {
         self.entries.push(EntryAccess { table, index, columns, key });
     }
 
+    /// Adds all that is in `other`.
+    pub fn extend(&mut self, other: &Accesses) {
+        self.rows.extend_from_slice(&other.rows);
+        self.ranges.extend_from_slice(&other.ranges);
+        self.entries.extend_from_slice(&other.entries);
+    }
+
     /// Says that there is more to be touched, which is not known beforehand: an engine that needs the whole set finds the
     /// rest by reconnaissance.
     pub fn set_partial(&mut self) {

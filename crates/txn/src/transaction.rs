@@ -187,7 +187,7 @@ pub trait Transaction: Send {
 
     /// A table's definition, while a transaction runs; none if there is no such table. Engines that need accesses answer
     /// this, so that those who plan know how keys are made.
-    fn schema(&self, _table: TableId) -> Option<Arc<TableSchema>> {
+    fn schema(&mut self, _table: TableId) -> Option<Arc<TableSchema>> {
         None
     }
 

@@ -43,6 +43,9 @@ use std::ops::Bound;
 /// Pseudo-gaps of a table without an ordered index.
 pub(crate) const STRIPES: u64 = 16;
 
+/// In the list of owned tables: all of them. No table has this number.
+const EVERY_TABLE: TableId = TableId(u32::MAX);
+
 /// The locks of one transaction.
 pub(crate) struct Locks<P> {
     pub(crate) policy: Arc<P>,
@@ -57,7 +60,7 @@ pub(crate) struct Locks<P> {
 }
 
 /// The name of a part of a table: of the one with this key, for parts that there are many of.
-fn name_of(table: TableId, part: LockPart, hash: u64) -> Name {
+pub(crate) fn name_of(table: TableId, part: LockPart, hash: u64) -> Name {
     let number = |index| match index {
         IndexRef::Primary => 0,
         IndexRef::Secondary(IndexId(index)) => u64::from(index) + 1,
@@ -100,9 +103,14 @@ impl<P: WaitPolicy> Locks<P> {
         }
     }
 
+    /// The caller keeps everybody else off the whole database until everything is released.
+    pub(crate) fn own_everything(&mut self) {
+        self.owned.push(EVERY_TABLE);
+    }
+
     #[inline]
     pub(crate) fn owns(&self, table: TableId) -> bool {
-        !self.owned.is_empty() && self.owned.contains(&table)
+        !self.owned.is_empty() && (self.owned[0] == EVERY_TABLE || self.owned.contains(&table))
     }
 
     /// Locks a row. `hash` is its key's.
@@ -127,8 +135,13 @@ impl<P: WaitPolicy> Locks<P> {
     #[inline]
     pub(crate) fn release_short(&mut self) {
         if let Some(name) = self.short.take() {
-            self.requester.release(name);
+            self.release(name);
         }
+    }
+
+    /// Releases one name before the transaction's end.
+    pub(crate) fn release(&mut self, name: Name) {
+        self.requester.release(name, &*self.policy);
     }
 
     /// Releases everything.
@@ -159,12 +172,17 @@ impl<P: WaitPolicy> Locks<P> {
         self.acquire(name, mode, || target(table, part, key)).map(drop)
     }
 
-    fn gap(&mut self, gap: &Gap, mode: Mode) -> Result<(), Abort> {
+    pub(crate) fn gap(&mut self, gap: &Gap, mode: Mode) -> Result<(), Abort> {
         self.acquire(gap.name, mode, || gap.target.clone()).map(drop)
     }
 
     #[inline]
-    fn acquire(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
+    pub(crate) fn acquire(
+        &mut self,
+        name: Name,
+        mode: Mode,
+        target: impl FnOnce() -> LockTarget,
+    ) -> Result<Acquired, Abort> {
         if self.statistics.timed {
             return self.acquire_timed(name, mode, target);
         }
@@ -187,28 +205,6 @@ impl<P: WaitPolicy> Locks<P> {
         acquired
     }
 
-    /// The gaps that a key falls into, or fell into, now: the one below the next entry, and if that entry's insert has
-    /// not committed, those up to the first entry whose has.
-    fn gaps_around(table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Gaps {
-        if !is_ordered(table, index) {
-            return Gaps::from_elem(Gap::unordered(table.id(), index, key), 1);
-        }
-        let mut gaps = Gaps::new();
-        let mut from = Bound::Excluded(key.clone());
-        loop {
-            let next = walk::steps(table, guard, index, from.as_ref(), false, 1);
-            let Some(step) = next.first() else {
-                gaps.push(Gap::end(table.id(), index));
-                return gaps;
-            };
-            gaps.push(Gap::below(table.id(), index, &step.key()));
-            if step.is_committed() {
-                return gaps;
-            }
-            from = Bound::Excluded(step.key());
-        }
-    }
-
     /// Takes the insert mode of gaps.
     fn announce(&mut self, gaps: &[Gap]) -> Result<(), Abort> {
         gaps.iter().try_for_each(|gap| self.gap(gap, Mode::INSERT))
@@ -219,11 +215,11 @@ impl<P: WaitPolicy> Locks<P> {
 #[derive(Clone)]
 pub(crate) struct Gap {
     pub(crate) name: Name,
-    target: LockTarget,
+    pub(crate) target: LockTarget,
 }
 
 /// The gaps of one insert: one, unless others are inserting beside it.
-type Gaps = SmallVec<[Gap; 1]>;
+pub(crate) type Gaps = SmallVec<[Gap; 1]>;
 
 impl PartialEq for Gap {
     fn eq(&self, other: &Self) -> bool {
@@ -233,25 +229,25 @@ impl PartialEq for Gap {
 
 impl Gap {
     /// The gap below an ordered index's entry.
-    fn below(table: TableId, index: IndexRef, key: &Key) -> Self {
+    pub(crate) fn below(table: TableId, index: IndexRef, key: &Key) -> Self {
         let part = LockPart::Gap(index);
         Self { name: name_of(table, part, key.hash64()), target: target(table, part, key) }
     }
 
     /// The gap above an ordered index's last entry.
-    fn end(table: TableId, index: IndexRef) -> Self {
+    pub(crate) fn end(table: TableId, index: IndexRef) -> Self {
         let part = LockPart::End(index);
         Self { name: name_of(table, part, 0), target: LockTarget::Table { table, part, key: None } }
     }
 
     /// A pseudo-gap of a table without an ordered index.
-    fn stripe(table: TableId, stripe: u64) -> Self {
+    pub(crate) fn stripe(table: TableId, stripe: u64) -> Self {
         let part = LockPart::Stripe;
         Self { name: name_of(table, part, stripe), target: LockTarget::Table { table, part, key: None } }
     }
 
     /// The pseudo-gap of a hash index that a key belongs to.
-    fn unordered(table: TableId, index: IndexRef, key: &Key) -> Self {
+    pub(crate) fn unordered(table: TableId, index: IndexRef, key: &Key) -> Self {
         match index {
             IndexRef::Primary => Self::stripe(table, key.hash64() % STRIPES),
             IndexRef::Secondary(_) => Self::below(table, index, key),
@@ -259,7 +255,29 @@ impl Gap {
     }
 }
 
-fn target(table: TableId, part: LockPart, key: &Key) -> LockTarget {
+/// The gaps that a key falls into, or fell into, now: the one below the next entry, and if that entry's insert has
+/// not committed, those up to the first entry whose has.
+pub(crate) fn gaps_around(table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Gaps {
+    if !is_ordered(table, index) {
+        return Gaps::from_elem(Gap::unordered(table.id(), index, key), 1);
+    }
+    let mut gaps = Gaps::new();
+    let mut from = Bound::Excluded(key.clone());
+    loop {
+        let next = walk::steps(table, guard, index, from.as_ref(), false, 1);
+        let Some(step) = next.first() else {
+            gaps.push(Gap::end(table.id(), index));
+            return gaps;
+        };
+        gaps.push(Gap::below(table.id(), index, &step.key()));
+        if step.is_committed() {
+            return gaps;
+        }
+        from = Bound::Excluded(step.key());
+    }
+}
+
+pub(crate) fn target(table: TableId, part: LockPart, key: &Key) -> LockTarget {
     LockTarget::Table { table, part, key: Some(key.clone()) }
 }
 
@@ -275,7 +293,7 @@ impl<P: WaitPolicy> IndexLocks<()> for Locks<P> {
         if self.owns(table.id()) {
             return Ok(());
         }
-        let gaps = Self::gaps_around(table, guard, index, key);
+        let gaps = gaps_around(table, guard, index, key);
         self.announce(&gaps)?;
         self.announced = gaps;
         Ok(())
@@ -286,7 +304,7 @@ impl<P: WaitPolicy> IndexLocks<()> for Locks<P> {
             return Ok(());
         }
         loop {
-            let gaps = Self::gaps_around(table, guard, index, key);
+            let gaps = gaps_around(table, guard, index, key);
             if gaps == self.announced {
                 return Ok(());
             }

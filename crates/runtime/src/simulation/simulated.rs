@@ -88,7 +88,7 @@ impl Transaction for Simulated {
         self.inner.needs_accesses()
     }
 
-    fn schema(&self, table: TableId) -> Option<Arc<TableSchema>> {
+    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
         self.inner.schema(table)
     }
 

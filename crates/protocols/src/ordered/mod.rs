@@ -1,0 +1,138 @@
+//! Ordered locking: the access set first, all its locks in one order, no deadlock logic: `2pl-ordered`.
+//!
+//! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §3.2 and §4, the
+//! baseline *Deadlock-free locking*.
+//!
+//! **The idea.** A transaction says what it will touch before it begins. Its keys are looked up together, and its locks are
+//! taken in one order that all transactions share; so nobody ever waits for somebody who waits for him. While it
+//! runs it waits for nothing. What the access set lacks ends the attempt, corrects the set, and is there in the next one.
+//!
+//! | paper | code |
+//! | --- | --- |
+//! | read- and write-sets, known in advance | [`Accesses`](hotrow_txn::Accesses), made into a [`Plan`](plan::Plan) |
+//! | lexicographical order of lock requests | [`Plan::locks`](plan::Plan::locks) |
+//! | lock table, latch per bucket, no intention locks | [`shared::lock_table`](crate::shared::lock_table) |
+//! | access estimate was wrong: update it, abort, restart | [`Abort::OutsidePlan`](hotrow_txn::Abort::OutsidePlan), [`add_missing`](hotrow_txn::Transaction::add_missing) |
+//! | reconnaissance | [`Begin::reconnaissance`](hotrow_txn::Begin::reconnaissance) |
+//!
+//! **Invariants**
+//!
+//! 1. *No deadlock.* A transaction waits for locks in [`begin`](hotrow_txn::Transaction::begin) only, and there asks for each name
+//!    once, in all the modes that it needs, and for names in ascending order. Whoever waits for a name waits for holders of it
+//!    and for requests before its own. Holders wait, if at all, for greater names; requests before it wait for the
+//!    same name and are nearer to its queue's front. So along the edges of who waits for whom the pair of name and
+//!    nearness grows, and no path comes back to where it began.
+//! 2. *Two-phase.* All locks are held to the transaction's end. A lock that an insert or a scan finds it needs beside the plan (a
+//!    new key's row, a gap that has moved) is taken if it is free at once, which waits for nobody, or else ends the attempt.
+//!    So what [`shared::locks`](crate::shared::locks) says of phantoms holds as it stands: the scan itself asks for every lock
+//!    that it needs, and finds most of them held.
+//! 3. A row outside the plan is not touched, unless the transaction has locked it by an insert or a scan.
+//! 4. A transaction without a plan, or whose plan does not hold still, is alone in the database:
+//!    [`shared::gate`](crate::shared::gate). It takes no locks.
+//! 5. A reconnaissance holds one lock at a time, on a row and shared, so nobody waits in a circle because of it. It is
+//!    inside the gate as planned transactions are.
+//!
+//! # Departures
+//!
+//! The order is that of the locks' names, which are hashes of tables and keys, and not that of the keys: it is as total, and
+//! the lock table knows nothing else. Which of two locks comes first is then as good as random, so a hot row's lock is
+//! taken in the middle of a transaction on average.
+//!
+//! The paper locks records whose keys are known. Here ranges and index entries are in the set too: a range stands for the rows
+//! and gaps that are in it when the locks are asked for. When all of them are held the indexes are walked again; if there is
+//! more now, everything is released and asked for anew, a few times, and then the transaction keeps the whole database.
+//!
+//! A transaction that cannot say what it will touch, as an interactive one, is not in the paper.
+
+mod plan;
+mod transaction;
+
+pub use transaction::OrderedTransaction;
+
+use crate::shared::gate::Gate;
+use crate::shared::lock_table::{LockTable, OwnerId, WaitPolicy};
+use hotrow_storage::Database;
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{EngineInfo, Isolation, Protocol, WorkerId};
+use std::time::Duration;
+
+/// Two-phase locking with all locks taken beforehand, in order.
+pub struct Ordered {
+    config: OrderedConfig,
+    table: Arc<LockTable>,
+    gate: Arc<Gate>,
+}
+
+/// Knobs of [`Ordered`].
+#[derive(Clone, Debug)]
+pub struct OrderedConfig {
+    /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes.
+    pub buckets: usize,
+    /// The longest wait for one lock, or for the whole database. There are no deadlocks to end, but there are clients that
+    /// never come back.
+    pub wait_limit: Duration,
+}
+
+impl Default for OrderedConfig {
+    fn default() -> Self {
+        Self { buckets: 1 << 16, wait_limit: Duration::from_secs(10) }
+    }
+}
+
+impl Protocol for Ordered {
+    const INFO: EngineInfo = EngineInfo {
+        name: "2pl-ordered",
+        summary: "two-phase locking; the access set comes first, its locks are taken in one order",
+        source: "ORTHRUS §3.2, §4 (deadlock-free locking)",
+        needs_accesses: true,
+        isolates: true,
+        isolation: &[Isolation::Serializable],
+    };
+    type Config = OrderedConfig;
+    type Record = ();
+    type Worker = ();
+    type Transaction = OrderedTransaction;
+
+    fn new(config: Self::Config) -> Self {
+        Self { table: LockTable::new(config.buckets), gate: Gate::new(), config }
+    }
+
+    fn worker(&self, _id: WorkerId) {}
+
+    fn transaction(
+        self: &Arc<Self>,
+        database: &Arc<Database<()>>,
+        _worker: &mut (),
+        waiter: Waiter,
+    ) -> OrderedTransaction {
+        OrderedTransaction::new(database, &self.gate, &self.table, waiter, self.config.wait_limit)
+    }
+}
+
+/// When a transaction may wait: not any more once its plan is locked. Of one transaction, and read by its own thread only.
+#[derive(Default)]
+pub(crate) struct Turn {
+    runs: AtomicBool,
+}
+
+impl Turn {
+    #[inline]
+    fn may_wait_from_now(&self) {
+        // Relaxed: for one thread.
+        self.runs.store(false, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn may_wait_no_more(&self) {
+        // Relaxed: for one thread.
+        self.runs.store(true, Ordering::Relaxed);
+    }
+}
+
+impl WaitPolicy for Turn {
+    fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
+        // Relaxed: for one thread.
+        !self.runs.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,245 @@
+//! The plan: which locks an access set needs, in the order in which they are taken.
+
+use crate::shared::lock_table::Name;
+use crate::shared::locks::{self, Gap, STRIPES, is_ordered, row_name};
+use crate::shared::mode::Mode;
+use crate::shared::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
+use hotrow_storage::{Database, Guard, IndexRef, Key, Table};
+use hotrow_txn::{Access, Accesses, EntryAccess, Intent, LockPart, LockTarget, RangeAccess};
+use std::ops::{Bound, ControlFlow};
+
+/// What one transaction locks before it runs. The lists are used again by the next transaction.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// The rows of the access set, in its order: what a procedure that knows its accesses asks for next.
+    rows: Vec<(Name, Mode)>,
+    /// The next row that is asked for, if the procedure keeps to its order.
+    next: usize,
+    /// All locks, by name, each once.
+    locks: Vec<Planned>,
+    /// What is locked beside the rows of the access set.
+    parts: Vec<LockTarget>,
+    /// The locks that the plan would have now.
+    again: Vec<Planned>,
+}
+
+/// One lock of a plan.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    name: Name,
+    mode: Mode,
+    /// Which row of the access set this is, or else which of the other parts, counted on.
+    what: u32,
+}
+
+fn mode(intent: Intent) -> Mode {
+    match intent {
+        Intent::Read => Mode::SHARED,
+        Intent::Write => Mode::EXCLUSIVE,
+    }
+}
+
+impl Plan {
+    /// Finds out which locks `accesses` need: one for each row; for ranges and index entries those that a scan or a write
+    /// finds in the indexes now.
+    #[inline]
+    pub(super) fn resolve(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
+        self.rows.clear();
+        self.locks.clear();
+        self.parts.clear();
+        self.next = 0;
+        for (what, access) in accesses.rows().iter().enumerate() {
+            let (name, mode) = (Name(access.lock_name()), mode(access.intent));
+            self.rows.push((name, mode));
+            self.locks.push(Planned { name, mode, what: what as u32 });
+        }
+        if has_parts(accesses) {
+            Resolver { locks: &mut self.locks, parts: Some(&mut self.parts), rows: self.rows.len() }
+                .resolve(database, guard, accesses);
+        }
+        sort(&mut self.locks);
+    }
+
+    /// Whether the locks that `accesses` need now are all in the plan. Without ranges and entries nothing can have moved.
+    #[inline]
+    pub(super) fn holds(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) -> bool {
+        if !has_parts(accesses) {
+            return true;
+        }
+        let mut again = std::mem::take(&mut self.again);
+        again.clear();
+        Resolver { locks: &mut again, parts: None, rows: self.rows.len() }.resolve(database, guard, accesses);
+        let holds = again.iter().all(|lock| self.finds(lock.name, lock.mode));
+        self.again = again;
+        holds
+    }
+
+    /// The locks in the order of their names, with what each is the lock of.
+    #[inline]
+    pub(super) fn locks<'p>(
+        &'p self,
+        accesses: &'p Accesses,
+    ) -> impl Iterator<Item = (Name, Mode, impl FnOnce() -> LockTarget)> {
+        self.locks.iter().map(move |lock| (lock.name, lock.mode, move || self.target(lock.what as usize, accesses.rows())))
+    }
+
+    fn target(&self, what: usize, rows: &[Access]) -> LockTarget {
+        match rows.get(what) {
+            Some(row) => locks::target(row.table, LockPart::Row, &row.key),
+            None => self.parts[what - rows.len()].clone(),
+        }
+    }
+
+    /// Whether the plan has `name` in a mode that covers `mode`. Cheapest for those who ask in the access set's order.
+    #[inline]
+    pub(super) fn covers(&mut self, name: Name, mode: Mode) -> bool {
+        if let Some(&(planned, held)) = self.rows.get(self.next)
+            && planned == name
+            && held.covers(mode)
+        {
+            self.next += 1;
+            return true;
+        }
+        self.finds(name, mode)
+    }
+
+    fn finds(&self, name: Name, mode: Mode) -> bool {
+        let found = self.locks.binary_search_by_key(&name.0, |lock| lock.name.0);
+        found.is_ok_and(|position| self.locks[position].mode.covers(mode))
+    }
+}
+
+fn has_parts(accesses: &Accesses) -> bool {
+    !accesses.ranges().is_empty() || !accesses.entries().is_empty()
+}
+
+/// Sorts by name and merges what is there twice into one lock of both modes, so that nothing is upgraded.
+#[inline]
+fn sort(locks: &mut Vec<Planned>) {
+    locks.sort_unstable_by_key(|lock| lock.name.0);
+    locks.dedup_by(|later, kept| {
+        let same = later.name == kept.name;
+        if same {
+            kept.mode = kept.mode | later.mode;
+        }
+        same
+    });
+}
+
+/// Looks ranges and entries up.
+struct Resolver<'p> {
+    locks: &'p mut Vec<Planned>,
+    parts: Option<&'p mut Vec<LockTarget>>,
+    /// How many rows the access set has.
+    rows: usize,
+}
+
+impl Resolver<'_> {
+    fn resolve(&mut self, database: &Database<()>, guard: Guard<'_>, accesses: &Accesses) {
+        for range in accesses.ranges() {
+            if let Some(table) = database.table(guard, range.table) {
+                self.range(table, guard, range);
+            }
+        }
+        for entry in accesses.entries() {
+            if let Some(table) = database.table(guard, entry.table) {
+                self.entry(table, guard, entry);
+            }
+        }
+    }
+
+    fn push(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) {
+        let mut what = 0;
+        if let Some(parts) = &mut self.parts {
+            what = (self.rows + parts.len()) as u32;
+            parts.push(target());
+        }
+        self.locks.push(Planned { name, mode, what });
+    }
+
+    fn row(&mut self, table: &Table<()>, key: &Key, mode: Mode) {
+        let name = row_name(table.id(), key.hash64());
+        self.push(name, mode, || locks::target(table.id(), LockPart::Row, key));
+    }
+
+    fn gap(&mut self, gap: Gap, mode: Mode) {
+        self.push(gap.name, mode, || gap.target);
+    }
+
+    /// What a scan of the range locks, whichever way it goes.
+    fn range(&mut self, table: &Table<()>, guard: Guard<'_>, range: &RangeAccess) {
+        let mode = mode(range.intent);
+        if is_ordered(table, range.index) {
+            return self.ordered(table, guard, range, mode);
+        }
+        match (range.index, &range.lower) {
+            (IndexRef::Primary, Bound::Included(key)) => self.row(table, key, mode),
+            (IndexRef::Primary, _) => {
+                (0..STRIPES).for_each(|stripe| self.gap(Gap::stripe(table.id(), stripe), Mode::SHARED));
+                table.records(guard, |record| {
+                    self.row(table, &record.key(), mode);
+                    ControlFlow::Continue(())
+                });
+            }
+            (IndexRef::Secondary(index), Bound::Included(columns)) => {
+                self.gap(Gap::unordered(table.id(), range.index, columns), Mode::SHARED);
+                for step in walk::equal_steps(table, guard, index, columns) {
+                    self.row(table, &step.record.key(), mode);
+                }
+            }
+            // A scan of this is an error.
+            (IndexRef::Secondary(_), _) => {}
+        }
+    }
+
+    /// The gap and the row of each entry of the range, and the gaps beyond it up to the first committed entry's.
+    fn ordered(&mut self, table: &Table<()>, guard: Guard<'_>, range: &RangeAccess, mode: Mode) {
+        let bounds = Range::new(&range.lower, &range.upper);
+        if bounds.is_empty() {
+            return;
+        }
+        let mut from = bounds.start(false).cloned();
+        let mut limit = FIRST_BATCH;
+        loop {
+            let steps = walk::steps(table, guard, range.index, from.as_ref(), false, limit);
+            for step in &steps {
+                self.gap(Gap::below(table.id(), range.index, &step.key()), Mode::SHARED);
+                if !bounds.is_past(&step.key(), false) {
+                    self.row(table, &step.record.key(), mode);
+                } else if step.is_committed() {
+                    return;
+                }
+            }
+            let Some(last) = steps.last().filter(|_| steps.len() == limit) else {
+                return self.gap(Gap::end(table.id(), range.index), Mode::SHARED);
+            };
+            from = Bound::Excluded(last.key());
+            limit = (limit * 2).min(GREATEST_BATCH);
+        }
+    }
+
+    /// What linking or unlinking the entry locks: whichever of the two it will be, the entry is there or not.
+    fn entry(&mut self, table: &Table<()>, guard: Guard<'_>, entry: &EntryAccess) {
+        let full = match entry.index {
+            IndexRef::Primary => entry.columns.clone(),
+            IndexRef::Secondary(id) => {
+                let index = table.secondary_index(id);
+                if index.schema().unique {
+                    let part = LockPart::Unique(id);
+                    let name = locks::name_of(table.id(), part, entry.columns.hash64());
+                    self.push(name, Mode::EXCLUSIVE, || locks::target(table.id(), part, &entry.columns));
+                }
+                index.full_key(&entry.columns, &entry.key)
+            }
+        };
+        if is_ordered(table, entry.index) {
+            let here = walk::steps(table, guard, entry.index, Bound::Included(&full), false, 1);
+            if here.first().map(Step::key).as_ref() == Some(&full) {
+                return self.gap(Gap::below(table.id(), entry.index, &full), Mode::INSERT);
+            }
+        }
+        for gap in locks::gaps_around(table, guard, entry.index, &full) {
+            self.gap(gap, Mode::INSERT);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Tests of the gate on real threads.
+
+use super::*;
+use hotrow_sync::atomic::AtomicUsize;
+use hotrow_sync::thread;
+
+fn pass(gate: &Arc<Gate>) -> Pass {
+    gate.pass(Waiter::thread(Duration::ZERO))
+}
+
+/// A pass that refuses to wait.
+fn hasty(gate: &Arc<Gate>) -> Pass {
+    let waiter = Waiter::thread(Duration::ZERO);
+    waiter.cancel();
+    gate.pass(waiter)
+}
+
+fn enter(pass: &mut Pass) -> Result<(), Abort> {
+    pass.enter(None, &mut Statistics::default())
+}
+
+fn close(pass: &mut Pass) -> Result<(), Abort> {
+    pass.close(None, &mut Statistics::default())
+}
+
+/// How many wait in the queue, the one that is closing the gate included.
+fn waiting(gate: &Gate) -> usize {
+    let state = gate.state();
+    state.queue.len() + usize::from(matches!(state.phase, Phase::Closing { .. }))
+}
+
+fn until_waiting(gate: &Gate, count: usize) {
+    while waiting(gate) < count {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn many_are_inside_together_and_one_is_alone() {
+    let gate = Gate::new();
+    let (mut a, mut b, mut c) = (hasty(&gate), hasty(&gate), hasty(&gate));
+    assert_eq!((enter(&mut a), enter(&mut b)), (Ok(()), Ok(())));
+    assert_eq!(close(&mut c), Err(Abort::Cancelled), "two are inside");
+    a.leave();
+    assert_eq!(enter(&mut a), Ok(()), "a closing that was given up keeps nobody out");
+    a.leave();
+    b.leave();
+    assert_eq!(close(&mut c), Ok(()));
+    assert_eq!(c.standing, Standing::Alone);
+    assert_eq!((enter(&mut a), close(&mut b)), (Err(Abort::Cancelled), Err(Abort::Cancelled)));
+    c.leave();
+    assert_eq!(close(&mut b), Ok(()));
+    drop(b);
+    assert_eq!((enter(&mut a), waiting(&gate)), (Ok(()), 0), "a pass that is dropped gives up what it has");
+    assert_eq!(gate.state().words.len(), 2);
+}
+
+#[test]
+fn marks_of_a_closing_that_was_given_up_count_for_nothing() {
+    let gate = Gate::new();
+    let (mut a, mut b, mut c) = (hasty(&gate), hasty(&gate), pass(&gate));
+    enter(&mut a).expect("nobody is there");
+    assert_eq!(close(&mut b), Err(Abort::Cancelled));
+    enter(&mut b).expect("the gate is open");
+    let closing = thread::spawn(move || {
+        close(&mut c).expect("the wait has no limit");
+        c.leave();
+    });
+    until_waiting(&gate, 1);
+    a.leave();
+    assert_eq!(waiting(&gate), 1, "one of two has left");
+    b.leave();
+    closing.join().expect("the closer ends");
+}
+
+#[test]
+fn the_queue_is_served_in_order() {
+    let gate = Gate::new();
+    let mut holder = pass(&gate);
+    close(&mut holder).expect("nobody is there");
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let sides = [Side::Enter, Side::Close, Side::Enter, Side::Close];
+    let mut threads = Vec::new();
+    for (number, side) in sides.into_iter().enumerate() {
+        let (mut pass, order) = (pass(&gate), order.clone());
+        threads.push(thread::spawn(move || {
+            match side {
+                Side::Enter => enter(&mut pass),
+                Side::Close => close(&mut pass),
+            }
+            .expect("the wait has no limit");
+            order.lock().expect("not poisoned").push(number);
+            pass.leave();
+        }));
+        until_waiting(&gate, number + 1);
+    }
+    holder.leave();
+    threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+    assert_eq!(*order.lock().expect("not poisoned"), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_wait_that_ends_lets_those_behind_it_go_on() {
+    let gate = Gate::new();
+    let (mut reader, mut late) = (pass(&gate), pass(&gate));
+    enter(&mut reader).expect("nobody is there");
+    let waiter = Waiter::thread(Duration::ZERO);
+    let mut closer = gate.pass(waiter.clone());
+    let closing = thread::spawn(move || (close(&mut closer), closer));
+    until_waiting(&gate, 1);
+    let entering = thread::spawn(move || (enter(&mut late), late));
+    until_waiting(&gate, 2);
+    waiter.cancel();
+    let (outcome, _closer) = closing.join().expect("the closer ends");
+    assert_eq!(outcome, Err(Abort::Cancelled));
+    assert_eq!(entering.join().expect("nobody is in its way any more").0, Ok(()));
+}
+
+#[test]
+fn a_wait_ends_at_its_limit() {
+    let gate = Gate::new();
+    let (mut inside, mut closer) = (pass(&gate), pass(&gate));
+    enter(&mut inside).expect("nobody is there");
+    let mut statistics = Statistics::default();
+    assert_eq!(closer.close(Some(Duration::from_millis(1)), &mut statistics), Err(Abort::Timeout));
+    assert_eq!((statistics.waits, statistics.locks, waiting(&gate)), (1, 0, 0));
+    inside.leave();
+    assert_eq!(closer.close(Some(Duration::ZERO), &mut statistics), Ok(()));
+    assert_eq!(statistics.locks, 1);
+    assert_eq!(inside.enter(Some(Duration::from_millis(1)), &mut statistics), Err(Abort::Timeout));
+}
+
+/// A scheduler under which a wait unwinds, as that of a suspended coroutine does which is dropped.
+struct Unwinds;
+
+impl hotrow_sync::Scheduler for Unwinds {
+    fn now(&self) -> hotrow_sync::Time {
+        hotrow_sync::Time(0)
+    }
+
+    fn suspend(&self, _: Option<hotrow_sync::Time>) {
+        std::panic::resume_unwind(Box::new("dropped while it waited"));
+    }
+
+    fn resume(&self) {}
+}
+
+#[test]
+fn a_wait_that_unwinds_leaves_no_request_behind() {
+    let gate = Gate::new();
+    let mut holder = pass(&gate);
+    for hold in [enter, close] {
+        hold(&mut holder).expect("nobody is there");
+        let mut dropped = gate.pass(Waiter::new(Arc::new(Unwinds)));
+        let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| close(&mut dropped)));
+        assert!(unwound.is_err());
+        assert_eq!(waiting(&gate), 0);
+        holder.leave();
+    }
+    assert_eq!(close(&mut hasty(&gate)), Ok(()));
+}
+
+#[test]
+fn nobody_is_beside_one_who_is_alone_under_stress() {
+    const ALONE: usize = 1000;
+    let gate = Gate::new();
+    let inside = Arc::new(AtomicUsize::new(0));
+    let work = |seed: u64| {
+        let (gate, inside) = (gate.clone(), inside.clone());
+        thread::spawn(move || {
+            let mut pass = pass(&gate);
+            for round in 0..3_000_u64 {
+                let weight = if hotrow_storage::mix(seed * 7919 + round) % 8 == 0 { ALONE } else { 1 };
+                if weight == ALONE { close(&mut pass) } else { enter(&mut pass) }.expect("the wait has no limit");
+                let before = inside.fetch_add(weight, Ordering::AcqRel);
+                assert!(before == 0 || (before < ALONE && weight == 1), "{before} beside {weight}");
+                inside.fetch_sub(weight, Ordering::AcqRel);
+                pass.leave();
+            }
+        })
+    };
+    let threads: Vec<_> = (0..4).map(work).collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+    assert_eq!((waiting(&gate), gate.state().words.len()), (0, 0));
+}
