@@ -131,7 +131,7 @@ impl Transaction for SerialTransaction {
         if let Some(accesses) = begin.accesses {
             batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |_| {});
         }
-        self.requester.set_wait_limit(Some(begin.wait_limit.unwrap_or(self.wait_limit)));
+        self.requester.begin(Some(begin.wait_limit.unwrap_or(self.wait_limit)));
         self.requester
             .acquire(EVERYTHING, Mode::EXCLUSIVE, || LockTarget::Database, &Patient, &mut self.statistics)
             .map(drop)

@@ -22,12 +22,16 @@
 //! **Cost.** Granting a lock nobody else holds takes one latch, one cache line and no allocation. A bucket with more
 //! names than one, or a name with more holders than three, keeps the rest in vectors. Small ones are not given back.
 
+mod head;
+mod parked;
+
+pub use parked::Parked;
+
 use super::mode::Mode;
-use hotrow_sync::atomic::{AtomicBool, Ordering};
-use hotrow_sync::{Arc, Latch, Mutex, Waiter, Wake};
-use hotrow_txn::{Abort, LockTarget, Statistics};
+use head::{Heads, Waiting};
+use hotrow_sync::{Arc, Latch, Mutex, Time, Waiter, Wake};
+use hotrow_txn::{Abort, Deadlock, LockTarget, Statistics};
 use smallvec::SmallVec;
-use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
@@ -40,9 +44,47 @@ pub(crate) struct Name(pub(crate) u64);
 pub struct OwnerId(pub(crate) u32);
 
 /// Who may wait for whom: the deadlock policy.
+///
+/// A policy that prevents deadlocks refuses waits ([`may_wait`](Self::may_wait)). One that detects them keeps track of who waits
+/// for whom: it is told when a request is queued and when those in its way change, both under the bucket's latch, and
+/// looks for a deadlock when the transaction asks it to, before it suspends and whenever it is alarmed.
+///
+/// *Blockers* of a request are requests before it and holders that it conflicts with. Those are left out that another
+/// one of them waits for: whoever waits for an exclusive request waits for all that this one waits for.
 pub trait WaitPolicy: Send + Sync {
+    /// Whether the policy keeps track of who waits for whom.
+    const TRACKS: bool = false;
+
     /// Whether `waiter` may wait for all of `blockers`. Called under the bucket's latch.
     fn may_wait(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool;
+
+    /// A request is being queued behind `blockers`. Called under the bucket's latch.
+    fn queued(&self, _request: Queued<'_>, _blockers: &[OwnerId]) {}
+
+    /// Those in the way of a waiting request are others now. Called under the bucket's latch.
+    fn blockers_changed(&self, _waiter: OwnerId, _blockers: &[OwnerId]) {}
+
+    /// Looks for a deadlock that `waiter` is to be the victim of. If there is one, it does not wait any more.
+    fn find_deadlock(&self, _waiter: OwnerId) -> Option<Deadlock> {
+        None
+    }
+
+    /// Suspends `waiter` until it is granted or alarmed.
+    fn suspend(&self, _waiter: OwnerId, parked: &Parked, deadline: Option<Time>) -> Wake {
+        parked.wait(deadline)
+    }
+
+    /// `waiter` waits no more: its request was granted, or is withdrawn.
+    fn wait_ended(&self, _waiter: OwnerId) {}
+}
+
+/// What a policy is told of a request that has to wait.
+pub struct Queued<'r> {
+    pub(crate) waiter: OwnerId,
+    /// What it asks for, in addition to what it holds.
+    pub(crate) mode: Mode,
+    pub(crate) target: LockTarget,
+    pub(crate) parked: &'r Arc<Parked>,
 }
 
 /// The lock table of one database.
@@ -60,50 +102,11 @@ struct Owners {
 /// Room for so many held names is kept from one transaction to the next.
 const KEPT_HELD: usize = 1 << 14;
 
-/// Room for so many further heads is kept by a bucket that needs it no more.
-const KEPT_HEADS: usize = 8;
-
 #[repr(align(64))]
 struct Bucket(Latch<Heads>);
 
-#[derive(Default)]
-struct Heads {
-    first: Head,
-    /// Heads of further names.
-    #[expect(clippy::box_collection, reason = "a bucket is one cache line, and rarely has more than one head")]
-    more: Option<Box<Vec<Head>>>,
-}
-
-#[derive(Default)]
-struct Head {
-    name: u64,
-    granted: SmallVec<[Granted; 3]>,
-    #[expect(clippy::box_collection, reason = "a bucket is one cache line, and rarely has waiters")]
-    waiting: Option<Box<VecDeque<Waiting>>>,
-}
-
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Bucket>() == 64);
-
-#[derive(Clone, Copy)]
-struct Granted {
-    owner: OwnerId,
-    mode: Mode,
-}
-
-struct Waiting {
-    owner: OwnerId,
-    /// What the owner is to hold once granted, all in all.
-    mode: Mode,
-    upgrade: bool,
-    parked: Arc<Parked>,
-}
-
-/// A transaction's one place to wait at.
-struct Parked {
-    granted: AtomicBool,
-    waiter: Waiter,
-}
 
 /// A name in a transaction's own pool of requests.
 #[derive(Clone, Copy, Debug)]
@@ -117,25 +120,37 @@ pub(crate) struct Requester {
     table: Arc<LockTable>,
     /// The longest wait.
     wait_limit: Option<Duration>,
+    /// The deadlock that the transaction was the victim of.
+    deadlock: Option<Deadlock>,
 }
 
 /// Those to wake, after the latch.
 type Wakes = SmallVec<[Arc<Parked>; 4]>;
 
 /// Withdraws a request whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
-struct Unwinding<'r> {
+struct Unwinding<'r, P: WaitPolicy> {
     requester: &'r Requester,
     name: Name,
     upgrade: bool,
+    policy: &'r P,
 }
 
-impl Drop for Unwinding<'_> {
+impl<P: WaitPolicy> Drop for Unwinding<'_, P> {
     fn drop(&mut self) {
         // What was held before an upgrade is in the requester's list, and released with that.
-        if !self.requester.withdraw(self.name) && !self.upgrade {
+        if !self.requester.withdraw(self.name, self.policy) && !self.upgrade {
             self.requester.table.release(self.name, self.requester.id);
         }
+        self.requester.wait_ended(self.policy);
     }
+}
+
+/// Why a wait ended without the lock.
+#[derive(PartialEq)]
+enum Refused {
+    TimedOut,
+    Cancelled,
+    Deadlock(Deadlock),
 }
 
 /// Whether a lock is new to its requester.
@@ -162,8 +177,8 @@ impl LockTable {
             owners.next - 1
         });
         drop(owners);
-        let parked = Arc::new(Parked { granted: AtomicBool::new(false), waiter });
-        Requester { id: OwnerId(id), parked, held: Vec::with_capacity(64), table: self.clone(), wait_limit: None }
+        let (parked, held) = (Arc::new(Parked::new(waiter)), Vec::with_capacity(64));
+        Requester { id: OwnerId(id), parked, held, table: self.clone(), wait_limit: None, deadlock: None }
     }
 
     /// Asks the processor to fetch a name's bucket.
@@ -184,26 +199,32 @@ impl Requester {
         self.id
     }
 
-    /// Waits no longer than `limit` from now on, or for ever.
+    /// A transaction begins, which waits no longer than `limit` for a lock, or for ever.
     #[inline]
-    pub(crate) fn set_wait_limit(&mut self, limit: Option<Duration>) {
+    pub(crate) fn begin(&mut self, limit: Option<Duration>) {
         self.wait_limit = limit;
+        self.deadlock = None;
+    }
+
+    /// The deadlock that the transaction was the victim of.
+    pub(crate) fn deadlock(&self) -> Option<&Deadlock> {
+        self.deadlock.as_ref()
     }
 
     /// How it waits.
     pub(crate) fn waiter(&self) -> &Waiter {
-        &self.parked.waiter
+        self.parked.waiter()
     }
 
     /// Locks `name` in `mode`, in addition to what is held of it. `target` says what the name is the name of; it is
     /// called when the request has to wait.
     #[inline]
-    pub(crate) fn acquire(
+    pub(crate) fn acquire<P: WaitPolicy>(
         &mut self,
         name: Name,
         mode: Mode,
-        _target: impl FnOnce() -> LockTarget,
-        policy: &impl WaitPolicy,
+        target: impl FnOnce() -> LockTarget,
+        policy: &P,
         statistics: &mut Statistics,
     ) -> Result<Acquired, Abort> {
         let mut heads = self.table.bucket(name).0.lock();
@@ -216,10 +237,19 @@ impl Requester {
         let upgrade = own != Mode::NONE;
         let free = !wanted.conflicts(others) && (upgrade || !head.waiters_conflict(mode));
         if !free {
-            let waiting = Waiting { owner: self.id, mode: wanted, upgrade, parked: self.parked.clone() };
-            let allowed = head.enqueue(waiting, policy);
+            let place = head.place(upgrade);
+            let blockers = head.blockers(self.id, wanted, place);
+            if !policy.may_wait(self.id, &blockers) {
+                return Err(Abort::Conflict);
+            }
+            if P::TRACKS {
+                let request = Queued { waiter: self.id, mode, target: target(), parked: &self.parked };
+                policy.queued(request, &blockers);
+            }
+            let parked = self.parked.clone();
+            head.enqueue(place, Waiting { owner: self.id, mode: wanted, upgrade, parked });
             drop(heads);
-            return if allowed { self.wait(name, upgrade, statistics) } else { Err(Abort::Conflict) };
+            return self.wait(name, upgrade, policy, statistics);
         }
         head.grant(self.id, wanted, upgrade);
         drop(heads);
@@ -237,41 +267,85 @@ impl Requester {
     }
 
     #[cold]
-    fn wait(&mut self, name: Name, upgrade: bool, statistics: &mut Statistics) -> Result<Acquired, Abort> {
-        let unwinding = Unwinding { requester: self, name, upgrade };
-        let parked = &self.parked;
-        let start = parked.waiter.now();
-        let deadline = self.wait_limit.map(|limit| start.after(limit));
-        let wake = parked.waiter.wait_until(deadline, || parked.granted.load(Ordering::Acquire));
+    fn wait<P: WaitPolicy>(
+        &mut self,
+        name: Name,
+        upgrade: bool,
+        policy: &P,
+        statistics: &mut Statistics,
+    ) -> Result<Acquired, Abort> {
+        let unwinding = Unwinding { requester: self, name, upgrade, policy };
+        let waiter = self.parked.waiter();
+        let start = waiter.now();
+        let ended = self.wait_or_die(start, policy);
         std::mem::forget(unwinding);
         statistics.waits += 1;
-        statistics.wait_ns += parked.waiter.now().since(start).as_nanos() as u64;
-        let granted = wake == Wake::Ready || !self.withdraw(name);
-        self.parked.granted.store(false, Ordering::Release);
+        statistics.wait_ns += waiter.now().since(start).as_nanos() as u64;
+        let granted = ended.is_ok() || !self.withdraw(name, policy);
+        self.wait_ended(policy);
         if granted {
             statistics.locks += 1;
             // Granted and cancelled at once: the lock is kept for `abort` to release.
             let acquired = self.acquired(name, upgrade);
-            return if wake == Wake::Cancelled { Err(Abort::Cancelled) } else { Ok(acquired) };
+            return if ended == Err(Refused::Cancelled) { Err(Abort::Cancelled) } else { Ok(acquired) };
         }
-        Err(if wake == Wake::Cancelled { Abort::Cancelled } else { Abort::Timeout })
+        Err(match ended {
+            Err(Refused::Deadlock(deadlock)) => {
+                self.deadlock = Some(deadlock);
+                Abort::Deadlock
+            }
+            Err(Refused::Cancelled) => Abort::Cancelled,
+            Ok(()) | Err(Refused::TimedOut) => Abort::Timeout,
+        })
+    }
+
+    /// Waits until the request is granted, or there is a reason not to wait any longer.
+    fn wait_or_die(&self, start: Time, policy: &impl WaitPolicy) -> Result<(), Refused> {
+        let deadline = self.wait_limit.map(|limit| start.after(limit));
+        while !self.parked.is_granted() {
+            self.parked.follow_alarm();
+            if let Some(deadlock) = policy.find_deadlock(self.id) {
+                return Err(Refused::Deadlock(deadlock));
+            }
+            match policy.suspend(self.id, &self.parked, deadline) {
+                Wake::Ready => {}
+                Wake::TimedOut => return Err(Refused::TimedOut),
+                Wake::Cancelled => return Err(Refused::Cancelled),
+            }
+        }
+        Ok(())
     }
 
     /// Takes the waiting request back. `false` if it was granted meanwhile.
-    fn withdraw(&self, name: Name) -> bool {
+    fn withdraw(&self, name: Name, policy: &impl WaitPolicy) -> bool {
         let mut wakes = Wakes::new();
         let mut heads = self.table.bucket(name).0.lock();
-        let withdrawn = heads.withdraw(name, self.id, &mut wakes);
+        let withdrawn = heads.withdraw(name, self.id, policy, &mut wakes);
         drop(heads);
         wake(wakes);
         withdrawn
     }
 
-    /// Releases one name, whatever its modes.
-    pub(crate) fn release(&mut self, name: Name) {
+    /// The policy forgets the wait before the flag that ended it is taken down.
+    fn wait_ended(&self, policy: &impl WaitPolicy) {
+        policy.wait_ended(self.id);
+        self.parked.reset();
+    }
+
+    /// The modes in which it holds a name.
+    pub(crate) fn holds(&self, name: Name) -> Mode {
+        self.table.bucket(name).0.lock().held(name, self.id)
+    }
+
+    /// Releases one name, whatever its modes, while the transaction goes on.
+    pub(crate) fn release(&mut self, name: Name, policy: &impl WaitPolicy) {
         let Some(position) = self.held.iter().rposition(|held| held.0 == name) else { return };
         self.held.remove(position);
-        self.table.release(name, self.id);
+        let mut wakes = Wakes::new();
+        let mut heads = self.table.bucket(name).0.lock();
+        heads.release_early(name, self.id, policy, &mut wakes);
+        drop(heads);
+        wake(wakes);
     }
 
     /// Releases everything.
@@ -305,160 +379,17 @@ impl LockTable {
 
     /// Names held or waited for, and requests waiting: for people, and for tests that expect none.
     pub(crate) fn usage(&self) -> (usize, usize) {
-        let mut usage = (0, 0);
-        for bucket in &self.buckets {
-            let heads = bucket.0.lock();
-            for head in std::iter::once(&heads.first).chain(heads.more.iter().flat_map(|more| more.iter())) {
-                usage.0 += usize::from(!head.is_free());
-                usage.1 += head.waiting.as_ref().map_or(0, |waiting| waiting.len());
-            }
-        }
-        usage
+        self.buckets.iter().fold((0, 0), |(names, waiting), bucket| {
+            let (more, queued) = bucket.0.lock().usage();
+            (names + more, waiting + queued)
+        })
     }
 }
 
 #[inline]
 fn wake(wakes: Wakes) {
     for parked in wakes {
-        parked.waiter.wake();
-    }
-}
-
-impl Heads {
-    #[inline]
-    fn find(&mut self, name: Name) -> Option<&mut Head> {
-        if self.first.is_of(name) {
-            return Some(&mut self.first);
-        }
-        self.more.as_mut()?.iter_mut().find(|head| head.is_of(name))
-    }
-
-    #[inline]
-    fn find_or_make(&mut self, name: Name) -> &mut Head {
-        let elsewhere = self.more.as_ref().and_then(|more| more.iter().position(|head| head.is_of(name)));
-        if let Some(position) = elsewhere {
-            return &mut self.more.get_or_insert_default()[position];
-        }
-        if self.first.is_of(name) || self.first.is_free() {
-            self.first.name = name.0;
-            return &mut self.first;
-        }
-        let more = self.more.get_or_insert_default();
-        more.push(Head { name: name.0, ..Head::default() });
-        more.last_mut().expect("just pushed")
-    }
-
-    #[inline]
-    fn release(&mut self, name: Name, owner: OwnerId, wakes: &mut Wakes) {
-        let Some(head) = self.find(name) else { return };
-        head.granted.retain(|granted| granted.owner != owner);
-        head.grant_waiting(wakes);
-        self.tidy(name);
-    }
-
-    fn withdraw(&mut self, name: Name, owner: OwnerId, wakes: &mut Wakes) -> bool {
-        let Some(head) = self.find(name) else { return false };
-        let Some(waiting) = &mut head.waiting else { return false };
-        let Some(position) = waiting.iter().position(|waiting| waiting.owner == owner) else { return false };
-        waiting.remove(position);
-        head.grant_waiting(wakes);
-        self.tidy(name);
-        true
-    }
-
-    /// Forgets a free head that is not the bucket's first.
-    #[inline]
-    fn tidy(&mut self, name: Name) {
-        let Some(more) = &mut self.more else { return };
-        if let Some(position) = more.iter().position(|head| head.name == name.0 && head.is_free()) {
-            more.swap_remove(position);
-            if more.is_empty() && more.capacity() > KEPT_HEADS {
-                self.more = None;
-            }
-        }
-    }
-}
-
-impl Head {
-    #[inline]
-    fn is_free(&self) -> bool {
-        self.granted.is_empty()
-    }
-
-    #[inline]
-    fn is_of(&self, name: Name) -> bool {
-        self.name == name.0 && !self.is_free()
-    }
-
-    /// What `owner` holds, and what all others hold together.
-    #[inline]
-    fn holders(&self, owner: OwnerId) -> (Mode, Mode) {
-        let mut modes = (Mode::NONE, Mode::NONE);
-        for granted in &self.granted {
-            if granted.owner == owner {
-                modes.0 = granted.mode;
-            } else {
-                modes.1 = modes.1 | granted.mode;
-            }
-        }
-        modes
-    }
-
-    #[inline]
-    fn waiters_conflict(&self, mode: Mode) -> bool {
-        let Some(waiting) = &self.waiting else { return false };
-        waiting.iter().any(|waiting| waiting.mode.conflicts(mode))
-    }
-
-    #[inline]
-    fn grant(&mut self, owner: OwnerId, mode: Mode, upgrade: bool) {
-        if !upgrade {
-            self.granted.push(Granted { owner, mode });
-            return;
-        }
-        let own = self.granted.iter_mut().find(|granted| granted.owner == owner);
-        own.expect("an upgrade has a granted request").mode = mode;
-    }
-
-    /// Puts a request in the queue, if the policy lets it wait for those before it.
-    #[cold]
-    fn enqueue(&mut self, request: Waiting, policy: &impl WaitPolicy) -> bool {
-        let holders = self.granted.iter().map(|granted| (granted.owner, granted.mode));
-        let queue = self.waiting.get_or_insert_default();
-        let place =
-            if request.upgrade { queue.iter().take_while(|waiting| waiting.upgrade).count() } else { queue.len() };
-        let before = queue.iter().take(place).map(|waiting| (waiting.owner, waiting.mode));
-        let blocks = |&(owner, mode): &(OwnerId, Mode)| owner != request.owner && mode.conflicts(request.mode);
-        let blockers: SmallVec<[OwnerId; 8]> = holders.chain(before).filter(blocks).map(|(owner, _)| owner).collect();
-        if !policy.may_wait(request.owner, &blockers) {
-            return false;
-        }
-        queue.insert(place, request);
-        true
-    }
-
-    /// Grants from the front what can be granted.
-    #[inline]
-    fn grant_waiting(&mut self, wakes: &mut Wakes) {
-        if self.waiting.is_some() {
-            self.grant_front(wakes);
-        }
-    }
-
-    #[cold]
-    fn grant_front(&mut self, wakes: &mut Wakes) {
-        loop {
-            let Some(front) = self.waiting.as_ref().and_then(|waiting| waiting.front()) else { return };
-            let (owner, mode, upgrade) = (front.owner, front.mode, front.upgrade);
-            if mode.conflicts(self.holders(owner).1) {
-                return;
-            }
-            self.grant(owner, mode, upgrade);
-            let granted = self.waiting.as_mut().and_then(|waiting| waiting.pop_front());
-            let parked = granted.expect("the front was just looked at").parked;
-            parked.granted.store(true, Ordering::Release);
-            wakes.push(parked);
-        }
+        parked.wake();
     }
 }
 
@@ -472,29 +403,6 @@ impl fmt::Debug for LockTable {
 impl fmt::Debug for Requester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Requester").field("id", &self.id).field("held", &self.held.len()).finish()
-    }
-}
-
-/// One number per owner, in chunks that never move.
-#[derive(Debug)]
-pub(crate) struct PerOwner<T> {
-    chunks: Box<[hotrow_sync::OnceLock<Box<[T]>>]>,
-}
-
-const OWNER_CHUNK: usize = 256;
-
-impl<T: Default> PerOwner<T> {
-    /// Room for a million owners, made as they come.
-    pub(crate) fn new() -> Self {
-        Self { chunks: (0..4096).map(|_| hotrow_sync::OnceLock::new()).collect() }
-    }
-
-    /// The owner's value.
-    #[inline]
-    pub(crate) fn get(&self, owner: OwnerId) -> &T {
-        let number = owner.0 as usize;
-        let make = || (0..OWNER_CHUNK).map(|_| T::default()).collect();
-        &self.chunks[number / OWNER_CHUNK].get_or_init(make)[number % OWNER_CHUNK]
     }
 }
 

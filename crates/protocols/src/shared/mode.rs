@@ -28,6 +28,21 @@ impl Mode {
         self.0 & Self::EXCLUSIVE.0 != 0 || other.0 & !self.0 == 0
     }
 
+    /// Whether no other transaction may hold any mode beside `self`.
+    #[inline]
+    pub(crate) fn conflicts_with_all(self) -> bool {
+        self.0 & Self::EXCLUSIVE.0 != 0 || self == Self::SHARED | Self::INSERT
+    }
+
+    /// What people call it; of several modes, the strongest.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            mode if mode.covers(Self::EXCLUSIVE) => "exclusive",
+            mode if mode.covers(Self::INSERT) => "insert",
+            _ => "shared",
+        }
+    }
+
     /// Whether two transactions may not hold `self` and `other` at once.
     #[inline]
     pub(crate) fn conflicts(self, other: Mode) -> bool {
@@ -62,6 +77,15 @@ mod tests {
         }
         assert!((s | i).conflicts(s) && (s | i).conflicts(i), "a gap that is both read and inserted into is one's own");
         assert!(!Mode::NONE.conflicts(x));
+    }
+
+    #[test]
+    fn what_conflicts_with_all_conflicts_with_each() {
+        let (s, x, i) = (Mode::SHARED, Mode::EXCLUSIVE, Mode::INSERT);
+        for mode in [s, x, i, s | x, s | i, x | i, s | x | i] {
+            let each = [s, x, i].into_iter().all(|other| mode.conflicts(other));
+            assert_eq!(mode.conflicts_with_all(), each, "{mode:?}");
+        }
     }
 
     #[test]

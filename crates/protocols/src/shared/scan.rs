@@ -169,7 +169,7 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
         let acquired = self.locks.row(self.table.id(), &key, hash, self.mode())?;
         let flow = self.visit_locked(step, visit);
         if short && acquired == Acquired::New {
-            self.locks.requester.release(locks::row_name(self.table.id(), hash));
+            self.locks.release(locks::row_name(self.table.id(), hash));
         }
         Ok(flow)
     }

@@ -34,6 +34,8 @@
 
 mod policy;
 mod transaction;
+mod wait_for;
 
 pub use policy::{Policy, Timeout, TimeoutConfig, WaitDie, WaitDieConfig};
 pub use transaction::{TwoPhase, TwoPhaseConfig, TwoPhaseTransaction};
+pub use wait_for::{WaitFor, WaitForConfig};

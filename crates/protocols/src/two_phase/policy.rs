@@ -1,9 +1,10 @@
 //! The deadlock policies.
 
-use crate::shared::lock_table::{OwnerId, PerOwner, WaitPolicy};
+use crate::shared::lock_table::{OwnerId, WaitPolicy};
+use crate::shared::per_owner::PerOwner;
 use hotrow_sync::Time;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_txn::{EngineInfo, Isolation};
+use hotrow_txn::{Begin, EngineInfo, Isolation};
 use std::time::Duration;
 
 /// What makes a two-phase-locking engine: who may wait for whom.
@@ -21,11 +22,11 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     fn wait_limit(&self, one_shot: bool) -> Duration;
 
     /// `owner` begins a transaction; `retry` if its last one was aborted and is now tried again.
-    fn begin(&self, owner: OwnerId, now: impl FnOnce() -> Time, retry: bool);
+    fn begin(&self, owner: OwnerId, begin: &Begin<'_>, now: impl FnOnce() -> Time, retry: bool);
 }
 
 /// What all of the family offer. A level between the two is raised to serializable.
-const LEVELS: &[Isolation] = &[Isolation::ReadCommitted, Isolation::Serializable];
+pub(super) const LEVELS: &[Isolation] = &[Isolation::ReadCommitted, Isolation::Serializable];
 
 /// Wait-die: an older transaction waits for a younger one, a younger one aborts. No deadlock can arise.
 pub struct WaitDie {
@@ -67,7 +68,7 @@ impl Policy for WaitDie {
 
     /// A retry keeps its timestamp, so that it grows older until nothing can abort it.
     #[inline]
-    fn begin(&self, owner: OwnerId, now: impl FnOnce() -> Time, retry: bool) {
+    fn begin(&self, owner: OwnerId, _begin: &Begin<'_>, now: impl FnOnce() -> Time, retry: bool) {
         if !retry {
             self.stamps.get(owner).store(now().0, Ordering::Release);
         }
@@ -131,7 +132,7 @@ impl Policy for Timeout {
     }
 
     #[inline]
-    fn begin(&self, _owner: OwnerId, _now: impl FnOnce() -> Time, _retry: bool) {}
+    fn begin(&self, _owner: OwnerId, _begin: &Begin<'_>, _now: impl FnOnce() -> Time, _retry: bool) {}
 }
 
 impl WaitPolicy for Timeout {
@@ -148,14 +149,14 @@ mod tests {
     fn wait_die_lets_only_the_older_wait() {
         let policy = WaitDie::new(&WaitDieConfig::default());
         let (old, young, twin) = (OwnerId(7), OwnerId(3), OwnerId(9));
-        policy.begin(old, || Time(10), false);
-        policy.begin(young, || Time(20), false);
-        policy.begin(twin, || Time(20), false);
+        policy.begin(old, &Begin::default(), || Time(10), false);
+        policy.begin(young, &Begin::default(), || Time(20), false);
+        policy.begin(twin, &Begin::default(), || Time(20), false);
         assert!(policy.may_wait(old, &[young, twin]));
         assert!(!policy.may_wait(young, &[old]));
         assert!(!policy.may_wait(young, &[twin, old]));
         assert!(policy.may_wait(young, &[twin]) && !policy.may_wait(twin, &[young]), "ties go one way");
-        policy.begin(young, || Time(30), true);
+        policy.begin(young, &Begin::default(), || Time(30), true);
         assert!(policy.may_wait(young, &[twin]), "a retry keeps its age");
     }
 }

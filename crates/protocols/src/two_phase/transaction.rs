@@ -10,7 +10,8 @@ use crate::shared::{batch, record, table};
 use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, EngineInfo, Isolation, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction, WorkerId, Write,
+    Abort, Begin, Deadlock, EngineInfo, Isolation, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction,
+    WorkerId, Write,
 };
 use std::ops::ControlFlow;
 
@@ -151,9 +152,9 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         self.running = true;
         self.participant.enter();
         let limit = begin.wait_limit.unwrap_or_else(|| self.locks.policy.wait_limit(begin.one_shot));
-        self.locks.requester.set_wait_limit(Some(limit));
+        self.locks.requester.begin(Some(limit));
         let waiter = self.locks.waiter();
-        self.locks.policy.begin(self.locks.requester.id(), || waiter.now(), self.retry);
+        self.locks.policy.begin(self.locks.requester.id(), begin, || waiter.now(), self.retry);
         self.retry = false;
         if let Some(accesses) = begin.accesses {
             let guard = self.participant.guard();
@@ -272,6 +273,10 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
             self.changes.abort(&self.database, &mut self.participant);
             self.end();
         }
+    }
+
+    fn deadlock(&self) -> Option<&Deadlock> {
+        self.locks.requester.deadlock()
     }
 
     fn idle(&mut self) {

@@ -54,11 +54,8 @@ fn no_interleaving_lets_anybody_beside_one_who_is_alone_or_loses_a_wake_up() {
                 }
             })
         };
-        let threads = [
-            work([Side::Enter, Side::Close]),
-            work([Side::Enter, Side::Enter]),
-            work([Side::Close, Side::Enter]),
-        ];
+        let threads =
+            [work([Side::Enter, Side::Close]), work([Side::Enter, Side::Enter]), work([Side::Close, Side::Enter])];
         threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
         assert_open(&gate);
     };

@@ -43,7 +43,7 @@ fn locks_are_granted_again_upgraded_and_refused() {
     assert_eq!(take(&mut b, 1, Mode::SHARED), Ok(Acquired::New));
     assert_eq!(take(&mut a, 1, Mode::EXCLUSIVE), Err(Abort::Conflict), "an upgrade does not forget other readers");
     assert_eq!(take(&mut b, 2, Mode::EXCLUSIVE), Ok(Acquired::New), "another name of the same bucket");
-    b.release(Name(1));
+    b.release(Name(1), &Impatient);
     assert_eq!(take(&mut a, 1, Mode::EXCLUSIVE), Ok(Acquired::Again));
     assert_eq!(take(&mut b, 1, Mode::SHARED), Err(Abort::Conflict));
     a.release_all();
@@ -75,7 +75,7 @@ fn many_names_in_one_bucket_come_and_go() {
     for name in 0..100 {
         assert_eq!(take(&mut b, name, Mode::SHARED), Err(Abort::Conflict), "name {name}");
     }
-    a.release(Name(50));
+    a.release(Name(50), &Impatient);
     assert_eq!(take(&mut b, 50, Mode::SHARED), Ok(Acquired::New));
     drop(a);
     assert_eq!(table.usage(), (1, 0));
@@ -94,8 +94,8 @@ fn a_waiter_that_gives_up_lets_those_behind_it_go_on() {
         thread::yield_now();
     }
     let waiter = {
-        let queue = table.buckets[0].0.lock();
-        queue.first.waiting.as_ref().map(|waiting| waiting[0].parked.waiter.clone()).expect("the writer waits")
+        let heads = table.buckets[0].0.lock();
+        heads.waiting().next().map(|parked| parked.waiter().clone()).expect("the writer waits")
     };
     let reading = thread::spawn(move || {
         late.acquire(Name(1), Mode::SHARED, nothing, &Patient, &mut Statistics::default()).map(|_| late)

@@ -1,0 +1,255 @@
+//! The heads of a bucket: who holds a name, and who waits for it.
+
+use super::{Name, OwnerId, Parked, WaitPolicy, Wakes};
+use crate::shared::mode::Mode;
+use hotrow_sync::Arc;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// Room for so many further heads is kept by a bucket that needs it no more.
+const KEPT_HEADS: usize = 8;
+
+/// The heads of one bucket.
+#[derive(Default)]
+pub(super) struct Heads {
+    first: Head,
+    /// Heads of further names.
+    #[expect(clippy::box_collection, reason = "a bucket is one cache line, and rarely has more than one head")]
+    more: Option<Box<Vec<Head>>>,
+}
+
+/// A name in use.
+#[derive(Default)]
+pub(super) struct Head {
+    name: u64,
+    granted: SmallVec<[Granted; 3]>,
+    #[expect(clippy::box_collection, reason = "a bucket is one cache line, and rarely has waiters")]
+    waiting: Option<Box<VecDeque<Waiting>>>,
+}
+
+#[derive(Clone, Copy)]
+struct Granted {
+    owner: OwnerId,
+    mode: Mode,
+}
+
+/// A request that waits.
+pub(super) struct Waiting {
+    pub(super) owner: OwnerId,
+    /// What the owner is to hold once granted, all in all.
+    pub(super) mode: Mode,
+    pub(super) upgrade: bool,
+    pub(super) parked: Arc<Parked>,
+}
+
+/// Who is in the way of a request.
+pub(super) type Blockers = SmallVec<[OwnerId; 8]>;
+
+impl Heads {
+    #[inline]
+    fn find(&mut self, name: Name) -> Option<&mut Head> {
+        if self.first.is_of(name) {
+            return Some(&mut self.first);
+        }
+        self.more.as_mut()?.iter_mut().find(|head| head.is_of(name))
+    }
+
+    /// The modes in which `owner` holds a name.
+    pub(super) fn held(&mut self, name: Name, owner: OwnerId) -> Mode {
+        self.find(name).map_or(Mode::NONE, |head| head.holders(owner).0)
+    }
+
+    /// The head of a name, or a free one that is its head from now on.
+    #[inline]
+    pub(super) fn find_or_make(&mut self, name: Name) -> &mut Head {
+        let elsewhere = self.more.as_ref().and_then(|more| more.iter().position(|head| head.is_of(name)));
+        if let Some(position) = elsewhere {
+            return &mut self.more.get_or_insert_default()[position];
+        }
+        if self.first.is_of(name) || self.first.is_free() {
+            self.first.name = name.0;
+            return &mut self.first;
+        }
+        let more = self.more.get_or_insert_default();
+        more.push(Head { name: name.0, ..Head::default() });
+        more.last_mut().expect("just pushed")
+    }
+
+    /// Takes a transaction off a name for good: it ends, or was granted what it does not want any more.
+    #[inline]
+    pub(super) fn release(&mut self, name: Name, owner: OwnerId, wakes: &mut Wakes) {
+        let Some(head) = self.find(name) else { return };
+        head.granted.retain(|granted| granted.owner != owner);
+        head.grant_waiting(wakes);
+        self.tidy(name);
+    }
+
+    /// The same for one that goes on, and may come to wait for those that are still waiting here.
+    pub(super) fn release_early<P: WaitPolicy>(&mut self, name: Name, owner: OwnerId, policy: &P, wakes: &mut Wakes) {
+        let Some(head) = self.find(name) else { return };
+        head.granted.retain(|granted| granted.owner != owner);
+        head.grant_waiting(wakes);
+        if P::TRACKS {
+            head.tell_blockers(0, policy, |_| ());
+        }
+        self.tidy(name);
+    }
+
+    /// Takes a request out of the queue. `false` if it is not there: it was granted.
+    pub(super) fn withdraw<P: WaitPolicy>(
+        &mut self,
+        name: Name,
+        owner: OwnerId,
+        policy: &P,
+        wakes: &mut Wakes,
+    ) -> bool {
+        let Some(head) = self.find(name) else { return false };
+        let Some(waiting) = &mut head.waiting else { return false };
+        let Some(position) = waiting.iter().position(|waiting| waiting.owner == owner) else { return false };
+        waiting.remove(position);
+        head.grant_waiting(wakes);
+        if P::TRACKS {
+            // If somebody was granted, the first of the queue was withdrawn, and the positions begin anew.
+            head.tell_blockers(position, policy, |parked| {
+                parked.alarm();
+                wakes.push(parked.clone());
+            });
+        }
+        self.tidy(name);
+        true
+    }
+
+    /// Forgets a free head that is not the bucket's first.
+    #[inline]
+    fn tidy(&mut self, name: Name) {
+        let Some(more) = &mut self.more else { return };
+        if let Some(position) = more.iter().position(|head| head.name == name.0 && head.is_free()) {
+            more.swap_remove(position);
+            if more.is_empty() && more.capacity() > KEPT_HEADS {
+                self.more = None;
+            }
+        }
+    }
+
+    /// Names in use, and requests waiting.
+    pub(super) fn usage(&self) -> (usize, usize) {
+        let heads = std::iter::once(&self.first).chain(self.more.iter().flat_map(|more| more.iter()));
+        heads.fold((0, 0), |(names, waiting), head| {
+            (names + usize::from(!head.is_free()), waiting + head.waiting.as_ref().map_or(0, |queue| queue.len()))
+        })
+    }
+}
+
+impl Head {
+    #[inline]
+    fn is_free(&self) -> bool {
+        self.granted.is_empty()
+    }
+
+    #[inline]
+    fn is_of(&self, name: Name) -> bool {
+        self.name == name.0 && !self.is_free()
+    }
+
+    /// What `owner` holds, and what all others hold together.
+    #[inline]
+    pub(super) fn holders(&self, owner: OwnerId) -> (Mode, Mode) {
+        let mut modes = (Mode::NONE, Mode::NONE);
+        for granted in &self.granted {
+            if granted.owner == owner {
+                modes.0 = granted.mode;
+            } else {
+                modes.1 = modes.1 | granted.mode;
+            }
+        }
+        modes
+    }
+
+    #[inline]
+    pub(super) fn waiters_conflict(&self, mode: Mode) -> bool {
+        let Some(waiting) = &self.waiting else { return false };
+        waiting.iter().any(|waiting| waiting.mode.conflicts(mode))
+    }
+
+    #[inline]
+    pub(super) fn grant(&mut self, owner: OwnerId, mode: Mode, upgrade: bool) {
+        if !upgrade {
+            self.granted.push(Granted { owner, mode });
+            return;
+        }
+        let own = self.granted.iter_mut().find(|granted| granted.owner == owner);
+        own.expect("an upgrade has a granted request").mode = mode;
+    }
+
+    /// Where a request belongs in the queue: upgrades go before others.
+    pub(super) fn place(&self, upgrade: bool) -> usize {
+        let Some(waiting) = &self.waiting else { return 0 };
+        if upgrade { waiting.iter().take_while(|waiting| waiting.upgrade).count() } else { waiting.len() }
+    }
+
+    /// Who is in the way of a request at `place`, leaving out those that another one of them waits for: requests that
+    /// conflict, from the nearest on to one that waits for everybody before it; and if there is none, holders.
+    pub(super) fn blockers(&self, owner: OwnerId, mode: Mode, place: usize) -> Blockers {
+        let mut blockers = Blockers::new();
+        let before = self.waiting.iter().flat_map(|waiting| waiting.range(..place)).rev();
+        for request in before.filter(|request| request.mode.conflicts(mode)) {
+            blockers.push(request.owner);
+            if request.mode.conflicts_with_all() {
+                return blockers;
+            }
+        }
+        let holders = self.granted.iter().filter(|held| held.owner != owner && held.mode.conflicts(mode));
+        blockers.extend(holders.map(|held| held.owner));
+        blockers
+    }
+
+    /// Puts a request in the queue.
+    pub(super) fn enqueue(&mut self, place: usize, request: Waiting) {
+        self.waiting.get_or_insert_default().insert(place, request);
+    }
+
+    /// Grants from the front what can be granted.
+    #[inline]
+    fn grant_waiting(&mut self, wakes: &mut Wakes) {
+        if self.waiting.is_some() {
+            self.grant_front(wakes);
+        }
+    }
+
+    #[cold]
+    fn grant_front(&mut self, wakes: &mut Wakes) {
+        loop {
+            let Some(front) = self.waiting.as_ref().and_then(|waiting| waiting.front()) else { return };
+            let (owner, mode, upgrade) = (front.owner, front.mode, front.upgrade);
+            if mode.conflicts(self.holders(owner).1) {
+                return;
+            }
+            self.grant(owner, mode, upgrade);
+            let granted = self.waiting.as_mut().and_then(|waiting| waiting.pop_front());
+            let parked = granted.expect("the front was just looked at").parked;
+            parked.grant();
+            wakes.push(parked);
+        }
+    }
+
+    /// Tells the policy who is in the way of the requests from `place` on whose blockers can have changed: those up to
+    /// the first that hides what is before it from those behind it.
+    fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, mut told: impl FnMut(&Arc<Parked>)) {
+        let queue = self.waiting.iter().flat_map(|waiting| waiting.iter()).enumerate().skip(place);
+        for (place, request) in queue {
+            policy.blockers_changed(request.owner, &self.blockers(request.owner, request.mode, place));
+            told(&request.parked);
+            if request.mode.conflicts_with_all() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+impl Heads {
+    /// How those wait who wait for the bucket's first name.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Arc<Parked>> {
+        self.first.waiting.iter().flat_map(|waiting| waiting.iter()).map(|waiting| &waiting.parked)
+    }
+}

@@ -1,0 +1,66 @@
+//! A transaction's one place to wait at.
+
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Time, Waiter, Wake};
+
+/// Where a transaction in flight waits, for one lock at a time.
+///
+/// The transaction itself waits and resets; whoever holds the latch of the bucket in which its request stands grants;
+/// anybody may alarm it.
+#[derive(Debug)]
+pub struct Parked {
+    granted: AtomicBool,
+    alarmed: AtomicBool,
+    waiter: Waiter,
+}
+
+impl Parked {
+    pub(crate) fn new(waiter: Waiter) -> Self {
+        Self { granted: AtomicBool::new(false), alarmed: AtomicBool::new(false), waiter }
+    }
+
+    /// How it waits.
+    pub(crate) fn waiter(&self) -> &Waiter {
+        &self.waiter
+    }
+
+    /// Whether the request that it waits for has been granted.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.granted.load(Ordering::Acquire)
+    }
+
+    /// Whether it has a reason to look: it is granted, or alarmed.
+    pub(crate) fn is_called(&self) -> bool {
+        self.is_granted() || self.alarmed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn grant(&self) {
+        self.granted.store(true, Ordering::Release);
+    }
+
+    /// Has the transaction look for a deadlock once more. Whoever says so wakes it after.
+    pub(crate) fn alarm(&self) {
+        self.alarmed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.waiter.wake();
+    }
+
+    /// Forgets an alarm that the transaction is about to follow.
+    pub(crate) fn follow_alarm(&self) {
+        // An exchange: what was done before the alarm is to be seen by what comes next.
+        self.alarmed.swap(false, Ordering::AcqRel);
+    }
+
+    /// Waits until there is a reason to look.
+    pub(crate) fn wait(&self, deadline: Option<Time>) -> Wake {
+        self.waiter.wait_until(deadline, || self.is_called())
+    }
+
+    /// Readies it for the next wait.
+    pub(crate) fn reset(&self) {
+        self.granted.store(false, Ordering::Release);
+        self.alarmed.store(false, Ordering::Release);
+    }
+}

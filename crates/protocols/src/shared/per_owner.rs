@@ -1,0 +1,27 @@
+//! A value for each transaction in flight.
+
+use super::lock_table::OwnerId;
+use hotrow_sync::OnceLock;
+
+/// One value per owner, in chunks that never move.
+#[derive(Debug)]
+pub(crate) struct PerOwner<T> {
+    chunks: Box<[OnceLock<Box<[T]>>]>,
+}
+
+const CHUNK: usize = 256;
+
+impl<T: Default> PerOwner<T> {
+    /// Room for a million owners, made as they come.
+    pub(crate) fn new() -> Self {
+        Self { chunks: (0..4096).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The owner's value.
+    #[inline]
+    pub(crate) fn get(&self, owner: OwnerId) -> &T {
+        let number = owner.0 as usize;
+        let make = || (0..CHUNK).map(|_| T::default()).collect();
+        &self.chunks[number / CHUNK].get_or_init(make)[number % CHUNK]
+    }
+}

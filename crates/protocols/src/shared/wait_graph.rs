@@ -1,0 +1,257 @@
+//! Who waits for whom: a graph in partitions, one per transaction in flight.
+//!
+//! **Source.** ORTHRUS §4, *wait-for graph*: edges are added only on conflict, and each transaction's edges are a
+//! partition of their own; there is no latch for the graph.
+//!
+//! **Definitions.** A *node* is a transaction in flight, known by its owner's number; its latch protects the edges that
+//! leave it. An *edge* leads from a request that waits to one of its blockers, as
+//! [`WaitPolicy`](super::lock_table::WaitPolicy) defines them. It names the blocker by owner and by the number of the
+//! owner's transaction, which grows with each: an edge to an earlier one leads nowhere.
+//!
+//! **Invariants**
+//!
+//! 1. *Edges are exact.* A request's edges are replaced under its bucket's latch whenever its blockers change while they
+//!    live, and lead nowhere once they do not. A node whose request was granted has none: whoever looks at it looks at
+//!    the flag that the granter sets.
+//! 2. *Edges lead to all who are in the way*, at once or through others: a blocker is left out only for one that waits
+//!    for it ([`Head::blockers`](super::lock_table)).
+//! 3. *Edges are published before their transaction looks for a cycle.* Whoever's edges another transaction replaces is
+//!    alarmed, and looks again.
+//! 4. *Nodes are latched one at a time*, but by whoever takes the blame for a cycle: that one latches the cycle's nodes in the
+//!    order of their owners.
+//!
+//! **Every deadlock is found.** What closes a cycle is a request that is queued: nothing else makes one transaction wait
+//! for another. A grant to somebody else does not, since what is granted at once conflicts with no waiting request, and what
+//! is granted from the queue was in the way before. An upgrade that is put before other requests is one, and they waited for its holder before: of
+//! holders of one name there is one, or all hold the same mode, so whoever waits for the name waits for all of them. A
+//! request that is withdrawn only takes away what it waited for, and hands on to those behind it what they waited for
+//! through it. So consider a cycle in which nobody moves any more. If each of its transactions looked and missed it, each
+//! read some other's node before that one's edges of the cycle were published there; by 3 that other one looked after it
+//! published, hence after it was missed. Looks would follow each other round the cycle, each before the next: which
+//! cannot be. The same holds for one that did not look because nobody waited for it yet ([`WaitGraph::is_waited_for`]): who
+//! comes to wait for it says so at its node before it looks itself.
+//!
+//! **Nobody is blamed for nothing.** A cycle's nodes are latched together and looked at once more. Since the latches are
+//! held no edge of them is replaced, and those whose flags are not set then were waiting all the time since.
+//! The one who takes the blame takes its edges away under these latches, so no cycle has two victims.
+
+use super::lock_table::{OwnerId, Parked, Queued};
+use super::mode::Mode;
+use super::per_owner::PerOwner;
+use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard};
+use hotrow_txn::{Deadlock, LockTarget, WaitsFor};
+use smallvec::SmallVec;
+
+/// Who waits for whom. Any thread may call anything, about the transaction that it runs; [`change`](Self::change) under the
+/// latch of the bucket that the transaction waits at.
+pub(crate) struct WaitGraph {
+    nodes: PerOwner<CachePadded<Node>>,
+}
+
+/// An owner's transaction: the first is number one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InFlight {
+    pub(crate) owner: OwnerId,
+    pub(crate) number: u64,
+}
+
+pub(crate) type Edges = SmallVec<[InFlight; 4]>;
+
+#[derive(Default)]
+struct Node {
+    number: AtomicU64,
+    label: AtomicU32,
+    wait: Latch<Wait>,
+}
+
+#[derive(Default)]
+struct Wait {
+    /// The number of the last transaction that somebody waited for.
+    waited_for: u64,
+    /// Where the owner waits; none if it does not.
+    parked: Option<Arc<Parked>>,
+    edges: Edges,
+    mode: Mode,
+    target: Option<LockTarget>,
+}
+
+/// A cycle: each waits for the next, and the last for the first.
+type Cycle = SmallVec<[InFlight; 4]>;
+
+impl WaitGraph {
+    pub(crate) fn new() -> Self {
+        Self { nodes: PerOwner::new() }
+    }
+
+    /// `owner` begins a transaction, called `label`.
+    #[inline]
+    pub(crate) fn begin(&self, owner: OwnerId, label: u32) {
+        let node = self.nodes.get(owner);
+        node.label.store(label, Ordering::Release);
+        node.number.store(self.number(owner) + 1, Ordering::Release);
+    }
+
+    /// The number of the owner's transaction.
+    #[inline]
+    pub(crate) fn number(&self, owner: OwnerId) -> u64 {
+        self.nodes.get(owner).number.load(Ordering::Acquire)
+    }
+
+    fn in_flight(&self, owner: OwnerId) -> InFlight {
+        InFlight { owner, number: self.number(owner) }
+    }
+
+    fn edges(&self, blockers: &[OwnerId]) -> Edges {
+        blockers.iter().map(|&blocker| self.in_flight(blocker)).collect()
+    }
+
+    /// A request waits for `blockers`. Under its bucket's latch.
+    pub(crate) fn publish(&self, request: Queued<'_>, blockers: &[OwnerId]) {
+        let edges = self.edges(blockers);
+        let mut wait = self.nodes.get(request.waiter).wait.lock();
+        wait.edges = edges;
+        wait.mode = request.mode;
+        wait.target = Some(request.target);
+        wait.parked = Some(request.parked.clone());
+    }
+
+    /// A request that waits waits for `blockers` now. Under its bucket's latch.
+    pub(crate) fn change(&self, waiter: OwnerId, blockers: &[OwnerId]) {
+        let edges = self.edges(blockers);
+        self.nodes.get(waiter).wait.lock().edges = edges;
+    }
+
+    /// `waiter` waits no more.
+    pub(crate) fn clear(&self, waiter: OwnerId) {
+        self.nodes.get(waiter).wait.lock().parked = None;
+    }
+
+    /// For whom `waiter` waits.
+    pub(crate) fn blockers(&self, waiter: OwnerId) -> Edges {
+        self.nodes.get(waiter).wait.lock().live_edges().iter().copied().collect()
+    }
+
+    /// Where `owner` waits, if it does.
+    pub(crate) fn parked(&self, owner: OwnerId) -> Option<Arc<Parked>> {
+        self.nodes.get(owner).wait.lock().parked.clone()
+    }
+
+    /// Says to those whom `waiter` waits for that they are waited for.
+    pub(crate) fn announce(&self, waiter: OwnerId) {
+        for edge in self.blockers(waiter) {
+            let mut wait = self.nodes.get(edge.owner).wait.lock();
+            wait.waited_for = wait.waited_for.max(edge.number);
+        }
+    }
+
+    /// Whether somebody has waited for the transaction since it began. Nobody is in a cycle otherwise.
+    pub(crate) fn is_waited_for(&self, waiter: OwnerId) -> bool {
+        let wait = self.nodes.get(waiter).wait.lock();
+        wait.waited_for == self.number(waiter)
+    }
+
+    /// Looks for cycles through `waiter`, until there is none or it has taken the blame for one: then it waits no more.
+    pub(crate) fn take_blame(&self, waiter: OwnerId) -> Option<Deadlock> {
+        loop {
+            let cycle = self.cycle(waiter)?;
+            let deadlock = self.break_cycle(&cycle);
+            if deadlock.is_some() {
+                return deadlock;
+            }
+        }
+    }
+
+    /// A shortest cycle through `waiter`, beginning there.
+    fn cycle(&self, waiter: OwnerId) -> Option<Cycle> {
+        let start = self.in_flight(waiter);
+        let mut reached: SmallVec<[(InFlight, usize); 16]> = SmallVec::from_elem((start, 0), 1);
+        let mut visited = Visited::default();
+        let mut next = 0;
+        while let Some(&(from, _)) = reached.get(next) {
+            for edge in self.edges_of(from) {
+                if edge == start {
+                    return Some(path(&reached, next));
+                }
+                if visited.insert(edge.owner) {
+                    reached.push((edge, next));
+                }
+            }
+            next += 1;
+        }
+        None
+    }
+
+    /// Whom a transaction waits for; nobody if it is over.
+    fn edges_of(&self, from: InFlight) -> Edges {
+        if self.number(from.owner) == from.number { self.blockers(from.owner) } else { Edges::new() }
+    }
+
+    /// Makes the first of the cycle its victim, if it is a cycle still: the victim's wait is gone from the graph.
+    fn break_cycle(&self, cycle: &[InFlight]) -> Option<Deadlock> {
+        let mut order: SmallVec<[usize; 4]> = (0..cycle.len()).collect();
+        order.sort_unstable_by_key(|&position| cycle[position].owner);
+        let latch = |position: usize| (position, self.nodes.get(cycle[position].owner).wait.lock());
+        let mut latched: SmallVec<[(usize, LatchGuard<'_, Wait>); 4]> = order.into_iter().map(latch).collect();
+        latched.sort_unstable_by_key(|(position, _)| *position);
+        let next = |position: usize| cycle[(position + 1) % cycle.len()];
+        let still = |(position, wait): &(usize, LatchGuard<'_, Wait>)| {
+            self.in_flight(cycle[*position].owner) == cycle[*position] && wait.live_edges().contains(&next(*position))
+        };
+        if !latched.iter().all(still) {
+            return None;
+        }
+        let label = |member: InFlight| self.nodes.get(member.owner).label.load(Ordering::Acquire);
+        let edge = |(position, wait): &(usize, LatchGuard<'_, Wait>)| WaitsFor {
+            waiter: label(cycle[*position]),
+            target: wait.target.clone().unwrap_or(LockTarget::Database),
+            mode: wait.mode.name(),
+            blocker: label(next(*position)),
+        };
+        let waits = latched.iter().map(edge).collect();
+        latched[0].1.parked = None;
+        Some(Deadlock { waits })
+    }
+}
+
+impl Wait {
+    /// The edges of a request that waits. One that has been granted does not, whether or not its owner knows.
+    fn live_edges(&self) -> &[InFlight] {
+        let waits = self.parked.as_ref().is_some_and(|parked| !parked.is_granted());
+        if waits { &self.edges } else { &[] }
+    }
+}
+
+/// The way to the transaction at `position`, from the first.
+fn path(reached: &[(InFlight, usize)], mut position: usize) -> Cycle {
+    let mut path = Cycle::new();
+    loop {
+        let (member, before) = reached[position];
+        path.push(member);
+        if position == 0 {
+            path.reverse();
+            return path;
+        }
+        position = before;
+    }
+}
+
+/// A set of owners, a bit each.
+#[derive(Default)]
+struct Visited(SmallVec<[u64; 8]>);
+
+impl Visited {
+    /// Adds an owner; `false` if it was there.
+    fn insert(&mut self, owner: OwnerId) -> bool {
+        let (word, bit) = (owner.0 as usize / 64, 1_u64 << (owner.0 % 64));
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        let new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        new
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests;

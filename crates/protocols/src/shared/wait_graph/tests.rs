@@ -1,0 +1,94 @@
+//! Tests of the graph by itself.
+
+use super::*;
+use hotrow_sync::Waiter;
+use std::time::Duration;
+
+/// Transactions called after their owners, ten times the number.
+fn graph(owners: u32) -> WaitGraph {
+    let graph = WaitGraph::new();
+    (0..owners).for_each(|owner| graph.begin(OwnerId(owner), owner * 10));
+    graph
+}
+
+fn wait(graph: &WaitGraph, waiter: u32, blockers: &[u32]) -> Arc<Parked> {
+    let parked = Arc::new(Parked::new(Waiter::thread(Duration::ZERO)));
+    let blockers: Vec<_> = blockers.iter().map(|&blocker| OwnerId(blocker)).collect();
+    let request =
+        Queued { waiter: OwnerId(waiter), mode: Mode::EXCLUSIVE, target: LockTarget::Database, parked: &parked };
+    graph.publish(request, &blockers);
+    parked
+}
+
+/// The labels of the cycle that `waiter` takes the blame for.
+fn blame(graph: &WaitGraph, waiter: u32) -> Option<Vec<u32>> {
+    let deadlock = graph.take_blame(OwnerId(waiter))?;
+    let waits = &deadlock.waits;
+    for (at, edge) in waits.iter().enumerate() {
+        assert_eq!(edge.blocker, waits[(at + 1) % waits.len()].waiter, "{waits:?}");
+        assert_eq!((edge.mode, &edge.target), ("exclusive", &LockTarget::Database));
+    }
+    Some(waits.iter().map(|edge| edge.waiter).collect())
+}
+
+#[test]
+fn a_cycle_has_one_victim_and_is_told_from_there() {
+    type Case = (&'static [(u32, &'static [u32])], u32, Option<&'static [u32]>);
+    let cases: [Case; 7] = [
+        (&[(0, &[1])], 0, None),
+        (&[(0, &[1]), (1, &[2]), (2, &[3])], 0, None),
+        (&[(0, &[1]), (1, &[0])], 1, Some(&[10, 0])),
+        (&[(2, &[0]), (0, &[1]), (1, &[2])], 1, Some(&[10, 20, 0])),
+        // Others' cycles are others' affair.
+        (&[(0, &[1]), (1, &[2]), (2, &[1])], 0, None),
+        // The shortest of two.
+        (&[(0, &[1, 2]), (1, &[3]), (2, &[0]), (3, &[0])], 0, Some(&[0, 20])),
+        (&[(0, &[1, 2, 3, 4, 5, 6, 7, 8, 9]), (9, &[0])], 0, Some(&[0, 90])),
+    ];
+    for (waits, victim, cycle) in cases {
+        let graph = graph(10);
+        let _parked: Vec<_> = waits.iter().map(|(waiter, blockers)| wait(&graph, *waiter, blockers)).collect();
+        assert_eq!(blame(&graph, victim).as_deref(), cycle, "{waits:?}");
+        if let Some(cycle) = cycle {
+            let members = cycle.iter().map(|label| label / 10);
+            members.for_each(|member| assert_eq!(blame(&graph, member), None, "{waits:?}: a second victim"));
+        }
+    }
+}
+
+#[test]
+fn edges_that_are_no_more_lead_nowhere() {
+    let cycle = || {
+        let graph = graph(3);
+        let parked = [wait(&graph, 0, &[1]), wait(&graph, 1, &[2]), wait(&graph, 2, &[0])];
+        (graph, parked)
+    };
+    let (graph, _parked) = cycle();
+    graph.clear(OwnerId(1));
+    assert_eq!(blame(&graph, 0), None, "a withdrawn request waits for nobody");
+
+    let (graph, parked) = cycle();
+    parked[2].grant();
+    assert_eq!(blame(&graph, 0), None, "a granted request waits for nobody");
+
+    let (graph, _parked) = cycle();
+    graph.begin(OwnerId(2), 20);
+    assert_eq!(blame(&graph, 0), None, "nobody waits for the next transaction of whom it waited for");
+
+    let (graph, _parked) = cycle();
+    graph.change(OwnerId(1), &[OwnerId(0)]);
+    assert_eq!(blame(&graph, 0), Some(vec![0, 10]));
+}
+
+#[test]
+fn who_is_waited_for_is_told() {
+    let graph = graph(300);
+    let _parked = [wait(&graph, 0, &[1]), wait(&graph, 299, &[0, 1])];
+    assert!(!graph.is_waited_for(OwnerId(0)) && !graph.is_waited_for(OwnerId(1)));
+    graph.announce(OwnerId(0));
+    assert!(!graph.is_waited_for(OwnerId(0)) && graph.is_waited_for(OwnerId(1)));
+    graph.begin(OwnerId(1), 10);
+    assert!(!graph.is_waited_for(OwnerId(1)), "nobody waits for the next transaction");
+    graph.announce(OwnerId(299));
+    assert!(graph.is_waited_for(OwnerId(0)) && !graph.is_waited_for(OwnerId(1)), "nor says so later");
+}
