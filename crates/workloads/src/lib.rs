@@ -15,14 +15,19 @@
 //! | [`ycsb`] | reads and read-modify-writes of one table's rows; uniform, Zipfian or hot/cold keys |
 //! | [`tatp`] | TATP: seven short transactions of a register of mobile subscribers |
 //! | [`tpcb`] | TPC-B on pgbench's schema |
+//! | [`tpcc`] | TPC-C, all five transactions, on BenchBase's schema |
 //!
 //! A workload never asks which engine runs it. Its transactions allocate nothing once the buffers have grown.
 
+mod checksum;
+mod counters;
 pub mod distribution;
 mod load;
+mod options;
 pub mod tatp;
 mod time;
 pub mod tpcb;
+pub mod tpcc;
 mod visit;
 mod workload;
 pub mod ycsb;

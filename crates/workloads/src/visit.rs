@@ -1,4 +1,4 @@
-//! Visiting a whole table after a run.
+//! Visiting rows after a run.
 
 use crate::Violation;
 use hotrow_storage::{IndexRef, RowRef, TableId};
@@ -11,15 +11,25 @@ use std::time::Duration;
 pub(crate) fn visit_tables(
     engine: &dyn Engine,
     tables: &[TableId],
+    visit: impl FnMut(TableId, RowRef<'_>),
+) -> Result<(), Violation> {
+    let scans: Vec<_> = tables.iter().map(|&table| Scan::all(table, IndexRef::Primary)).collect();
+    visit_scans(engine, &scans, visit)
+}
+
+/// Calls `visit` on the rows of each of `scans`, within one transaction. Nobody else changes the tables meanwhile.
+pub(crate) fn visit_scans(
+    engine: &dyn Engine,
+    scans: &[Scan],
     mut visit: impl FnMut(TableId, RowRef<'_>),
 ) -> Result<(), Violation> {
     let mut txn = engine.transaction(Waiter::thread(Duration::ZERO));
     let mut walk = || -> Result<(), Abort> {
         txn.begin(&Begin { read_only: true, ..Begin::at(Isolation::Serializable) })?;
-        for &table in tables {
-            txn.own_table(table);
-            txn.scan(&Scan::all(table, IndexRef::Primary), &mut |row| {
-                visit(table, row);
+        for scan in scans {
+            txn.own_table(scan.table);
+            txn.scan(scan, &mut |row| {
+                visit(scan.table, row);
                 ControlFlow::Continue(())
             })?;
         }

@@ -1,0 +1,104 @@
+//! TPC-C, revision 5.11: a supplier's warehouses, districts, customers, orders and stocks.
+//!
+//! All five transactions, in the specified mix or a part of it. There are no terminals and no think times: a worker begins
+//! a transaction as soon as the one before has ended, and a delivery is carried out at once instead of being queued. The
+//! warehouse of each transaction is drawn at random, as if the worker served all terminals, or always the same
+//! (`--home bound`).
+//!
+//! Tables, columns, types, keys and indexes are those that BenchBase makes in PostgreSQL, so that its SQL runs on what is
+//! loaded here, with two differences: foreign keys, which no transaction looks at, are left out, and so is `idx_order`,
+//! which has the columns of the unique constraint of `oorder` and no use beside it. `w_ytd` is a `decimal(12,2)` there:
+//! after four million payments in one warehouse it has more digits than SQL would store.
+//!
+//! The setup of the ORTHRUS paper (§4.4) is `--mix neworder-payment`; the small mix of the SLI paper (§5) `--mix small`.
+
+mod columns;
+mod consistency;
+mod generate;
+mod load;
+mod options;
+mod procedures;
+mod random;
+mod schema;
+mod tally;
+
+pub use columns::{customer, district, history, item, new_order, order, order_line, stock, warehouse};
+pub use generate::Client;
+pub use options::{Home, Mix, Options};
+pub use procedures::{
+    Customer, Delivered, Delivery, Line, NewOrder, OrderState, OrderStatus, Ordered, Paid, Payment, StockLevel,
+};
+pub use schema::{Tables, customers, districts, histories, items, new_orders, order_lines, orders, stocks, warehouses};
+
+use crate::{LoadError, Progress, Violation};
+use hotrow_storage::TableSchema;
+use hotrow_txn::Engine;
+
+/// The workload.
+#[derive(Clone, Debug)]
+pub struct Tpcc {
+    options: Options,
+}
+
+impl crate::Workload for Tpcc {
+    const NAME: &'static str = "tpcc";
+    type Options = Options;
+    type Tables = Tables;
+    type Client = Client;
+
+    fn new(options: Options) -> Result<Self, String> {
+        Ok(Self { options: options.validate()? })
+    }
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn summary(&self) -> String {
+        self.options.summary()
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &generate::KINDS
+    }
+
+    fn schemas(&self) -> Vec<TableSchema> {
+        schema::all().into()
+    }
+
+    fn create(&self, engine: &dyn Engine) -> Tables {
+        Tables {
+            warehouse: engine.create_table(warehouses()),
+            district: engine.create_table(districts()),
+            customer: engine.create_table(customers()),
+            history: engine.create_table(histories()),
+            order: engine.create_table(orders()),
+            new_order: engine.create_table(new_orders()),
+            order_line: engine.create_table(order_lines()),
+            stock: engine.create_table(stocks()),
+            item: engine.create_table(items()),
+        }
+    }
+
+    fn rows(&self) -> u64 {
+        load::rows(&self.options).iter().sum()
+    }
+
+    fn load(
+        &self,
+        engine: &dyn Engine,
+        tables: Tables,
+        threads: usize,
+        progress: &Progress<'_>,
+    ) -> Result<(), LoadError> {
+        load::Load { options: &self.options, engine, tables, threads, progress }.run()
+    }
+
+    fn client(&self, tables: Tables, worker: u32, seed: u64) -> Client {
+        Client::new(&self.options, tables, worker, seed)
+    }
+
+    fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {
+        consistency::check(&self.options, engine, tables, clients)
+    }
+}

@@ -1,0 +1,154 @@
+//! The knobs of TPC-C.
+
+use clap::ValueEnum;
+
+/// The knobs of TPC-C.
+#[derive(clap::Args, serde::Serialize, Clone, Debug)]
+pub struct Options {
+    /// Warehouses, with 10 districts each
+    #[arg(long, value_name = "N", default_value_t = 4, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub warehouses: u32,
+
+    /// Which transactions: full, small, neworder-payment, neworder or payment
+    #[arg(long, value_name = "MIX", value_enum, default_value_t = Mix::Full, hide_possible_values = true)]
+    pub mix: Mix,
+
+    /// The warehouse of a worker's transactions: random, another one for each, or bound, always the same
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Home::Random, hide_possible_values = true)]
+    pub home: Home,
+
+    /// The share of order lines that another warehouse supplies
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, allow_negative_numbers = true)]
+    #[arg(value_parser = parse_share)]
+    pub remote_neworder: f64,
+
+    /// The share of payments by customers of another warehouse
+    #[arg(long, value_name = "SHARE", default_value_t = 0.15, allow_negative_numbers = true)]
+    #[arg(value_parser = parse_share)]
+    pub remote_payment: f64,
+
+    /// The share of orders with an item that does not exist, which are rolled back
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, allow_negative_numbers = true)]
+    #[arg(value_parser = parse_share)]
+    pub rollback: f64,
+
+    /// The share of payments and inquiries that know the customer by last name
+    #[arg(long, value_name = "SHARE", default_value_t = 0.6, allow_negative_numbers = true)]
+    #[arg(value_parser = parse_share)]
+    pub by_name: f64,
+
+    /// Items, and stocks of each warehouse; the specification has 100,000
+    #[arg(long, value_name = "N", default_value_t = 100_000, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
+    pub items: u32,
+
+    /// Customers of each district, and orders that it begins with; the specification has 3,000
+    #[arg(long, value_name = "N", default_value_t = 3000, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    pub customers: u32,
+
+    /// Check so many warehouses only, drawn by lot; 0 checks all
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    pub check_sample: u32,
+}
+
+/// Which transactions are run.
+#[derive(ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Mix {
+    /// All five: 45, 43, 4, 4 and 4 of 100
+    Full,
+    /// New-Order, Payment and Order-Status in the same proportion, as in the SLI paper
+    Small,
+    /// New-Order and Payment, half and half, as in the ORTHRUS paper
+    #[value(name = "neworder-payment")]
+    #[serde(rename = "neworder-payment")]
+    NewOrderPayment,
+    /// New-Order only
+    #[value(name = "neworder")]
+    NewOrder,
+    /// Payment only
+    Payment,
+}
+
+impl Mix {
+    /// How often each of [`KINDS`](super::generate::KINDS) comes, in their order.
+    pub(super) fn weights(self) -> [u32; 5] {
+        match self {
+            Mix::Full => [45, 43, 4, 4, 4],
+            Mix::Small => [45, 43, 4, 0, 0],
+            Mix::NewOrderPayment => [1, 1, 0, 0, 0],
+            Mix::NewOrder => [1, 0, 0, 0, 0],
+            Mix::Payment => [0, 1, 0, 0, 0],
+        }
+    }
+}
+
+/// Which warehouse a worker's transactions belong to.
+#[derive(ValueEnum, serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Home {
+    /// Each to another one: the worker serves all terminals
+    Random,
+    /// All to one: workers take the warehouses in turn
+    Bound,
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "expected a number from 0 to 1".to_owned())?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("{share} is not within 0 and 1")) }
+}
+
+impl Options {
+    /// Checks what one option demands of another.
+    pub(super) fn validate(self) -> Result<Self, String> {
+        if self.check_sample > self.warehouses {
+            return Err(format!(
+                "--check-sample {} is more than there are: --warehouses is {}",
+                self.check_sample, self.warehouses
+            ));
+        }
+        Ok(self)
+    }
+
+    /// What it does, in one line.
+    pub(super) fn summary(&self) -> String {
+        let Options { warehouses, remote_neworder, remote_payment, .. } = self;
+        let mix = self.mix.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        let mut line = format!(
+            "{warehouses} {}, mix {mix}, {} % remote lines, {} % remote payments",
+            if *warehouses == 1 { "warehouse" } else { "warehouses" },
+            percent(*remote_neworder),
+            percent(*remote_payment)
+        );
+        if (self.items, self.customers) != (100_000, 3000) {
+            line += &format!(", scaled to {} items and {} customers a district", self.items, self.customers);
+        }
+        line
+    }
+
+    /// Orders of a district that are delivered when a run begins: 2,100 of 3,000.
+    pub(super) fn delivered(&self) -> i32 {
+        (u64::from(self.customers) * 7 / 10) as i32
+    }
+}
+
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_between_none_and_all() {
+        for (text, share) in [("0", Ok(0.0)), ("1", Ok(1.0)), ("0.15", Ok(0.15))] {
+            assert_eq!(parse_share(text), share, "{text}");
+        }
+        for text in ["-0.1", "1.01", "NaN", "half", ""] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
+    }
+}

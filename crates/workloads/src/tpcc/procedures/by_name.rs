@@ -1,0 +1,76 @@
+//! Which customer: by number, or by last name.
+
+use super::super::columns::customer;
+use super::super::random::{LAST_NAME_LONGEST, last_name};
+use super::super::schema::{CUSTOMERS_BY_NAME, Tables};
+use hotrow_storage::{Key, KeyBuilder, Type, Value};
+use hotrow_txn::{Abort, Accesses, Intent, LockFor, RangeAccess, Scan, Transaction};
+use std::ops::{Bound, ControlFlow};
+
+/// A customer of a district.
+#[derive(Clone, Debug)]
+pub enum Customer {
+    /// Known by number.
+    Number(i32),
+    /// Known by last name: the one in the middle of all who have it, by first name.
+    LastName(Key),
+}
+
+impl Customer {
+    /// The customers of a district who have the last name with this number.
+    pub(in super::super) fn by_name(warehouse: i32, district: i32, number: i32) -> Self {
+        let mut buffer = [0; LAST_NAME_LONGEST];
+        let name = std::str::from_utf8(last_name(number, &mut buffer)).unwrap_or_default();
+        let mut prefix = KeyBuilder::default();
+        prefix.push(Type::Int4, false, &Value::Int4(warehouse));
+        prefix.push(Type::Int4, false, &Value::Int4(district));
+        prefix.push(Type::Varchar(Some(16)), false, &Value::text(name));
+        Customer::LastName(prefix.finish())
+    }
+
+    /// What finding the customer, and then reading or changing its row, touches.
+    pub(super) fn access(
+        &self,
+        tables: Tables,
+        warehouse: i32,
+        district: i32,
+        intent: Intent,
+        accesses: &mut Accesses,
+    ) {
+        match self {
+            Customer::Number(number) => {
+                accesses.push(tables.customer, Key::int4s([warehouse, district, *number]), intent);
+            }
+            Customer::LastName(prefix) => {
+                let (lower, upper) = (Bound::Included(prefix.clone()), Bound::Included(prefix.clone()));
+                let (table, index) = (tables.customer, CUSTOMERS_BY_NAME);
+                accesses.push_range(RangeAccess { table, index, lower, upper, intent });
+                accesses.set_partial();
+            }
+        }
+    }
+
+    /// The customer's number. Who is going to change the row locks all who have the name as it will lock that one: two who
+    /// read the same name first and change it then would wait for each other.
+    pub(super) fn find<T: Transaction + ?Sized>(
+        &self,
+        txn: &mut T,
+        tables: Tables,
+        lock: LockFor,
+        matches: &mut Vec<i32>,
+    ) -> Result<i32, Abort> {
+        match self {
+            Customer::Number(number) => Ok(*number),
+            Customer::LastName(prefix) => {
+                matches.clear();
+                let scan = Scan::prefix(tables.customer, CUSTOMERS_BY_NAME, prefix.clone());
+                txn.scan(&Scan { lock, ..scan }, &mut |row| {
+                    matches.push(row.int4(customer::ID));
+                    ControlFlow::Continue(())
+                })?;
+                // Position n/2, rounded up, counted from one (clause 2.5.2.2).
+                matches.len().checked_sub(1).map(|last| matches[last / 2]).ok_or(Abort::User)
+            }
+        }
+    }
+}

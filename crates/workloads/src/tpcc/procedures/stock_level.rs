@@ -1,0 +1,72 @@
+//! Stock-Level (clause 2.8): which items of a district's last orders are running out.
+
+use super::super::columns::{district, order_line, stock};
+use super::super::schema::Tables;
+use super::found;
+use hotrow_storage::{IndexRef, Key};
+use hotrow_txn::{Abort, Accesses, Intent, Procedure, Scan, Transaction};
+use std::cell::RefCell;
+use std::ops::{Bound, ControlFlow};
+
+/// Orders that are looked at.
+const LAST_ORDERS: i32 = 20;
+
+/// Counts the items of a district's last 20 orders whose stock is below a threshold.
+#[derive(Debug)]
+pub struct StockLevel {
+    tables: Tables,
+    warehouse: i32,
+    district: i32,
+    threshold: i32,
+    items: RefCell<Vec<i32>>,
+}
+
+impl StockLevel {
+    pub(in super::super) fn new(tables: Tables) -> Self {
+        Self { tables, warehouse: 0, district: 0, threshold: 0, items: RefCell::default() }
+    }
+
+    /// Makes this the next one.
+    pub(in super::super) fn set(&mut self, warehouse: i32, district: i32, threshold: i32) {
+        (self.warehouse, self.district, self.threshold) = (warehouse, district, threshold);
+    }
+}
+
+impl Procedure for StockLevel {
+    type Output = u32;
+
+    /// Which orders are the last ones is not known beforehand.
+    fn accesses(&self, accesses: &mut Accesses) {
+        accesses.push(self.tables.district, Key::int4s([self.warehouse, self.district]), Intent::Read);
+        accesses.set_partial();
+    }
+
+    fn read_only(&self) -> bool {
+        true
+    }
+
+    fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<u32, Abort> {
+        let items = &mut *self.items.borrow_mut();
+        items.clear();
+        let row = txn.read(self.tables.district, &Key::int4s([self.warehouse, self.district]))?;
+        let next = found(row)?.int4(district::NEXT_ORDER);
+        let order = |number| Key::int4s([self.warehouse, self.district, number]);
+        let lines = Scan {
+            lower: Bound::Included(order(next - LAST_ORDERS)),
+            upper: Bound::Excluded(order(next)),
+            ..Scan::all(self.tables.order_line, IndexRef::Primary)
+        };
+        txn.scan(&lines, &mut |row| {
+            items.push(row.int4(order_line::ITEM));
+            ControlFlow::Continue(())
+        })?;
+        items.sort_unstable();
+        items.dedup();
+        let mut low = 0;
+        for &item in items.iter() {
+            let row = txn.read(self.tables.stock, &Key::int4s([self.warehouse, item]))?;
+            low += u32::from(found(row)?.scaled(stock::QUANTITY) < i64::from(self.threshold));
+        }
+        Ok(low)
+    }
+}

@@ -1,0 +1,240 @@
+//! The nine tables, column for column as BenchBase makes them in PostgreSQL.
+
+use super::columns::{customer, district, history, item, new_order, order, order_line, stock, warehouse};
+use hotrow_storage::{Column, IndexId, IndexKind, IndexRef, IndexSchema, Precision, TableId, TableSchema, Type};
+
+/// The tables' numbers in one database.
+#[derive(Clone, Copy, Debug)]
+pub struct Tables {
+    /// `warehouse`
+    pub warehouse: TableId,
+    /// `district`
+    pub district: TableId,
+    /// `customer`
+    pub customer: TableId,
+    /// `history`
+    pub history: TableId,
+    /// `oorder`: ORDER is a word of SQL
+    pub order: TableId,
+    /// `new_order`
+    pub new_order: TableId,
+    /// `order_line`
+    pub order_line: TableId,
+    /// `stock`
+    pub stock: TableId,
+    /// `item`
+    pub item: TableId,
+}
+
+/// The index of customers by last name, then first name.
+pub(super) const CUSTOMERS_BY_NAME: IndexRef = IndexRef::Secondary(IndexId(0));
+/// The index of orders by customer.
+pub(super) const ORDERS_BY_CUSTOMER: IndexRef = IndexRef::Secondary(IndexId(0));
+
+/// The name of the hidden key column of a table without a primary key, as SQL has it: no identifier is empty.
+const HIDDEN: &str = "";
+
+/// All nine, in the order of [`Tables`].
+pub(super) fn all() -> [TableSchema; 9] {
+    [warehouses(), districts(), customers(), histories(), orders(), new_orders(), order_lines(), stocks(), items()]
+}
+
+fn int(name: &str) -> Column {
+    Column::new(name, Type::Int4)
+}
+
+fn decimal(name: &str, precision: u8, scale: u8) -> Column {
+    Column::new(name, Type::Numeric(Some(Precision { precision, scale })))
+}
+
+fn varchar(name: &str, length: u32) -> Column {
+    Column::new(name, Type::Varchar(Some(length)))
+}
+
+fn char(name: &str, length: u32) -> Column {
+    Column::new(name, Type::Char(length))
+}
+
+/// `warehouse`
+pub fn warehouses() -> TableSchema {
+    let columns = vec![
+        int("w_id"),
+        decimal("w_ytd", 12, 2),
+        decimal("w_tax", 4, 4),
+        varchar("w_name", 10),
+        varchar("w_street_1", 20),
+        varchar("w_street_2", 20),
+        varchar("w_city", 20),
+        char("w_state", 2),
+        char("w_zip", 9),
+    ];
+    TableSchema::new("warehouse", columns, &[warehouse::ID])
+}
+
+/// `district`
+pub fn districts() -> TableSchema {
+    let columns = vec![
+        int("d_w_id"),
+        int("d_id"),
+        decimal("d_ytd", 12, 2),
+        decimal("d_tax", 4, 4),
+        int("d_next_o_id"),
+        varchar("d_name", 10),
+        varchar("d_street_1", 20),
+        varchar("d_street_2", 20),
+        varchar("d_city", 20),
+        char("d_state", 2),
+        char("d_zip", 9),
+    ];
+    TableSchema::new("district", columns, &[district::WAREHOUSE, district::ID])
+}
+
+/// `customer`
+pub fn customers() -> TableSchema {
+    let columns = vec![
+        int("c_w_id"),
+        int("c_d_id"),
+        int("c_id"),
+        decimal("c_discount", 4, 4),
+        char("c_credit", 2),
+        varchar("c_last", 16),
+        varchar("c_first", 16),
+        decimal("c_credit_lim", 12, 2),
+        decimal("c_balance", 12, 2),
+        Column::new("c_ytd_payment", Type::Float8),
+        int("c_payment_cnt"),
+        int("c_delivery_cnt"),
+        varchar("c_street_1", 20),
+        varchar("c_street_2", 20),
+        varchar("c_city", 20),
+        char("c_state", 2),
+        char("c_zip", 9),
+        char("c_phone", 16),
+        Column::new("c_since", Type::Timestamp),
+        char("c_middle", 2),
+        varchar("c_data", customer::DATA_LONGEST as u32),
+    ];
+    let key = [customer::WAREHOUSE, customer::DISTRICT, customer::ID];
+    let mut schema = TableSchema::new("customer", columns, &key);
+    schema.indexes = vec![IndexSchema {
+        name: "idx_customer_name".to_owned(),
+        columns: vec![customer::WAREHOUSE, customer::DISTRICT, customer::LAST, customer::FIRST],
+        kind: IndexKind::Ordered,
+        unique: false,
+    }];
+    schema
+}
+
+/// `history`: it has no primary key, so the hidden row number is its key.
+pub fn histories() -> TableSchema {
+    let columns = vec![
+        int("h_c_id"),
+        int("h_c_d_id"),
+        int("h_c_w_id"),
+        int("h_d_id"),
+        int("h_w_id"),
+        Column::new("h_date", Type::Timestamp),
+        decimal("h_amount", 6, 2),
+        varchar("h_data", 24),
+        Column::new(HIDDEN, Type::Int8),
+    ];
+    let mut schema = TableSchema::new("history", columns, &[history::ROW_ID]);
+    schema.ordered = false;
+    schema
+}
+
+/// `oorder`
+pub fn orders() -> TableSchema {
+    let columns = vec![
+        int("o_w_id"),
+        int("o_d_id"),
+        int("o_id"),
+        int("o_c_id"),
+        Column::nullable("o_carrier_id", Type::Int4),
+        decimal("o_ol_cnt", 2, 0),
+        decimal("o_all_local", 1, 0),
+        Column::new("o_entry_d", Type::Timestamp),
+    ];
+    let mut schema = TableSchema::new("oorder", columns, &[order::WAREHOUSE, order::DISTRICT, order::ID]);
+    schema.indexes = vec![IndexSchema {
+        name: "oorder_o_w_id_o_d_id_o_c_id_o_id_key".to_owned(),
+        columns: vec![order::WAREHOUSE, order::DISTRICT, order::CUSTOMER, order::ID],
+        kind: IndexKind::Ordered,
+        unique: true,
+    }];
+    schema
+}
+
+/// `new_order`
+pub fn new_orders() -> TableSchema {
+    let columns = vec![int("no_w_id"), int("no_d_id"), int("no_o_id")];
+    TableSchema::new("new_order", columns, &[new_order::WAREHOUSE, new_order::DISTRICT, new_order::ORDER])
+}
+
+/// `order_line`
+pub fn order_lines() -> TableSchema {
+    let columns = vec![
+        int("ol_w_id"),
+        int("ol_d_id"),
+        int("ol_o_id"),
+        int("ol_number"),
+        int("ol_i_id"),
+        Column::nullable("ol_delivery_d", Type::Timestamp),
+        decimal("ol_amount", 6, 2),
+        int("ol_supply_w_id"),
+        decimal("ol_quantity", 2, 0),
+        char("ol_dist_info", stock::DISTRICT_BYTES as u32),
+    ];
+    let key = [order_line::WAREHOUSE, order_line::DISTRICT, order_line::ORDER, order_line::NUMBER];
+    TableSchema::new("order_line", columns, &key)
+}
+
+/// `stock`
+pub fn stocks() -> TableSchema {
+    let mut columns = vec![
+        int("s_w_id"),
+        int("s_i_id"),
+        decimal("s_quantity", 4, 0),
+        decimal("s_ytd", 8, 2),
+        int("s_order_cnt"),
+        int("s_remote_cnt"),
+        varchar("s_data", 50),
+    ];
+    columns.extend((1..=10).map(|district| char(&format!("s_dist_{district:02}"), stock::DISTRICT_BYTES as u32)));
+    TableSchema::new("stock", columns, &[stock::WAREHOUSE, stock::ITEM])
+}
+
+/// `item`
+pub fn items() -> TableSchema {
+    let columns =
+        vec![int("i_id"), varchar("i_name", 24), decimal("i_price", 5, 2), varchar("i_data", 50), int("i_im_id")];
+    TableSchema::new("item", columns, &[item::ID])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_positions_are_those_of_the_names() {
+        let named = [
+            (warehouses(), "w_name", warehouse::NAME),
+            (warehouses(), "w_zip", warehouse::ZIP),
+            (districts(), "d_next_o_id", district::NEXT_ORDER),
+            (districts(), "d_zip", district::ZIP),
+            (customers(), "c_ytd_payment", customer::PAID),
+            (customers(), "c_data", customer::DATA),
+            (histories(), "h_data", history::DATA),
+            (histories(), HIDDEN, history::ROW_ID),
+            (orders(), "o_entry_d", order::ENTERED),
+            (new_orders(), "no_o_id", new_order::ORDER),
+            (order_lines(), "ol_dist_info", order_line::INFO),
+            (stocks(), "s_data", stock::DATA),
+            (stocks(), "s_dist_10", stock::district(10)),
+            (items(), "i_im_id", item::IMAGE),
+        ];
+        for (schema, name, position) in named {
+            assert_eq!(schema.column(name), Some(position), "{}.{name}", schema.name);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What committed transactions did, district by district: the rows must show it.
+
+use super::procedures::DISTRICTS;
+use std::ops::AddAssign;
+
+/// What the committed transactions of a district did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Orders entered.
+    pub orders: i64,
+    /// Their lines.
+    pub lines: i64,
+    /// Orders delivered.
+    pub deliveries: i64,
+    /// Payments entered.
+    pub payments: i64,
+    /// What they come to, in cents.
+    pub cents: i64,
+}
+
+impl AddAssign<&Tally> for Tally {
+    fn add_assign(&mut self, other: &Tally) {
+        self.orders += other.orders;
+        self.lines += other.lines;
+        self.deliveries += other.deliveries;
+        self.payments += other.payments;
+        self.cents += other.cents;
+    }
+}
+
+/// A tally for each district.
+#[derive(Clone, Debug)]
+pub(super) struct Tallies(Vec<Tally>);
+
+impl Tallies {
+    pub(super) fn new(warehouses: u32) -> Self {
+        Self(vec![Tally::default(); warehouses as usize * DISTRICTS as usize])
+    }
+
+    /// A district's tally, to add to.
+    #[inline]
+    pub(super) fn of_mut(&mut self, warehouse: i32, district: i32) -> &mut Tally {
+        &mut self.0[position(warehouse, district)]
+    }
+
+    /// A district's tally.
+    pub(super) fn of(&self, warehouse: i32, district: i32) -> &Tally {
+        &self.0[position(warehouse, district)]
+    }
+
+    /// Adds another worker's.
+    pub(super) fn add(&mut self, other: &Tallies) {
+        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own += other);
+    }
+}
+
+/// The district's position among those of all warehouses.
+#[inline]
+pub(super) fn position(warehouse: i32, district: i32) -> usize {
+    ((warehouse - 1) * DISTRICTS + district - 1) as usize
+}
