@@ -6,12 +6,13 @@ use clap::builder::PossibleValuesParser;
 use hotrow_txn::Isolation;
 use hotrow_workloads::Workload;
 use hotrow_workloads::tpcb::Tpcb;
+use hotrow_workloads::tpcc::Tpcc;
 use hotrow_workloads::ycsb::Ycsb;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The workloads' names.
-pub const WORKLOADS: [&str; 2] = [Ycsb::NAME, Tpcb::NAME];
+pub const WORKLOADS: [&str; 3] = [Ycsb::NAME, Tpcb::NAME, Tpcc::NAME];
 
 /// `hotrow bench WORKLOAD …`
 #[derive(clap::Subcommand, Clone, Debug)]
@@ -20,6 +21,8 @@ pub enum BenchCommand {
     Ycsb(WorkloadOptions<<Ycsb as Workload>::Options>),
     /// TPC-B on pgbench's tables
     Tpcb(WorkloadOptions<<Tpcb as Workload>::Options>),
+    /// TPC-C on BenchBase's tables
+    Tpcc(WorkloadOptions<<Tpcc as Workload>::Options>),
 }
 
 /// What to do with a command's workload, whose type is chosen at run time.
@@ -40,6 +43,7 @@ impl BenchCommand {
                 Some(|instance, table, clients, config| bare::drive(instance.database(), table, clients, config)),
             ),
             BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, None),
+            BenchCommand::Tpcc(options) => what.run::<Tpcc>(options, None),
         }
     }
 }
@@ -82,6 +86,10 @@ pub struct RunOptions {
     /// Look keys up one by one, although they are known beforehand
     #[arg(long)]
     pub no_batch: bool,
+
+    /// Steps of each worker that end the measured period before its time: a bound for tests
+    #[arg(skip)]
+    pub steps: Option<u64>,
 
     /// Seed of the transactions
     #[arg(long, value_name = "N", default_value_t = 1)]
