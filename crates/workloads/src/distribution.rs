@@ -4,6 +4,7 @@
 //! with. A hash index scatters them; their records, loaded in key order, are neighbours in memory.
 
 use fastrand::Rng;
+use std::ops::Range;
 
 /// The largest exponent that [`Zipf`] takes: far beyond it, one key has all the draws.
 pub const THETA_MAX: f64 = 5.0;
@@ -34,6 +35,24 @@ impl Distribution {
             Distribution::Zipfian(zipf) => zipf.draw(rng),
         }
     }
+}
+
+/// Draws until the key, one of `keys`, is a new one. When one key has nearly all the draws, the next free one after it is
+/// taken. There is a free one.
+#[inline]
+pub(crate) fn different(is_taken: impl Fn(u64) -> bool, keys: Range<u64>, mut draw: impl FnMut() -> u64) -> u64 {
+    const DRAWS: usize = 64;
+    let mut key = draw();
+    for _ in 1..DRAWS {
+        if !is_taken(key) {
+            return key;
+        }
+        key = draw();
+    }
+    while is_taken(key) {
+        key = if key + 1 < keys.end { key + 1 } else { keys.start };
+    }
+    key
 }
 
 /// Draws rank r of `0..n` with probability proportional to 1/(r + 1)^θ: exactly, in constant time and memory.

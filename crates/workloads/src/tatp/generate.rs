@@ -266,3 +266,74 @@ impl crate::Client for Client {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn options(line: &str) -> Result<Options, String> {
+        let words = std::iter::once("tatp").chain(line.split_whitespace());
+        Command::try_parse_from(words).map(|command| command.options).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn wrong_options_are_refused_with_what_would_be_right() {
+        for (line, expected) in [
+            ("--subscribers 0", "0 is not in 1.."),
+            ("--subscribers 2147483648", "is not in 1..=2147483647"),
+            ("--mix delete-call-forwarding", "forward, get-subscriber-data"),
+            ("--uniform 1", "unexpected argument"),
+        ] {
+            let error = options(line).expect_err(line);
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+        assert_eq!(
+            options("--mix forward").expect("good options").to_string(),
+            "100000 subscribers, non-uniform, mix forward"
+        );
+    }
+
+    /// Draws often and compares each subscriber's share with the one that the formula gives it, in standard deviations.
+    #[test]
+    fn popularity_is_the_formulas() {
+        const DRAWS: u32 = 400_000;
+        for subscribers in [1, 7, 100] {
+            let mut ways = vec![0_u64; subscribers as usize];
+            for bits in 0..=65_535 {
+                (1..=subscribers).for_each(|id| ways[((bits | id) % subscribers) as usize] += 1);
+            }
+            let draw = Subscribers::new(&options(&format!("--subscribers {subscribers}")).expect("good options"));
+            let mut rng = Rng::with_seed(11);
+            let mut counts = vec![0_u64; subscribers as usize];
+            (0..DRAWS).for_each(|_| counts[draw.draw(&mut rng) as usize - 1] += 1);
+            for (id, (&count, &ways)) in counts.iter().zip(&ways).enumerate() {
+                let probability = ways as f64 / (65_536.0 * f64::from(subscribers));
+                let expected = f64::from(DRAWS) * probability;
+                let deviation = (expected * (1.0 - probability)).sqrt().max(1.0);
+                let off = (count as f64 - expected).abs() / deviation;
+                assert!(off < 6.0, "{subscribers} subscribers, {id}: {count} draws, {expected:.0} expected");
+            }
+        }
+    }
+
+    #[test]
+    fn the_formula_widens_with_the_population() {
+        for (subscribers, expected) in
+            [(1_000_000, 65_535), (1_000_001, 1_048_575), (10_000_000, 1_048_575), (10_000_001, 2_097_151)]
+        {
+            let draw = Subscribers::new(&options(&format!("--subscribers {subscribers}")).expect("good options"));
+            assert!(matches!(draw, Subscribers::NonUniform { mask, .. } if mask == expected), "{draw:?}");
+        }
+        let uniform = Subscribers::new(&options("--uniform").expect("good options"));
+        let mut rng = Rng::with_seed(5);
+        let mean = (0..10_000).map(|_| f64::from(uniform.draw(&mut rng))).sum::<f64>() / 10_000.0;
+        assert!((mean - 50_000.0).abs() < 1_500.0, "{mean}");
+    }
+}

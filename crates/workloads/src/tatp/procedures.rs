@@ -4,7 +4,8 @@
 //! and says so by what it returns.
 
 use super::schema::{BY_NUMBER, Number, Tables, access_info, call_forwarding, key, special_facility, subscriber};
-use hotrow_storage::{IndexRef, Key, Row, RowRef};
+use crate::checksum::sum;
+use hotrow_storage::{IndexRef, Key, Row};
 use hotrow_txn::{Abort, Accesses, Intent, LockFor, Procedure, RangeAccess, Scan, Transaction, Write};
 use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
@@ -32,7 +33,7 @@ impl Procedure for GetSubscriberData {
         Ok(row.map(|row| {
             let small: u64 = (subscriber::BIT..subscriber::MSC_LOCATION).map(|field| row.int2(field) as u64).sum();
             let locations = row.int4(subscriber::MSC_LOCATION) ^ row.int4(subscriber::VLR_LOCATION);
-            small.wrapping_add(locations as u64).wrapping_add(sum(row, subscriber::NUMBER))
+            small.wrapping_add(locations as u64).wrapping_add(sum(row.bytes(subscriber::NUMBER)))
         }))
     }
 }
@@ -83,7 +84,7 @@ impl Procedure for GetNewDestination {
         let mut found: Option<u64> = None;
         txn.scan(&Scan { lower, upper, ..all }, &mut |row| {
             if row.int2(call_forwarding::END_TIME) > self.end_time {
-                found = Some(found.unwrap_or(0).wrapping_add(sum(row, call_forwarding::NUMBER)));
+                found = Some(found.unwrap_or(0).wrapping_add(sum(row.bytes(call_forwarding::NUMBER))));
             }
             ControlFlow::Continue(())
         })?;
@@ -114,7 +115,9 @@ impl Procedure for GetAccessData {
         let row = txn.read(self.tables.access_info, &key(self.subscriber, &[self.kind]))?;
         Ok(row.map(|row| {
             let numbers = row.int2(access_info::DATA1) ^ row.int2(access_info::DATA2);
-            (numbers as u64).wrapping_add(sum(row, access_info::DATA3)).wrapping_add(sum(row, access_info::DATA4))
+            (numbers as u64)
+                .wrapping_add(sum(row.bytes(access_info::DATA3)))
+                .wrapping_add(sum(row.bytes(access_info::DATA4)))
         }))
     }
 }
@@ -266,9 +269,4 @@ fn find_subscriber<T: Transaction + ?Sized>(
 /// Takes a write of a row that nobody deletes for done, or the row for lost.
 fn expect(write: Write) -> Result<(), Abort> {
     if write == Write::Done { Ok(()) } else { Err(Abort::User) }
-}
-
-/// The sum of a string's bytes.
-fn sum(row: RowRef<'_>, column: usize) -> u64 {
-    row.bytes(column).iter().map(|&byte| u64::from(byte)).sum()
 }

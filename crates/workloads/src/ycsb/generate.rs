@@ -1,9 +1,10 @@
 //! The options, and the next transaction of a client.
 
 use super::procedures::{Operation, Operations};
-use crate::distribution::{Distribution, THETA_MAX};
+use crate::distribution::{Distribution, THETA_MAX, different};
+use crate::options::{parse_share, parse_within};
 use fastrand::Rng;
-use hotrow_storage::{TableId, mix};
+use hotrow_storage::TableId;
 use hotrow_txn::{Abort, Intent, Runner};
 use std::fmt;
 
@@ -75,17 +76,8 @@ pub enum HotPosition {
     Random,
 }
 
-fn parse_share(text: &str) -> Result<f64, String> {
-    parse_within(text, 1.0)
-}
-
 fn parse_theta(text: &str) -> Result<f64, String> {
     parse_within(text, THETA_MAX)
-}
-
-fn parse_within(text: &str, most: f64) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| format!("expected a number from 0 to {most}"))?;
-    if (0.0..=most).contains(&number) { Ok(number) } else { Err(format!("{number} is not within 0 and {most}")) }
 }
 
 impl Options {
@@ -148,7 +140,7 @@ pub struct Client {
 impl Client {
     pub(super) fn new(options: &Options, table: TableId, worker: u32, seed: u64) -> Self {
         Self {
-            generator: Generator::new(options, mix(seed ^ mix(u64::from(worker) + 1))),
+            generator: Generator::new(options, crate::workload::rng(worker, seed)),
             next: Operations::new(table, options.fields, options.value_bytes),
             increments: 0,
             checksum: 0,
@@ -205,7 +197,7 @@ struct HotSet {
 }
 
 impl Generator {
-    fn new(options: &Options, seed: u64) -> Self {
+    fn new(options: &Options, rng: Rng) -> Self {
         let hot = (options.hot_records > 0).then_some(HotSet {
             records: options.hot_records,
             ops: options.hot_ops as usize,
@@ -214,7 +206,7 @@ impl Generator {
         // A cold set may be empty if all operations are hot.
         let cold_records = (options.records - options.hot_records.min(options.records)).max(1);
         Self {
-            rng: Rng::with_seed(seed),
+            rng,
             ops: options.ops as usize,
             read_ratio: options.read_ratio,
             fields: options.fields,
@@ -256,30 +248,13 @@ impl Generator {
 
     fn hot_key(&mut self, taken: &Operations) -> u64 {
         let records = self.hot.as_ref().map_or(1, |hot| hot.records);
-        different(taken, (0, records), || self.rng.u64(..records))
+        different(|key| taken.has(key), 0..records, || self.rng.u64(..records))
     }
 
     fn cold_key(&mut self, taken: &Operations) -> u64 {
-        let first = self.cold_keys.0;
-        different(taken, self.cold_keys, || first + self.cold.draw(&mut self.rng))
+        let (first, end) = self.cold_keys;
+        different(|key| taken.has(key), first..end, || first + self.cold.draw(&mut self.rng))
     }
-}
-
-/// Draws until the key is a new one. When one key has nearly all the draws, the next free one after it is taken.
-#[inline]
-fn different(taken: &Operations, (first, end): (u64, u64), mut draw: impl FnMut() -> u64) -> u64 {
-    const DRAWS: usize = 64;
-    let mut key = draw();
-    for _ in 1..DRAWS {
-        if !taken.has(key) {
-            return key;
-        }
-        key = draw();
-    }
-    while taken.has(key) {
-        key = if key + 1 < end { key + 1 } else { first };
-    }
-    key
 }
 
 /// Fills `value` with printable characters that depend on `seed`; only the first sixteen, so that it costs little.

@@ -2,6 +2,7 @@
 
 use super::schema::field_bytes;
 use super::{COUNTER, FIELDS};
+use crate::checksum::sum;
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
 
@@ -129,15 +130,4 @@ pub fn change_row(row: &mut RowMut<'_>, fields: u16, field: u16, value: &[u8]) -
     row.set_int8(COUNTER, counter + 1);
     row.set_bytes(FIELDS + usize::from(field), value);
     checksum
-}
-
-/// The sum of the bytes taken as words of eight: every byte is looked at, for a fraction of a nanosecond each.
-#[inline]
-fn sum(bytes: &[u8]) -> u64 {
-    let mut words = bytes.chunks_exact(8);
-    let mut total = 0_u64;
-    for word in &mut words {
-        total = total.wrapping_add(u64::from_le_bytes(word.try_into().expect("chunks of eight bytes")));
-    }
-    words.remainder().iter().fold(total, |total, &byte| total.wrapping_add(u64::from(byte)))
 }
