@@ -190,6 +190,7 @@ fn run_config(options: &RunOptions, stop: Stop) -> RunConfig {
         threads: options.threads(),
         warmup: options.warmup,
         measured: options.seconds,
+        steps_per_worker: options.steps,
         one_shot,
         stop,
         ..RunConfig::default()

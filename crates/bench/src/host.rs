@@ -1,6 +1,7 @@
 //! What the figures were measured on.
 
 use serde::Serialize;
+use std::fmt;
 
 /// The commit that this program was built from, or `unknown`.
 pub(crate) const COMMIT: &str = env!("HOTROW_COMMIT");
@@ -33,6 +34,15 @@ impl Host {
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let system = format!("{} {} {}", std::env::consts::OS, kernel.trim(), std::env::consts::ARCH);
         Self { cores, processor, memory_bytes: memory * 1024, system, optimized: !cfg!(debug_assertions) }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Host { cores, processor, memory_bytes, system, optimized } = self;
+        let processor = if processor.is_empty() { "unknown processor" } else { processor };
+        write!(f, "{cores} cores, {processor}, {} GiB, {system}", memory_bytes.div_ceil(1 << 30))?;
+        if *optimized { Ok(()) } else { f.write_str(", not optimised") }
     }
 }
 

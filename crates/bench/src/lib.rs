@@ -8,7 +8,8 @@
 //! | `bare.rs` | the floor: a loop over index and records without transactions |
 //! | `report.rs` | what is reported of a run, in JSON |
 //! | `table.rs`, `plot.rs` | the same for people |
-//! | `host.rs` | what the figures were measured on |
+//! | `host.rs`, `memory.rs` | what the figures were measured on, and whether it is large enough |
+//! | [`reproduce`] | figures of papers: measured, drawn and compared with what the papers say |
 //! | `progress.rs` | bars on a terminal, lines otherwise |
 //!
 //! **How it measures.** Every run has a database of its own, loaded for it and checked after it. With repetitions the
@@ -24,13 +25,16 @@ mod bare;
 mod engine_run;
 mod host;
 mod interrupt;
+mod memory;
 mod options;
 mod plan;
 mod plot;
 mod progress;
 mod report;
+mod reproduce;
 mod table;
 
 pub use interrupt::Interrupt;
 pub use options::{BenchCommand, RunOptions, WORKLOADS, WorkloadOptions};
 pub use plan::{BenchError, bench};
+pub use reproduce::{ReproduceOptions, reproduce};

@@ -5,6 +5,7 @@ use crate::engine_run::BareLoop;
 use clap::builder::PossibleValuesParser;
 use hotrow_txn::Isolation;
 use hotrow_workloads::Workload;
+use hotrow_workloads::tatp::Tatp;
 use hotrow_workloads::tpcb::Tpcb;
 use hotrow_workloads::tpcc::Tpcc;
 use hotrow_workloads::ycsb::Ycsb;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The workloads' names.
-pub const WORKLOADS: [&str; 3] = [Ycsb::NAME, Tpcb::NAME, Tpcc::NAME];
+pub const WORKLOADS: [&str; 4] = [Ycsb::NAME, Tpcb::NAME, Tpcc::NAME, Tatp::NAME];
 
 /// `hotrow bench WORKLOAD …`
 #[derive(clap::Subcommand, Clone, Debug)]
@@ -23,6 +24,8 @@ pub enum BenchCommand {
     Tpcb(WorkloadOptions<<Tpcb as Workload>::Options>),
     /// TPC-C on BenchBase's tables
     Tpcc(WorkloadOptions<<Tpcc as Workload>::Options>),
+    /// TATP: short transactions of a register of mobile subscribers
+    Tatp(WorkloadOptions<<Tatp as Workload>::Options>),
 }
 
 /// What to do with a command's workload, whose type is chosen at run time.
@@ -44,6 +47,7 @@ impl BenchCommand {
             ),
             BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, None),
             BenchCommand::Tpcc(options) => what.run::<Tpcc>(options, None),
+            BenchCommand::Tatp(options) => what.run::<Tatp>(options, None),
         }
     }
 }

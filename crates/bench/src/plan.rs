@@ -6,8 +6,7 @@ use crate::options::WithWorkload;
 use crate::progress::Progress;
 use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
-use crate::{BenchCommand, Interrupt, RunOptions, WorkloadOptions, bare, plot};
-use hotrow_storage::{INLINE_LIMIT, RowLayout, TableSchema, Type};
+use crate::{BenchCommand, Interrupt, RunOptions, WorkloadOptions, bare, memory, plot};
 use hotrow_workloads::Workload;
 use hotrow_workloads::ycsb::Ycsb;
 use std::fmt;
@@ -80,7 +79,8 @@ fn bench_workload<W: Workload>(
         let message = format!("engine {} runs {} only, not {}", bare::NAME, Ycsb::NAME, W::NAME);
         return Err(BenchError::Usage(message));
     }
-    refuse_if_too_large(&workload)?;
+    let rows = || format!("{} rows of about {} bytes", workload.rows(), memory::row_bytes(&workload));
+    memory::refuse_if_too_large(memory::needed_bytes(&workload), rows)?;
     // Opened before anything is run: a name that cannot be written is better known now.
     let json = run.json.as_deref().map(create).transpose()?;
     let svg = run.plot.as_deref().map(create).transpose()?;
@@ -152,34 +152,6 @@ fn take_turns<W: Workload>(
         }
     }
     (turns, None)
-}
-
-/// Refuses what this machine's memory cannot hold, before the system ends the program for it.
-fn refuse_if_too_large<W: Workload>(workload: &W) -> Result<(), BenchError> {
-    /// A record's header and key, and its place in the indexes.
-    const OVERHEAD_BYTES: u64 = 48;
-    let row_bytes = workload.schemas().iter().map(row_bytes).max().unwrap_or(0) + OVERHEAD_BYTES;
-    let needed = workload.rows().saturating_mul(row_bytes);
-    let memory = Host::detect().memory_bytes();
-    if memory == 0 || needed <= memory {
-        return Ok(());
-    }
-    let gibibytes = |bytes: u64| bytes.div_ceil(1 << 30);
-    Err(BenchError::Usage(format!(
-        "{} rows of about {row_bytes} bytes need {} GiB, but this machine has {} GiB",
-        workload.rows(),
-        gibibytes(needed),
-        gibibytes(memory)
-    )))
-}
-
-/// The fixed part of a row, and the strings that are as long as they may be beside it.
-fn row_bytes(schema: &TableSchema) -> u64 {
-    let beside = schema.columns.iter().map(|column| match column.ty {
-        Type::Char(n) if n > INLINE_LIMIT => u64::from(n),
-        _ => 0,
-    });
-    RowLayout::new(&schema.columns).fixed_size() as u64 + beside.sum::<u64>()
 }
 
 fn without_empty(mut turns: Vec<Vec<EngineReport>>) -> Vec<Vec<EngineReport>> {

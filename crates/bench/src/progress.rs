@@ -12,14 +12,27 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Shows the progress of one run after the other.
 pub(crate) struct Progress {
-    terminal: bool,
+    shown: Shown,
     /// Which run of how many, and of which engine.
     title: String,
 }
 
+/// How progress is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Bars,
+    Lines,
+    Nothing,
+}
+
 impl Progress {
     pub(crate) fn new() -> Self {
-        Self { terminal: stderr().is_terminal(), title: String::new() }
+        Self { shown: if stderr().is_terminal() { Shown::Bars } else { Shown::Lines }, title: String::new() }
+    }
+
+    /// For somebody who shows the progress of many runs at once.
+    pub(crate) fn silent() -> Self {
+        Self { shown: Shown::Nothing, title: String::new() }
     }
 
     /// The next run begins.
@@ -47,7 +60,7 @@ impl Progress {
     /// Shows a run of about `length`; returns when `stop` is raised.
     pub(crate) fn running(&self, length: Duration, threads: usize, stop: &Stop) {
         self.line(&format!("running for {} s on {threads} threads", length.as_secs_f64()));
-        if !self.terminal {
+        if self.shown != Shown::Bars {
             return;
         }
         let bar = self.bar(length.as_millis() as u64, "{prefix:.bold} running {wide_bar:.green} {msg}");
@@ -66,14 +79,15 @@ impl Progress {
     }
 
     fn bar(&self, length: u64, template: &str) -> ProgressBar {
-        let target = if self.terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let target =
+            if self.shown == Shown::Bars { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let style = ProgressStyle::with_template(template).expect("the template is well-formed");
         ProgressBar::with_draw_target(Some(length), target).with_style(style).with_prefix(self.title.clone())
     }
 
-    /// A plain line, unless bars are shown. Nobody is there to hear that standard error is closed.
+    /// A plain line, if lines are shown. Nobody is there to hear that standard error is closed.
     fn line(&self, text: &str) {
-        if !self.terminal {
+        if self.shown == Shown::Lines {
             let _ = writeln!(stderr(), "{} {text}", self.title);
         }
     }

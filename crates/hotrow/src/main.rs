@@ -1,4 +1,4 @@
-//! The `hotrow` program: serve, bench, engines.
+//! The `hotrow` program: serve, bench, reproduce, engines.
 //!
 //! Exit codes: 0 done; 1 a run or its check failed, or was interrupted; 2 the command line was wrong.
 
@@ -31,6 +31,8 @@ enum Command {
         #[command(subcommand)]
         workload: hotrow_bench::BenchCommand,
     },
+    /// Measure the figures of papers again, and compare them with what the papers say
+    Reproduce(hotrow_bench::ReproduceOptions),
     /// List the engines
     Engines(commands::engines::Options),
 }
@@ -40,6 +42,7 @@ Hotrow, a main-memory OLTP database for contended data.
 
   hotrow serve              serve PostgreSQL clients on 127.0.0.1:5442
   hotrow bench ycsb         run a benchmark in this process (or: tpcb)
+  hotrow reproduce          list the figures of papers that it can measure
   hotrow engines            list the engines
   hotrow COMMAND --help     what else a command takes
 ";
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         None => write!(out, "{HOW_TO_START}").map_err(Failure::Output),
         Some(Command::Serve(options)) => commands::serve::run(options, &mut out),
         Some(Command::Bench { workload }) => commands::bench::run(workload, &mut out),
+        Some(Command::Reproduce(options)) => commands::reproduce::run(options, &mut out),
         Some(Command::Engines(options)) => commands::engines::run(options, &mut out),
     };
     match outcome.and_then(|()| out.flush().map_err(Failure::Output)) {

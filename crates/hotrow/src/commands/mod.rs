@@ -2,11 +2,41 @@
 
 pub mod bench;
 pub mod engines;
+pub mod reproduce;
 pub mod serve;
 
+use hotrow_bench::{BenchError, Interrupt};
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
+
+/// What a shell reports of a program that Ctrl-C has ended.
+const KILLED_BY_INTERRUPT: i32 = 130;
+
+/// An interrupt that Ctrl-C and SIGTERM raise. The second of them ends the program at once.
+pub fn interrupt() -> Result<Interrupt, Failure> {
+    let interrupt = Interrupt::new();
+    let on_signal = interrupt.clone();
+    let handler = move || {
+        if on_signal.is_raised() {
+            std::process::exit(KILLED_BY_INTERRUPT);
+        }
+        on_signal.raise();
+    };
+    ctrlc::set_handler(handler)
+        .map_err(|error| Failure::Failed(format!("the signal handler could not be set: {error}")))?;
+    Ok(interrupt)
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::Usage(what) => Failure::Usage(what),
+            BenchError::Output(error) => Failure::Output(error),
+            other => Failure::Failed(other.to_string()),
+        }
+    }
+}
 
 /// Why a command did not end well.
 #[derive(Debug)]

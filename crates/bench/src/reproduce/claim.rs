@@ -1,0 +1,106 @@
+//! What a paper reads from its figure, and whether our measurements say so too.
+
+use super::results::{At, Results};
+use std::fmt;
+
+/// Two throughputs are taken for different if they differ by more than this: what shared machines vary by.
+pub(crate) const TOLERANCE: f64 = 0.05;
+
+/// A paper's reading of its figure.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    /// In our words.
+    pub text: &'static str,
+    /// When it is said to hold here, in words that say what `judge` does.
+    pub criterion: &'static str,
+    /// Compares; nothing if points are missing that it needs.
+    pub judge: fn(&Results) -> Option<Finding>,
+    /// Why it may not hold here.
+    pub otherwise: &'static str,
+}
+
+/// What the measured data say to a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Finding {
+    pub holds: bool,
+    /// The figures that it was decided by.
+    pub evidence: String,
+}
+
+/// A claim's fate.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    Holds(String),
+    Fails(String),
+    /// Points that it needs were not measured.
+    Undecided,
+}
+
+impl Claim {
+    /// Whether the claim holds in what was measured. Nothing is said of a figure that is not complete.
+    pub(crate) fn verdict(&self, results: &Results) -> Verdict {
+        let finding = if results.is_complete() { (self.judge)(results) } else { None };
+        match finding {
+            Some(Finding { holds: true, evidence }) => Verdict::Holds(evidence),
+            Some(Finding { holds: false, evidence }) => Verdict::Fails(evidence),
+            None => Verdict::Undecided,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Holds(_) => "holds here",
+            Verdict::Fails(_) => "does not hold here",
+            Verdict::Undecided => "not decided",
+        })
+    }
+}
+
+/// Whether `name` is at least `least` times each of `others` at every one of `points`; the evidence is the comparison
+/// that comes out worst.
+pub(crate) fn leads(
+    results: &Results,
+    panel: &str,
+    points: impl Iterator<Item = At> + Clone,
+    name: &str,
+    others: &[&str],
+    least: f64,
+) -> Option<Finding> {
+    let mut worst: Option<(f64, At, &str)> = None;
+    for &other in others.iter().filter(|&&other| other != name) {
+        for at in points.clone() {
+            let ratio = results.ratio(panel, at, name, other)?;
+            if worst.is_none_or(|(lowest, ..)| ratio < lowest) {
+                worst = Some((ratio, at, other));
+            }
+        }
+    }
+    let (ratio, at, other) = worst?;
+    let (x, label) = (results.plan.chart.x(), results.label(panel, at));
+    let evidence = format!("({panel}) at its worst, {name} is {ratio:.2} times {other}, at {label} ({x})");
+    Some(Finding { holds: ratio >= least, evidence })
+}
+
+/// Every point of a panel.
+pub(crate) fn everywhere(results: &Results, panel: &str) -> impl Iterator<Item = At> + Clone + use<> {
+    (0..results.points(panel)).map(At::Number)
+}
+
+/// The first half of a panel's points, the middle one left out.
+pub(crate) fn left_half(results: &Results, panel: &str) -> impl Iterator<Item = At> + Clone + use<> {
+    (0..results.points(panel) / 2).map(At::Number)
+}
+
+/// One point.
+pub(crate) fn only(at: At) -> impl Iterator<Item = At> + Clone {
+    std::iter::once(at)
+}
+
+/// All findings must hold; the evidence is all of theirs.
+pub(crate) fn all<const N: usize>(findings: [Option<Finding>; N]) -> Option<Finding> {
+    let findings: Vec<Finding> = findings.into_iter().collect::<Option<_>>()?;
+    let evidence = findings.iter().map(|finding| finding.evidence.as_str()).collect::<Vec<_>>().join("; ");
+    Some(Finding { holds: findings.iter().all(|finding| finding.holds), evidence })
+}

@@ -1,0 +1,72 @@
+//! What a figure costs before it is run: time and memory.
+
+use super::figure::Plan;
+use super::run::{engines, parse_rows};
+use super::scale::Scale;
+use crate::engine_run::BareLoop;
+use crate::options::WithWorkload;
+use crate::{WorkloadOptions, memory};
+use hotrow_workloads::Workload;
+use std::time::Duration;
+
+/// Loading a row takes about so long on one core.
+const LOAD_ROW: Duration = Duration::from_nanos(1500);
+/// Looking at a row after a run.
+const CHECK_ROW: Duration = Duration::from_nanos(150);
+/// Starting and ending a run.
+const RUN: Duration = Duration::from_millis(10);
+
+/// One set of rows and the runs on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Rows under one engine.
+    pub rows: u64,
+    /// Bytes under all engines together.
+    pub bytes: u64,
+    pub engines: u64,
+    /// Runs of one repetition.
+    pub runs: u64,
+}
+
+/// What each set of rows of a figure costs.
+pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
+    struct Rows;
+
+    impl WithWorkload for Rows {
+        type Output = Result<(u64, u64), String>;
+
+        fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, _: Option<BareLoop<W>>) -> Self::Output {
+            let workload = W::new(options.workload.clone())?;
+            Ok((workload.rows(), memory::needed_bytes(&workload)))
+        }
+    }
+
+    let cost = |set: &str| {
+        let (rows, bytes) = parse_rows(set)?.with_workload(Rows)?;
+        let engines = engines(plan, set).len() as u64;
+        let of_panel = |panel: &super::figure::Panel| {
+            panel.points.iter().filter(|point| point.rows == set).count() * panel.engines().len()
+        };
+        let runs = plan.panels.iter().map(of_panel).sum::<usize>() as u64;
+        Ok(Cost { rows, bytes: bytes.saturating_mul(engines), engines, runs })
+    };
+    plan.row_sets().into_iter().map(cost).collect()
+}
+
+impl Cost {
+    /// How long the load and all runs will take, about.
+    pub(crate) fn duration(&self, scale: &Scale) -> Duration {
+        self.load(scale) + self.run(scale).mul_f64((self.runs * u64::from(scale.repetitions())) as f64)
+    }
+
+    /// How long loading takes, about.
+    pub(crate) fn load(&self, scale: &Scale) -> Duration {
+        LOAD_ROW.mul_f64((self.rows * self.engines) as f64 / scale.cores.max(1) as f64)
+    }
+
+    /// How long one run takes with its check, about.
+    pub(crate) fn run(&self, scale: &Scale) -> Duration {
+        let run = if scale.steps().is_some() { Duration::ZERO } else { scale.warmup() + scale.measured() };
+        run + RUN + CHECK_ROW.mul_f64(self.rows as f64)
+    }
+}

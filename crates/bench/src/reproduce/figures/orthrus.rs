@@ -1,0 +1,66 @@
+//! What the figures of the ORTHRUS paper share: its table, its transactions, and its deadlock policies.
+
+use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::scale::Scale;
+
+/// The paper.
+pub(super) static ORTHRUS: Paper =
+    Paper { name: "orthrus", title: "Design Principles for Scaling Multi-core OLTP Under High Contention" };
+
+/// Names of series, as the paper has them.
+pub(super) const WAIT_DIE: &str = "wait-die";
+pub(super) const WAIT_FOR: &str = "wait-for graph";
+pub(super) const DREADLOCKS: &str = "Dreadlocks";
+pub(super) const DEADLOCK_FREE: &str = "deadlock-free";
+pub(super) const TIMEOUT: &str = "time-out";
+
+/// The paper's ways to detect or avoid deadlocks while a transaction runs.
+pub(super) const HANDLING: [&str; 3] = [WAIT_DIE, WAIT_FOR, DREADLOCKS];
+
+/// The paper's deadlock policies, and time-outs beside them.
+pub(super) fn policies() -> Vec<Series> {
+    vec![
+        Series::throughput(DEADLOCK_FREE, "2pl-ordered"),
+        Series::throughput(WAIT_DIE, "2pl-waitdie"),
+        Series::throughput(WAIT_FOR, "2pl-waitfor"),
+        Series::throughput(DREADLOCKS, "2pl-dreadlocks"),
+        Series::throughput(TIMEOUT, "2pl-timeout"),
+    ]
+}
+
+/// The table of the paper: rows of 1,000 bytes in ten columns. There are fewer of them.
+pub(super) fn table(scale: &Scale) -> String {
+    let records = scale.pick(1_000_000, 100_000, 200);
+    format!("ycsb --records {records} --fields 10 --value-bytes 100")
+}
+
+/// Options for transactions of ten read-modify-writes, some of them on hot rows.
+pub(super) fn ten_updates(threads: u64, hot_records: u64, hot_ops: u64, position: &str) -> String {
+    format!(
+        "--rmw --ops 10 --hot-records {hot_records} --hot-ops {hot_ops} --hot-position {position} --threads {threads}"
+    )
+}
+
+/// The number of hot rows, of which each transaction updates two, at which a transaction meets as many others in flight
+/// as one does with the paper's 80 threads on 64 hot rows: about five. With few threads there is no such number; then it
+/// is four, the least that leaves some transactions alone.
+pub(super) fn as_contended_as_the_paper(threads: u64) -> u64 {
+    let meeting = |threads: u64, hot: u64| {
+        let (hot, others) = (hot as f64, threads as f64 - 1.0);
+        others * (1.0 - (hot - 2.0) * (hot - 3.0) / (hot * (hot - 1.0)))
+    };
+    let wanted = meeting(80, 64);
+    (4..=64).rev().find(|&hot| meeting(threads, hot) >= wanted).unwrap_or(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contention_is_scaled_to_the_threads() {
+        for (threads, hot) in [(80, 64), (40, 31), (8, 5), (2, 4)] {
+            assert_eq!(as_contended_as_the_paper(threads), hot, "{threads} threads");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The page: every figure with what its paper claims, our curves, and whether the claims hold here.
+//!
+//! One file that needs no other, for wide and narrow screens, light and dark. Whatever comes from outside (names of
+//! processors, options, messages) is escaped by the template.
+
+use super::claim::Verdict;
+use super::figure::{Figure, Panel};
+use super::results::Results;
+use super::scale::{Scale, Size};
+use super::sheet::{self, hex};
+use super::watch::length;
+use super::{Entry, State, chart};
+use crate::host::{COMMIT, Host};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::time::Duration;
+
+/// What the page says about the whole.
+pub(crate) struct Cover<'a> {
+    pub host: &'a Host,
+    /// When it began, for people.
+    pub date: String,
+    pub scale: &'a Scale,
+    pub took: Duration,
+}
+
+/// The page as it is now.
+pub(crate) fn render(cover: &Cover<'_>, entries: &[Entry]) -> Result<String, String> {
+    let sections: Vec<_> = entries.iter().map(|entry| section(entry, cover.scale)).collect::<Result<_, _>>()?;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Hotrow: figures reproduced" }
+                style { (PreEscaped(style())) }
+            }
+            body {
+                main {
+                    h1 { "Figures reproduced" }
+                    p {
+                        "What papers on main-memory transaction processing read from their figures, and what the same "
+                        "experiments say on this machine. Whether a claim holds is decided by the program from the "
+                        "measured points, by the criterion that stands beside it."
+                    }
+                    (facts(cover))
+                    (contents(entries))
+                    @for section in &sections { (section) }
+                }
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn facts(cover: &Cover<'_>) -> Markup {
+    let scale = cover.scale;
+    let (repetitions, measured) = (scale.repetitions(), scale.measured().as_secs_f64());
+    let runs = match scale.size {
+        Size::Full => format!("full: medians of {repetitions} runs of {measured} s at each point"),
+        Size::Quick => format!("--quick: medians of {repetitions} runs of {measured} s at each point, smaller tables"),
+        Size::Steps(steps) => format!("--steps {steps}: runs of {steps} transactions, which measure nothing"),
+    };
+    html! {
+        dl {
+            dt { "Machine" } dd { (cover.host) }
+            dt { "Program" } dd { "Hotrow " (env!("CARGO_PKG_VERSION")) ", commit " code { (COMMIT) } }
+            dt { "Date" } dd { (cover.date) }
+            dt { "Options" } dd { (runs) }
+            dt { "Duration" } dd { (length(cover.took)) }
+        }
+    }
+}
+
+fn contents(entries: &[Entry]) -> Markup {
+    html! {
+        table {
+            thead { tr { th { "Figure" } th { "What it shows" } th { "Claims that hold" } } }
+            tbody {
+                @for entry in entries {
+                    tr {
+                        td { a href={ "#" (entry.figure.id) } { (entry.figure.id) } }
+                        td { (entry.figure.title) }
+                        td { (tally(entry)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How many claims hold, or why that is not known.
+fn tally(entry: &Entry) -> String {
+    match &entry.state {
+        State::Waiting => "not measured yet".to_owned(),
+        State::Interrupted => "interrupted".to_owned(),
+        State::Failed(_) => "failed".to_owned(),
+        State::Done => entry.tally(),
+    }
+}
+
+fn section(entry: &Entry, scale: &Scale) -> Result<Markup, String> {
+    let figure = entry.figure;
+    let drawings: Vec<_> =
+        if entry.results.is_empty() { Vec::new() } else { drawings(&entry.results).collect::<Result<_, _>>()? };
+    Ok(html! {
+        section id=(figure.id) {
+            h2 { (figure.title) }
+            p .source { cite { (figure.paper.title) } ", " (figure.place) }
+            (state(&entry.state))
+            p { strong { "There. " } (figure.there) }
+            p { strong { "Here. " } (figure.here) }
+            div .panels {
+                @for (panel, svg) in &drawings {
+                    figure role="img" aria-label={ (panel.title) ": " (entry.results.plan.value) } { (PreEscaped(svg)) }
+                }
+            }
+            (claims(figure, &entry.results))
+            @if !entry.results.is_empty() {
+                p .files { "Points: " a href={ (figure.id) ".csv" } { (figure.id) ".csv" } ". Took " (length(entry.took)) "." }
+            }
+            (commands(&entry.results, scale))
+        }
+    })
+}
+
+fn drawings(results: &Results) -> impl Iterator<Item = Result<(&Panel, String), String>> {
+    let panels = results.plan.panels.iter().enumerate();
+    panels.map(|(number, panel)| chart::draw(results, number).map(|svg| (panel, svg)))
+}
+
+fn state(state: &State) -> Markup {
+    html! {
+        @match state {
+            State::Waiting => p .note { "Not measured yet." },
+            State::Done => {},
+            State::Interrupted => p .note {
+                "Interrupted: what is drawn is what was measured until then, and nothing is concluded from it."
+            },
+            State::Failed(what) => p .failure { "Failed: " (what) },
+        }
+    }
+}
+
+fn claims(figure: &Figure, results: &Results) -> Markup {
+    html! {
+        @for claim in figure.claims {
+            @let verdict = claim.verdict(results);
+            div .claim {
+                p {
+                    @match &verdict {
+                        Verdict::Holds(_) => span .badge .holds { "✓ " (verdict) },
+                        Verdict::Fails(_) => span .badge .fails { "✗ " (verdict) },
+                        Verdict::Undecided => span .badge { "… " (verdict) },
+                    }
+                    " " (claim.text)
+                }
+                p .detail { "Criterion: " (claim.criterion) }
+                @match &verdict {
+                    Verdict::Holds(evidence) => p .detail { "Measured: " (evidence) "." },
+                    Verdict::Fails(evidence) => {
+                        p .detail { "Measured: " (evidence) "." }
+                        p .detail { "Why not: " (claim.otherwise) }
+                    },
+                    Verdict::Undecided => {},
+                }
+            }
+        }
+    }
+}
+
+/// How to measure one point of each panel on its own.
+fn commands(results: &Results, scale: &Scale) -> Markup {
+    let last = results.plan.panels.iter().filter_map(|panel| Some((panel, panel.points.last()?)));
+    html! {
+        details {
+            summary { "The last point of each panel on its own" }
+            @for (panel, point) in last {
+                p { "(" (panel.id) ") " (point.label) }
+                pre { code { (panel.command(point, scale)) } }
+            }
+        }
+    }
+}
+
+/// The style sheet, with the colours of the drawings in the dark.
+fn style() -> String {
+    let white = plotters::style::WHITE;
+    let dark = [
+        (white, "#181B1F"),
+        (sheet::INK, "#E4E6E8"),
+        (sheet::FAINT, "#3A3F45"),
+        (sheet::GREY, "#A2A8AE"),
+        (sheet::PALETTE[0], "#4DA6E0"),
+        (sheet::PALETTE[1], "#F28C45"),
+        (sheet::PALETTE[2], "#35C49A"),
+        (sheet::PALETTE[3], "#D995BB"),
+        (sheet::PALETTE[4], "#F0B53C"),
+        (sheet::PALETTE[5], "#7CC6F0"),
+    ];
+    let rule = |(from, to)| {
+        let from = hex(from);
+        format!("svg [fill=\"{from}\"]{{fill:{to}}}svg [stroke=\"{from}\"]{{stroke:{to}}}")
+    };
+    let rules: String = dark.into_iter().map(rule).collect();
+    format!("{STYLE}@media (prefers-color-scheme: dark){{{DARK}{rules}}}")
+}
+
+const STYLE: &str = "\
+:root{--paper:#fff;--ink:#222;--faint:#667;--line:#ddd;--good:#06694b;--bad:#a33c00}\
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\
+main{max-width:70rem;margin:0 auto;padding:1rem}\
+h1,h2{line-height:1.2}h2{margin-top:3rem;border-top:1px solid var(--line);padding-top:1.5rem}\
+p,dl{max-width:46rem}a{color:inherit}\
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{color:var(--faint)}dd{margin:0}\
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}\
+td:first-child{white-space:nowrap}\
+.source,.detail,.files,details{color:var(--faint)}.detail,.files,details{font-size:.9rem}\
+.panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem}\
+figure{margin:0}svg{width:100%;height:auto;max-width:40rem}\
+.claim{border-left:3px solid var(--line);padding-left:1rem;margin:1.2rem 0}.claim p{margin:.3rem 0}\
+.badge{font-weight:600}.holds{color:var(--good)}.fails,.failure{color:var(--bad)}.note{font-style:italic}\
+pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3rem 0}";
+
+const DARK: &str = ":root{--paper:#181b1f;--ink:#e4e6e8;--faint:#a2a8ae;--line:#3a3f45;--good:#35c49a;--bad:#f28c45}";

@@ -1,0 +1,167 @@
+//! Runs a figure's points: databases loaded once for all points that have the same rows, engines taking turns.
+
+use super::cost::{self, Cost};
+use super::figure::{Panel, Plan};
+use super::results::{Place, Results};
+use super::scale::Scale;
+use crate::engine_run::{self, BareLoop, Bed, RunFailure, Tools};
+use crate::options::WithWorkload;
+use crate::report::{EngineReport, RunIdentity};
+use crate::{BenchCommand, RunOptions, WorkloadOptions};
+use clap::Parser;
+use hotrow_workloads::Workload;
+
+/// Who hears of a figure's runs while they are made.
+pub(crate) trait Observer {
+    /// The rows of the next set are about to be loaded under all its engines.
+    fn loading(&mut self, cost: Cost);
+
+    /// A run is about to begin, at a point with this name.
+    fn running(&mut self, point: &str, engine: &str);
+
+    /// Every point of a set of rows has one more repetition.
+    fn repeated(&mut self, results: &Results);
+}
+
+/// Runs all of the plan in `results`, to the end or until something ends it early. What was measured until then stays.
+pub(crate) fn run(
+    results: &mut Results,
+    scale: &Scale,
+    tools: Tools<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(), RunFailure> {
+    let plan = results.plan.clone();
+    let costs = cost::costs(&plan).map_err(RunFailure::Failed)?;
+    for (rows, cost) in plan.row_sets().into_iter().zip(costs) {
+        observer.loading(cost);
+        let command = parse_rows(rows).map_err(RunFailure::Failed)?;
+        let run = RunRowSet { rows, plan: &plan, results, scale, tools, observer };
+        command.with_workload(run)?;
+    }
+    Ok(())
+}
+
+/// The words of a command that name a workload and its rows.
+pub(super) fn parse_rows(rows: &str) -> Result<BenchCommand, String> {
+    #[derive(Parser)]
+    #[command(no_binary_name = true)]
+    struct Line {
+        #[command(subcommand)]
+        workload: BenchCommand,
+    }
+
+    let line = Line::try_parse_from(rows.split_whitespace()).map_err(|error| error.to_string())?;
+    Ok(line.workload)
+}
+
+/// The options of a workload whose type is known.
+fn parse_options<W: Workload>(rows: &str, options: &str) -> Result<(W, RunOptions), String> {
+    #[derive(Parser)]
+    struct Line<O: clap::Args> {
+        #[command(flatten)]
+        options: WorkloadOptions<O>,
+    }
+
+    let words = rows.split_whitespace().chain(options.split_whitespace());
+    let line = Line::<W::Options>::try_parse_from(words).map_err(|error| error.to_string())?;
+    Ok((W::new(line.options.workload)?, line.options.run))
+}
+
+/// The engines that some point with these rows is run on.
+pub(super) fn engines(plan: &Plan, rows: &str) -> Vec<&'static str> {
+    let has_them = |panel: &&Panel| panel.points.iter().any(|point| point.rows == rows);
+    let mut engines: Vec<_> = plan.panels.iter().filter(has_them).flat_map(Panel::engines).collect();
+    engines.sort_unstable();
+    engines.dedup();
+    engines
+}
+
+/// Runs the points with the same rows.
+struct RunRowSet<'a> {
+    rows: &'a str,
+    plan: &'a Plan,
+    results: &'a mut Results,
+    scale: &'a Scale,
+    tools: Tools<'a>,
+    observer: &'a mut dyn Observer,
+}
+
+impl WithWorkload for RunRowSet<'_> {
+    type Output = Result<(), RunFailure>;
+
+    fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, bare: Option<BareLoop<W>>) -> Self::Output {
+        let workload = W::new(options.workload.clone()).map_err(RunFailure::Failed)?;
+        let jobs = self.jobs::<W>().map_err(RunFailure::Failed)?;
+        let engines = engines(self.plan, self.rows);
+        let mut beds: Vec<Box<dyn Bed<W>>> = Vec::new();
+        for engine in &engines {
+            beds.push(engine_run::load(engine, &workload, bare, self.tools)?);
+        }
+        let Self { results, scale, tools, observer, .. } = self;
+        for repetition in 1..=scale.repetitions() {
+            for job in &jobs {
+                for (number, engine) in job.engines.iter().enumerate() {
+                    observer.running(&job.name, engine);
+                    let bed = engines.iter().position(|other| other == engine).and_then(|bed| beds.get_mut(bed));
+                    let bed = bed.expect("every engine of the row set has its database");
+                    let identity = job.identity(engine, repetition).map_err(RunFailure::Failed)?;
+                    let report = bed.measure(&job.workload, &identity, tools)?;
+                    let failure = report.has_failed().then(|| failure(engine, job, &report));
+                    if !report.interrupted || failure.is_some() {
+                        results.push(Place { engine: number, ..job.place }, report);
+                    }
+                    match failure {
+                        Some(failure) => return Err(failure),
+                        None if tools.interrupt.is_raised() => return Err(RunFailure::Interrupted),
+                        None => {}
+                    }
+                }
+            }
+            observer.repeated(results);
+        }
+        Ok(())
+    }
+}
+
+impl RunRowSet<'_> {
+    fn jobs<W: Workload>(&self) -> Result<Vec<Job<W>>, String> {
+        let mut jobs = Vec::new();
+        for (panel_number, panel) in self.plan.panels.iter().enumerate() {
+            for (point_number, point) in panel.points.iter().enumerate().filter(|(_, point)| point.rows == self.rows) {
+                let (workload, mut options) = parse_options::<W>(&point.rows, &point.options)?;
+                options.seconds = self.scale.measured();
+                options.warmup = self.scale.warmup();
+                options.steps = self.scale.steps();
+                jobs.push(Job {
+                    name: format!("({}) {}", panel.id, point.label),
+                    place: Place { panel: panel_number, point: point_number, engine: 0 },
+                    engines: panel.engines(),
+                    workload,
+                    options,
+                });
+            }
+        }
+        Ok(jobs)
+    }
+}
+
+fn failure<W>(engine: &str, job: &Job<W>, report: &EngineReport) -> RunFailure {
+    RunFailure::Failed(format!("{engine} at {}: the consistency check {}", job.name, report.consistency))
+}
+
+/// A point, ready to run.
+struct Job<W> {
+    name: String,
+    place: Place,
+    engines: Vec<&'static str>,
+    workload: W,
+    options: RunOptions,
+}
+
+impl<W: Workload> Job<W> {
+    fn identity<'a>(&'a self, engine: &'a str, repetition: u32) -> Result<RunIdentity<'a>, String> {
+        let workload_options = serde_json::to_value(self.workload.options()).map_err(|error| error.to_string())?;
+        let (workload, kinds, options) = (W::NAME, self.workload.kinds(), &self.options);
+        Ok(RunIdentity { engine, workload, workload_options, kinds, options, repetition })
+    }
+}

@@ -1,0 +1,123 @@
+//! What is under way, and how long it will take: a bar on a terminal, now and then a line otherwise.
+
+use super::cost::Cost;
+use super::scale::Scale;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, Write, stderr};
+use std::time::{Duration, Instant};
+
+/// Lines are so far apart at least.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+/// Before this much has passed, what is left is what was planned.
+const LEARN_FROM: Duration = Duration::from_secs(3);
+
+/// Shows the progress of all figures.
+pub(crate) struct Watch {
+    /// There is none where there are lines.
+    bar: Option<ProgressBar>,
+    clock: Clock,
+    begin: Instant,
+    last_line: Option<Instant>,
+    runs: u64,
+    runs_done: u64,
+}
+
+impl Watch {
+    /// Begins with everything ahead.
+    pub(crate) fn new(costs: &[Cost], scale: &Scale) -> Self {
+        let runs = costs.iter().map(|cost| cost.runs).sum::<u64>() * u64::from(scale.repetitions());
+        let bar = stderr().is_terminal().then(|| {
+            let template = "{prefix:.bold} {wide_bar:.cyan} {pos} of {len} runs, {msg}";
+            let style = ProgressStyle::with_template(template).expect("the template is well-formed");
+            ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr()).with_style(style)
+        });
+        let clock = Clock::new(costs.iter().map(|cost| cost.duration(scale)).sum());
+        Self { bar, clock, begin: Instant::now(), last_line: None, runs, runs_done: 0 }
+    }
+
+    /// Shows what is done now.
+    pub(crate) fn show(&mut self, what: &str) {
+        let left = format!("{} left", length(self.clock.left(self.begin.elapsed())));
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(what.to_owned());
+            bar.set_position(self.runs_done);
+            bar.set_message(left);
+            bar.tick();
+        } else if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+            self.last_line = Some(Instant::now());
+            // Nobody is there to hear that standard error is closed.
+            let _ = writeln!(stderr(), "[{}/{}] {what}, {left}", self.runs_done, self.runs);
+        }
+    }
+
+    /// One run is done, or a load, that was planned to take so long.
+    pub(crate) fn advance(&mut self, planned: Duration, runs: u64) {
+        self.clock.done += planned;
+        self.runs_done += runs;
+    }
+
+    /// Takes the bar away before something is printed.
+    pub(crate) fn hide(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Tells the time left from how the plan went so far.
+#[derive(Debug)]
+struct Clock {
+    planned: Duration,
+    /// The part of the plan that is done.
+    done: Duration,
+}
+
+impl Clock {
+    fn new(planned: Duration) -> Self {
+        Self { planned, done: Duration::ZERO }
+    }
+
+    fn left(&self, elapsed: Duration) -> Duration {
+        let ahead = self.planned.saturating_sub(self.done);
+        if elapsed < LEARN_FROM || self.done.is_zero() {
+            return ahead;
+        }
+        ahead.mul_f64((elapsed.as_secs_f64() / self.done.as_secs_f64()).clamp(0.1, 10.0))
+    }
+}
+
+/// A length of time for people.
+pub(crate) fn length(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..90 => format!("{seconds} s"),
+        seconds @ ..5400 => format!("{} min", (seconds + 30) / 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_for_people() {
+        for (seconds, expected) in
+            [(0, "0 s"), (89, "89 s"), (90, "2 min"), (300, "5 min"), (5400, "1 h 30 min"), (9000, "2 h 30 min")]
+        {
+            assert_eq!(length(Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn the_time_left_follows_the_pace() {
+        let seconds = Duration::from_secs;
+        let mut clock = Clock::new(seconds(100));
+        assert_eq!(clock.left(seconds(1)), seconds(100));
+        clock.done = seconds(20);
+        for (elapsed, left) in [(1, 80), (20, 80), (40, 160), (10, 40), (20_000, 800)] {
+            assert_eq!(clock.left(seconds(elapsed)), seconds(left), "after {elapsed} s");
+        }
+        clock.done = seconds(120);
+        assert_eq!(clock.left(seconds(120)), Duration::ZERO);
+    }
+}

@@ -1,0 +1,11 @@
+//! `hotrow reproduce`
+
+use super::Failure;
+use hotrow_bench::ReproduceOptions;
+use std::io::Write;
+
+/// Measures figures; Ctrl-C ends it early, and what was measured until then is kept.
+pub fn run(options: &ReproduceOptions, out: &mut dyn Write) -> Result<(), Failure> {
+    let interrupt = super::interrupt()?;
+    hotrow_bench::reproduce(options, out, &interrupt).map_err(Failure::from)
+}
