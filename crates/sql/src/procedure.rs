@@ -82,10 +82,12 @@ impl Procedure {
 }
 
 /// What a procedure does, bound and planned.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Body {
     /// How many values a frame has.
     pub slots: usize,
+    /// How deep the calls in it go, itself counted.
+    pub depth: usize,
     /// The statements.
     pub steps: Vec<Step>,
     /// The tables that it uses, those of the procedures that it calls among them.

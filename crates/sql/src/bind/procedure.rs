@@ -131,10 +131,7 @@ pub(crate) fn compile(
     located: bool,
     depth: usize,
 ) -> Result<Body, SqlError> {
-    if depth >= MAX_CALL_DEPTH {
-        return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
-            .hint(format!("Procedures may call each other {MAX_CALL_DEPTH} deep.")));
-    }
+    check_depth(depth + 1)?;
     let arguments = procedure.arguments.len();
     let mut variables = Variables {
         procedure: &procedure.name,
@@ -155,7 +152,7 @@ pub(crate) fn compile(
         let declared = data_type(&declaration.ty).and_then(|ty| variables.declare(&declaration.name, ty).map(|()| ty));
         types.push(declared.map_err(|error| explain(error, declaration.line))?);
     }
-    let body = Body { slots: variables.names.len(), steps: Vec::new(), tables: Vec::new(), procedures: Vec::new() };
+    let body = Body { slots: variables.names.len(), depth: 1, ..Body::default() };
     let mut compiler = Compiler { procedure, variables: &variables, view, located, depth, body };
     let mut steps = Vec::new();
     for (at, (declaration, ty)) in procedure.syntax.declarations.iter().zip(types).enumerate() {
@@ -282,6 +279,7 @@ impl<'c> Compiler<'c> {
                 };
                 targets.push(self.target(slot, argument.ty)?);
             }
+            self.body.depth = self.body.depth.max(call.body.depth + 1);
             self.used(binder);
             return Ok(StepKind::Call(call, targets));
         }
@@ -305,6 +303,14 @@ impl<'c> Compiler<'c> {
         check_assignable(self.variables.names[slot].unwrap_or_default(), from, to)?;
         Ok(Target { slot, from, to })
     }
+}
+
+fn check_depth(depth: usize) -> Result<(), SqlError> {
+    if depth <= MAX_CALL_DEPTH {
+        return Ok(());
+    }
+    Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+        .hint(format!("Procedures may call each other {MAX_CALL_DEPTH} deep.")))
 }
 
 fn check_assignable(variable: &str, from: Type, to: Type) -> Result<(), SqlError> {
@@ -351,6 +357,9 @@ impl Binder<'_> {
             let (label, expr) = match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (None, expr),
                 FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => (Some(super::fold(name)), expr),
+                FunctionArg::ExprNamed { name: ast::Expr::Identifier(name), arg: FunctionArgExpr::Expr(expr), .. } => {
+                    (Some(super::fold(name)), expr)
+                }
                 _ => return Err(unsupported("this kind of argument")),
             };
             given.push((label, self.plain(expr, &Scope::default(), "CALL arguments")?));
@@ -388,6 +397,7 @@ impl Binder<'_> {
             });
         }
         let body = procedure.body(self.view, self.call_depth)?;
+        check_depth(self.call_depth + body.depth)?;
         self.use_body(&procedure, &body);
         Ok((Call { procedure, body, arguments }, slots))
     }
