@@ -7,7 +7,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `config`, `error`, `server` | the public part: [`ServerConfig`], [`ServerError`], [`Server`], [`ServerHandle`] |
+//! | `config`, `error`, `server` | the public part: [`ServerConfig`], [`ServerError`], [`Server`], [`ServerHandle`], [`Waiters`] |
 //! | `startup`, `scram`, `passwords`, `tls` | from the first byte to a session |
 //! | `connection`, `extended`, `link` | from a message to calls of the session, and their results to messages |
 //! | `input`, `frontend`, `backend` | bytes: frames, what clients say, what they are told |
@@ -39,4 +39,4 @@ mod tls;
 pub use config::{ServerConfig, TlsFiles};
 pub use error::ServerError;
 pub use passwords::Passwords;
-pub use server::{Server, ServerHandle};
+pub use server::{Server, ServerHandle, Waiters};

@@ -31,7 +31,11 @@ struct Shared {
     database: Arc<Database>,
     sessions: Arc<Sessions>,
     tls: Option<Arc<rustls::ServerConfig>>,
+    waiters: Waiters,
 }
+
+/// Makes a session's waiter: what waiting for a lock means to it.
+pub type Waiters = Box<dyn Fn() -> Waiter + Send + Sync>;
 
 /// Ends a running server, from any thread. Cheap to clone.
 #[derive(Clone)]
@@ -41,8 +45,16 @@ pub struct ServerHandle {
 }
 
 impl Server {
-    /// Listens on the configured addresses. Clients that come wait until [`run`](Self::run).
+    /// Listens on the configured addresses. Clients that come wait until [`run`](Self::run). A session that waits blocks its
+    /// thread.
     pub fn bind(config: ServerConfig, database: Arc<Database>) -> Result<Self, ServerError> {
+        let spin = config.wait_spin;
+        Self::bind_with(config, database, Box::new(move || Waiter::thread(spin)))
+    }
+
+    /// [`bind`](Self::bind) with sessions that wait in another way: each takes its waiter from `waiters` when it begins, on
+    /// its own thread. So a test can tell who waits, and keep the clock.
+    pub fn bind_with(config: ServerConfig, database: Arc<Database>, waiters: Waiters) -> Result<Self, ServerError> {
         if config.listen.is_empty() {
             return Err(ServerError::NoAddress);
         }
@@ -57,7 +69,7 @@ impl Server {
             .map(|&address| TcpListener::bind(address).map_err(|error| ServerError::Listen(address, error)))
             .collect::<Result<_, _>>()?;
         let sessions = Arc::new(Sessions::new(config.max_connections));
-        Ok(Self { shared: Arc::new(Shared { config, database, sessions, tls }), listeners })
+        Ok(Self { shared: Arc::new(Shared { config, database, sessions, tls, waiters }), listeners })
     }
 
     /// The addresses listened on, in the order of the configuration, with the ports that were free.
@@ -205,7 +217,7 @@ fn begin(
     }
     startup.authenticate(&start.user, shared.config.passwords.as_ref())?;
     stream.set_deadline(None)?;
-    let waiter = Waiter::thread(shared.config.wait_spin);
+    let waiter = (shared.waiters)();
     if !guest.admit(waiter.clone()) {
         return Err(too_many().into());
     }

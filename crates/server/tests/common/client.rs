@@ -164,9 +164,14 @@ impl<S: Read + Write> Client<S> {
 
     /// Reads an answer up to ReadyForQuery.
     pub fn answer(&mut self) -> Answer {
+        self.try_answer().expect("the server answers")
+    }
+
+    /// [`answer`](Self::answer), or why there is none.
+    pub fn try_answer(&mut self) -> io::Result<Answer> {
         let mut answer = Answer::default();
         loop {
-            match self.read() {
+            match self.try_read()?.ok_or(io::ErrorKind::UnexpectedEof)? {
                 (b'T', body) => answer.columns = usize::from(u16::from_be_bytes([body[0], body[1]])),
                 (b'D', body) => answer.rows.push(row(&body)),
                 (b'C', body) => answer.tags.push(texts(&body)[0].clone()),
@@ -174,7 +179,7 @@ impl<S: Read + Write> Client<S> {
                 (b'E', body) => answer.failure = Some(failure(&body)),
                 (b'Z', body) => {
                     answer.status = body[0] as char;
-                    return answer;
+                    return Ok(answer);
                 }
                 _ => {}
             }

@@ -5,9 +5,9 @@
 
 pub mod client;
 
-use hotrow_server::{Server, ServerConfig, ServerHandle};
-use hotrow_sync::Arc;
+use hotrow_server::{Server, ServerConfig, ServerHandle, Waiters};
 use hotrow_sync::thread::{self, JoinHandle};
+use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::Engine;
 use std::net::SocketAddr;
 
@@ -35,11 +35,17 @@ impl Running {
     }
 
     /// A server over a database of one's own.
-    pub fn over(engine: Arc<dyn Engine>, mut config: ServerConfig) -> Self {
+    pub fn over(engine: Arc<dyn Engine>, config: ServerConfig) -> Self {
+        let spin = config.wait_spin;
+        Self::waiting(engine, config, Box::new(move || Waiter::thread(spin)))
+    }
+
+    /// A server over a database of one's own, whose sessions wait as one decides.
+    pub fn waiting(engine: Arc<dyn Engine>, mut config: ServerConfig, waiters: Waiters) -> Self {
         config.listen.truncate(1);
         config.listen[0].set_port(0);
         let database = hotrow_sql::Database::new(engine, hotrow_sql::Config::default());
-        let server = Server::bind(config, Arc::clone(&database)).expect("a free port");
+        let server = Server::bind_with(config, database, waiters).expect("a free port");
         let mut address = server.local_addresses()[0];
         if address.ip().is_unspecified() {
             address.set_ip([127, 0, 0, 1].into());

@@ -1,0 +1,163 @@
+//! Anomalies: every script of `scripts.txt` on every engine at every level, over the wire, with the outcome that the level
+//! promises.
+//!
+//! A script is played on each of the tables, with its transactions begun in both orders. Where its anomaly is not possible,
+//! no play may show it. Where it is, some play of it must, under the engines that lock row by row; and without isolation
+//! every script must, or else it could not be shown by anything.
+//!
+//! With a PostgreSQL server at `HOTROW_ANOMALIES_POSTGRES` (an address with its port, for a user `postgres` who needs no
+//! password) the scripts are played there too, and must show what they say that PostgreSQL shows.
+
+#![allow(clippy::print_stdout, reason = "the comparison with PostgreSQL is a table to be read")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod document;
+mod play;
+mod postgres;
+mod script;
+mod stage;
+
+use hotrow_protocols::ENGINES;
+use hotrow_sync::thread;
+use hotrow_txn::{EngineInfo, Isolation};
+use play::{Begin, SESSIONS, play};
+use script::{POSTGRES_LEVELS, Scripts};
+use stage::Stage;
+use std::net::SocketAddr;
+
+/// The engine on which everything is possible.
+const BROKEN: &str = "none";
+
+/// Whether an engine shows what a level permits: it waits for nothing but the rows at hand. One that must know a
+/// transaction's accesses first gives a transaction block the whole database.
+fn shows(info: &EngineInfo) -> bool {
+    info.name.starts_with("2pl-") && !info.needs_accesses
+}
+
+fn scripts() -> Scripts {
+    script::parse(include_str!("scripts.txt")).unwrap_or_else(|mistake| panic!("scripts.txt, {mistake}"))
+}
+
+/// What all plays of a script came to at a level.
+#[derive(Clone, Debug, Default)]
+struct Verdict {
+    /// Whether one of them showed the anomaly.
+    shown: bool,
+    /// The story of one that did, else that of the last.
+    story: String,
+    /// What went wrong that never may.
+    failures: Vec<String>,
+}
+
+/// Plays every script at each of the levels; verdicts by script and level.
+fn perform(name: &str, levels: &[Isolation], scripts: &Scripts, open: impl Fn() -> Stage) -> Vec<Vec<Verdict>> {
+    let mut verdicts = vec![vec![Verdict::default(); levels.len()]; scripts.scripts.len()];
+    let mut stage = open();
+    for table in &scripts.tables {
+        for (script, verdicts) in scripts.scripts.iter().zip(&mut verdicts).filter(|(script, _)| script.is_on(table)) {
+            for (&level, verdict) in levels.iter().zip(verdicts) {
+                for begin in [Begin::InTurn, Begin::Backwards] {
+                    let place = format!("{name} at {level}, {}, table {}, begun {begin:?}", script.name, table.name);
+                    match play(&mut stage, level, table, begin, script) {
+                        Ok(ending) => {
+                            if ending.anomaly || !verdict.shown {
+                                verdict.story = format!("{place}\n{}", ending.story);
+                            }
+                            verdict.shown |= ending.anomaly;
+                        }
+                        Err(error) => {
+                            verdict.failures.push(format!("{place}: {error}"));
+                            stage = open();
+                        }
+                    }
+                }
+            }
+        }
+    }
+    verdicts
+}
+
+/// Every script at every level, on an engine of ours.
+fn perform_on(info: &EngineInfo, scripts: &Scripts) -> Vec<Vec<Verdict>> {
+    perform(info.name, &Isolation::ALL, scripts, || Stage::new(info.name, SESSIONS))
+}
+
+/// What is wrong with a verdict, if the anomaly may appear or not, and must if it may or not.
+fn judge(verdict: &Verdict, possible: bool, must: bool) -> Vec<String> {
+    let mut failures = verdict.failures.clone();
+    match (verdict.shown, possible) {
+        (true, false) => failures.push(format!("the anomaly must not appear: {}", verdict.story)),
+        (false, true) if must => failures.push(format!("the anomaly should have appeared: {}", verdict.story)),
+        _ => {}
+    }
+    failures
+}
+
+#[test]
+fn every_engine_keeps_what_its_levels_promise() {
+    let scripts = scripts();
+    let engines: Vec<_> = ENGINES.iter().filter(|info| info.isolates).collect();
+    let plays: Vec<_> = thread::scope(|scope| {
+        let play = |info: &'static EngineInfo| scope.spawn(|| perform_on(info, &scripts));
+        let threads: Vec<_> = engines.iter().map(|info| play(info)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("plays do not panic")).collect()
+    });
+    let mut failures = Vec::new();
+    for (info, verdicts) in engines.iter().zip(&plays) {
+        for (script, verdicts) in scripts.scripts.iter().zip(verdicts) {
+            for (level, verdict) in Isolation::ALL.into_iter().zip(verdicts) {
+                let possible = script.possible.contains(&info.granted(level));
+                failures.extend(judge(verdict, possible, shows(info)));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n\n{}", failures.len(), failures.join("\n\n"));
+    let shown =
+        |verdicts: &Vec<Vec<Verdict>>| verdicts.iter().map(|row| row.iter().map(|one| one.shown).collect()).collect();
+    let columns = engines.iter().map(|info| info.name).zip(plays.iter().map(shown)).collect();
+    document::check(&scripts, columns);
+}
+
+#[test]
+fn every_script_is_failed_by_an_engine_that_does_not_isolate() {
+    let scripts = scripts();
+    let broken = ENGINES.iter().find(|info| info.name == BROKEN).expect("the engine is in the registry");
+    let open = || Stage::new(BROKEN, SESSIONS);
+    let verdicts = perform(broken.name, &[Isolation::Serializable], &scripts, open);
+    for (script, verdicts) in scripts.scripts.iter().zip(&verdicts) {
+        let failures = judge(&verdicts[0], false, false);
+        assert_eq!(
+            (verdicts[0].shown, failures.len()),
+            (true, 1),
+            "{}: {failures:#?}\n{}",
+            script.name,
+            verdicts[0].story
+        );
+        assert!(failures[0].starts_with("the anomaly must not appear"), "{}", failures[0]);
+    }
+}
+
+#[test]
+fn postgresql_shows_what_the_scripts_say_of_it() {
+    let Ok(address) = std::env::var("HOTROW_ANOMALIES_POSTGRES") else {
+        println!("skipped: no PostgreSQL server at HOTROW_ANOMALIES_POSTGRES");
+        return;
+    };
+    let address: SocketAddr = address.parse().expect("HOTROW_ANOMALIES_POSTGRES is an address with its port");
+    let scripts = scripts();
+    let open = || Stage::postgres(address, SESSIONS);
+    let verdicts = perform("PostgreSQL", &POSTGRES_LEVELS, &scripts, open);
+    let mut failures = Vec::new();
+    println!("{:<76} promised -> PostgreSQL, at {}", "", POSTGRES_LEVELS.map(Isolation::name).join(", "));
+    for (script, verdicts) in scripts.scripts.iter().zip(&verdicts) {
+        let word = |shown: bool| if shown { "possible" } else { "no" };
+        let mut cells = Vec::new();
+        for (level, verdict) in POSTGRES_LEVELS.iter().zip(verdicts) {
+            cells.push(format!("{} -> {}", word(script.possible.contains(level)), word(verdict.shown)));
+            failures.extend(judge(verdict, script.postgres().contains(level), true));
+        }
+        println!("{:<76} {}", script.name, cells.join(", "));
+    }
+    assert!(failures.is_empty(), "{} failures\n\n{}", failures.len(), failures.join("\n\n"));
+}

@@ -1,0 +1,353 @@
+//! The stage: clients of a server, each on a thread of its own, of which one at a time gets on, and a clock that goes only
+//! when told.
+//!
+//! The server runs in this process, and its sessions wait as the stage has it: a session runs until its statement is answered
+//! or it waits; who waits goes on when somebody has woken it, or its deadline has passed, and the director of the play lets it.
+//! So a play has one course, however the machine schedules the threads.
+//!
+//! A PostgreSQL server beside it keeps its own time. There, who waits is asked of the server.
+
+use crate::common::{Client, Running};
+use crate::postgres::Observer;
+use hotrow_server::ServerConfig;
+use hotrow_sync::atomic::{AtomicUsize, Ordering};
+use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Scheduler, Time, Waiter, mpsc, thread};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// After this time without an answer, PostgreSQL is asked again who waits.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// PostgreSQL ends a deadlock long before.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a statement comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Rows, with blanks between them; or the command's tag.
+    Done(String),
+    /// The error's code and message.
+    Failed(String, String),
+}
+
+/// What a session does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Idle,
+    Running,
+    Waiting(Option<Time>),
+    /// Its connection is lost.
+    Gone,
+}
+
+struct Player {
+    status: Status,
+    /// Woken, and has not seen it.
+    woken: bool,
+}
+
+struct Scene {
+    now: Time,
+    players: Vec<Player>,
+    /// What statements came to, in the order in which they ended, and whose they were.
+    outcomes: VecDeque<(usize, Outcome)>,
+    /// The play is over: nobody waits any more.
+    over: bool,
+}
+
+struct Board {
+    scene: Mutex<Scene>,
+    changed: Condvar,
+}
+
+impl Board {
+    fn new(players: usize) -> Arc<Self> {
+        let players = (0..players).map(|_| Player { status: Status::Idle, woken: false }).collect();
+        let scene = Scene { now: Time::default(), players, outcomes: VecDeque::new(), over: false };
+        Arc::new(Self { scene: Mutex::new(scene), changed: Condvar::new() })
+    }
+
+    fn scene(&self) -> MutexGuard<'_, Scene> {
+        self.scene.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    fn wait<'b>(&self, scene: MutexGuard<'b, Scene>) -> MutexGuard<'b, Scene> {
+        self.changed.wait(scene).unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    fn set(&self, number: usize, status: Status, outcome: Option<Outcome>) {
+        let mut scene = self.scene();
+        scene.players[number].status = status;
+        scene.outcomes.extend(outcome.map(|outcome| (number, outcome)));
+        drop(scene);
+        self.changed.notify_all();
+    }
+}
+
+/// A session's place on the stage: how it waits in the server.
+struct Place {
+    board: Arc<Board>,
+    number: usize,
+}
+
+impl Scheduler for Place {
+    fn now(&self) -> Time {
+        self.board.scene().now
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        let mut scene = self.board.scene();
+        let player = &mut scene.players[self.number];
+        if std::mem::take(&mut player.woken) {
+            return;
+        }
+        player.status = Status::Waiting(deadline);
+        self.board.changed.notify_all();
+        while matches!(scene.players[self.number].status, Status::Waiting(_)) && !scene.over {
+            scene = self.board.wait(scene);
+        }
+    }
+
+    fn resume(&self) {
+        self.board.scene().players[self.number].woken = true;
+        self.board.changed.notify_all();
+    }
+}
+
+/// A client, its thread, and the way to it.
+struct Performer {
+    statements: Option<mpsc::Sender<String>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+/// Where the sessions are.
+enum House {
+    /// Ours; its sessions have their places on the board.
+    Hotrow(Running),
+    /// Another one; the observer sees who waits.
+    Postgres(Observer),
+}
+
+/// Sessions of one database.
+pub struct Stage {
+    board: Arc<Board>,
+    performers: Vec<Performer>,
+    house: House,
+}
+
+impl Stage {
+    /// So many sessions on an empty database under an engine of ours.
+    pub fn new(engine: &str, sessions: usize) -> Self {
+        let board = Board::new(sessions);
+        let (next, places) = (AtomicUsize::new(0), board.clone());
+        // Clients come one after the other, so the first waiter is the first client's.
+        let waiters = Box::new(move || {
+            let number = next.fetch_add(1, Ordering::AcqRel);
+            Waiter::new(Arc::new(Place { board: places.clone(), number }))
+        });
+        let engine = hotrow_protocols::open(engine).expect("the engine is in the registry");
+        let server = Running::waiting(engine, ServerConfig::default(), waiters);
+        let clients = (0..sessions).map(|_| server.client()).collect();
+        Self { performers: performers(&board, clients), board, house: House::Hotrow(server) }
+    }
+
+    /// So many sessions of a PostgreSQL server.
+    pub fn postgres(address: SocketAddr, sessions: usize) -> Self {
+        let mut clients: Vec<_> = (0..sessions).map(|_| Client::connect(address)).collect();
+        for client in &mut clients {
+            client.run("set deadlock_timeout = '10ms'; set client_min_messages = error");
+        }
+        let observer = Observer::new(address, clients.iter().map(|client| client.key.0).collect());
+        let board = Board::new(sessions);
+        Self { performers: performers(&board, clients), board, house: House::Postgres(observer) }
+    }
+
+    /// Gives a session that is idle a statement to run. A moment passes first, so that who begins earlier is older.
+    ///
+    /// # Panics
+    /// If the session is not idle.
+    pub fn give(&self, number: usize, sql: &str) {
+        let mut scene = self.board.scene();
+        assert_eq!(scene.players[number].status, Status::Idle, "session {number} cannot do `{sql}`");
+        scene.players[number].status = Status::Running;
+        scene.now = scene.now.after(Duration::from_micros(1));
+        drop(scene);
+        let statements = self.performers[number].statements.as_ref();
+        let given = statements.is_some_and(|statements| statements.send(sql.to_owned()).is_ok());
+        assert!(given, "session {number} is gone");
+    }
+
+    /// Lets everybody go on who can, one after the other, until all are idle or wait.
+    pub fn settle(&mut self) {
+        match &mut self.house {
+            House::Hotrow(_) => settle(&self.board),
+            House::Postgres(observer) => settle_observed(&self.board, observer),
+        }
+    }
+
+    /// Whether a session's connection is lost.
+    pub fn is_gone(&self, number: usize) -> bool {
+        self.board.scene().players[number].status == Status::Gone
+    }
+
+    /// The next statement that has ended: whose it was, and what it came to.
+    pub fn next_outcome(&self) -> Option<(usize, Outcome)> {
+        self.board.scene().outcomes.pop_front()
+    }
+
+    /// Lets time pass while everybody waits: up to the earliest deadline, or until PostgreSQL ends a wait. None if nothing
+    /// ends by time.
+    pub fn pass_time(&self) -> Option<Duration> {
+        let mut scene = self.board.scene();
+        if matches!(self.house, House::Postgres(_)) {
+            let began = Instant::now();
+            while scene.outcomes.is_empty() {
+                let left = PATIENCE.checked_sub(began.elapsed())?;
+                let waited = self.board.changed.wait_timeout(scene, left);
+                scene = waited.unwrap_or_else(|poison| poison.into_inner()).0;
+            }
+            return Some(began.elapsed());
+        }
+        let deadline = |player: &Player| match player.status {
+            Status::Waiting(deadline) => deadline,
+            _ => None,
+        };
+        let earliest = scene.players.iter().filter_map(deadline).min()?;
+        let passed = earliest.since(scene.now);
+        scene.now = scene.now.max(earliest);
+        Some(passed)
+    }
+}
+
+/// One after the other of those who can go on does, until nobody can.
+fn settle(board: &Board) {
+    let mut scene = board.scene();
+    loop {
+        while scene.players.iter().any(|player| player.status == Status::Running) {
+            scene = board.wait(scene);
+        }
+        let now = scene.now;
+        let Some(player) = scene.players.iter_mut().find(|player| player.may_go_on(now)) else { return };
+        player.woken = false;
+        player.status = Status::Running;
+        board.changed.notify_all();
+    }
+}
+
+/// Waits until each session is idle, or seen to wait for another one with no answer since.
+fn settle_observed(board: &Board, observer: &mut Observer) {
+    let mut scene = board.scene();
+    loop {
+        let answers = scene.outcomes.len();
+        drop(scene);
+        let waiting = observer.waiting();
+        scene = board.scene();
+        for (player, waits) in scene.players.iter_mut().zip(waiting) {
+            if matches!(player.status, Status::Running | Status::Waiting(_)) {
+                player.status = if waits { Status::Waiting(None) } else { Status::Running };
+            }
+        }
+        let runs = scene.players.iter().any(|player| player.status == Status::Running);
+        if !runs && scene.outcomes.len() == answers {
+            return;
+        }
+        if runs {
+            let waited = board.changed.wait_timeout(scene, LOOK_AGAIN);
+            scene = waited.unwrap_or_else(|poison| poison.into_inner()).0;
+        }
+    }
+}
+
+impl Player {
+    fn may_go_on(&self, now: Time) -> bool {
+        match self.status {
+            Status::Waiting(deadline) => self.woken || deadline.is_some_and(|deadline| deadline <= now),
+            _ => false,
+        }
+    }
+}
+
+impl Drop for Stage {
+    /// Ends all waits and threads; sessions that are in a transaction roll it back.
+    fn drop(&mut self) {
+        self.board.scene().over = true;
+        self.board.changed.notify_all();
+        for performer in &mut self.performers {
+            performer.statements = None;
+        }
+        match &mut self.house {
+            House::Hotrow(server) => server.stop(),
+            House::Postgres(observer) => observer.end_all(),
+        }
+        for performer in &mut self.performers {
+            // A panic of the thread has been told by itself, and by whoever found it gone.
+            let _ = performer.thread.take().map(thread::JoinHandle::join);
+        }
+    }
+}
+
+fn performers(board: &Arc<Board>, clients: Vec<Client>) -> Vec<Performer> {
+    let performer = |(number, mut client): (usize, Client)| {
+        let (statements, received) = mpsc::channel();
+        let board = board.clone();
+        let thread = thread::spawn(move || perform(&board, number, &mut client, &received));
+        Performer { statements: Some(statements), thread: Some(thread) }
+    };
+    clients.into_iter().enumerate().map(performer).collect()
+}
+
+/// A client's thread.
+fn perform(board: &Board, number: usize, client: &mut Client, statements: &mpsc::Receiver<String>) {
+    while let Ok(sql) = statements.recv() {
+        client.send_query(&sql);
+        let Ok(answer) = client.try_answer() else { return board.set(number, Status::Gone, None) };
+        let rows = || answer.rows.iter().map(|row| line(row)).collect::<Vec<_>>().join(" ");
+        let outcome = match answer.failure {
+            Some(failure) => Outcome::Failed(failure.code, failure.message),
+            None if answer.columns == 0 => Outcome::Done(answer.tags.join(" ")),
+            None => Outcome::Done(rows()),
+        };
+        board.set(number, Status::Idle, Some(outcome));
+    }
+}
+
+/// A row's columns, with bars between them.
+fn line(row: &[Option<String>]) -> String {
+    row.iter().map(|value| value.as_deref().unwrap_or("NULL")).collect::<Vec<_>>().join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_when_it_is_woken_or_its_time_is_up() {
+        let mut stage = Stage::new("2pl-timeout", 2);
+        let mut after = |number: usize, sql: &str| {
+            stage.give(number, sql);
+            stage.settle();
+            stage.next_outcome()
+        };
+        let done = |number: usize, result: &str| Some((number, Outcome::Done(result.to_owned())));
+        assert_eq!(after(0, "create table t (id int primary key)"), done(0, "CREATE TABLE"));
+        assert_eq!(after(0, "insert into t values (1)"), done(0, "INSERT 0 1"));
+        assert_eq!(after(0, "begin; delete from t"), done(0, "BEGIN DELETE 1"));
+        assert_eq!(after(1, "begin; select id from t where id = 1"), None, "it waits for the row");
+        assert_eq!(after(0, "rollback"), done(0, "ROLLBACK"));
+        assert_eq!(stage.next_outcome(), done(1, "1"), "and goes on");
+        stage.give(0, "truncate t");
+        stage.settle();
+        assert_eq!(stage.next_outcome(), None, "it waits for the table");
+        assert!(stage.pass_time().is_some_and(|passed| passed > Duration::ZERO));
+        stage.settle();
+        assert!(matches!(stage.next_outcome(), Some((0, Outcome::Failed(code, _))) if code == "40001"));
+        assert_eq!(stage.pass_time(), None, "nobody waits");
+        stage.give(1, "lock table t");
+        stage.settle();
+        assert_eq!(stage.next_outcome(), done(1, "LOCK TABLE"));
+        stage.give(0, "select id from t");
+        stage.settle();
+        assert_eq!(stage.next_outcome(), None, "what is left waiting ends with the stage");
+    }
+}
