@@ -10,7 +10,7 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub warehouses: u32,
 
-    /// Which transactions: full, small, neworder-payment, neworder or payment
+    /// Which transactions: full, small, neworder-payment, neworder, payment, orderstatus or stocklevel
     #[arg(long, value_name = "MIX", value_enum, default_value_t = Mix::Full, hide_possible_values = true)]
     pub mix: Mix,
 
@@ -70,6 +70,12 @@ pub enum Mix {
     NewOrder,
     /// Payment only
     Payment,
+    /// Order-Status only
+    #[value(name = "orderstatus")]
+    OrderStatus,
+    /// Stock-Level only
+    #[value(name = "stocklevel")]
+    StockLevel,
 }
 
 impl Mix {
@@ -81,6 +87,8 @@ impl Mix {
             Mix::NewOrderPayment => [1, 1, 0, 0, 0],
             Mix::NewOrder => [1, 0, 0, 0, 0],
             Mix::Payment => [0, 1, 0, 0, 0],
+            Mix::OrderStatus => [0, 0, 1, 0, 0],
+            Mix::StockLevel => [0, 0, 0, 0, 1],
         }
     }
 }
