@@ -1,0 +1,83 @@
+//! The microbenchmark of the VLL paper (*VLL: a lock manager redesign for main memory database systems*, §3.1.2 and
+//! §3.3.1): each transaction reads and updates 10 records, of which some are *hot*.
+//!
+//! The *contention index* is the probability that two transactions want the same hot record: with one hot record each, one
+//! over the size of the hot set, `--hot-records`. With `--hot-ops 2` or more, deadlocks are possible. *Short* transactions
+//! do nothing else; *long* ones compute for each record while they hold its lock.
+//!
+//! A partition is the key modulo the number of partitions; each has a hot set of its own. A transaction stays in one
+//! partition, or takes turns between two.
+
+mod consistency;
+mod generate;
+mod load;
+mod procedures;
+mod schema;
+
+pub use generate::{Client, Options};
+pub use procedures::Updates;
+pub use schema::{COUNTER, FILLER, KEY, micro};
+
+use crate::{LoadError, Progress, Violation};
+use generate::rounds_of;
+use hotrow_storage::{TableId, TableSchema};
+use hotrow_txn::Engine;
+
+/// The workload.
+#[derive(Clone, Debug)]
+pub struct Micro {
+    options: Options,
+    /// Rounds of computation for each record.
+    rounds: u64,
+}
+
+impl crate::Workload for Micro {
+    const NAME: &'static str = "micro";
+    type Options = Options;
+    type Tables = TableId;
+    type Client = Client;
+
+    fn new(options: Options) -> Result<Self, String> {
+        let options = options.validate()?;
+        let rounds = rounds_of(options.compute_us());
+        Ok(Self { options, rounds })
+    }
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn summary(&self) -> String {
+        self.options.to_string()
+    }
+
+    fn schemas(&self) -> Vec<TableSchema> {
+        vec![micro(self.options.record_bytes)]
+    }
+
+    fn create(&self, engine: &dyn Engine) -> TableId {
+        engine.create_table(micro(self.options.record_bytes))
+    }
+
+    fn rows(&self) -> u64 {
+        self.options.records
+    }
+
+    fn load(
+        &self,
+        engine: &dyn Engine,
+        table: TableId,
+        threads: usize,
+        progress: &Progress<'_>,
+    ) -> Result<(), LoadError> {
+        load::load(&self.options, engine, table, threads, progress)
+    }
+
+    fn client(&self, table: TableId, worker: u32, seed: u64) -> Client {
+        Client::new(&self.options, table, self.rounds, crate::workload::rng(worker, seed))
+    }
+
+    fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {
+        consistency::check(&self.options, engine, table, clients)
+    }
+}

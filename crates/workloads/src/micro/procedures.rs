@@ -1,0 +1,75 @@
+//! The one transaction: it reads and updates some records, and computes something for each.
+
+use super::{COUNTER, FILLER};
+use crate::checksum::sum;
+use hotrow_storage::{Key, TableId, mix};
+use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
+
+/// Reads each of some records, increments its counter, and computes. Returns a checksum of what it read and computed.
+#[derive(Clone, Debug)]
+pub struct Updates {
+    table: TableId,
+    /// Whether records have a filler.
+    filler: bool,
+    /// Rounds of computation for each record.
+    rounds: u64,
+    keys: Vec<i64>,
+}
+
+impl Updates {
+    pub(super) fn new(table: TableId, filler: bool, rounds: u64) -> Self {
+        Self { table, filler, rounds, keys: Vec::new() }
+    }
+
+    /// The records' keys, in the order of the updates.
+    pub fn keys(&self) -> &[i64] {
+        &self.keys
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
+    }
+
+    pub(super) fn push(&mut self, key: u64) {
+        self.keys.push(key as i64);
+    }
+
+    pub(super) fn has(&self, key: u64) -> bool {
+        self.keys.contains(&(key as i64))
+    }
+}
+
+impl Procedure for Updates {
+    type Output = u64;
+
+    fn accesses(&self, accesses: &mut Accesses) {
+        for &key in &self.keys {
+            accesses.push(self.table, Key::Int(key), Intent::Write);
+        }
+    }
+
+    fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<u64, Abort> {
+        let mut checksum = 0_u64;
+        for &key in &self.keys {
+            let mut read = 0;
+            let updated = txn.update(self.table, &Key::Int(key), &mut |row| {
+                let before = row.as_ref();
+                let counter = before.int8(COUNTER);
+                read = if self.filler { sum(before.bytes(FILLER)) } else { 0 }.wrapping_add(counter as u64);
+                row.set_int8(COUNTER, counter + 1);
+                Ok(())
+            })?;
+            // Nobody deletes records: one that is not there was lost.
+            if updated != Write::Done {
+                return Err(Abort::User);
+            }
+            checksum = checksum.wrapping_add(compute(self.rounds, read));
+        }
+        Ok(checksum)
+    }
+}
+
+/// So many rounds of computation, each of which needs the one before.
+pub(super) fn compute(rounds: u64, seed: u64) -> u64 {
+    (0..rounds).fold(seed, |word, round| mix(word ^ round))
+}
