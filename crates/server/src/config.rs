@@ -23,6 +23,9 @@ pub struct ServerConfig {
     pub shutdown_grace: Duration,
     /// How long a session that waits for a lock looks for it before its thread is blocked.
     pub wait_spin: Duration,
+    /// How often a session that waits for a lock looks whether its client is still there. A client that has closed its
+    /// connection, or its sending side, is not; its statement is cancelled.
+    pub presence_interval: Duration,
     /// Certificate and key, to offer TLS.
     pub tls: Option<TlsFiles>,
     /// Who may come in, by SCRAM-SHA-256. Without, everybody may, under any name.
@@ -40,6 +43,7 @@ impl Default for ServerConfig {
             write_timeout: Duration::from_secs(60),
             shutdown_grace: Duration::from_secs(5),
             wait_spin: Duration::ZERO,
+            presence_interval: Duration::from_millis(250),
             tls: None,
             passwords: None,
         }

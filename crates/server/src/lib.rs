@@ -11,7 +11,7 @@
 //! | `startup`, `scram`, `passwords`, `tls` | from the first byte to a session |
 //! | `connection`, `extended`, `link` | from a message to calls of the session, and their results to messages |
 //! | `input`, `frontend`, `backend` | bytes: frames, what clients say, what they are told |
-//! | `sessions`, `stream` | who is connected; a socket with or without TLS |
+//! | `sessions`, `presence`, `stream` | who is connected; whether it still is; a socket with or without TLS |
 //!
 //! A connection reads and writes through [`std::io::Read`] and [`std::io::Write`] only: whoever implements them decides
 //! whether waiting for a client blocks a thread.
@@ -29,6 +29,7 @@ mod frontend;
 mod input;
 mod link;
 mod passwords;
+mod presence;
 mod scram;
 mod server;
 mod sessions;

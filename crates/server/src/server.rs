@@ -31,7 +31,8 @@ struct Shared {
     database: Arc<Database>,
     sessions: Arc<Sessions>,
     tls: Option<Arc<rustls::ServerConfig>>,
-    waiters: Waiters,
+    /// Without, sessions block their threads.
+    waiters: Option<Waiters>,
 }
 
 /// Makes a session's waiter: what waiting for a lock means to it.
@@ -46,15 +47,18 @@ pub struct ServerHandle {
 
 impl Server {
     /// Listens on the configured addresses. Clients that come wait until [`run`](Self::run). A session that waits blocks its
-    /// thread.
+    /// thread, and looks now and then whether its client is still there.
     pub fn bind(config: ServerConfig, database: Arc<Database>) -> Result<Self, ServerError> {
-        let spin = config.wait_spin;
-        Self::bind_with(config, database, Box::new(move || Waiter::thread(spin)))
+        Self::listen(config, database, None)
     }
 
     /// [`bind`](Self::bind) with sessions that wait in another way: each takes its waiter from `waiters` when it begins, on
     /// its own thread. So a test can tell who waits, and keep the clock.
     pub fn bind_with(config: ServerConfig, database: Arc<Database>, waiters: Waiters) -> Result<Self, ServerError> {
+        Self::listen(config, database, Some(waiters))
+    }
+
+    fn listen(config: ServerConfig, database: Arc<Database>, waiters: Option<Waiters>) -> Result<Self, ServerError> {
         if config.listen.is_empty() {
             return Err(ServerError::NoAddress);
         }
@@ -217,7 +221,10 @@ fn begin(
     }
     startup.authenticate(&start.user, shared.config.passwords.as_ref())?;
     stream.set_deadline(None)?;
-    let waiter = (shared.waiters)();
+    let waiter = match &shared.waiters {
+        Some(waiters) => waiters(),
+        None => guest.waiter(shared.config.wait_spin, shared.config.presence_interval),
+    };
     if !guest.admit(waiter.clone()) {
         return Err(too_many().into());
     }

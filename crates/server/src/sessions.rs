@@ -2,6 +2,7 @@
 
 use crate::ServerError;
 use crate::passwords::random;
+use crate::presence::{Attentive, has_left};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Waiter};
 use std::collections::HashMap;
@@ -122,6 +123,11 @@ impl Guest {
         &self.peer
     }
 
+    /// A waiter that blocks the thread, spins before, and ends the wait when the client has left.
+    pub fn waiter(&self, spin: Duration, interval: Duration) -> Waiter {
+        Waiter::new(Arc::new(Attentive::new(Arc::downgrade(&self.peer), spin, interval)))
+    }
+
     /// Counts as a session from now on; `false` if there are too many.
     pub fn admit(&mut self, waiter: Waiter) -> bool {
         let mut state = lock(&self.sessions.state);
@@ -194,6 +200,13 @@ impl Peer {
         // `close` may have looked for the waiter before it was there.
         if self.is_closing() {
             self.close();
+        }
+    }
+
+    /// Cancels the running statement if the client has left.
+    pub fn look(&self) {
+        if has_left(&self.socket) {
+            self.cancel();
         }
     }
 

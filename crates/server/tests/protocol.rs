@@ -3,7 +3,7 @@
 mod common;
 
 use common::client::{Client, message, packet, startup};
-use common::{Running, on_each_engine};
+use common::{ENGINES, Running, on_each_engine};
 use hotrow_server::ServerConfig;
 use std::net::Shutdown;
 use std::time::Duration;
@@ -300,6 +300,30 @@ fn a_disconnect_in_the_middle_of_a_transaction_leaves_no_lock() {
         }
         assert_eq!(first.column("SELECT balance FROM accounts WHERE id = 1"), ["103"]);
     });
+}
+
+#[test]
+fn a_client_that_leaves_while_it_waits_for_a_lock_is_noticed() {
+    for engine in ENGINES {
+        let server = Running::with(engine, ServerConfig { max_connections: 2, ..ServerConfig::default() });
+        let mut holder = server.client();
+        accounts(&mut holder);
+        let waits: [(&str, &str); 2] = [
+            ("BEGIN; UPDATE accounts SET balance = 0 WHERE id = 1", "UPDATE accounts SET balance = 1 WHERE id = 1"),
+            ("BEGIN; LOCK TABLE accounts", "TRUNCATE accounts"),
+        ];
+        for (held, waiting) in waits {
+            let mut leaving = server.client();
+            leaving.run("SET lock_timeout = '1d'");
+            holder.run(held);
+            leaving.send_query(waiting);
+            drop(leaving);
+            // Its place is free long before the holder ends, and before its time is up.
+            while Client::open(server.address).begin("postgres").is_err() {}
+            holder.run("COMMIT");
+        }
+        assert_eq!(holder.column("SELECT balance FROM accounts ORDER BY id"), ["0", "200", "300"], "{engine}");
+    }
 }
 
 #[test]

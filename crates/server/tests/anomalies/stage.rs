@@ -9,7 +9,6 @@
 
 use crate::common::{Client, Running};
 use crate::postgres::Observer;
-use hotrow_server::ServerConfig;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Scheduler, Time, Waiter, mpsc, thread};
 use std::collections::VecDeque;
@@ -147,7 +146,7 @@ impl Stage {
             Waiter::new(Arc::new(Place { board: places.clone(), number }))
         });
         let engine = hotrow_protocols::open(engine).expect("the engine is in the registry");
-        let server = Running::waiting(engine, ServerConfig::default(), waiters);
+        let server = Running::waiting(engine, waiters);
         let clients = (0..sessions).map(|_| server.client()).collect();
         Self { performers: performers(&board, clients), board, house: House::Hotrow(server) }
     }

@@ -5,9 +5,10 @@
 
 pub mod client;
 
-use hotrow_server::{Server, ServerConfig, ServerHandle, Waiters};
+use hotrow_server::{Server, ServerConfig, ServerError, ServerHandle, Waiters};
+use hotrow_sql::{Config, Database};
+use hotrow_sync::Arc;
 use hotrow_sync::thread::{self, JoinHandle};
-use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::Engine;
 use std::net::SocketAddr;
 
@@ -36,16 +37,24 @@ impl Running {
 
     /// A server over a database of one's own.
     pub fn over(engine: Arc<dyn Engine>, config: ServerConfig) -> Self {
-        let spin = config.wait_spin;
-        Self::waiting(engine, config, Box::new(move || Waiter::thread(spin)))
+        Self::bound(engine, config, Server::bind)
     }
 
     /// A server over a database of one's own, whose sessions wait as one decides.
-    pub fn waiting(engine: Arc<dyn Engine>, mut config: ServerConfig, waiters: Waiters) -> Self {
+    pub fn waiting(engine: Arc<dyn Engine>, waiters: Waiters) -> Self {
+        let bind = |config, database| Server::bind_with(config, database, waiters);
+        Self::bound(engine, ServerConfig::default(), bind)
+    }
+
+    fn bound(
+        engine: Arc<dyn Engine>,
+        mut config: ServerConfig,
+        bind: impl FnOnce(ServerConfig, Arc<Database>) -> Result<Server, ServerError>,
+    ) -> Self {
         config.listen.truncate(1);
         config.listen[0].set_port(0);
-        let database = hotrow_sql::Database::new(engine, hotrow_sql::Config::default());
-        let server = Server::bind_with(config, database, waiters).expect("a free port");
+        let database = Database::new(engine, Config::default());
+        let server = bind(config, database).expect("a free port");
         let mut address = server.local_addresses()[0];
         if address.ip().is_unspecified() {
             address.set_ip([127, 0, 0, 1].into());
