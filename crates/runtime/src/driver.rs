@@ -130,7 +130,8 @@ impl Run<'_> {
     /// The timing thread: the length of the measured period, and whether somebody else ended it.
     fn time(&self, waiters: &[Waiter]) -> (Duration, bool) {
         let stop = &self.config.stop;
-        let mut stopped_early = stop.wait(self.config.warmup);
+        // The workers may have made all their steps by now.
+        let mut stopped_early = stop.wait(self.config.warmup) && !self.is_finished();
         self.phase.store(MEASURED, Ordering::Release);
         let begin = Instant::now();
         if !stopped_early {
