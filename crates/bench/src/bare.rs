@@ -108,8 +108,9 @@ impl<'a, H: RecordHeader> Worker<'a, H> {
         self.hashes.clear();
         self.hashes.extend(operations.list().iter().map(|operation| Key::Int(operation.key).hash64()));
         if self.batch {
-            self.hashes.iter().for_each(|&hash| table.prefetch_slot(guard, hash));
-            self.hashes.iter().for_each(|&hash| table.prefetch_record(guard, hash));
+            let keys = || operations.list().iter().map(|operation| Key::Int(operation.key)).zip(&self.hashes);
+            keys().for_each(|(key, &hash)| table.prefetch_slot(guard, &key, hash));
+            keys().for_each(|(key, &hash)| table.prefetch_record(guard, &key, hash));
         }
         self.fixed.resize(table.layout().fixed_size(), 0);
         let mut copy = Copy { fixed: &mut self.fixed, variable: &mut self.variable, replaced: &mut self.replaced };

@@ -15,7 +15,9 @@ pub struct Instance<P: Protocol> {
 impl<P: Protocol> Instance<P> {
     /// An empty database.
     pub fn new(config: P::Config) -> Arc<Self> {
-        Arc::new(Self { protocol: Arc::new(P::new(config)), database: Database::new(), spare: Mutex::new(Vec::new()) })
+        let protocol = Arc::new(P::new(config));
+        let database = Database::with_parts(protocol.parts());
+        Arc::new(Self { protocol, database, spare: Mutex::new(Vec::new()) })
     }
 
     /// The protocol.

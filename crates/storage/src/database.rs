@@ -18,13 +18,21 @@ pub struct Database<H: RecordHeader> {
     collector: Arc<Collector>,
     chunks: Box<[OnceLock<Chunk<H>>]>,
     next: Mutex<u32>,
+    /// Parts of the primary indexes of partitioned tables.
+    parts: usize,
 }
 
 impl<H: RecordHeader> Database<H> {
     /// A database without tables.
     pub fn new() -> Arc<Self> {
+        Self::with_parts(1)
+    }
+
+    /// A database without tables, in which the primary index of a [partitioned](TableSchema::partitioned) table has `parts`
+    /// parts.
+    pub fn with_parts(parts: usize) -> Arc<Self> {
         let chunks = (0..CHUNKS).map(|_| OnceLock::new()).collect();
-        Arc::new(Self { collector: Collector::new(), chunks, next: Mutex::new(0) })
+        Arc::new(Self { collector: Collector::new(), chunks, next: Mutex::new(0), parts })
     }
 
     /// What the database's participants share.
@@ -45,7 +53,7 @@ impl<H: RecordHeader> Database<H> {
         let mut next = self.next.lock().expect("no panic under the latch");
         let id = TableId(*next);
         let slot = self.slot_or_grow(id);
-        let table = Box::new(Table::new(id, schema, &self.collector));
+        let table = Box::new(Table::new(id, schema, &self.collector, self.parts));
         slot.store(Box::into_raw(table), Ordering::Release);
         *next += 1;
         id

@@ -10,6 +10,7 @@ mod huge;
 mod key;
 mod ordered_index;
 mod prefetch;
+mod primary_index;
 mod record;
 mod row;
 mod schema;

@@ -66,14 +66,25 @@ pub struct TableSchema {
     pub key: Vec<usize>,
     /// Whether the primary key has an ordered index beside its hash index.
     pub ordered: bool,
+    /// Whether the first column of the primary key, an integer, is the table's partition key: engines that keep partitions
+    /// apart put the rows whose partition key is `v` into part `v mod parts`. The others do not mind.
+    pub partitioned: bool,
     /// Secondary indexes.
     pub indexes: Vec<IndexSchema>,
 }
 
 impl TableSchema {
-    /// A table with the given columns, keyed by the columns at `key`, with ranges over the key and no secondary index.
+    /// A table with the given columns, keyed by the columns at `key`, with ranges over the key, not partitioned, and with no
+    /// secondary index.
     pub fn new(name: &str, columns: Vec<Column>, key: &[usize]) -> Self {
-        Self { name: name.to_owned(), columns, key: key.to_vec(), ordered: true, indexes: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            columns,
+            key: key.to_vec(),
+            ordered: true,
+            partitioned: false,
+            indexes: Vec::new(),
+        }
     }
 
     /// The position of the column called `name`.

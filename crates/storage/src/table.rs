@@ -1,11 +1,11 @@
-//! Tables: records, a hash index on the primary key, an ordered one if wanted, and secondary indexes.
+//! Tables: records, a hash index on the primary key, whole or in parts, an ordered one if wanted, and secondary indexes.
 //!
 //! A table finds records and links them; it never decides who may see them. Linking and unlinking keep the indexes
 //! themselves whole under concurrency; that a record's *content* is stable is the protocol's affair.
 
 use crate::epoch::{Collector, Garbage, Guard};
-use crate::hash_index::HashIndex;
 use crate::ordered_index::OrderedIndex;
+use crate::primary_index::PrimaryIndex;
 use crate::record::{RecordMemory, RecordPtr, RecordRef};
 use crate::secondary_index::SecondaryIndex;
 use crate::segment::Segments;
@@ -20,7 +20,7 @@ pub struct Table<H: RecordHeader> {
     schema: Arc<TableSchema>,
     key: KeySpec,
     memory: Arc<RecordMemory>,
-    primary: HashIndex,
+    primary: PrimaryIndex,
     ordered: Option<OrderedIndex>,
     secondary: Vec<SecondaryIndex<H>>,
     /// Held while a row is loaded into a table with unique secondary indexes, whose check and link are two steps.
@@ -43,18 +43,20 @@ impl fmt::Display for Duplicate {
 impl std::error::Error for Duplicate {}
 
 impl<H: RecordHeader> Table<H> {
-    pub(crate) fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>) -> Self {
+    /// An empty table. If it is partitioned its primary hash index has `parts` parts, otherwise one.
+    pub(crate) fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self {
         let layout = Arc::new(RowLayout::new(&schema.columns));
         let key = KeySpec::new(&schema.columns, &schema.key);
         let format = RecordFormat::new::<H>(layout, &key);
         let segments = Segments::new(format.bytes());
         let ordered = schema.ordered.then(|| OrderedIndex::new(collector, key.is_int()));
         let secondary = schema.indexes.iter().map(|index| SecondaryIndex::new(index, &schema, collector)).collect();
+        let primary = PrimaryIndex::new(collector, &key, if schema.partitioned { parts } else { 1 });
         Self {
             id,
             key,
             memory: Arc::new(RecordMemory { format, segments }),
-            primary: HashIndex::new(collector, 0),
+            primary,
             ordered,
             secondary,
             unique_load: Mutex::new(()),
@@ -108,6 +110,11 @@ impl<H: RecordHeader> Table<H> {
         self.len() == 0
     }
 
+    /// Records linked in each part of the primary index: one part, unless the table is partitioned.
+    pub fn part_lens(&self) -> Vec<usize> {
+        self.primary.part_lens()
+    }
+
     /// Bytes that records take from the system, indexes aside.
     pub fn record_bytes(&self) -> usize {
         self.memory.segments.allocated_bytes()
@@ -117,7 +124,7 @@ impl<H: RecordHeader> Table<H> {
     #[inline]
     pub fn find<'g>(&'g self, guard: Guard<'g>, key: &Key, hash: u64) -> Option<RecordRef<'g, H>> {
         let mut found = None;
-        self.primary.get(guard, hash, |address| {
+        self.primary.of(key).get(guard, hash, |address| {
             let record = self.record(guard, address);
             let equal = record.has_key(key);
             if equal {
@@ -128,16 +135,16 @@ impl<H: RecordHeader> Table<H> {
         found
     }
 
-    /// Asks the processor to fetch the index slot of a key with this hash. Step one of a batched look-up.
+    /// Asks the processor to fetch the index slot of a key. Step one of a batched look-up.
     #[inline]
-    pub fn prefetch_slot(&self, guard: Guard<'_>, hash: u64) {
-        self.primary.prefetch_slot(guard, hash);
+    pub fn prefetch_slot(&self, guard: Guard<'_>, key: &Key, hash: u64) {
+        self.primary.of(key).prefetch_slot(guard, hash);
     }
 
-    /// Asks the processor to fetch the record of a key with this hash. Step two of a batched look-up.
+    /// Asks the processor to fetch the record of a key. Step two of a batched look-up.
     #[inline]
-    pub fn prefetch_record(&self, guard: Guard<'_>, hash: u64) {
-        self.primary.prefetch_target(guard, hash);
+    pub fn prefetch_record(&self, guard: Guard<'_>, key: &Key, hash: u64) {
+        self.primary.of(key).prefetch_target(guard, hash);
     }
 
     /// Makes a record for a row, linked nowhere, not present.
@@ -156,7 +163,7 @@ impl<H: RecordHeader> Table<H> {
     ) -> Result<(), RecordRef<'g, H>> {
         let matches = |address| self.record(guard, address).has_key(key);
         let hash_of = |address| self.record(guard, address).key().hash64();
-        let linked = self.primary.insert_unique(guard, hash, record.ptr().address(), matches, hash_of);
+        let linked = self.primary.of(key).insert_unique(guard, hash, record.ptr().address(), matches, hash_of);
         linked.map_err(|address| self.record(guard, address))?;
         if let Some(ordered) = &self.ordered {
             let inserted = ordered.insert(guard, key, record.ptr().address());
@@ -172,7 +179,7 @@ impl<H: RecordHeader> Table<H> {
         if let Some(ordered) = &self.ordered {
             ordered.remove(guard, &key);
         }
-        self.primary.remove(guard, key.hash64(), record.ptr().address());
+        self.primary.of(&key).remove(guard, key.hash64(), record.ptr().address());
     }
 
     /// A record, unlinked from every index, as garbage to retire.
@@ -203,6 +210,16 @@ impl<H: RecordHeader> Table<H> {
         out.extend(found.into_iter().map(|(key, address)| (key, RecordPtr::from_address(address))));
     }
 
+    /// The first record of the ordered primary index from `from` on.
+    ///
+    /// # Panics
+    /// If the table is not ordered.
+    #[inline]
+    pub fn next<'g>(&'g self, guard: Guard<'g>, from: Bound<&Key>) -> Option<RecordRef<'g, H>> {
+        let ordered = self.ordered.as_ref().expect("a range needs an ordered index");
+        ordered.next(guard, from).map(|address| self.record(guard, address))
+    }
+
     /// Visits the records of the primary hash index, present or not, in no order. Those linked throughout are visited
     /// at least once.
     pub fn records<'g>(&'g self, guard: Guard<'g>, mut visit: impl FnMut(RecordRef<'g, H>) -> ControlFlow<()>) {
@@ -225,7 +242,7 @@ impl<H: RecordHeader> Table<H> {
 
     /// Inserts a row with nobody looking: record and entries, present and committed.
     pub fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
-        let unique = self.schema.indexes.iter().any(|index| index.unique);
+        let unique = self.secondary.iter().any(SecondaryIndex::is_exclusive);
         let _alone = unique.then(|| self.unique_load.lock().unwrap_or_else(|poison| poison.into_inner()));
         let key = self.key_of(row);
         let record = self.create(guard, &key, row);
@@ -235,7 +252,7 @@ impl<H: RecordHeader> Table<H> {
         }
         for (position, index) in self.secondary.iter().enumerate() {
             let columns = index.key_of(row);
-            if index.schema().unique && index.excludes(row) && index.has_entry(guard, &columns) {
+            if index.excludes(row) && index.has_entry(guard, &columns) {
                 self.unload(guard, row, position, record);
                 return Err(Duplicate(IndexRef::Secondary(IndexId(position as u16))));
             }
@@ -307,7 +324,7 @@ mod tests {
             |name: &str, column, kind, unique| IndexSchema { name: name.into(), columns: vec![column], kind, unique };
         let mut schema = TableSchema::new("people", columns, &[0]);
         schema.indexes = vec![index("email", 2, IndexKind::Ordered, true), index("number", 1, IndexKind::Hash, false)];
-        Table::new(TableId(0), schema, collector)
+        Table::new(TableId(0), schema, collector, 1)
     }
 
     fn row(table: &Table<()>, name: &str, number: i32, email: Option<&str>) -> Row {

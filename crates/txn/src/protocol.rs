@@ -28,6 +28,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// The protocol for one database.
     fn new(config: Self::Config) -> Self;
 
+    /// Parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned) table.
+    fn parts(&self) -> usize {
+        1
+    }
+
     /// What the transactions of worker `id` share.
     fn worker(&self, id: WorkerId) -> Self::Worker;
 

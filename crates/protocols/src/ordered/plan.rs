@@ -80,7 +80,9 @@ impl Plan {
         &'p self,
         accesses: &'p Accesses,
     ) -> impl Iterator<Item = (Name, Mode, impl FnOnce() -> LockTarget)> {
-        self.locks.iter().map(move |lock| (lock.name, lock.mode, move || self.target(lock.what as usize, accesses.rows())))
+        self.locks
+            .iter()
+            .map(move |lock| (lock.name, lock.mode, move || self.target(lock.what as usize, accesses.rows())))
     }
 
     fn target(&self, what: usize, rows: &[Access]) -> LockTarget {

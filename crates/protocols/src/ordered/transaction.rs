@@ -9,8 +9,8 @@ use crate::shared::locks::{Locks, row_name};
 use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use crate::shared::{batch, record, table};
-use hotrow_storage::{Database, IndexId, IndexRef, Key, Participant, RecordRef, RowMut, RowRef, Table, TableId};
 use hotrow_storage::TableSchema;
+use hotrow_storage::{Database, IndexId, IndexRef, Key, Participant, RecordRef, RowMut, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Accesses, Begin, Intent, Isolation, LockFor, RangeAccess, Savepoint, Scan, Statistics, Transaction, Write,

@@ -16,12 +16,12 @@ pub(crate) fn prefetch<H: RecordHeader>(
 ) {
     for access in accesses {
         if let Some(table) = database.table(guard, access.table) {
-            table.prefetch_slot(guard, access.hash);
+            table.prefetch_slot(guard, &access.key, access.hash);
         }
     }
     for access in accesses {
         if let Some(table) = database.table(guard, access.table) {
-            table.prefetch_record(guard, access.hash);
+            table.prefetch_record(guard, &access.key, access.hash);
         }
         also(access);
     }

@@ -59,7 +59,14 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
             let inside = steps.iter().take_while(|step| !range.is_past(&step.key(), backward)).count();
             let ended = inside < steps.len() || steps.len() < limit;
             if self.protects_gaps() {
-                self.lock_batch(&steps, inside, ended && !backward, from.as_ref())?;
+                match self.lock_batch(&steps, inside, ended && !backward, from.as_ref()) {
+                    // The visit may break off before it comes to what another transaction has.
+                    Err(Abort::Conflict) if limit > 1 => {
+                        limit /= 2;
+                        continue;
+                    }
+                    locked => locked?,
+                }
                 let again = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), backward, limit);
                 if again.len() != steps.len() || !again.iter().zip(&steps).all(|(a, b)| a.is_same(b)) {
                     continue;

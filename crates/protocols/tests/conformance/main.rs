@@ -4,11 +4,13 @@
 //! | file | what it asks |
 //! | --- | --- |
 //! | `cases` | each method, one case after the other |
+//! | `planned` | engines that need the access set: what is in it, outside of it, and beside it |
 //! | `random` | sequences of calls against the model, shrunk when they differ |
 //! | `sessions` | two sessions: who waits, and how a wait ends |
 
 mod cases;
 mod model;
+mod planned;
 mod random;
 mod sessions;
 mod tables;

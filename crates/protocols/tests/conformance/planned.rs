@@ -1,0 +1,295 @@
+//! Engines that need the access set first: what the set allows, what is outside of it, and who may run beside whom.
+
+use crate::tables::{Shape, row, values_of};
+use crate::{for_each_engine, refusing};
+use hotrow_storage::{IndexId, IndexRef, Key, RowMut, TableId, Value};
+use hotrow_sync::Arc;
+use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Isolation, LockFor, RangeAccess, Scan, Transaction, Write};
+use std::ops::{Bound, ControlFlow};
+
+const BY_NUMBER: IndexRef = IndexRef::Secondary(IndexId(0));
+
+/// A database with rows 0, 2, 4 and 6.
+struct Case<'a> {
+    engine: &'a Arc<dyn Engine>,
+    table: TableId,
+}
+
+/// Does `check` with every engine that needs accesses.
+fn for_each_planned(check: impl Fn(&Case<'_>)) {
+    for_each_engine(|engine| {
+        if engine.info().needs_accesses {
+            let table = engine.create_table(Shape::Indexed.schema());
+            for key in [0, 2, 4, 6] {
+                let values = Shape::Indexed.values(key, key, 0);
+                engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("the keys differ");
+            }
+            check(&Case { engine, table });
+        }
+    });
+}
+
+fn key(key: u8) -> Key {
+    Shape::Indexed.key(key)
+}
+
+impl Case<'_> {
+    fn name(&self) -> &'static str {
+        self.engine.info().name
+    }
+
+    /// The access set of these rows.
+    fn rows(&self, rows: &[(u8, Intent)]) -> Accesses {
+        let mut accesses = Accesses::new();
+        rows.iter().for_each(|&(row, intent)| accesses.push(self.table, key(row), intent));
+        accesses
+    }
+
+    fn range(&self, lower: u8, upper: u8) -> Accesses {
+        let mut accesses = Accesses::new();
+        let (lower, upper) = (Bound::Included(key(lower)), Bound::Included(key(upper)));
+        let (index, intent) = (IndexRef::Primary, Intent::Read);
+        accesses.push_range(RangeAccess { table: self.table, index, lower, upper, intent });
+        accesses
+    }
+
+    /// Begins with an access set, or without, on a transaction that refuses to wait.
+    fn begin(&self, accesses: Option<&Accesses>) -> Result<Box<dyn Transaction>, Abort> {
+        let mut txn = self.engine.transaction(refusing());
+        txn.begin(&Begin { accesses, ..Begin::default() })?;
+        Ok(txn)
+    }
+
+    fn insert(&self, txn: &mut dyn Transaction, key: u8) -> Result<Write, Abort> {
+        txn.insert(self.table, row(&self.engine.layout(self.table), &Shape::Indexed.values(key, key, 0)).as_ref())
+    }
+
+    fn update(&self, txn: &mut dyn Transaction, key: u8, number: i32) -> Result<Write, Abort> {
+        txn.update(self.table, &self::key(key), &mut |row: &mut RowMut<'_>| {
+            row.set(2, &Value::Int4(number));
+            Ok(())
+        })
+    }
+
+    fn scan(&self, txn: &mut dyn Transaction, lower: u8, upper: u8) -> Result<usize, Abort> {
+        let (lower, upper) = (Bound::Included(key(lower)), Bound::Included(key(upper)));
+        let scan = Scan { lower, upper, ..Scan::all(self.table, IndexRef::Primary) };
+        let mut rows = 0;
+        txn.scan(&scan, &mut |row| {
+            values_of(row);
+            rows += 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(rows)
+    }
+}
+
+type Attempt = fn(&Case<'_>, &mut dyn Transaction) -> Result<(), Abort>;
+
+#[test]
+fn what_is_outside_the_set_ends_the_attempt_and_is_in_the_next_one() {
+    let outside: [(&str, Attempt); 5] = [
+        ("read", |case, txn| txn.read(case.table, &key(2)).map(drop)),
+        ("read of an absent key", |case, txn| txn.read(case.table, &key(3)).map(drop)),
+        ("read for update of a row to read", |case, txn| txn.read_for_update(case.table, &key(0)).map(drop)),
+        ("update", |case, txn| case.update(txn, 2, 9).map(drop)),
+        ("delete", |case, txn| txn.delete(case.table, &key(2)).map(drop)),
+    ];
+    for_each_planned(|case| {
+        for (what, attempt) in outside {
+            let mut accesses = case.rows(&[(0, Intent::Read)]);
+            let mut txn = case.begin(Some(&accesses)).expect("nobody else is there");
+            assert!(txn.read(case.table, &key(0)).expect("it is in the set").is_some());
+            assert_eq!(attempt(case, &mut *txn), Err(Abort::OutsidePlan), "{}: {what}", case.name());
+            txn.add_missing(&mut accesses);
+            txn.abort();
+            txn.begin(&Begin { accesses: Some(&accesses), ..Begin::default() }).expect("nobody else is there");
+            assert_eq!(attempt(case, &mut *txn), Ok(()), "{}: {what}, corrected", case.name());
+        }
+    });
+}
+
+#[test]
+fn an_empty_set_is_a_set() {
+    for_each_planned(|case| {
+        let nothing = Accesses::new();
+        let mut first = case.begin(Some(&nothing)).expect("nobody else is there");
+        let mut second = case.begin(Some(&nothing)).expect("nothing conflicts with nothing");
+        assert_eq!(first.read(case.table, &key(0)), Err(Abort::OutsidePlan), "{}", case.name());
+        second.commit().expect("it has done nothing");
+    });
+}
+
+#[test]
+fn a_row_named_twice_is_locked_for_the_stronger_intent() {
+    for_each_planned(|case| {
+        for intents in [[Intent::Read, Intent::Write], [Intent::Write, Intent::Read]] {
+            let accesses = case.rows(&intents.map(|intent| (0, intent)));
+            let mut txn = case.begin(Some(&accesses)).expect("nobody else is there");
+            assert!(txn.read(case.table, &key(0)).expect("it is in the set").is_some());
+            assert_eq!(case.update(&mut *txn, 0, 9), Ok(Write::Done), "{}", case.name());
+            assert_eq!(case.begin(Some(&accesses)).err(), Some(Abort::Cancelled), "{}: it is locked once", case.name());
+        }
+    });
+}
+
+#[test]
+fn new_rows_and_scans_take_what_is_free_and_wait_for_nobody() {
+    for_each_planned(|case| {
+        let nothing = Accesses::new();
+        let mut txn = case.begin(Some(&nothing)).expect("nobody else is there");
+        assert_eq!(case.insert(&mut *txn, 3), Ok(Write::Done), "{}", case.name());
+        assert!(txn.read(case.table, &key(3)).expect("its own row").is_some());
+        assert_eq!(case.update(&mut *txn, 3, 9), Ok(Write::Done));
+        assert_eq!(case.scan(&mut *txn, 1, 5), Ok(3));
+        assert!(txn.read(case.table, &key(4)).expect("scanned rows are locked").is_some());
+
+        // Another inserter of the same range meets the scan's gaps, and is not kept waiting.
+        let mut second_set = Accesses::new();
+        let mut second = case.begin(Some(&second_set)).expect("nothing is in the way of nothing");
+        assert_eq!(case.insert(&mut *second, 5), Err(Abort::OutsidePlan), "{}", case.name());
+        second.add_missing(&mut second_set);
+        assert!(second_set.rows().len() == 1 && !second_set.entries().is_empty(), "{second_set:?}");
+        second.abort();
+        let again = case.begin(Some(&second_set)).err();
+        assert_eq!(again, Some(Abort::Cancelled), "{}: now it is waited for, beforehand", case.name());
+        txn.commit().expect("it holds all that it needs");
+        let mut second = case.begin(Some(&second_set)).expect("the scan is over");
+        assert_eq!(case.insert(&mut *second, 5), Ok(Write::Done));
+        second.commit().expect("it holds all that it needs");
+    });
+}
+
+#[test]
+fn a_planned_range_keeps_inserters_out_before_it_is_scanned() {
+    for_each_planned(|case| {
+        let range = case.range(1, 4);
+        let mut reader = case.begin(Some(&range)).expect("nobody else is there");
+        let nothing = Accesses::new();
+        for (inserted, may) in [(3, false), (5, false), (7, true)] {
+            let mut txn = case.begin(Some(&nothing)).expect("nothing is in the way of nothing");
+            let outcome = case.insert(&mut *txn, inserted);
+            assert_eq!(outcome.is_ok(), may, "{}: {inserted}: {outcome:?}", case.name());
+        }
+        assert_eq!(case.scan(&mut *reader, 1, 4), Ok(2));
+        let beside = case.rows(&[(0, Intent::Write), (6, Intent::Write)]);
+        case.begin(Some(&beside)).expect("rows outside the range are free").abort();
+        let inside = case.rows(&[(2, Intent::Write)]);
+        assert_eq!(case.begin(Some(&inside)).err(), Some(Abort::Cancelled), "{}", case.name());
+    });
+}
+
+#[test]
+fn a_scan_beyond_the_set_that_meets_a_writer_is_outside() {
+    for_each_planned(|case| {
+        let writer_set = case.rows(&[(4, Intent::Write)]);
+        let mut writer = case.begin(Some(&writer_set)).expect("nobody else is there");
+        let mut accesses = Accesses::new();
+        let mut reader = case.begin(Some(&accesses)).expect("nothing is in the way of nothing");
+        assert_eq!(case.scan(&mut *reader, 0, 6), Err(Abort::OutsidePlan), "{}", case.name());
+        reader.add_missing(&mut accesses);
+        assert_eq!(accesses.ranges().len(), 1);
+        reader.abort();
+        // It breaks off before the row that is locked.
+        reader.begin(&Begin { accesses: Some(&Accesses::new()), ..Begin::default() }).expect("nothing is in the way");
+        let mut first = None;
+        let scanned = reader.scan(&Scan::all(case.table, IndexRef::Primary), &mut |row| {
+            first = row.value(0).as_int();
+            ControlFlow::Break(())
+        });
+        assert_eq!((scanned, first), (Ok(()), Some(-2)), "{}", case.name());
+        reader.abort();
+        writer.commit().expect("it holds all that it needs");
+        reader.begin(&Begin { accesses: Some(&accesses), ..Begin::default() }).expect("the writer is gone");
+        assert_eq!(case.scan(&mut *reader, 0, 6), Ok(4));
+    });
+}
+
+#[test]
+fn an_update_of_indexed_columns_that_meets_a_scan_names_its_entries() {
+    for_each_planned(|case| {
+        let mut by_number = Accesses::new();
+        let (lower, upper) = (Bound::Unbounded, Bound::Unbounded);
+        let range = RangeAccess { table: case.table, index: BY_NUMBER, lower, upper, intent: Intent::Read };
+        by_number.push_range(range);
+        let mut accesses = case.rows(&[(2, Intent::Write)]);
+        let mut writer = case.begin(Some(&accesses)).expect("nobody else is there");
+        assert_eq!(case.begin(Some(&by_number)).err(), Some(Abort::Cancelled), "{}: the row is locked", case.name());
+        writer.abort();
+
+        // A scan of nothing but a gap: no row of it is locked.
+        let (lower, upper) = (Bound::Excluded(number_key(9)), Bound::Unbounded);
+        let mut gap = Accesses::new();
+        gap.push_range(RangeAccess { table: case.table, index: BY_NUMBER, lower, upper, intent: Intent::Read });
+        let mut reader = case.begin(Some(&gap)).expect("nobody else is there");
+        writer.begin(&Begin { accesses: Some(&accesses), ..Begin::default() }).expect("the row is free");
+        assert_eq!(case.update(&mut *writer, 2, 50), Err(Abort::OutsidePlan), "{}", case.name());
+        writer.add_missing(&mut accesses);
+        writer.abort();
+        reader.commit().expect("it holds all that it needs");
+        writer.begin(&Begin { accesses: Some(&accesses), ..Begin::default() }).expect("the reader is gone");
+        assert_eq!(case.begin(Some(&gap)).err(), Some(Abort::Cancelled), "{}: the gap is locked", case.name());
+        assert_eq!(case.update(&mut *writer, 2, 50), Ok(Write::Done));
+        writer.commit().expect("it holds all that it needs");
+    });
+}
+
+/// The beginning of `BY_NUMBER`'s keys with this number.
+fn number_key(number: u8) -> Key {
+    let values = Shape::Indexed.values(0, number, 0);
+    Shape::Indexed.index_key(BY_NUMBER, &values)
+}
+
+#[test]
+fn a_transaction_without_a_set_is_alone() {
+    for_each_planned(|case| {
+        let accesses = case.rows(&[(0, Intent::Read)]);
+        let mut planned = case.begin(Some(&accesses)).expect("nobody else is there");
+        assert_eq!(case.begin(None).err(), Some(Abort::Cancelled), "{}", case.name());
+        planned.commit().expect("it holds all that it needs");
+        let mut alone = case.begin(None).expect("nobody else is there");
+        assert_eq!(case.update(&mut *alone, 6, 9), Ok(Write::Done));
+        assert_eq!(case.begin(Some(&accesses)).err(), Some(Abort::Cancelled), "{}", case.name());
+        assert_eq!(case.begin(None).err(), Some(Abort::Cancelled), "{}", case.name());
+        drop(alone);
+        case.begin(Some(&accesses)).expect("the other is gone").abort();
+    });
+}
+
+#[test]
+fn a_reconnaissance_reads_what_is_committed_keeps_nothing_and_writes_nothing() {
+    for_each_planned(|case| {
+        let writer_set = case.rows(&[(0, Intent::Write)]);
+        let mut writer = case.begin(Some(&writer_set)).expect("nobody else is there");
+        assert_eq!(case.update(&mut *writer, 0, 9), Ok(Write::Done));
+        let mut scout = case.engine.transaction(refusing());
+        let begin = Begin { reconnaissance: true, ..Begin::at(Isolation::ReadCommitted) };
+        scout.begin(&begin).expect("beginning needs nothing");
+        assert!(scout.needs_accesses());
+        assert_eq!(scout.schema(case.table).map(|schema| schema.key.clone()), Some(vec![0]));
+        assert!(scout.schema(TableId(99)).is_none());
+        assert!(scout.read(case.table, &key(2)).expect("nobody is in the way").is_some());
+        assert_eq!(scout.read(case.table, &key(0)), Err(Abort::Cancelled), "{}: it is being written", case.name());
+        scout.abort();
+        writer.commit().expect("it holds all that it needs");
+
+        scout.begin(&begin).expect("beginning needs nothing");
+        assert!(scout.read(case.table, &key(0)).expect("nobody is in the way").is_some());
+        assert_eq!(case.scan(&mut *scout, 0, 6), Ok(4));
+        // What it has read does not stand in anybody's way, the last row of a scan included.
+        let everything = case.rows(&[0, 2, 4, 6].map(|row| (row, Intent::Write)));
+        case.begin(Some(&everything)).expect("a reconnaissance keeps nothing").abort();
+        let attempts: [Attempt; 4] = [
+            |case, txn| case.insert(txn, 1).map(drop),
+            |case, txn| case.update(txn, 0, 1).map(drop),
+            |case, txn| txn.delete(case.table, &key(0)).map(drop),
+            |case, txn| {
+                let scan = Scan { lock: LockFor::Update, ..Scan::all(case.table, IndexRef::Primary) };
+                txn.scan(&scan, &mut |_| ControlFlow::Continue(()))
+            },
+        ];
+        for attempt in attempts {
+            assert_eq!(attempt(case, &mut *scout), Err(Abort::User), "{}", case.name());
+        }
+    });
+}

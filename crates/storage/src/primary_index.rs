@@ -1,0 +1,126 @@
+//! A table's hash index on the primary key: one, or one for each partition of the keys.
+//!
+//! A partitioned table puts the rows whose partition key is `v` into part `v mod parts`, as ORTHRUS §4.3 does for the index
+//! split per worker: a worker that keeps to its own part has that part of the index in its caches. A table that is not
+//! partitioned pays one branch, which always goes the same way.
+
+use crate::epoch::{Collector, Guard};
+use crate::hash_index::HashIndex;
+use crate::{Key, KeySpec, Type};
+use hotrow_sync::Arc;
+use std::ops::ControlFlow;
+
+/// The parts, of which the first is there always.
+pub(crate) struct PrimaryIndex {
+    first: HashIndex,
+    others: Box<[HashIndex]>,
+    /// Bytes of the partition key at the beginning of a key that is a byte string.
+    key_bytes: usize,
+}
+
+/// Bytes of an integer column in a byte-string key.
+fn key_bytes(spec: &KeySpec) -> Option<usize> {
+    let part = spec.parts().first().filter(|part| !part.nullable)?;
+    match part.ty {
+        Type::Int2 => Some(2),
+        Type::Int4 => Some(4),
+        Type::Int8 => Some(8),
+        _ => None,
+    }
+}
+
+impl PrimaryIndex {
+    /// An empty index of `parts` parts, at least one.
+    ///
+    /// # Panics
+    /// If there are several, and the first column of the key is no integer.
+    pub(crate) fn new(collector: &Arc<Collector>, spec: &KeySpec, parts: usize) -> Self {
+        let bytes = key_bytes(spec);
+        assert!(parts <= 1 || bytes.is_some(), "a partition key is an integer, the first column of the primary key");
+        let others = (1..parts).map(|_| HashIndex::new(collector, 0)).collect();
+        Self { first: HashIndex::new(collector, 0), others, key_bytes: bytes.unwrap_or_default() }
+    }
+
+    /// The part that a key belongs to.
+    #[inline]
+    pub(crate) fn of(&self, key: &Key) -> &HashIndex {
+        if self.others.is_empty() { &self.first } else { self.part(key) }
+    }
+
+    fn part(&self, key: &Key) -> &HashIndex {
+        let value = match key {
+            Key::Int(int) => *int,
+            other => self.partition_key(other.bytes().unwrap_or_default()),
+        };
+        match value.rem_euclid(self.others.len() as i64 + 1) {
+            0 => &self.first,
+            part => &self.others[part as usize - 1],
+        }
+    }
+
+    /// The integer that a byte-string key begins with: big-endian, its sign bit flipped. A key that is too short, which no
+    /// row has, counts as zero.
+    fn partition_key(&self, key: &[u8]) -> i64 {
+        let Some(bytes) = key.get(..self.key_bytes) else { return 0 };
+        let value = bytes.iter().fold(0_u64, |value, &byte| value << 8 | u64::from(byte));
+        let sign = 1_u64 << (8 * self.key_bytes - 1);
+        value.wrapping_sub(sign) as i64
+    }
+
+    /// Entries of all parts, or so many a moment ago.
+    pub(crate) fn len(&self) -> usize {
+        self.parts().map(HashIndex::len).sum()
+    }
+
+    /// Entries of each part, or so many a moment ago.
+    pub(crate) fn part_lens(&self) -> Vec<usize> {
+        self.parts().map(HashIndex::len).collect()
+    }
+
+    /// Visits all entries in no order, until `visit` breaks: those that are there from begin to end at least once.
+    pub(crate) fn entries(&self, guard: Guard<'_>, mut visit: impl FnMut(usize) -> ControlFlow<()>) {
+        let mut flow = ControlFlow::Continue(());
+        for part in self.parts() {
+            part.entries(guard, |address| {
+                flow = visit(address);
+                flow
+            });
+            if flow.is_break() {
+                return;
+            }
+        }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &HashIndex> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Column, Value};
+
+    /// Puts keys of one integer column, alone or before another column, into parts, and compares with the remainder.
+    fn check(ty: Type, beside: bool, value: impl Fn(i64) -> Value<'static>) {
+        let columns = [Column::new("a", ty), Column::new("b", Type::Int8)];
+        let spec = KeySpec::new(&columns, if beside { &[0, 1] } else { &[0] });
+        let index = PrimaryIndex::new(&Collector::new(), &spec, 3);
+        let parts: Vec<_> = index.parts().collect();
+        for number in [-32_768, -32_767, -4, -3, -1, 0, 1, 2, 3, 100, 32_766, 32_767] {
+            let values = [value(number), Value::Int8(number * 7)];
+            let key = spec.key(values.into_iter().take(spec.parts().len()));
+            let expected = parts[number.rem_euclid(3) as usize];
+            assert!(std::ptr::eq(index.of(&key), expected), "{ty:?} {number}, beside another column: {beside}");
+        }
+    }
+
+    #[test]
+    fn a_key_belongs_to_the_part_of_its_first_column() {
+        for beside in [false, true] {
+            check(Type::Int2, beside, |number| Value::Int2(number as i16));
+            check(Type::Int4, beside, |number| Value::Int4(number as i32));
+            check(Type::Int8, beside, Value::Int8);
+        }
+    }
+}
