@@ -1,7 +1,8 @@
 //! Proofs that a history is not isolated.
 
 use crate::edges::Edge;
-use crate::history::{History, Item, Record, Stamp};
+use crate::history::{History, Item, Outcome, Record, Stamp};
+use crate::versions::Versions;
 use hotrow_txn::Isolation;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,8 +17,9 @@ pub enum AnomalyKind {
     UnstableScan,
     /// A read saw a version that nobody wrote. No level allows it.
     Invented,
-    /// Two committed transactions replaced the same version of an item. No level allows it.
-    LostUpdate,
+    /// Two committed transactions ended the same version of an item, so that one of the writes is gone. No level allows
+    /// it.
+    LostWrite,
     /// G0: a cycle of writes.
     DirtyWrites,
     /// G1a: a read of a version whose writer aborted, or undid it.
@@ -26,6 +28,8 @@ pub enum AnomalyKind {
     IntermediateRead,
     /// G1c: a cycle of writes and reads.
     CircularInformation,
+    /// G-single over one item: a transaction read it, another replaced it, and the first wrote over that.
+    LostUpdate,
     /// G-single: a cycle with exactly one anti-dependency: read skew.
     SingleAntiDependency,
     /// G-single over a range or an absence.
@@ -43,11 +47,12 @@ impl AnomalyKind {
             AnomalyKind::Internal => "internal inconsistency",
             AnomalyKind::UnstableScan => "unstable scan",
             AnomalyKind::Invented => "invented read",
-            AnomalyKind::LostUpdate => "lost update",
+            AnomalyKind::LostWrite => "lost write",
             AnomalyKind::DirtyWrites => "G0 (dirty writes)",
             AnomalyKind::AbortedRead => "G1a (aborted read)",
             AnomalyKind::IntermediateRead => "G1b (intermediate read)",
             AnomalyKind::CircularInformation => "G1c (circular information flow)",
+            AnomalyKind::LostUpdate => "lost update (G-single over one item)",
             AnomalyKind::SingleAntiDependency => "G-single (read skew)",
             AnomalyKind::SinglePredicateAntiDependency => "G-single over a range (phantom read)",
             AnomalyKind::ItemAntiDependency => "G2-item (write skew)",
@@ -55,10 +60,13 @@ impl AnomalyKind {
         }
     }
 
-    /// Whether a level rules it out.
+    /// Whether a level rules it out for a transaction that asked for it: for the one that read, if the phenomenon is a cycle
+    /// with anti-dependencies.
     pub fn is_ruled_out_by(self, level: Isolation) -> bool {
         match self {
-            AnomalyKind::UnstableScan | AnomalyKind::SingleAntiDependency => level >= Isolation::RepeatableRead,
+            AnomalyKind::UnstableScan | AnomalyKind::LostUpdate | AnomalyKind::SingleAntiDependency => {
+                level >= Isolation::RepeatableRead
+            }
             AnomalyKind::SinglePredicateAntiDependency => level >= Isolation::Snapshot,
             AnomalyKind::ItemAntiDependency => level == Isolation::RepeatableRead || level == Isolation::Serializable,
             AnomalyKind::Phantom => level == Isolation::Serializable,
@@ -85,9 +93,9 @@ impl Anomaly {
     }
 
     /// A cycle.
-    pub(crate) fn cycle(history: &History, kind: AnomalyKind, cycle: &[Edge]) -> Self {
+    pub(crate) fn cycle(history: &History, versions: &Versions, kind: AnomalyKind, cycle: &[Edge]) -> Self {
         let transactions: Vec<_> = cycle.iter().map(|edge| edge.from).collect();
-        let evidence = cycle.iter().map(|edge| edge.sentence(history)).collect();
+        let evidence = cycle.iter().map(|edge| edge.sentence(history, versions)).collect();
         Self { kind, evidence, story: story(history, &transactions) }
     }
 }
@@ -123,7 +131,11 @@ fn story(history: &History, transactions: &[usize]) -> Vec<String> {
             let undone = if event.undone_by.is_some() { " (undone later)" } else { "" };
             lines.push((event.at, format!("{name} {}{undone}", event.operation)));
         }
-        let end = if record.is_committed() { "commits" } else { "aborts" };
+        let end = match record.outcome {
+            Outcome::Committed => "commits".to_owned(),
+            Outcome::Aborted(abort) => format!("is aborted: {}", abort.name()),
+            Outcome::RolledBack => "rolls back".to_owned(),
+        };
         lines.push((record.ending, format!("{name} {end}")));
     }
     lines.sort();

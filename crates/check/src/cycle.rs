@@ -1,33 +1,34 @@
 //! Cycles of dependencies.
 
-use crate::edges::{Edge, EdgeKind};
-use std::collections::{HashSet, VecDeque};
+use crate::edges::Edge;
+use std::collections::{HashMap, VecDeque};
 
-/// Which cycles are looked for: one edge of a kind among `first`, then edges of kinds among `rest`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub first: &'static [EdgeKind],
-    pub rest: &'static [EdgeKind],
-}
+/// So many steps are taken in search of a shorter cycle once there is one. They are not needed but for the broken histories of
+/// very long runs, where any short cycle will do.
+const MOST_STEPS: usize = 20_000_000;
 
-/// A shortest cycle of this shape among `nodes` transactions.
-pub(crate) fn shortest_cycle(nodes: usize, edges: &[Edge], shape: Shape) -> Option<Vec<Edge>> {
-    let is_first = |edge: &Edge| shape.first.contains(&edge.kind);
-    let is_rest = |edge: &Edge| shape.rest.contains(&edge.kind);
+/// A shortest cycle among `nodes` transactions: an edge that may come first, then edges that may come after it.
+pub(crate) fn shortest_cycle(
+    nodes: usize,
+    edges: &[Edge],
+    is_first: impl Fn(&Edge) -> bool,
+    is_rest: impl Fn(&Edge) -> bool,
+) -> Option<Vec<Edge>> {
     let components = components(nodes, &out_edges(nodes, edges, |edge| is_first(edge) || is_rest(edge)), edges);
     let inside = |edge: &Edge| components[edge.from] == components[edge.to];
     let rest = out_edges(nodes, edges, |edge| is_rest(edge) && inside(edge));
-    let mut tried = HashSet::new();
+    let mut search = Search { edges, out: &rest, came_by: HashMap::new(), queue: VecDeque::new(), steps: 0 };
     let mut best: Option<Vec<usize>> = None;
-    for (number, edge) in edges.iter().enumerate() {
-        if is_first(edge) && inside(edge) && tried.insert((edge.from, edge.to)) {
-            let longest = best.as_ref().map_or(usize::MAX, |cycle| cycle.len() - 1);
-            if let Some(path) = shortest_path(&rest, edges, edge.to, edge.from, longest) {
-                best = Some(std::iter::once(number).chain(path).collect());
-            }
+    for (number, edge) in edges.iter().enumerate().filter(|(_, edge)| is_first(edge) && inside(edge)) {
+        let longest = best.as_ref().map_or(usize::MAX, |cycle| cycle.len() - 1);
+        if longest < 2 || best.is_some() && search.steps > MOST_STEPS {
+            break;
+        }
+        if let Some(path) = search.shortest_path(edge.to, edge.from, longest) {
+            best = Some(std::iter::once(number).chain(path).collect());
         }
     }
-    best.map(|cycle| cycle.into_iter().map(|number| edges[number].clone()).collect())
+    best.map(|cycle| cycle.into_iter().map(|number| edges[number]).collect())
 }
 
 /// The numbers of the wanted edges, by where they start.
@@ -39,33 +40,52 @@ fn out_edges(nodes: usize, edges: &[Edge], wanted: impl Fn(&Edge) -> bool) -> Ve
     out
 }
 
-/// A shortest path, in edges, of fewer than `longest` edges.
-fn shortest_path(out: &[Vec<usize>], edges: &[Edge], from: usize, to: usize, longest: usize) -> Option<Vec<usize>> {
-    let mut came_by: Vec<Option<usize>> = vec![None; out.len()];
-    let mut queue = VecDeque::from([(from, 0)]);
-    let mut seen = HashSet::from([from]);
-    while let Some((node, length)) = queue.pop_front() {
-        if length >= longest {
-            return None;
-        }
-        if node == to {
-            let mut path = Vec::new();
-            let mut at = to;
-            while let Some(edge) = came_by[at] {
-                path.push(edge);
-                at = edges[edge].from;
+/// Breadth-first searches over one graph.
+struct Search<'g> {
+    edges: &'g [Edge],
+    out: &'g [Vec<usize>],
+    /// By which edge each node seen was reached; none for the first.
+    came_by: HashMap<usize, Option<usize>>,
+    queue: VecDeque<(usize, usize)>,
+    steps: usize,
+}
+
+impl Search<'_> {
+    /// A shortest path, in edges, of fewer than `longest` edges.
+    fn shortest_path(&mut self, from: usize, to: usize, longest: usize) -> Option<Vec<usize>> {
+        self.came_by.clear();
+        self.queue.clear();
+        self.came_by.insert(from, None);
+        self.queue.push_back((from, 0));
+        while let Some((node, length)) = self.queue.pop_front() {
+            if length >= longest {
+                return None;
             }
-            path.reverse();
-            return Some(path);
-        }
-        for &edge in &out[node] {
-            if seen.insert(edges[edge].to) {
-                came_by[edges[edge].to] = Some(edge);
-                queue.push_back((edges[edge].to, length + 1));
+            if node == to {
+                return Some(self.path_to(to));
+            }
+            self.steps += self.out[node].len();
+            for &edge in &self.out[node] {
+                let next = self.edges[edge].to;
+                if let std::collections::hash_map::Entry::Vacant(entry) = self.came_by.entry(next) {
+                    entry.insert(Some(edge));
+                    self.queue.push_back((next, length + 1));
+                }
             }
         }
+        None
     }
-    None
+
+    fn path_to(&self, to: usize) -> Vec<usize> {
+        let mut path = Vec::new();
+        let mut at = to;
+        while let Some(&Some(edge)) = self.came_by.get(&at) {
+            path.push(edge);
+            at = self.edges[edge].from;
+        }
+        path.reverse();
+        path
+    }
 }
 
 /// The strongly connected component of each node (Kosaraju's algorithm, with its own stack).

@@ -1,10 +1,11 @@
 //! The dependencies between committed transactions.
 
-use crate::anomaly::{transaction_name, version_name};
+use crate::anomaly::{AnomalyKind, transaction_name, version_name};
 use crate::history::{Event, History, Item, Operation, Range, Record, Stamp};
-use crate::internal::own_write;
+use crate::internal::{own_rows, undone_removal};
 use crate::versions::{States, Versions};
-use std::collections::HashSet;
+use hotrow_storage::IndexRef;
+use std::collections::{HashMap, HashSet};
 
 /// How the later of two transactions depends on the earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,29 +16,29 @@ pub(crate) enum EdgeKind {
     Read,
     /// It replaced what the earlier had read.
     Anti,
-    /// It changed what an earlier read of a range or of an absent item would have found.
+    /// It changed what an earlier look at a range or for an absent item would have found.
     PredicateAnti,
 }
 
 /// A dependency.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub from: usize,
     pub to: usize,
     pub kind: EdgeKind,
-    /// The item, and the version (none: the absence) that the later transaction wrote, or read.
-    pub item: Item,
-    pub version: Option<Stamp>,
+    /// The item, and which of its states the later transaction made, or read.
+    pub item: usize,
+    pub state: usize,
     /// The guess that this rests on, if it does.
     pub guess: Option<usize>,
 }
 
 impl Edge {
-    pub fn sentence(&self, history: &History) -> String {
+    pub fn sentence(&self, history: &History, versions: &Versions) -> String {
         let (from, to) = (transaction_name(history, self.from), transaction_name(history, self.to));
-        let item = &self.item;
-        let made = match self.version {
-            Some(stamp) => format!("made {}", version_name(item, stamp)),
+        let item = versions.item(self.item);
+        let made = match &versions.states(self.item).list[self.state].version {
+            Some(version) => format!("made {}", version_name(item, version.stamp)),
             None => format!("deleted {item}"),
         };
         match self.kind {
@@ -49,113 +50,151 @@ impl Edge {
     }
 }
 
-/// A read that found nothing, and so does not say which of an item's stretches of absence it met.
+/// A stretch of an item's states that are alike in what a look at it would find, from its first to the one after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    item: usize,
+    first: usize,
+    next: Option<usize>,
+}
+
+/// A look that does not say which of several stretches it met: it found nothing, or was told only that there is a row.
 #[derive(Clone, Debug)]
-pub(crate) struct Guess {
+pub(crate) struct Guess<'h> {
     reader: usize,
-    item: Item,
-    /// Positions of the first state of each stretch, and of the state after it, if there is one.
-    stretches: Vec<(usize, Option<usize>)>,
+    look: Look<'h>,
     /// The likeliest stretch.
-    pub likeliest: usize,
+    pub likeliest: Stretch,
 }
 
-impl Guess {
-    /// How many stretches it could have been.
-    pub fn choices(&self) -> usize {
-        self.stretches.len()
-    }
-}
-
-/// A read that did not find an item that was always there.
+/// What was looked for.
 #[derive(Clone, Debug)]
-pub(crate) struct Missed {
+enum Look<'h> {
+    /// It was not there: at its key, or in the range.
+    Missing(usize, Option<&'h Range>),
+    /// One of these was, in the range.
+    Present(Vec<usize>, &'h Range),
+}
+
+/// A look that no stretch explains.
+#[derive(Clone, Debug)]
+pub(crate) struct Unexplained {
     pub reader: usize,
-    pub item: Item,
-    /// It was looked for in a range.
-    pub in_scan: bool,
+    pub kind: AnomalyKind,
+    /// What it did or did not find.
+    pub what: String,
+    /// Who else had to do with it.
+    pub other: Option<usize>,
 }
 
 /// The dependencies of a history: those that are certain, and the guesses that make the others.
 #[derive(Debug, Default)]
-pub(crate) struct Dependencies {
-    certain: Vec<Edge>,
-    pub guesses: Vec<Guess>,
-    /// Reads that no stretch explains.
-    pub missed: Vec<Missed>,
+pub(crate) struct Dependencies<'h> {
+    pub certain: Vec<Edge>,
+    pub guesses: Vec<Guess<'h>>,
+    pub unexplained: Vec<Unexplained>,
 }
 
-impl Dependencies {
-    pub fn of(history: &History, versions: &Versions) -> Self {
+impl<'h> Dependencies<'h> {
+    pub fn of(history: &'h History, versions: &Versions) -> Self {
         let mut dependencies = Self::default();
-        for (item, states) in versions {
-            dependencies.add_writes(item, states);
-        }
-        for (reader, record) in history.transactions.iter().enumerate() {
-            if record.is_committed() {
-                for (position, event) in record.events.iter().enumerate() {
-                    dependencies.add_reads(history, versions, reader, record, position, event);
+        for (item, (_, states)) in versions.iter().enumerate() {
+            for (position, state) in states.list.iter().enumerate() {
+                if let Some(next) = states.successor(position) {
+                    dependencies.add(state.writer, states.list[next].writer, EdgeKind::Write, item, next);
                 }
+            }
+        }
+        let looks = Looks { history, versions };
+        for (reader, record) in history.transactions.iter().enumerate().filter(|(_, record)| record.is_committed()) {
+            for (position, event) in record.events.iter().enumerate() {
+                dependencies.add_reads(&looks, reader, record, position, event);
             }
         }
         dependencies
     }
 
-    /// All edges, with each guess resolved as `choices` says.
-    pub fn edges(&self, versions: &Versions, choices: &[usize]) -> Vec<Edge> {
-        let mut edges = self.certain.clone();
-        for (number, (guess, &choice)) in self.guesses.iter().zip(choices).enumerate() {
-            let states = &versions[&guess.item].list;
-            let (first, next) = guess.stretches[choice];
-            let mut add = |from: Option<usize>, to: Option<usize>, kind, state: usize| {
+    /// The edges that each guess makes, resolved as its likeliest stretch or as `others` says.
+    pub fn guessed(&self, versions: &Versions, others: &HashMap<usize, Stretch>) -> Vec<Edge> {
+        let mut edges = Vec::new();
+        for (number, guess) in self.guesses.iter().enumerate() {
+            let stretch = others.get(&number).copied().unwrap_or(guess.likeliest);
+            let states = &versions.states(stretch.item).list;
+            let mut add = |from: Option<usize>, to: Option<usize>, kind, state| {
                 if let (Some(from), Some(to)) = (from, to)
                     && from != to
                 {
-                    let version = states[state].version.as_ref().map(|version| version.stamp);
-                    edges.push(Edge { from, to, kind, item: guess.item.clone(), version, guess: Some(number) });
+                    edges.push(Edge { from, to, kind, item: stretch.item, state, guess: Some(number) });
                 }
             };
-            add(states[first].writer, Some(guess.reader), EdgeKind::Read, first);
-            if let Some(next) = next {
+            add(states[stretch.first].writer, Some(guess.reader), EdgeKind::Read, stretch.first);
+            if let Some(next) = stretch.next {
                 add(Some(guess.reader), states[next].writer, EdgeKind::PredicateAnti, next);
             }
         }
         edges
     }
 
-    fn add_writes(&mut self, item: &Item, states: &States) {
-        for (position, state) in states.list.iter().enumerate() {
-            if let Some(next) = states.successor(position) {
-                self.add(state.writer, states.list[next].writer, EdgeKind::Write, item, states, next);
+    /// All that a guess could have been, but for `known`, the nearest to the likeliest first.
+    pub fn alternatives(&self, versions: &Versions, guess: usize, known: Stretch) -> Vec<Stretch> {
+        let guess = &self.guesses[guess];
+        let near = guess.likeliest;
+        let mut all = match &guess.look {
+            Look::Missing(item, range) => {
+                stretches(versions, *item, |position| !is_in(versions, *item, position, *range))
             }
-        }
+            Look::Present(items, range) => {
+                let of_item =
+                    |&item| stretches(versions, item, move |position| is_in(versions, item, position, Some(range)));
+                items.iter().flat_map(of_item).collect()
+            }
+        };
+        all.retain(|stretch| *stretch != known);
+        all.sort_by_key(|stretch| (stretch.item != near.item, stretch.first.abs_diff(near.first)));
+        all
     }
 
     fn add_reads(
         &mut self,
-        history: &History,
-        versions: &Versions,
+        looks: &Looks<'h, '_>,
         reader: usize,
-        record: &Record,
+        record: &'h Record,
         position: usize,
-        event: &Event,
+        event: &'h Event,
     ) {
+        let versions = looks.versions;
         match &event.operation {
             Operation::Read { item, seen: Some(stamp) } => self.add_read(versions, reader, item, *stamp),
             Operation::Update { item, replaced, .. } => self.add_read(versions, reader, item, *replaced),
-            Operation::Read { item, seen: None } if own_write(record, position, item).is_none() => {
-                self.add_guess(history, versions, reader, event, item, None);
+            Operation::Read { item, seen: None } => {
+                if let Some(number) = versions.number(item)
+                    && !own_rows(record, position).contains_key(item)
+                {
+                    self.add_look(looks.missing(reader, event, number, None));
+                }
             }
             Operation::Scan { range, seen } => {
                 for (item, stamp) in seen {
                     self.add_read(versions, reader, item, *stamp);
                 }
+                let own = own_rows(record, position);
                 let seen: HashSet<_> = seen.iter().map(|(item, _)| item).collect();
-                let of_table = versions.iter().filter(|(item, _)| item.table == range.table);
-                for (item, _) in of_table.filter(|(item, _)| !seen.contains(item)) {
-                    if own_write(record, position, item).is_none() {
-                        self.add_guess(history, versions, reader, event, item, Some(range));
+                for number in versions.ever_in(range) {
+                    let item = versions.item(number);
+                    if !seen.contains(item) && !own.contains_key(item) {
+                        self.add_look(looks.missing(reader, event, number, Some(range)));
                     }
+                }
+            }
+            Operation::Refused { range } => {
+                let own = own_rows(record, position);
+                let is_own = own
+                    .iter()
+                    .any(|(item, write)| write.operation.made().is_some_and(|made| range.contains(item, made)));
+                if !is_own {
+                    let mut items = versions.ever_in(range);
+                    items.retain(|&number| !own.contains_key(versions.item(number)));
+                    self.add_look(looks.present(reader, event, items, range));
                 }
             }
             _ => {}
@@ -164,66 +203,138 @@ impl Dependencies {
 
     /// A read of a version that is there.
     fn add_read(&mut self, versions: &Versions, reader: usize, item: &Item, stamp: Stamp) {
-        let Some(states) = versions.get(item) else { return };
+        let Some(number) = versions.number(item) else { return };
+        let states = versions.states(number);
         let Some(position) = states.position(stamp) else { return };
-        self.add(states.list[position].writer, Some(reader), EdgeKind::Read, item, states, position);
+        self.add(states.list[position].writer, Some(reader), EdgeKind::Read, number, position);
         if let Some(next) = states.successor(position) {
-            self.add(Some(reader), states.list[next].writer, EdgeKind::Anti, item, states, next);
+            self.add(Some(reader), states.list[next].writer, EdgeKind::Anti, number, next);
         }
     }
 
-    /// A read that did not find an item: at its key, or in a range.
-    fn add_guess(
-        &mut self,
-        history: &History,
-        versions: &Versions,
-        reader: usize,
-        event: &Event,
-        item: &Item,
-        range: Option<&Range>,
-    ) {
-        let states = &versions[item].list;
-        let found = |position: usize| {
-            let version = states[position].version.as_ref();
-            version.is_some_and(|version| range.is_none_or(|range| range.contains(item, version)))
-        };
-        if !(0..states.len()).any(found) {
-            return;
-        }
-        let mut stretches = Vec::new();
-        for position in (0..states.len()).filter(|&position| !found(position)) {
-            if position == 0 || found(position - 1) {
-                let next = (position..states.len()).find(|&next| found(next));
-                stretches.push((position, next));
-            }
-        }
-        let had_begun = |&(first, _): &(usize, Option<usize>)| match states[first].writer {
-            None => true,
-            Some(writer) => writer == reader || history.transactions[writer].ending <= event.at,
-        };
-        match stretches.iter().rposition(had_begun) {
-            Some(likeliest) => self.guesses.push(Guess { reader, item: item.clone(), stretches, likeliest }),
-            None if stretches.is_empty() => {
-                self.missed.push(Missed { reader, item: item.clone(), in_scan: range.is_some() })
-            }
-            None => self.guesses.push(Guess { reader, item: item.clone(), stretches, likeliest: 0 }),
+    fn add_look(&mut self, look: Result<Option<Guess<'h>>, Unexplained>) {
+        match look {
+            Ok(guess) => self.guesses.extend(guess),
+            Err(unexplained) => self.unexplained.push(unexplained),
         }
     }
 
-    fn add(
-        &mut self,
-        from: Option<usize>,
-        to: Option<usize>,
-        kind: EdgeKind,
-        item: &Item,
-        states: &States,
-        state: usize,
-    ) {
+    fn add(&mut self, from: Option<usize>, to: Option<usize>, kind: EdgeKind, item: usize, state: usize) {
         if let (Some(from), Some(to)) = (from, to)
             && from != to
         {
-            let version = states.list[state].version.as_ref().map(|version| version.stamp);
-            self.certain.push(Edge { from, to, kind, item: item.clone(), version, guess: None });
+            self.certain.push(Edge { from, to, kind, item, state, guess: None });
         }
     }
+}
+
+/// Makes guesses.
+struct Looks<'h, 'v> {
+    history: &'h History,
+    versions: &'v Versions,
+}
+
+impl<'h> Looks<'h, '_> {
+    /// A look that did not find an item: at its key, or in a range. No guess if the item never was there.
+    fn missing(
+        &self,
+        reader: usize,
+        event: &'h Event,
+        item: usize,
+        range: Option<&'h Range>,
+    ) -> Result<Option<Guess<'h>>, Unexplained> {
+        let versions = self.versions;
+        let states = versions.states(item);
+        let is_there = |position| is_in(versions, item, position, range);
+        // What is in the range's list was in it once.
+        if range.is_none() && !(0..states.list.len()).any(is_there) {
+            return Ok(None);
+        }
+        if let Some(likeliest) = self.likeliest(reader, event.at, item, |position| !is_there(position)) {
+            return Ok(Some(Guess { reader, look: Look::Missing(item, range), likeliest }));
+        }
+        let key = versions.item(item);
+        let what = format!("did not find {key}, which was always there");
+        let moves = range.is_some_and(|range| range.index != IndexRef::Primary);
+        if moves {
+            return Err(Unexplained { reader, kind: AnomalyKind::UnstableScan, what, other: None });
+        }
+        Err(match undone_removal(self.history, key, event.at).filter(|&other| other != reader) {
+            Some(other) => {
+                let name = transaction_name(self.history, other);
+                let what = format!("did not find {key}, which only {name} had deleted, and undid that");
+                Unexplained { reader, kind: AnomalyKind::AbortedRead, what, other: Some(other) }
+            }
+            None => Unexplained { reader, kind: AnomalyKind::Internal, what, other: None },
+        })
+    }
+
+    /// A look that found some row of `items` in a range, which has room for one.
+    fn present(
+        &self,
+        reader: usize,
+        event: &'h Event,
+        items: Vec<usize>,
+        range: &'h Range,
+    ) -> Result<Option<Guess<'h>>, Unexplained> {
+        let found = |&item: &usize| {
+            self.likeliest(reader, event.at, item, |position| is_in(self.versions, item, position, Some(range)))
+        };
+        let states = |stretch: &Stretch| self.versions.states(stretch.item);
+        let is_current = |stretch: &Stretch| {
+            let now = self.current(reader, event.at, states(stretch));
+            stretch.first <= now && stretch.next.is_none_or(|next| now < next)
+        };
+        let stretches: Vec<_> = items.iter().filter_map(found).collect();
+        match stretches.iter().find(|stretch| is_current(stretch)).or(stretches.first()) {
+            Some(&likeliest) => Ok(Some(Guess { reader, look: Look::Present(items, range), likeliest })),
+            None => {
+                let what = format!("was refused though there never was a row in {range}");
+                Err(Unexplained { reader, kind: AnomalyKind::Internal, what, other: None })
+            }
+        }
+    }
+
+    /// The stretch of wanted states that was there at a time, or the last before it, or else the first after it.
+    fn likeliest(&self, reader: usize, at: u64, item: usize, wanted: impl Fn(usize) -> bool) -> Option<Stretch> {
+        let states = self.versions.states(item);
+        let now = self.current(reader, at, states);
+        let count = states.list.len();
+        let inside = (0..=now).rev().find(|&position| wanted(position));
+        let inside = inside.or_else(|| (now..count).find(|&position| wanted(position)))?;
+        let first = (0..inside).rev().find(|&position| !wanted(position)).map_or(0, |position| position + 1);
+        let next = (inside..count).find(|&position| !wanted(position));
+        Some(Stretch { item, first, next })
+    }
+
+    /// The last state of an item that was committed, or being committed, at a time.
+    fn current(&self, reader: usize, at: u64, states: &States) -> usize {
+        let had_begun = |writer: usize| writer == reader || self.history.transactions[writer].ending <= at;
+        states.list.partition_point(|state| state.writer.is_none_or(had_begun)).saturating_sub(1)
+    }
+}
+
+/// Whether a state of an item is there, and in the range if there is one.
+fn is_in(versions: &Versions, item: usize, position: usize, range: Option<&Range>) -> bool {
+    let version = versions.states(item).list[position].version.as_ref();
+    version.is_some_and(|version| range.is_none_or(|range| range.contains(versions.item(item), version)))
+}
+
+/// All stretches of an item's wanted states.
+fn stretches(versions: &Versions, item: usize, wanted: impl Fn(usize) -> bool) -> Vec<Stretch> {
+    let count = versions.states(item).list.len();
+    let mut all: Vec<Stretch> = Vec::new();
+    let mut open = None;
+    for position in 0..count {
+        match (wanted(position), open) {
+            (true, None) => open = Some(position),
+            (false, Some(first)) => {
+                all.push(Stretch { item, first, next: Some(position) });
+                open = None;
+            }
+            _ => {}
+        }
+    }
+    all.extend(open.map(|first| Stretch { item, first, next: None }));
+    all
 }

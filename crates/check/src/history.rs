@@ -1,7 +1,7 @@
 //! What transactions did.
 
 use hotrow_storage::{IndexRef, Key, TableId};
-use hotrow_txn::Isolation;
+use hotrow_txn::{Abort, Isolation};
 use std::fmt;
 use std::ops::Bound;
 
@@ -59,23 +59,36 @@ pub struct Range {
 }
 
 impl Range {
+    /// Everything in an index whose key is `key`, or begins with it.
+    pub fn at(table: TableId, index: IndexRef, key: Key) -> Self {
+        Self { table, index, lower: Bound::Included(key.clone()), upper: Bound::Included(key) }
+    }
+
     /// Whether a version of `item` lies in the range.
     pub fn contains(&self, item: &Item, version: &Version) -> bool {
         let key = match self.index {
-            IndexRef::Primary => &item.key,
-            IndexRef::Secondary(index) => &version.index_keys[usize::from(index.0)],
+            IndexRef::Primary => Some(&item.key),
+            IndexRef::Secondary(index) => version.index_keys.get(usize::from(index.0)),
         };
-        let above = match &self.lower {
-            Bound::Included(lower) => key >= lower,
-            Bound::Excluded(lower) => key > lower && !key.starts_with(lower),
-            Bound::Unbounded => true,
-        };
-        let below = match &self.upper {
-            Bound::Included(upper) => key <= upper || key.starts_with(upper),
-            Bound::Excluded(upper) => key < upper,
-            Bound::Unbounded => true,
-        };
-        self.table == item.table && above && below
+        self.table == item.table && key.is_some_and(|key| !self.is_above(key) && !self.is_below(key))
+    }
+
+    /// Whether all of the range comes after `key`.
+    pub(crate) fn is_above(&self, key: &Key) -> bool {
+        match &self.lower {
+            Bound::Included(lower) => key < lower,
+            Bound::Excluded(lower) => key <= lower || key.starts_with(lower),
+            Bound::Unbounded => false,
+        }
+    }
+
+    /// Whether all of the range comes before `key`.
+    pub(crate) fn is_below(&self, key: &Key) -> bool {
+        match &self.upper {
+            Bound::Included(upper) => key > upper && !key.starts_with(upper),
+            Bound::Excluded(upper) => key >= upper,
+            Bound::Unbounded => false,
+        }
     }
 }
 
@@ -136,6 +149,11 @@ pub enum Operation {
         /// The rows visited.
         seen: Vec<(Item, Stamp)>,
     },
+    /// Was refused by a unique index: somebody has this key already.
+    Refused {
+        /// The index, and the key as a range.
+        range: Range,
+    },
     /// Went back to a savepoint: the writes that this undid say so.
     RolledBack,
 }
@@ -145,7 +163,7 @@ impl Operation {
     pub fn written(&self) -> Option<&Item> {
         match self {
             Operation::Insert { item, .. } | Operation::Update { item, .. } | Operation::Delete { item } => Some(item),
-            Operation::Read { .. } | Operation::Scan { .. } | Operation::RolledBack => None,
+            Operation::Read { .. } | Operation::Scan { .. } | Operation::Refused { .. } | Operation::RolledBack => None,
         }
     }
 
@@ -173,6 +191,7 @@ impl fmt::Display for Operation {
                 seen.iter().try_for_each(|(item, stamp)| write!(f, " {item} v{}", stamp.0))?;
                 if seen.is_empty() { f.write_str(" nothing") } else { Ok(()) }
             }
+            Operation::Refused { range } => write!(f, "is refused, for there is a row in {range}"),
             Operation::RolledBack => f.write_str("rolls back to a savepoint"),
         }
     }
@@ -194,8 +213,10 @@ pub struct Event {
 pub enum Outcome {
     /// Its commit succeeded.
     Committed,
-    /// It was given up, by the engine or by its own code.
-    Aborted,
+    /// The engine gave it up.
+    Aborted(Abort),
+    /// Its own code took it back, or let go of it.
+    RolledBack,
 }
 
 /// A transaction.
@@ -203,7 +224,7 @@ pub enum Outcome {
 pub struct Record {
     /// Who ran it, for people.
     pub session: String,
-    /// The level that it asked for.
+    /// The level that it asked for, and is judged by.
     pub isolation: Isolation,
     /// What it did, in its order.
     pub events: Vec<Event>,
@@ -211,6 +232,8 @@ pub struct Record {
     pub began: u64,
     /// The position at which its commit or abort was called.
     pub ending: u64,
+    /// The position at which that call returned.
+    pub ended: u64,
     /// How it ended.
     pub outcome: Outcome,
 }

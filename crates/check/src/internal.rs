@@ -2,6 +2,7 @@
 
 use crate::anomaly::{Anomaly, AnomalyKind, transaction_name, version_name};
 use crate::history::{Event, History, Item, Operation, Record, Stamp};
+use hotrow_storage::IndexRef;
 use hotrow_txn::Isolation;
 use std::collections::{HashMap, HashSet};
 
@@ -15,17 +16,16 @@ struct Write<'a> {
     is_undone: bool,
 }
 
-/// Checks every read of every committed transaction.
-pub(crate) fn check_reads(history: &History, level: Isolation) -> Result<(), Anomaly> {
+/// Checks every read of every committed transaction, each at its own level.
+pub(crate) fn check_reads(history: &History, level: impl Fn(usize) -> Isolation) -> Result<(), Anomaly> {
     let writes = writes_by_stamp(history);
+    let initial = history.initial.iter().map(|(item, version)| (item, version.stamp)).collect();
     for (transaction, record) in history.transactions.iter().enumerate() {
         if record.is_committed() {
             check_own_writes(history, transaction, record)?;
-            if AnomalyKind::UnstableScan.is_ruled_out_by(level) {
-                check_scans(history, transaction, record)?;
-            }
+            check_scans(history, transaction, record, level(transaction))?;
             for (item, stamp) in reads(record) {
-                check_read(history, &writes, transaction, item, stamp)?;
+                check_read(history, &writes, &initial, transaction, item, stamp)?;
             }
         }
     }
@@ -75,6 +75,7 @@ fn reads(record: &Record) -> impl Iterator<Item = (&Item, Stamp)> {
 fn check_read(
     history: &History,
     writes: &HashMap<Stamp, Write<'_>>,
+    initial: &HashSet<(&Item, Stamp)>,
     transaction: usize,
     item: &Item,
     stamp: Stamp,
@@ -83,8 +84,7 @@ fn check_read(
     let version = version_name(item, stamp);
     let tell = |kind, sentence: String, involved: &[usize]| Err(Anomaly::told(history, kind, sentence, involved));
     if stamp.0 <= 0 {
-        let known = history.initial.iter().any(|(initial, version)| initial == item && version.stamp == stamp);
-        return match known {
+        return match initial.contains(&(item, stamp)) {
             true => Ok(()),
             false => tell(AnomalyKind::Invented, format!("{reader} saw {version}, which nobody wrote"), &[transaction]),
         };
@@ -146,27 +146,42 @@ fn check_own_writes(history: &History, transaction: usize, record: &Record) -> R
     Ok(())
 }
 
-/// A scan sees each row once.
-fn check_scans(history: &History, transaction: usize, record: &Record) -> Result<(), Anomaly> {
+/// A scan sees each row once, unless the level lets rows move while it runs.
+fn check_scans(history: &History, transaction: usize, record: &Record, level: Isolation) -> Result<(), Anomaly> {
     for event in &record.events {
-        let Operation::Scan { seen, .. } = &event.operation else { continue };
+        let Operation::Scan { range, seen } = &event.operation else { continue };
+        let may_move = range.index != IndexRef::Primary;
+        if may_move && !AnomalyKind::UnstableScan.is_ruled_out_by(level) {
+            continue;
+        }
         let mut items = HashSet::new();
         if let Some((item, _)) = seen.iter().find(|(item, _)| !items.insert(item)) {
             let sentence = format!("{} saw {item} twice in one scan", transaction_name(history, transaction));
-            return Err(Anomaly::told(history, AnomalyKind::UnstableScan, sentence, &[transaction]));
+            let kind = if may_move { AnomalyKind::UnstableScan } else { AnomalyKind::Internal };
+            return Err(Anomaly::told(history, kind, sentence, &[transaction]));
         }
     }
     Ok(())
 }
 
 /// What a transaction itself left of an item before its event at `position`, if it wrote it.
-pub(crate) fn own_write(record: &Record, position: usize, item: &Item) -> Option<Option<Stamp>> {
+fn own_write(record: &Record, position: usize, item: &Item) -> Option<Option<Stamp>> {
     let writes = writes_before(record, position).filter(|event| event.operation.written() == Some(item));
     writes.last().map(|event| event.operation.made().map(|made| made.stamp))
 }
 
-/// The last write to each item before the event at `position`.
-fn own_rows(record: &Record, position: usize) -> HashMap<&Item, &Event> {
+/// Who had deleted an item before a time, and undid that.
+pub(crate) fn undone_removal(history: &History, item: &Item, at: u64) -> Option<usize> {
+    history.transactions.iter().position(|record| {
+        let removes =
+            |event: &Event| matches!(&event.operation, Operation::Delete { item: deleted } if deleted == item);
+        let is_undone = |event: &Event| event.undone_by.is_some() || !record.is_committed();
+        record.events.iter().any(|event| event.at < at && removes(event) && is_undone(event))
+    })
+}
+
+/// The last write to each item before the event at `position`, of those in place then.
+pub(crate) fn own_rows(record: &Record, position: usize) -> HashMap<&Item, &Event> {
     writes_before(record, position).filter_map(|event| event.operation.written().map(|item| (item, event))).collect()
 }
 

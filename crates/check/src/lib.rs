@@ -10,7 +10,7 @@
 //! recording.table(&*engine, table, stamp_column);
 //! let mut txn = Recorder::new(engine.transaction(waiter), &recording, "a");
 //! … run transactions, in one thread or many …
-//! check(&recording.history(), Isolation::Serializable)?;
+//! check(&recording.history())?;
 //! ```
 //!
 //! | noun | what it is |
@@ -18,12 +18,17 @@
 //! | [`History`] | transactions, their operations and how they ended |
 //! | [`Recording`] | what recorders write into |
 //! | [`Anomaly`] | a proof that a history is not isolated, told as a story |
+//! | [`Evidence`] | what a verdict rests on when there is none |
+//! | [`write_history`], [`read_history`] | histories in files |
+//!
+//! **Levels.** Each transaction is judged at its own level ([`check()`]) or all at one ([`check_at`]). An anti-dependency counts if
+//! the level of the transaction that read rules such a cycle out: Adya's mixing-correct histories.
 //!
 //! **How versions are ordered.** An update says which version it replaced, so the versions of one life of an item (from
 //! its insert to its delete) are a chain. Lives follow each other in the order in which their inserts returned, which is
 //! right for every engine that lets an item have one uncommitted writer. What cannot be observed is which of an item's
-//! absences a read met that found nothing: the checker takes the likeliest, and before it reports a cycle that rests on
-//! such a guess it tries the others.
+//! absences a read met that found nothing, or which row a unique index refused a write for: the checker takes the likeliest,
+//! and before it reports a cycle that rests on such a guess it tries the others.
 //!
 //! Sources: A. Adya, "Weak Consistency: A Generalized Theory and Optimistic Implementations for Distributed
 //! Transactions", 1999, chapters 3 and 4.
@@ -32,6 +37,8 @@ mod anomaly;
 mod check;
 mod cycle;
 mod edges;
+mod evidence;
+mod file;
 mod history;
 mod internal;
 mod recorder;
@@ -39,7 +46,9 @@ mod recording;
 mod versions;
 
 pub use anomaly::{Anomaly, AnomalyKind};
-pub use check::{check, final_versions};
+pub use check::{check, check_at, final_versions};
+pub use evidence::Evidence;
+pub use file::{About, FileError, read_history, write_history};
 pub use history::{Event, History, Item, Operation, Outcome, Range, Record, Stamp, Version};
 pub use recorder::Recorder;
 pub use recording::Recording;

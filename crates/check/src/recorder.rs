@@ -1,6 +1,6 @@
 //! A transaction object that writes down what it does.
 
-use crate::history::{Event, Item, Operation, Outcome, Range, Record};
+use crate::history::{Event, Item, Operation, Outcome, Range, Record, Version};
 use crate::recording::{Recording, Shape};
 use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::Arc;
@@ -9,8 +9,8 @@ use std::ops::{Bound, ControlFlow};
 
 /// Stands around a transaction object and records its transactions.
 ///
-/// It owns each table's stamp column: what the caller stores there is replaced by the write's own stamp. An insert that
-/// finds a duplicate reads the row that is in its way, so that the history says what it saw.
+/// It owns each table's stamp column: what the caller stores there is replaced by the write's own stamp. Of a transaction it
+/// makes the caller's calls and no others. A reconnaissance is no transaction, and not recorded.
 pub struct Recorder {
     inner: Box<dyn Transaction>,
     log: Log,
@@ -23,9 +23,18 @@ struct Log {
     recording: Arc<Recording>,
     session: String,
     current: Option<Record>,
+    /// Why the engine gave the current transaction up.
+    gave_up: Option<Abort>,
 }
 
 impl Log {
+    /// Notes an abort by the engine.
+    fn note(&mut self, abort: Abort) {
+        if abort != Abort::User {
+            self.gave_up.get_or_insert(abort);
+        }
+    }
+
     fn enter(&mut self, operation: Operation) {
         let event = Event { operation, at: self.recording.tick(), undone_by: None };
         if let Some(current) = &mut self.current {
@@ -37,17 +46,32 @@ impl Log {
         self.enter(Operation::Read { item, seen: row.map(|row| shape.stamp(row)) });
     }
 
+    fn enter_refusal(&mut self, shape: &Shape, item: &Item, wanted: &Version, index: IndexRef) {
+        let key = match index {
+            IndexRef::Primary => &item.key,
+            IndexRef::Secondary(index) => &wanted.index_keys[usize::from(index.0)],
+        };
+        self.enter(Operation::Refused { range: Range::at(shape.table, index, key.clone()) });
+    }
+
     fn end(&mut self, ending: u64, outcome: Outcome) {
         if let Some(record) = self.current.take() {
-            self.recording.end(Record { ending, outcome, ..record });
+            let ended = self.recording.tick();
+            self.recording.end(Record { ending, ended, outcome, ..record });
         }
+    }
+
+    /// The end of a transaction that did not commit.
+    fn give_up(&mut self, ending: u64) {
+        let outcome = self.gave_up.take().map_or(Outcome::RolledBack, Outcome::Aborted);
+        self.end(ending, outcome);
     }
 }
 
 impl Recorder {
     /// A recorder around `inner`. `session` names it in stories.
     pub fn new(inner: Box<dyn Transaction>, recording: &Arc<Recording>, session: &str) -> Self {
-        let log = Log { recording: recording.clone(), session: session.to_owned(), current: None };
+        let log = Log { recording: recording.clone(), session: session.to_owned(), current: None, gave_up: None };
         Self { inner, log, savepoints: Vec::new() }
     }
 
@@ -59,24 +83,32 @@ impl Recorder {
 impl Transaction for Recorder {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.savepoints.clear();
-        let session = self.log.session.clone();
-        let began = self.log.recording.tick();
-        let (events, outcome) = (Vec::new(), Outcome::Aborted);
-        let isolation = begin.isolation;
-        self.log.current = Some(Record { session, isolation, events, began, ending: began, outcome });
-        self.inner.begin(begin)
+        self.log.gave_up = None;
+        self.log.current = (!begin.reconnaissance).then(|| {
+            let at = self.log.recording.tick();
+            Record {
+                session: self.log.session.clone(),
+                isolation: begin.isolation,
+                events: Vec::new(),
+                began: at,
+                ending: at,
+                ended: at,
+                outcome: Outcome::RolledBack,
+            }
+        });
+        self.inner.begin(begin).inspect_err(|abort| self.log.note(*abort))
     }
 
     fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
         let shape = self.shape(table);
-        let row = self.inner.read(table, key)?;
+        let row = self.inner.read(table, key).inspect_err(|abort| self.log.note(*abort))?;
         self.log.enter_read(Item { table, key: key.clone() }, &shape, row);
         Ok(row)
     }
 
     fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
         let shape = self.shape(table);
-        let row = self.inner.read_for_update(table, key)?;
+        let row = self.inner.read_for_update(table, key).inspect_err(|abort| self.log.note(*abort))?;
         self.log.enter_read(Item { table, key: key.clone() }, &shape, row);
         Ok(row)
     }
@@ -90,17 +122,22 @@ impl Transaction for Recorder {
         let shape = self.shape(table);
         let stamp = self.log.recording.next_stamp();
         let (mut replaced, mut made) = (None, None);
-        let write = self.inner.update(table, key, &mut |row| {
+        let updated = self.inner.update(table, key, &mut |row| {
             replaced = Some(shape.stamp(row.as_ref()));
             change(row)?;
             row.set_int8(shape.stamp_column, stamp.0);
             made = Some(shape.version(row.as_ref()));
             Ok(())
-        })?;
+        });
+        let write = updated.inspect_err(|abort| self.log.note(*abort))?;
         let item = Item { table, key: key.clone() };
         match (write, replaced, made) {
             (Write::Done, Some(replaced), Some(made)) => self.log.enter(Operation::Update { item, replaced, made }),
             (Write::Done, ..) => panic!("an update is done that called no change"),
+            (Write::Duplicate(index), seen, Some(wanted)) => {
+                self.log.enter(Operation::Read { item: item.clone(), seen });
+                self.log.enter_refusal(&shape, &item, &wanted, index);
+            }
             (_, seen, _) => self.log.enter(Operation::Read { item, seen }),
         }
         Ok(write)
@@ -110,20 +147,18 @@ impl Transaction for Recorder {
         let shape = self.shape(table);
         let row = shape.stamped(row, self.log.recording.next_stamp());
         let item = shape.item(row.as_ref());
-        let write = self.inner.insert(table, row.as_ref())?;
+        let write = self.inner.insert(table, row.as_ref()).inspect_err(|abort| self.log.note(*abort))?;
+        let made = shape.version(row.as_ref());
         match write {
-            Write::Done => self.log.enter(Operation::Insert { item, made: shape.version(row.as_ref()) }),
-            Write::Duplicate(IndexRef::Primary) => {
-                let row = self.inner.read(table, &item.key)?;
-                self.log.enter_read(item, &shape, row);
-            }
-            Write::Duplicate(IndexRef::Secondary(_)) | Write::Absent => {}
+            Write::Done => self.log.enter(Operation::Insert { item, made }),
+            Write::Duplicate(index) => self.log.enter_refusal(&shape, &item, &made, index),
+            Write::Absent => {}
         }
         Ok(write)
     }
 
     fn delete(&mut self, table: TableId, key: &Key) -> Result<Write, Abort> {
-        let write = self.inner.delete(table, key)?;
+        let write = self.inner.delete(table, key).inspect_err(|abort| self.log.note(*abort))?;
         let item = Item { table, key: key.clone() };
         match write {
             Write::Done => self.log.enter(Operation::Delete { item }),
@@ -136,14 +171,15 @@ impl Transaction for Recorder {
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         let shape = self.shape(scan.table);
         let (mut seen, mut last) = (Vec::new(), None);
-        self.inner.scan(scan, &mut |row| {
+        let scanned = self.inner.scan(scan, &mut |row| {
             seen.push((shape.item(row), shape.stamp(row)));
             let flow = visit(row);
             if flow.is_break() {
                 last = Some(shape.index_key(scan.index, row));
             }
             flow
-        })?;
+        });
+        scanned.inspect_err(|abort| self.log.note(*abort))?;
         match last {
             None => self.log.enter(Operation::Scan { range: range_of(scan), seen }),
             Some(last) if scan.index == IndexRef::Primary && shape.ordered => {
@@ -186,7 +222,7 @@ impl Transaction for Recorder {
 
     fn commit(&mut self) -> Result<(), Abort> {
         let ending = self.log.recording.tick();
-        self.inner.commit()?;
+        self.inner.commit().inspect_err(|abort| self.log.note(*abort))?;
         self.log.end(ending, Outcome::Committed);
         Ok(())
     }
@@ -194,7 +230,7 @@ impl Transaction for Recorder {
     fn abort(&mut self) {
         let ending = self.log.recording.tick();
         self.inner.abort();
-        self.log.end(ending, Outcome::Aborted);
+        self.log.give_up(ending);
     }
 
     fn needs_accesses(&self) -> bool {
@@ -225,7 +261,7 @@ impl Transaction for Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         let ending = self.log.recording.tick();
-        self.log.end(ending, Outcome::Aborted);
+        self.log.give_up(ending);
     }
 }
 

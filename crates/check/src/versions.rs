@@ -1,7 +1,8 @@
 //! The order of each item's versions.
 
 use crate::anomaly::{Anomaly, AnomalyKind, transaction_name, version_name};
-use crate::history::{History, Item, Operation, Stamp, Version};
+use crate::history::{History, Item, Operation, Range, Stamp, Version};
+use hotrow_storage::{IndexId, IndexRef, Key, TableId};
 use std::collections::{BTreeMap, HashMap};
 
 /// Who made a state of an item; nobody made the first.
@@ -41,54 +42,120 @@ impl States {
     }
 }
 
-/// The states of all items that a history names.
-pub(crate) type Versions = BTreeMap<Item, States>;
+/// The states of all items of a history, which are numbered, and the keys that they ever had in each index.
+#[derive(Debug, Default)]
+pub(crate) struct Versions {
+    items: Vec<(Item, States)>,
+    numbers: HashMap<Item, usize>,
+    /// In the order of the keys.
+    entries: BTreeMap<(TableId, IndexRef), Vec<(Key, usize)>>,
+}
 
-/// What is known of one item before its states are ordered.
+impl Versions {
+    fn new(items: Vec<(Item, States)>) -> Self {
+        let mut entries: BTreeMap<_, Vec<(Key, usize)>> = BTreeMap::new();
+        for (number, (item, states)) in items.iter().enumerate() {
+            let versions = states.list.iter().filter_map(|state| state.version.as_ref());
+            let mut is_ever_there = false;
+            for version in versions {
+                is_ever_there = true;
+                for (index, key) in version.index_keys.iter().enumerate() {
+                    let index = IndexRef::Secondary(IndexId(index as u16));
+                    entries.entry((item.table, index)).or_default().push((key.clone(), number));
+                }
+            }
+            if is_ever_there {
+                entries.entry((item.table, IndexRef::Primary)).or_default().push((item.key.clone(), number));
+            }
+        }
+        for list in entries.values_mut() {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let numbers = items.iter().enumerate().map(|(number, (item, _))| (item.clone(), number)).collect();
+        Self { items, numbers, entries }
+    }
+
+    /// Every item and its states; an item's number is its position.
+    pub fn iter(&self) -> impl Iterator<Item = (&Item, &States)> {
+        self.items.iter().map(|(item, states)| (item, states))
+    }
+
+    /// An item's number.
+    pub fn number(&self, item: &Item) -> Option<usize> {
+        self.numbers.get(item).copied()
+    }
+
+    /// The item of this number.
+    pub fn item(&self, number: usize) -> &Item {
+        &self.items[number].0
+    }
+
+    /// Its states.
+    pub fn states(&self, number: usize) -> &States {
+        &self.items[number].1
+    }
+
+    /// The items of which some version lies in the range.
+    pub fn ever_in(&self, range: &Range) -> Vec<usize> {
+        let Some(list) = self.entries.get(&(range.table, range.index)) else { return Vec::new() };
+        let from = list.partition_point(|(key, _)| range.is_above(key));
+        let inside = list[from..].iter().take_while(|(key, _)| !range.is_below(key));
+        let mut numbers: Vec<_> = inside.map(|&(_, number)| number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+}
+
+/// The writes of an item that committed, as found in the history.
 #[derive(Default)]
 struct Writes<'a> {
     initial: Option<&'a Version>,
-    /// Inserts with the position at which they returned.
+    /// By when their call returned.
     inserts: Vec<(u64, usize, &'a Version)>,
-    /// The version replaced, to who replaced it by what.
+    /// By the version replaced.
     updates: HashMap<Stamp, (usize, &'a Version)>,
+    /// By when their call returned.
     deletes: Vec<(u64, usize)>,
 }
 
 /// Orders the committed versions of every item.
 pub(crate) fn order(history: &History) -> Result<Versions, Anomaly> {
-    let mut items: BTreeMap<Item, Writes<'_>> = BTreeMap::new();
+    let mut items: BTreeMap<&Item, Writes<'_>> = BTreeMap::new();
     for (item, version) in &history.initial {
-        items.entry(item.clone()).or_default().initial = Some(version);
+        items.entry(item).or_default().initial = Some(version);
     }
     for (transaction, record) in history.transactions.iter().enumerate() {
         for event in &record.events {
             if let Operation::Read { item, .. } = &event.operation {
-                items.entry(item.clone()).or_default();
+                items.entry(item).or_default();
             }
         }
         for event in record.writes().filter(|_| record.is_committed()) {
             let Some(item) = event.operation.written() else { continue };
-            let writes = items.entry(item.clone()).or_default();
+            let writes = items.entry(item).or_default();
             match &event.operation {
                 Operation::Insert { made, .. } => writes.inserts.push((event.at, transaction, made)),
                 Operation::Delete { .. } => writes.deletes.push((event.at, transaction)),
                 Operation::Update { replaced, made, .. } => {
                     if let Some((other, _)) = writes.updates.insert(*replaced, (transaction, made)) {
-                        return Err(lost_update(history, item, Some(*replaced), &[other, transaction]));
+                        return Err(lost_write(history, item, Some(*replaced), &[other, transaction]));
                     }
                 }
                 _ => {}
             }
         }
     }
-    items.into_iter().map(|(item, writes)| order_item(history, &item, writes).map(|states| (item, states))).collect()
+    let ordered = |(item, writes)| order_item(history, item, writes).map(|states| (item.clone(), states));
+    Ok(Versions::new(items.into_iter().map(ordered).collect::<Result<_, _>>()?))
 }
 
 /// Lays an item's lives end to end. An update whose predecessor is not among them replaced what never was committed; that
 /// read is reported elsewhere.
 fn order_item(history: &History, item: &Item, mut writes: Writes<'_>) -> Result<States, Anomaly> {
     writes.inserts.sort_by_key(|&(at, ..)| at);
+    writes.deletes.sort_by_key(|&(at, ..)| at);
     let mut states = States::default();
     let mut lives: Vec<(u64, Writer, &Version)> = Vec::new();
     match writes.initial {
@@ -100,30 +167,31 @@ fn order_item(history: &History, item: &Item, mut writes: Writes<'_>) -> Result<
         let ended = lives.get(number + 1).map_or(u64::MAX, |&(at, ..)| at);
         states.push(writer, Some(first.clone()));
         let mut last = first.stamp;
-        // Stamps are unique, so the chain ends; a broken engine's chain could only lead back to this life's first.
+        // Each update is taken once, so the chain ends.
         while let Some((transaction, version)) = writes.updates.remove(&last) {
             states.push(Some(transaction), Some(version.clone()));
             last = version.stamp;
         }
-        let deletes: Vec<_> = writes.deletes.iter().filter(|(at, _)| (begun..ended).contains(at)).collect();
-        match deletes[..] {
-            [&(_, transaction)] => states.push(Some(transaction), None),
+        let from = writes.deletes.partition_point(|&(at, _)| at < begun);
+        let to = writes.deletes.partition_point(|&(at, _)| at < ended).max(from);
+        match writes.deletes[from..to] {
+            [(_, transaction)] => states.push(Some(transaction), None),
             [] if number + 1 < lives.len() => {
                 let next = lives[number + 1].1;
                 let both: Vec<_> = [writer, next].into_iter().flatten().collect();
                 let found = format!("{item} was inserted while {} was there", version_name(item, last));
-                return Err(Anomaly::told(history, AnomalyKind::LostUpdate, found, &both));
+                return Err(Anomaly::told(history, AnomalyKind::LostWrite, found, &both));
             }
             [] => {}
-            [&(_, first), &(_, second), ..] => return Err(lost_update(history, item, None, &[first, second])),
+            [(_, first), (_, second), ..] => return Err(lost_write(history, item, None, &[first, second])),
         }
     }
     Ok(states)
 }
 
-fn lost_update(history: &History, item: &Item, replaced: Option<Stamp>, transactions: &[usize]) -> Anomaly {
+fn lost_write(history: &History, item: &Item, replaced: Option<Stamp>, transactions: &[usize]) -> Anomaly {
     let what = replaced.map_or_else(|| format!("one life of {item}"), |stamp| version_name(item, stamp));
     let names: Vec<_> = transactions.iter().map(|&number| transaction_name(history, number)).collect();
     let sentence = format!("{} was ended by each of {}", what, names.join(" and "));
-    Anomaly::told(history, AnomalyKind::LostUpdate, sentence, transactions)
+    Anomaly::told(history, AnomalyKind::LostWrite, sentence, transactions)
 }

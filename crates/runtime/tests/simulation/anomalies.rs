@@ -27,7 +27,7 @@ fn found(engine: impl Fn() -> Arc<dyn Engine>, scripts: impl Fn(&Fixture) -> Vec
             panic!("{failure}");
         }
         let history = fixture.recording.history();
-        kinds.extend(check(&history, Isolation::Serializable).err().map(|anomaly| anomaly.kind));
+        kinds.extend(check(&history).err().map(|anomaly| anomaly.kind));
     }
     kinds
 }

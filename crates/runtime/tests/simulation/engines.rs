@@ -61,7 +61,7 @@ pub fn simulate(fixture: Fixture, isolation: Isolation, seed: u64) -> (Arc<Fixtu
         simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts, may_time_out));
     }
     let outcome = simulation.run().and_then(|schedule| {
-        let judged = fixture.check(isolation);
+        let judged = fixture.check();
         judged.map_err(|what| Box::new(Failure::new(FailureKind::Wrong(what), seed, schedule)))
     });
     (fixture, outcome)

@@ -46,7 +46,7 @@ fn threads_are_isolated() {
                     scope.spawn(move || work(fixture, isolation, seed));
                 }
             });
-            let judged = fixture.check(isolation);
+            let judged = fixture.check();
             assert!(judged.is_ok(), "{} at {isolation}: {}", info.name, judged.expect_err("wrong"));
             let committed = fixture.recording.history().transactions.iter().filter(|t| t.is_committed()).count();
             assert!(committed > 10, "{} at {isolation} committed {committed}", info.name);

@@ -6,7 +6,7 @@ use hotrow_storage::{
     Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, RowRef, TableId, TableSchema, Type, Value,
 };
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, LockFor, Scan, Write};
+use hotrow_txn::{Abort, Begin, Engine, LockFor, Scan, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -80,11 +80,11 @@ impl Fixture {
         Row::from_values(&self.engine.layout(self.table), &values)
     }
 
-    /// The history is isolated as `level` promises, the rows are those that it implies, the indexes agree with each
+    /// The history is isolated as its transactions' levels promise, the rows are those that it implies, the indexes agree with each
     /// other, and no lock is left.
-    pub fn check(&self, level: Isolation) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         let history = self.recording.history().clone();
-        check(&history, level).map_err(|anomaly| anomaly.to_string())?;
+        check(&history).map_err(|anomaly| anomaly.to_string())?;
         let expected = final_versions(&history).map_err(|anomaly| anomaly.to_string())?;
         let present = self.recording.present(&*self.engine, self.table).map_err(|abort| abort.to_string())?;
         if present != expected {

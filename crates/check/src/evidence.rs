@@ -1,0 +1,101 @@
+//! What a verdict rests on.
+
+use crate::edges::{Edge, EdgeKind};
+use crate::history::{History, Operation, Outcome};
+use hotrow_txn::Abort;
+use std::fmt;
+
+/// What was in a history that was judged: an engine that aborts everything, or transactions that never meet, prove nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Transactions that committed.
+    pub committed: u64,
+    /// Transactions that the engine gave up, by reason; those without any are left out.
+    pub aborted: Vec<(Abort, u64)>,
+    /// Transactions that their own code rolled back.
+    pub rolled_back: u64,
+    /// Reads of committed transactions, those of scans and updates included.
+    pub reads: u64,
+    /// Scans of committed transactions.
+    pub scans: u64,
+    /// Writes of committed transactions.
+    pub writes: u64,
+    /// Dependencies between two committed transactions: the later one replaced what the earlier wrote.
+    pub write_dependencies: u64,
+    /// It read what the earlier wrote.
+    pub read_dependencies: u64,
+    /// It replaced what the earlier had read.
+    pub anti_dependencies: u64,
+    /// It changed what the earlier would have found in a range, or at a key where nothing was.
+    pub predicate_dependencies: u64,
+}
+
+impl Evidence {
+    pub(crate) fn of<'e>(history: &History, edges: impl Iterator<Item = &'e Edge>) -> Self {
+        let mut evidence = Self::default();
+        let mut aborted = [0; Abort::ALL.len()];
+        for record in &history.transactions {
+            match record.outcome {
+                Outcome::Committed => evidence.committed += 1,
+                Outcome::RolledBack => evidence.rolled_back += 1,
+                Outcome::Aborted(reason) => {
+                    let place = Abort::ALL.iter().position(|abort| *abort == reason).expect("all are listed");
+                    aborted[place] += 1;
+                }
+            }
+            for event in record.events.iter().filter(|_| record.is_committed()) {
+                evidence.writes += u64::from(event.operation.written().is_some());
+                match &event.operation {
+                    Operation::Read { .. } | Operation::Update { .. } => evidence.reads += 1,
+                    Operation::Scan { seen, .. } => {
+                        evidence.scans += 1;
+                        evidence.reads += seen.len() as u64;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        evidence.aborted = Abort::ALL.into_iter().zip(aborted).filter(|(_, count)| *count > 0).collect();
+        for edge in edges {
+            *match edge.kind {
+                EdgeKind::Write => &mut evidence.write_dependencies,
+                EdgeKind::Read => &mut evidence.read_dependencies,
+                EdgeKind::Anti => &mut evidence.anti_dependencies,
+                EdgeKind::PredicateAnti => &mut evidence.predicate_dependencies,
+            } += 1;
+        }
+        evidence
+    }
+
+    /// The share of transactions that committed, of those that their own code did not roll back, in per cent.
+    pub fn committed_percent(&self) -> f64 {
+        let aborted: u64 = self.aborted.iter().map(|(_, count)| count).sum();
+        match self.committed + aborted {
+            0 => 0.0,
+            all => self.committed as f64 * 100.0 / all as f64,
+        }
+    }
+
+    /// Dependencies of all kinds.
+    pub fn dependencies(&self) -> u64 {
+        self.write_dependencies + self.read_dependencies + self.anti_dependencies + self.predicate_dependencies
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} committed ({:.1} %)", self.committed, self.committed_percent())?;
+        self.aborted.iter().try_for_each(|(abort, count)| write!(f, ", {count} aborted: {}", abort.name()))?;
+        writeln!(f, ", {} rolled back", self.rolled_back)?;
+        writeln!(f, "{} reads, {} scans, {} writes committed", self.reads, self.scans, self.writes)?;
+        write!(
+            f,
+            "{} dependencies: {} write-write, {} write-read, {} read-write, {} by ranges and absent keys",
+            self.dependencies(),
+            self.write_dependencies,
+            self.read_dependencies,
+            self.anti_dependencies,
+            self.predicate_dependencies
+        )
+    }
+}

@@ -1,0 +1,104 @@
+//! What a file must keep to be a history: the checker relies on it.
+
+use crate::history::{Event, History, Item, Operation, Range, Record, Version};
+use hotrow_storage::{IndexRef, TableId};
+use std::collections::{HashMap, HashSet};
+
+/// What was in the lines until now.
+#[derive(Debug, Default)]
+pub(super) struct Validator {
+    rows: HashSet<Item>,
+    /// Who made each version.
+    made: HashSet<i64>,
+    /// How many secondary indexes each table has.
+    indexes: HashMap<TableId, usize>,
+    /// The greatest of them that a range names, where no row has said how many there are.
+    named: HashMap<TableId, u16>,
+}
+
+impl Validator {
+    /// A row that was there at first.
+    pub fn row(&mut self, history: &History, item: &Item, version: &Version) -> Result<(), String> {
+        if !history.transactions.is_empty() {
+            return Err("a row after the first transaction: rows that were there at first come first".to_owned());
+        }
+        if version.stamp.0 > 0 {
+            return Err(format!("version {} of a row that was there at first: expected 0 or less", version.stamp.0));
+        }
+        if !self.rows.insert(item.clone()) {
+            return Err(format!("row {item} is there twice"));
+        }
+        self.version_of(item.table, version)
+    }
+
+    /// A transaction.
+    pub fn record(&mut self, record: &Record) -> Result<(), String> {
+        let mut last = record.began;
+        for (position, event) in record.events.iter().enumerate() {
+            if event.at < last {
+                return Err(format!("event {position} is at {}, before what comes before it", event.at));
+            }
+            last = event.at;
+            self.event(record, position, event)?;
+        }
+        if record.ending < last || record.ended < record.ending {
+            return Err(format!("it ends from {} to {}, before its last event", record.ending, record.ended));
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, record: &Record, position: usize, event: &Event) -> Result<(), String> {
+        if let Some(undone_by) = event.undone_by {
+            let by = record.events.get(undone_by).map(|event| &event.operation);
+            if undone_by <= position || by != Some(&Operation::RolledBack) || event.operation.written().is_none() {
+                return Err(format!(
+                    "event {position} is undone by event {undone_by}: expected a write, and a later rollback to a \
+                     savepoint"
+                ));
+            }
+        }
+        if let (Some(item), Some(made)) = (event.operation.written(), event.operation.made()) {
+            if made.stamp.0 <= 0 || !self.made.insert(made.stamp.0) {
+                return Err(format!(
+                    "event {position} makes version {}: expected a number above 0 that no other write \
+                                    has",
+                    made.stamp.0
+                ));
+            }
+            self.version_of(item.table, made)?;
+        }
+        match &event.operation {
+            Operation::Scan { range, .. } | Operation::Refused { range } => self.range(range),
+            _ => Ok(()),
+        }
+    }
+
+    fn version_of(&mut self, table: TableId, version: &Version) -> Result<(), String> {
+        let found = version.index_keys.len();
+        let expected = *self.indexes.entry(table).or_insert(found);
+        if found != expected {
+            return Err(format!("{found} index keys in table {}, whose other rows have {expected}", table.0));
+        }
+        match self.named.get(&table) {
+            Some(&named) if usize::from(named) >= found => Err(no_index(table, named, found)),
+            _ => Ok(()),
+        }
+    }
+
+    fn range(&mut self, range: &Range) -> Result<(), String> {
+        let IndexRef::Secondary(index) = range.index else { return Ok(()) };
+        match self.indexes.get(&range.table) {
+            Some(&count) if usize::from(index.0) >= count => Err(no_index(range.table, index.0, count)),
+            Some(_) => Ok(()),
+            None => {
+                let named = self.named.entry(range.table).or_default();
+                *named = index.0.max(*named);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn no_index(table: TableId, index: u16, count: usize) -> String {
+    format!("index {index} of table {}, whose rows have {count} index keys: they are numbered from 0", table.0)
+}
