@@ -8,7 +8,7 @@ use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, OneShotConfig, RunConfig, RunReport, Stop, drive};
 use hotrow_sync::{Arc, Mutex, MutexGuard, thread};
-use hotrow_txn::{Engine, Protocol, WorkerId};
+use hotrow_txn::{Engine, Isolation, Protocol, WorkerId};
 use hotrow_workloads::{Client, LoadError, Violation, Workload};
 use std::time::{Duration, Instant};
 
@@ -82,6 +82,8 @@ struct Loaded<P: Protocol, W: Workload> {
     load: Duration,
     /// The clients of all runs so far: the check compares the rows with what they committed.
     clients: Vec<W::Client>,
+    /// The weakest isolation level of all runs so far.
+    weakest: Isolation,
 }
 
 impl<P: Protocol, W: Workload> Loaded<P, W> {
@@ -95,14 +97,22 @@ impl<P: Protocol, W: Workload> Loaded<P, W> {
             LoadError::Stopped => RunFailure::Interrupted,
             error => RunFailure::Failed(error.to_string()),
         })?;
-        Ok(Box::new(Self { instance, drive, tables, load: begin.elapsed(), clients: Vec::new() }))
+        let (load, clients, weakest) = (begin.elapsed(), Vec::new(), Isolation::Serializable);
+        Ok(Box::new(Self { instance, drive, tables, load, clients, weakest }))
     }
 
-    /// An engine that does not isolate may lose updates: that is said, and is no failure.
+    /// An engine that does not isolate may lose updates, and a weak level show what never was: that is said, and is no
+    /// failure.
     fn check(&self, workload: &W) -> Consistency {
+        let (isolates, weakest) = (self.instance.info().isolates, self.weakest);
         match workload.check(&*self.instance, self.tables, &self.clients) {
             Ok(()) => Consistency::Ok,
-            Err(Violation::Anomaly(what)) if !self.instance.info().isolates => Consistency::Unisolated(what),
+            Err(Violation::Anomaly(what) | Violation::TornRead { what, .. }) if !isolates => {
+                Consistency::Unisolated(what)
+            }
+            Err(Violation::TornRead { promised_from, what }) if weakest < promised_from => {
+                Consistency::Weak(weakest, what)
+            }
             Err(violation) => Consistency::Failed(violation.to_string()),
         }
     }
@@ -118,6 +128,7 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
         let options = identity.options;
         let stop = tools.interrupt.begin_run();
         let config = run_config(options, stop.clone());
+        self.weakest = self.weakest.min(self.instance.info().granted(options.isolation));
         // Clients of different runs are different workers to the workload: what they insert does not collide.
         let first = self.clients.len();
         let client = |number| Mutex::new(workload.client(self.tables, (first + number) as u32, options.seed));

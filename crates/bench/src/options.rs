@@ -5,6 +5,8 @@ use crate::engine_run::BareLoop;
 use clap::builder::PossibleValuesParser;
 use hotrow_txn::Isolation;
 use hotrow_workloads::Workload;
+use hotrow_workloads::hekaton::Hekaton;
+use hotrow_workloads::micro::Micro;
 use hotrow_workloads::tatp::Tatp;
 use hotrow_workloads::tpcb::Tpcb;
 use hotrow_workloads::tpcc::Tpcc;
@@ -13,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The workloads' names.
-pub const WORKLOADS: [&str; 4] = [Ycsb::NAME, Tpcb::NAME, Tpcc::NAME, Tatp::NAME];
+pub const WORKLOADS: [&str; 6] = [Ycsb::NAME, Tpcb::NAME, Tpcc::NAME, Tatp::NAME, Micro::NAME, Hekaton::NAME];
 
 /// `hotrow bench WORKLOAD …`
 #[derive(clap::Subcommand, Clone, Debug)]
@@ -26,6 +28,10 @@ pub enum BenchCommand {
     Tpcc(WorkloadOptions<<Tpcc as Workload>::Options>),
     /// TATP: short transactions of a register of mobile subscribers
     Tatp(WorkloadOptions<<Tatp as Workload>::Options>),
+    /// Updates of a few records, some of them hot, short or long: the VLL paper's
+    Micro(WorkloadOptions<<Micro as Workload>::Options>),
+    /// Short reads and writes of small rows, beside long readers: the Hekaton paper's
+    Hekaton(WorkloadOptions<<Hekaton as Workload>::Options>),
 }
 
 /// What to do with a command's workload, whose type is chosen at run time.
@@ -48,6 +54,8 @@ impl BenchCommand {
             BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, None),
             BenchCommand::Tpcc(options) => what.run::<Tpcc>(options, None),
             BenchCommand::Tatp(options) => what.run::<Tatp>(options, None),
+            BenchCommand::Micro(options) => what.run::<Micro>(options, None),
+            BenchCommand::Hekaton(options) => what.run::<Hekaton>(options, None),
         }
     }
 }

@@ -75,6 +75,7 @@ fn bench_workload<W: Workload>(
 ) -> Result<(), BenchError> {
     let workload = W::new(options.workload.clone()).map_err(BenchError::Usage)?;
     let run = &options.run;
+    workload.refuse_threads(run.threads()).map_err(BenchError::Usage)?;
     if bare.is_none() && run.engines.iter().any(|engine| engine == bare::NAME) {
         let message = format!("engine {} runs {} only, not {}", bare::NAME, Ycsb::NAME, W::NAME);
         return Err(BenchError::Usage(message));

@@ -3,7 +3,7 @@
 use crate::RunOptions;
 use crate::host::{COMMIT, Host};
 use hotrow_runtime::{KindCount, RunReport};
-use hotrow_txn::Abort;
+use hotrow_txn::{Abort, Isolation};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -34,7 +34,8 @@ pub(crate) struct EngineReport {
     pub locks_per_txn: f64,
     pub waits_per_txn: f64,
     pub load_seconds: f64,
-    /// `ok`, `failed: …`, or `ok without isolation: …` for an engine that promises none and lost updates
+    /// `ok`, `failed: …`, `ok without isolation: …` for an engine that promises none and lost updates, or `ok at LEVEL: …`
+    /// for what the isolation level lets happen
     pub consistency: String,
     /// Whether somebody ended the run before its time.
     pub interrupted: bool,
@@ -69,6 +70,8 @@ pub(crate) enum Consistency {
     Ok,
     /// Nothing is missing but what an engine that promises no isolation may lose.
     Unisolated(String),
+    /// Nothing is wrong but what the isolation level lets happen.
+    Weak(Isolation, String),
     Failed(String),
 }
 
@@ -77,6 +80,7 @@ impl std::fmt::Display for Consistency {
         match self {
             Consistency::Ok => f.write_str("ok"),
             Consistency::Unisolated(what) => write!(f, "ok without isolation: {what}"),
+            Consistency::Weak(level, what) => write!(f, "ok at {level}: {what}"),
             Consistency::Failed(what) => write!(f, "failed: {what}"),
         }
     }

@@ -13,6 +13,7 @@
 //! | workload | what it is |
 //! | --- | --- |
 //! | [`ycsb`] | reads and read-modify-writes of one table's rows; uniform, Zipfian or hot/cold keys |
+//! | [`hekaton`] | short reads and writes of small rows, beside long readers |
 //! | [`micro`] | read-and-update of a few records, some of them hot |
 //! | [`tatp`] | TATP: seven short transactions of a register of mobile subscribers |
 //! | [`tpcb`] | TPC-B on pgbench's schema |
@@ -23,6 +24,7 @@
 mod checksum;
 mod counters;
 pub mod distribution;
+pub mod hekaton;
 mod load;
 pub mod micro;
 mod options;

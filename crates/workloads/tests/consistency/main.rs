@@ -1,6 +1,8 @@
 //! The checks after a run find what is wrong, and nothing else.
 
 mod fixture;
+mod hekaton;
+mod micro;
 mod tatp;
 
 use fixture::{Fixture, check_anomaly, check_corruption, workload};

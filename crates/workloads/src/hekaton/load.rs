@@ -1,0 +1,61 @@
+//! The rows that the table begins with: each has the same amount, and counts no update.
+
+use super::{AMOUNT, KEY};
+use crate::load::load_rows;
+use crate::{LoadError, Progress};
+use hotrow_storage::TableId;
+use hotrow_txn::Engine;
+use std::ops::Range;
+
+/// The amount of each row, as loaded.
+pub(super) const LOADED_AMOUNT: i64 = 1000;
+
+/// A long reader reads one of so many blocks of rows: 10 % of the table.
+pub(super) const BLOCKS: u64 = 10;
+
+/// The keys of a block of a table of so many rows. The last block has the rows that do not divide, too.
+pub(super) fn block(rows: u64, number: u64) -> Range<u64> {
+    let length = rows / BLOCKS;
+    let first = number * length;
+    if number + 1 == BLOCKS { first..rows } else { first..first + length }
+}
+
+/// The number of the block that a row is in.
+pub(super) fn block_of(rows: u64, key: u64) -> u64 {
+    (key / (rows / BLOCKS)).min(BLOCKS - 1)
+}
+
+pub(super) fn load(
+    rows: u64,
+    engine: &dyn Engine,
+    table: TableId,
+    threads: usize,
+    progress: &Progress<'_>,
+) -> Result<(), LoadError> {
+    let mut template = engine.new_row(table);
+    template.change(|row| row.set_int8(AMOUNT, LOADED_AMOUNT));
+    load_rows(engine, table, rows, threads, progress, &template, |row, number| {
+        row.change(|row| row.set_int8(KEY, number as i64));
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_the_whole_table_and_do_not_overlap() {
+        for rows in [10, 19, 1000, 1_000_003] {
+            let mut next = 0;
+            for number in 0..BLOCKS {
+                let keys = block(rows, number);
+                assert_eq!(
+                    (keys.start, block_of(rows, keys.start), block_of(rows, keys.end - 1)),
+                    (next, number, number)
+                );
+                next = keys.end;
+            }
+            assert_eq!(next, rows);
+        }
+    }
+}
