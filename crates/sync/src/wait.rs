@@ -61,6 +61,12 @@ pub trait Scheduler: Send + Sync {
 
     /// Lets the suspended transaction go on.
     fn resume(&self);
+
+    /// Looks at a condition again and again for a moment, at most until the deadline: whether it became true. A flavour to
+    /// whose callers a moment is worth nothing, or in whose time none passes, does not look at all.
+    fn spin(&self, _deadline: Option<Time>, _condition: &mut dyn FnMut() -> bool) -> bool {
+        false
+    }
 }
 
 /// How one transaction in flight waits. Cheap to clone: all clones are the same waiter.
@@ -117,6 +123,12 @@ impl Waiter {
         }
     }
 
+    /// Looks at a condition that nobody gives notice of, for as long as this waiter's flavour spins: whether it became
+    /// true. Who needs to know afterwards has to see to being woken, and then [`wait_until`](Self::wait_until).
+    pub fn spin(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
+        !self.is_cancelled() && self.shared.scheduler.spin(deadline, &mut condition)
+    }
+
     /// Suspends for `duration`, or until cancelled. For back-off between retries.
     pub fn pause(&self, duration: Duration) -> Wake {
         self.wait_until(Some(self.now().after(duration)), || false)
@@ -170,16 +182,16 @@ impl ThreadScheduler {
     }
 
     /// Spins for as long as it is worth, at most until the deadline: a short pause must not become a long one.
-    fn spin_for_notification(&self, deadline: Option<Time>) -> bool {
+    fn spin_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
         if cfg!(any(loom, shuttle)) || self.spin.is_zero() {
-            return self.take_notification();
+            return condition();
         }
         let spin = deadline.map_or(self.spin, |deadline| self.spin.min(deadline.since(self.now())));
         let start = Instant::now();
         loop {
             for _ in 0..16 {
-                if self.notified.load(Ordering::Acquire) {
-                    return self.take_notification();
+                if condition() {
+                    return true;
                 }
                 crate::hint::spin_loop();
             }
@@ -196,7 +208,8 @@ impl Scheduler for ThreadScheduler {
     }
 
     fn suspend(&self, deadline: Option<Time>) {
-        if self.spin_for_notification(deadline) || deadline.is_some_and(|deadline| self.now() >= deadline) {
+        let notified = self.spin_until(deadline, || self.notified.load(Ordering::Acquire)) && self.take_notification();
+        if notified || deadline.is_some_and(|deadline| self.now() >= deadline) {
             return;
         }
         let mut blocked = self.blocked.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -216,6 +229,10 @@ impl Scheduler for ThreadScheduler {
         if *blocked {
             self.wakeup.notify_one();
         }
+    }
+
+    fn spin(&self, deadline: Option<Time>, condition: &mut dyn FnMut() -> bool) -> bool {
+        self.spin_until(deadline, condition)
     }
 }
 
