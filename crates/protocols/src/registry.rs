@@ -2,9 +2,9 @@
 
 use crate::Instance;
 use crate::none::NoIsolation;
-use crate::ordered::Ordered;
+use crate::ordered::{Ordered, Split, Whole};
 use crate::serial::Serial;
-use crate::two_phase::{Timeout, TwoPhase, WaitDie, WaitFor};
+use crate::two_phase::{Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
 use hotrow_sync::Arc;
 use hotrow_txn::{Engine, EngineInfo, Protocol};
 use std::fmt;
@@ -46,7 +46,16 @@ macro_rules! registry {
     };
 }
 
-registry!(Serial, NoIsolation, TwoPhase<WaitDie>, TwoPhase<WaitFor>, TwoPhase<Timeout>, Ordered);
+registry!(
+    Serial,
+    NoIsolation,
+    TwoPhase<WaitDie>,
+    TwoPhase<WaitFor>,
+    TwoPhase<Dreadlocks>,
+    TwoPhase<Timeout>,
+    Ordered<Whole>,
+    Ordered<Split>
+);
 
 /// An empty database under the engine called `name`, with its default settings.
 pub fn open(name: &str) -> Result<Arc<dyn Engine>, UnknownEngine> {

@@ -221,8 +221,13 @@ impl Shape {
         match index {
             IndexRef::Primary => key,
             IndexRef::Secondary(IndexId(index)) => {
+                let (_, spec, _) = &self.indexes[usize::from(index)];
+                let columns = key_of(spec, row);
+                if spec.includes(&self.key) {
+                    return columns;
+                }
                 let mut builder = hotrow_storage::KeyBuilder::default();
-                builder.push_key(&key_of(&self.indexes[usize::from(index)].1, row));
+                builder.push_key(&columns);
                 builder.push_key(&key);
                 builder.finish()
             }

@@ -1,4 +1,4 @@
-//! Ordered locking: the access set first, all its locks in one order, no deadlock logic: `2pl-ordered`.
+//! Ordered locking: the access set first, all its locks in one order, no deadlock logic: `2pl-ordered`, `2pl-ordered-split`.
 //!
 //! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §3.2 and §4, the
 //! baseline *Deadlock-free locking*.
@@ -13,6 +13,7 @@
 //! | lexicographical order of lock requests | [`Plan::locks`](plan::Plan::locks) |
 //! | lock table, latch per bucket, no intention locks | [`shared::lock_table`](crate::shared::lock_table) |
 //! | access estimate was wrong: update it, abort, restart | [`Abort::OutsidePlan`](hotrow_txn::Abort::OutsidePlan), [`add_missing`](hotrow_txn::Transaction::add_missing) |
+//! | index split across worker threads (§4.3, *Split Deadlock-free*) | [`Split`], [`TableSchema::partitioned`](hotrow_storage::TableSchema::partitioned) |
 //! | reconnaissance | [`Begin::reconnaissance`](hotrow_txn::Begin::reconnaissance) |
 //!
 //! **Invariants**
@@ -44,9 +45,11 @@
 //!
 //! A transaction that cannot say what it will touch, as an interactive one, is not in the paper.
 
+mod indexing;
 mod plan;
 mod transaction;
 
+pub use indexing::{Indexing, Split, SplitConfig, Whole};
 pub use transaction::OrderedTransaction;
 
 use crate::shared::gate::Gate;
@@ -54,48 +57,49 @@ use crate::shared::lock_table::{LockTable, OwnerId, WaitPolicy};
 use hotrow_storage::Database;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{EngineInfo, Isolation, Protocol, WorkerId};
+use hotrow_txn::{EngineInfo, Protocol, WorkerId};
+use std::marker::PhantomData;
 use std::time::Duration;
 
-/// Two-phase locking with all locks taken beforehand, in order.
-pub struct Ordered {
-    config: OrderedConfig,
+/// Two-phase locking with all locks taken beforehand, in order, over indexes of kind `I`.
+pub struct Ordered<I: Indexing> {
+    config: OrderedConfig<I::Config>,
     table: Arc<LockTable>,
     gate: Arc<Gate>,
+    indexing: PhantomData<I>,
 }
 
-/// Knobs of [`Ordered`].
+/// Knobs of [`Ordered`] with those of its indexes.
 #[derive(Clone, Debug)]
-pub struct OrderedConfig {
+pub struct OrderedConfig<C> {
     /// Buckets of the lock table, rounded up to a power of two. A bucket takes 64 bytes.
     pub buckets: usize,
     /// The longest wait for one lock, or for the whole database. There are no deadlocks to end, but there are clients that
     /// never come back.
     pub wait_limit: Duration,
+    /// The indexes' knobs.
+    pub indexing: C,
 }
 
-impl Default for OrderedConfig {
+impl<C: Default> Default for OrderedConfig<C> {
     fn default() -> Self {
-        Self { buckets: 1 << 16, wait_limit: Duration::from_secs(10) }
+        Self { buckets: 1 << 16, wait_limit: Duration::from_secs(10), indexing: C::default() }
     }
 }
 
-impl Protocol for Ordered {
-    const INFO: EngineInfo = EngineInfo {
-        name: "2pl-ordered",
-        summary: "two-phase locking; the access set comes first, its locks are taken in one order",
-        source: "ORTHRUS §3.2, §4 (deadlock-free locking)",
-        needs_accesses: true,
-        isolates: true,
-        isolation: &[Isolation::Serializable],
-    };
-    type Config = OrderedConfig;
+impl<I: Indexing> Protocol for Ordered<I> {
+    const INFO: EngineInfo = I::INFO;
+    type Config = OrderedConfig<I::Config>;
     type Record = ();
     type Worker = ();
     type Transaction = OrderedTransaction;
 
     fn new(config: Self::Config) -> Self {
-        Self { table: LockTable::new(config.buckets), gate: Gate::new(), config }
+        Self { table: LockTable::new(config.buckets), gate: Gate::new(), config, indexing: PhantomData }
+    }
+
+    fn parts(&self) -> usize {
+        I::parts(&self.config.indexing)
     }
 
     fn worker(&self, _id: WorkerId) {}

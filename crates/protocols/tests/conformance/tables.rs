@@ -11,14 +11,14 @@ pub type Values = Vec<Value<'static>>;
 /// Which table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One integer key, ordered; by `number`, ordered; by `name`, hash and unique; by `number` and `name`, ordered and
+    /// One integer key, ordered and partitioned; by `number`, ordered; by `name`, hash and unique; by `number` and `name`, ordered and
     /// unique.
     Indexed,
     /// A text key of more than 24 bytes, ordered.
     LongKeys,
     /// One integer key, not ordered; by `number`, hash.
     Hashed,
-    /// An integer and a text as key, ordered.
+    /// An integer and a text as key, ordered and partitioned.
     Composite,
 }
 
@@ -48,7 +48,8 @@ impl Shape {
             Shape::Hashed => (&[0], false, vec![index(&[2], IndexKind::Hash, false)]),
             Shape::Composite => (&[0, 1], true, Vec::new()),
         };
-        TableSchema { ordered, indexes, ..TableSchema::new("t", columns, key) }
+        let partitioned = matches!(self, Shape::Indexed | Shape::Composite);
+        TableSchema { ordered, indexes, partitioned, ..TableSchema::new("t", columns, key) }
     }
 
     /// A row made of three small numbers: the key's, the number's and the strings'.

@@ -2,7 +2,7 @@
 
 use crate::broken::{Broken, Flaw};
 use crate::engines::run_scripts;
-use crate::script::{End, Script, Step};
+use crate::script::{End, Script, Step, Told};
 use crate::table::Fixture;
 use hotrow_check::{AnomalyKind, check};
 use hotrow_protocols::open;
@@ -33,7 +33,7 @@ fn found(engine: impl Fn() -> Arc<dyn Engine>, scripts: impl Fn(&Fixture) -> Vec
 }
 
 fn script(fixture: &Fixture, end: End, steps: &[Step]) -> Script {
-    Script { table: fixture.table, isolation: Isolation::Serializable, steps: steps.to_vec(), end }
+    Script { table: fixture.table, isolation: Isolation::Serializable, steps: steps.to_vec(), end, told: Told::Nothing }
 }
 
 fn with_flaw(flaw: Flaw) -> impl Fn() -> Arc<dyn Engine> {

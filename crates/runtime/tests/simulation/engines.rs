@@ -4,8 +4,8 @@ use crate::script::{End, Mix, Script};
 use crate::table::{Fixture, KEYS};
 use hotrow_check::Recorder;
 use hotrow_protocols::ENGINES;
-use hotrow_runtime::Random;
 use hotrow_runtime::simulation::{Failure, FailureKind, Simulation, SimulationConfig, Task, for_each_seed};
+use hotrow_runtime::{Planner, Random};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Isolation, Transaction};
 
@@ -17,10 +17,12 @@ const DEADLOCKS_TIME_OUT: [&str; 1] = ["2pl-timeout"];
 pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Script], may_time_out: bool) {
     let connect = || Recorder::new(Box::new(task.transaction(&*fixture.engine)), &fixture.recording, session);
     let mut txn = connect();
+    let mut planner = Planner::default();
     for script in scripts {
         let mut attempts = 0;
+        planner.begin(txn.needs_accesses(), script);
         loop {
-            let outcome = script.call(&mut txn).and_then(|()| match script.end {
+            let outcome = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
                 End::Commit => txn.commit(),
                 End::Rollback => Err(Abort::User),
                 End::Vanish => {

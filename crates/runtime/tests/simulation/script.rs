@@ -1,9 +1,12 @@
 //! Random transactions on the small table.
 
 use crate::table::{BY_CODE, BY_GROUP, BY_TAG, CODE, Fixture, GROUP, KEYS, TAG, index_key, tag};
-use hotrow_runtime::Random;
+use hotrow_runtime::{Planner, Random};
 use hotrow_storage::{IndexRef, Key, Row, TableId, Value};
-use hotrow_txn::{Abort, Begin, Direction, Isolation, LockFor, Savepoint, Scan, Transaction, Write};
+use hotrow_txn::{
+    Abort, Accesses, Begin, Direction, Intent, Isolation, LockFor, Procedure, RangeAccess, Savepoint, Scan,
+    Transaction, Write,
+};
 use std::ops::{Bound, ControlFlow};
 
 /// One call.
@@ -32,6 +35,19 @@ pub enum End {
     Vanish,
 }
 
+/// What an engine that needs the access set is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Nothing, as of an interactive transaction.
+    Nothing,
+    /// The accesses of every step, as far as the step says them.
+    Everything,
+    /// Those of the steps whose bit is set, as if that were all.
+    Some(u64),
+    /// What a reconnaissance finds.
+    Found,
+}
+
 /// A transaction.
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -39,6 +55,7 @@ pub struct Script {
     pub isolation: Isolation,
     pub steps: Vec<Step>,
     pub end: End,
+    pub told: Told,
 }
 
 /// Keys of [`Mix::Phantoms`] are below this: few, so that transactions meet.
@@ -67,17 +84,46 @@ impl Script {
             96.. => End::Vanish,
             _ => End::Commit,
         };
-        Self { table: fixture.table, isolation, steps, end }
+        let told = match random.below(10) {
+            0..2 => Told::Nothing,
+            2..5 => Told::Everything,
+            5..8 => Told::Some(random.below(1 << 8)),
+            _ => Told::Found,
+        };
+        Self { table: fixture.table, isolation, steps, end, told }
     }
 
-    /// Begins and makes the calls; ends nothing.
-    pub fn call(&self, txn: &mut dyn Transaction) -> Result<(), Abort> {
-        txn.begin(&Begin { one_shot: true, ..Begin::at(self.isolation) })?;
-        let mut savepoint = txn.savepoint();
-        for step in &self.steps {
-            step.call(txn, self.table, &mut savepoint)?;
+    /// Begins and makes the calls; ends nothing. If the engine needs accesses, `planner` has them, or finds them first.
+    pub fn call<T: Transaction>(&self, txn: &mut T, planner: &mut Planner) -> Result<(), Abort> {
+        if self.told != Told::Nothing && planner.is_unknown() {
+            planner.reconnoitre(txn, self)?;
         }
-        Ok(())
+        let accesses = if self.told == Told::Nothing { None } else { planner.accesses() };
+        txn.begin(&Begin { one_shot: true, accesses, ..Begin::at(self.isolation) })?;
+        let called = self.run(txn);
+        if called == Err(Abort::OutsidePlan) {
+            planner.correct(txn, self);
+        }
+        called
+    }
+}
+
+impl Procedure for Script {
+    type Output = ();
+
+    fn accesses(&self, accesses: &mut Accesses) {
+        for (number, step) in self.steps.iter().enumerate() {
+            match self.told {
+                Told::Nothing | Told::Found => {}
+                Told::Some(steps) if steps >> number & 1 == 0 => {}
+                Told::Everything | Told::Some(_) => step.push_accesses(self.table, accesses),
+            }
+        }
+    }
+
+    fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<(), Abort> {
+        let mut savepoint = txn.savepoint();
+        self.steps.iter().try_for_each(|step| step.call(txn, self.table, &mut savepoint))
     }
 }
 
@@ -148,7 +194,29 @@ impl Step {
         Step::Scan(Scan { lock, ..scan }, stop_after)
     }
 
-    fn call(&self, txn: &mut dyn Transaction, table: TableId, savepoint: &mut Savepoint) -> Result<(), Abort> {
+    /// The rows and ranges that the step names. Which index entries it changes depends on what is there.
+    fn push_accesses(&self, table: TableId, accesses: &mut Accesses) {
+        match self {
+            Step::Read(key) => accesses.push(table, key.clone(), Intent::Read),
+            Step::ReadForUpdate(key) | Step::Update(key, _) | Step::UpdateCode(key, _) | Step::Delete(key) => {
+                accesses.push(table, key.clone(), Intent::Write);
+            }
+            Step::Insert(row) => accesses.push(table, Key::Int(row.as_ref().int8(0)), Intent::Write),
+            Step::Scan(Scan { table, index, lower, upper, lock, .. }, _) => {
+                let intent = if *lock == LockFor::Update { Intent::Write } else { Intent::Read };
+                let (lower, upper) = (lower.clone(), upper.clone());
+                accesses.push_range(RangeAccess { table: *table, index: *index, lower, upper, intent });
+            }
+            Step::Savepoint | Step::RollbackToSavepoint => {}
+        }
+    }
+
+    fn call<T: Transaction + ?Sized>(
+        &self,
+        txn: &mut T,
+        table: TableId,
+        savepoint: &mut Savepoint,
+    ) -> Result<(), Abort> {
         match self {
             Step::Read(key) => txn.read(table, key).map(drop),
             Step::ReadForUpdate(key) => txn.read_for_update(table, key).map(drop),

@@ -4,7 +4,7 @@ use crate::script::{End, Mix, Script};
 use crate::table::{Fixture, KEYS};
 use hotrow_check::Recorder;
 use hotrow_protocols::ENGINES;
-use hotrow_runtime::Random;
+use hotrow_runtime::{Planner, Random};
 use hotrow_sync::{Waiter, thread};
 use hotrow_txn::{Abort, Isolation, Transaction};
 use std::time::Duration;
@@ -18,10 +18,12 @@ fn work(fixture: &Fixture, isolation: Isolation, seed: u64) {
     let waiter = Waiter::thread(Duration::from_micros(5));
     let connect = || Recorder::new(fixture.engine.transaction(waiter.clone()), &fixture.recording, "thread");
     let mut txn = connect();
+    let mut planner = Planner::default();
     for _ in 0..TRANSACTIONS_PER_THREAD {
         let mix = if random.chance(50) { Mix::Everything(KEYS) } else { Mix::Phantoms };
         let script = Script::random(&mut random, fixture, isolation, mix);
-        let ended = script.call(&mut txn).and_then(|()| match script.end {
+        planner.begin(txn.needs_accesses(), &script);
+        let ended = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
             End::Commit => txn.commit(),
             End::Rollback => Err(Abort::User),
             End::Vanish => {
