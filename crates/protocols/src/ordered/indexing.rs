@@ -1,0 +1,72 @@
+//! Whether indexes are split.
+
+use hotrow_sync::thread;
+use hotrow_txn::{EngineInfo, Isolation};
+
+/// How an engine of the family keeps its indexes: the only thing in which they differ.
+pub trait Indexing: Send + Sync + 'static {
+    /// The engine's name and what it offers.
+    const INFO: EngineInfo;
+
+    /// Its knobs.
+    type Config: Default + Clone + Send + Sync;
+
+    /// Parts of the primary index of a table with a partition key.
+    fn parts(config: &Self::Config) -> usize;
+}
+
+/// What both offer.
+const LEVELS: &[Isolation] = &[Isolation::Serializable];
+
+/// One index for all workers.
+pub struct Whole;
+
+impl Indexing for Whole {
+    const INFO: EngineInfo = EngineInfo {
+        name: "2pl-ordered",
+        summary: "two-phase locking; the access set comes first, its locks are taken in one order",
+        source: "ORTHRUS §3.2, §4 (deadlock-free locking)",
+        needs_accesses: true,
+        isolates: true,
+        isolation: LEVELS,
+    };
+    type Config = ();
+
+    fn parts(_config: &()) -> usize {
+        1
+    }
+}
+
+/// The primary index of each table with a partition key is split, so that a worker that keeps to its partition keeps to
+/// its part: ORTHRUS §4.3.
+pub struct Split;
+
+/// Knobs of [`Split`].
+#[derive(Clone, Debug)]
+pub struct SplitConfig {
+    /// Parts of each partitioned table's primary index; as a rule one for each worker.
+    pub parts: usize,
+}
+
+impl Default for SplitConfig {
+    /// One for each core.
+    fn default() -> Self {
+        Self { parts: thread::available_parallelism().map_or(1, usize::from) }
+    }
+}
+
+impl Indexing for Split {
+    const INFO: EngineInfo = EngineInfo {
+        name: "2pl-ordered-split",
+        summary: "the same, with the index of partitioned tables split, a part for each core",
+        source: "ORTHRUS §4.3 (split deadlock-free)",
+        needs_accesses: true,
+        isolates: true,
+        isolation: LEVELS,
+    };
+    type Config = SplitConfig;
+
+    fn parts(config: &SplitConfig) -> usize {
+        config.parts.max(1)
+    }
+}
