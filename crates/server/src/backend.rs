@@ -156,6 +156,12 @@ fn info(severity: &str, error: &SqlError) -> ErrorInfo {
     info.hint = error.hint.as_deref().map(clean);
     info.where_context = error.context.as_deref().map(clean);
     info.position = error.position.map(|position| position.to_string());
+    if let Some(subject) = &error.subject {
+        info.schema = Some("public".to_owned());
+        info.table = Some(clean(&subject.table));
+        info.column = subject.column.as_deref().map(clean);
+        info.constraint = subject.constraint.as_deref().map(clean);
+    }
     info
 }
 

@@ -51,6 +51,10 @@ impl Scheduler for Attentive {
     fn resume(&self) {
         self.blocking.resume();
     }
+
+    fn spin(&self, deadline: Option<Time>, condition: &mut dyn FnMut() -> bool) -> bool {
+        self.blocking.spin(deadline, condition)
+    }
 }
 
 /// Whether the other end of a connection is closed. What it sent before may still be unread.

@@ -22,12 +22,33 @@ pub struct SqlError {
     pub position: Option<u32>,
     /// Where in the data, or in procedures: `COPY t, line 3, column b: "x"`; `procedure pay, line 2`.
     pub context: Option<String>,
+    /// What it is about, if a row breaks a rule of its table.
+    pub subject: Option<Box<Subject>>,
+}
+
+/// What a row broke, for programs that say it in words of their own. The table is in the schema `public`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The table's name.
+    pub table: String,
+    /// The column that must not be null.
+    pub column: Option<String>,
+    /// The constraint, or the unique index.
+    pub constraint: Option<String>,
 }
 
 impl SqlError {
     /// An error with a code and a message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
-        Self { state, message: message.into(), detail: None, hint: None, position: None, context: None }
+        Self {
+            state,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            context: None,
+            subject: None,
+        }
     }
 
     /// With more about it.
@@ -39,6 +60,20 @@ impl SqlError {
     /// With what would be right.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// With the column that must not be null.
+    pub(crate) fn about_column(mut self, table: &str, column: &str) -> Self {
+        let subject = Subject { table: table.to_owned(), column: Some(column.to_owned()), constraint: None };
+        self.subject = Some(Box::new(subject));
+        self
+    }
+
+    /// With the constraint or unique index that is violated.
+    pub(crate) fn about_constraint(mut self, table: &str, constraint: &str) -> Self {
+        let subject = Subject { table: table.to_owned(), column: None, constraint: Some(constraint.to_owned()) };
+        self.subject = Some(Box::new(subject));
         self
     }
 

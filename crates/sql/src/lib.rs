@@ -35,7 +35,7 @@ pub mod types;
 
 pub use client::{Client, CopyEncoding, Notice, OutputColumn};
 pub use database::{Config, Database};
-pub use error::{SqlError, SqlState, state};
+pub use error::{SqlError, SqlState, Subject, state};
 pub use plan::Statement;
 pub use session::{Executed, Session, TransactionStatus};
 pub use settings::SERVER_VERSION;

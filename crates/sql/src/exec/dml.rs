@@ -338,6 +338,7 @@ pub(crate) fn check_row(table: &Table, row: RowRef<'_>, env: &Env<'_>) -> Result
                 table.name()
             );
             return Err(SqlError::new(state::NOT_NULL_VIOLATION, message)
+                .about_column(table.name(), &column.name)
                 .detail(format!("Failing row contains {}.", table.describe_row(row))));
         }
     }
@@ -347,6 +348,7 @@ pub(crate) fn check_row(table: &Table, row: RowRef<'_>, env: &Env<'_>) -> Result
             let message =
                 format!("new row for relation \"{}\" violates check constraint \"{}\"", table.name(), check.name);
             return Err(SqlError::new(state::CHECK_VIOLATION, message)
+                .about_constraint(table.name(), &check.name)
                 .detail(format!("Failing row contains {}.", table.describe_row(row))));
         }
     }
@@ -355,8 +357,9 @@ pub(crate) fn check_row(table: &Table, row: RowRef<'_>, env: &Env<'_>) -> Result
 
 /// 23505
 pub(crate) fn duplicate_key(table: &Table, index: IndexRef, row: Option<RowRef<'_>>) -> SqlError {
-    let message = format!("duplicate key value violates unique constraint \"{}\"", table.index_name(index));
-    let error = SqlError::new(state::UNIQUE_VIOLATION, message);
+    let constraint = table.index_name(index);
+    let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
+    let error = SqlError::new(state::UNIQUE_VIOLATION, message).about_constraint(table.name(), constraint);
     match row {
         Some(row) => error.detail(format!("{} already exists.", describe_key(table, index, row))),
         None => error,

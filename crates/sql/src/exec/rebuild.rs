@@ -64,19 +64,22 @@ fn copy_row(
         let value = from.value(at);
         if value.is_null() && !column.nullable {
             let message = format!("column \"{}\" of relation \"{}\" contains null values", column.name, new.name());
-            return Err(SqlError::new(state::NOT_NULL_VIOLATION, message));
+            return Err(SqlError::new(state::NOT_NULL_VIOLATION, message).about_column(new.name(), &column.name));
         }
         row.change(|row| row.set(at, &value));
     }
     new.number_row(row);
     engine.load(new.id, row.as_ref()).map_err(|duplicate| {
-        let message = format!("could not create unique index \"{}\"", new.index_name(duplicate.0));
+        let index = new.index_name(duplicate.0);
+        let message = format!("could not create unique index \"{index}\"");
         let key = describe_key(new, duplicate.0, row.as_ref());
-        SqlError::new(state::UNIQUE_VIOLATION, message).detail(format!("{key} is duplicated."))
+        SqlError::new(state::UNIQUE_VIOLATION, message)
+            .about_constraint(new.name(), index)
+            .detail(format!("{key} is duplicated."))
     })
 }
 
 fn check_violated(table: &Table, check: &str) -> SqlError {
     let message = format!("check constraint \"{check}\" of relation \"{}\" is violated by some row", table.name());
-    SqlError::new(state::CHECK_VIOLATION, message)
+    SqlError::new(state::CHECK_VIOLATION, message).about_constraint(table.name(), check)
 }
