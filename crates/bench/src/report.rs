@@ -22,6 +22,9 @@ pub(crate) struct EngineReport {
     /// Attempts that aborted, by kind; each kind is there.
     pub aborted: Map<String, Value>,
     pub retries: u64,
+    /// Runs that looked for an access set, and runs that touched something outside theirs.
+    pub reconnaissances: u64,
+    pub wrong_estimates: u64,
     /// Committed transactions per second.
     pub throughput: f64,
     pub latency_us: Latency,
@@ -30,6 +33,8 @@ pub(crate) struct EngineReport {
     pub kinds: Vec<KindReport>,
     /// Shares of the sampled transactions' time.
     pub breakdown: Map<String, Value>,
+    /// The same in microseconds of one transaction.
+    pub breakdown_us: Map<String, Value>,
     /// Locks granted, and requests that waited, per committed transaction.
     pub locks_per_txn: f64,
     pub waits_per_txn: f64,
@@ -107,7 +112,7 @@ impl EngineReport {
     ) -> Self {
         let counts = &run.counts;
         let per_txn = |count: u64| count as f64 / counts.committed.max(1) as f64;
-        let breakdown = counts.breakdown.shares();
+        let parts = |parts: [(&str, f64); 5]| parts.map(|(part, time)| (part.to_owned(), json!(time)));
         Self {
             engine: identity.engine.to_owned(),
             workload: identity.workload,
@@ -120,6 +125,8 @@ impl EngineReport {
                 .into_iter()
                 .collect(),
             retries: counts.retries,
+            reconnaissances: counts.estimates.reconnaissances,
+            wrong_estimates: counts.estimates.wrong,
             throughput: run.throughput(),
             latency_us: Latency {
                 mean: run.mean_latency_us(),
@@ -130,7 +137,8 @@ impl EngineReport {
             },
             kinds: kinds(identity.kinds, run),
             cpu_us_per_txn: run.cpu_us_per_transaction(),
-            breakdown: breakdown.map(|(part, share)| (part.to_owned(), json!(share))).into_iter().collect(),
+            breakdown: parts(counts.breakdown.shares()).into_iter().collect(),
+            breakdown_us: parts(counts.breakdown.microseconds()).into_iter().collect(),
             locks_per_txn: per_txn(counts.statistics.locks),
             waits_per_txn: per_txn(counts.statistics.waits),
             load_seconds: load.as_secs_f64(),
@@ -179,13 +187,14 @@ fn params(identity: &RunIdentity<'_>) -> Value {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use hotrow_runtime::Counts;
+    use hotrow_runtime::{Breakdown, Counts};
 
     /// A report of a run with this throughput.
     pub(crate) fn report(engine: &str, throughput: f64, consistency: &str) -> EngineReport {
         let mut counts = Counts { committed: throughput as u64, ..Counts::default() };
         [true, true, false, true].into_iter().for_each(|succeeded| counts.kinds.count(1, succeeded));
         counts.latency_ns.saturating_record(2_000);
+        counts.breakdown = Breakdown { samples: 2, work_ns: 3_000, lock_manager_ns: 1_000, ..Breakdown::default() };
         let elapsed = Duration::from_secs(1);
         let run = RunReport { threads: 2, elapsed, stopped_early: false, counts, cpu: elapsed };
         let identity = RunIdentity {
@@ -215,6 +224,7 @@ pub(crate) mod tests {
         }
         assert_eq!(json["params"]["records"], 10);
         assert_eq!(json["params"]["isolation"], "serializable");
+        assert_eq!((&json["breakdown"]["work"], &json["breakdown_us"]["lock_manager"]), (&json!(0.75), &json!(0.5)));
         assert_eq!(json["kinds"][1], json!({"kind": "moves", "committed": 4, "throughput": 4.0, "success": 0.75}));
         let keys: Vec<_> = json["aborted"].as_object().expect("an object").keys().cloned().collect();
         assert_eq!(keys.len(), Abort::ALL.len());

@@ -79,6 +79,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunO
         print_ranges(out, engines)?;
     }
     print_kinds(out, engines)?;
+    print_estimates(out, engines)?;
     if options.breakdown {
         print_breakdown(out, engines)?;
     }
@@ -134,31 +135,44 @@ fn print_kinds(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
     writeln!(out, "per cent: that found what they were looking for")
 }
 
-fn print_breakdown(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
-    const PARTS: [(&str, &str); 5] =
-        [("work", "work"), ("lock_manager", "lock manager"), ("wait", "wait"), ("log", "log"), ("other", "other")];
-    writeln!(out, "\nwhere the time of the sampled transactions went, in per cent:")?;
-    let mut line = format!("{:NAME_WIDTH$}", "");
-    for (_, head) in PARTS {
-        line += &format!("{head:>14}");
-    }
-    writeln!(out, "{line}")?;
-    for engine in engines {
-        let mut line = format!("{:NAME_WIDTH$}", engine.engine);
-        for (part, _) in PARTS {
-            line += &format!("{:>14}", share(engine, part));
+/// How often engines that need access sets had to look for them, and how often they were wrong.
+fn print_estimates(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
+    for Summary { engine, median, .. } in engines {
+        let (looked, wrong) = (median.reconnaissances, median.wrong_estimates);
+        if looked + wrong > 0 {
+            let per_thousand = |count: u64| brief(count as f64 * 1e3 / median.committed.max(1) as f64);
+            let (looked, wrong) = (per_thousand(looked), per_thousand(wrong));
+            writeln!(out, "{engine}: {looked} reconnaissances and {wrong} wrong estimates per 1,000 transactions")?;
         }
-        writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
-/// A part of the breakdown in per cent, if the engine has a breakdown.
-fn share(engine: &Summary<'_>, part: &str) -> String {
-    let share = |value: &serde_json::Value| value.as_f64().unwrap_or(0.0) * 100.0;
-    match &engine.median.breakdown {
-        parts if parts.values().all(|value| share(value) == 0.0) => "-".to_owned(),
-        parts => format!("{:.1}", parts.get(part).map_or(0.0, share)),
+fn print_breakdown(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
+    const PARTS: [(&str, &str); 5] =
+        [("work", "work"), ("lock_manager", "lock manager"), ("wait", "wait"), ("log", "log"), ("other", "other")];
+    writeln!(out, "\nwhere the time of the sampled transactions went, in µs of each and per cent:")?;
+    let heads: String = PARTS.map(|(_, head)| format!("{head:>PART_WIDTH$}")).concat();
+    writeln!(out, "{:NAME_WIDTH$}{heads}", "")?;
+    for engine in engines {
+        let cells: String = PARTS.map(|(part, _)| part_cell(engine, part)).concat();
+        writeln!(out, "{:NAME_WIDTH$}{cells}", engine.engine)?;
+    }
+    Ok(())
+}
+
+/// The width of a part of the breakdown.
+const PART_WIDTH: usize = 13;
+
+/// A part of the breakdown, if the engine has a breakdown.
+fn part_cell(engine: &Summary<'_>, part: &str) -> String {
+    let of = |parts: &serde_json::Map<String, serde_json::Value>| parts.get(part).and_then(|part| part.as_f64());
+    let EngineReport { breakdown, breakdown_us, .. } = engine.median;
+    match (of(breakdown), of(breakdown_us)) {
+        (Some(share), Some(us)) if breakdown.values().any(|share| share.as_f64() != Some(0.0)) => {
+            format!("{:>7}{:>4.0} %", brief(us), share * 100.0)
+        }
+        _ => format!("{:>PART_WIDTH$}", "-"),
     }
 }
 
@@ -247,6 +261,28 @@ mod tests {
         assert_eq!(lines.len(), 2 * 4 + 1, "{text}");
         assert!(lines[3].starts_with("moves") && lines[3].ends_with(" 4/s   75 %"), "{text}");
         assert!(lines.iter().all(|line| line.chars().count() <= WIDTH_MIN), "{text}");
+    }
+
+    #[test]
+    fn the_breakdown_has_times_and_shares_within_the_width() {
+        let turns = [vec![report("2pl-dreadlocks", 8.0, "ok")]];
+        let mut text = Vec::new();
+        print_breakdown(&mut text, &summarize(&turns)).expect("a vector takes everything");
+        let text = String::from_utf8(text).expect("text");
+        let lines: Vec<_> = text.lines().skip(1).collect();
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH_MIN), "{text}");
+        let words: Vec<_> = lines[2].split_whitespace().collect();
+        assert_eq!(words[1..7], ["1.50", "75", "%", "0.50", "25", "%"], "{text}");
+    }
+
+    #[test]
+    fn access_sets_that_were_looked_for_are_told_of() {
+        let mut turns = [vec![report("a", 2_000.0, "ok"), report("b", 2_000.0, "ok")]];
+        (turns[0][1].reconnaissances, turns[0][1].wrong_estimates) = (500, 1);
+        let mut text = Vec::new();
+        print_estimates(&mut text, &summarize(&turns)).expect("a vector takes everything");
+        let text = String::from_utf8(text).expect("text");
+        assert_eq!(text, "b: 250 reconnaissances and 0.50 wrong estimates per 1,000 transactions\n");
     }
 
     #[test]

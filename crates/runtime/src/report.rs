@@ -84,6 +84,8 @@ impl Kinds {
 /// Where the time of the transactions went that were sampled for it, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
+    /// How many transactions that was.
+    pub samples: u64,
     /// In the transaction's own work: index, records, the procedure.
     pub work_ns: u64,
     /// In the lock manager, waits excluded.
@@ -104,17 +106,26 @@ impl Breakdown {
 
     /// Each part with its name in reports, as a share of the total; zeros when nothing was sampled.
     pub fn shares(&self) -> [(&'static str, f64); 5] {
-        let total = self.total_ns().max(1) as f64;
+        self.parts(self.total_ns().max(1) as f64)
+    }
+
+    /// Each part with its name in reports, in microseconds of one transaction; zeros when nothing was sampled.
+    pub fn microseconds(&self) -> [(&'static str, f64); 5] {
+        self.parts(self.samples.max(1) as f64 * 1e3)
+    }
+
+    fn parts(&self, divisor: f64) -> [(&'static str, f64); 5] {
         [
-            ("work", self.work_ns as f64 / total),
-            ("lock_manager", self.lock_manager_ns as f64 / total),
-            ("wait", self.wait_ns as f64 / total),
-            ("log", self.log_ns as f64 / total),
-            ("other", self.other_ns as f64 / total),
+            ("work", self.work_ns as f64 / divisor),
+            ("lock_manager", self.lock_manager_ns as f64 / divisor),
+            ("wait", self.wait_ns as f64 / divisor),
+            ("log", self.log_ns as f64 / divisor),
+            ("other", self.other_ns as f64 / divisor),
         ]
     }
 
     fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
         self.work_ns += other.work_ns;
         self.lock_manager_ns += other.lock_manager_ns;
         self.wait_ns += other.wait_ns;
@@ -181,6 +192,7 @@ impl Counts {
         self.statistics.waits += other.statistics.waits;
         self.statistics.wait_ns += other.statistics.wait_ns;
         self.statistics.lock_manager_ns += other.statistics.lock_manager_ns;
+        self.statistics.timed_calls += other.statistics.timed_calls;
     }
 }
 

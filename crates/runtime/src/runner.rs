@@ -55,6 +55,8 @@ pub struct OneShot<T> {
     samples: u32,
     counts: Counts,
     counted: Statistics,
+    /// What reading the clock takes, once it was measured.
+    clock_ns: Option<f64>,
 }
 
 impl<T: Transaction> OneShot<T> {
@@ -71,6 +73,7 @@ impl<T: Transaction> OneShot<T> {
             samples: 0,
             counts: Counts::default(),
             counted: Statistics::default(),
+            clock_ns: None,
         }
     }
 
@@ -89,6 +92,7 @@ impl<T: Transaction> OneShot<T> {
             waits: now.waits - self.counted.waits,
             wait_ns: now.wait_ns - self.counted.wait_ns,
             lock_manager_ns: now.lock_manager_ns - self.counted.lock_manager_ns,
+            timed_calls: now.timed_calls - self.counted.timed_calls,
         };
         self.counts.estimates = self.planner.estimates();
         &self.counts
@@ -208,7 +212,7 @@ impl<T: Transaction> OneShot<T> {
     }
 
     /// Enters a committed procedure's times. What its failed attempts spent outside of waits and the lock manager is
-    /// not its work.
+    /// not its work, and neither is reading the clock.
     fn record_times(&mut self, before: &Statistics, first_begin: Time, last_begin: Time) {
         let commit = self.waiter.now();
         let latency = nanoseconds(commit, first_begin);
@@ -217,12 +221,32 @@ impl<T: Transaction> OneShot<T> {
         let lock_manager = (after.lock_manager_ns - before.lock_manager_ns).min(latency - wait);
         let rest = latency - wait - lock_manager;
         let other = nanoseconds(last_begin, first_begin).min(rest);
+        // Between two readings of the clock, one of them takes place: half before and half after. So each timed call has
+        // one too many in its own time and one in what is around it.
+        let clock_ns = *self.clock_ns.get_or_insert_with(|| clock_ns(&self.waiter));
+        let calls = after.timed_calls - before.timed_calls;
+        let around = (calls + 1) as f64 * clock_ns;
         let breakdown = &mut self.counts.breakdown;
+        breakdown.samples += 1;
         breakdown.wait_ns += wait;
-        breakdown.lock_manager_ns += lock_manager;
+        breakdown.lock_manager_ns += lock_manager.saturating_sub((calls as f64 * clock_ns) as u64);
         breakdown.other_ns += other;
-        breakdown.work_ns += rest - other;
+        breakdown.work_ns += (rest - other).saturating_sub(around as u64);
     }
+}
+
+/// What it takes to read the waiter's clock, in nanoseconds: the least of a few measurements, so that too little is
+/// taken for it rather than too much.
+#[cold]
+fn clock_ns(waiter: &Waiter) -> f64 {
+    const MEASUREMENTS: usize = 16;
+    const READINGS: u32 = 64;
+    let measure = || {
+        let begin = waiter.now();
+        let end = (0..READINGS).fold(begin, |_, _| waiter.now());
+        nanoseconds(end, begin) as f64 / f64::from(READINGS)
+    };
+    (0..MEASUREMENTS).map(|_| measure()).fold(f64::INFINITY, f64::min)
 }
 
 impl<T: Transaction> Runner for OneShot<T> {

@@ -141,7 +141,8 @@ impl<P: WaitPolicy> Locks<P> {
 
     /// Releases one name before the transaction's end.
     pub(crate) fn release(&mut self, name: Name) {
-        self.requester.release(name, &*self.policy);
+        let release = |locks: &mut Self| locks.requester.release(name, &*locks.policy);
+        if self.statistics.timed { self.timed(release) } else { release(self) }
     }
 
     /// Releases everything.
@@ -149,7 +150,8 @@ impl<P: WaitPolicy> Locks<P> {
     pub(crate) fn release_all(&mut self) {
         self.short = None;
         self.owned.clear();
-        self.requester.release_all();
+        let release = |locks: &mut Self| locks.requester.release_all();
+        if self.statistics.timed { self.timed(release) } else { release(self) }
     }
 
     /// Locks shared the gap below an entry.
@@ -183,26 +185,22 @@ impl<P: WaitPolicy> Locks<P> {
         mode: Mode,
         target: impl FnOnce() -> LockTarget,
     ) -> Result<Acquired, Abort> {
-        if self.statistics.timed {
-            return self.acquire_timed(name, mode, target);
-        }
-        self.requester.acquire(name, mode, target, &*self.policy, &mut self.statistics)
+        let acquire =
+            |locks: &mut Self| locks.requester.acquire(name, mode, target, &*locks.policy, &mut locks.statistics);
+        if self.statistics.timed { self.timed(acquire) } else { acquire(self) }
     }
 
+    /// A call of the lock manager with the clock read before and after.
     #[cold]
-    fn acquire_timed(
-        &mut self,
-        name: Name,
-        mode: Mode,
-        target: impl FnOnce() -> LockTarget,
-    ) -> Result<Acquired, Abort> {
+    fn timed<R>(&mut self, call: impl FnOnce(&mut Self) -> R) -> R {
         let start = self.waiter().now();
         let waited_before = self.statistics.wait_ns;
-        let acquired = self.requester.acquire(name, mode, target, &*self.policy, &mut self.statistics);
+        let result = call(self);
         let waited = self.statistics.wait_ns - waited_before;
         let all = self.waiter().now().since(start).as_nanos() as u64;
         self.statistics.lock_manager_ns += all.saturating_sub(waited);
-        acquired
+        self.statistics.timed_calls += 1;
+        result
     }
 
     /// Takes the insert mode of gaps.
