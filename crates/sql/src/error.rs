@@ -40,15 +40,7 @@ pub struct Subject {
 impl SqlError {
     /// An error with a code and a message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
-        Self {
-            state,
-            message: message.into(),
-            detail: None,
-            hint: None,
-            position: None,
-            context: None,
-            subject: None,
-        }
+        Self { state, message: message.into(), detail: None, hint: None, position: None, context: None, subject: None }
     }
 
     /// With more about it.

@@ -3,11 +3,11 @@
 //! A query is a tree of [`Node`]s. Rows go from the leaves to the root, pushed one at a time; a node that must see all its
 //! input before its first row (sort, aggregate) keeps it. An operator with two inputs will be one more node.
 
-use crate::{OutputColumn, SqlError, state};
 use crate::catalog::Table;
 use crate::expr::Expr;
 use crate::parse::utility::Utility;
 use crate::procedure::{Call, Procedure};
+use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;

@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | `transaction` | BEGIN to COMMIT, failures, savepoints |
 //! | `run` | one statement: locks, a fresh plan, execution, retries |
+//! | `planned` | transactions that are planned before they begin |
 //! | `utility` | settings, prepared statements, LOCK, TRUNCATE and the like |
 //! | `portal` | bound statements, executed in pieces |
 //! | this one | the public part |
 
 mod copy;
+mod planned;
 mod portal;
 mod run;
 mod transaction;
@@ -32,6 +34,7 @@ use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Isolation, Transaction};
+use planned::Planning;
 use portal::Portal;
 use run::{Output, Source};
 use std::collections::HashMap;
@@ -46,6 +49,11 @@ pub struct Session {
     user: String,
     waiter: Waiter,
     txn: Box<dyn Transaction>,
+    /// Whether the engine wants to know beforehand what a transaction will touch.
+    planned: bool,
+    planning: Planning,
+    /// Whether the next statement is a transaction of its own.
+    whole: bool,
     phase: Phase,
     /// Whether the engine's transaction runs.
     begun: bool,
@@ -80,6 +88,7 @@ enum Ready {
 impl Session {
     pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
         let isolation = database.config.default_isolation;
+        let planned = database.engine().info().needs_accesses;
         Self {
             txn: database.engine().transaction(waiter.clone()),
             settings: Settings::new(user, isolation),
@@ -87,6 +96,9 @@ impl Session {
             id,
             user: user.to_owned(),
             waiter,
+            planned,
+            planning: Planning::default(),
+            whole: false,
             phase: Phase::Idle,
             begun: false,
             isolation,
@@ -159,8 +171,12 @@ impl Session {
             ready.push(self.ready(sql, &tokens[range.clone()])?);
         }
         let count = ranges.len();
+        if let Some(members) = self.batch(&mut ready, &text, tokens, &ranges) {
+            return self.run_batch(&members, client);
+        }
         for (at, (range, ready)) in ranges.into_iter().zip(ready).enumerate() {
             let mut output = Output::simple(client, at + 1 == count);
+            self.whole = count == 1;
             let source = Source { text: &text, tokens, range };
             self.run_ready(&source, ready, count == 1, &mut output)?;
         }
@@ -200,18 +216,25 @@ impl Session {
         alone: bool,
         output: &mut Output<'_>,
     ) -> Result<(), SqlError> {
+        let (statement, values) = self.resolve(source, ready)?;
+        self.run(&statement, &values, Some(source), alone, output)
+    }
+
+    /// A statement's plan, and its parameters' values.
+    fn resolve(
+        &mut self,
+        source: &Source<'_>,
+        ready: Ready,
+    ) -> Result<(Arc<Statement>, Vec<Value<'static>>), SqlError> {
         match ready {
-            Ready::Cached(statement, values) => self.run(&statement, &values, Some(source), alone, output),
+            Ready::Cached(statement, values) => Ok((statement, values)),
             Ready::Parsed(parsed, normalised) => {
                 self.check_not_failed(&parsed)?;
                 self.start_implicit();
-                if let Some(normalised) = normalised
-                    && let Some((statement, values)) = self.plan_normalised(&normalised)
-                {
-                    return self.run(&statement, &values, Some(source), alone, output);
+                if let Some(planned) = normalised.and_then(|normalised| self.plan_normalised(&normalised)) {
+                    return Ok(planned);
                 }
-                let statement = source.plan(parsed, self.view())?;
-                self.run(&statement, &[], Some(source), alone, output)
+                Ok((source.plan(parsed, self.view())?, Vec::new()))
             }
         }
     }

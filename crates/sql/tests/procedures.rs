@@ -100,7 +100,10 @@ fn procedures_call_each_other_and_never_themselves() {
     check(
         ACCOUNTS,
         &[
-            ("create procedure leaf(key int, out v int) language sql as $$ select n into v from a where id = key $$", "CREATE PROCEDURE"),
+            (
+                "create procedure leaf(key int, out v int) language sql as $$ select n into v from a where id = key $$",
+                "CREATE PROCEDURE",
+            ),
             (
                 "create procedure sum(out v bigint) language sql as $$
                     declare x int; declare y bigint;
@@ -112,13 +115,19 @@ fn procedures_call_each_other_and_never_themselves() {
             ("create procedure self() language sql begin atomic call self(); end", "0A000"),
             ("create procedure self() language sql begin atomic call other(); end", "42883"),
             ("create procedure other() language sql begin atomic end", "CREATE PROCEDURE"),
-            ("create procedure self() language sql begin atomic if true then call other(); end if; end", "CREATE PROCEDURE"),
+            (
+                "create procedure self() language sql begin atomic if true then call other(); end if; end",
+                "CREATE PROCEDURE",
+            ),
             ("create or replace procedure other() language sql begin atomic call self(); end", "0A000"),
             ("drop procedure other", "DROP PROCEDURE"),
             ("call self()", "42883"),
             ("create procedure other() language sql begin atomic call self(); end", "0A000"),
             // What a call leads to is looked at anew.
-            ("create or replace procedure leaf(key int, out v int) language sql as $$ v := key $$; call sum(null)", "3"),
+            (
+                "create or replace procedure leaf(key int, out v int) language sql as $$ v := key $$; call sum(null)",
+                "3",
+            ),
             ("drop procedure leaf(int)", "DROP PROCEDURE"),
             ("call sum(null)", "42883"),
             ("create procedure leaf(key int, out v int) language sql as $$ v := 2 * key $$; call sum(null)", "6"),
@@ -154,7 +163,10 @@ fn definitions_are_part_of_their_transaction() {
             ("savepoint s; call p()", "42883"),
             ("rollback; call p(); select count(*) from a", "1"),
             ("begin; savepoint s; drop procedure p; rollback to s; call p(); commit", "COMMIT"),
-            ("begin; create table b (x int); create procedure q() language sql as $$ insert into b values (1) $$", "CREATE PROCEDURE"),
+            (
+                "begin; create table b (x int); create procedure q() language sql as $$ insert into b values (1) $$",
+                "CREATE PROCEDURE",
+            ),
             ("call q(); commit; call q(); select count(*) from b", "2"),
             ("drop procedure p, q", "DROP PROCEDURE"),
             ("drop procedure if exists p(int), q", "DROP PROCEDURE"),
@@ -170,7 +182,10 @@ fn plans_follow_the_tables() {
     check(
         ACCOUNTS,
         &[
-            ("create procedure get(key int, out v bigint) language sql as $$ select n into v from a where id = key $$", "CREATE PROCEDURE"),
+            (
+                "create procedure get(key int, out v bigint) language sql as $$ select n into v from a where id = key $$",
+                "CREATE PROCEDURE",
+            ),
             ("call get(1, null)", "10"),
             ("alter table a drop constraint a_pkey; call get(1, null)", "10"),
             ("truncate a; call get(1, null)", "NULL"),
@@ -188,13 +203,19 @@ fn mistakes_are_explained() {
     let database = database("serial");
     let mut session = session(&database);
     run(&mut session, ACCOUNTS);
-    run(&mut session, "create procedure pay(who int, amount numeric, out left_over int) language sql as $$
+    run(
+        &mut session,
+        "create procedure pay(who int, amount numeric, out left_over int) language sql as $$
         select n into left_over from a where id = who;
-        update a set n = n / (amount::int - 5) where id = who $$");
-    run(&mut session, "create procedure twice(who int, amount numeric) language sql begin atomic
+        update a set n = n / (amount::int - 5) where id = who $$",
+    );
+    run(
+        &mut session,
+        "create procedure twice(who int, amount numeric) language sql begin atomic
         declare x int;
         call pay(who, amount, x);
-    end");
+    end",
+    );
     let cases = [
         ("call nope()", "42883", "procedure nope() does not exist", Some(6)),
         ("call pay(1)", "42883", "procedure pay(integer) does not exist", Some(6)),
@@ -202,33 +223,123 @@ fn mistakes_are_explained() {
         ("call pay(true, 2, null)", "42883", "procedure pay(boolean, integer, unknown) does not exist", Some(6)),
         ("call pay(5000000000, 2, null)", "42883", "procedure pay(bigint, integer, unknown) does not exist", Some(6)),
         ("call pay('x', 2, null)", "22P02", "invalid input syntax for type integer: \"x\"", Some(10)),
-        ("call pay(nobody => 1, amount => 2, left_over => null)", "42883", "procedure pay(integer, integer, unknown) does not exist", Some(6)),
+        (
+            "call pay(nobody => 1, amount => 2, left_over => null)",
+            "42883",
+            "procedure pay(integer, integer, unknown) does not exist",
+            Some(6),
+        ),
         ("call pay", "42601", "syntax error: CALL needs parentheses", None),
         ("call pay(x, 1, 2)", "42703", "column \"x\" does not exist", Some(10)),
         ("create procedure pay(text) language sql as $$ $$", "42723", "procedure \"pay\" already exists", None),
-        ("create or replace procedure pay(text) language sql as $$ $$", "42723", "procedure \"pay\" already exists", None),
-        ("create procedure p(a int, a int) language sql as $$ $$", "42P13", "parameter name \"a\" used more than once", None),
-        ("create procedure p(a int default 1, b int) language sql as $$ $$", "42P13", "input parameters after one with a default value must also have defaults", None),
+        (
+            "create or replace procedure pay(text) language sql as $$ $$",
+            "42723",
+            "procedure \"pay\" already exists",
+            None,
+        ),
+        (
+            "create procedure p(a int, a int) language sql as $$ $$",
+            "42P13",
+            "parameter name \"a\" used more than once",
+            None,
+        ),
+        (
+            "create procedure p(a int default 1, b int) language sql as $$ $$",
+            "42P13",
+            "input parameters after one with a default value must also have defaults",
+            None,
+        ),
         ("create procedure p(a wrong) language sql as $$ $$", "42704", "type \"wrong\" does not exist", None),
         ("create procedure p(a int) language c as $$ $$", "42704", "language \"c\" does not exist", None),
         ("create procedure p() as $$ $$", "42P13", "no language specified", None),
         ("create procedure p() language sql", "42P13", "no function body specified", None),
-        ("create procedure p() language sql as $$ select nope from a $$", "42703", "column \"nope\" does not exist", Some(48)),
-        ("create procedure p() language sql as $é$ select 'é', nope from a $é$", "42703", "column \"nope\" does not exist", Some(54)),
-        ("create procedure p() language sql begin atomic delete from nope; end", "42P01", "relation \"nope\" does not exist", Some(60)),
+        (
+            "create procedure p() language sql as $$ select nope from a $$",
+            "42703",
+            "column \"nope\" does not exist",
+            Some(48),
+        ),
+        (
+            "create procedure p() language sql as $é$ select 'é', nope from a $é$",
+            "42703",
+            "column \"nope\" does not exist",
+            Some(54),
+        ),
+        (
+            "create procedure p() language sql begin atomic delete from nope; end",
+            "42P01",
+            "relation \"nope\" does not exist",
+            Some(60),
+        ),
         ("create procedure p() language sql as $$ selec 1 $$", "42601", "syntax error at or near \"selec\"", Some(41)),
         ("create procedure p() language sql as $$ select 1 + $$", "42601", "syntax error at end of input", Some(51)),
-        ("create procedure p() language sql begin atomic delete from a", "42601", "syntax error at end of input", Some(61)),
-        ("create procedure p() language sql begin atomic if true then delete from a; end", "42601", "syntax error at end of input", Some(79)),
-        ("create procedure p(x int) language sql as $$ if x then delete from a; end if $$", "42804", "argument of IF must be type boolean, not type integer", Some(49)),
-        ("create procedure p() language sql as $$ select n into x from a $$", "42601", "\"x\" is not a known variable", None),
-        ("create procedure p() language sql as $$ declare x int; x date; begin end $$", "42601", "duplicate declaration of \"x\"", None),
-        ("create procedure p(x date) language sql as $$ select n into x from a $$", "42804", "variable \"x\" is of type date but expression is of type integer", None),
-        ("create procedure p(x int) language sql as $$ select n, id into x from a $$", "42601", "INTO has 1 variables for 2 columns", None),
-        ("create procedure p(x int) language sql as $$ delete from a where id = $2 $$", "42P02", "there is no parameter $2", Some(71)),
-        ("create procedure p() language sql as $$ commit $$", "0A000", "COMMIT in a procedure is not supported", Some(41)),
-        ("create procedure p() language sql as $$ create table t (x int) $$", "0A000", "CREATE in a procedure is not supported", Some(41)),
-        ("create procedure p() language sql as $$ rollback; $$", "0A000", "ROLLBACK in a procedure is not supported", Some(41)),
+        (
+            "create procedure p() language sql begin atomic delete from a",
+            "42601",
+            "syntax error at end of input",
+            Some(61),
+        ),
+        (
+            "create procedure p() language sql begin atomic if true then delete from a; end",
+            "42601",
+            "syntax error at end of input",
+            Some(79),
+        ),
+        (
+            "create procedure p(x int) language sql as $$ if x then delete from a; end if $$",
+            "42804",
+            "argument of IF must be type boolean, not type integer",
+            Some(49),
+        ),
+        (
+            "create procedure p() language sql as $$ select n into x from a $$",
+            "42601",
+            "\"x\" is not a known variable",
+            None,
+        ),
+        (
+            "create procedure p() language sql as $$ declare x int; x date; begin end $$",
+            "42601",
+            "duplicate declaration of \"x\"",
+            None,
+        ),
+        (
+            "create procedure p(x date) language sql as $$ select n into x from a $$",
+            "42804",
+            "variable \"x\" is of type date but expression is of type integer",
+            None,
+        ),
+        (
+            "create procedure p(x int) language sql as $$ select n, id into x from a $$",
+            "42601",
+            "INTO has 1 variables for 2 columns",
+            None,
+        ),
+        (
+            "create procedure p(x int) language sql as $$ delete from a where id = $2 $$",
+            "42P02",
+            "there is no parameter $2",
+            Some(71),
+        ),
+        (
+            "create procedure p() language sql as $$ commit $$",
+            "0A000",
+            "COMMIT in a procedure is not supported",
+            Some(41),
+        ),
+        (
+            "create procedure p() language sql as $$ create table t (x int) $$",
+            "0A000",
+            "CREATE in a procedure is not supported",
+            Some(41),
+        ),
+        (
+            "create procedure p() language sql as $$ rollback; $$",
+            "0A000",
+            "ROLLBACK in a procedure is not supported",
+            Some(41),
+        ),
         ("drop procedure nope", "42883", "could not find a procedure named \"nope\"", None),
         ("drop procedure pay(int)", "42883", "procedure pay(integer) does not exist", None),
     ];
@@ -258,8 +369,11 @@ fn calls_come_through_the_extended_protocol() {
         let database = database(engine);
         let mut session = session(&database);
         run(&mut session, ACCOUNTS);
-        run(&mut session, "create procedure add(key int, by int8, inout v int8 default 0) language sql as $$
-            update a set n = n + by where id = key returning n + v into v $$");
+        run(
+            &mut session,
+            "create procedure add(key int, by int8, inout v int8 default 0) language sql as $$
+            update a set n = n + by where id = key returning n + v into v $$",
+        );
         let statement = session.parse("c", "call add($1, $2, $3)", &[]).expect("a statement");
         assert_eq!(statement.param_types(), [Type::Int4, Type::Int8, Type::Int8]);
         assert_eq!(statement.columns().map(|columns| columns[0].name.as_str()), Some("v"));
@@ -273,8 +387,11 @@ fn calls_come_through_the_extended_protocol() {
             }
             session.sync().expect("committed");
         }
-        run(&mut session, "create or replace procedure add(key int, by int8, inout v int8 default 0) language sql as $$
-            v := 1 $$");
+        run(
+            &mut session,
+            "create or replace procedure add(key int, by int8, inout v int8 default 0) language sql as $$
+            v := 1 $$",
+        );
         bind(&mut session, &statement, &[Value::Int4(1), Value::Int8(5), Value::Int8(100)]).expect("bound");
         assert_eq!(execute(&mut session, 0).0.rows, ["1"], "the new body");
         session.sync().expect("committed");
@@ -332,9 +449,14 @@ fn tpc_b_is_a_procedure() {
                 statements = statements.replace(name, &value.to_string());
             }
             run(&mut by_statement, &statements);
-            let balance = outcome(&mut by_statement, &format!("select abalance from pgbench_accounts where aid = {aid}"));
+            let balance =
+                outcome(&mut by_statement, &format!("select abalance from pgbench_accounts where aid = {aid}"));
             let balance = if balance.is_empty() { "NULL" } else { &balance };
-            assert_eq!(outcome(&mut by_call, &format!("call tpcb({aid}, {bid}, {tid}, {delta}, null)")), balance, "{engine}");
+            assert_eq!(
+                outcome(&mut by_call, &format!("call tpcb({aid}, {bid}, {tid}, {delta}, null)")),
+                balance,
+                "{engine}"
+            );
         }
         for sql in ROWS {
             assert_eq!(outcome(&mut by_call, sql), outcome(&mut by_statement, sql), "{engine}: {sql}");

@@ -41,7 +41,7 @@ const ARROWS: &[Arrow] = &[
     },
     Arrow {
         name: "hotrow-sql",
-        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn"],
+        may_use: &["hotrow-sync", "hotrow-storage", "hotrow-txn", "hotrow-runtime"],
         why: "SQL is compiled once, over dyn Transaction: it knows no protocol and no socket",
     },
     Arrow {

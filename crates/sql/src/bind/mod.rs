@@ -28,8 +28,8 @@ mod types;
 
 pub use ddl::{bind_check, bind_default};
 pub(crate) use dml::column_of;
-pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use procedure::{Variables, compile};
+pub use procedure::{argument_types, check_recursion, define_arguments};
 pub use types::{common_number, data_type, type_name};
 
 use crate::catalog::{Table, View};

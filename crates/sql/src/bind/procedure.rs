@@ -125,12 +125,7 @@ pub fn check_recursion(name: &str, body: &BodySyntax, view: View<'_>) -> Result<
 
 /// Binds a procedure's body; `depth` calls led here. `located` says that the client has just sent its text, so that positions
 /// in it help.
-pub(crate) fn compile(
-    procedure: &Procedure,
-    view: View<'_>,
-    located: bool,
-    depth: usize,
-) -> Result<Body, SqlError> {
+pub(crate) fn compile(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
     check_depth(depth + 1)?;
     let arguments = procedure.arguments.len();
     let mut variables = Variables {
@@ -357,9 +352,9 @@ impl Binder<'_> {
             let (label, expr) = match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (None, expr),
                 FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => (Some(super::fold(name)), expr),
-                FunctionArg::ExprNamed { name: ast::Expr::Identifier(name), arg: FunctionArgExpr::Expr(expr), .. } => {
-                    (Some(super::fold(name)), expr)
-                }
+                FunctionArg::ExprNamed {
+                    name: ast::Expr::Identifier(name), arg: FunctionArgExpr::Expr(expr), ..
+                } => (Some(super::fold(name)), expr),
                 _ => return Err(unsupported("this kind of argument")),
             };
             given.push((label, self.plain(expr, &Scope::default(), "CALL arguments")?));
@@ -436,11 +431,10 @@ fn places(procedure: &Procedure, given: Vec<(Option<String>, Typed)>) -> Option<
         }
     }
     // Those that come out are given, too.
-    let complete = procedure
-        .arguments
-        .iter()
-        .zip(&places)
-        .all(|(argument, place)| place.is_some() || (argument.mode != ArgumentMode::Out && argument.default.is_some()));
+    let complete =
+        procedure.arguments.iter().zip(&places).all(|(argument, place)| {
+            place.is_some() || (argument.mode != ArgumentMode::Out && argument.default.is_some())
+        });
     complete.then_some(places)
 }
 

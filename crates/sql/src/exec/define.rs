@@ -23,9 +23,9 @@ impl Ddl<'_> {
                 let message = format!("procedure \"{}\" already exists", create.name);
                 let error = SqlError::new(state::DUPLICATE_FUNCTION, message);
                 return Err(match create.replace {
-                    true => error.detail(format!("It is {}.", known.signature())).hint(
-                        "A procedure is replaced by one with the same arguments; use DROP PROCEDURE first.",
-                    ),
+                    true => error
+                        .detail(format!("It is {}.", known.signature()))
+                        .hint("A procedure is replaced by one with the same arguments; use DROP PROCEDURE first."),
                     false => error.detail(format!("It is {}. There are no two of one name.", known.signature())),
                 }
                 .into());

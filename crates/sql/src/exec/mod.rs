@@ -3,6 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `scan` | a table's rows, by key, range or all of them |
+//! | `accesses` | what a statement will touch, before it runs |
 //! | `aggregate` | groups and aggregates |
 //! | `sort` | order, DISTINCT |
 //! | `dml` | INSERT, UPDATE, DELETE |
@@ -15,6 +16,7 @@
 //! Rows are pushed from the leaves to a [`Sink`] while the engine walks its index: nothing is kept that need not be. A
 //! sink must not use the transaction, which is busy.
 
+pub(crate) mod accesses;
 mod aggregate;
 pub(crate) mod copy;
 pub(crate) mod ddl;
@@ -26,7 +28,7 @@ pub(crate) mod scan;
 mod sort;
 
 use crate::expr::{Env, Expr, Input};
-use crate::plan::Node;
+use crate::plan::{Node, Plan};
 use crate::{SqlError, state};
 use hotrow_storage::Value;
 use hotrow_txn::{Abort, Transaction};
@@ -79,6 +81,32 @@ pub(crate) struct Exec<'x> {
 }
 
 impl Exec<'_> {
+    /// Runs a plan that reads or writes rows; their number.
+    pub(crate) fn rows(&mut self, plan: &Plan, read_only: bool, sink: Sink<'_>) -> Result<u64, Fail> {
+        match plan {
+            Plan::Query(node) => {
+                let mut rows = 0;
+                self.run(node, &mut |row| {
+                    rows += 1;
+                    sink(row)
+                })?;
+                Ok(rows)
+            }
+            Plan::Insert(insert) => self.insert(insert, sink),
+            Plan::Update(update) => self.update(update, sink),
+            Plan::Delete(delete) => self.delete(delete, sink),
+            Plan::Call(call) => {
+                let row = self.call(call, read_only)?;
+                if !row.is_empty() {
+                    let _ = sink(&Input::Values(&row))?;
+                }
+                Ok(0)
+            }
+            // There are no rows in it.
+            Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) => Ok(0),
+        }
+    }
+
     /// Pushes a query's rows into `sink` until it breaks.
     pub(crate) fn run(&mut self, node: &Node, sink: Sink<'_>) -> Result<(), Fail> {
         match node {

@@ -1,7 +1,7 @@
 //! CALL: a body's statements, one after the other, over a frame of values.
 
 use super::{Exec, Fail, owned, width};
-use crate::expr::{Env, Expr, Input, cast, Strictness};
+use crate::expr::{Env, Expr, Input, Strictness, cast};
 use crate::plan::{Plan, read_only_violation};
 use crate::procedure::{Call, Step, StepKind, Target};
 use crate::{SqlError, state};
@@ -92,28 +92,15 @@ impl Exec<'_> {
         {
             return Err(error.into());
         }
-        let (mut first, mut rows) = (None, 0_u64);
+        let mut first = None;
         let queries = matches!(plan, Plan::Query(_));
-        let mut sink = |row: &Input<'_>| {
-            rows += 1;
-            if rows == 1 && !into.is_empty() {
+        let count = self.within(frame).rows(plan, frame.read_only, &mut |row| {
+            if first.is_none() && !into.is_empty() {
                 first = Some(owned(row, width(row)));
             }
             // A query's other rows are of no use to INTO.
             Ok(if queries && !into.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        };
-        let mut exec = self.within(frame);
-        let count = match plan {
-            Plan::Query(node) => {
-                exec.run(node, &mut sink)?;
-                rows
-            }
-            Plan::Insert(insert) => exec.insert(insert, &mut sink)?,
-            Plan::Update(update) => exec.update(update, &mut sink)?,
-            Plan::Delete(delete) => exec.delete(delete, &mut sink)?,
-            // The binder lets nothing else into a body.
-            _ => 0,
-        };
+        })?;
         if !queries && !into.is_empty() && count > 1 {
             return Err(SqlError::new(state::TOO_MANY_ROWS, "query returned more than one row").into());
         }

@@ -96,7 +96,7 @@ fn fits(value: &Value<'_>, ty: Type) -> bool {
 }
 
 /// The scan of a range; `None` if it is empty whatever the table holds.
-fn range_scan(table: &Table, range: &Range, env: &Env<'_>) -> Result<Option<Scan>, SqlError> {
+pub(super) fn range_scan(table: &Table, range: &Range, env: &Env<'_>) -> Result<Option<Scan>, SqlError> {
     let spec = table.index_key(range.index);
     let scan = Scan { direction: range.direction, ..Scan::all(table.id, range.index) };
     if !table.is_ordered(range.index) {

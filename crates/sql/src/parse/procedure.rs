@@ -267,9 +267,12 @@ fn data_type(cursor: &mut Cursor<'_>) -> Result<ast::DataType, SqlError> {
 /// `BEGIN ATOMIC … END`
 fn atomic_body(cursor: &mut Cursor<'_>) -> Result<BodySyntax, SqlError> {
     cursor.expect("begin")?;
-    cursor.expect("atomic")?;
-    let offset = cursor.position() - 1;
-    read_body(&cursor.rest(), Some(offset), true)
+    if !cursor.follows(0, "atomic") {
+        return Err(cursor.unexpected());
+    }
+    let start = cursor.any()?.end;
+    let (text, offset) = cursor.rest_from(start);
+    read_body(&text, Some(offset), true)
 }
 
 /// `AS $$ … $$`

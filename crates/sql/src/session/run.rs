@@ -1,5 +1,6 @@
 //! One statement: locks on its tables, a plan that is still true, execution, and another try if the engine gave it up.
 
+use super::planned::Held;
 use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
 use super::{Session, plan};
 use crate::catalog::View;
@@ -93,7 +94,7 @@ pub(super) enum Tag {
 }
 
 impl Tag {
-    fn tell(self, client: &mut dyn Client) -> Result<(), SqlError> {
+    pub(super) fn tell(self, client: &mut dyn Client) -> Result<(), SqlError> {
         match self {
             Tag::Told => Ok(()),
             Tag::Word(word) => client.complete(word),
@@ -128,31 +129,52 @@ impl Session {
         if matches!(statement.plan, Plan::Empty) {
             return output.client.empty();
         }
+        let whole = std::mem::take(&mut self.whole);
         let ends = matches!(&statement.plan, Plan::Utility(utility) if utility.is_transaction_control());
         if !ends {
             self.start_implicit();
         }
-        let mut retries = 0;
+        self.start_planning(&statement.plan, whole);
+        let (mut retries, mut held) = (0, Held::default());
         let tag = loop {
-            match self.attempt(statement, params, source, output) {
+            held.clear();
+            let attempted = if self.holds_back(&statement.plan) {
+                let mut holding = Output { client: &mut held, describe: output.describe, commit: false, sent: false };
+                self.attempt(statement, params, source, &mut holding)
+            } else {
+                self.attempt(statement, params, source, output)
+            };
+            match attempted {
                 Ok(tag) => break tag,
-                Err(Fail::Sql(error)) => return Err(error),
-                Err(Fail::Abort(abort)) => {
-                    self.engine_aborted(abort);
-                    let unseen = alone && self.phase == Phase::Implicit && self.executed == 0 && !output.sent;
-                    if !unseen || !abort.is_retryable() || retries >= self.database.config.max_retries {
-                        return Err(self.explain_abort(abort));
-                    }
-                    retries += 1;
-                    self.pause_before_retry(retries);
+                Err(Fail::Sql(error)) => {
+                    held.tell(output.client, &self.waiter)?;
+                    return Err(error);
                 }
+                Err(Fail::Abort(abort)) => self.after_abort(abort, alone && !output.sent, &mut retries)?,
             }
         };
+        held.tell(output.client, &self.waiter)?;
         self.executed += 1;
         if output.commit {
             self.finish_implicit()?;
         }
         tag.tell(output.client)
+    }
+
+    /// Undoes what an attempt did that the engine gave up, and waits a moment if there is to be another one; else the error.
+    /// `unseen` says that nobody would notice.
+    pub(super) fn after_abort(&mut self, abort: Abort, unseen: bool, retries: &mut u32) -> Result<(), SqlError> {
+        let corrected = self.correct_accesses(abort);
+        let unseen = unseen && self.phase == Phase::Implicit && (self.executed == 0 || corrected);
+        self.engine_aborted(abort);
+        if !unseen || !abort.is_retryable() || (!corrected && *retries >= self.database.config.max_retries) {
+            return Err(self.explain_abort(abort));
+        }
+        if !corrected {
+            *retries += 1;
+            self.pause_before_retry(*retries);
+        }
+        Ok(())
     }
 
     /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock.
@@ -182,6 +204,9 @@ impl Session {
             return Err(Abort::Cancelled.into());
         }
         let replanned = self.lock_and_refresh(statement, source)?;
+        if replanned.is_some() {
+            self.forget_accesses();
+        }
         // A plan from the source has its literals in it.
         let params = if replanned.is_some() && source.is_some() { &[] } else { params };
         let statement = replanned.as_ref().unwrap_or(statement);
@@ -215,6 +240,7 @@ impl Session {
                 self.ddl(|context| context.run(ddl), output)
             }
             Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) => {
+                self.plan_accesses(&[(statement, params)])?;
                 self.begin_engine()?;
                 self.execute_plan(statement, params, output)
             }
@@ -229,30 +255,19 @@ impl Session {
     ) -> Result<Tag, Fail> {
         let read_only = self.read_only;
         let (_, mut exec) = self.exec(params);
-        let mut rows = 0;
         let columns = statement.columns();
-        if let Plan::Call(call) = &statement.plan {
-            let row = exec.call(call, read_only)?;
-            if !row.is_empty() {
-                output.row(columns, &row)?;
-            }
-            return Ok(Tag::Word("CALL"));
-        }
-        let mut sink = |row: &Input<'_>| {
-            rows += 1;
+        let rows = exec.rows(&statement.plan, read_only, &mut |row: &Input<'_>| {
             if let Input::Values(values) = row {
                 output.row(columns, values)?;
             }
             Ok(ControlFlow::Continue(()))
-        };
+        })?;
         Ok(match &statement.plan {
-            Plan::Query(node) => {
-                exec.run(node, &mut sink)?;
-                Tag::Rows("SELECT", rows)
-            }
-            Plan::Insert(insert) => Tag::Rows("INSERT 0", exec.insert(insert, &mut sink)?),
-            Plan::Update(update) => Tag::Rows("UPDATE", exec.update(update, &mut sink)?),
-            Plan::Delete(delete) => Tag::Rows("DELETE", exec.delete(delete, &mut sink)?),
+            Plan::Query(_) => Tag::Rows("SELECT", rows),
+            Plan::Insert(_) => Tag::Rows("INSERT 0", rows),
+            Plan::Update(_) => Tag::Rows("UPDATE", rows),
+            Plan::Delete(_) => Tag::Rows("DELETE", rows),
+            Plan::Call(_) => Tag::Word("CALL"),
             _ => Tag::Told,
         })
     }
@@ -294,7 +309,7 @@ impl Session {
     }
 
     /// Takes shared locks on a statement's tables; another plan, if the present one is not true any more.
-    fn lock_and_refresh(
+    pub(super) fn lock_and_refresh(
         &mut self,
         statement: &Arc<Statement>,
         source: Option<&Source<'_>>,

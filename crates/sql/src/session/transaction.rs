@@ -86,10 +86,14 @@ impl Session {
     /// Begins the engine's transaction, if it has not begun.
     pub(super) fn begin_engine(&mut self) -> Result<(), Fail> {
         if !self.begun {
+            let accesses = self.planning.accesses();
             let begin = Begin {
                 isolation: self.isolation,
+                accesses,
+                one_shot: accesses.is_some(),
                 read_only: self.read_only,
                 wait_limit: self.settings.duration("lock_timeout"),
+                deadlock_timeout: self.settings.duration("deadlock_timeout"),
                 ..Begin::default()
             };
             self.begun = true;

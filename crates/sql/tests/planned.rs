@@ -1,0 +1,261 @@
+//! One-shot transactions on the engines that want to know beforehand what a transaction will touch.
+
+mod common;
+
+use common::{Recorder, bind, database, execute, outcome, query, run, session};
+use hotrow_sql::{Client, Database, Notice, OutputColumn, Session, SqlError};
+use hotrow_storage::Value;
+use hotrow_sync::{Arc, thread};
+
+const TABLES: &str = "
+    create table a (id int primary key, n int not null, tag int unique);
+    insert into a values (1, 10, 1), (2, 20, 2), (3, 30, 3);
+    create table way (id int primary key, target int not null);
+    insert into way values (1, 1);
+    create procedure add(key int, amount int, out left_over int) language sql as $$
+        update a set n = n + amount where id = key returning n into left_over $$;
+    create procedure follow(out left_over int) language sql as $$
+        declare key int;
+        select target into key from way where id = 1;
+        call add(key, 1, left_over) $$;
+    create procedure turn(target int, out left_over int) language sql as $$
+        update way set target = turn.target where id = 1;
+        call follow(left_over) $$";
+
+/// The engines that need access sets.
+fn engines() -> impl Iterator<Item = &'static str> {
+    let engines = hotrow_protocols::ENGINES.iter().filter(|info| info.needs_accesses && info.isolates);
+    engines.map(|info| info.name)
+}
+
+fn tables(engine: &str) -> Arc<Database> {
+    let database = database(engine);
+    run(&mut session(&database), TABLES);
+    database
+}
+
+/// A client in whose sight another session runs statements, while the first one's transaction is still open.
+struct Meanwhile<'m> {
+    other: &'m mut Session,
+    statements: &'m [(&'m str, &'m str)],
+    rows: usize,
+}
+
+impl Client for Meanwhile<'_> {
+    fn columns(&mut self, _columns: &[OutputColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn row(&mut self, _values: &[Value<'_>]) -> Result<(), SqlError> {
+        self.rows += 1;
+        for (sql, expected) in self.statements {
+            assert_eq!(outcome(self.other, sql), *expected, "{sql}");
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, _tag: &str) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn empty(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _notice: Notice) {}
+
+    fn parameter(&mut self, _name: &str, _value: &str) {}
+}
+
+#[test]
+fn engines_are_there() {
+    assert!(engines().any(|engine| engine == "2pl-ordered"));
+}
+
+#[test]
+fn one_shot_transactions_exclude_only_those_who_touch_the_same() {
+    const OTHERS: [(&str, &str); 6] = [
+        ("update a set n = n + 1 where id = 2", "UPDATE 1"),
+        ("call add(3, 1, null)", "31"),
+        ("insert into a values (4, 40, 4)", "INSERT 0 1"),
+        ("update a set n = n + 1 where id = 2; select n from a where id = 2", "22"),
+        ("delete from a where id = 4; select n - 1 from a where id = 3", "30"),
+        ("update a set n = 30 where id = 3", "UPDATE 1"),
+    ];
+    const SAME: [(&str, &str); 4] = [
+        ("update a set n = 0 where id = 1", "55P03"),
+        ("call add(1, 1, null)", "55P03"),
+        ("delete from a where id = 1", "55P03"),
+        ("update a set n = 0 where id = 3; update a set n = 0 where id = 1", "55P03"),
+    ];
+    const BLOCK: [(&str, &str); 4] = [
+        ("select n from a where id = 2", "55P03"),
+        ("call add(3, 1, null)", "55P03"),
+        ("begin", "BEGIN"),
+        ("rollback", "ROLLBACK"),
+    ];
+    // The statement that is still open when it tells its row, and what others can do meanwhile.
+    let cases: [(&str, &[(&str, &str)]); 8] = [
+        ("select n from a where id = 1", &OTHERS),
+        ("select n from a where id = 1 for update", &OTHERS),
+        ("select n from a where id = 1", &SAME),
+        ("call add(1, 1, null)", &OTHERS),
+        ("call add(1, 1, null)", &SAME),
+        ("update a set n = 0 where id = 1 returning n", &SAME),
+        ("begin; select n from a where id = 1; rollback", &BLOCK),
+        ("begin; rollback; select n from a where id = 1", &BLOCK[2..]),
+    ];
+    for engine in engines() {
+        for (open, statements) in cases {
+            let database = tables(engine);
+            let (mut one, mut two) = (session(&database), session(&database));
+            run(&mut two, "set lock_timeout = '1ms'");
+            let mut client = Meanwhile { other: &mut two, statements, rows: 0 };
+            one.simple_query(open, &mut client).unwrap_or_else(|error| panic!("{engine}: {open}: {error:?}"));
+            assert_eq!(client.rows, 1, "{engine}: {open}");
+        }
+    }
+}
+
+#[test]
+fn point_statements_need_no_rehearsal_and_wrong_sets_are_corrected() {
+    // A statement, its outcome, and how many rehearsals and corrections there were.
+    let cases = [
+        ("select n from a where id = 1", "10", (0, 0)),
+        ("select n from a where id = 9", "", (0, 0)),
+        ("select sum(n) from a", "60", (0, 0)),
+        ("select sum(n) from a where id between 1 and 2", "30", (0, 0)),
+        ("select n from a where tag = 2", "20", (0, 0)),
+        ("select n from a order by id limit 1", "10", (1, 0)),
+        ("update a set n = n + 1 where id = 1", "UPDATE 1", (0, 0)),
+        ("update a set n = n - 1 where tag = 1", "UPDATE 1", (0, 0)),
+        ("update a set tag = 5 where id = 1", "UPDATE 1", (1, 0)),
+        ("update a set id = 7 where id = 1", "UPDATE 1", (1, 0)),
+        ("update a set id = 1, tag = 1 where id = 7", "UPDATE 1", (1, 0)),
+        ("insert into a values (4, 40, 4)", "INSERT 0 1", (0, 0)),
+        ("insert into a values (4, 40, 4)", "23505", (0, 0)),
+        ("insert into a values (5, 40, 4)", "23505", (0, 0)),
+        ("insert into a values (4, 40, 4) on conflict (id) do update set n = excluded.n + 1 returning n", "41", (0, 0)),
+        ("insert into a select id + 10, n, id + 10 from a where id = 4", "INSERT 0 1", (1, 0)),
+        ("delete from a where id = 4 and n = 41", "DELETE 1", (1, 0)),
+        ("delete from a where id > 3", "DELETE 1", (1, 0)),
+        (
+            "update a set n = n + 1 where id = 1; update a set n = n - 1 where id = 1; select n from a where id = 1",
+            "10",
+            (0, 0),
+        ),
+        ("call add(2, 0, null)", "20", (1, 0)),
+        ("call follow(null)", "11", (1, 0)),
+        // The rehearsal does not see what it writes itself.
+        ("call turn(2, null)", "21", (1, 1)),
+        ("call turn(1, null)", "12", (1, 1)),
+        ("select 1 / 0", "22012", (0, 0)),
+        ("call add(1, 2000000000, null); call add(1, 2000000000, null)", "22003", (1, 0)),
+        ("select n from a where id = 1", "12", (0, 0)),
+        ("begin; update a set n = 10; commit; select count(*) from a", "3", (0, 0)),
+    ];
+    for engine in engines() {
+        let database = tables(engine);
+        let mut session = session(&database);
+        for (sql, expected, counted) in cases {
+            let before = session.estimates();
+            assert_eq!(outcome(&mut session, sql), expected, "{engine}: {sql}");
+            let after = session.estimates();
+            let seen = (after.reconnaissances - before.reconnaissances, after.wrong - before.wrong);
+            assert_eq!(seen, counted, "{engine}: {sql}");
+        }
+    }
+}
+
+#[test]
+fn a_query_string_tells_all_its_results_in_order() {
+    for engine in engines() {
+        let database = tables(engine);
+        let mut session = session(&database);
+        let (recorder, result) = query(
+            &mut session,
+            "select n from a where id = 1; call turn(2, null); select n from a order by id limit 2",
+        );
+        assert_eq!((result, recorder.rows.join(" ")), (Ok(()), "10 21 10 21".to_owned()), "{engine}");
+        assert_eq!(recorder.tags, ["SELECT 1", "CALL", "SELECT 2"]);
+        let (recorder, result) =
+            query(&mut session, "update a set n = 0 where id = 1; select 7; select 1 / n from a where id = 1");
+        assert_eq!(result.map_err(|error| error.state.0), Err("22012"), "{engine}");
+        assert_eq!(
+            (recorder.tags.join(" "), recorder.rows.join(" ")),
+            ("UPDATE 1 SELECT 1".to_owned(), "7".to_owned())
+        );
+        assert_eq!(outcome(&mut session, "select n from a where id = 1"), "10");
+        assert_eq!(outcome(&mut session, "select n from a where id = 1; select nope from a"), "42703");
+        assert_eq!(outcome(&mut session, "create table b (id int); insert into b values (1); select id from b"), "1");
+        assert_eq!(outcome(&mut session, "drop table b; select n from a where id = 3"), "30");
+    }
+}
+
+#[test]
+fn an_announced_sync_makes_a_statement_a_transaction() {
+    for engine in engines() {
+        let database = tables(engine);
+        let (mut one, mut two) = (session(&database), session(&database));
+        run(&mut two, "set lock_timeout = '1ms'");
+        let statement = one.parse("", "select n from a where id = $1", &[]).expect("a statement");
+        let call = one.parse("c", "call turn($1, null)", &[]).expect("a statement");
+        for (announced, expected) in [(true, "UPDATE 1"), (false, "55P03"), (true, "UPDATE 1")] {
+            bind(&mut one, &statement, &[Value::Int4(1)]).expect("bound");
+            if announced {
+                one.announce_sync();
+            }
+            let (recorder, _) = execute(&mut one, 0);
+            assert_eq!(recorder.rows, ["10"], "{engine}");
+            assert_eq!(outcome(&mut two, "update a set n = n where id = 2"), expected, "{engine}, {announced}");
+            one.sync().expect("committed");
+        }
+        bind(&mut one, &call, &[Value::Int4(2)]).expect("bound");
+        one.announce_sync();
+        assert_eq!(execute(&mut one, 0).0.rows, ["21"]);
+        one.sync().expect("committed");
+        assert_eq!(one.estimates().wrong, 1);
+        // What is not the whole transaction sees the others' rows only after its end.
+        bind(&mut one, &call, &[Value::Int4(1)]).expect("bound");
+        assert_eq!(execute(&mut one, 0).0.rows, ["11"]);
+        bind(&mut one, &statement, &[Value::Int4(1)]).expect("bound");
+        assert_eq!(execute(&mut one, 0).0.rows, ["11"]);
+        one.sync().expect("committed");
+    }
+}
+
+#[test]
+fn sets_that_move_while_they_are_used_lose_nothing() {
+    const THREADS: i32 = 3;
+    const ROUNDS: i32 = 150;
+    for engine in engines() {
+        let database = tables(engine);
+        run(
+            &mut session(&database),
+            "
+            create procedure swing(step int, out left_over int) language sql as $$
+                declare key int;
+                select target into key from way where id = 1;
+                update a set n = n + 1 where id = key returning n into left_over;
+                update way set target = (key + step) % 3 + 1 where id = 1 $$",
+        );
+        let threads: Vec<_> = (0..THREADS)
+            .map(|step| {
+                let database = database.clone();
+                thread::spawn(move || {
+                    let mut session = session(&database);
+                    for _ in 0..ROUNDS {
+                        let mut recorder = Recorder::default();
+                        session.simple_query(&format!("call swing({step}, null)"), &mut recorder).expect("a call");
+                        assert_eq!(recorder.rows.len(), 1);
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
+        let total = 60 + THREADS * ROUNDS;
+        assert_eq!(outcome(&mut session(&database), "select sum(n) from a"), total.to_string(), "{engine}");
+    }
+}
