@@ -258,3 +258,71 @@ impl<'c> Bars<'_, '_, 'c> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::figures::FIGURES;
+    use crate::reproduce::results::tests::{QUICK, made_up};
+
+    #[test]
+    fn every_panel_shows_its_series_and_its_points() {
+        for figure in FIGURES {
+            let results = made_up(figure, |made| 20.0 + made.way + made.repetition as f64);
+            for (number, panel) in results.plan.panels.iter().enumerate() {
+                let svg = draw(&results, number).expect("a picture");
+                assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{}", figure.id);
+                let names = panel.series.iter().map(|series| series.name).chain([panel.title.as_str()]);
+                let labels =
+                    [&panel.points[0], &panel.points[panel.points.len() - 1]].map(|point| point.label.as_str());
+                for expected in names.chain(labels) {
+                    assert!(
+                        svg.contains(&format!("\n{expected}\n")) || svg.contains(expected),
+                        "{}: {expected}",
+                        figure.id
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_panel_without_points_is_empty_axes() {
+        for figure in FIGURES {
+            let results = Results::new((figure.plan)(&QUICK));
+            assert!(draw(&results, 0).expect("a picture").contains("</svg>"), "{}", figure.id);
+        }
+    }
+
+    #[test]
+    fn the_value_axis_is_round_and_has_room() {
+        for (most, step, steps, labels) in [
+            (0.0, 1.0, 1, "0 1"),
+            (0.031, 0.01, 4, "0.00 0.01 0.02 0.03 0.04"),
+            (1.0, 0.2, 5, "0.0 0.2 0.4 0.6 0.8 1.0"),
+            (7.0, 2.0, 4, "0 2 4 6 8"),
+            (12.0, 2.5, 5, "0.0 2.5 5.0 7.5 10.0 12.5"),
+            (999.0, 200.0, 5, "0 200 400 600 800 1,000"),
+            (1001.0, 250.0, 5, "0 250 500 750 1,000 1,250"),
+            (f64::INFINITY, 1.0, 1, "0 1"),
+        ] {
+            let axis = YAxis::up_to(most);
+            assert!((axis.step - step).abs() < 1e-9 && axis.steps == steps, "{most}: {} x {}", axis.steps, axis.step);
+            let shown: Vec<_> = axis.ticks().map(|value| axis.label(value)).collect();
+            assert_eq!(shown.join(" "), labels, "{most}");
+            assert_eq!((axis.place(0.0), axis.place(axis.step * f64::from(axis.steps))), (BOTTOM, TOP));
+        }
+    }
+
+    #[test]
+    fn the_point_axis_runs_in_the_direction_of_the_points() {
+        let results = Results::new((FIGURES[0].plan)(&QUICK));
+        let panel = &results.plan.panels[0];
+        let axis = XAxis::over(panel);
+        let places: Vec<_> = panel.points.iter().map(|point| axis.place(point.x)).collect();
+        assert!(
+            places.is_sorted_by(|a, b| a < b) && places[0] > LEFT && places[places.len() - 1] < RIGHT,
+            "{places:?}"
+        );
+    }
+}

@@ -104,3 +104,48 @@ pub(crate) fn all<const N: usize>(findings: [Option<Finding>; N]) -> Option<Find
     let evidence = findings.iter().map(|finding| finding.evidence.as_str()).collect::<Vec<_>>().join("; ");
     Some(Finding { holds: findings.iter().all(|finding| finding.holds), evidence })
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::reproduce::figure::Figure;
+    use crate::reproduce::figures::FIGURES;
+    use crate::reproduce::results::tests::{Made, QUICK, made_up};
+
+    /// Judges a figure's claims by made-up data.
+    pub(crate) fn check(figure: &Figure, value: impl Fn(Made<'_>) -> f64, expected: &[bool]) {
+        let results = made_up(figure, value);
+        let verdicts: Vec<_> = figure.claims.iter().map(|claim| claim.verdict(&results)).collect();
+        let holding: Vec<_> = verdicts.iter().map(|verdict| matches!(verdict, Verdict::Holds(_))).collect();
+        assert_eq!(holding, expected, "{}: {verdicts:#?}", figure.id);
+    }
+
+    #[test]
+    fn every_claim_is_decided_when_all_is_measured_and_none_before() {
+        for figure in FIGURES {
+            let (complete, empty) = (made_up(figure, |_| 10.0), Results::new((figure.plan)(&QUICK)));
+            for claim in figure.claims {
+                assert_ne!(claim.verdict(&complete), Verdict::Undecided, "{}: {}", figure.id, claim.text);
+                assert_eq!(claim.verdict(&empty), Verdict::Undecided, "{}: {}", figure.id, claim.text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_lead_is_judged_at_its_worst_point() {
+        let names = ["deadlock-free", "wait-die"];
+        let results = made_up(FIGURES[0], |made| match made.series {
+            name if name == names[0] => 10.0 - made.way,
+            _ => 5.0 + 5.0 * made.way,
+        });
+        let lead = |least| leads(&results, "a", everywhere(&results, "a"), names[0], &names, least);
+        let finding = lead(0.9).expect("all was measured");
+        assert!(finding.holds, "{}", finding.evidence);
+        assert!(finding.evidence.contains("0.90 times wait-die, at 4 (hot rows)"), "{}", finding.evidence);
+        assert!(!lead(0.91).expect("all was measured").holds);
+        let first = leads(&results, "a", only(At::First), names[0], &names, 2.0).expect("it was measured");
+        assert!(first.holds, "{}", first.evidence);
+        let ways: Vec<_> = left_half(&results, "a").collect();
+        assert_eq!(ways, [At::Number(0), At::Number(1)]);
+    }
+}

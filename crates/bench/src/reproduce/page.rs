@@ -224,3 +224,73 @@ figure{margin:0}svg{width:100%;height:auto;max-width:40rem}\
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3rem 0}";
 
 const DARK: &str = ":root{--paper:#181b1f;--ink:#e4e6e8;--faint:#a2a8ae;--line:#3a3f45;--good:#35c49a;--bad:#f28c45}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::figures::FIGURES;
+    use crate::reproduce::results::tests::{QUICK, made_up};
+
+    fn page(entries: &[Entry]) -> String {
+        let host = Host::detect();
+        let cover = Cover { host: &host, date: "a <date> & time".to_owned(), scale: &QUICK, took: Duration::ZERO };
+        render(&cover, entries).expect("a page")
+    }
+
+    fn entry(number: usize, state: State) -> Entry {
+        let results = made_up(FIGURES[number], |made| 20.0 + made.way);
+        Entry { figure: FIGURES[number], results, state, took: Duration::from_secs(7) }
+    }
+
+    #[test]
+    fn every_figure_has_its_section_with_drawings_claims_and_commands() {
+        let entries: Vec<_> = (0..FIGURES.len()).map(|number| entry(number, State::Done)).collect();
+        let page = page(&entries);
+        for figure in FIGURES {
+            assert!(page.contains(&format!("<section id=\"{}\">", figure.id)), "{}", figure.id);
+            assert!(page.contains(&format!("href=\"{}.csv\"", figure.id)), "{}", figure.id);
+            let plan = (figure.plan)(&QUICK);
+            for panel in &plan.panels {
+                let command = panel.command(&panel.points[panel.points.len() - 1], &QUICK);
+                assert!(page.contains(&command), "{command}");
+            }
+        }
+        let panels: usize = entries.iter().map(|entry| entry.results.plan.panels.len()).sum();
+        assert_eq!(page.matches("<svg").count(), panels);
+        let claims: usize = FIGURES.iter().map(|figure| figure.claims.len()).sum();
+        assert_eq!(page.matches("holds here").count() + page.matches("does not hold here").count(), claims);
+    }
+
+    #[test]
+    fn what_comes_from_outside_is_escaped() {
+        let page = page(&[entry(0, State::Failed("<script>alert('x' & \"y\")</script>".to_owned()))]);
+        assert!(!page.contains("<script>"), "{page}");
+        assert!(page.contains("&lt;script&gt;alert('x' &amp; &quot;y&quot;)&lt;/script&gt;"));
+        assert!(page.contains("a &lt;date&gt; &amp; time"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let empty = |state| Entry { results: Results::new((FIGURES[0].plan)(&QUICK)), ..entry(0, state) };
+        for (state, expected) in [(State::Waiting, "Not measured yet."), (State::Interrupted, "Interrupted: ")] {
+            let page = page(&[empty(state)]);
+            assert!(page.contains(expected) && page.contains("not decided"), "{page}");
+            assert!(!page.contains("<svg") && !page.contains("holds here"), "{page}");
+        }
+    }
+
+    #[test]
+    fn the_colours_of_the_dark_are_those_that_are_drawn() {
+        let drawn: String = FIGURES
+            .iter()
+            .flat_map(|figure| {
+                let results = made_up(figure, |made| 20.0 + made.way);
+                (0..results.plan.panels.len()).map(move |panel| chart::draw(&results, panel).expect("a picture"))
+            })
+            .collect();
+        let colours = drawn.split('"').filter(|text| text.starts_with('#'));
+        for colour in colours {
+            assert!(style().contains(&format!("[fill=\"{colour}\"]")), "{colour} stays as it is in the dark");
+        }
+    }
+}

@@ -66,17 +66,19 @@ impl Results {
         self.runs.get(&Place { panel, point, engine }).map_or(&[], Vec::as_slice)
     }
 
-    /// A series at a point, if it was measured there.
+    /// A series at a point, if it was measured there. The median is the value of the run whose throughput is the median,
+    /// so that parts of a whole are all of one run.
     pub(crate) fn summary(&self, panel: usize, point: usize, series: &Series) -> Option<Summary> {
-        let runs = self.runs(panel, point, series);
-        let values: Vec<_> = runs.iter().map(|run| series.value.of(run)).collect();
-        let fold = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
+        let mut runs: Vec<_> = self.runs(panel, point, series).iter().collect();
+        runs.sort_by(|a, b| a.throughput.total_cmp(&b.throughput));
+        let middle = runs.get(runs.len().checked_sub(1)? / 2)?;
+        let values = || runs.iter().map(|run| series.value.of(run));
         Some(Summary {
-            median: median(&values)?,
-            min: fold(f64::min)?,
-            max: fold(f64::max)?,
+            median: series.value.of(middle),
+            min: values().fold(f64::INFINITY, f64::min),
+            max: values().fold(f64::NEG_INFINITY, f64::max),
             repetitions: runs.len(),
-            abort_percent: median(&runs.iter().map(EngineReport::abort_percent).collect::<Vec<_>>())?,
+            abort_percent: middle.abort_percent(),
         })
     }
 
@@ -150,4 +152,86 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::report::tests::report;
+    use crate::reproduce::figure::{Figure, Value};
+    use crate::reproduce::figures::FIGURES;
+    use crate::reproduce::scale::{Scale, Size};
+
+    /// A scale at which figures have few points.
+    pub(crate) const QUICK: Scale = Scale { size: Size::Quick, cores: 2 };
+
+    /// A point of a series, for those who make its value up.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Made<'a> {
+        pub panel: &'a str,
+        pub series: &'a str,
+        /// What is written at the point.
+        pub label: &'a str,
+        /// From zero at the first point to one at the last.
+        pub way: f64,
+        pub repetition: usize,
+    }
+
+    /// A complete figure with values that were made up, three repetitions of each point.
+    pub(crate) fn made_up(figure: &Figure, value: impl Fn(Made<'_>) -> f64) -> Results {
+        let mut results = Results::new((figure.plan)(&QUICK));
+        for (panel_number, panel) in results.plan.clone().panels.iter().enumerate() {
+            for (point, at) in panel.points.iter().enumerate() {
+                for (engine, name) in panel.engines().into_iter().enumerate() {
+                    for repetition in 0..3 {
+                        let mut made = report(name, 1000.0, "ok");
+                        for series in panel.series.iter().filter(|series| series.engine == name) {
+                            let way = point as f64 / (panel.points.len() - 1).max(1) as f64;
+                            let (panel, label) = (panel.id, at.label.as_str());
+                            let value = value(Made { panel, series: series.name, label, way, repetition });
+                            match series.value {
+                                Value::Throughput => made.throughput = value * 1e3,
+                                Value::Share(part) => {
+                                    made.breakdown.insert(part.to_owned(), serde_json::json!(value / 100.0));
+                                }
+                            }
+                        }
+                        results.push(Place { panel: panel_number, point, engine }, made);
+                    }
+                }
+            }
+        }
+        results
+    }
+
+    #[test]
+    fn medians_are_over_repetitions_and_ratios_within_them() {
+        let figure = FIGURES[0];
+        let names: Vec<_> = (figure.plan)(&QUICK).panels[0].series.iter().map(|series| series.name).collect();
+        let results = made_up(figure, |made| {
+            let drift = [1.0, 4.0, 2.0][made.repetition];
+            if made.series == names[0] { 10.0 * drift } else { 5.0 * drift + made.repetition as f64 }
+        });
+        let series = results.plan.panels[0].series[0];
+        let summary = results.summary(0, 0, &series).expect("it was measured");
+        assert_eq!((summary.median, summary.min, summary.max, summary.repetitions), (20.0, 10.0, 40.0, 3));
+        // 10/5, 40/21, 20/12
+        let ratio = results.ratio("a", At::Last, names[0], names[1]).expect("both were measured");
+        assert!((ratio - 40.0 / 21.0).abs() < 1e-9, "{ratio}");
+        assert_eq!(results.median("a", names[1], At::First), Some(12.0));
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_values() {
+        let results = Results::new((FIGURES[0].plan)(&QUICK));
+        let series = results.plan.panels[0].series[0];
+        assert_eq!(results.summary(0, 0, &series), None);
+        assert!(results.is_empty() && !results.is_complete());
+        for (panel, name, at) in [("a", series.name, At::First), ("z", series.name, At::First), ("a", "z", At::First)] {
+            assert_eq!(results.median(panel, name, at), None, "{panel} {name}");
+        }
+        let complete = made_up(FIGURES[0], |_| 1.0);
+        assert!(complete.is_complete());
+        assert_eq!(complete.median("a", series.name, At::Number(99)), None);
+    }
 }

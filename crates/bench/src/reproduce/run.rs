@@ -165,3 +165,27 @@ impl<W: Workload> Job<W> {
         Ok(RunIdentity { engine, workload, workload_options, kinds, options, repetition })
     }
 }
+
+/// Whether every point of a plan is a command that can be run.
+#[cfg(test)]
+pub(super) fn check_points(plan: &Plan) -> Result<(), String> {
+    struct Check<'a>(&'a Plan, &'a str);
+
+    impl WithWorkload for Check<'_> {
+        type Output = Result<(), String>;
+
+        fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Option<BareLoop<W>>) -> Self::Output {
+            let Check(plan, rows) = self;
+            let points = plan.panels.iter().flat_map(|panel| &panel.points).filter(|point| point.rows == rows);
+            for point in points {
+                parse_options::<W>(rows, &point.options).map_err(|error| format!("{} {error}", point.label))?;
+            }
+            Ok(())
+        }
+    }
+
+    for rows in plan.row_sets() {
+        parse_rows(rows)?.with_workload(Check(plan, rows))?;
+    }
+    Ok(())
+}

@@ -20,6 +20,9 @@ pub(crate) const PALETTE: [RGBColor; 6] = [
     RGBColor(0x56, 0xB4, 0xE9),
 ];
 
+/// The library takes sizes for the height of a line and writes this much less as the size of the font.
+const EM_PER_PIXEL: f64 = 1.24;
+
 /// A place on a sheet, from the top left corner.
 pub(crate) type Spot = (i32, i32);
 
@@ -63,7 +66,8 @@ impl<'b> Sheet<'_, 'b> {
             Side::Middle => HPos::Center,
             Side::Right => HPos::Right,
         };
-        let style = ("sans-serif", size).into_font().color(&color).pos(Pos::new(side, VPos::Center));
+        let style =
+            ("sans-serif", f64::from(size) * EM_PER_PIXEL).into_font().color(&color).pos(Pos::new(side, VPos::Center));
         self.canvas.draw(&Text::new(text.to_owned(), spot, style))
     }
 

@@ -4,8 +4,67 @@ mod orthrus;
 mod orthrus_12;
 mod orthrus_13;
 mod orthrus_4;
+mod sli_6;
+mod vll_8;
 
 use super::figure::Figure;
 
 /// All figures, in the order of the list.
-pub(crate) static FIGURES: &[&Figure] = &[&orthrus_4::FIGURE, &orthrus_12::FIGURE, &orthrus_13::FIGURE];
+pub(crate) static FIGURES: &[&Figure] =
+    &[&orthrus_4::FIGURE, &orthrus_12::FIGURE, &orthrus_13::FIGURE, &vll_8::FIGURE, &sli_6::FIGURE];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::cost::costs;
+    use crate::reproduce::run::check_points;
+    use crate::reproduce::scale::{Scale, Size};
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    const SIZES: [Size; 3] = [Size::Full, Size::Quick, Size::Steps(10)];
+
+    #[test]
+    fn every_point_of_every_figure_is_a_command_that_can_be_run() {
+        for figure in FIGURES {
+            for size in SIZES {
+                for cores in [1, 2, 64] {
+                    let plan = (figure.plan)(&Scale { size, cores });
+                    check_points(&plan).unwrap_or_else(|error| panic!("{} on {cores} cores: {error}", figure.id));
+                    for engine in plan.panels.iter().flat_map(|panel| panel.engines()) {
+                        let known = hotrow_protocols::ENGINES.iter().any(|info| info.name == engine);
+                        assert!(known, "{}: there is no engine {engine}", figure.id);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_different_and_points_go_one_way() {
+        let ids: BTreeSet<_> = FIGURES.iter().map(|figure| figure.id).collect();
+        assert_eq!(ids.len(), FIGURES.len());
+        for figure in FIGURES {
+            for size in SIZES {
+                let plan = (figure.plan)(&Scale { size, cores: 2 });
+                let panels: BTreeSet<_> = plan.panels.iter().map(|panel| panel.id).collect();
+                assert_eq!(panels.len(), plan.panels.len(), "{}", figure.id);
+                for panel in &plan.panels {
+                    let series: BTreeSet<_> = panel.series.iter().map(|series| series.name).collect();
+                    assert_eq!(series.len(), panel.series.len(), "{} ({})", figure.id, panel.id);
+                    let places: Vec<_> = panel.points.iter().map(|point| point.x).collect();
+                    let (rising, falling) = (places.is_sorted_by(|a, b| a < b), places.is_sorted_by(|a, b| a > b));
+                    assert!(rising || falling, "{} ({}): {places:?}", figure.id, panel.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_quick_figures_are_planned_within_five_minutes() {
+        let scale = Scale { size: Size::Quick, cores: 2 };
+        let costs = FIGURES.iter().flat_map(|figure| costs(&(figure.plan)(&scale)).expect("the plan is good"));
+        let all: Duration = costs.map(|cost| cost.duration(&scale)).sum();
+        assert!(all < Duration::from_secs(5 * 60), "{all:?}");
+    }
+}

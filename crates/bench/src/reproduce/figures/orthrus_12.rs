@@ -107,3 +107,27 @@ fn last_of_best(results: &Results, series: &str) -> Option<(f64, String)> {
     let threads = results.label("c", At::Last);
     Some((share, format!("{series} with {threads} threads has {share:.2} of its best, and {aborts:.0} % aborts")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::results::tests::Made;
+
+    #[test]
+    fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
+        let threads = |made: Made<'_>| made.label.parse::<f64>().expect("a number of threads");
+        let paper = |made: Made<'_>| match (made.panel, made.series) {
+            ("a", _) => 10.0 * threads(made).min(2.0),
+            (_, DEADLOCK_FREE) => 20.0,
+            _ => 20.0 - 12.0 * made.way,
+        };
+        check(&FIGURE, paper, &[true; 4]);
+        let other = |made: Made<'_>| match (made.panel, made.series) {
+            ("a", _) => 10.0,
+            (_, DEADLOCK_FREE) => 20.0 - 12.0 * made.way,
+            _ => 10.0 + 5.0 * made.way,
+        };
+        check(&FIGURE, other, &[false; 4]);
+    }
+}
