@@ -420,12 +420,13 @@ const TPC_B_STATEMENTS: &str = "
     insert into pgbench_history (tid, bid, aid, delta, mtime) values (:tid, :bid, :aid, :delta, current_timestamp)";
 
 const TPC_B_PROCEDURE: &str = "
-    create procedure tpcb(aid int, bid int, tid int, delta int, out balance int) language plpgsql as $$
+    create procedure tpcb(account int, branch int, teller int, delta int, out balance int) language plpgsql as $$
     begin
-        update pgbench_accounts set abalance = abalance + delta where aid = tpcb.aid returning abalance into balance;
-        update pgbench_tellers set tbalance = tbalance + delta where tid = tpcb.tid;
-        update pgbench_branches set bbalance = bbalance + delta where bid = tpcb.bid;
-        insert into pgbench_history (tid, bid, aid, delta, mtime) values (tid, bid, aid, delta, current_timestamp);
+        update pgbench_accounts set abalance = abalance + delta where aid = account returning abalance into balance;
+        update pgbench_tellers set tbalance = tbalance + delta where tid = teller;
+        update pgbench_branches set bbalance = bbalance + delta where bid = branch;
+        insert into pgbench_history (tid, bid, aid, delta, mtime)
+            values (teller, branch, account, delta, current_timestamp);
     end $$";
 
 #[test]
@@ -461,5 +462,135 @@ fn tpc_b_is_a_procedure() {
         for sql in ROWS {
             assert_eq!(outcome(&mut by_call, sql), outcome(&mut by_statement, sql), "{engine}: {sql}");
         }
+    }
+}
+
+const TPC_C: &str = "
+    create table warehouse (w_id int primary key, w_ytd numeric(12,2) not null, w_name varchar(10) not null);
+    create table district (d_w_id int, d_id int, d_ytd numeric(12,2) not null, d_name varchar(10) not null,
+        primary key (d_w_id, d_id));
+    create table customer (c_w_id int, c_d_id int, c_id int, c_credit char(2) not null, c_last varchar(16) not null,
+        c_first varchar(16) not null, c_balance numeric(12,2) not null, c_ytd_payment float not null,
+        c_payment_cnt int not null, c_data varchar(500) not null, primary key (c_w_id, c_d_id, c_id));
+    create index customer_name on customer (c_w_id, c_d_id, c_last, c_first);
+    create table history (h_c_id int, h_c_d_id int, h_c_w_id int, h_d_id int, h_w_id int, h_date timestamp,
+        h_amount numeric(6,2), h_data varchar(24));
+    insert into warehouse values (1, 300, 'Eastgate'), (2, 300, 'Westgate');
+    insert into district values (1, 1, 30, 'Old Town'), (2, 1, 30, 'Harbour');
+    insert into customer values
+        (1, 1, 1, 'GC', 'BARBARBAR', 'c', -10, 10, 1, 'first'), (1, 1, 2, 'BC', 'BARBARBAR', 'a', -10, 10, 1, 'second'),
+        (1, 1, 3, 'BC', 'BARBARBAR', 'b', -10, 10, 1, 'third'), (1, 1, 4, 'GC', 'OUGHTOUGHT', 'x', -10, 10, 1, 'fourth'),
+        (2, 1, 1, 'GC', 'BARBARBAR', 'd', -10, 10, 1, 'fifth'), (2, 1, 2, 'GC', 'BARBARBAR', 'e', -10, 10, 1, 'sixth')";
+
+const PAYMENT: &str = "
+    create procedure payment(warehouse_id int, district_id int, home_warehouse int, home_district int, name varchar(16),
+        amount numeric, paid timestamp, inout customer_id int, out balance numeric, out data varchar(500))
+    language plpgsql as $$
+    declare
+        warehouse_name varchar(10);
+        district_name varchar(10);
+        credit char(2);
+        namesakes bigint;
+    begin
+        update warehouse set w_ytd = w_ytd + amount where w_id = warehouse_id returning w_name into warehouse_name;
+        update district set d_ytd = d_ytd + amount where d_w_id = warehouse_id and d_id = district_id
+            returning d_name into district_name;
+        if customer_id is null then
+            select count(*) into namesakes from customer
+                where c_w_id = home_warehouse and c_d_id = home_district and c_last = name;
+            namesakes := (namesakes - 1) / 2;
+            select c_id into customer_id from customer
+                where c_w_id = home_warehouse and c_d_id = home_district and c_last = name
+                order by c_first limit 1 offset namesakes;
+        end if;
+        update customer
+            set c_balance = c_balance - amount, c_ytd_payment = c_ytd_payment + amount, c_payment_cnt = c_payment_cnt + 1
+            where c_w_id = home_warehouse and c_d_id = home_district and c_id = customer_id
+            returning c_balance, c_credit into balance, credit;
+        if credit = 'BC' then
+            update customer set c_data = left(concat(customer_id, ' ', home_district, ' ', home_warehouse, ' ',
+                    district_id, ' ', warehouse_id, ' ', amount, '|', c_data), 500)
+                where c_w_id = home_warehouse and c_d_id = home_district and c_id = customer_id
+                returning c_data into data;
+        end if;
+        insert into history values (customer_id, home_district, home_warehouse, district_id, warehouse_id, paid, amount,
+            concat(warehouse_name, '    ', district_name));
+    end $$";
+
+/// Payment as a terminal does it, one statement after the other; what it shows.
+fn pay(
+    session: &mut Session,
+    (w, d, c_w, c_d): (i32, i32, i32, i32),
+    name: &str,
+    amount: &str,
+    id: Option<i32>,
+) -> String {
+    run(session, "begin");
+    let warehouse =
+        outcome(session, &format!("update warehouse set w_ytd = w_ytd + {amount} where w_id = {w} returning w_name"));
+    let district = outcome(
+        session,
+        &format!("update district set d_ytd = d_ytd + {amount} where d_w_id = {w} and d_id = {d} returning d_name"),
+    );
+    let id = id.map_or_else(
+        || {
+            let namesakes = outcome(
+                session,
+                &format!("select c_id from customer where c_w_id = {c_w} and c_d_id = {c_d} and c_last = '{name}' order by c_first"),
+            );
+            let namesakes: Vec<_> = namesakes.split(' ').collect();
+            namesakes[namesakes.len().div_ceil(2) - 1].parse().expect("a number")
+        },
+        |id| id,
+    );
+    let which = format!("c_w_id = {c_w} and c_d_id = {c_d} and c_id = {id}");
+    let set = format!("c_balance = c_balance - {amount}, c_ytd_payment = c_ytd_payment + {amount}");
+    let paid = outcome(
+        session,
+        &format!(
+            "update customer set {set}, c_payment_cnt = c_payment_cnt + 1 where {which} returning c_balance, c_credit"
+        ),
+    );
+    let (balance, credit) = paid.split_once('|').expect("two columns");
+    let mut data = "NULL".to_owned();
+    if credit == "BC" {
+        let more = format!("'{id} {c_d} {c_w} {d} {w} {amount}|' || c_data");
+        data =
+            outcome(session, &format!("update customer set c_data = left({more}, 500) where {which} returning c_data"));
+    }
+    let history = format!("{id}, {c_d}, {c_w}, {d}, {w}, '2020-02-29', {amount}, '{warehouse}    {district}'");
+    run(session, &format!("insert into history values ({history}); commit"));
+    format!("{id}|{balance}|{data}")
+}
+
+#[test]
+fn tpc_cs_payment_is_a_procedure() {
+    let payments = [
+        ((1, 1, 1, 1), "", "12.50", Some(1)),
+        ((1, 1, 1, 1), "BARBARBAR", "7.25", None),
+        ((2, 1, 1, 1), "OUGHTOUGHT", "100.00", None),
+        ((1, 1, 2, 1), "BARBARBAR", "3.75", None),
+        ((2, 1, 1, 1), "", "5000.00", Some(2)),
+        ((2, 1, 1, 1), "", "1.00", Some(2)),
+    ];
+    for engine in ENGINES {
+        let databases = [database(engine), database(engine)];
+        let [mut by_statement, mut by_call] = [session(&databases[0]), session(&databases[1])];
+        run(&mut by_statement, TPC_C);
+        run(&mut by_call, TPC_C);
+        run(&mut by_call, PAYMENT);
+        for (places @ (w, d, c_w, c_d), name, amount, id) in payments {
+            let shown = id.map_or("null".to_owned(), |id| id.to_string());
+            let arguments = format!("{w}, {d}, {c_w}, {c_d}, '{name}', {amount}, '2020-02-29', {shown}");
+            let called = outcome(&mut by_call, &format!("call payment({arguments}, null, null)"));
+            assert_eq!(called, pay(&mut by_statement, places, name, amount, id), "{engine}: {arguments}");
+        }
+        for table in
+            ["warehouse order by w_id", "district order by d_w_id", "customer order by c_w_id, c_id", "history"]
+        {
+            let sql = format!("select * from {table}");
+            assert_eq!(outcome(&mut by_call, &sql), outcome(&mut by_statement, &sql), "{engine}: {table}");
+        }
+        assert_eq!(outcome(&mut by_call, "select count(*), sum(c_payment_cnt) from customer"), "6|12");
     }
 }
