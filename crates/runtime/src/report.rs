@@ -99,6 +99,27 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
+    /// The times of one transaction: from its first begin to its commit, and to its last begin, and what the engine
+    /// counted meanwhile. Reading the clock takes `clock_ns`.
+    ///
+    /// Between two readings one of them takes place: half of the first, and half of the second. So each timed call of the
+    /// lock manager has one too many in its time, and so has all that is around the calls; both are taken off.
+    pub(crate) fn of_one(latency_ns: u64, retries_ns: u64, counted: &Statistics, clock_ns: f64) -> Self {
+        let wait_ns = counted.wait_ns.min(latency_ns);
+        let lock_manager_ns = counted.lock_manager_ns.min(latency_ns - wait_ns);
+        let rest_ns = latency_ns - wait_ns - lock_manager_ns;
+        let other_ns = retries_ns.min(rest_ns);
+        let readings_ns = |readings: u64| (readings as f64 * clock_ns) as u64;
+        Self {
+            samples: 1,
+            work_ns: (rest_ns - other_ns).saturating_sub(readings_ns(counted.timed_calls + 1)),
+            lock_manager_ns: lock_manager_ns.saturating_sub(readings_ns(counted.timed_calls)),
+            wait_ns,
+            log_ns: 0,
+            other_ns,
+        }
+    }
+
     /// The sum of all parts.
     pub fn total_ns(&self) -> u64 {
         self.work_ns + self.lock_manager_ns + self.wait_ns + self.log_ns + self.other_ns
@@ -124,7 +145,7 @@ impl Breakdown {
         ]
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.work_ns += other.work_ns;
         self.lock_manager_ns += other.lock_manager_ns;
@@ -238,5 +259,41 @@ impl RunReport {
     /// The longest latency that was sampled, in microseconds.
     pub fn max_latency_us(&self) -> f64 {
         self.counts.latency_ns.max() as f64 / 1e3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_times_of_a_transaction_add_up_and_leave_reading_the_clock_out() {
+        // Latency, until the last begin, waits, lock manager, its calls, reading the clock; work, lock manager, other.
+        for (latency, retries, wait, locks, calls, clock, expected) in [
+            (1000, 0, 0, 300, 3, 0.0, (700, 300, 0)),
+            (1000, 0, 0, 300, 3, 50.0, (500, 150, 0)),
+            (1000, 0, 200, 300, 3, 50.0, (300, 150, 0)),
+            (1000, 400, 0, 300, 1, 10.0, (280, 290, 400)),
+            (1000, 900, 0, 300, 1, 10.0, (0, 290, 700)),
+            (1000, 0, 2000, 300, 1, 10.0, (0, 0, 0)),
+            (100, 0, 0, 100, 4, 40.0, (0, 0, 0)),
+        ] {
+            let counted =
+                Statistics { wait_ns: wait, lock_manager_ns: locks, timed_calls: calls, ..Statistics::default() };
+            let breakdown = Breakdown::of_one(latency, retries, &counted, clock);
+            let parts = (breakdown.work_ns, breakdown.lock_manager_ns, breakdown.other_ns);
+            assert_eq!((parts, breakdown.wait_ns), (expected, wait.min(latency)), "latency {latency}, clock {clock}");
+        }
+    }
+
+    #[test]
+    fn microseconds_are_those_of_one_transaction() {
+        let mut breakdown = Breakdown::default();
+        assert_eq!(breakdown.microseconds().map(|(_, us)| us), [0.0; 5]);
+        for locks in [1000, 3000] {
+            let counted = Statistics { lock_manager_ns: locks, ..Statistics::default() };
+            breakdown.add(&Breakdown::of_one(6000, 0, &counted, 0.0));
+        }
+        assert_eq!(breakdown.microseconds()[..2], [("work", 4.0), ("lock_manager", 2.0)]);
     }
 }

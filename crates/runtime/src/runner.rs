@@ -1,6 +1,6 @@
 //! One-shot procedures on one transaction object.
 
-use crate::{Counts, Planner, Retry, RetryConfig, Stop};
+use crate::{Breakdown, Counts, Planner, Retry, RetryConfig, Stop};
 use hotrow_sync::{Time, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Isolation, Procedure, Runner, Statistics, Transaction};
 
@@ -85,15 +85,7 @@ impl<T: Transaction> OneShot<T> {
 
     /// What was counted since the runner was made or [`reset`](Self::reset).
     pub fn counts(&mut self) -> &Counts {
-        let now = *self.txn.statistics();
-        self.counts.statistics = Statistics {
-            timed: false,
-            locks: now.locks - self.counted.locks,
-            waits: now.waits - self.counted.waits,
-            wait_ns: now.wait_ns - self.counted.wait_ns,
-            lock_manager_ns: now.lock_manager_ns - self.counted.lock_manager_ns,
-            timed_calls: now.timed_calls - self.counted.timed_calls,
-        };
+        self.counts.statistics = since(*self.txn.statistics(), &self.counted);
         self.counts.estimates = self.planner.estimates();
         &self.counts
     }
@@ -214,24 +206,23 @@ impl<T: Transaction> OneShot<T> {
     /// Enters a committed procedure's times. What its failed attempts spent outside of waits and the lock manager is
     /// not its work, and neither is reading the clock.
     fn record_times(&mut self, before: &Statistics, first_begin: Time, last_begin: Time) {
-        let commit = self.waiter.now();
-        let latency = nanoseconds(commit, first_begin);
-        let after = *self.txn.statistics();
-        let wait = (after.wait_ns - before.wait_ns).min(latency);
-        let lock_manager = (after.lock_manager_ns - before.lock_manager_ns).min(latency - wait);
-        let rest = latency - wait - lock_manager;
-        let other = nanoseconds(last_begin, first_begin).min(rest);
-        // Between two readings of the clock, one of them takes place: half before and half after. So each timed call has
-        // one too many in its own time and one in what is around it.
+        let latency_ns = nanoseconds(self.waiter.now(), first_begin);
+        let retries_ns = nanoseconds(last_begin, first_begin);
+        let statistics = since(*self.txn.statistics(), before);
         let clock_ns = *self.clock_ns.get_or_insert_with(|| clock_ns(&self.waiter));
-        let calls = after.timed_calls - before.timed_calls;
-        let around = (calls + 1) as f64 * clock_ns;
-        let breakdown = &mut self.counts.breakdown;
-        breakdown.samples += 1;
-        breakdown.wait_ns += wait;
-        breakdown.lock_manager_ns += lock_manager.saturating_sub((calls as f64 * clock_ns) as u64);
-        breakdown.other_ns += other;
-        breakdown.work_ns += (rest - other).saturating_sub(around as u64);
+        self.counts.breakdown.add(&Breakdown::of_one(latency_ns, retries_ns, &statistics, clock_ns));
+    }
+}
+
+/// What was counted after `before`.
+fn since(now: Statistics, before: &Statistics) -> Statistics {
+    Statistics {
+        timed: false,
+        locks: now.locks - before.locks,
+        waits: now.waits - before.waits,
+        wait_ns: now.wait_ns - before.wait_ns,
+        lock_manager_ns: now.lock_manager_ns - before.lock_manager_ns,
+        timed_calls: now.timed_calls - before.timed_calls,
     }
 }
 
