@@ -14,7 +14,7 @@
 //!
 //! Keys of one index are all of one shape, so that [`Key`]'s order is the index's order.
 
-use crate::{Column, Type, Value};
+use crate::{Column, RowRef, Type, Value};
 use rust_decimal::Decimal;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -190,6 +190,8 @@ impl From<i64> for Key {
 pub struct KeySpec {
     parts: Vec<KeyPart>,
     int: bool,
+    /// Every column is an `integer` NOT NULL, and all of them fit in a key without an allocation.
+    int4s: bool,
 }
 
 /// One column of a [`KeySpec`].
@@ -209,7 +211,9 @@ impl KeySpec {
         let part = |&column: &usize| KeyPart { column, ty: columns[column].ty, nullable: columns[column].nullable };
         let parts: Vec<_> = positions.iter().map(part).collect();
         let int = matches!(parts[..], [KeyPart { ty, nullable: false, .. }] if ty.is_integer());
-        Self { parts, int }
+        let int4s = parts.len() * 4 <= Key::INLINE
+            && parts.iter().all(|part| matches!(part, KeyPart { ty: Type::Int4, nullable: false, .. }));
+        Self { parts, int, int4s }
     }
 
     /// A spec that always makes byte strings, even of one integer: for index keys that get a suffix.
@@ -225,6 +229,25 @@ impl KeySpec {
     /// Whether keys are [`Key::Int`].
     pub fn is_int(&self) -> bool {
         self.int
+    }
+
+    /// Whether the columns of `other` are all among these. Where they are those of the primary key, this key alone tells rows
+    /// apart.
+    pub fn includes(&self, other: &KeySpec) -> bool {
+        other.parts.iter().all(|part| self.parts.iter().any(|own| own.column == part.column))
+    }
+
+    /// The key of a row.
+    #[inline]
+    pub fn key_of(&self, row: RowRef<'_>) -> Key {
+        if self.int4s && !self.int {
+            let mut inline = InlineKey { len: self.parts.len() as u8 * 4, bytes: [0; Key::INLINE] };
+            for (place, part) in inline.bytes.chunks_exact_mut(4).zip(&self.parts) {
+                place.copy_from_slice(&ordered_int4(row.int4(part.column)));
+            }
+            return Key::Bytes(inline);
+        }
+        self.key(self.parts.iter().map(|part| row.value(part.column)))
     }
 
     /// The key whose leading columns have these values, in key order; fewer values than columns make a prefix.
@@ -361,6 +384,8 @@ impl KeyBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Row, RowLayout};
+    use std::sync::Arc;
 
     fn check_order(ty: Type, ascending: &[Value<'static>]) {
         let column = [Column::nullable("c", ty)];
@@ -393,7 +418,11 @@ mod tests {
         let key = |text: &str| spec.key([Value::Numeric(text.parse().expect("a decimal"))]);
         assert_eq!(key("1.50"), key("1.5"));
         let spec = KeySpec::new(&[Column::new("w", Type::Int4), Column::new("d", Type::Int4)], &[0, 1]);
-        assert_eq!(spec.key([Value::Int4(-7), Value::Int4(9)]), Key::int4s([-7, 9]));
+        let values = [Value::Int4(-7), Value::Int4(9)];
+        let columns = [Column::new("w", Type::Int4), Column::new("d", Type::Int4)];
+        let row = Row::from_values(&Arc::new(RowLayout::new(&columns)), &values);
+        assert_eq!(spec.key_of(row.as_ref()), Key::int4s([-7, 9]));
+        assert_eq!(spec.key(values), Key::int4s([-7, 9]));
         let spec = KeySpec::new(&[Column::new("c", Type::Char(4))], &[0]);
         assert_eq!(spec.key([Value::text("ab  ")]), spec.key([Value::text("ab")]));
         assert_eq!(spec.key([Value::text("ab  ")]).hash64(), spec.key([Value::text("ab")]).hash64());

@@ -125,6 +125,15 @@ impl OrderedIndex {
         }
     }
 
+    /// The address of the first entry from `from` on, in ascending order; none if there is none.
+    #[inline]
+    pub fn next(&self, guard: Guard<'_>, from: Bound<&Key>) -> Option<usize> {
+        match &self.tree {
+            Shape::Int(tree) => next(tree, guard, from),
+            Shape::Bytes(tree) => next(tree, guard, from),
+        }
+    }
+
     /// How many entries there are, or were a moment ago.
     pub fn len(&self) -> usize {
         match &self.tree {
@@ -136,6 +145,15 @@ impl OrderedIndex {
     /// Whether [`len`](Self::len) is zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+#[inline]
+fn next<const W: usize, const CAP: usize>(tree: &Tree<W, CAP>, guard: Guard<'_>, from: Bound<&Key>) -> Option<usize> {
+    match from {
+        Bound::Included(key) => tree.next(guard, Seek::At(Words::of(key)), true),
+        Bound::Excluded(key) => tree.next(guard, Seek::At(Words::of(key)), false),
+        Bound::Unbounded => tree.next(guard, Seek::First, true),
     }
 }
 

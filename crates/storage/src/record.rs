@@ -500,6 +500,12 @@ impl Variable {
         self.0 == 0
     }
 
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: this value owns the part at the address.
+        unsafe { Self::slice(self.0) }
+    }
+
     /// The part as garbage, for those who replaced it.
     pub fn into_garbage(self) -> Garbage {
         Garbage::boxed(Box::new(self))

@@ -224,6 +224,20 @@ impl<'a> RowRef<'a> {
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
+    /// Whether a column has the same bytes in another row of the same layout. Equal bytes are equal values.
+    #[inline]
+    pub fn has_same(&self, column: usize, other: &RowRef<'_>) -> bool {
+        let slot = self.layout.slots[column];
+        self.is_null(column) == other.is_null(column)
+            && match slot.ty.fixed_size() {
+                Some((size, _)) => {
+                    let range = slot.offset as usize..slot.offset as usize + size;
+                    self.fixed[range.clone()] == other.fixed[range]
+                }
+                None => self.bytes(column) == other.bytes(column),
+            }
+    }
+
     /// Any column's value, strings borrowed from the row.
     pub fn value(&self, column: usize) -> Value<'a> {
         if self.is_null(column) {
@@ -552,8 +566,12 @@ mod tests {
             assert_eq!(row.as_ref().numeric(0), number, "{units}");
             assert_eq!(row.as_ref().numeric(0).scale(), 2, "{units}");
         }
+        row.change(|row| row.set_scaled(0, 0));
+        let zero = row.clone();
         row.change(|row| row.set(0, &Value::Null));
+        assert!(!row.as_ref().has_same(0, &zero.as_ref()), "NULL is not zero");
         row.change(|row| row.set_scaled(0, 5));
+        assert!(!row.as_ref().has_same(0, &zero.as_ref()), "five is not zero");
         assert!(!row.as_ref().is_null(0));
     }
 
@@ -568,6 +586,10 @@ mod tests {
             let value = if column == 5 { Value::Bytea(text.as_bytes().into()) } else { Value::text(text) };
             row.change(|change| change.set(column, &value));
             expected[column] = text;
+            let other = Row::from_values(&layout(), &[0, 1, 2, 3, 4, 5].map(|column| row.as_ref().value(column)));
+            for same in 0..6 {
+                assert!(row.as_ref().has_same(same, &other.as_ref()), "after {column} := {text}");
+            }
             for column in [2, 3, 5] {
                 assert_eq!(row.as_ref().bytes(column), expected[column].as_bytes(), "after {column} := {text}");
             }

@@ -18,13 +18,15 @@ use std::ops::{Bound, ControlFlow};
 pub struct SecondaryIndex<H> {
     schema: IndexSchema,
     key: KeySpec,
+    /// The columns are those of the primary key and maybe others: no two rows have the same.
+    has_primary_key: bool,
     links: Links,
     marker: PhantomData<fn() -> H>,
 }
 
 enum Links {
     Hash(Box<HashIndex>),
-    /// Keyed by the columns, then the primary key: so entries with equal columns are apart.
+    /// Keyed by the columns, then the primary key if it is not among them: so entries with equal columns are apart.
     Ordered(OrderedIndex),
 }
 
@@ -91,7 +93,8 @@ impl<H: RecordHeader> SecondaryIndex<H> {
             IndexKind::Ordered => Links::Ordered(OrderedIndex::new(collector, false)),
         };
         let key = KeySpec::bytes(&table.columns, &schema.columns);
-        Self { schema: schema.clone(), key, links, marker: PhantomData }
+        let has_primary_key = key.includes(&KeySpec::new(&table.columns, &table.key));
+        Self { schema: schema.clone(), key, has_primary_key, links, marker: PhantomData }
     }
 
     /// The definition.
@@ -106,19 +109,31 @@ impl<H: RecordHeader> SecondaryIndex<H> {
 
     /// The columns' key of a row.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
-        self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
+        self.key.key_of(row)
     }
 
-    /// Whether another row with the same columns would be a duplicate: the index is unique and no column is NULL.
+    /// Whether two rows have the same bytes in the index's columns, and so the same key.
+    pub fn has_same_columns(&self, row: RowRef<'_>, other: RowRef<'_>) -> bool {
+        self.key.parts().iter().all(|part| row.has_same(part.column, &other))
+    }
+
+    /// Whether another row with the same columns would be a duplicate that the primary key admits: the index is unique, no
+    /// column is NULL, and the primary key is not among the columns.
     pub fn excludes(&self, row: RowRef<'_>) -> bool {
-        self.schema.unique && !self.key.parts().iter().any(|part| row.is_null(part.column))
+        self.is_exclusive() && !self.key.parts().iter().any(|part| row.is_null(part.column))
+    }
+
+    /// Whether the index excludes rows that the primary key admits.
+    pub fn is_exclusive(&self) -> bool {
+        self.schema.unique && !self.has_primary_key
     }
 
     /// The key under which the entry from `columns` to a record with this primary key stands: both in an ordered index,
-    /// the columns in a hash index.
+    /// the columns alone in a hash index, and where the primary key is among them.
     pub fn full_key(&self, columns: &Key, key: &Key) -> Key {
         match self.links {
             Links::Hash(_) => columns.clone(),
+            Links::Ordered(_) if self.has_primary_key => columns.clone(),
             Links::Ordered(_) => {
                 let mut builder = KeyBuilder::default();
                 builder.push_key(columns);
@@ -238,6 +253,15 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         let mut found = Vec::new();
         ordered.collect(guard, from, backward, limit, &mut found);
         out.extend(found.into_iter().map(|(_, address)| self.entry(guard, address)));
+    }
+
+    /// The first entry from `from` on, in the order of [`collect`](Self::collect).
+    ///
+    /// # Panics
+    /// If the index is a hash index.
+    pub fn next<'g>(&'g self, guard: Guard<'g>, from: Bound<&Key>) -> Option<EntryRef<'g, H>> {
+        let Links::Ordered(ordered) = &self.links else { panic!("a range needs an ordered index") };
+        ordered.next(guard, from).map(|address| self.entry(guard, address))
     }
 
     /// The entry at an address.

@@ -96,7 +96,7 @@ impl<H: RecordHeader> Table<H> {
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
         match self.key.parts() {
             [part] if self.key.is_int() => Key::Int(row.value(part.column).as_int().unwrap_or_default()),
-            parts => self.key.key(parts.iter().map(|part| row.value(part.column))),
+            _ => self.key.key_of(row),
         }
     }
 

@@ -122,15 +122,11 @@ impl<H: RecordHeader> InPlace<H> {
             return self.change(table, record, change).map(|()| Write::Done);
         }
         let start = self.savepoint();
-        let key_of = |position: usize| table.secondary()[position].key_of(record::row(record));
-        let old: Vec<Key> = (0..table.secondary().len()).map(key_of).collect();
         self.change(table, record, change)?;
-        for (position, old) in old.iter().enumerate() {
-            if key_of(position) == *old {
-                continue;
-            }
+        for position in 0..table.secondary().len() {
             let index = IndexId(position as u16);
-            self.leave_index(guard, table, index, old, record, locks)?;
+            let Some(old) = self.changed_columns(start, table, index, record) else { continue };
+            self.leave_index(guard, table, index, &old, record, locks)?;
             if !self.enter_index(guard, table, index, record, locks)? {
                 self.rollback_to(database, guard, start);
                 return Ok(Write::Duplicate(IndexRef::Secondary(index)));
@@ -164,6 +160,26 @@ impl<H: RecordHeader> InPlace<H> {
         Ok(())
     }
 
+    /// The key that an index's columns made before the change that was the step after `before`, if they make another now.
+    #[inline]
+    fn changed_columns(
+        &self,
+        before: Savepoint,
+        table: &Table<H>,
+        index: IndexId,
+        record: RecordRef<'_, H>,
+    ) -> Option<Key> {
+        let (_, Step::Changed { image, variable, .. }) = self.log.get(before.0)? else { return None };
+        let now = record::row(record);
+        let fixed = &self.images[*image..*image + now.fixed().len()];
+        let old = RowRef::new(now.layout(), fixed, variable.as_ref().map_or(now.variable(), Variable::bytes));
+        let index = table.secondary_index(index);
+        if index.has_same_columns(old, now) {
+            return None;
+        }
+        Some(index.key_of(old)).filter(|key| *key != index.key_of(now))
+    }
+
     /// Inserts a row whose key is `key`; the name of that key is locked, whether or not a record has it.
     pub(crate) fn insert(
         &mut self,
@@ -175,7 +191,8 @@ impl<H: RecordHeader> InPlace<H> {
         locks: &mut impl IndexLocks<H>,
     ) -> Result<Write, Abort> {
         let start = self.savepoint();
-        let record = match table.find(guard, key, hash) {
+        let found = table.find(guard, key, hash);
+        let record = match found {
             Some(record) if record.is_present() => return Ok(Write::Duplicate(IndexRef::Primary)),
             Some(record) => {
                 self.revive(table, record, row);
@@ -305,7 +322,7 @@ impl<H: RecordHeader> InPlace<H> {
     ) -> Result<(), Abort> {
         let index = table.secondary_index(id);
         let Some(entry) = index.find(guard, columns, &record.key(), record.ptr()) else { return Ok(()) };
-        if index.schema().unique {
+        if index.is_exclusive() {
             locks.unique(table, id, columns)?;
         }
         locks.leaving(table, IndexRef::Secondary(id), entry.full_key())?;

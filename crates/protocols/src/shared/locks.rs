@@ -262,8 +262,7 @@ pub(crate) fn gaps_around(table: &Table<()>, guard: Guard<'_>, index: IndexRef, 
     let mut gaps = Gaps::new();
     let mut from = Bound::Excluded(key.clone());
     loop {
-        let next = walk::steps(table, guard, index, from.as_ref(), false, 1);
-        let Some(step) = next.first() else {
+        let Some(step) = walk::next(table, guard, index, from.as_ref()) else {
             gaps.push(Gap::end(table.id(), index));
             return gaps;
         };

@@ -140,13 +140,13 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
     fn lock_up_to_committed(&mut self, from: Bound<&Key>) -> Result<(), Abort> {
         let mut from = from.cloned();
         loop {
-            let steps = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), false, 1);
-            match steps.first() {
+            let next = walk::next(self.table, self.guard, self.scan.index, from.as_ref());
+            match &next {
                 Some(step) => self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?,
                 None => self.locks.read_end(self.table.id(), self.scan.index)?,
             }
-            let again = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), false, 1);
-            match (steps.first(), again.first()) {
+            let again = walk::next(self.table, self.guard, self.scan.index, from.as_ref());
+            match (&next, &again) {
                 (None, None) => return Ok(()),
                 (Some(step), Some(again)) if again.is_same(step) => {
                     if step.is_committed() {

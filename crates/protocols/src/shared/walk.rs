@@ -76,6 +76,23 @@ pub(crate) fn steps<'g, H: RecordHeader>(
     }
 }
 
+/// The first entry of an ordered index from `from` on, in ascending order.
+#[inline]
+pub(crate) fn next<'g, H: RecordHeader>(
+    table: &'g Table<H>,
+    guard: Guard<'g>,
+    index: IndexRef,
+    from: Bound<&Key>,
+) -> Option<Step<'g, H>> {
+    match index {
+        IndexRef::Primary => table.next(guard, from).map(|record| Step { record, entry: None }),
+        IndexRef::Secondary(id) => table
+            .secondary_index(id)
+            .next(guard, from)
+            .map(|entry| Step { record: record::deref(entry.record(), guard, table), entry: Some(entry) }),
+    }
+}
+
 /// The entries of a secondary index with these columns, hash or ordered.
 pub(crate) fn equal_steps<'g, H: RecordHeader>(
     table: &'g Table<H>,

@@ -31,6 +31,8 @@ pub(super) struct Node<const W: usize, const CAP: usize> {
     count: AtomicUsize,
     /// Zero for a leaf, one more than the children's for an inner node.
     level: usize,
+    /// The position after the entry that was inserted last.
+    after_insert: AtomicUsize,
     keys: [[AtomicU64; W]; CAP],
     values: [AtomicUsize; CAP],
 }
@@ -43,6 +45,7 @@ impl<const W: usize, const CAP: usize> Node<W, CAP> {
             version: AtomicU64::new(0),
             count: AtomicUsize::new(0),
             level,
+            after_insert: AtomicUsize::new(0),
             keys: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
             values: std::array::from_fn(|_| AtomicUsize::new(0)),
         })
@@ -223,6 +226,14 @@ impl<'g, const W: usize, const CAP: usize> Latched<'g, W, CAP> {
         }
         self.set(position, key, value);
         self.set_count(count + 1);
+        // Relaxed: read under the latch only.
+        self.node.after_insert.store(position + 1, Ordering::Relaxed);
+    }
+
+    /// Whether an entry at `position` would come just after the one that was inserted last.
+    pub fn follows_last_insert(&self, position: usize) -> bool {
+        // Relaxed: written under the latch only, which this thread has.
+        self.node.after_insert.load(Ordering::Relaxed) == position
     }
 
     /// Takes an entry out.

@@ -56,6 +56,8 @@ fn expected(model: &BTreeMap<Key, usize>, from: Bound<&Key>, backward: bool, lim
 
 fn check_scans(case: &Case, index: &OrderedIndex, guard: Guard<'_>, model: &BTreeMap<Key, usize>, key: &Key) {
     for from in [Bound::Included(key), Bound::Excluded(key), Bound::Unbounded] {
+        let next = expected(model, from, false, 1).first().map(|(_, address)| *address);
+        assert_eq!(index.next(guard, from), next, "{}: next from {from:?}", case.name);
         for backward in [false, true] {
             for limit in [0, 1, 3, 200] {
                 let mut found = Vec::new();
@@ -65,6 +67,24 @@ fn check_scans(case: &Case, index: &OrderedIndex, guard: Guard<'_>, model: &BTre
             }
         }
     }
+}
+
+#[test]
+fn runs_of_ascending_keys_fill_their_leaves() {
+    const RUNS: usize = 10;
+    const KEYS: usize = 5000;
+    let collector = Collector::new();
+    let tree: Tree<{ words::INT }, INT_ENTRIES> = Tree::new(&collector);
+    let participant = entered(&collector);
+    // One key of each run in turn, as many who append to their own parts of a table do.
+    for number in 0..KEYS {
+        for run in 0..RUNS {
+            let key = Key::Int((run * KEYS + number) as i64);
+            tree.insert(participant.guard(), &Words::of(&key), number + 1).expect("each key once");
+        }
+    }
+    let full = RUNS * KEYS / INT_ENTRIES;
+    assert!(tree.leaves() < full * 11 / 10, "{} leaves for {full} full ones", tree.leaves());
 }
 
 #[test]

@@ -30,6 +30,16 @@ pub(super) enum Seek<const W: usize> {
     Before(Words<W>),
 }
 
+/// What comes next.
+enum Next<const W: usize> {
+    /// The entry with this address.
+    Entry(usize),
+    /// Whatever is the first from this key on.
+    From(Words<W>),
+    /// Nothing.
+    End,
+}
+
 /// A node on the way of a search.
 struct Place<'g, const W: usize, const CAP: usize> {
     node: &'g Node<W, CAP>,
@@ -75,6 +85,28 @@ impl<'g, const W: usize, const CAP: usize> Place<'g, W, CAP> {
 }
 
 impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
+    /// The address of the first entry of the leaf after this one, if both have the same parent and it is not empty. It was
+    /// that while this leaf had its version, if it still has.
+    ///
+    /// The two ranges touch when the parent is validated; from then on the neighbour's lower bound is this leaf's upper
+    /// one until this leaf is split or unlinked, which its version tells.
+    #[inline]
+    fn first_of_neighbour(&self) -> Option<usize> {
+        let (parent, version, position) = self.parent?;
+        if position + 1 >= parent.count() {
+            return None;
+        }
+        let neighbour = parent.value(position + 1);
+        parent.validate(version).ok()?;
+        // SAFETY: the parent had this child when it was validated, so the child was reachable then, and the epoch that the
+        // search is in keeps it allocated.
+        let neighbour = unsafe { &*std::ptr::with_exposed_provenance::<Node<W, CAP>>(neighbour) };
+        let neighbour_version = neighbour.version().ok()?;
+        let first = (neighbour.count() > 0).then(|| neighbour.value(0));
+        neighbour.validate(neighbour_version).ok()?;
+        first
+    }
+
     /// Asks for the node that a scan comes to after this one, if it has the same parent. It may be gone by then.
     #[inline]
     fn prefetch_neighbour(&self, backward: bool) {
@@ -135,6 +167,38 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         sum.max(0) as usize
     }
 
+    /// The address of the first entry beyond `key`, or from it on if `inclusive`.
+    #[inline]
+    pub fn next(&self, guard: Guard<'_>, seek: Seek<W>, inclusive: bool) -> Option<usize> {
+        let (mut seek, mut inclusive) = (seek, inclusive);
+        loop {
+            match again(|| self.try_next(guard, &seek, inclusive)) {
+                Next::Entry(address) => return Some(address),
+                Next::End => return None,
+                Next::From(bound) => (seek, inclusive) = (Seek::At(bound), true),
+            }
+        }
+    }
+
+    fn try_next(&self, guard: Guard<'_>, seek: &Seek<W>, inclusive: bool) -> Result<Next<W>, Restart> {
+        let leaf = self.leaf(guard, seek)?;
+        let position = match seek {
+            Seek::At(key) => leaf.node.rank(leaf.version, 0, key, !inclusive)?,
+            Seek::First | Seek::Last | Seek::Before(_) => 0,
+        };
+        let next = if position < leaf.node.count() {
+            Next::Entry(leaf.node.value(position))
+        } else {
+            match (leaf.first_of_neighbour(), leaf.upper) {
+                (Some(address), _) => Next::Entry(address),
+                (None, Some(bound)) => Next::From(bound),
+                (None, None) => Next::End,
+            }
+        };
+        leaf.node.validate(leaf.version)?;
+        Ok(next)
+    }
+
     /// Appends up to `limit` entries, in order or in reverse, from where `seek` leads; `inclusive` says whether an entry
     /// with just the key of `seek` is one of them.
     pub fn collect(
@@ -162,6 +226,21 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
             }
             let Some(bound) = next else { return };
             (seek, inclusive) = if backward { (Seek::Before(bound), false) } else { (Seek::At(bound), true) };
+        }
+    }
+
+    /// How many leaves there are, for tests that are alone with the tree.
+    #[cfg(test)]
+    pub fn leaves(&self) -> usize {
+        let mut level = vec![self.root.load(Ordering::Acquire).cast_const()];
+        loop {
+            // SAFETY: nobody changes the tree, so its nodes stay.
+            let nodes: Vec<_> = level.iter().map(|&node| unsafe { &*node }).collect();
+            if nodes.iter().all(|node| node.is_leaf()) {
+                return nodes.len();
+            }
+            let children = |node: &&Node<W, CAP>| (0..node.count()).map(|at| node.value(at)).collect::<Vec<_>>();
+            level = nodes.iter().flat_map(children).map(std::ptr::with_exposed_provenance).collect();
         }
     }
 
@@ -238,9 +317,10 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
             return Err(Restart);
         }
         let count = left.count();
-        // SAFETY: the entries of a latched node have their bytes, and the caller's key is alive.
-        let appends = place.upper.is_none() && unsafe { left.key(count - 1).compare(key) }.is_le();
-        let (separator, right) = halve(&left, if appends { count - 1 } else { count / 2 });
+        // Ascending keys fill the nodes that they leave behind: a split in the middle would leave them half empty.
+        let position = left.rank(left.own_version(), usize::from(!left.is_leaf()), key, true)?;
+        let ascends = left.follows_last_insert(position) || (place.upper.is_none() && position == count);
+        let (separator, right) = halve(&left, if ascends { position.clamp(1, count - 1) } else { count / 2 });
         let right = Box::into_raw(right).expose_provenance();
         match parent {
             Some((parent, position)) => parent.insert(position + 1, separator, right),

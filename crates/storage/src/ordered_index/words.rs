@@ -137,7 +137,7 @@ impl<const W: usize> Words<W> {
     /// # Safety
     ///
     /// Long keys' bytes must be alive.
-    #[inline]
+    #[cfg(test)]
     pub unsafe fn compare(&self, other: &Self) -> Ordering {
         // SAFETY: by this function's contract.
         self.compare_words(other).unwrap_or_else(|| unsafe { self.compare_bytes(other) })
