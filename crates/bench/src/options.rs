@@ -95,7 +95,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "LEVEL", default_value = "serializable")]
     pub isolation: Isolation,
 
-    /// Look keys up one by one, although they are known beforehand
+    /// Look keys up one by one, although they are known beforehand; engines that need them look them up together
     #[arg(long)]
     pub no_batch: bool,
 

@@ -55,6 +55,15 @@ pub struct Options {
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = HotPosition::First, hide_possible_values = true)]
     pub hot_position: HotPosition,
 
+    /// Partitions of the table: key k belongs to partition k mod N [default: one per core]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub partitions: Option<u32>,
+
+    /// Partitions that a transaction touches, its worker's own among them: a number, or random for any
+    #[arg(long, value_name = "N", default_value = "random", value_parser = parse_spread, allow_negative_numbers = true)]
+    pub partitions_per_txn: Spread,
+
     /// Reads only: the same as --read-ratio 1
     #[arg(long, conflicts_with_all = ["rmw", "read_ratio"])]
     pub read_only: bool,
@@ -62,6 +71,25 @@ pub struct Options {
     /// Read-modify-writes only: the same as --read-ratio 0
     #[arg(long, conflicts_with = "read_ratio")]
     pub rmw: bool,
+}
+
+/// How many partitions a transaction touches.
+#[derive(serde::Serialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Spread {
+    /// As it happens
+    Random,
+    /// So many
+    #[serde(untagged)]
+    Exactly(u32),
+}
+
+fn parse_spread(text: &str) -> Result<Spread, String> {
+    match (text, text.parse()) {
+        ("random", _) => Ok(Spread::Random),
+        (_, Ok(partitions)) if partitions >= 1 => Ok(Spread::Exactly(partitions)),
+        _ => Err("expected a number of partitions from 1, or random".to_owned()),
+    }
 }
 
 /// Where in a transaction the operations on hot rows are.
@@ -102,6 +130,7 @@ impl Options {
                 return Err(format!("--hot-records {} leaves {cold} of --records for the others", self.hot_records));
             }
         }
+        self.validate_partitions()?;
         if self.read_only {
             self.read_ratio = 1.0;
         }
@@ -109,6 +138,29 @@ impl Options {
             self.read_ratio = 0.0;
         }
         Ok(self)
+    }
+
+    fn validate_partitions(&mut self) -> Result<(), String> {
+        let cores = || hotrow_sync::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let partitions = *self.partitions.get_or_insert_with(cores);
+        let Spread::Exactly(touched) = self.partitions_per_txn else { return Ok(()) };
+        if touched > partitions {
+            return Err(format!("--partitions-per-txn {touched} is more than --partitions {partitions}"));
+        }
+        if touched > self.ops {
+            return Err(format!("--partitions-per-txn {touched} is more than --ops {}", self.ops));
+        }
+        if self.hot_records > 0 {
+            return Err("--partitions-per-txn with a number does not go with --hot-records".to_owned());
+        }
+        let (records, smallest) = (self.records, self.records / u64::from(partitions));
+        if smallest < u64::from(self.ops) {
+            return Err(format!(
+                "--partitions {partitions} of --records {records} have {smallest} rows, fewer than --ops {}",
+                self.ops
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -124,6 +176,10 @@ impl fmt::Display for Options {
             (0, 0.0) => f.write_str("uniform"),
             (0, theta) => write!(f, "Zipf {theta}"),
             (hot, _) => write!(f, "{} of them on {hot} hot rows", self.hot_ops),
+        }?;
+        match (self.partitions_per_txn, self.partitions) {
+            (Spread::Exactly(touched), Some(partitions)) => write!(f, ", in {touched} of {partitions} partitions"),
+            _ => Ok(()),
         }
     }
 }
@@ -140,7 +196,7 @@ pub struct Client {
 impl Client {
     pub(super) fn new(options: &Options, table: TableId, worker: u32, seed: u64) -> Self {
         Self {
-            generator: Generator::new(options, crate::workload::rng(worker, seed)),
+            generator: Generator::new(options, worker, crate::workload::rng(worker, seed)),
             next: Operations::new(table, options.fields, options.value_bytes),
             increments: 0,
             checksum: 0,
@@ -187,6 +243,15 @@ struct Generator {
     /// The first key of the cold set, and one beyond its last.
     cold_keys: (u64, u64),
     hot: Option<HotSet>,
+    partitions: Option<Partitions>,
+}
+
+/// Which partitions the present transaction touches.
+#[derive(Debug)]
+struct Partitions {
+    all: u64,
+    /// The worker's own first, then others.
+    touched: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -197,12 +262,19 @@ struct HotSet {
 }
 
 impl Generator {
-    fn new(options: &Options, rng: Rng) -> Self {
+    fn new(options: &Options, worker: u32, rng: Rng) -> Self {
         let hot = (options.hot_records > 0).then_some(HotSet {
             records: options.hot_records,
             ops: options.hot_ops as usize,
             position: options.hot_position,
         });
+        let partitions = match (options.partitions_per_txn, options.partitions) {
+            (Spread::Exactly(touched), Some(all)) => {
+                let touched = vec![u64::from(worker % all); touched as usize];
+                Some(Partitions { all: u64::from(all), touched })
+            }
+            _ => None,
+        };
         // A cold set may be empty if all operations are hot.
         let cold_records = (options.records - options.hot_records.min(options.records)).max(1);
         Self {
@@ -213,11 +285,15 @@ impl Generator {
             cold: Distribution::new(cold_records, options.theta),
             cold_keys: (options.hot_records, options.records),
             hot,
+            partitions,
         }
     }
 
     fn fill(&mut self, next: &mut Operations) {
         next.clear();
+        if let Some(partitions) = &mut self.partitions {
+            partitions.draw(&mut self.rng);
+        }
         let hot_ops = self.hot.as_ref().map_or(0, |hot| hot.ops);
         let (first_hot, shuffle) = match self.hot.as_ref().map(|hot| hot.position) {
             Some(HotPosition::Last) => (self.ops - hot_ops, false),
@@ -226,7 +302,7 @@ impl Generator {
         };
         for position in 0..self.ops {
             let is_hot = (first_hot..first_hot + hot_ops).contains(&position);
-            let key = if is_hot { self.hot_key(next) } else { self.cold_key(next) };
+            let key = if is_hot { self.hot_key(next) } else { self.cold_key(next, position) };
             let intent = self.intent();
             let field = if self.fields == 1 { 0 } else { self.rng.u16(..self.fields) };
             next.push(Operation { key: key as i64, intent, field });
@@ -251,9 +327,30 @@ impl Generator {
         different(|key| taken.has(key), 0..records, || self.rng.u64(..records))
     }
 
-    fn cold_key(&mut self, taken: &Operations) -> u64 {
+    fn cold_key(&mut self, taken: &Operations, position: usize) -> u64 {
         let (first, end) = self.cold_keys;
-        different(|key| taken.has(key), first..end, || first + self.cold.draw(&mut self.rng))
+        let Some(partitions) = &self.partitions else {
+            return different(|key| taken.has(key), first..end, || first + self.cold.draw(&mut self.rng));
+        };
+        let partition = partitions.touched[position % partitions.touched.len()];
+        // Keys of one partition by their number within it, so that the next free one is in the partition too.
+        let rows = (end - partition).div_ceil(partitions.all);
+        let (all, cold, rng) = (partitions.all, &self.cold, &mut self.rng);
+        let key = |row| row * all + partition;
+        key(different(|row| taken.has(key(row)), 0..rows, || (cold.draw(rng) / all).min(rows - 1)))
+    }
+}
+
+impl Partitions {
+    /// Chooses the others that a transaction touches.
+    fn draw(&mut self, rng: &mut Rng) {
+        for position in 1..self.touched.len() {
+            let mut partition = rng.u64(..self.all);
+            while self.touched[..position].contains(&partition) {
+                partition = (partition + 1) % self.all;
+            }
+            self.touched[position] = partition;
+        }
     }
 }
 
@@ -306,6 +403,12 @@ mod tests {
             ("--records 70 --hot-records 65", "leaves 5 of --records"),
             ("--read-only --rmw", "cannot be used with"),
             ("--fields 0", "0 is not in 1.."),
+            ("--partitions 0", "0 is not in 1.."),
+            ("--partitions-per-txn 0", "expected a number of partitions from 1, or random"),
+            ("--partitions 2 --partitions-per-txn 3", "more than --partitions 2"),
+            ("--partitions 20 --partitions-per-txn 11", "more than --ops 10"),
+            ("--partitions 2 --partitions-per-txn 1 --hot-records 64", "does not go with --hot-records"),
+            ("--records 39 --partitions 4 --partitions-per-txn 1", "have 9 rows, fewer than --ops 10"),
         ] {
             let error = options(line).expect_err(line);
             assert!(error.contains(expected), "{line}: {error}");
@@ -321,6 +424,8 @@ mod tests {
             "--records 72 --hot-records 64",
             "--records 10 --hot-records 10 --hot-ops 10",
             "--records 100 --hot-records 3 --hot-ops 3 --hot-position random",
+            "--records 43 --partitions 4 --partitions-per-txn 1",
+            "--records 43 --partitions 4 --partitions-per-txn 3 --theta 5",
         ] {
             let records = options(line).expect(line).records as i64;
             for operations in generate(line, 200) {
@@ -348,6 +453,22 @@ mod tests {
             places.dedup();
             assert_eq!(places.len() == 1, expected.is_some(), "{position}");
         }
+    }
+
+    #[test]
+    fn a_transaction_touches_as_many_partitions_as_asked() {
+        for touched in 1..=4 {
+            for operations in generate(&format!("--records 1000 --partitions 4 --partitions-per-txn {touched}"), 200) {
+                let mut partitions: Vec<_> = operations.iter().map(|operation| operation.key % 4).collect();
+                assert_eq!(partitions[0], 0, "worker 0 begins in its own");
+                partitions.sort_unstable();
+                partitions.dedup();
+                assert_eq!(partitions.len(), touched, "{operations:?}");
+            }
+        }
+        let keys = generate("--records 1003 --partitions 4 --partitions-per-txn 1", 2000).concat();
+        let greatest = keys.iter().map(|operation| operation.key).max();
+        assert_eq!(greatest, Some(1000), "every row of the partition is drawn");
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod load;
 mod procedures;
 mod schema;
 
-pub use generate::{Client, HotPosition, Options};
+pub use generate::{Client, HotPosition, Options, Spread};
 pub use procedures::{Operation, Operations, change_row, read_row};
 pub use schema::{COUNTER, FIELDS, KEY, usertable};
 

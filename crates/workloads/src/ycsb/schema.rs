@@ -13,13 +13,15 @@ pub const FIELDS: usize = 2;
 const COUNTER_BYTES: u32 = 8;
 
 /// `usertable`: a key, and `fields` values of `value_bytes` bytes each. The first value is the counter and a column of
-/// as many characters less. Nobody asks for ranges of keys.
+/// as many characters less. Nobody asks for ranges of keys. The key is the
+/// partition key.
 pub fn usertable(fields: u16, value_bytes: u32) -> TableSchema {
     let mut columns = vec![Column::new("ycsb_key", Type::Int8), Column::new("counter", Type::Int8)];
     let field = |field| Column::new(&format!("field{field}"), Type::Char(field_bytes(field, value_bytes)));
     columns.extend((0..fields).map(field));
     let mut schema = TableSchema::new("usertable", columns, &[KEY]);
     schema.ordered = false;
+    schema.partitioned = true;
     schema
 }
 
