@@ -155,6 +155,11 @@ impl EngineReport {
         100.0 * aborted as f64 / (aborted + self.committed).max(1) as f64
     }
 
+    /// Whether updates were lost, and the engine promises no isolation.
+    pub(crate) fn is_unisolated(&self) -> bool {
+        self.consistency.starts_with("ok without isolation")
+    }
+
     pub(crate) fn has_failed(&self) -> bool {
         self.consistency.starts_with("failed")
     }

@@ -49,7 +49,7 @@ fn run_all(workload: &str, json: &str) -> Vec<Value> {
 
 #[test]
 fn without_a_command_it_says_how_to_start() {
-    check("", 0, &["hotrow serve", "hotrow bench ycsb", "hotrow engines"]);
+    check("", 0, &["hotrow serve", "hotrow bench ycsb", "hotrow reproduce", "hotrow engines"]);
     check("--help", 0, &["serve", "bench", "engines"]);
     check("--version", 0, &["hotrow 0."]);
 }
@@ -84,6 +84,12 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench tpcb --scale 0", &["0 is not in 1..=19999"]),
         ("bench tpcb --scale 20000", &["20000 is not in 1..=19999"]),
         ("bench tpcb --engine bare --scale 1", &["engine bare runs ycsb only, not tpcb"]),
+        ("bench tatp --subscribers 0", &["0 is not in 1..=2147483647"]),
+        ("bench tatp --mix all", &["possible values", "standard", "forward", "update-location"]),
+        ("bench micro --short --long", &["cannot be used with '--long'"]),
+        ("bench micro --records 1000", &["--records 1000 in 1 partition(s) are too few", "at least 1009"]),
+        ("bench hekaton --rows 100", &["--rows 100 are too few", "at least 120"]),
+        ("bench hekaton --long-readers 2 --threads 1", &["more than the 1 worker threads: --threads 2 is needed"]),
         ("engines --yaml", &["unexpected argument '--yaml'"]),
         ("serve --engine none", &["does not isolate", "2pl-timeout"]),
         ("serve --engine best", &["invalid value", "2pl-timeout"]),
@@ -121,6 +127,46 @@ fn every_engine_runs_tpcb_and_keeps_it_consistent() {
     let runs = run_all("tpcb --scale 1", "tpcb.json");
     check_runs(&runs, "tpcb");
     assert!(runs.iter().all(|run| run["params"]["scale"] == 1));
+}
+
+#[test]
+fn every_engine_runs_tatp_and_keeps_it_consistent() {
+    let runs = run_all("tatp --subscribers 200", "tatp.json");
+    check_runs(&runs, "tatp");
+    for run in &runs {
+        let kinds = run["kinds"].as_array().expect("an array");
+        let committed: u64 = kinds.iter().filter_map(|kind| kind["committed"].as_u64()).sum();
+        assert_eq!((kinds.len(), Some(committed)), (7, run["committed"].as_u64()), "{run}");
+        let success = |kind: &Value| kind["success"].as_f64().expect("a share");
+        // Subscribers' data are always found; access infos often are not.
+        assert!(success(&kinds[0]) == 1.0 && (0.3..0.9).contains(&success(&kinds[2])), "{run}");
+    }
+}
+
+#[test]
+fn every_engine_runs_micro_and_keeps_it_consistent() {
+    let runs = run_all("micro --records 500 --hot-records 2 --hot-ops 2 --compute-us 0.1", "micro.json");
+    check_runs(&runs, "micro");
+    let locking = runs.iter().find(|run| run["engine"] == "2pl-waitdie").expect("it is an engine");
+    let us = |part: &str| locking["breakdown_us"][part].as_f64().expect("a time");
+    assert!(us("lock_manager") > 0.0 && us("work") > 0.0 && us("log") == 0.0, "{locking}");
+}
+
+#[test]
+fn every_engine_runs_hekaton_beside_long_readers_and_keeps_it_consistent() {
+    let runs = run_all("hekaton --rows 500 --read-only-share 0.2 --long-readers 1", "hekaton.json");
+    check_runs(&runs, "hekaton");
+    for run in &runs {
+        let of = |kind: usize| run["kinds"][kind]["committed"].as_u64().expect("a count");
+        assert!(of(0) > 0 && of(2) > 0, "{run}");
+    }
+}
+
+#[test]
+fn sums_that_never_were_fail_no_run_at_a_level_that_lets_them_be_seen() {
+    let line = "bench hekaton --engine 2pl-waitdie --isolation read-committed --rows 2000 --long-readers 1 --threads 2 \
+                --seconds 0.2 --warmup 0";
+    check(line, 0, &["update", "long-read", " ok"]);
 }
 
 fn check_runs(runs: &[Value], workload: &str) {
@@ -185,7 +231,55 @@ fn repetitions_take_turns_and_give_medians_and_pictures() {
 }
 
 #[test]
+fn figures_are_listed() {
+    for line in ["reproduce", "reproduce --list"] {
+        check(line, 0, &["orthrus-4 ", "orthrus-12 ", "orthrus-13 ", "vll-8 ", "sli-6 ", "--out DIR"]);
+    }
+}
+
+#[test]
+fn a_wrong_figure_says_which_there_are() {
+    for (line, expected) in [
+        ("reproduce orthrus-99 --out x", &["invalid value 'orthrus-99'", "all", "orthrus-4", "vll-8", "sli"][..]),
+        ("reproduce orthrus-4", &["required", "--out <DIR>"]),
+        ("reproduce --out x", &["required", "FIGURE"]),
+        ("reproduce --quick", &["required", "FIGURE"]),
+        ("reproduce all --out x --quick --steps 3", &["cannot be used with"]),
+        ("reproduce all --out x --steps 0", &["0 is not in 1.."]),
+    ] {
+        check(line, 2, expected);
+    }
+}
+
+#[test]
+fn every_figure_becomes_points_drawings_and_a_section() {
+    let folder = output_file("figures");
+    let line = format!("reproduce all --steps 5 --out {}", folder.display());
+    check(&line, 0, &["orthrus-4: ", "claims hold", "holds here", "index.html"]);
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+    let page = read("index.html");
+    for (figure, panels) in [("orthrus-4", 2), ("orthrus-12", 3), ("orthrus-13", 6), ("vll-8", 4), ("sli-6", 2)] {
+        assert!(page.contains(&format!("<section id=\"{figure}\">")), "{figure} is not on the page");
+        let points = read(&format!("{figure}.csv"));
+        assert!(points.starts_with("figure,panel,title,series,engine,") && points.contains("2pl-"), "{points}");
+        for panel in ["a", "b", "c", "d", "e", "f"].iter().take(panels) {
+            assert!(read(&format!("{figure}-{panel}.svg")).trim_end().ends_with("</svg>"), "{figure} ({panel})");
+        }
+    }
+    assert_eq!(page.matches("<svg").count(), 17);
+    assert!(!page.contains("not decided") && !page.contains("Failed"), "{page}");
+}
+
+#[test]
+fn a_paper_stands_for_its_figures() {
+    let folder = output_file("figures-of-a-paper");
+    check(&format!("reproduce vll --steps 2 --out {}", folder.display()), 0, &["vll-8: "]);
+    assert!(folder.join("vll-8.csv").exists() && !folder.join("sli-6.csv").exists());
+}
+
+#[test]
 fn a_file_that_cannot_be_written_fails_before_anything_runs() {
+    check("reproduce all --out /dev/null/figures", 1, &["/dev/null/figures could not be written"]);
     check("bench ycsb --seconds 3600 --json /nowhere/out.json", 1, &["/nowhere/out.json could not be written"]);
 }
 

@@ -45,6 +45,24 @@ fn an_interrupted_bench_reports_what_it_measured() {
 }
 
 #[test]
+fn interrupted_figures_keep_what_was_measured() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("interrupted");
+    let mut child = start(&format!("reproduce orthrus-12 vll-8 --quick --out {}", folder.display()));
+    let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    wait_for(&mut stderr, "orthrus-12 (a) 1 ");
+    signal(&child, "-INT");
+    let output = child.wait_with_output().expect("the program ends");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("orthrus-12: interrupted") && !text.contains("vll-8: "), "{text}");
+    let page = std::fs::read_to_string(folder.join("index.html")).expect("the page is there");
+    assert!(page.contains("Interrupted: ") && page.contains("Not measured yet."), "{page}");
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).expect("text");
+    assert!(rest.contains("error: interrupted"), "{rest}");
+}
+
+#[test]
 fn a_server_says_how_to_connect_and_ends_when_it_is_told_to() {
     for name in ["-INT", "-TERM"] {
         let mut child = start("serve --listen 127.0.0.1:0");

@@ -14,7 +14,8 @@
 //! | `results.rs` | what was measured: medians, and ratios within one repetition |
 //! | `claim.rs` | comparing it with what the paper says |
 //! | `csv.rs`, `chart.rs`, `sheet.rs`, `page.rs` | the points, the drawings, the page |
-//! | `watch.rs` | progress and the time left |
+//! | `book.rs` | the folder with the files |
+//! | `watch.rs`, `listing.rs` | progress and the time left; what is printed |
 //!
 //! **How it measures.** Every run goes through the driver of `hotrow bench`. Points that have the same rows run on the
 //! same database, one for each engine, all loaded at once. A repetition goes through all points, and at each point
@@ -25,12 +26,14 @@
 //! **Files.** The points are written after each repetition, drawings and page after each figure; an interrupt ends the
 //! run under way, and what was measured before is written.
 
+mod book;
 mod chart;
 mod claim;
 mod cost;
 mod csv;
 mod figure;
 mod figures;
+mod listing;
 mod options;
 mod page;
 mod results;
@@ -45,24 +48,23 @@ use crate::engine_run::{RunFailure, Tools};
 use crate::host::Host;
 use crate::progress::Progress;
 use crate::{BenchError, Interrupt, memory};
+use book::Book;
 use claim::Verdict;
 use cost::Cost;
 use figure::Figure;
-use page::Cover;
 use results::Results;
 use run::Observer;
 use scale::Scale;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::Write;
 use std::time::{Duration, Instant};
-use watch::{Watch, length};
+use watch::Watch;
 
 /// Measures the figures that were asked for, or lists those there are.
 ///
 /// # Errors
 /// A folder that cannot be written, before anything is run; a run that failed or whose check did; the interrupt.
 pub fn reproduce(options: &ReproduceOptions, out: &mut dyn Write, interrupt: &Interrupt) -> Result<(), BenchError> {
-    let Some(folder) = options.folder() else { return Ok(list(out)?) };
+    let Some(folder) = options.folder() else { return Ok(listing::list(out)?) };
     let cores = hotrow_sync::thread::available_parallelism().map_or(1, usize::from) as u64;
     let scale = Scale { size: options.size(), cores };
     let mut entries: Vec<_> = options.figures().into_iter().map(|figure| Entry::new(figure, &scale)).collect();
@@ -74,32 +76,27 @@ pub fn reproduce(options: &ReproduceOptions, out: &mut dyn Write, interrupt: &In
     refuse_if_too_large(&entries, &costs)?;
 
     let host = Host::detect();
-    let book = Book { folder, host: &host, scale: &scale, begin: Instant::now(), date: now() };
-    book.create(&entries)?;
-    announce(out, &entries, &costs, &scale)?;
-    let mut watch = Watch::new(&costs.concat(), &scale);
+    let book = Book::create(folder, &host, &scale, &entries)?;
+    listing::announce(out, &entries, &costs, &scale)?;
+    let mut watch = Watch::new(&costs, &scale);
     let tools = Tools { host: &host, progress: &Progress::silent(), interrupt };
     for number in 0..entries.len() {
         let entry = &mut entries[number];
         let begin = Instant::now();
-        let mut observer =
-            Notes { figure: entry.figure, book: &book, watch: &mut watch, run: Duration::ZERO, unwritten: None };
-        let outcome = run::run(&mut entry.results, &scale, tools, &mut observer);
-        let unwritten = observer.unwritten.take();
-        watch.hide();
+        let mut notes =
+            Notes { figure: entry.figure, book: &book, scale: &scale, watch: &mut watch, run: Duration::ZERO };
+        entry.state = State::after(run::run(&mut entry.results, &scale, tools, &mut notes));
         entry.took = begin.elapsed();
-        entry.state = State::after(outcome);
+        watch.end_figure(number);
         book.write_figure(&entries[number])?;
         book.write_page(&entries)?;
-        tell(out, &entries[number])?;
-        if let Some(error) = unwritten {
-            return Err(error);
-        }
+        watch.suspend(|| listing::tell(out, &entries[number]))?;
         if interrupt.is_raised() {
             break;
         }
     }
-    writeln!(out, "\n{}", book.folder.join(PAGE).display())?;
+    watch.end();
+    writeln!(out, "\n{}", book.page().display())?;
     conclude(&entries, interrupt)
 }
 
@@ -144,75 +141,22 @@ impl Entry {
     }
 }
 
-/// The name of the page.
-const PAGE: &str = "index.html";
-
-/// Writes what was measured into a folder.
-struct Book<'a> {
-    folder: &'a Path,
-    host: &'a Host,
-    scale: &'a Scale,
-    begin: Instant,
-    date: String,
-}
-
-impl Book<'_> {
-    /// Makes the folder, and the page that has nothing in it yet: what cannot be written is better known now.
-    fn create(&self, entries: &[Entry]) -> Result<(), BenchError> {
-        std::fs::create_dir_all(self.folder).map_err(|error| unwritable(self.folder, &error))?;
-        self.write_page(entries)
-    }
-
-    fn write_page(&self, entries: &[Entry]) -> Result<(), BenchError> {
-        let cover = Cover { host: self.host, date: self.date.clone(), scale: self.scale, took: self.begin.elapsed() };
-        let page = page::render(&cover, entries).map_err(BenchError::Failed)?;
-        self.write(PAGE, page.as_bytes())
-    }
-
-    fn write_points(&self, figure: &Figure, results: &Results) -> Result<(), BenchError> {
-        let points = csv::write(figure, results).map_err(BenchError::Failed)?;
-        self.write(&format!("{}.csv", figure.id), &points)
-    }
-
-    /// The points and the drawings. A figure of which nothing was measured leaves no files.
-    fn write_figure(&self, entry: &Entry) -> Result<(), BenchError> {
-        if entry.results.is_empty() {
-            return Ok(());
-        }
-        self.write_points(entry.figure, &entry.results)?;
-        for (number, panel) in entry.results.plan.panels.iter().enumerate() {
-            let svg = chart::draw(&entry.results, number).map_err(BenchError::Failed)?;
-            self.write(&format!("{}-{}.svg", entry.figure.id, panel.id), svg.as_bytes())?;
-        }
-        Ok(())
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), BenchError> {
-        let path = self.folder.join(name);
-        std::fs::write(&path, bytes).map_err(|error| unwritable(&path, &error))
-    }
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> BenchError {
-    BenchError::Failed(format!("{} could not be written: {error}", path.display()))
-}
-
 /// Shows the progress of one figure, and writes its points down.
 struct Notes<'a> {
     figure: &'static Figure,
     book: &'a Book<'a>,
+    scale: &'a Scale,
     watch: &'a mut Watch,
     /// How long a run on the present rows was planned to take.
     run: Duration,
-    unwritten: Option<BenchError>,
 }
 
 impl Observer for Notes<'_> {
     fn loading(&mut self, cost: Cost) {
         let Cost { rows, engines, .. } = cost;
-        self.watch.show(&format!("{} loading {rows} rows under {engines} engines", self.figure.id));
-        self.watch.advance(cost.load(self.book.scale), 0);
-        self.run = cost.run(self.book.scale);
+        self.watch.begin(&format!("{} loading {rows} rows under {engines} engines", self.figure.id));
+        self.watch.advance(cost.load(self.scale), 0);
+        self.run = cost.run(self.scale);
     }
 
     fn running(&mut self, point: &str, engine: &str) {
@@ -220,52 +164,9 @@ impl Observer for Notes<'_> {
         self.watch.advance(self.run, 1);
     }
 
-    fn repeated(&mut self, results: &Results) {
-        let written = self.book.write_points(self.figure, results);
-        self.unwritten = self.unwritten.take().or(written.err());
+    fn repeated(&mut self, results: &Results) -> Result<(), String> {
+        self.book.write_points(self.figure, results).map_err(|error| error.to_string())
     }
-}
-
-/// Today's date and the time, as the clock on the wall shows it.
-fn now() -> String {
-    jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z").to_string()
-}
-
-/// One line for each figure there is.
-fn list(out: &mut dyn Write) -> io::Result<()> {
-    for figure in figures::FIGURES {
-        writeln!(out, "{:<12}{}", figure.id, figure.title)?;
-        writeln!(out, "{:<12}{}, {}", "", figure.paper.title, figure.place)?;
-    }
-    writeln!(out, "\nhotrow reproduce FIGURE --out DIR measures one, `all` all of them; --quick within five minutes")
-}
-
-fn announce(out: &mut dyn Write, entries: &[Entry], costs: &[Vec<Cost>], scale: &Scale) -> io::Result<()> {
-    let lengths: Vec<Duration> =
-        costs.iter().map(|costs| costs.iter().map(|cost| cost.duration(scale)).sum::<Duration>()).collect();
-    for (entry, &takes) in entries.iter().zip(&lengths) {
-        writeln!(out, "{:<12}about {:<12}{}", entry.figure.id, length(takes), entry.figure.title)?;
-    }
-    writeln!(out, "all of it   about {}\n", length(lengths.iter().sum()))?;
-    out.flush()
-}
-
-/// Which claims of a figure hold.
-fn tell(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
-    let what = match &entry.state {
-        State::Failed(what) => format!("failed: {what}"),
-        State::Interrupted => "interrupted".to_owned(),
-        State::Waiting | State::Done => format!("{} claims hold", entry.tally()),
-    };
-    writeln!(out, "{}: {what} ({})", entry.figure.id, length(entry.took))?;
-    for claim in entry.figure.claims.iter().filter(|_| entry.state == State::Done) {
-        let verdict = claim.verdict(&entry.results);
-        writeln!(out, "  {verdict}: {}", claim.text)?;
-        if let Verdict::Holds(evidence) | Verdict::Fails(evidence) = &verdict {
-            writeln!(out, "    {evidence}")?;
-        }
-    }
-    out.flush()
 }
 
 fn refuse_if_too_large(entries: &[Entry], costs: &[Vec<Cost>]) -> Result<(), BenchError> {

@@ -14,7 +14,7 @@ pub struct ReproduceOptions {
     figures: Vec<String>,
 
     /// All figures within five minutes: fewer points, shorter runs, smaller tables
-    #[arg(long)]
+    #[arg(long, requires = "figures")]
     quick: bool,
 
     /// Write the page, the drawings and the points here; what is there of the same names is replaced
@@ -27,7 +27,7 @@ pub struct ReproduceOptions {
 
     /// End each run after so many transactions of each worker, on tables of a few rows: shows that everything works, and
     /// measures nothing
-    #[arg(long, value_name = "N", conflicts_with = "quick", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", conflicts_with = "quick", requires = "figures", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
 }

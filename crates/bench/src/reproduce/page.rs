@@ -117,12 +117,26 @@ fn section(entry: &Entry, scale: &Scale) -> Result<Markup, String> {
                 }
             }
             (claims(figure, &entry.results))
-            @if !entry.results.is_empty() {
-                p .files { "Points: " a href={ (figure.id) ".csv" } { (figure.id) ".csv" } ". Took " (length(entry.took)) "." }
-            }
+            @if !entry.results.is_empty() { (files(entry)) }
             (commands(&entry.results, scale))
         }
     })
+}
+
+/// Where the points are, and what the checks after the runs found.
+fn files(entry: &Entry) -> Markup {
+    let (runs, unisolated) = entry.results.checked();
+    html! {
+        p .files {
+            "Points: " a href={ (entry.figure.id) ".csv" } { (entry.figure.id) ".csv" } ". "
+            (runs) " runs in " (length(entry.took)) ", the database checked after each"
+            @match &entry.state {
+                State::Failed(_) => ".",
+                _ => ": consistent.",
+            }
+            @if unisolated > 0 { " In " (unisolated) " of them no locking lost updates, as it may." }
+        }
+    }
 }
 
 fn drawings(results: &Results) -> impl Iterator<Item = Result<(&Panel, String), String>> {

@@ -128,6 +128,12 @@ impl Results {
         panel.and_then(|panel| panel.points.get(at.index(panel.points.len())?)).map_or("", |point| &point.label)
     }
 
+    /// How many runs there were, and how many of them lost updates under an engine that promises no isolation.
+    pub(crate) fn checked(&self) -> (usize, usize) {
+        let runs = || self.runs.values().flatten();
+        (runs().count(), runs().filter(|run| run.is_unisolated()).count())
+    }
+
     fn find(&self, panel: &str, series: &str, at: At) -> Option<(usize, usize, &Series)> {
         let number = self.plan.panels.iter().position(|other| other.id == panel)?;
         let panel = &self.plan.panels[number];

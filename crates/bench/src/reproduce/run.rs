@@ -20,7 +20,10 @@ pub(crate) trait Observer {
     fn running(&mut self, point: &str, engine: &str);
 
     /// Every point of a set of rows has one more repetition.
-    fn repeated(&mut self, results: &Results);
+    ///
+    /// # Errors
+    /// What went wrong and ends the figure.
+    fn repeated(&mut self, results: &Results) -> Result<(), String>;
 }
 
 /// Runs all of the plan in `results`, to the end or until something ends it early. What was measured until then stays.
@@ -117,7 +120,7 @@ impl WithWorkload for RunRowSet<'_> {
                     }
                 }
             }
-            observer.repeated(results);
+            observer.repeated(results).map_err(RunFailure::Failed)?;
         }
         Ok(())
     }

@@ -20,19 +20,34 @@ pub(crate) struct Watch {
     last_line: Option<Instant>,
     runs: u64,
     runs_done: u64,
+    /// Where the plan is at the end of each figure: the time, and the runs.
+    ends: Vec<(Duration, u64)>,
 }
 
 impl Watch {
-    /// Begins with everything ahead.
-    pub(crate) fn new(costs: &[Cost], scale: &Scale) -> Self {
-        let runs = costs.iter().map(|cost| cost.runs).sum::<u64>() * u64::from(scale.repetitions());
+    /// Begins with everything ahead: the costs of each figure.
+    pub(crate) fn new(figures: &[Vec<Cost>], scale: &Scale) -> Self {
+        let (mut planned, mut runs) = (Duration::ZERO, 0);
+        let mut ends = Vec::new();
+        for costs in figures {
+            planned += costs.iter().map(|cost| cost.duration(scale)).sum::<Duration>();
+            runs += costs.iter().map(|cost| cost.runs).sum::<u64>() * u64::from(scale.repetitions());
+            ends.push((planned, runs));
+        }
         let bar = stderr().is_terminal().then(|| {
             let template = "{prefix:.bold} {wide_bar:.cyan} {pos} of {len} runs, {msg}";
             let style = ProgressStyle::with_template(template).expect("the template is well-formed");
             ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr()).with_style(style)
         });
-        let clock = Clock::new(costs.iter().map(|cost| cost.duration(scale)).sum());
-        Self { bar, clock, begin: Instant::now(), last_line: None, runs, runs_done: 0 }
+        let clock = Clock { planned, done: Duration::ZERO };
+        Self { bar, clock, begin: Instant::now(), last_line: None, runs, runs_done: 0, ends }
+    }
+
+    /// Shows what begins now: where there are lines, this one and the next are not held back.
+    pub(crate) fn begin(&mut self, what: &str) {
+        self.last_line = None;
+        self.show(what);
+        self.last_line = None;
     }
 
     /// Shows what is done now.
@@ -56,8 +71,21 @@ impl Watch {
         self.runs_done += runs;
     }
 
-    /// Takes the bar away before something is printed.
-    pub(crate) fn hide(&self) {
+    /// A figure is over, however far it came.
+    pub(crate) fn end_figure(&mut self, number: usize) {
+        (self.clock.done, self.runs_done) = self.ends[number];
+    }
+
+    /// Takes the bar away while `print` prints.
+    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    /// Takes the bar away for good.
+    pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -73,10 +101,6 @@ struct Clock {
 }
 
 impl Clock {
-    fn new(planned: Duration) -> Self {
-        Self { planned, done: Duration::ZERO }
-    }
-
     fn left(&self, elapsed: Duration) -> Duration {
         let ahead = self.planned.saturating_sub(self.done);
         if elapsed < LEARN_FROM || self.done.is_zero() {
@@ -111,7 +135,7 @@ mod tests {
     #[test]
     fn the_time_left_follows_the_pace() {
         let seconds = Duration::from_secs;
-        let mut clock = Clock::new(seconds(100));
+        let mut clock = Clock { planned: seconds(100), done: Duration::ZERO };
         assert_eq!(clock.left(seconds(1)), seconds(100));
         clock.done = seconds(20);
         for (elapsed, left) in [(1, 80), (20, 80), (40, 160), (10, 40), (20_000, 800)] {
