@@ -21,10 +21,13 @@ pub struct SqlError {
     /// Where in the statement, in characters from 1.
     pub position: Option<u32>,
     /// Where in the data, or in procedures: `COPY t, line 3, column b: "x"`; `procedure pay, line 2`.
-    pub context: Option<String>,
+    pub context: Option<Box<str>>,
     /// What it is about, if a row breaks a rule of its table.
     pub subject: Option<Box<Subject>>,
 }
+
+// Every statement, row and expression returns a `Result` with it.
+const _: () = assert!(size_of::<SqlError>() < 128);
 
 /// What a row broke, for programs that say it in words of their own. The table is in the schema `public`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +73,7 @@ impl SqlError {
     }
 
     /// With the place in the data.
-    pub fn context(mut self, context: impl Into<String>) -> Self {
+    pub fn context(mut self, context: impl Into<Box<str>>) -> Self {
         self.context = Some(context.into());
         self
     }
@@ -82,7 +85,7 @@ impl SqlError {
             Some(inner) => format!("{inner}\n{here}"),
             None => here,
         };
-        Self { context: Some(context), position: None, ..self }
+        Self { context: Some(context.into()), position: None, ..self }
     }
 
     /// With the place in the statement, in characters from 1.
