@@ -28,7 +28,7 @@ mod parked;
 pub use parked::Parked;
 
 use super::mode::Mode;
-use head::{Heads, Waiting};
+use head::{Blockers, Heads, Waiting};
 use hotrow_sync::{Arc, Latch, Mutex, Time, Waiter, Wake};
 use hotrow_txn::{Abort, Deadlock, LockTarget, Statistics};
 use smallvec::SmallVec;
@@ -55,14 +55,21 @@ pub trait WaitPolicy: Send + Sync {
     /// Whether the policy keeps track of who waits for whom.
     const TRACKS: bool = false;
 
+    /// Whether a transaction that holds no lock waits for anybody, unasked. Then those that hold one are asked about all
+    /// who hold the lock or stand before them, in whatever mode: see [`may_wait`](Self::may_wait).
+    const NEWCOMERS_WAIT: bool = false;
+
     /// Whether `waiter` may wait for all of `blockers`. Called under the bucket's latch.
     fn may_wait(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool;
 
     /// A request is being queued behind `blockers`. Called under the bucket's latch.
     fn queued(&self, _request: Queued<'_>, _blockers: &[OwnerId]) {}
 
-    /// Those in the way of a waiting request are others now. Called under the bucket's latch.
-    fn blockers_changed(&self, _waiter: OwnerId, _blockers: &[OwnerId]) {}
+    /// Those in the way of a waiting request are `blockers` now: whether there are new ones among them, because of whom
+    /// the transaction must look for a deadlock again. Called under the bucket's latch.
+    fn blockers_changed(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
+        false
+    }
 
     /// Looks for a deadlock that `waiter` is to be the victim of. If there is one, it does not wait any more.
     fn find_deadlock(&self, _waiter: OwnerId) -> Option<Deadlock> {
@@ -120,6 +127,8 @@ pub(crate) struct Requester {
     table: Arc<LockTable>,
     /// The longest wait.
     wait_limit: Option<Duration>,
+    /// The longest wait in which nothing moves.
+    patience: Option<Duration>,
     /// The deadlock that the transaction was the victim of.
     deadlock: Option<Deadlock>,
 }
@@ -178,7 +187,15 @@ impl LockTable {
         });
         drop(owners);
         let (parked, held) = (Arc::new(Parked::new(waiter)), Vec::with_capacity(64));
-        Requester { id: OwnerId(id), parked, held, table: self.clone(), wait_limit: None, deadlock: None }
+        Requester {
+            id: OwnerId(id),
+            parked,
+            held,
+            table: self.clone(),
+            wait_limit: None,
+            patience: None,
+            deadlock: None,
+        }
     }
 
     /// Asks the processor to fetch a name's bucket.
@@ -203,7 +220,14 @@ impl Requester {
     #[inline]
     pub(crate) fn begin(&mut self, limit: Option<Duration>) {
         self.wait_limit = limit;
+        self.patience = None;
         self.deadlock = None;
+    }
+
+    /// The transaction that has begun gives a wait up, too, when for so long nobody in its way has gone or come.
+    #[inline]
+    pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
     }
 
     /// The deadlock that the transaction was the victim of.
@@ -239,7 +263,11 @@ impl Requester {
         if !free {
             let place = head.place(upgrade);
             let blockers = head.blockers(self.id, wanted, place);
-            if !policy.may_wait(self.id, &blockers) {
+            let may_wait = match P::NEWCOMERS_WAIT {
+                true => self.held.is_empty() || policy.may_wait(self.id, &head.everybody(self.id, place)),
+                false => policy.may_wait(self.id, &blockers),
+            };
+            if !may_wait {
                 return Err(Abort::Conflict);
             }
             if P::TRACKS {
@@ -277,7 +305,7 @@ impl Requester {
         let unwinding = Unwinding { requester: self, name, upgrade, policy };
         let waiter = self.parked.waiter();
         let start = waiter.now();
-        let ended = self.wait_or_die(start, policy);
+        let ended = self.wait_or_die(name, start, policy);
         std::mem::forget(unwinding);
         statistics.waits += 1;
         statistics.wait_ns += waiter.now().since(start).as_nanos() as u64;
@@ -300,20 +328,37 @@ impl Requester {
     }
 
     /// Waits until the request is granted, or there is a reason not to wait any longer.
-    fn wait_or_die(&self, start: Time, policy: &impl WaitPolicy) -> Result<(), Refused> {
+    fn wait_or_die(&self, name: Name, start: Time, policy: &impl WaitPolicy) -> Result<(), Refused> {
         let deadline = self.wait_limit.map(|limit| start.after(limit));
+        // When patience ends, unless others than these are in the way by then: a queue that moves is no deadlock.
+        let mut patience = self.patience.map(|limit| (limit, start.after(limit), self.in_the_way(name)));
         while !self.parked.is_granted() {
             self.parked.follow_alarm();
             if let Some(deadlock) = policy.find_deadlock(self.id) {
                 return Err(Refused::Deadlock(deadlock));
             }
-            match policy.suspend(self.id, &self.parked, deadline) {
+            let until = [deadline, patience.as_ref().map(|&(_, until, _)| until)].into_iter().flatten().min();
+            match policy.suspend(self.id, &self.parked, until) {
                 Wake::Ready => {}
-                Wake::TimedOut => return Err(Refused::TimedOut),
+                Wake::TimedOut => match &mut patience {
+                    Some((limit, until, known)) if deadline.is_none_or(|deadline| *until < deadline) => {
+                        let now = self.in_the_way(name);
+                        if *known == now {
+                            return Err(Refused::TimedOut);
+                        }
+                        (*until, *known) = (self.parked.waiter().now().after(*limit), now);
+                    }
+                    _ => return Err(Refused::TimedOut),
+                },
                 Wake::Cancelled => return Err(Refused::Cancelled),
             }
         }
         Ok(())
+    }
+
+    /// Who holds the lock that it waits for, or stands before it.
+    fn in_the_way(&self, name: Name) -> Blockers {
+        self.table.bucket(name).0.lock().in_the_way(name, self.id)
     }
 
     /// Takes the waiting request back. `false` if it was granted meanwhile.

@@ -6,34 +6,37 @@
 //! **Definitions.** A *node* is a transaction in flight, known by its owner's number; its latch protects the edges that
 //! leave it. An *edge* leads from a request that waits to one of its blockers, as
 //! [`WaitPolicy`](super::lock_table::WaitPolicy) defines them. It names the blocker by owner and by the number of the
-//! owner's transaction, which grows with each: an edge to an earlier one leads nowhere.
+//! owner's transaction, which grows with each: an edge to an earlier one leads nowhere. A *turn* is a number, greater than all
+//! before it, that a waiting transaction takes.
 //!
 //! **Invariants**
 //!
-//! 1. *Edges are exact.* A request's edges are replaced under its bucket's latch whenever its blockers change while they
-//!    live, and lead nowhere once they do not. A node whose request was granted has none: whoever looks at it looks at
-//!    the flag that the granter sets.
+//! 1. *Edges are exact.* A request's edges are replaced under its bucket's latch when a blocker goes that lives on, and lead
+//!    nowhere once their blocker is over. A node whose request was granted has none, whether or not its owner knows:
+//!    whoever looks at the node looks at the flag that the granter set.
 //! 2. *Edges lead to all who are in the way*, at once or through others: a blocker is left out only for one that waits
-//!    for it ([`Head::blockers`](super::lock_table)).
-//! 3. *Edges are published before their transaction looks for a cycle.* Whoever's edges another transaction replaces is
-//!    alarmed, and looks again.
-//! 4. *Nodes are latched one at a time*, but by whoever takes the blame for a cycle: that one latches the cycle's nodes in the
-//!    order of their owners.
+//!    for it.
+//! 3. *A turn comes after the edges.* A transaction that waits publishes its edges, tells those they lead to that they
+//!    are waited for, takes its turn, and then looks for cycles. If it comes to wait for somebody new it loses its turn and
+//!    is alarmed, and does so again.
+//! 4. *Nodes are latched one at a time*, but by whoever takes the blame for a cycle: that one latches the cycle's nodes in
+//!    the order of their owners.
 //!
-//! **Every deadlock is found.** What closes a cycle is a request that is queued: nothing else makes one transaction wait
-//! for another. A grant to somebody else does not, since what is granted at once conflicts with no waiting request, and what
-//! is granted from the queue was in the way before. An upgrade that is put before other requests is one, and they waited for its holder before: of
-//! holders of one name there is one, or all hold the same mode, so whoever waits for the name waits for all of them. A
-//! request that is withdrawn only takes away what it waited for, and hands on to those behind it what they waited for
-//! through it. So consider a cycle in which nobody moves any more. If each of its transactions looked and missed it, each
-//! read some other's node before that one's edges of the cycle were published there; by 3 that other one looked after it
-//! published, hence after it was missed. Looks would follow each other round the cycle, each before the next: which
-//! cannot be. The same holds for one that did not look because nobody waited for it yet ([`WaitGraph::is_waited_for`]): who
-//! comes to wait for it says so at its node before it looks itself.
+//! **What closes a cycle.** A request that is queued, and a request whose edges are replaced because one before it was
+//! withdrawn: that one hid from it what they both waited for. Nothing else makes a transaction wait for another. What is granted at
+//! once conflicts with no waiting request, and what is granted from the queue was in the way before. An upgrade is put
+//! before other requests, but those waited for its owner already: when a name has several holders, all hold the same
+//! mode, so whoever waits for the name waits for all of them.
 //!
-//! **Nobody is blamed for nothing.** A cycle's nodes are latched together and looked at once more. Since the latches are
-//! held no edge of them is replaced, and those whose flags are not set then were waiting all the time since.
-//! The one who takes the blame takes its edges away under these latches, so no cycle has two victims.
+//! **Every deadlock is found, once.** In a cycle in which nobody moves any more one transaction has taken the last turn. The
+//! others' edges of the cycle were published before it looked, by 3, so it finds the cycle when it looks only at those whose turns
+//! came before; and as nobody else does, the victim is the one who closed the cycle, and the only one however many
+//! cycles it closed. It may skip looking while nobody has told it that it is waited for, since the one before it in the
+//! cycle did so before its own, earlier turn.
+//!
+//! **Nobody is blamed for nothing.** A cycle's nodes are latched together and looked at once more. While the latches are
+//! held no edge of them is replaced, and those whose flags are not set at the end have waited all the time. The victim's
+//! edges are taken away under these latches.
 
 use super::lock_table::{OwnerId, Parked, Queued};
 use super::mode::Mode;
@@ -47,6 +50,8 @@ use smallvec::SmallVec;
 /// latch of the bucket that the transaction waits at.
 pub(crate) struct WaitGraph {
     nodes: PerOwner<CachePadded<Node>>,
+    /// How often a transaction has begun to wait, or to wait for somebody new.
+    turns: CachePadded<AtomicU64>,
 }
 
 /// An owner's transaction: the first is number one.
@@ -72,6 +77,8 @@ struct Wait {
     /// Where the owner waits; none if it does not.
     parked: Option<Arc<Parked>>,
     edges: Edges,
+    /// Its turn, once everybody in its way has been told; zero before.
+    turn: u64,
     mode: Mode,
     target: Option<LockTarget>,
 }
@@ -81,7 +88,7 @@ type Cycle = SmallVec<[InFlight; 4]>;
 
 impl WaitGraph {
     pub(crate) fn new() -> Self {
-        Self { nodes: PerOwner::new() }
+        Self { nodes: PerOwner::new(), turns: CachePadded::default() }
     }
 
     /// `owner` begins a transaction, called `label`.
@@ -111,15 +118,22 @@ impl WaitGraph {
         let edges = self.edges(blockers);
         let mut wait = self.nodes.get(request.waiter).wait.lock();
         wait.edges = edges;
+        wait.turn = 0;
         wait.mode = request.mode;
         wait.target = Some(request.target);
         wait.parked = Some(request.parked.clone());
     }
 
-    /// A request that waits waits for `blockers` now. Under its bucket's latch.
-    pub(crate) fn change(&self, waiter: OwnerId, blockers: &[OwnerId]) {
+    /// A request that waits waits for `blockers` now: whether there are new ones among them. Under its bucket's latch.
+    pub(crate) fn change(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool {
         let edges = self.edges(blockers);
-        self.nodes.get(waiter).wait.lock().edges = edges;
+        let mut wait = self.nodes.get(waiter).wait.lock();
+        let has_new = edges.iter().any(|edge| !wait.edges.contains(edge));
+        wait.edges = edges;
+        if has_new {
+            wait.turn = 0;
+        }
+        has_new
     }
 
     /// `waiter` waits no more.
@@ -137,12 +151,17 @@ impl WaitGraph {
         self.nodes.get(owner).wait.lock().parked.clone()
     }
 
-    /// Says to those whom `waiter` waits for that they are waited for.
+    /// Tells those whom `waiter` waits for that they are waited for, then takes its turn. Nothing to do if it has one.
     pub(crate) fn announce(&self, waiter: OwnerId) {
+        if self.nodes.get(waiter).wait.lock().turn != 0 {
+            return;
+        }
         for edge in self.blockers(waiter) {
             let mut wait = self.nodes.get(edge.owner).wait.lock();
             wait.waited_for = wait.waited_for.max(edge.number);
         }
+        let mut wait = self.nodes.get(waiter).wait.lock();
+        wait.turn = self.turns.fetch_add(1, Ordering::AcqRel) + 1;
     }
 
     /// Whether somebody has waited for the transaction since it began. Nobody is in a cycle otherwise.
@@ -151,7 +170,8 @@ impl WaitGraph {
         wait.waited_for == self.number(waiter)
     }
 
-    /// Looks for cycles through `waiter`, until there is none or it has taken the blame for one: then it waits no more.
+    /// Looks for cycles that `waiter` has closed, until there is none or it has taken the blame for one: then it waits no
+    /// more.
     pub(crate) fn take_blame(&self, waiter: OwnerId) -> Option<Deadlock> {
         loop {
             let cycle = self.cycle(waiter)?;
@@ -162,18 +182,19 @@ impl WaitGraph {
         }
     }
 
-    /// A shortest cycle through `waiter`, beginning there.
+    /// A shortest cycle through `waiter` of transactions whose turns came before its own, beginning there.
     fn cycle(&self, waiter: OwnerId) -> Option<Cycle> {
         let start = self.in_flight(waiter);
+        let turn = self.nodes.get(waiter).wait.lock().turn;
         let mut reached: SmallVec<[(InFlight, usize); 16]> = SmallVec::from_elem((start, 0), 1);
         let mut visited = Visited::default();
         let mut next = 0;
         while let Some(&(from, _)) = reached.get(next) {
-            for edge in self.edges_of(from) {
+            for &edge in self.nodes.get(from.owner).wait.lock().edges_until(turn) {
                 if edge == start {
                     return Some(path(&reached, next));
                 }
-                if visited.insert(edge.owner) {
+                if self.is_running(edge) && visited.insert(edge.owner) {
                     reached.push((edge, next));
                 }
             }
@@ -182,9 +203,9 @@ impl WaitGraph {
         None
     }
 
-    /// Whom a transaction waits for; nobody if it is over.
-    fn edges_of(&self, from: InFlight) -> Edges {
-        if self.number(from.owner) == from.number { self.blockers(from.owner) } else { Edges::new() }
+    /// Whether a transaction is not over, as far as anybody can tell: its owner has begun no other.
+    pub(crate) fn is_running(&self, transaction: InFlight) -> bool {
+        self.number(transaction.owner) == transaction.number
     }
 
     /// Makes the first of the cycle its victim, if it is a cycle still: the victim's wait is gone from the graph.
@@ -194,9 +215,10 @@ impl WaitGraph {
         let latch = |position: usize| (position, self.nodes.get(cycle[position].owner).wait.lock());
         let mut latched: SmallVec<[(usize, LatchGuard<'_, Wait>); 4]> = order.into_iter().map(latch).collect();
         latched.sort_unstable_by_key(|(position, _)| *position);
+        let turn = latched[0].1.turn;
         let next = |position: usize| cycle[(position + 1) % cycle.len()];
         let still = |(position, wait): &(usize, LatchGuard<'_, Wait>)| {
-            self.in_flight(cycle[*position].owner) == cycle[*position] && wait.live_edges().contains(&next(*position))
+            self.is_running(cycle[*position]) && wait.edges_until(turn).contains(&next(*position))
         };
         if !latched.iter().all(still) {
             return None;
@@ -219,6 +241,11 @@ impl Wait {
     fn live_edges(&self) -> &[InFlight] {
         let waits = self.parked.as_ref().is_some_and(|parked| !parked.is_granted());
         if waits { &self.edges } else { &[] }
+    }
+
+    /// The same, of those whose turn it has been until now; the others look for themselves.
+    fn edges_until(&self, turn: u64) -> &[InFlight] {
+        if (1..=turn).contains(&self.turn) { self.live_edges() } else { &[] }
     }
 }
 

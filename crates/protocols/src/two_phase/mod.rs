@@ -32,10 +32,17 @@
 //! invariant counter for all cores the two are the same. A request also waits for conflicting requests before it in the
 //! queue, so it must be older than those, too.
 
+mod dreadlocks;
 mod policy;
 mod transaction;
 mod wait_for;
 
+pub use dreadlocks::{Dreadlocks, DreadlocksConfig};
 pub use policy::{Policy, Timeout, TimeoutConfig, WaitDie, WaitDieConfig};
 pub use transaction::{TwoPhase, TwoPhaseConfig, TwoPhaseTransaction};
 pub use wait_for::{WaitFor, WaitForConfig};
+
+#[cfg(all(test, shuttle))]
+mod model;
+#[cfg(all(test, not(shuttle)))]
+mod tests;

@@ -62,8 +62,8 @@ impl WaitPolicy for WaitFor {
         self.graph.publish(request, blockers);
     }
 
-    fn blockers_changed(&self, waiter: OwnerId, blockers: &[OwnerId]) {
-        self.graph.change(waiter, blockers);
+    fn blockers_changed(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool {
+        self.graph.change(waiter, blockers)
     }
 
     fn find_deadlock(&self, waiter: OwnerId) -> Option<Deadlock> {

@@ -59,6 +59,14 @@ impl Heads {
         self.find(name).map_or(Mode::NONE, |head| head.holders(owner).0)
     }
 
+    /// Who holds a name or waits before `owner`, which waits for it; nobody if it does not.
+    pub(super) fn in_the_way(&mut self, name: Name, owner: OwnerId) -> Blockers {
+        let Some(head) = self.find(name) else { return Blockers::new() };
+        let mut queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
+        let place = queue.position(|waiting| waiting.owner == owner);
+        place.map_or_else(Blockers::new, |place| head.everybody(owner, place))
+    }
+
     /// The head of a name, or a free one that is its head from now on.
     #[inline]
     pub(super) fn find_or_make(&mut self, name: Name) -> &mut Head {
@@ -90,7 +98,7 @@ impl Heads {
         head.granted.retain(|granted| granted.owner != owner);
         head.grant_waiting(wakes);
         if P::TRACKS {
-            head.tell_blockers(0, policy, |_| ());
+            head.tell_blockers(0, policy, wakes);
         }
         self.tidy(name);
     }
@@ -110,10 +118,7 @@ impl Heads {
         head.grant_waiting(wakes);
         if P::TRACKS {
             // If somebody was granted, the first of the queue was withdrawn, and the positions begin anew.
-            head.tell_blockers(position, policy, |parked| {
-                parked.alarm();
-                wakes.push(parked.clone());
-            });
+            head.tell_blockers(position, policy, wakes);
         }
         self.tidy(name);
         true
@@ -203,6 +208,13 @@ impl Head {
         blockers
     }
 
+    /// All others who hold the name, and all who wait before `place`.
+    pub(super) fn everybody(&self, owner: OwnerId, place: usize) -> Blockers {
+        let before = self.waiting.iter().flat_map(|waiting| waiting.range(..place));
+        let holders = self.granted.iter().filter(|held| held.owner != owner);
+        before.map(|request| request.owner).chain(holders.map(|held| held.owner)).collect()
+    }
+
     /// Puts a request in the queue.
     pub(super) fn enqueue(&mut self, place: usize, request: Waiting) {
         self.waiting.get_or_insert_default().insert(place, request);
@@ -234,11 +246,13 @@ impl Head {
 
     /// Tells the policy who is in the way of the requests from `place` on whose blockers can have changed: those up to
     /// the first that hides what is before it from those behind it.
-    fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, mut told: impl FnMut(&Arc<Parked>)) {
+    fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, wakes: &mut Wakes) {
         let queue = self.waiting.iter().flat_map(|waiting| waiting.iter()).enumerate().skip(place);
         for (place, request) in queue {
-            policy.blockers_changed(request.owner, &self.blockers(request.owner, request.mode, place));
-            told(&request.parked);
+            if policy.blockers_changed(request.owner, &self.blockers(request.owner, request.mode, place)) {
+                request.parked.alarm();
+                wakes.push(request.parked.clone());
+            }
             if request.mode.conflicts_with_all() {
                 return;
             }

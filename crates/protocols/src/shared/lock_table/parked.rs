@@ -40,7 +40,8 @@ impl Parked {
 
     /// Has the transaction look for a deadlock once more. Whoever says so wakes it after.
     pub(crate) fn alarm(&self) {
-        self.alarmed.store(true, Ordering::Release);
+        // An exchange: who follows the last of several alarms sees what each was for.
+        self.alarmed.swap(true, Ordering::AcqRel);
     }
 
     pub(crate) fn wake(&self) {
@@ -49,7 +50,6 @@ impl Parked {
 
     /// Forgets an alarm that the transaction is about to follow.
     pub(crate) fn follow_alarm(&self) {
-        // An exchange: what was done before the alarm is to be seen by what comes next.
         self.alarmed.swap(false, Ordering::AcqRel);
     }
 

@@ -5,7 +5,7 @@ use hotrow_sync::Waiter;
 use std::time::Duration;
 
 /// Transactions called after their owners, ten times the number.
-fn graph(owners: u32) -> WaitGraph {
+fn graph_of(owners: u32) -> WaitGraph {
     let graph = WaitGraph::new();
     (0..owners).for_each(|owner| graph.begin(OwnerId(owner), owner * 10));
     graph
@@ -17,6 +17,7 @@ fn wait(graph: &WaitGraph, waiter: u32, blockers: &[u32]) -> Arc<Parked> {
     let request =
         Queued { waiter: OwnerId(waiter), mode: Mode::EXCLUSIVE, target: LockTarget::Database, parked: &parked };
     graph.publish(request, &blockers);
+    graph.announce(OwnerId(waiter));
     parked
 }
 
@@ -32,35 +33,33 @@ fn blame(graph: &WaitGraph, waiter: u32) -> Option<Vec<u32>> {
 }
 
 #[test]
-fn a_cycle_has_one_victim_and_is_told_from_there() {
-    type Case = (&'static [(u32, &'static [u32])], u32, Option<&'static [u32]>);
+fn who_closes_a_cycle_is_its_victim_and_the_only_one() {
+    type Case = (&'static [(u32, &'static [u32])], Option<&'static [u32]>);
     let cases: [Case; 7] = [
-        (&[(0, &[1])], 0, None),
-        (&[(0, &[1]), (1, &[2]), (2, &[3])], 0, None),
-        (&[(0, &[1]), (1, &[0])], 1, Some(&[10, 0])),
-        (&[(2, &[0]), (0, &[1]), (1, &[2])], 1, Some(&[10, 20, 0])),
-        // Others' cycles are others' affair.
-        (&[(0, &[1]), (1, &[2]), (2, &[1])], 0, None),
-        // The shortest of two.
-        (&[(0, &[1, 2]), (1, &[3]), (2, &[0]), (3, &[0])], 0, Some(&[0, 20])),
-        (&[(0, &[1, 2, 3, 4, 5, 6, 7, 8, 9]), (9, &[0])], 0, Some(&[0, 90])),
+        (&[(0, &[1])], None),
+        (&[(1, &[2]), (2, &[3]), (0, &[1])], None),
+        (&[(0, &[1]), (1, &[0])], Some(&[10, 0])),
+        (&[(2, &[0]), (0, &[1]), (1, &[2])], Some(&[10, 20, 0])),
+        (&[(0, &[1]), (1, &[2]), (2, &[1])], Some(&[20, 10])),
+        // The shortest of several.
+        (&[(1, &[3]), (2, &[0]), (3, &[0]), (0, &[1, 2])], Some(&[0, 20])),
+        (&[(9, &[0]), (0, &[1, 2, 3, 4, 5, 6, 7, 8, 9])], Some(&[0, 90])),
     ];
-    for (waits, victim, cycle) in cases {
-        let graph = graph(10);
+    for (waits, cycle) in cases {
+        let graph = graph_of(10);
         let _parked: Vec<_> = waits.iter().map(|(waiter, blockers)| wait(&graph, *waiter, blockers)).collect();
-        assert_eq!(blame(&graph, victim).as_deref(), cycle, "{waits:?}");
-        if let Some(cycle) = cycle {
-            let members = cycle.iter().map(|label| label / 10);
-            members.for_each(|member| assert_eq!(blame(&graph, member), None, "{waits:?}: a second victim"));
-        }
+        let (last, others) = waits.split_last().expect("somebody waits");
+        others.iter().for_each(|(other, _)| assert_eq!(blame(&graph, *other), None, "{waits:?}: not {other}"));
+        assert_eq!(blame(&graph, last.0).as_deref(), cycle, "{waits:?}");
+        (0..10).for_each(|other| assert_eq!(blame(&graph, other), None, "{waits:?}: a second victim"));
     }
 }
 
 #[test]
 fn edges_that_are_no_more_lead_nowhere() {
     let cycle = || {
-        let graph = graph(3);
-        let parked = [wait(&graph, 0, &[1]), wait(&graph, 1, &[2]), wait(&graph, 2, &[0])];
+        let graph = graph_of(3);
+        let parked = [wait(&graph, 1, &[2]), wait(&graph, 2, &[0]), wait(&graph, 0, &[1])];
         (graph, parked)
     };
     let (graph, _parked) = cycle();
@@ -68,27 +67,39 @@ fn edges_that_are_no_more_lead_nowhere() {
     assert_eq!(blame(&graph, 0), None, "a withdrawn request waits for nobody");
 
     let (graph, parked) = cycle();
-    parked[2].grant();
+    parked[1].grant();
     assert_eq!(blame(&graph, 0), None, "a granted request waits for nobody");
 
     let (graph, _parked) = cycle();
     graph.begin(OwnerId(2), 20);
     assert_eq!(blame(&graph, 0), None, "nobody waits for the next transaction of whom it waited for");
 
-    let (graph, _parked) = cycle();
-    graph.change(OwnerId(1), &[OwnerId(0)]);
-    assert_eq!(blame(&graph, 0), Some(vec![0, 10]));
+    let graph = graph_of(4);
+    let _early = wait(&graph, 3, &[2]);
+    graph.begin(OwnerId(2), 20);
+    let _parked = [wait(&graph, 1, &[2]), wait(&graph, 2, &[0]), wait(&graph, 0, &[3, 1])];
+    assert_eq!(blame(&graph, 0), Some(vec![0, 10, 20]), "an edge to an earlier transaction hides none to a later one");
+}
+
+#[test]
+fn who_comes_to_wait_for_somebody_new_looks_again() {
+    let graph = graph_of(4);
+    let _parked = [wait(&graph, 1, &[2, 3]), wait(&graph, 0, &[1])];
+    assert!(!graph.change(OwnerId(1), &[OwnerId(2)]), "fewer are nobody new");
+    assert!(graph.change(OwnerId(1), &[OwnerId(0)]));
+    assert_eq!((blame(&graph, 0), blame(&graph, 1)), (None, None), "it has not been its turn yet");
+    graph.announce(OwnerId(1));
+    assert_eq!((blame(&graph, 0), blame(&graph, 1)), (None, Some(vec![10, 0])));
 }
 
 #[test]
 fn who_is_waited_for_is_told() {
-    let graph = graph(300);
-    let _parked = [wait(&graph, 0, &[1]), wait(&graph, 299, &[0, 1])];
+    let graph = graph_of(300);
     assert!(!graph.is_waited_for(OwnerId(0)) && !graph.is_waited_for(OwnerId(1)));
-    graph.announce(OwnerId(0));
+    let _parked = wait(&graph, 0, &[1]);
     assert!(!graph.is_waited_for(OwnerId(0)) && graph.is_waited_for(OwnerId(1)));
     graph.begin(OwnerId(1), 10);
     assert!(!graph.is_waited_for(OwnerId(1)), "nobody waits for the next transaction");
-    graph.announce(OwnerId(299));
-    assert!(graph.is_waited_for(OwnerId(0)) && !graph.is_waited_for(OwnerId(1)), "nor says so later");
+    let _parked = wait(&graph, 299, &[0, 1]);
+    assert!(graph.is_waited_for(OwnerId(0)) && graph.is_waited_for(OwnerId(1)));
 }
