@@ -4,7 +4,7 @@ use clap::Parser;
 use hotrow_storage::{Key, RowMut, TableId};
 use hotrow_sync::Waiter;
 use hotrow_txn::{Abort, Begin, Engine, Procedure, Runner, Transaction};
-use hotrow_workloads::{Client, Violation, Workload};
+use hotrow_workloads::{Client, Seat, Violation, Workload};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -30,9 +30,11 @@ struct Once {
 impl Runner for Once {
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
         self.txn.begin(&Begin::default())?;
-        let output = procedure.run(&mut *self.txn)?;
-        self.txn.commit()?;
-        Ok(output)
+        let outcome = procedure.run(&mut *self.txn).and_then(|output| self.txn.commit().map(|()| output));
+        if outcome.is_err() {
+            self.txn.abort();
+        }
+        outcome
     }
 
     fn note(&mut self, kind: usize, succeeded: bool) {
@@ -66,7 +68,7 @@ impl<W: Workload> Fixture<W> {
         let engine = hotrow_protocols::open("serial").expect("the engine is in the registry");
         let tables = workload.create(&*engine);
         workload.load(&*engine, tables, 2, &|_| ControlFlow::Continue(())).expect("the tables are empty");
-        let mut clients: Vec<_> = (0..2).map(|worker| workload.client(tables, worker, 5)).collect();
+        let mut clients: Vec<_> = (0..2).map(|worker| workload.client(tables, Seat::first_run(worker, 5))).collect();
         let mut runner = Once { txn: transaction(&*engine), notes: Vec::new() };
         for _ in 0..steps {
             clients.iter_mut().for_each(|client| client.step(&mut runner).expect("nobody stands in the way"));
@@ -79,6 +81,11 @@ impl<W: Workload> Fixture<W> {
         let mut runner = Once { txn: transaction(&*self.engine), notes: Vec::new() };
         (0..steps).for_each(|_| client.step(&mut runner).expect("nobody stands in the way"));
         runner.notes
+    }
+
+    /// Has a client that is not one of the fixture's make one step, which may be a rollback.
+    pub fn step(&self, client: &mut W::Client) -> Result<(), Abort> {
+        client.step(&mut Once { txn: transaction(&*self.engine), notes: Vec::new() })
     }
 
     /// Changes a row behind the clients' backs.

@@ -4,6 +4,7 @@ mod fixture;
 mod hekaton;
 mod micro;
 mod tatp;
+mod tpcc;
 
 use fixture::{Fixture, check_anomaly, check_corruption, workload};
 use hotrow_storage::Key;

@@ -4,8 +4,8 @@ use crate::fixture::{Fixture, check_anomaly, check_corruption};
 use hotrow_storage::{Key, KeyBuilder, Row, RowLayout, TableId, TableSchema, Type, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::Write;
-use hotrow_workloads::Workload;
 use hotrow_workloads::tatp::{self, Tatp};
+use hotrow_workloads::{Seat, Workload};
 use std::cell::Cell;
 
 /// A key of small numbers after a subscriber's id.
@@ -105,7 +105,7 @@ fn an_update_without_a_facility_changes_nothing() {
         keys.into_iter().try_for_each(|key| txn.delete(tables.special_facility, &key).map(drop))
     });
     let before = bits();
-    let notes = fixture.run(&mut fixture.workload.client(tables, 0, 1), 200);
+    let notes = fixture.run(&mut fixture.workload.client(tables, Seat::first_run(0, 1)), 200);
     assert!(notes.iter().all(|&(_, succeeded)| !succeeded) && notes.len() == 200, "{notes:?}");
     assert_eq!(bits(), before);
 }
