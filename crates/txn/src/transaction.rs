@@ -26,6 +26,9 @@ pub struct Begin<'a> {
     pub one_shot: bool,
     /// The longest wait for one lock, in place of the engine's own limit.
     pub wait_limit: Option<Duration>,
+    /// How long a wait in which nothing moves lasts before it is taken for a deadlock, in place of the engine's own limit;
+    /// for engines that have nothing but time to tell a deadlock by.
+    pub deadlock_timeout: Option<Duration>,
 }
 
 impl Begin<'_> {

@@ -21,6 +21,11 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     /// The longest wait of a transaction, one-shot or interactive, that brings no limit of its own.
     fn wait_limit(&self, one_shot: bool) -> Duration;
 
+    /// The longest wait in which nothing moves, for policies that take one for a deadlock.
+    fn patience(&self, _begin: &Begin<'_>) -> Option<Duration> {
+        None
+    }
+
     /// `owner` begins a transaction; `retry` if its last one was aborted and is now tried again.
     fn begin(&self, owner: OwnerId, begin: &Begin<'_>, now: impl FnOnce() -> Time, retry: bool);
 }
@@ -29,6 +34,12 @@ pub trait Policy: WaitPolicy + Sized + 'static {
 pub(super) const LEVELS: &[Isolation] = &[Isolation::ReadCommitted, Isolation::Serializable];
 
 /// Wait-die: an older transaction waits for a younger one, a younger one aborts. No deadlock can arise.
+///
+/// A transaction that holds nothing yet waits for anybody: nobody waits for it but who stands behind it in the same queue.
+/// Who holds something is therefore compared with all who hold the lock and all before it in the queue, conflicting or
+/// not. Leave the newcomers out of a cycle of waits: each waits for a holder of the lock, or for one who stands before it,
+/// and these were there when the one behind the newcomer was compared with them. What is left is a cycle of transactions of
+/// which each is older than the next. An upgrade that goes before others changes nothing of that, for it was a holder before.
 pub struct WaitDie {
     config: WaitDieConfig,
     stamps: PerOwner<AtomicU64>,
@@ -50,7 +61,7 @@ impl Default for WaitDieConfig {
 impl Policy for WaitDie {
     const INFO: EngineInfo = EngineInfo {
         name: "2pl-waitdie",
-        summary: "two-phase locking; the younger transaction aborts rather than wait for an older one",
+        summary: "two-phase locking; a transaction that holds locks aborts rather than wait for an older one",
         source: "ORTHRUS §4 (wait die)",
         needs_accesses: false,
         isolates: true,
@@ -83,6 +94,8 @@ impl WaitDie {
 }
 
 impl WaitPolicy for WaitDie {
+    const NEWCOMERS_WAIT: bool = true;
+
     fn may_wait(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool {
         let own = self.age(waiter);
         blockers.iter().all(|&blocker| own < self.age(blocker))
@@ -90,6 +103,9 @@ impl WaitPolicy for WaitDie {
 }
 
 /// Time-outs: everybody waits, but not for ever. A deadlock ends when the first of its waits does.
+///
+/// A wait is taken for a deadlock when for some time nobody in its way has come or gone. So those who stand behind a
+/// deadlock in a long queue do not give up with it.
 pub struct Timeout {
     config: TimeoutConfig,
 }
@@ -97,17 +113,23 @@ pub struct Timeout {
 /// Knobs of [`Timeout`].
 #[derive(Clone, Debug)]
 pub struct TimeoutConfig {
-    /// The longest wait of an interactive transaction for one lock.
+    /// The longest wait for one lock.
     pub wait_limit: Duration,
-    /// The longest wait of a one-shot transaction for one lock. Such a one takes microseconds and is retried by itself, so
-    /// a wait of a thousand times that is a deadlock in all likelihood.
-    pub one_shot_wait_limit: Duration,
+    /// The longest wait of an interactive transaction in which nothing moves.
+    pub patience: Duration,
+    /// The same of a one-shot transaction. Such a one takes microseconds and is retried by itself, so a wait of a thousand
+    /// times that is a deadlock in all likelihood.
+    pub one_shot_patience: Duration,
 }
 
 impl Default for TimeoutConfig {
     /// A second, as PostgreSQL's `deadlock_timeout`; a millisecond for one-shot transactions.
     fn default() -> Self {
-        Self { wait_limit: Duration::from_secs(1), one_shot_wait_limit: Duration::from_millis(1) }
+        Self {
+            wait_limit: Duration::from_secs(10),
+            patience: Duration::from_secs(1),
+            one_shot_patience: Duration::from_millis(1),
+        }
     }
 }
 
@@ -127,8 +149,18 @@ impl Policy for Timeout {
     }
 
     #[inline]
-    fn wait_limit(&self, one_shot: bool) -> Duration {
-        if one_shot { self.config.one_shot_wait_limit } else { self.config.wait_limit }
+    fn wait_limit(&self, _one_shot: bool) -> Duration {
+        self.config.wait_limit
+    }
+
+    /// Who brings a limit of its own is held to that alone.
+    #[inline]
+    fn patience(&self, begin: &Begin<'_>) -> Option<Duration> {
+        match begin.deadlock_timeout {
+            _ if begin.one_shot && begin.wait_limit.is_none() => Some(self.config.one_shot_patience),
+            Some(timeout) => Some(timeout),
+            None => begin.wait_limit.is_none().then_some(self.config.patience),
+        }
     }
 
     #[inline]

@@ -153,6 +153,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         self.participant.enter();
         let limit = begin.wait_limit.unwrap_or_else(|| self.locks.policy.wait_limit(begin.one_shot));
         self.locks.requester.begin(Some(limit));
+        self.locks.requester.set_patience(self.locks.policy.patience(begin));
         let waiter = self.locks.waiter();
         self.locks.policy.begin(self.locks.requester.id(), begin, || waiter.now(), self.retry);
         self.retry = false;
