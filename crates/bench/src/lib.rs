@@ -10,6 +10,7 @@
 //! | `table.rs`, `plot.rs` | the same for people |
 //! | `host.rs`, `memory.rs` | what the figures were measured on, and whether it is large enough |
 //! | [`reproduce`] | figures of papers: measured, drawn and compared with what the papers say |
+//! | [`trial`] | recorded runs of random transactions, to be judged |
 //! | `progress.rs` | bars on a terminal, lines otherwise |
 //!
 //! **How it measures.** Every run has a database of its own, loaded for it and checked after it. With repetitions the
@@ -33,6 +34,7 @@ mod progress;
 mod report;
 mod reproduce;
 mod table;
+pub mod trial;
 
 pub use interrupt::Interrupt;
 pub use options::{BenchCommand, RunOptions, WORKLOADS, WorkloadOptions};

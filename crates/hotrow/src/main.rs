@@ -1,6 +1,7 @@
-//! The `hotrow` program: serve, bench, reproduce, engines.
+//! The `hotrow` program: serve, bench, check, reproduce, engines.
 //!
-//! Exit codes: 0 done; 1 a run or its check failed, or was interrupted; 2 the command line was wrong.
+//! Exit codes: 0 done; 1 a run or its check failed, or was interrupted; 2 the command line was wrong, or the file that it
+//! names is not what it should be.
 
 mod commands;
 
@@ -31,6 +32,8 @@ enum Command {
         #[command(subcommand)]
         workload: hotrow_bench::BenchCommand,
     },
+    /// Judge whether transactions were isolated: recorded ones, or those of a trial
+    Check(commands::check::Options),
     /// Measure the figures of papers again, and compare them with what the papers say
     Reproduce(hotrow_bench::ReproduceOptions),
     /// List the engines
@@ -42,6 +45,7 @@ Hotrow, a main-memory OLTP database for contended data.
 
   hotrow serve              serve PostgreSQL clients on 127.0.0.1:5442
   hotrow bench ycsb         run a benchmark in this process (or: tpcb)
+  hotrow check              record transactions of an engine, and judge whether they were isolated
   hotrow reproduce          list the figures of papers that it can measure
   hotrow engines            list the engines
   hotrow COMMAND --help     what else a command takes
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         None => write!(out, "{HOW_TO_START}").map_err(Failure::Output),
         Some(Command::Serve(options)) => commands::serve::run(options, &mut out),
         Some(Command::Bench { workload }) => commands::bench::run(workload, &mut out),
+        Some(Command::Check(options)) => commands::check::run(options, &mut out),
         Some(Command::Reproduce(options)) => commands::reproduce::run(options, &mut out),
         Some(Command::Engines(options)) => commands::engines::run(options, &mut out),
     };

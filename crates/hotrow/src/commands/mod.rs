@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod bench;
+pub mod check;
 pub mod engines;
 pub mod reproduce;
 pub mod serve;

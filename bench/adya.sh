@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# The crate adya against a Hotrow server: a checker that is not ours runs list-append transactions over the wire, and judges
+# from what its clients saw whether they were serializable. Exit code 1 if an engine's history is not valid, or fewer of its
+# transactions committed than they should.
+#
+# Then the other way round: transactions at read committed are not serializable, and both adya and `hotrow check` must say so.
+#
+#   bench/adya.sh [--engine NAME,…] [--txns N] [--seed N] [--least-committed PERCENT] [--port N] [--deadlock-timeout TIME]
+#
+# It starts target/release/hotrow (cargo build --release) once for each engine, and installs adya below target/ if it is not
+# there. What the clients did is kept in target/adya/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+version=0.1.0
+engines=2pl-waitdie,2pl-waitfor,2pl-timeout txns=2000 seed=0 least=60 port=5463 deadlock_timeout=20ms
+while [ $# -gt 0 ]; do
+  case $1 in
+    --engine) engines=$2; shift ;;
+    --txns) txns=$2; shift ;;
+    --seed) seed=$2; shift ;;
+    --least-committed) least=$2; shift ;;
+    --port) port=$2; shift ;;
+    --deadlock-timeout) deadlock_timeout=$2; shift ;;
+    *)
+      echo "unknown option $1: expected --engine, --txns, --seed, --least-committed, --port or --deadlock-timeout" >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
+
+# HOTROW and ADYA name programs to use in place of these.
+hotrow=${HOTROW:-target/release/hotrow}
+adya=${ADYA:-target/adya/bin/adya}
+out=target/adya
+mkdir -p "$out"
+[ -x "$hotrow" ] || { echo "$hotrow is missing: cargo build --release" >&2; exit 1; }
+if [ ! -x "$adya" ]; then
+  echo "installing adya $version into $out"
+  cargo install --quiet adya --version "=$version" --locked --no-default-features --features postgres \
+    --root "$out" --target-dir "$out/build"
+fi
+
+server_pid=
+stop_server() {
+  [ -z "$server_pid" ] || { kill "$server_pid" && wait "$server_pid"; } 2>/dev/null || true
+  server_pid=
+}
+trap stop_server EXIT
+
+start_server() {
+  "$hotrow" serve --listen "127.0.0.1:$port" --engine "$1" >"$out/server.log" 2>&1 &
+  server_pid=$!
+  local tries=0
+  until grep -q 'listens on' "$out/server.log"; do
+    tries=$((tries + 1))
+    if [ $tries -gt 100 ] || ! kill -0 "$server_pid" 2>/dev/null; then
+      cat "$out/server.log" >&2
+      exit 1
+    fi
+    sleep 0.1
+  done
+}
+
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+
+# run ENGINE LEVEL: runs adya, and sets verdict (true, false, unknown), ok and failed.
+run() {
+  local name="$out/$1-$2" code=0
+  # An engine that has nothing but time to tell a deadlock by should not take the usual second.
+  local url="postgres://postgres@127.0.0.1:$port/postgres?options=-c%20deadlock_timeout%3D$deadlock_timeout"
+  timeout 600 "$adya" run postgres --url "$url" -i "$2" -c serializable -n "$txns" --seed "$seed" \
+    -o "$name.jsonl" >"$name.log" 2>&1 || code=$?
+  verdict=$(sed -nE 's/^.*\.jsonl\t([a-z]+).*$/\1/p' "$name.log" | tail -1)
+  ok=$(sed -nE 's/^([0-9]+) ok, .*/\1/p' "$name.log") failed=$(sed -nE 's/.* ok, ([0-9]+) failed.*/\1/p' "$name.log")
+  if [ -z "$verdict" ] || [ -z "$ok" ] || [ -z "$failed" ]; then
+    fail "adya on $1 at $2, exit code $code:"
+    tail -5 "$name.log"
+    verdict=none ok=0 failed=1
+  fi
+}
+
+row() { printf '%-16s %-16s %-10s %10s %10s %6s\n' "$@"; }
+
+row engine isolation verdict committed aborted share
+for engine in ${engines//,/ }; do
+  start_server "$engine"
+  run "$engine" serializable
+  share=$((100 * ok / (ok + failed)))
+  row "$engine" serializable "$verdict" "$ok" "$failed" "$share%"
+  [ "$verdict" = true ] || { fail "$engine at serializable is not valid"; tail -20 "$out/$engine-serializable.log"; }
+  [ "$share" -ge "$least" ] || fail "$engine committed $share%, less than $least%"
+  stop_server
+done
+
+# What is not serializable is found by both.
+engine=${engines%%,*}
+start_server "$engine"
+run "$engine" read-committed
+row "$engine" read-committed "$verdict" "$ok" "$failed" "$((100 * ok / (ok + failed)))%"
+[ "$verdict" = false ] || fail "adya takes $engine at read committed for serializable"
+stop_server
+ours="$out/$engine-read-committed.history"
+"$hotrow" check --engine "$engine" --isolation read-committed --workload registers --save "$ours" >"$out/check.log" ||
+  { fail "hotrow check says that $engine does not keep read committed"; cat "$out/check.log"; }
+code=0
+"$hotrow" check "$ours" --isolation serializable >"$out/check.log" 2>&1 || code=$?
+if [ $code = 1 ] && grep -q 'NOT ISOLATED' "$out/check.log"; then
+  echo "hotrow check agrees: at read committed, $engine is not serializable ($(sed -n 3p "$out/check.log" | sed 's/^ *//; s/:$//'))"
+else
+  fail "hotrow check takes $engine at read committed for serializable (exit code $code)"
+  cat "$out/check.log"
+fi
+
+[ $failures = 0 ] && echo "all checks passed"
+exit $((failures > 0))

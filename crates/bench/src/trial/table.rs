@@ -1,0 +1,69 @@
+//! The table of a trial.
+
+use hotrow_storage::{
+    Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, RowLayout, TableId, TableSchema, Type, Value,
+};
+use hotrow_sync::Arc;
+use hotrow_txn::Engine;
+
+/// Columns.
+const ID: usize = 0;
+pub const STAMP: usize = 1;
+pub const GROUP: usize = 2;
+pub const CODE: usize = 3;
+
+/// The index of groups; the unique one of codes, which may be NULL.
+pub const BY_GROUP: IndexRef = IndexRef::Secondary(IndexId(0));
+pub const BY_CODE: IndexRef = IndexRef::Secondary(IndexId(1));
+
+/// Groups are below this.
+pub const GROUPS: i32 = 6;
+
+/// Every other of some keys is there at first.
+#[derive(Debug)]
+pub struct Table {
+    pub id: TableId,
+    /// Primary keys are below this.
+    pub keys: i64,
+    layout: Arc<RowLayout>,
+    group_key: KeySpec,
+}
+
+impl Table {
+    /// Creates the table and its rows.
+    pub fn load(engine: &dyn Engine, keys: i64) -> Result<Self, String> {
+        let columns = vec![
+            Column::new("id", Type::Int8),
+            Column::new("stamp", Type::Int8),
+            Column::new("group", Type::Int4),
+            Column::nullable("code", Type::Int4),
+        ];
+        let index = |name: &str, column, unique| IndexSchema {
+            name: name.into(),
+            columns: vec![column],
+            kind: IndexKind::Ordered,
+            unique,
+        };
+        let group_key = KeySpec::bytes(&columns, &[GROUP]);
+        let indexes = vec![index("by_group", GROUP, false), index("by_code", CODE, true)];
+        let schema = TableSchema { indexes, ..TableSchema::new("trial", columns, &[ID]) };
+        let id = engine.create_table(schema);
+        let table = Self { id, keys, layout: engine.layout(id), group_key };
+        for key in (0..keys).step_by(2) {
+            let row = table.row(key, key as i32 % GROUPS, None);
+            engine.load(id, row.as_ref()).map_err(|_| format!("row {key} could not be loaded: it is there already"))?;
+        }
+        Ok(table)
+    }
+
+    /// A row.
+    pub fn row(&self, key: i64, group: i32, code: Option<i32>) -> Row {
+        let code = code.map_or(Value::Null, Value::Int4);
+        Row::from_values(&self.layout, &[Value::Int8(key), Value::Int8(0), Value::Int4(group), code])
+    }
+
+    /// A group's key in its index.
+    pub fn group_key(&self, group: i32) -> Key {
+        self.group_key.key([Value::Int4(group)])
+    }
+}

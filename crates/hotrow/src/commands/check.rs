@@ -1,0 +1,240 @@
+//! `hotrow check`
+
+use super::Failure;
+use clap::ArgGroup;
+use clap::builder::PossibleValuesParser;
+use hotrow_bench::trial::{Trial, TrialWorkload, run_trial};
+use hotrow_check::{About, Anomaly, Evidence, History, check, check_at, read_history, write_history};
+use hotrow_txn::Isolation;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Instant;
+
+/// What to check.
+#[derive(clap::Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["file", "engines"]))]
+pub struct Options {
+    /// A recorded history to judge
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Engines to try: threads run random transactions on each, and what they saw is judged
+    #[arg(long = "engine", value_name = "NAME,…", value_delimiter = ',', hide_possible_values = true)]
+    #[arg(value_parser = engine_names())]
+    engines: Vec<String>,
+
+    /// Of a file: judge all its transactions at this level, not each at its own. Of an engine: run them all at this level;
+    /// `mixed` gives each another. Without it, each level that the engine offers, and then mixed
+    #[arg(long, value_name = "LEVEL")]
+    isolation: Option<Levels>,
+
+    /// What to run [default: all of them]
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    workload: Option<TrialWorkload>,
+
+    /// Threads of each run
+    #[arg(long, value_name = "N", default_value_t = 4, allow_negative_numbers = true, conflicts_with = "file")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
+
+    /// Transactions of each run
+    #[arg(long, value_name = "N", default_value_t = 20_000, allow_negative_numbers = true, conflicts_with = "file")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    transactions: u64,
+
+    /// Seed of the transactions
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "file")]
+    seed: u64,
+
+    /// Write the history here; takes one engine, one workload and one --isolation
+    #[arg(long, value_name = "FILE", conflicts_with = "file", requires_all = ["workload", "isolation"])]
+    save: Option<PathBuf>,
+
+    /// Fail if fewer of the transactions committed than this share, or none depends on another: such a history proves little
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, allow_negative_numbers = true, value_parser = parse_percent)]
+    least_committed: f64,
+}
+
+/// One level, or several in one history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Levels {
+    One(Isolation),
+    Mixed,
+}
+
+impl FromStr for Levels {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim().eq_ignore_ascii_case("mixed") {
+            true => Ok(Levels::Mixed),
+            false => text.parse().map(Levels::One).map_err(|error: String| format!("{error}, or mixed")),
+        }
+    }
+}
+
+impl Levels {
+    fn name(self) -> &'static str {
+        match self {
+            Levels::One(level) => level.name(),
+            Levels::Mixed => "mixed levels",
+        }
+    }
+}
+
+fn engine_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(hotrow_protocols::ENGINES.iter().map(|info| info.name))
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
+    if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err(format!("{percent} is not within 0 and 100")) }
+}
+
+/// Judges a file, or tries engines.
+pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    match &options.file {
+        Some(file) => judge_file(options, file, out),
+        None => try_engines(options, out),
+    }
+}
+
+fn judge_file(options: &Options, path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+    let unreadable = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
+    let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let (about, history) = read_history(&mut BufReader::new(file)).map_err(|error| unreadable(error.to_string()))?;
+    let judged = match options.isolation {
+        Some(Levels::One(level)) => check_at(&history, level),
+        Some(Levels::Mixed) | None => check(&history),
+    };
+    let level = match options.isolation {
+        Some(Levels::One(level)) => format!("judged at {level}"),
+        Some(Levels::Mixed) | None => "each transaction judged at its own level".to_owned(),
+    };
+    let title = format!("{}: {}, {}; {level}", path.display(), about.engine, about.made_by);
+    match report(options, &title, judged, out).map_err(Failure::Output)? {
+        true => Ok(()),
+        false => Err(Failure::Failed(format!("{} is not what it should be", path.display()))),
+    }
+}
+
+fn try_engines(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    if options.save.is_some() && options.engines.len() > 1 {
+        return Err(Failure::Usage(format!("--save takes one engine, not {}", options.engines.join(", "))));
+    }
+    let (mut runs, mut failed) = (0, 0);
+    for name in &options.engines {
+        let engine = hotrow_protocols::ENGINES.iter().find(|info| info.name == name);
+        let offered = engine.map_or(&[][..], |info| info.isolation);
+        let every = || offered.iter().copied().map(Levels::One).chain((offered.len() > 1).then_some(Levels::Mixed));
+        let levels = options.isolation.map_or_else(|| every().collect(), |levels| vec![levels]);
+        for levels in levels {
+            for &workload in options
+                .workload
+                .as_ref()
+                .map_or(<TrialWorkload as clap::ValueEnum>::value_variants(), std::slice::from_ref)
+            {
+                runs += 1;
+                failed += u32::from(!try_engine(options, name, levels, workload, out)?);
+            }
+        }
+    }
+    match failed {
+        0 => Ok(()),
+        _ => Err(Failure::Failed(format!("{failed} of {runs} runs are not what they should be"))),
+    }
+}
+
+/// One run. `false` if it is not what it should be.
+fn try_engine(
+    options: &Options,
+    name: &str,
+    levels: Levels,
+    workload: TrialWorkload,
+    out: &mut dyn Write,
+) -> Result<bool, Failure> {
+    let engine = hotrow_protocols::open(name).map_err(|error| Failure::Usage(error.to_string()))?;
+    let isolation = match levels {
+        Levels::One(level) => Some(level),
+        Levels::Mixed => None,
+    };
+    let (threads, transactions, seed) = (options.threads as usize, options.transactions, options.seed);
+    let began = Instant::now();
+    let history = match run_trial(&Trial { workload, isolation, threads, transactions, seed }, &*engine) {
+        Ok(history) => history,
+        Err(what) => {
+            writeln!(out, "{name}, {}, {}: FAILED\n  {what}", levels.name(), workload.name())
+                .map_err(Failure::Output)?;
+            return Ok(false);
+        }
+    };
+    let ran = began.elapsed();
+    if let Some(path) = &options.save {
+        save(path, name, levels, workload, options, &history)
+            .map_err(|error| Failure::Failed(format!("{} could not be written: {error}", path.display())))?;
+    }
+    let began = Instant::now();
+    let judged = check(&history);
+    let title = format!(
+        "{name}, {}, {}: {threads} threads, ran {:.1} s, judged in {:.1} s",
+        levels.name(),
+        workload.name(),
+        ran.as_secs_f64(),
+        began.elapsed().as_secs_f64()
+    );
+    report(options, &title, judged, out).map_err(Failure::Output)
+}
+
+fn save(
+    path: &Path,
+    name: &str,
+    levels: Levels,
+    workload: TrialWorkload,
+    options: &Options,
+    history: &History,
+) -> io::Result<()> {
+    let made_by = format!(
+        "hotrow check --engine {name} --isolation {} --workload {} --threads {} --transactions {} --seed {}",
+        levels.name().replace(" levels", "").replace(' ', "-"),
+        workload.name(),
+        options.threads,
+        options.transactions,
+        options.seed
+    );
+    let mut out = BufWriter::new(File::create(path)?);
+    write_history(&mut out, &About { engine: name.to_owned(), made_by }, history)?;
+    out.flush()
+}
+
+/// Prints a verdict. `false` if it is that something is wrong.
+fn report(options: &Options, title: &str, judged: Result<Evidence, Anomaly>, out: &mut dyn Write) -> io::Result<bool> {
+    writeln!(out, "{title}")?;
+    let evidence = match judged {
+        Ok(evidence) => evidence,
+        Err(anomaly) => {
+            let story = anomaly.to_string();
+            writeln!(out, "  NOT ISOLATED")?;
+            story.lines().try_for_each(|line| writeln!(out, "  {line}"))?;
+            return Ok(false);
+        }
+    };
+    evidence.to_string().lines().try_for_each(|line| writeln!(out, "  {line}"))?;
+    let percent = evidence.committed_percent();
+    if percent < options.least_committed {
+        writeln!(
+            out,
+            "  TOO LITTLE: {percent:.1} % committed, less than {} % (--least-committed): no anomaly was found, but little \
+             was tried",
+            options.least_committed
+        )?;
+        return Ok(false);
+    }
+    if evidence.dependencies() == 0 {
+        writeln!(out, "  TOO LITTLE: no transaction depends on another, so there was nothing to isolate")?;
+        return Ok(false);
+    }
+    writeln!(out, "  valid")?;
+    Ok(true)
+}
