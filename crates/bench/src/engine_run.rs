@@ -9,7 +9,7 @@ use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, OneShotConfig, RunConfig, RunReport, Stop, drive};
 use hotrow_sync::{Arc, Mutex, MutexGuard, thread};
 use hotrow_txn::{Engine, Isolation, Protocol, WorkerId};
-use hotrow_workloads::{Client, LoadError, Violation, Workload};
+use hotrow_workloads::{Client, LoadError, Seat, Violation, Workload};
 use std::time::{Duration, Instant};
 
 /// One transaction in so many has its latency and times taken.
@@ -97,7 +97,13 @@ impl<P: Protocol, W: Workload> Loaded<P, W> {
             LoadError::Stopped => RunFailure::Interrupted,
             error => RunFailure::Failed(error.to_string()),
         })?;
-        let (load, clients, weakest) = (begin.elapsed(), Vec::new(), Isolation::Serializable);
+        let load = begin.elapsed();
+        if W::CHECKS_LOAD {
+            tools.progress.checking();
+            let checked = workload.check(&*instance, tables, &[]);
+            checked.map_err(|violation| RunFailure::Failed(format!("after the load: {violation}")))?;
+        }
+        let (clients, weakest) = (Vec::new(), Isolation::Serializable);
         Ok(Box::new(Self { instance, drive, tables, load, clients, weakest }))
     }
 
@@ -129,10 +135,12 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
         let stop = tools.interrupt.begin_run();
         let config = run_config(options, stop.clone());
         self.weakest = self.weakest.min(self.instance.info().granted(options.isolation));
-        // Clients of different runs are different workers to the workload: what they insert does not collide.
-        let first = self.clients.len();
-        let client = |number| Mutex::new(workload.client(self.tables, (first + number) as u32, options.seed));
-        let clients: Vec<_> = (0..config.threads).map(client).collect();
+        let first = self.clients.len() as u32;
+        let client = |worker| {
+            let seat = Seat { worker, number: first + worker, seed: options.seed };
+            Mutex::new(workload.client(self.tables, seat))
+        };
+        let clients: Vec<_> = (0..config.threads as u32).map(client).collect();
         let drive = || (self.drive)(&self.instance, self.tables, &clients, &config);
         let report = with_progress(tools.progress, options, &stop, drive).map_err(RunFailure::Failed)?;
 

@@ -84,6 +84,10 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench tpcb --scale 0", &["0 is not in 1..=19999"]),
         ("bench tpcb --scale 20000", &["20000 is not in 1..=19999"]),
         ("bench tpcb --engine bare --scale 1", &["engine bare runs ycsb only, not tpcb"]),
+        ("bench tpcc --warehouses 0", &["0 is not in 1..=100000"]),
+        ("bench tpcc --mix all", &["possible values", "full", "neworder-payment"]),
+        ("bench tpcc --remote-payment 1.5", &["1.5 is not within 0 and 1"]),
+        ("bench tpcc --warehouses 2 --check-sample 3", &["--check-sample 3 is more than there are: --warehouses is 2"]),
         ("bench tatp --subscribers 0", &["0 is not in 1..=2147483647"]),
         ("bench tatp --mix all", &["possible values", "standard", "forward", "update-location"]),
         ("bench micro --short --long", &["cannot be used with '--long'"]),
@@ -127,6 +131,18 @@ fn every_engine_runs_tpcb_and_keeps_it_consistent() {
     let runs = run_all("tpcb --scale 1", "tpcb.json");
     check_runs(&runs, "tpcb");
     assert!(runs.iter().all(|run| run["params"]["scale"] == 1));
+}
+
+#[test]
+fn every_engine_runs_tpcc_and_keeps_it_consistent() {
+    let runs = run_all("tpcc --warehouses 1 --items 200 --customers 100 --rollback 0.1", "tpcc.json");
+    check_runs(&runs, "tpcc");
+    for run in &runs {
+        let kinds = run["kinds"].as_array().expect("an array");
+        let committed: u64 = kinds.iter().filter_map(|kind| kind["committed"].as_u64()).sum();
+        assert_eq!((kinds.len(), Some(committed)), (5, run["committed"].as_u64()), "{run}");
+        assert!(run["aborted"]["user"].as_u64() > Some(0), "a tenth of the orders is rolled back: {run}");
+    }
 }
 
 #[test]

@@ -13,6 +13,9 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// The name by which users choose it.
     const NAME: &'static str;
 
+    /// Whether [`check`](Self::check) is worth a run after the load too, when no client has done anything.
+    const CHECKS_LOAD: bool = false;
+
     /// Its knobs. They are command-line options and, serialized, part of a report.
     type Options: clap::Args + serde::Serialize + Clone + Send + Sync;
 
@@ -60,8 +63,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
         progress: &Progress<'_>,
     ) -> Result<(), LoadError>;
 
-    /// The client of worker number `worker`. The same seed gives every worker its own, always the same transactions.
-    fn client(&self, tables: Self::Tables, worker: u32, seed: u64) -> Self::Client;
+    /// A client of a run.
+    fn client(&self, tables: Self::Tables, seat: Seat) -> Self::Client;
 
     /// Checks what must hold after all transactions that `clients` ran since the load, and nobody else ran.
     fn check(&self, engine: &dyn Engine, tables: Self::Tables, clients: &[Self::Client]) -> Result<(), Violation>;
@@ -101,7 +104,26 @@ pub trait Client: Send {
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort>;
 }
 
-/// The random numbers of a worker's client: its own, and always the same for the same seed.
-pub(crate) fn rng(worker: u32, seed: u64) -> Rng {
-    Rng::with_seed(mix(seed ^ mix(u64::from(worker) + 1)))
+/// Where a client sits: it tells the clients of a database apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The number of its worker, from zero in each run.
+    pub worker: u32,
+    /// A number that no other client of the database has, from zero over all runs: what two clients insert does not
+    /// collide.
+    pub number: u32,
+    /// The seed of the run. The same one gives each client its own, always the same transactions.
+    pub seed: u64,
+}
+
+impl Seat {
+    /// A seat in the first run.
+    pub fn first_run(worker: u32, seed: u64) -> Self {
+        Self { worker, number: worker, seed }
+    }
+
+    /// The client's random numbers.
+    pub(crate) fn rng(self) -> Rng {
+        Rng::with_seed(mix(self.seed ^ mix(u64::from(self.number) + 1)))
+    }
 }

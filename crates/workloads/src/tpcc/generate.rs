@@ -7,6 +7,7 @@ use super::procedures::{
 use super::random::{Constants, Random};
 use super::schema::Tables;
 use super::tally::Tallies;
+use crate::Seat;
 use crate::time::now_us;
 use hotrow_txn::{Abort, Runner};
 
@@ -31,17 +32,16 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, tables: Tables, worker: u32, seed: u64) -> Self {
-        let random =
-            Random::new(crate::workload::rng(worker, seed), Constants::of_run(seed), options.customers, options.items);
-        let bound = (options.home == Home::Bound).then(|| (worker % options.warehouses) as i32 + 1);
+    pub(super) fn new(options: &Options, tables: Tables, seat: Seat) -> Self {
+        let random = Random::new(seat.rng(), Constants::of_run(seat.seed), options.customers, options.items);
+        let bound = (options.home == Home::Bound).then(|| (seat.worker % options.warehouses) as i32 + 1);
         Self {
             random,
             options: options.clone(),
             weights: options.mix.weights(),
             bound,
             new_order: NewOrder::new(tables),
-            payment: Payment::new(tables, worker),
+            payment: Payment::new(tables, seat.number),
             order_status: OrderStatus::new(tables),
             delivery: Delivery::new(tables),
             stock_level: StockLevel::new(tables),
@@ -155,7 +155,8 @@ impl Client {
         self.surprised_by(outcome)
     }
 
-    fn deliver<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
+    /// Whether there was anything to deliver.
+    fn deliver<R: Runner>(&mut self, runner: &mut R) -> Result<bool, Abort> {
         let (warehouse, _) = self.place();
         self.delivery.set(warehouse, self.random.uniform(1, 10), now_us());
         let outcome = runner.run(&self.delivery);
@@ -163,7 +164,7 @@ impl Client {
         for (district, delivered) in (1..).zip(delivered) {
             self.tallies.of_mut(warehouse, district).deliveries += i64::from(delivered);
         }
-        Ok(())
+        Ok(delivered.contains(&true))
     }
 
     fn ask_for_stock<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
@@ -190,14 +191,14 @@ fn take(ticket: &mut u32, weight: u32) -> bool {
 impl crate::Client for Client {
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
         let kind = self.kind();
-        match kind {
-            0 => self.enter_order(runner)?,
-            1 => self.pay(runner)?,
-            2 => self.ask_for_order(runner)?,
+        let succeeded = match kind {
+            0 => self.enter_order(runner).map(|()| true)?,
+            1 => self.pay(runner).map(|()| true)?,
+            2 => self.ask_for_order(runner).map(|()| true)?,
             3 => self.deliver(runner)?,
-            _ => self.ask_for_stock(runner)?,
-        }
-        runner.note(kind, true);
+            _ => self.ask_for_stock(runner).map(|()| true)?,
+        };
+        runner.note(kind, succeeded);
         Ok(())
     }
 }

@@ -30,7 +30,7 @@ pub use procedures::{
 };
 pub use schema::{Tables, customers, districts, histories, items, new_orders, order_lines, orders, stocks, warehouses};
 
-use crate::{LoadError, Progress, Violation};
+use crate::{LoadError, Progress, Seat, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -42,6 +42,7 @@ pub struct Tpcc {
 
 impl crate::Workload for Tpcc {
     const NAME: &'static str = "tpcc";
+    const CHECKS_LOAD: bool = true;
     type Options = Options;
     type Tables = Tables;
     type Client = Client;
@@ -94,8 +95,8 @@ impl crate::Workload for Tpcc {
         load::Load { options: &self.options, engine, tables, threads, progress }.run()
     }
 
-    fn client(&self, tables: Tables, worker: u32, seed: u64) -> Client {
-        Client::new(&self.options, tables, worker, seed)
+    fn client(&self, tables: Tables, seat: Seat) -> Client {
+        Client::new(&self.options, tables, seat)
     }
 
     fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {
