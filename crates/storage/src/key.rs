@@ -14,6 +14,8 @@
 //!
 //! Keys of one index are all of one shape, so that [`Key`]'s order is the index's order.
 
+mod values;
+
 use crate::{Column, RowRef, Type, Value};
 use rust_decimal::Decimal;
 use std::cmp::Ordering;
