@@ -37,4 +37,4 @@ mod workload;
 pub mod ycsb;
 
 pub use load::{LoadError, Progress};
-pub use workload::{Client, Violation, Workload};
+pub use workload::{Client, Seat, Violation, Workload};

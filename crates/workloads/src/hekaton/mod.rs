@@ -18,7 +18,7 @@ pub use generate::{Client, Options};
 pub use procedures::{LongRead, Operations};
 pub use schema::{AMOUNT, COUNTER, KEY, hekaton};
 
-use crate::{LoadError, Progress, Violation};
+use crate::{LoadError, Progress, Seat, Violation};
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
 
@@ -82,8 +82,8 @@ impl crate::Workload for Hekaton {
         load::load(self.options.rows, engine, table, threads, progress)
     }
 
-    fn client(&self, table: TableId, worker: u32, seed: u64) -> Client {
-        Client::new(&self.options, table, worker, crate::workload::rng(worker, seed))
+    fn client(&self, table: TableId, seat: Seat) -> Client {
+        Client::new(&self.options, table, seat)
     }
 
     fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {

@@ -18,7 +18,7 @@ pub use generate::{Client, Options};
 pub use procedures::Updates;
 pub use schema::{COUNTER, FILLER, KEY, micro};
 
-use crate::{LoadError, Progress, Violation};
+use crate::{LoadError, Progress, Seat, Violation};
 use generate::rounds_of;
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
@@ -73,8 +73,8 @@ impl crate::Workload for Micro {
         load::load(&self.options, engine, table, threads, progress)
     }
 
-    fn client(&self, table: TableId, worker: u32, seed: u64) -> Client {
-        Client::new(&self.options, table, self.rounds, crate::workload::rng(worker, seed))
+    fn client(&self, table: TableId, seat: Seat) -> Client {
+        Client::new(&self.options, table, self.rounds, seat.rng())
     }
 
     fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {

@@ -6,6 +6,7 @@ use super::procedures::{
     UpdateSubscriberData,
 };
 use super::schema::{Number, Tables, call_forwarding};
+use crate::Seat;
 use fastrand::Rng;
 use hotrow_storage::{Row, RowLayout};
 use hotrow_sync::Arc;
@@ -146,12 +147,12 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, tables: Tables, worker: u32, seed: u64) -> Self {
+    pub(super) fn new(options: &Options, tables: Tables, seat: Seat) -> Self {
         let weights = options.mix.weights();
         let layout = Arc::new(RowLayout::new(&call_forwarding().columns));
         Self {
             tables,
-            rng: crate::workload::rng(worker, seed),
+            rng: seat.rng(),
             subscribers: Subscribers::new(options),
             weights,
             total_weight: weights.iter().sum(),

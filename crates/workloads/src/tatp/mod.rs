@@ -21,7 +21,7 @@ pub use procedures::{
 };
 pub use schema::{BY_NUMBER, Number, Tables, access_info, call_forwarding, special_facility, subscriber};
 
-use crate::{LoadError, Progress, Violation};
+use crate::{LoadError, Progress, Seat, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -82,8 +82,8 @@ impl crate::Workload for Tatp {
         load::load(self.options.subscribers, engine, tables, threads, progress)
     }
 
-    fn client(&self, tables: Tables, worker: u32, seed: u64) -> Client {
-        Client::new(&self.options, tables, worker, seed)
+    fn client(&self, tables: Tables, seat: Seat) -> Client {
+        Client::new(&self.options, tables, seat)
     }
 
     fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {

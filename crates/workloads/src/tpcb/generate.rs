@@ -2,6 +2,7 @@
 
 use super::procedures::Deposit;
 use super::schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables};
+use crate::Seat;
 use fastrand::Rng;
 use hotrow_txn::{Abort, Runner};
 
@@ -28,11 +29,11 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, tables: Tables, worker: u32, seed: u64) -> Self {
+    pub(super) fn new(options: &Options, tables: Tables, seat: Seat) -> Self {
         Self {
-            rng: crate::workload::rng(worker, seed),
+            rng: seat.rng(),
             scale: u64::from(options.scale),
-            next: Deposit::new(tables, worker),
+            next: Deposit::new(tables, seat.number),
             committed: 0,
             deposited: 0,
         }

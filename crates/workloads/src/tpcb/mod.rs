@@ -13,7 +13,7 @@ pub use generate::{Client, Options};
 pub use procedures::Deposit;
 pub use schema::{ACCOUNTS_PER_BRANCH, TELLERS_PER_BRANCH, Tables, accounts, branches, history, tellers};
 
-use crate::{LoadError, Progress, Violation};
+use crate::{LoadError, Progress, Seat, Violation};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;
 
@@ -69,8 +69,8 @@ impl crate::Workload for Tpcb {
         load::load(&self.options, engine, tables, threads, progress)
     }
 
-    fn client(&self, tables: Tables, worker: u32, seed: u64) -> Client {
-        Client::new(&self.options, tables, worker, seed)
+    fn client(&self, tables: Tables, seat: Seat) -> Client {
+        Client::new(&self.options, tables, seat)
     }
 
     fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {

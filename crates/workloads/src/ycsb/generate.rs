@@ -1,6 +1,7 @@
 //! The options, and the next transaction of a client.
 
 use super::procedures::{Operation, Operations};
+use crate::Seat;
 use crate::distribution::{Distribution, THETA_MAX, different};
 use crate::options::{parse_share, parse_within};
 use fastrand::Rng;
@@ -194,9 +195,9 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, table: TableId, worker: u32, seed: u64) -> Self {
+    pub(super) fn new(options: &Options, table: TableId, seat: Seat) -> Self {
         Self {
-            generator: Generator::new(options, worker, crate::workload::rng(worker, seed)),
+            generator: Generator::new(options, seat.worker, seat.rng()),
             next: Operations::new(table, options.fields, options.value_bytes),
             increments: 0,
             checksum: 0,
@@ -383,7 +384,7 @@ mod tests {
     }
 
     fn generate(line: &str, transactions: usize) -> Vec<Vec<Operation>> {
-        let mut client = Client::new(&options(line).expect("good options"), TableId(1), 0, 42);
+        let mut client = Client::new(&options(line).expect("good options"), TableId(1), Seat::first_run(0, 42));
         (0..transactions).map(|_| client.generate().list().to_vec()).collect()
     }
 
@@ -484,7 +485,8 @@ mod tests {
     #[test]
     fn a_seed_makes_the_same_transactions_and_each_worker_its_own() {
         let options = options("--theta 0.9").expect("good options");
-        let first = |worker, seed| Client::new(&options, TableId(1), worker, seed).generate().list().to_vec();
+        let first =
+            |worker, seed| Client::new(&options, TableId(1), Seat::first_run(worker, seed)).generate().list().to_vec();
         assert_eq!(first(0, 1), first(0, 1));
         assert_ne!(first(0, 1), first(1, 1));
         assert_ne!(first(0, 1), first(0, 2));
