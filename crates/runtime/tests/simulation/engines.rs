@@ -5,7 +5,7 @@ use crate::table::{Fixture, KEYS};
 use hotrow_check::Recorder;
 use hotrow_protocols::ENGINES;
 use hotrow_runtime::simulation::{Failure, FailureKind, Simulation, SimulationConfig, Task, for_each_seed};
-use hotrow_runtime::{Planner, Random};
+use hotrow_runtime::{Estimates, Planner, Random};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Isolation, Transaction};
 
@@ -41,12 +41,14 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
             }
         }
     }
+    fixture.count(planner.estimates());
 }
 
-/// One seed: a few tasks with a few random transactions each, all at one level.
-pub fn simulate(fixture: Fixture, isolation: Isolation, seed: u64) -> (Arc<Fixture>, Result<(), Box<Failure>>) {
+/// One seed: a few tasks with a few random transactions each, each at one of `levels`.
+pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixture>, Result<(), Box<Failure>>) {
     let fixture = Arc::new(fixture);
-    let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(isolation as u64));
+    let salt = levels.iter().fold(0, |salt, &level| salt * 8 + level as u64);
+    let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(salt));
     let (faults, right) = (SimulationConfig::with_faults(seed), SimulationConfig::new(seed));
     let without_time_outs = SimulationConfig { time_out_per_mille: 0, cancel_per_mille: 20, ..faults };
     let config = *random.pick(&[faults, right, without_time_outs]);
@@ -57,8 +59,12 @@ pub fn simulate(fixture: Fixture, isolation: Isolation, seed: u64) -> (Arc<Fixtu
     let mix =
         *random.pick(&[Mix::Everything(1), Mix::Everything(3), Mix::Everything(KEYS), Mix::Phantoms, Mix::Phantoms]);
     for name in ["a", "b", "c", "d", "e"].into_iter().take(2 + random.index(4)) {
-        let scripts: Vec<_> =
-            (0..1 + random.index(3)).map(|_| Script::random(&mut random, &fixture, isolation, mix)).collect();
+        let count = 1 + random.index(3);
+        let script = |_| {
+            let isolation = *random.pick(levels);
+            Script::random(&mut random, &fixture, isolation, mix)
+        };
+        let scripts: Vec<_> = (0..count).map(script).collect();
         let fixture = fixture.clone();
         simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts, may_time_out));
     }
@@ -70,26 +76,38 @@ pub fn simulate(fixture: Fixture, isolation: Isolation, seed: u64) -> (Arc<Fixtu
 }
 
 #[track_caller]
-fn check_engines(isolation: Isolation, seeds: u64) {
+fn check_engines(levels: &[Isolation], seeds: u64) {
     let isolating = ENGINES.iter().filter(|info| info.isolates);
-    for info in isolating.filter(|info| info.isolation.contains(&isolation)) {
-        let mut committed = 0;
+    for info in isolating.filter(|info| levels.iter().all(|level| info.isolation.contains(level))) {
+        let (mut ran, mut committed, mut estimates) = (0, 0, Estimates::default());
         for_each_seed(seeds, |seed| {
             let fixture = Fixture::open(info.name, seed % 4 != 0).expect("it is in the registry");
-            let (fixture, outcome) = simulate(fixture, isolation, seed);
+            let (fixture, outcome) = simulate(fixture, levels, seed);
             committed += fixture.recording.history().transactions.iter().filter(|t| t.is_committed()).count();
-            outcome.map_err(|failure| failure.of(&format!("{} at {isolation}", info.name)))
+            ran += 1;
+            let counted = *fixture.estimates.lock().expect("not poisoned");
+            estimates.reconnaissances += counted.reconnaissances;
+            estimates.wrong += counted.wrong;
+            outcome.map_err(|failure| failure.of(&format!("{} at {levels:?}", info.name)))
         });
         assert!(committed > 0, "{} commits nothing", info.name);
+        if info.needs_accesses && ran >= 100 {
+            assert!(estimates.reconnaissances > 0 && estimates.wrong > 0, "{}: {estimates:?}", info.name);
+        }
     }
 }
 
 #[test]
 fn serializable_is_serializable() {
-    check_engines(Isolation::Serializable, 300);
+    check_engines(&[Isolation::Serializable], 300);
 }
 
 #[test]
 fn read_committed_reads_what_was_committed() {
-    check_engines(Isolation::ReadCommitted, 300);
+    check_engines(&[Isolation::ReadCommitted], 300);
+}
+
+#[test]
+fn levels_side_by_side_each_keep_their_promise() {
+    check_engines(&[Isolation::ReadCommitted, Isolation::Serializable], 300);
 }

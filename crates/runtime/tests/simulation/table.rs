@@ -2,10 +2,11 @@
 
 use hotrow_check::{Recording, check, final_versions};
 use hotrow_protocols::{UnknownEngine, open};
+use hotrow_runtime::Estimates;
 use hotrow_storage::{
     Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, RowRef, TableId, TableSchema, Type, Value,
 };
-use hotrow_sync::{Arc, Waiter};
+use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{Abort, Begin, Engine, LockFor, Scan, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub struct Fixture {
     pub table: TableId,
     pub ordered: bool,
     pub recording: Arc<Recording>,
+    /// What became of the access sets that engines were told.
+    pub estimates: Mutex<Estimates>,
 }
 
 fn schema(ordered: bool) -> TableSchema {
@@ -64,12 +67,19 @@ impl Fixture {
     pub fn over(engine: Arc<dyn Engine>, ordered: bool) -> Self {
         let table = engine.create_table(schema(ordered));
         let recording = Recording::new();
-        let fixture = Self { engine, table, ordered, recording };
+        let fixture = Self { engine, table, ordered, recording, estimates: Mutex::default() };
         for key in (0..KEYS).step_by(2) {
             fixture.engine.load(table, fixture.row(key, key % 3, None).as_ref()).expect("the keys differ");
         }
         fixture.recording.table(&*fixture.engine, table, STAMP).expect("nobody else is there");
         fixture
+    }
+
+    /// Adds what one session's planner has counted.
+    pub fn count(&self, estimates: Estimates) {
+        let mut sum = self.estimates.lock().expect("not poisoned");
+        sum.reconnaissances += estimates.reconnaissances;
+        sum.wrong += estimates.wrong;
     }
 
     /// A row to insert.
