@@ -30,3 +30,8 @@ mod chosen {
 pub use chosen::*;
 /// Always `std`'s: the models' own have no unsized coercions, and only add a check for leaks.
 pub use std::sync::Arc;
+
+/// How many cores there are, one at the least. A model has as many as its machine.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

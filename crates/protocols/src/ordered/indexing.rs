@@ -1,6 +1,5 @@
 //! Whether indexes are split.
 
-use hotrow_sync::thread;
 use hotrow_txn::{EngineInfo, Isolation};
 
 /// How an engine of the family keeps its indexes: the only thing in which they differ.
@@ -51,7 +50,7 @@ pub struct SplitConfig {
 impl Default for SplitConfig {
     /// One for each core.
     fn default() -> Self {
-        Self { parts: thread::available_parallelism().map_or(1, usize::from) }
+        Self { parts: hotrow_sync::cores() }
     }
 }
 

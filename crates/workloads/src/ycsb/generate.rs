@@ -142,8 +142,7 @@ impl Options {
     }
 
     fn validate_partitions(&mut self) -> Result<(), String> {
-        let cores = || hotrow_sync::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-        let partitions = *self.partitions.get_or_insert_with(cores);
+        let partitions = *self.partitions.get_or_insert_with(|| hotrow_sync::cores() as u32);
         let Spread::Exactly(touched) = self.partitions_per_txn else { return Ok(()) };
         if touched > partitions {
             return Err(format!("--partitions-per-txn {touched} is more than --partitions {partitions}"));

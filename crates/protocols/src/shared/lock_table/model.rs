@@ -2,7 +2,7 @@
 //! switch threads at.
 
 use super::*;
-use hotrow_sync::atomic::AtomicUsize;
+use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::thread;
 
 /// Everybody waits, without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
