@@ -198,7 +198,9 @@ pub(crate) mod tests {
                             match series.value {
                                 Value::Throughput => made.throughput = value * 1e3,
                                 Value::Share(part) => {
+                                    // Of transactions that take 100 µs.
                                     made.breakdown.insert(part.to_owned(), serde_json::json!(value / 100.0));
+                                    made.breakdown_us.insert(part.to_owned(), serde_json::json!(value));
                                 }
                             }
                         }
