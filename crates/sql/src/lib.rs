@@ -22,6 +22,7 @@ mod catalog;
 mod client;
 pub mod copy;
 mod database;
+mod deadlock;
 mod error;
 mod exec;
 mod expr;

@@ -22,7 +22,7 @@ pub enum Plan {
     /// SELECT, VALUES.
     Query(Node),
     /// INSERT
-    Insert(Insert),
+    Insert(Box<Insert>),
     /// UPDATE
     Update(Update),
     /// DELETE

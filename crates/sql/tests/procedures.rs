@@ -198,6 +198,125 @@ fn plans_follow_the_tables() {
     );
 }
 
+/// A statement, and its error's code, message and position.
+type Mistake = (&'static str, &'static str, &'static str, Option<u32>);
+
+const WRONG_CALLS: &[Mistake] = &[
+    ("call nope()", "42883", "procedure nope() does not exist", Some(6)),
+    ("call pay(1)", "42883", "procedure pay(integer) does not exist", Some(6)),
+    ("call pay(1, 2, 3, 4)", "42883", "procedure pay(integer, integer, integer, integer) does not exist", Some(6)),
+    ("call pay(true, 2, null)", "42883", "procedure pay(boolean, integer, unknown) does not exist", Some(6)),
+    ("call pay(5000000000, 2, null)", "42883", "procedure pay(bigint, integer, unknown) does not exist", Some(6)),
+    ("call pay('x', 2, null)", "22P02", "invalid input syntax for type integer: \"x\"", Some(10)),
+    (
+        "call pay(nobody => 1, amount => 2, left_over => null)",
+        "42883",
+        "procedure pay(integer, integer, unknown) does not exist",
+        Some(6),
+    ),
+    ("call pay", "42601", "syntax error: CALL needs parentheses", None),
+    ("call pay(x, 1, 2)", "42703", "column \"x\" does not exist", Some(10)),
+    ("create procedure pay(text) language sql as $$ $$", "42723", "procedure \"pay\" already exists", None),
+    ("create or replace procedure pay(text) language sql as $$ $$", "42723", "procedure \"pay\" already exists", None),
+];
+
+const WRONG_DEFINITIONS: &[Mistake] = &[
+    (
+        "create procedure p(a int, a int) language sql as $$ $$",
+        "42P13",
+        "parameter name \"a\" used more than once",
+        None,
+    ),
+    (
+        "create procedure p(a int default 1, b int) language sql as $$ $$",
+        "42P13",
+        "input parameters after one with a default value must also have defaults",
+        None,
+    ),
+    ("create procedure p(a wrong) language sql as $$ $$", "42704", "type \"wrong\" does not exist", None),
+    ("create procedure p(a int) language c as $$ $$", "42704", "language \"c\" does not exist", None),
+    ("create procedure p() as $$ $$", "42P13", "no language specified", None),
+    ("create procedure p() language sql", "42P13", "no function body specified", None),
+    (
+        "create procedure p() language sql as $$ select nope from a $$",
+        "42703",
+        "column \"nope\" does not exist",
+        Some(48),
+    ),
+    (
+        "create procedure p() language sql as $é$ select 'é', nope from a $é$",
+        "42703",
+        "column \"nope\" does not exist",
+        Some(54),
+    ),
+    (
+        "create procedure p() language sql begin atomic delete from nope; end",
+        "42P01",
+        "relation \"nope\" does not exist",
+        Some(60),
+    ),
+    ("create procedure p() language sql as $$ selec 1 $$", "42601", "syntax error at or near \"selec\"", Some(41)),
+    ("create procedure p() language sql as $$ select 1 + $$", "42601", "syntax error at end of input", Some(51)),
+    ("create procedure p() language sql begin atomic delete from a", "42601", "syntax error at end of input", Some(61)),
+    (
+        "create procedure p() language sql begin atomic if true then delete from a; end",
+        "42601",
+        "syntax error at end of input",
+        Some(79),
+    ),
+    (
+        "create procedure p(x int) language sql as $$ if x then delete from a; end if $$",
+        "42804",
+        "argument of IF must be type boolean, not type integer",
+        Some(49),
+    ),
+    (
+        "create procedure p() language sql as $$ select n into x from a $$",
+        "42601",
+        "\"x\" is not a known variable",
+        None,
+    ),
+    (
+        "create procedure p() language sql as $$ declare x int; x date; begin end $$",
+        "42601",
+        "duplicate declaration of \"x\"",
+        None,
+    ),
+    (
+        "create procedure p(x date) language sql as $$ select n into x from a $$",
+        "42804",
+        "variable \"x\" is of type date but expression is of type integer",
+        None,
+    ),
+    (
+        "create procedure p(x int) language sql as $$ select n, id into x from a $$",
+        "42601",
+        "INTO has 1 variables for 2 columns",
+        None,
+    ),
+    (
+        "create procedure p(x int) language sql as $$ delete from a where id = $2 $$",
+        "42P02",
+        "there is no parameter $2",
+        Some(71),
+    ),
+    ("create procedure p() language sql as $$ commit $$", "0A000", "COMMIT in a procedure is not supported", Some(41)),
+    (
+        "create procedure p() language sql as $$ create table t (x int) $$",
+        "0A000",
+        "CREATE in a procedure is not supported",
+        Some(41),
+    ),
+    (
+        "create procedure p() language sql as $$ rollback; $$",
+        "0A000",
+        "ROLLBACK in a procedure is not supported",
+        Some(41),
+    ),
+    ("drop procedure nope", "42883", "could not find a procedure named \"nope\"", None),
+    ("drop procedure pay(int)", "42883", "procedure pay(integer) does not exist", None),
+];
+
 #[test]
 fn mistakes_are_explained() {
     let database = database("serial");
@@ -216,136 +335,9 @@ fn mistakes_are_explained() {
         call pay(who, amount, x);
     end",
     );
-    let cases = [
-        ("call nope()", "42883", "procedure nope() does not exist", Some(6)),
-        ("call pay(1)", "42883", "procedure pay(integer) does not exist", Some(6)),
-        ("call pay(1, 2, 3, 4)", "42883", "procedure pay(integer, integer, integer, integer) does not exist", Some(6)),
-        ("call pay(true, 2, null)", "42883", "procedure pay(boolean, integer, unknown) does not exist", Some(6)),
-        ("call pay(5000000000, 2, null)", "42883", "procedure pay(bigint, integer, unknown) does not exist", Some(6)),
-        ("call pay('x', 2, null)", "22P02", "invalid input syntax for type integer: \"x\"", Some(10)),
-        (
-            "call pay(nobody => 1, amount => 2, left_over => null)",
-            "42883",
-            "procedure pay(integer, integer, unknown) does not exist",
-            Some(6),
-        ),
-        ("call pay", "42601", "syntax error: CALL needs parentheses", None),
-        ("call pay(x, 1, 2)", "42703", "column \"x\" does not exist", Some(10)),
-        ("create procedure pay(text) language sql as $$ $$", "42723", "procedure \"pay\" already exists", None),
-        (
-            "create or replace procedure pay(text) language sql as $$ $$",
-            "42723",
-            "procedure \"pay\" already exists",
-            None,
-        ),
-        (
-            "create procedure p(a int, a int) language sql as $$ $$",
-            "42P13",
-            "parameter name \"a\" used more than once",
-            None,
-        ),
-        (
-            "create procedure p(a int default 1, b int) language sql as $$ $$",
-            "42P13",
-            "input parameters after one with a default value must also have defaults",
-            None,
-        ),
-        ("create procedure p(a wrong) language sql as $$ $$", "42704", "type \"wrong\" does not exist", None),
-        ("create procedure p(a int) language c as $$ $$", "42704", "language \"c\" does not exist", None),
-        ("create procedure p() as $$ $$", "42P13", "no language specified", None),
-        ("create procedure p() language sql", "42P13", "no function body specified", None),
-        (
-            "create procedure p() language sql as $$ select nope from a $$",
-            "42703",
-            "column \"nope\" does not exist",
-            Some(48),
-        ),
-        (
-            "create procedure p() language sql as $é$ select 'é', nope from a $é$",
-            "42703",
-            "column \"nope\" does not exist",
-            Some(54),
-        ),
-        (
-            "create procedure p() language sql begin atomic delete from nope; end",
-            "42P01",
-            "relation \"nope\" does not exist",
-            Some(60),
-        ),
-        ("create procedure p() language sql as $$ selec 1 $$", "42601", "syntax error at or near \"selec\"", Some(41)),
-        ("create procedure p() language sql as $$ select 1 + $$", "42601", "syntax error at end of input", Some(51)),
-        (
-            "create procedure p() language sql begin atomic delete from a",
-            "42601",
-            "syntax error at end of input",
-            Some(61),
-        ),
-        (
-            "create procedure p() language sql begin atomic if true then delete from a; end",
-            "42601",
-            "syntax error at end of input",
-            Some(79),
-        ),
-        (
-            "create procedure p(x int) language sql as $$ if x then delete from a; end if $$",
-            "42804",
-            "argument of IF must be type boolean, not type integer",
-            Some(49),
-        ),
-        (
-            "create procedure p() language sql as $$ select n into x from a $$",
-            "42601",
-            "\"x\" is not a known variable",
-            None,
-        ),
-        (
-            "create procedure p() language sql as $$ declare x int; x date; begin end $$",
-            "42601",
-            "duplicate declaration of \"x\"",
-            None,
-        ),
-        (
-            "create procedure p(x date) language sql as $$ select n into x from a $$",
-            "42804",
-            "variable \"x\" is of type date but expression is of type integer",
-            None,
-        ),
-        (
-            "create procedure p(x int) language sql as $$ select n, id into x from a $$",
-            "42601",
-            "INTO has 1 variables for 2 columns",
-            None,
-        ),
-        (
-            "create procedure p(x int) language sql as $$ delete from a where id = $2 $$",
-            "42P02",
-            "there is no parameter $2",
-            Some(71),
-        ),
-        (
-            "create procedure p() language sql as $$ commit $$",
-            "0A000",
-            "COMMIT in a procedure is not supported",
-            Some(41),
-        ),
-        (
-            "create procedure p() language sql as $$ create table t (x int) $$",
-            "0A000",
-            "CREATE in a procedure is not supported",
-            Some(41),
-        ),
-        (
-            "create procedure p() language sql as $$ rollback; $$",
-            "0A000",
-            "ROLLBACK in a procedure is not supported",
-            Some(41),
-        ),
-        ("drop procedure nope", "42883", "could not find a procedure named \"nope\"", None),
-        ("drop procedure pay(int)", "42883", "procedure pay(integer) does not exist", None),
-    ];
-    for (sql, state, message, position) in cases {
+    for (sql, state, message, position) in WRONG_CALLS.iter().chain(WRONG_DEFINITIONS) {
         let error = error(&mut session, sql);
-        assert_eq!((error.state.0, error.message.as_str(), error.position), (state, message, position), "{sql}");
+        assert_eq!((error.state.0, error.message.as_str(), error.position), (*state, *message, *position), "{sql}");
     }
     let error = error(&mut session, "call twice(1, 5)");
     assert_eq!((error.state.0, error.position), ("22012", None));

@@ -53,7 +53,7 @@ impl Binder<'_> {
             Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
         };
         let targets = targets[..width.min(targets.len())].to_vec();
-        Ok((Plan::Insert(Insert { table, source, targets, on_conflict, returning }), columns))
+        Ok((Plan::Insert(Box::new(Insert { table, source, targets, on_conflict, returning })), columns))
     }
 
     fn on_conflict(

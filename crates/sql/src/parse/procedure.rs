@@ -114,7 +114,7 @@ pub enum StepKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     /// The syntax.
-    pub expr: ast::Expr,
+    pub expr: Box<ast::Expr>,
     /// Its text.
     pub text: Fragment,
 }
@@ -476,7 +476,7 @@ impl<'b> Body<'b> {
         let start = self.place();
         let text = self.cursor.text_until(ends)?;
         let expr = super::parse_expr(&text).map_err(|error| shifted(error, start))?;
-        Ok(Expression { expr, text: self.fragment(text, start) })
+        Ok(Expression { expr: Box::new(expr), text: self.fragment(text, start) })
     }
 
     fn fragment(&self, text: String, start: Place) -> Fragment {

@@ -177,12 +177,16 @@ impl Session {
         Ok(())
     }
 
-    /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock.
+    /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a story.
     fn explain_abort(&self, abort: Abort) -> SqlError {
         if abort == Abort::Timeout && self.settings.duration("lock_timeout").is_some() {
             return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
         }
-        abort.into()
+        let error = SqlError::from(abort);
+        match self.txn.deadlock() {
+            Some(deadlock) if abort == Abort::Deadlock => error.detail(deadlock::detail(deadlock, self.view())),
+            _ => error,
+        }
     }
 
     /// Waits a time that doubles with every retry; sessions of different numbers wait differently.

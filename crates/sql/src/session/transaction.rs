@@ -92,6 +92,7 @@ impl Session {
                 accesses,
                 one_shot: accesses.is_some(),
                 read_only: self.read_only,
+                label: self.id.unsigned_abs(),
                 wait_limit: self.settings.duration("lock_timeout"),
                 deadlock_timeout: self.settings.duration("deadlock_timeout"),
                 ..Begin::default()

@@ -1,0 +1,61 @@
+//! What the victim of a deadlock is told: a line for each wait of the cycle, as PostgreSQL does.
+
+use crate::catalog::{Table, View, describe};
+use hotrow_storage::{IndexRef, Key, TableId};
+use hotrow_sync::Arc;
+use hotrow_txn::{Deadlock, LockPart, LockTarget, WaitsFor};
+
+/// `Process 12 waits for exclusive lock on row (id)=(1) of table "account"; blocked by process 13.` for each wait.
+pub(crate) fn detail(deadlock: &Deadlock, view: View<'_>) -> String {
+    let tables = view.tables();
+    let line = |wait: &WaitsFor| {
+        let (WaitsFor { waiter, mode, blocker, .. }, target) = (wait, target(&wait.target, &tables));
+        format!("Process {waiter} waits for {mode} lock on {target}; blocked by process {blocker}.")
+    };
+    deadlock.waits.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn target(target: &LockTarget, tables: &[Arc<Table>]) -> String {
+    let LockTarget::Table { table: id, part, key } = target else { return "the database".to_owned() };
+    match tables.iter().find(|table| table.id == *id) {
+        Some(table) => part_of(table, *part, key.as_ref()),
+        None => unknown(*id),
+    }
+}
+
+/// One that another transaction has just made, or dropped.
+fn unknown(TableId(id): TableId) -> String {
+    format!("table number {id}")
+}
+
+fn part_of(table: &Table, part: LockPart, key: Option<&Key>) -> String {
+    let name = table.name();
+    let at = |index: IndexRef| key.map_or_else(String::new, |key| columns(table, index, key));
+    match part {
+        LockPart::Row if table.is_key_hidden() => format!("a row of table \"{name}\""),
+        LockPart::Row => format!("row {} of table \"{name}\"", at(IndexRef::Primary)),
+        LockPart::Gap(index) if table.is_ordered(index) => {
+            format!("the gap below {} in index \"{}\" of table \"{name}\"", at(index), table.index_name(index))
+        }
+        LockPart::Gap(index) => {
+            format!("all rows with {} in index \"{}\" of table \"{name}\"", at(index), table.index_name(index))
+        }
+        LockPart::End(index) => {
+            format!("the gap above the last key in index \"{}\" of table \"{name}\"", table.index_name(index))
+        }
+        LockPart::Stripe => format!("rows that are not there of table \"{name}\""),
+        LockPart::Unique(index) => {
+            let index = IndexRef::Secondary(index);
+            format!("{} in unique index \"{}\" of table \"{name}\"", at(index), table.index_name(index))
+        }
+    }
+}
+
+/// `(a, b)=(1, 2)`
+fn columns(table: &Table, index: IndexRef, key: &Key) -> String {
+    let positions = table.index_columns(index);
+    let values = table.index_key(index).values(key).unwrap_or_default();
+    let names: Vec<_> = positions.iter().take(values.len()).map(|&at| table.schema.columns[at].name.as_str()).collect();
+    let values: Vec<_> = values.iter().map(describe).collect();
+    format!("({})=({})", names.join(", "), values.join(", "))
+}
