@@ -5,7 +5,9 @@
 
 mod anomalies;
 mod broken;
+mod bugs;
 mod engines;
+mod planted;
 mod script;
 mod stress;
 mod table;

@@ -1,0 +1,299 @@
+//! A small two-phase-locking engine with bugs to choose from, to see which check finds which.
+//!
+//! It stands on the engine without isolation, which reads, writes and undoes in place, and brings a lock manager of its own: a
+//! list of locks under a mutex. A row's lock is known by its key, and one lock stands for all the gaps of a table: scans take
+//! it shared, inserts and deletes exclusively. Locks are kept to the end. With no bug it is serializable, as far as scans of the
+//! primary key go.
+
+use hotrow_storage::{Duplicate, Key, KeySpec, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
+use hotrow_txn::{Abort, Begin, Engine, EngineInfo, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Nothing.
+    None,
+    /// A read's lock is released when the read returns.
+    ReadLockReleasedEarly,
+    /// A write's lock is released when the write returns.
+    WriteLockReleasedEarly,
+    /// Who holds a lock shared gets it exclusively although others hold it shared too.
+    UpgradeForgetsReaders,
+    /// Scans do not lock the gaps.
+    MissedGap,
+    /// Reads of single rows take no lock.
+    DirtyRead,
+    /// An abort releases the locks, but undoes nothing.
+    AbortForgetsUndo,
+    /// An abort undoes everything, but keeps the locks.
+    AbortForgetsLocks,
+    /// A commit undoes the writes.
+    CommitLosesWrites,
+    /// Who releases a lock wakes nobody.
+    NobodyIsWoken,
+}
+
+/// The engine.
+pub struct Planted {
+    pub inner: Arc<dyn Engine>,
+    pub bug: Bug,
+    pub locks: Arc<Mutex<Locks>>,
+}
+
+impl Planted {
+    pub fn new(inner: Arc<dyn Engine>, bug: Bug) -> Self {
+        Self { inner, bug, locks: Arc::default() }
+    }
+}
+
+/// What is locked: a row, or the gaps.
+type Name = (TableId, Option<Key>);
+
+/// The lock manager.
+#[derive(Default)]
+pub struct Locks {
+    owners: u64,
+    held: Vec<(Name, u64, bool)>,
+    waiters: Vec<Waiter>,
+}
+
+impl Locks {
+    /// Takes a lock, if nobody is in the way.
+    fn take(&mut self, name: &Name, owner: u64, exclusive: bool, bug: Bug) -> bool {
+        let own = self.held.iter().position(|(held, by, _)| held == name && *by == owner);
+        let ignores_readers = bug == Bug::UpgradeForgetsReaders && own.is_some();
+        let conflicts = self.held.iter().any(|(held, by, theirs)| {
+            held == name && *by != owner && (*theirs || exclusive && !ignores_readers)
+        });
+        if conflicts {
+            return false;
+        }
+        match own {
+            Some(own) => self.held[own].2 |= exclusive,
+            None => self.held.push((name.clone(), owner, exclusive)),
+        }
+        true
+    }
+}
+
+struct PlantedTransaction {
+    inner: Box<dyn Transaction>,
+    engine: Arc<dyn Engine>,
+    bug: Bug,
+    locks: Arc<Mutex<Locks>>,
+    waiter: Waiter,
+    owner: u64,
+}
+
+impl PlantedTransaction {
+    fn locks(&self) -> MutexGuard<'_, Locks> {
+        self.locks.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    fn lock(&self, table: TableId, key: Option<&Key>, exclusive: bool) -> Result<(), Abort> {
+        let name = (table, key.cloned());
+        self.locks().waiters.push(self.waiter.clone());
+        let deadline = self.waiter.now().after(Duration::from_millis(10));
+        let taken = || self.locks().take(&name, self.owner, exclusive, self.bug);
+        match self.waiter.wait_until(Some(deadline), taken) {
+            Wake::Ready => Ok(()),
+            Wake::TimedOut => Err(Abort::Timeout),
+            Wake::Cancelled => Err(Abort::Cancelled),
+        }
+    }
+
+    /// Releases locks: all, or those held in one way.
+    fn release(&self, wanted: impl Fn(bool) -> bool) {
+        let mut locks = self.locks();
+        locks.held.retain(|(_, owner, exclusive)| *owner != self.owner || !wanted(*exclusive));
+        let waiters = std::mem::take(&mut locks.waiters);
+        drop(locks);
+        if self.bug != Bug::NobodyIsWoken {
+            waiters.iter().for_each(Waiter::wake);
+        }
+    }
+
+    fn lock_to_read(&self, table: TableId, key: &Key) -> Result<(), Abort> {
+        if self.bug == Bug::DirtyRead { Ok(()) } else { self.lock(table, Some(key), false) }
+    }
+
+    fn after_read(&self) {
+        if self.bug == Bug::ReadLockReleasedEarly {
+            self.release(|exclusive| !exclusive);
+        }
+    }
+
+    fn after_write(&self) {
+        if self.bug == Bug::WriteLockReleasedEarly {
+            self.release(|exclusive| exclusive);
+        }
+    }
+
+    /// The keys of the rows in a range as they are, committed or not.
+    fn keys(&mut self, scan: &Scan) -> Result<Vec<Key>, Abort> {
+        let schema = self.engine.schema(scan.table);
+        let spec = KeySpec::new(&schema.columns, &schema.key);
+        let mut keys = Vec::new();
+        self.inner.scan(scan, &mut |row| {
+            keys.push(spec.key(spec.parts().iter().map(|part| row.value(part.column))));
+            ControlFlow::Continue(())
+        })?;
+        Ok(keys)
+    }
+}
+
+impl Transaction for PlantedTransaction {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
+        self.inner.begin(begin)
+    }
+
+    fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.lock_to_read(table, key)?;
+        self.after_read();
+        self.inner.read(table, key)
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.lock(table, Some(key), true)?;
+        self.inner.read_for_update(table, key)
+    }
+
+    fn update(
+        &mut self,
+        table: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        self.lock(table, Some(key), true)?;
+        let write = self.inner.update(table, key, change)?;
+        self.after_write();
+        Ok(write)
+    }
+
+    fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
+        let schema = self.engine.schema(table);
+        let spec = KeySpec::new(&schema.columns, &schema.key);
+        let key = spec.key(spec.parts().iter().map(|part| row.value(part.column)));
+        self.lock(table, Some(&key), true)?;
+        self.lock(table, None, true)?;
+        let write = self.inner.insert(table, row)?;
+        self.after_write();
+        Ok(write)
+    }
+
+    fn delete(&mut self, table: TableId, key: &Key) -> Result<Write, Abort> {
+        self.lock(table, Some(key), true)?;
+        self.lock(table, None, true)?;
+        let write = self.inner.delete(table, key)?;
+        self.after_write();
+        Ok(write)
+    }
+
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        let exclusive = scan.lock == LockFor::Update;
+        if self.bug != Bug::MissedGap {
+            self.lock(scan.table, None, false)?;
+        }
+        for key in self.keys(scan)? {
+            self.lock(scan.table, Some(&key), exclusive)?;
+            // The row may be gone, if the gaps are not locked.
+            if let Some(row) = self.inner.read(scan.table, &key)?
+                && visit(row).is_break()
+            {
+                break;
+            }
+        }
+        self.after_read();
+        Ok(())
+    }
+
+    fn own_table(&mut self, table: TableId) {
+        self.inner.own_table(table);
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.inner.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.inner.rollback_to(savepoint);
+    }
+
+    fn commit(&mut self) -> Result<(), Abort> {
+        if self.bug == Bug::CommitLosesWrites {
+            self.inner.abort();
+        } else {
+            self.inner.commit()?;
+        }
+        self.release(|_| true);
+        Ok(())
+    }
+
+    fn abort(&mut self) {
+        match self.bug {
+            Bug::AbortForgetsUndo => self.inner.commit().unwrap_or_default(),
+            _ => self.inner.abort(),
+        }
+        if self.bug != Bug::AbortForgetsLocks {
+            self.release(|_| true);
+        }
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        self.inner.statistics()
+    }
+}
+
+impl Drop for PlantedTransaction {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+impl Engine for Planted {
+    fn info(&self) -> &'static EngineInfo {
+        self.inner.info()
+    }
+
+    fn create_table(&self, schema: TableSchema) -> TableId {
+        self.inner.create_table(schema)
+    }
+
+    fn drop_table(&self, table: TableId) {
+        self.inner.drop_table(table);
+    }
+
+    fn schema(&self, table: TableId) -> Arc<TableSchema> {
+        self.inner.schema(table)
+    }
+
+    fn layout(&self, table: TableId) -> Arc<RowLayout> {
+        self.inner.layout(table)
+    }
+
+    fn row_count(&self, table: TableId) -> u64 {
+        self.inner.row_count(table)
+    }
+
+    fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
+        self.inner.load(table, row)
+    }
+
+    fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
+        let mut locks = self.locks.lock().unwrap_or_else(|poison| poison.into_inner());
+        locks.owners += 1;
+        let owner = locks.owners;
+        drop(locks);
+        Box::new(PlantedTransaction {
+            inner: self.inner.transaction(waiter.clone()),
+            engine: self.inner.clone(),
+            bug: self.bug,
+            locks: self.locks.clone(),
+            waiter,
+            owner,
+        })
+    }
+}
