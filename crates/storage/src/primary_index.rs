@@ -1,8 +1,8 @@
 //! A table's hash index on the primary key: one, or one for each partition of the keys.
 //!
-//! A partitioned table puts the rows whose partition key is `v` into part `v mod parts`, as ORTHRUS §4.3 does for the index
-//! split per worker: a worker that keeps to its own part has that part of the index in its caches. A table that is not
-//! partitioned pays one branch, which always goes the same way.
+//! A partitioned table puts the rows whose partition key is `v` into part `v mod parts`: a worker that keeps to one partition
+//! has that part of the index in its caches. A table that is not partitioned pays one branch, which always goes the
+//! same way.
 
 use crate::epoch::{Collector, Guard};
 use crate::hash_index::HashIndex;
