@@ -10,3 +10,20 @@ pub(crate) fn parse_within(text: &str, most: f64) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("expected a number from 0 to {most}"))?;
     if (0.0..=most).contains(&number) { Ok(number) } else { Err(format!("{number} is not within 0 and {most}")) }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command<O: clap::Args> {
+        #[command(flatten)]
+        options: O,
+    }
+
+    /// The options of a command line, or what is wrong with it.
+    pub(crate) fn parse<O: clap::Args>(line: &str) -> Result<O, String> {
+        let words = std::iter::once("bench").chain(line.split_whitespace());
+        Command::try_parse_from(words).map(|command| command.options).map_err(|error| error.to_string())
+    }
+}

@@ -271,17 +271,10 @@ impl crate::Client for Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        options: Options,
-    }
+    use crate::options::tests::parse;
 
     fn options(line: &str) -> Result<Options, String> {
-        let words = std::iter::once("tatp").chain(line.split_whitespace());
-        Command::try_parse_from(words).map(|command| command.options).map_err(|error| error.to_string())
+        parse(line)
     }
 
     #[test]

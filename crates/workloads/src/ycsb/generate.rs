@@ -368,18 +368,10 @@ pub(super) fn write_value(value: &mut [u8], seed: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        options: Options,
-    }
+    use crate::options::tests::parse;
 
     fn options(line: &str) -> Result<Options, String> {
-        let words = std::iter::once("ycsb").chain(line.split_whitespace());
-        let command = Command::try_parse_from(words).map_err(|error| error.to_string())?;
-        command.options.validate()
+        parse::<Options>(line)?.validate()
     }
 
     fn generate(line: &str, transactions: usize) -> Vec<Vec<Operation>> {
