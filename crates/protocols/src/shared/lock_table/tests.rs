@@ -1,7 +1,7 @@
 //! Tests of the lock table on real threads.
 
 use super::*;
-use hotrow_sync::thread;
+use hotrow_sync::{Scheduler, thread};
 
 struct Patient;
 
@@ -169,4 +169,91 @@ fn a_wait_that_unwinds_leaves_no_request_behind() {
     }
     holder.release_all();
     assert_eq!(table.usage(), (0, 0));
+}
+
+/// Refuses who is asked about, and remembers whom.
+#[derive(Default)]
+struct Newcomers(Mutex<Vec<OwnerId>>);
+
+impl WaitPolicy for Newcomers {
+    const NEWCOMERS_WAIT: bool = true;
+
+    fn may_wait(&self, _: OwnerId, blockers: &[OwnerId]) -> bool {
+        *self.0.lock().expect("no panic under the mutex") = blockers.to_vec();
+        false
+    }
+}
+
+#[test]
+fn who_holds_nothing_waits_unasked_and_others_are_compared_with_everybody() {
+    let table = LockTable::new(1);
+    let policy = Arc::new(Newcomers::default());
+    let (mut reader, mut newcomer, mut other) = (requester(&table), requester(&table), requester(&table));
+    let (reader_id, newcomer_id) = (reader.id(), newcomer.id());
+    take(&mut reader, 1, Mode::SHARED).expect("the lock is free");
+    take(&mut other, 2, Mode::SHARED).expect("the lock is free");
+    let waiting = {
+        let policy = policy.clone();
+        thread::spawn(move || {
+            newcomer.acquire(Name(1), Mode::EXCLUSIVE, nothing, &*policy, &mut Statistics::default()).map(|_| newcomer)
+        })
+    };
+    while table.usage().1 < 1 {
+        thread::yield_now();
+    }
+    assert!(policy.0.lock().expect("not poisoned").is_empty(), "nobody was asked about the newcomer");
+    let refused = other.acquire(Name(1), Mode::SHARED, nothing, &*policy, &mut Statistics::default());
+    assert_eq!(refused, Err(Abort::Conflict));
+    let asked = policy.0.lock().expect("not poisoned").clone();
+    assert_eq!(asked, [newcomer_id, reader_id], "the reader too, with whom a reader does not conflict");
+    reader.release_all();
+    drop((waiting.join().expect("the newcomer's thread ends").expect("it is its turn"), other));
+    assert_eq!(table.usage(), (0, 0));
+}
+
+/// Time passes when somebody waits, and then something happens.
+#[derive(Default)]
+struct Scripted {
+    now: Mutex<Time>,
+    happens: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Scheduler for Scripted {
+    fn now(&self) -> Time {
+        *self.now.lock().expect("not poisoned")
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        *self.now.lock().expect("not poisoned") = deadline.expect("the wait is limited");
+        let next = self.happens.lock().expect("not poisoned").pop();
+        next.into_iter().for_each(|happens| happens());
+    }
+
+    fn resume(&self) {}
+}
+
+#[test]
+fn patience_begins_anew_when_somebody_in_the_way_comes_or_goes() {
+    let ms = Duration::from_millis;
+    for (limit, leave, waited) in
+        [(ms(100), 0, ms(10)), (ms(100), 1, ms(20)), (ms(100), 3, ms(40)), (ms(25), 3, ms(25))]
+    {
+        let table = LockTable::new(1);
+        let mut readers: Vec<_> = (0..4).map(|_| requester(&table)).collect();
+        for reader in &mut readers {
+            take(reader, 1, Mode::SHARED).expect("readers share it");
+        }
+        let stay = readers.split_off(leave);
+        let scheduler = Arc::new(Scripted::default());
+        for reader in readers {
+            scheduler.happens.lock().expect("not poisoned").push(Box::new(move || drop(reader)));
+        }
+        let mut writer = table.requester(Waiter::new(scheduler.clone()));
+        writer.begin(Some(limit));
+        writer.set_patience(Some(ms(10)));
+        let refused = writer.acquire(Name(1), Mode::EXCLUSIVE, nothing, &Patient, &mut Statistics::default());
+        assert_eq!((refused, scheduler.now()), (Err(Abort::Timeout), Time(0).after(waited)), "{leave} leave");
+        drop((writer, stay));
+        assert_eq!(table.usage(), (0, 0));
+    }
 }
