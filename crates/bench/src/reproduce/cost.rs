@@ -1,7 +1,7 @@
 //! What a figure costs before it is run: time and memory.
 
-use super::figure::Plan;
-use super::run::{engines, parse_rows};
+use super::figure::{Panel, Plan, Point};
+use super::run::{engines, parse_options, parse_rows};
 use super::scale::Scale;
 use crate::engine_run::BareLoop;
 use crate::options::WithWorkload;
@@ -30,23 +30,25 @@ pub(crate) struct Cost {
 
 /// What each set of rows of a figure costs.
 pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
-    struct Rows;
+    /// Of a point: all with its rows are alike.
+    struct Rows<'a>(&'a Point);
 
-    impl WithWorkload for Rows {
+    impl WithWorkload for Rows<'_> {
         type Output = Result<(u64, u64), String>;
 
-        fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, _: Option<BareLoop<W>>) -> Self::Output {
-            let workload = W::new(options.workload.clone())?;
+        fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Option<BareLoop<W>>) -> Self::Output {
+            let (workload, _) = parse_options::<W>(&self.0.rows, &self.0.options)?;
             Ok((workload.rows(), memory::needed_bytes(&workload)))
         }
     }
 
     let cost = |set: &str| {
-        let (rows, bytes) = parse_rows(set)?.with_workload(Rows)?;
+        let mut points = plan.panels.iter().flat_map(|panel| &panel.points);
+        let first = points.find(|point| point.rows == set).ok_or("a set of rows has no points")?;
+        let (rows, bytes) = parse_rows(set)?.with_workload(Rows(first))?;
         let engines = engines(plan, set).len() as u64;
-        let of_panel = |panel: &super::figure::Panel| {
-            panel.points.iter().filter(|point| point.rows == set).count() * panel.engines().len()
-        };
+        let of_panel =
+            |panel: &Panel| panel.points.iter().filter(|point| point.rows == set).count() * panel.engines().len();
         let runs = plan.panels.iter().map(of_panel).sum::<usize>() as u64;
         Ok(Cost { rows, bytes: bytes.saturating_mul(engines), engines, runs })
     };

@@ -57,8 +57,8 @@ pub(super) fn parse_rows(rows: &str) -> Result<BenchCommand, String> {
     Ok(line.workload)
 }
 
-/// The options of a workload whose type is known.
-fn parse_options<W: Workload>(rows: &str, options: &str) -> Result<(W, RunOptions), String> {
+/// The workload of a point, whose type is known, and how it is run.
+pub(super) fn parse_options<W: Workload>(rows: &str, options: &str) -> Result<(W, RunOptions), String> {
     #[derive(Parser)]
     struct Line<O: clap::Args> {
         #[command(flatten)]
@@ -92,13 +92,14 @@ struct RunRowSet<'a> {
 impl WithWorkload for RunRowSet<'_> {
     type Output = Result<(), RunFailure>;
 
-    fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, bare: Option<BareLoop<W>>) -> Self::Output {
-        let workload = W::new(options.workload.clone()).map_err(RunFailure::Failed)?;
+    fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, bare: Option<BareLoop<W>>) -> Self::Output {
         let jobs = self.jobs::<W>().map_err(RunFailure::Failed)?;
+        // All of them have the same rows.
+        let Some(first) = jobs.first() else { return Ok(()) };
         let engines = engines(self.plan, self.rows);
         let mut beds: Vec<Box<dyn Bed<W>>> = Vec::new();
         for engine in &engines {
-            beds.push(engine_run::load(engine, &workload, bare, self.tools)?);
+            beds.push(engine_run::load(engine, &first.workload, bare, self.tools)?);
         }
         let Self { results, scale, tools, observer, .. } = self;
         for repetition in 1..=scale.repetitions() {

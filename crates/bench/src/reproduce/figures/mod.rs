@@ -30,7 +30,8 @@ mod tests {
             for size in SIZES {
                 for cores in [1, 2, 64] {
                     let plan = (figure.plan)(&Scale { size, cores });
-                    check_points(&plan).unwrap_or_else(|error| panic!("{} on {cores} cores: {error}", figure.id));
+                    let checked = check_points(&plan).and_then(|()| costs(&plan).map(drop));
+                    checked.unwrap_or_else(|error| panic!("{} on {cores} cores: {error}", figure.id));
                     for engine in plan.panels.iter().flat_map(|panel| panel.engines()) {
                         let known = hotrow_protocols::ENGINES.iter().any(|info| info.name == engine);
                         assert!(known, "{}: there is no engine {engine}", figure.id);
