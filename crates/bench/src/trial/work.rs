@@ -103,17 +103,17 @@ impl Procedure for Work<'_> {
 impl Step {
     fn of_registers(random: &mut Rng, table: &Table) -> Self {
         // Even keys are there.
-        let key = random.i64(..table.keys / 2) * 2;
+        let key = random.i64(0..table.keys / 2) * 2;
         match random.u8(..100) {
             0..50 => Step::Read(key),
             50..60 => Step::ReadForUpdate(key),
-            _ => Step::Update(key, random.i32(..GROUPS)),
+            _ => Step::Update(key, random.i32(0..GROUPS)),
         }
     }
 
     fn of_predicate(random: &mut Rng, table: &Table) -> Self {
-        let (key, group) = (random.i64(..table.keys), random.i32(..GROUPS));
-        let code = |random: &mut Rng| random.bool().then(|| random.i32(..8));
+        let (key, group) = (random.i64(0..table.keys), random.i32(0..GROUPS));
+        let code = |random: &mut Rng| random.bool().then(|| random.i32(0..8));
         match random.u8(..100) {
             0..35 => Step::scan(random, table),
             35..45 => Step::Read(key),
@@ -134,12 +134,12 @@ impl Step {
     fn scan(random: &mut Rng, table: &Table) -> Self {
         let (index, lower, upper) = match random.bool() {
             true => {
-                let from = random.i64(..table.keys);
-                (IndexRef::Primary, Key::Int(from), Key::Int(from + random.i64(..6)))
+                let from = random.i64(0..table.keys);
+                (IndexRef::Primary, Key::Int(from), Key::Int(from + random.i64(0..6)))
             }
             false => {
-                let from = random.i32(..GROUPS);
-                (BY_GROUP, table.group_key(from), table.group_key(from + random.i32(..2)))
+                let from = random.i32(0..GROUPS);
+                (BY_GROUP, table.group_key(from), table.group_key(from + random.i32(0..2)))
             }
         };
         let direction = if random.bool() { Direction::Forward } else { Direction::Backward };
