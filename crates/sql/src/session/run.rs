@@ -12,7 +12,7 @@ use crate::locks::Mode;
 use crate::parse::Parsed;
 use crate::parse::lex::{Token, character_position, tokenize};
 use crate::plan::{Plan, Statement, read_only_violation};
-use crate::{SqlError, parse, state};
+use crate::{SqlError, deadlock, parse, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::Ordering;
