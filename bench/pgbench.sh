@@ -105,6 +105,28 @@ for mode in simple extended prepared; do
   run "tpcb $mode, $clients clients" -M $mode -c $clients -j 2
 done
 check_sums "TPC-B at read committed"
+# The same transaction as a procedure: one message instead of seven.
+sql <<'SQL' || fail "CREATE PROCEDURE"
+CREATE PROCEDURE tpcb(account int, branch int, teller int, delta int, OUT balance int) LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE pgbench_accounts SET abalance = abalance + delta WHERE aid = account RETURNING abalance INTO balance;
+    UPDATE pgbench_tellers SET tbalance = tbalance + delta WHERE tid = teller;
+    UPDATE pgbench_branches SET bbalance = bbalance + delta WHERE bid = branch;
+    INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)
+        VALUES (teller, branch, account, delta, current_timestamp);
+END $$;
+SQL
+cat >"$scratch/call.sql" <<'SQL'
+\set account random(1, 100000 * :scale)
+\set branch random(1, 1 * :scale)
+\set teller random(1, 10 * :scale)
+\set delta random(-5000, 5000)
+CALL tpcb(:account, :branch, :teller, :delta, NULL);
+SQL
+for mode in simple extended prepared; do
+  run "tpcb as CALL $mode, $clients clients" -f "$scratch/call.sql" -s "$scale" -M $mode -c $clients -j 2
+done
+check_sums "TPC-B as CALL"
 for mode in simple extended prepared; do
   run "select $mode, $clients clients" -S -M $mode -c $clients -j 2
 done
