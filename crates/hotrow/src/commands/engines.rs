@@ -39,10 +39,10 @@ fn object(engine: &EngineInfo) -> Value {
 /// Two lines for each engine, within 80 columns: what it is, and where it comes from.
 fn print_table(engines: &[EngineInfo], out: &mut dyn Write) -> io::Result<()> {
     for engine in engines {
-        writeln!(out, "{:<13}{}", engine.name, engine.summary)?;
-        writeln!(out, "{:<13}{}; {}", "", levels(engine), needs(engine))?;
+        writeln!(out, "{:<19}{}", engine.name, engine.summary)?;
+        writeln!(out, "{:<19}{}; {}", "", levels(engine), needs(engine))?;
         if !["", "none"].contains(&engine.source) {
-            writeln!(out, "{:<13}from {}", "", engine.source)?;
+            writeln!(out, "{:<19}from {}", "", engine.source)?;
         }
     }
     Ok(())

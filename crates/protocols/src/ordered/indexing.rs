@@ -57,7 +57,7 @@ impl Default for SplitConfig {
 impl Indexing for Split {
     const INFO: EngineInfo = EngineInfo {
         name: "2pl-ordered-split",
-        summary: "the same, with the index of partitioned tables split, a part for each core",
+        summary: "as 2pl-ordered, with the index of partitioned tables split, a part for each core",
         source: "ORTHRUS §4.3 (split deadlock-free)",
         needs_accesses: true,
         isolates: true,
