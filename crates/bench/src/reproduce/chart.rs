@@ -272,7 +272,8 @@ mod tests {
             for (number, panel) in results.plan.panels.iter().enumerate() {
                 let svg = draw(&results, number).expect("a picture");
                 assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{}", figure.id);
-                let names = panel.series.iter().map(|series| series.name).chain([panel.title.as_str()]);
+                let title = format!("({}) {}", panel.id, panel.title);
+                let names = panel.series.iter().map(|series| series.name).chain([title.as_str()]);
                 let labels =
                     [&panel.points[0], &panel.points[panel.points.len() - 1]].map(|point| point.label.as_str());
                 for expected in names.chain(labels) {
