@@ -65,9 +65,10 @@ impl Locks {
     fn take(&mut self, name: &Name, owner: u64, exclusive: bool, bug: Bug) -> bool {
         let own = self.held.iter().position(|(held, by, _)| held == name && *by == owner);
         let ignores_readers = bug == Bug::UpgradeForgetsReaders && own.is_some();
-        let conflicts = self.held.iter().any(|(held, by, theirs)| {
-            held == name && *by != owner && (*theirs || exclusive && !ignores_readers)
-        });
+        let conflicts = self
+            .held
+            .iter()
+            .any(|(held, by, theirs)| held == name && *by != owner && (*theirs || exclusive && !ignores_readers));
         if conflicts {
             return false;
         }
