@@ -1,4 +1,4 @@
-//! Strict two-phase locking over one lock table, a deadlock policy each: `2pl-waitdie`, `2pl-timeout`.
+//! Strict two-phase locking over one lock table, a deadlock policy each: `2pl-waitdie`, `2pl-waitfor`, `2pl-dreadlocks`, `2pl-timeout`.
 //!
 //! **Paper.** Ren, Faleiro, Abadi: Design Principles for Scaling Multi-core OLTP Under High Contention, §4, the baselines.
 //!
@@ -11,6 +11,8 @@
 //! | lock table, latch per bucket, no intention locks | [`shared::lock_table`](crate::shared::lock_table) |
 //! | memory from thread-local pools only | the requester's own list of held names; requests inside the head's cache line |
 //! | wait die | [`WaitDie`] |
+//! | wait-for graph, a partition for each thread | [`WaitFor`]; [`shared::wait_graph`](crate::shared::wait_graph), a node for each transaction in flight |
+//! | dreadlocks, digests as bitmaps | [`Dreadlocks`] |
 //! | timestamps from the core's own counter | [`WaitDie::begin`] |
 //!
 //! # Phantoms
