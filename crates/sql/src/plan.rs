@@ -202,7 +202,7 @@ pub enum OnConflict {
     Skip(Option<IndexRef>),
     /// DO UPDATE, on this index: changes the row that is there. Columns after the table's own are those of the row that
     /// was to be inserted.
-    Update(IndexRef, Update),
+    Update(IndexRef, Box<Update>),
 }
 
 /// Where an INSERT's rows come from.

@@ -524,17 +524,12 @@ fn pay(
         session,
         &format!("update district set d_ytd = d_ytd + {amount} where d_w_id = {w} and d_id = {d} returning d_name"),
     );
-    let id = id.map_or_else(
-        || {
-            let namesakes = outcome(
-                session,
-                &format!("select c_id from customer where c_w_id = {c_w} and c_d_id = {c_d} and c_last = '{name}' order by c_first"),
-            );
-            let namesakes: Vec<_> = namesakes.split(' ').collect();
-            namesakes[namesakes.len().div_ceil(2) - 1].parse().expect("a number")
-        },
-        |id| id,
-    );
+    let id = id.unwrap_or_else(|| {
+        let whose = format!("c_w_id = {c_w} and c_d_id = {c_d} and c_last = '{name}'");
+        let namesakes = outcome(session, &format!("select c_id from customer where {whose} order by c_first"));
+        let namesakes: Vec<_> = namesakes.split(' ').collect();
+        namesakes[namesakes.len().div_ceil(2) - 1].parse().expect("a number")
+    });
     let which = format!("c_w_id = {c_w} and c_d_id = {c_d} and c_id = {id}");
     let set = format!("c_balance = c_balance - {amount}, c_ytd_payment = c_ytd_payment + {amount}");
     let paid = outcome(

@@ -77,7 +77,7 @@ impl Binder<'_> {
         let filter = self.selection(change.selection.as_ref(), &scope)?;
         let access = Access { table: table.clone(), path: Path::Key(Vec::new()), filter, lock: LockFor::Update };
         let returning = returning.map(<[_]>::to_vec);
-        Ok(OnConflict::Update(index, Update { access, assignments, moves: false, returning }))
+        Ok(OnConflict::Update(index, Box::new(Update { access, assignments, moves: false, returning })))
     }
 
     /// The columns that an INSERT or COPY fills.
