@@ -56,7 +56,8 @@ fn judge(history: &History, level: impl Fn(usize) -> Isolation) -> Result<Eviden
     check_reads(history, &level)?;
     let versions = order(history)?;
     let dependencies = Dependencies::of(history, &versions);
-    for look in dependencies.unexplained.iter().filter(|look| look.kind.is_ruled_out_by(level(look.reader))) {
+    let mut unexplained = dependencies.unexplained.iter();
+    if let Some(look) = unexplained.find(|look| look.kind.is_ruled_out_by(level(look.reader))) {
         let sentence = format!("{} {}", transaction_name(history, look.reader), look.what);
         let involved: Vec<_> = look.other.into_iter().chain([look.reader]).collect();
         return Err(Anomaly::told(history, look.kind, sentence, &involved));
