@@ -143,6 +143,9 @@ impl<S: Read + Write> Connection<'_, S> {
             shape: self.portals.shape(&self.text),
             limit: self.limit,
         };
+        if link.input.sync_follows() {
+            self.session.announce_sync();
+        }
         // No limit is 0 or less.
         let result = self.session.execute(&self.text, usize::try_from(max_rows).unwrap_or(0), &mut link);
         self.peer.end();

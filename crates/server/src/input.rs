@@ -66,6 +66,22 @@ impl Input {
         Ok(Some(Frame { kind, body }))
     }
 
+    /// Whether the next message but Close and Flush is there and is Sync.
+    pub fn sync_follows(&self) -> bool {
+        let mut rest = self.unread();
+        while let Some((&[kind, a, b, c, d], _)) = rest.split_first_chunk() {
+            match kind {
+                b'S' => return true,
+                b'C' | b'H' => {}
+                _ => return false,
+            }
+            let length = u32::from_be_bytes([a, b, c, d]) as usize;
+            let Some(next) = length.checked_add(1).and_then(|length| rest.get(length..)) else { return false };
+            rest = next;
+        }
+        false
+    }
+
     /// Puts the frame that was consumed last back.
     pub fn unread_frame(&mut self, frame: &Frame) {
         debug_assert_eq!(self.start, frame.body.end);
@@ -124,6 +140,27 @@ mod tests {
         let expected = vec![(b'Q', b"abc\0".to_vec()), (b'S', vec![]), (b'd', b"x".to_vec())];
         for piece in 1..data.len() + 1 {
             assert_eq!(frames(data, piece), Ok(expected.clone()), "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_sync_is_seen_behind_close_and_flush_only() {
+        let cases: [(&[u8], bool); 7] = [
+            (b"", false),
+            (b"S\0\0\0\x04", true),
+            (b"C\0\0\0\x06S\0H\0\0\0\x04S\0\0\0\x04", true),
+            (b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04", false),
+            (b"H\0\0\0\x04", false),
+            (b"C\0\0\0\x06S", false),
+            (b"C\xff\xff\xff\xffS\0\0\0\x04", false),
+        ];
+        for (data, expected) in cases {
+            let mut input = Input::new();
+            let mut unread = data;
+            while !unread.is_empty() {
+                input.fill(&mut unread).unwrap();
+            }
+            assert_eq!(input.sync_follows(), expected, "{data:?}");
         }
     }
 
