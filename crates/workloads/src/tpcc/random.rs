@@ -118,7 +118,7 @@ impl Random {
     fn fill(&mut self, buffer: &mut [u8], characters: &[u8]) {
         for chunk in buffer.chunks_mut(8) {
             for (place, byte) in chunk.iter_mut().zip(self.rng.u64(..).to_le_bytes()) {
-                *place = characters[usize::from(byte) * characters.len() >> 8];
+                *place = characters[(usize::from(byte) * characters.len()) >> 8];
             }
         }
     }
