@@ -275,8 +275,13 @@ impl Requester {
                 policy.queued(request, &blockers);
             }
             let parked = self.parked.clone();
+            let mut wakes = Wakes::new();
             head.enqueue(place, Waiting { owner: self.id, mode: wanted, upgrade, parked });
+            if P::TRACKS {
+                head.tell_blockers(place + 1, policy, &mut wakes);
+            }
             drop(heads);
+            wake(wakes);
             return self.wait(name, upgrade, policy, statistics);
         }
         head.grant(self.id, wanted, upgrade);

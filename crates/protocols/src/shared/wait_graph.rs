@@ -23,10 +23,9 @@
 //!    the order of their owners.
 //!
 //! **What closes a cycle.** A request that is queued, and a request whose edges are replaced because one before it was
-//! withdrawn: that one hid from it what they both waited for. Nothing else makes a transaction wait for another. What is granted at
-//! once conflicts with no waiting request, and what is granted from the queue was in the way before. An upgrade is put
-//! before other requests, but those waited for its owner already: when a name has several holders, all hold the same
-//! mode, so whoever waits for the name waits for all of them.
+//! withdrawn, or an upgrade put there: that one hid, or now hides, from it what they both wait for. Nothing else makes a
+//! transaction wait for another. What is granted at once conflicts with no waiting request, and what is granted from the queue
+//! was in the way before.
 //!
 //! **Every deadlock is found, once.** In a cycle in which nobody moves any more one transaction has taken the last turn. The
 //! others' edges of the cycle were published before it looked, by 3, so it finds the cycle when it looks only at those whose turns
@@ -153,15 +152,25 @@ impl WaitGraph {
 
     /// Tells those whom `waiter` waits for that they are waited for, then takes its turn. Nothing to do if it has one.
     pub(crate) fn announce(&self, waiter: OwnerId) {
-        if self.nodes.get(waiter).wait.lock().turn != 0 {
-            return;
+        let node = self.nodes.get(waiter);
+        let mut told = Edges::new();
+        loop {
+            let mut wait = node.wait.lock();
+            if wait.turn != 0 {
+                return;
+            }
+            // Others may have come to be in the way while those were told.
+            if wait.edges.iter().all(|edge| told.contains(edge)) {
+                wait.turn = self.turns.fetch_add(1, Ordering::AcqRel) + 1;
+                return;
+            }
+            told.clone_from(&wait.edges);
+            drop(wait);
+            for edge in &told {
+                let mut wait = self.nodes.get(edge.owner).wait.lock();
+                wait.waited_for = wait.waited_for.max(edge.number);
+            }
         }
-        for edge in self.blockers(waiter) {
-            let mut wait = self.nodes.get(edge.owner).wait.lock();
-            wait.waited_for = wait.waited_for.max(edge.number);
-        }
-        let mut wait = self.nodes.get(waiter).wait.lock();
-        wait.turn = self.turns.fetch_add(1, Ordering::AcqRel) + 1;
     }
 
     /// Whether somebody has waited for the transaction since it began. Nobody is in a cycle otherwise.

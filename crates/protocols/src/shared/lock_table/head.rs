@@ -246,7 +246,7 @@ impl Head {
 
     /// Tells the policy who is in the way of the requests from `place` on whose blockers can have changed: those up to
     /// the first that hides what is before it from those behind it.
-    fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, wakes: &mut Wakes) {
+    pub(super) fn tell_blockers<P: WaitPolicy>(&self, place: usize, policy: &P, wakes: &mut Wakes) {
         let queue = self.waiting.iter().flat_map(|waiting| waiting.iter()).enumerate().skip(place);
         for (place, request) in queue {
             if policy.blockers_changed(request.owner, &self.blockers(request.owner, request.mode, place)) {
