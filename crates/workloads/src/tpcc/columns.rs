@@ -2,7 +2,7 @@
 
 /// `warehouse`
 pub mod warehouse {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are the columns'")]
     pub const ID: usize = 0;
     pub const YTD: usize = 1;
     pub const TAX: usize = 2;
@@ -16,7 +16,7 @@ pub mod warehouse {
 
 /// `district`
 pub mod district {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
     pub const ID: usize = 1;
     pub const YTD: usize = 2;
@@ -32,7 +32,7 @@ pub mod district {
 
 /// `customer`
 pub mod customer {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
     pub const DISTRICT: usize = 1;
     pub const ID: usize = 2;
@@ -60,7 +60,7 @@ pub mod customer {
 
 /// `history`
 pub mod history {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are the columns'")]
     pub const CUSTOMER: usize = 0;
     pub const CUSTOMER_DISTRICT: usize = 1;
     pub const CUSTOMER_WAREHOUSE: usize = 2;
@@ -74,7 +74,7 @@ pub mod history {
 
 /// `oorder`
 pub mod order {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
     pub const DISTRICT: usize = 1;
     pub const ID: usize = 2;
@@ -87,7 +87,7 @@ pub mod order {
 
 /// `new_order`
 pub mod new_order {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
     pub const DISTRICT: usize = 1;
     pub const ORDER: usize = 2;
@@ -95,7 +95,7 @@ pub mod new_order {
 
 /// `order_line`
 pub mod order_line {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
     pub const DISTRICT: usize = 1;
     pub const ORDER: usize = 2;
@@ -110,7 +110,7 @@ pub mod order_line {
 
 /// `stock`
 pub mod stock {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are the columns'")]
     pub const WAREHOUSE: usize = 0;
     pub const ITEM: usize = 1;
     pub const QUANTITY: usize = 2;
@@ -130,7 +130,7 @@ pub mod stock {
 
 /// `item`
 pub mod item {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "the names are the columns'")]
     pub const ID: usize = 0;
     pub const NAME: usize = 1;
     pub const PRICE: usize = 2;
