@@ -57,7 +57,7 @@ fn without_a_command_it_says_how_to_start() {
 #[test]
 fn a_wrong_command_line_says_what_was_expected() {
     for (line, expected) in [
-        ("sever", &["unrecognized", "serve, bench, engines"][..]),
+        ("sever", &["unrecognized", "serve, bench, check"][..]),
         ("bench", &["ycsb", "tpcb"]),
         ("bench tpcz", &["unrecognized", "expected one of: ycsb, tpcb"]),
         ("bench ycsb --engine 2pl-waitdye", &["invalid value", "2pl-waitdie", "serial", "similar"]),

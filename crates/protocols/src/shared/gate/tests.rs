@@ -170,7 +170,7 @@ fn nobody_is_beside_one_who_is_alone_under_stress() {
         thread::spawn(move || {
             let mut pass = pass(&gate);
             for round in 0..3_000_u64 {
-                let weight = if hotrow_storage::mix(seed * 7919 + round) % 8 == 0 { ALONE } else { 1 };
+                let weight = if hotrow_storage::mix(seed * 7919 + round).is_multiple_of(8) { ALONE } else { 1 };
                 if weight == ALONE { close(&mut pass) } else { enter(&mut pass) }.expect("the wait has no limit");
                 let before = inside.fetch_add(weight, Ordering::AcqRel);
                 assert!(before == 0 || (before < ALONE && weight == 1), "{before} beside {weight}");
