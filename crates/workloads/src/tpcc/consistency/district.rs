@@ -157,11 +157,11 @@ impl<'c> District<'c> {
     /// Conditions 2, 3 and 11.
     fn check_numbers(&self) {
         let Self { next_order, order_numbers: orders, new_order_numbers: new_orders, .. } = self;
-        if orders.greatest != next_order - 1 {
+        if i64::from(orders.greatest) + 1 != i64::from(*next_order) {
             let greatest = orders.greatest;
             self.find(2, &format!("d_next_o_id is {next_order}, but the greatest o_id {greatest}"));
         }
-        if new_orders.count > 0 && new_orders.greatest != next_order - 1 {
+        if new_orders.count > 0 && i64::from(new_orders.greatest) + 1 != i64::from(*next_order) {
             let greatest = new_orders.greatest;
             self.find(2, &format!("d_next_o_id is {next_order}, but the greatest no_o_id {greatest}"));
         }
