@@ -274,6 +274,27 @@ fn who_lets_go_is_waited_for_no_more() {
         ],
         &[],
     );
+    // Neither by those whom an upgrade went before.
+    check(
+        &[
+            (0, Take('a', S)),
+            (1, Take('a', S)),
+            (3, Take('a', S)),
+            (2, Take('b', X)),
+            (2, Wait('a', X)),
+            (0, Wait('a', X)),
+            (1, Release('a')),
+            (1, Wait('b', S)),
+            (3, End),
+            (0, Granted),
+            (0, End),
+            (2, Granted),
+            (2, End),
+            (1, Granted),
+            (1, End),
+        ],
+        &[],
+    );
     // Who was granted meanwhile waits for nobody, even before it knows.
     check(
         &[
