@@ -324,6 +324,7 @@ struct Unwinding<'p> {
 impl Drop for Unwinding<'_> {
     fn drop(&mut self) {
         if !self.pass.gate.withdraw(&self.pass.parked) {
+            self.pass.parked.granted.store(false, Ordering::Release);
             match self.side {
                 Side::Enter => self.pass.retract(),
                 Side::Close => self.pass.gate.open(),

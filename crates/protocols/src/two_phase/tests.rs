@@ -130,6 +130,8 @@ impl Stage {
                     self.order(number, what);
                     self.waiting += 1;
                     while self.table.usage().1 < self.waiting {
+                        let early = self.answers.try_recv().ok();
+                        assert!(early.is_none(), "waits no more, or did not wait: {early:?}");
                         thread::yield_now();
                     }
                 }

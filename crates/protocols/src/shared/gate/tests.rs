@@ -160,6 +160,39 @@ fn a_wait_that_unwinds_leaves_no_request_behind() {
     assert_eq!(close(&mut hasty(&gate)), Ok(()));
 }
 
+/// A scheduler under which the first wait unwinds just after it was granted, and no other one begins.
+struct UnwindsGranted(Mutex<Option<Pass>>);
+
+impl hotrow_sync::Scheduler for UnwindsGranted {
+    fn now(&self) -> hotrow_sync::Time {
+        hotrow_sync::Time(0)
+    }
+
+    fn suspend(&self, _: Option<hotrow_sync::Time>) {
+        drop(self.0.lock().expect("not poisoned").take().expect("the second wait is cancelled"));
+        std::panic::resume_unwind(Box::new("dropped while it waited"));
+    }
+
+    fn resume(&self) {}
+}
+
+#[test]
+fn a_grant_that_comes_before_the_wait_unwinds_is_good_for_that_wait_only() {
+    for ask in [enter, close] {
+        let gate = Gate::new();
+        let mut holder = pass(&gate);
+        close(&mut holder).expect("nobody is there");
+        let waiter = Waiter::new(Arc::new(UnwindsGranted(Mutex::new(Some(holder)))));
+        let mut unwinding = gate.pass(waiter.clone());
+        let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ask(&mut unwinding)));
+        assert!(unwound.is_err());
+        let mut other = hasty(&gate);
+        assert_eq!(close(&mut other), Ok(()), "the grant was given back");
+        waiter.cancel();
+        assert_eq!(ask(&mut unwinding), Err(Abort::Cancelled), "another is alone");
+    }
+}
+
 #[test]
 fn nobody_is_beside_one_who_is_alone_under_stress() {
     const ALONE: usize = 1000;
