@@ -151,6 +151,7 @@ impl Session {
         tokens.clear();
         let result = self.query_string(sql, &mut tokens, client);
         self.tokens = tokens;
+        self.whole = false;
         if result.is_err() {
             self.fail();
         }
@@ -172,7 +173,7 @@ impl Session {
         }
         let count = ranges.len();
         if let Some(members) = self.batch(&mut ready, &text, tokens, &ranges) {
-            return self.run_batch(&members, client);
+            return self.within_limit(|session| session.run_batch(&members, client));
         }
         for (at, (range, ready)) in ranges.into_iter().zip(ready).enumerate() {
             let mut output = Output::simple(client, at + 1 == count);

@@ -11,12 +11,13 @@
 //! 2. `wake` after the condition became true is never lost: the waiter either sees the condition or the notification.
 //!    (The notification is a flag that stays set until the waiter consumes it.)
 //! 3. A wake without a true condition is harmless: the waiter looks again and goes on waiting.
-//! 4. `cancel` is sticky until `clear_cancel`: a cancelled waiter never starts to wait again.
+//! 4. `cancel` is sticky until `clear_cancel`: a cancelled waiter never starts to wait again. One whose limit has passed
+//!    is cancelled, too.
 //! 5. A wait that ends with [`Wake::TimedOut`] or [`Wake::Cancelled`] says nothing about the condition: the caller must
 //!    withdraw from whatever queue it stands in, and find out there, under that queue's latch, whether it was granted
 //!    meanwhile.
 
-use crate::atomic::{AtomicBool, Ordering};
+use crate::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::{Arc, Condvar, Mutex, OnceLock};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -79,9 +80,14 @@ pub struct Waiter {
 }
 
 struct Shared {
-    cancelled: AtomicBool,
+    /// When all waiting ends, as [`Time`]: at once if it is cancelled.
+    end: AtomicU64,
     scheduler: Arc<dyn Scheduler>,
 }
+
+/// The end of a waiter that is cancelled, and that of one that has none.
+const CANCELLED: u64 = 0;
+const NEVER: u64 = u64::MAX;
 
 impl fmt::Debug for Waiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,7 +98,7 @@ impl fmt::Debug for Waiter {
 impl Waiter {
     /// A waiter of the given flavour.
     pub fn new(scheduler: Arc<dyn Scheduler>) -> Self {
-        Self { shared: Arc::new(Shared { cancelled: AtomicBool::new(false), scheduler }) }
+        Self { shared: Arc::new(Shared { end: AtomicU64::new(NEVER), scheduler }) }
     }
 
     /// A waiter that parks the calling thread. `spin` is how long it looks for the condition before it parks.
@@ -113,13 +119,15 @@ impl Waiter {
             if condition() {
                 return Wake::Ready;
             }
-            if self.is_cancelled() {
+            let end = self.shared.end.load(Ordering::Acquire);
+            if self.has_passed(end) {
                 return Wake::Cancelled;
             }
             if deadline.is_some_and(|deadline| self.now() >= deadline) {
                 return Wake::TimedOut;
             }
-            self.shared.scheduler.suspend(deadline);
+            let limit = (end != NEVER).then_some(Time(end));
+            self.shared.scheduler.suspend(deadline.into_iter().chain(limit).min());
         }
     }
 
@@ -141,19 +149,39 @@ impl Waiter {
 
     /// Ends the present wait, and refuses further ones until [`clear_cancel`](Self::clear_cancel).
     pub fn cancel(&self) {
-        self.shared.cancelled.store(true, Ordering::Release);
+        self.shared.end.store(CANCELLED, Ordering::Release);
         self.shared.scheduler.resume();
     }
 
-    /// Whether [`cancel`](Self::cancel) was called.
+    /// Whether [`cancel`](Self::cancel) was called, or the limit has passed.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.shared.cancelled.load(Ordering::Acquire)
+        self.has_passed(self.shared.end.load(Ordering::Acquire))
     }
 
-    /// Forgets a cancellation. Called by the owner between two statements.
+    #[inline]
+    fn has_passed(&self, end: u64) -> bool {
+        end != NEVER && (end == CANCELLED || self.now() >= Time(end))
+    }
+
+    /// Forgets a cancellation, and the limit. Called by the owner between two statements.
     pub fn clear_cancel(&self) {
-        self.shared.cancelled.store(false, Ordering::Release);
+        self.shared.end.store(NEVER, Ordering::Release);
+    }
+
+    /// Sets the time from which on the waiter is cancelled, or that there is none. Called by the owner; who has been
+    /// cancelled before stays so.
+    pub fn set_limit(&self, limit: Option<Time>) {
+        let end = limit.map_or(NEVER, |Time(limit)| limit.clamp(CANCELLED + 1, NEVER - 1));
+        let keep = |old| (old != CANCELLED).then_some(end);
+        // An error is a cancellation.
+        let _ = self.shared.end.fetch_update(Ordering::AcqRel, Ordering::Acquire, keep);
+    }
+
+    /// Whether the limit has passed, and nobody has called [`cancel`](Self::cancel).
+    pub fn is_late(&self) -> bool {
+        let end = self.shared.end.load(Ordering::Acquire);
+        end != CANCELLED && self.has_passed(end)
     }
 }
 

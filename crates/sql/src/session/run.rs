@@ -113,9 +113,33 @@ impl Tag {
 }
 
 impl Session {
+    /// Runs something for no longer than `statement_timeout`.
+    pub(super) fn within_limit(&mut self, run: impl FnOnce(&mut Self) -> Result<(), SqlError>) -> Result<(), SqlError> {
+        let Some(limit) = self.settings.duration("statement_timeout") else { return run(self) };
+        self.waiter.set_limit(Some(self.waiter.now().after(limit)));
+        let result = run(self);
+        let late = self.waiter.is_late();
+        self.waiter.set_limit(None);
+        result.map_err(|error| match late && error.state == state::QUERY_CANCELED {
+            true => SqlError::new(error.state, "canceling statement due to statement timeout"),
+            false => error,
+        })
+    }
+
     /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody noticing;
     /// without a source it is a prepared one, whose columns and parameters do not change.
     pub(super) fn run(
+        &mut self,
+        statement: &Arc<Statement>,
+        params: &[Value<'static>],
+        source: Option<&Source<'_>>,
+        alone: bool,
+        output: &mut Output<'_>,
+    ) -> Result<(), SqlError> {
+        self.within_limit(|session| session.run_unlimited(statement, params, source, alone, output))
+    }
+
+    fn run_unlimited(
         &mut self,
         statement: &Arc<Statement>,
         params: &[Value<'static>],
@@ -166,8 +190,9 @@ impl Session {
     pub(super) fn after_abort(&mut self, abort: Abort, unseen: bool, retries: &mut u32) -> Result<(), SqlError> {
         let corrected = self.correct_accesses(abort);
         let unseen = unseen && self.phase == Phase::Implicit && (self.executed == 0 || corrected);
+        let retryable = abort.is_retryable() && !self.is_lock_timeout(abort);
         self.engine_aborted(abort);
-        if !unseen || !abort.is_retryable() || (!corrected && *retries >= self.database.config.max_retries) {
+        if !unseen || !retryable || (!corrected && *retries >= self.database.config.max_retries) {
             return Err(self.explain_abort(abort));
         }
         if !corrected {
@@ -177,9 +202,14 @@ impl Session {
         Ok(())
     }
 
+    /// Whether a wait has lasted as long as the client wants one to.
+    fn is_lock_timeout(&self, abort: Abort) -> bool {
+        abort == Abort::Timeout && self.settings.duration("lock_timeout").is_some()
+    }
+
     /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a story.
     fn explain_abort(&self, abort: Abort) -> SqlError {
-        if abort == Abort::Timeout && self.settings.duration("lock_timeout").is_some() {
+        if self.is_lock_timeout(abort) {
             return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
         }
         let error = SqlError::from(abort);

@@ -1,0 +1,96 @@
+//! `lock_timeout` and `statement_timeout`, in a time that passes by being looked at.
+
+mod common;
+
+use common::{database, error, outcome, run, session};
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::{Arc, Scheduler, Time, Waiter};
+use std::time::Duration;
+
+/// Engines under which a transaction that meets a lock waits, whatever its age.
+const ENGINES: [&str; 5] = ["serial", "2pl-timeout", "2pl-waitfor", "2pl-dreadlocks", "2pl-ordered"];
+
+const TABLE: &str = "
+    create table t (id int primary key, n int not null);
+    create procedure add(amount int) language sql as $$
+        update t set n = n + amount where id = 2;
+        update t set n = n + amount where id = 1 $$";
+
+/// A microsecond passes between two looks; a wait for what never comes is over at once, at its deadline.
+#[derive(Default)]
+struct Clock(AtomicU64);
+
+impl Scheduler for Clock {
+    fn now(&self) -> Time {
+        Time(self.0.fetch_add(1_000, Ordering::AcqRel))
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        let Time(deadline) = deadline.expect("the wait has an end");
+        self.0.fetch_max(deadline, Ordering::AcqRel);
+    }
+
+    fn resume(&self) {}
+}
+
+#[test]
+fn a_wait_that_is_too_long_is_over_when_the_client_says_and_not_tried_again() {
+    const SECOND: Duration = Duration::from_secs(1);
+    let cases = [("lock_timeout", "55P03"), ("statement_timeout", "57014")];
+    let statements = [
+        "update t set n = 5 where id = 1",
+        "call add(5)",
+        "update t set n = 5 where id = 2; update t set n = 5 where id = 1",
+        "begin; update t set n = 5 where id = 1",
+    ];
+    for engine in ENGINES {
+        let database = database(engine);
+        let clock = Arc::new(Clock::default());
+        let (mut holder, mut waiting) = (session(&database), database.session("ada", Waiter::new(clock.clone())));
+        run(&mut holder, &format!("{TABLE}; insert into t values (1, 0), (2, 0)"));
+        run(&mut holder, "begin; update t set n = 1 where id = 1");
+        for (setting, expected) in cases {
+            run(&mut waiting, &format!("set {setting} = '1s'"));
+            for sql in statements {
+                let start = clock.now();
+                assert_eq!(outcome(&mut waiting, sql), expected, "{engine}, {setting}: {sql}");
+                let passed = clock.now().since(start);
+                assert!((SECOND..2 * SECOND).contains(&passed), "{engine}, {setting}: {sql}: {passed:?}");
+                run(&mut waiting, "rollback");
+            }
+            run(&mut waiting, &format!("set {setting} = 0"));
+        }
+        run(&mut holder, "commit");
+        assert_eq!(outcome(&mut waiting, "select n from t order by id"), "1 0", "{engine}");
+    }
+}
+
+#[test]
+fn a_statement_that_goes_over_too_many_rows_is_cancelled_and_leaves_nothing_behind() {
+    let statements = ["select count(*) from t", "update t set n = 1", "insert into t select id + 500, n from t"];
+    for engine in ENGINES {
+        let database = database(engine);
+        let mut session = database.session("ada", Waiter::new(Arc::new(Clock::default())));
+        run(&mut session, TABLE);
+        let rows: Vec<_> = (1..=500).map(|id| format!("({id}, 0)")).collect();
+        run(&mut session, &format!("insert into t values {}", rows.join(", ")));
+        run(&mut session, "set statement_timeout = '200us'");
+        for sql in statements {
+            let error = error(&mut session, sql);
+            assert_eq!(
+                (error.state.0, error.message.as_str()),
+                ("57014", "canceling statement due to statement timeout"),
+                "{engine}: {sql}"
+            );
+        }
+        // Each statement has a time of its own, and a cancelled one is not said to be late.
+        for id in 1..=20 {
+            assert_eq!(outcome(&mut session, &format!("update t set n = n where id = {id}")), "UPDATE 1", "{engine}");
+        }
+        session.waiter().cancel();
+        assert_eq!(error(&mut session, "select 1").message, "canceling statement due to user request");
+        session.waiter().clear_cancel();
+        run(&mut session, "set statement_timeout = 0");
+        assert_eq!(outcome(&mut session, "select count(*), sum(n) from t"), "500|0", "{engine}");
+    }
+}
