@@ -287,6 +287,17 @@ fn a_conflicting_insert_updates_what_is_there() {
             ("insert into t values (3, 'x', 1) on conflict (k) do update set n = 20", "23505"),
             ("insert into t values (3, 'x', 1) on conflict (k) do update set v = v", "42702"),
             ("insert into t values (3, 'x', 1) on conflict (k) do update set k = 5", "0A000"),
+            ("insert into t values (3, 'x', 1) on conflict (k) do update set t.v = 'f'", "42703"),
+            // A row that its condition leaves alone may come again.
+            (
+                "insert into t values (3, 'x', 4), (3, 'y', 5) on conflict (k) do update set v = 'f' where false",
+                "INSERT 0 0",
+            ),
+            // The row at the named index is the one, though another one is in the way at the other index.
+            ("insert into t values (3, 'x', 20) on conflict (n) do update set v = excluded.v returning k, v", "1|x"),
+            ("insert into t values (1, 'y', 1) on conflict (n) do update set v = excluded.v returning k, v", "3|y"),
+            ("insert into t values (3, 'x', null) on conflict (n) do update set v = excluded.v", "23505"),
+            ("insert into t values (3, 'x', 20) on conflict (n) do nothing", "INSERT 0 0"),
             ("insert into t values (3, 'x', 1) on conflict do update set v = 'f'", "42601"),
             ("insert into t values (3, 'x', 1) on conflict (v) do update set v = 'f'", "42P10"),
             ("insert into t select k, 'g', n from t on conflict (k) do update set v = excluded.v", "INSERT 0 2"),

@@ -176,8 +176,13 @@ impl Binder<'_> {
             let AssignmentTarget::ColumnName(target) = &assignment.target else {
                 return Err(unsupported("assignment to a list of columns"));
             };
-            let name = super::name_parts(target)?.pop().unwrap_or_default();
-            let column = column_of(table, &name).map_err(|error| self.locate(error, super::span_of(target)))?;
+            // Of `t.a` PostgreSQL takes `t` for the column.
+            let parts = super::name_parts(target)?;
+            let name = parts.first().map_or("", String::as_str);
+            let column = column_of(table, name).map_err(|error| self.locate(error, super::span_of(target)))?;
+            if parts.len() > 1 {
+                return Err(unsupported("assignment to a part of a column"));
+            }
             if assignments.iter().any(|(known, _)| *known == column) {
                 let message = format!("multiple assignments to same column \"{name}\"");
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
@@ -187,7 +192,7 @@ impl Binder<'_> {
                 table.rules.defaults.get(column).cloned().flatten().unwrap_or(Expr::NULL)
             } else {
                 let typed = self.plain(&assignment.value, scope, "UPDATE")?;
-                self.assign(typed, &name, ty).map_err(|error| match &assignment.value {
+                self.assign(typed, name, ty).map_err(|error| match &assignment.value {
                     A::Value(value) if error.position.is_none() => self.locate(error, value.span),
                     _ => error,
                 })?

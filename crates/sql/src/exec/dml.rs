@@ -202,17 +202,21 @@ impl<'i> Inserter<'i> {
         table.number_row(&mut self.row);
         check_row(table, self.row.as_ref(), &self.env)?;
         while let Write::Duplicate(index) = exec.txn.insert(table.id, self.row.as_ref())? {
-            match &self.insert.on_conflict {
+            let wanted = match &self.insert.on_conflict {
                 OnConflict::Skip(wanted) if wanted.is_none_or(|wanted| wanted == index) => return Ok(false),
-                OnConflict::Update(wanted, update) if *wanted == index => {
-                    if let Some(key) = exec.in_the_way(table, index, self.row.as_ref())? {
-                        return self.update_instead(exec, update, key, sink);
-                    }
-                }
+                OnConflict::Skip(Some(wanted)) | OnConflict::Update(wanted, _) => *wanted,
                 _ => return Err(duplicate_key(table, index, Some(self.row.as_ref())).into()),
+            };
+            // Who is in the way at the named index counts, whoever else is at another one.
+            match (exec.in_the_way(table, wanted, self.row.as_ref())?, &self.insert.on_conflict) {
+                (Some(key), OnConflict::Update(_, update)) => return self.update_instead(exec, update, key, sink),
+                (Some(_), _) => return Ok(false),
+                (None, _) if wanted != index => {
+                    return Err(duplicate_key(table, index, Some(self.row.as_ref())).into());
+                }
+                // It is gone.
+                (None, _) => self.env.check_cancelled()?,
             }
-            // What was in the way is gone.
-            self.env.check_cancelled()?;
         }
         if matches!(self.insert.on_conflict, OnConflict::Update(..)) {
             self.written.insert(table.key_of(self.row.as_ref()));
@@ -234,17 +238,23 @@ impl Inserter<'_> {
             return Err(SqlError::new(state::CARDINALITY_VIOLATION, message).hint(hint).into());
         }
         let updated = exec.update_row(update, &key, update.access.filter.as_ref(), Some(self.row.as_ref()), sink)?;
-        self.written.insert(key);
+        if updated {
+            self.written.insert(key);
+        }
         Ok(updated)
     }
 }
 
 impl Exec<'_> {
-    /// The key of the row that has `row`'s key in a unique index, locked to be changed; `None` if it is gone.
+    /// The key of the row that has `row`'s key in a unique index, locked to be changed; `None` if there is none.
     fn in_the_way(&mut self, table: &Table, index: IndexRef, row: RowRef<'_>) -> Result<Option<Key>, Fail> {
         if index == IndexRef::Primary {
             let key = table.key_of(row);
             return Ok(self.txn.read_for_update(table.id, &key)?.is_some().then_some(key));
+        }
+        // NULLs are in nobody's way.
+        if table.index_columns(index).iter().any(|&column| row.is_null(column)) {
+            return Ok(None);
         }
         let spec = table.index_key(index);
         let wanted = spec.key(spec.parts().iter().map(|part| row.value(part.column)));
