@@ -2,30 +2,11 @@
 
 mod common;
 
-use common::client::{Client, message, packet, startup};
+use common::client::{Client, extended, message, packet, startup};
 use common::{ENGINES, Running, on_each_engine};
 use hotrow_server::ServerConfig;
 use std::net::Shutdown;
 use std::time::Duration;
-
-/// Parse and Bind of the unnamed statement with text parameters, Describe, Execute, Sync.
-fn extended(sql: &str, parameters: &[&str]) -> Vec<u8> {
-    let mut bind = b"\0\0\0\0".to_vec();
-    bind.extend((parameters.len() as u16).to_be_bytes());
-    for parameter in parameters {
-        bind.extend((parameter.len() as u32).to_be_bytes());
-        bind.extend(parameter.as_bytes());
-    }
-    bind.extend(b"\0\0");
-    [
-        message(b'P', format!("\0{sql}\0\0\0").as_bytes()),
-        message(b'B', &bind),
-        message(b'D', b"P\0"),
-        message(b'E', b"\0\0\0\0\0"),
-        message(b'S', b""),
-    ]
-    .concat()
-}
 
 fn accounts(client: &mut Client) {
     client.run("CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL)");

@@ -65,6 +65,28 @@ pub fn packet(code: u32, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Parse.
+pub fn parse(name: &str, sql: &str) -> Vec<u8> {
+    message(b'P', format!("{name}\0{sql}\0\0\0").as_bytes())
+}
+
+/// Bind with text parameters, Describe, Execute, all of the unnamed portal.
+pub fn execute(name: &str, parameters: &[&str]) -> Vec<u8> {
+    let mut bind = format!("\0{name}\0\0\0").into_bytes();
+    bind.extend((parameters.len() as u16).to_be_bytes());
+    for parameter in parameters {
+        bind.extend((parameter.len() as u32).to_be_bytes());
+        bind.extend(parameter.as_bytes());
+    }
+    bind.extend(b"\0\0");
+    [message(b'B', &bind), message(b'D', b"P\0"), message(b'E', b"\0\0\0\0\0")].concat()
+}
+
+/// Parse and Bind of the unnamed statement with text parameters, Describe, Execute, Sync.
+pub fn extended(sql: &str, parameters: &[&str]) -> Vec<u8> {
+    [parse("", sql), execute("", parameters), message(b'S', b"")].concat()
+}
+
 impl Client {
     /// A session of the user `postgres`.
     pub fn connect(address: SocketAddr) -> Self {
