@@ -8,9 +8,8 @@
 use hotrow_protocols::Instance;
 use hotrow_protocols::two_phase::{Dreadlocks, Timeout, TwoPhase, WaitFor};
 use hotrow_storage::{Column, Key, TableId, TableSchema, Type, Value};
-use hotrow_sync::{Arc, Waiter, thread};
+use hotrow_sync::{Arc, Barrier, Waiter, thread};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction};
-use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 /// As long as a session's thread spins before it blocks.

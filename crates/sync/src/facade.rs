@@ -4,7 +4,9 @@
 mod chosen {
     pub use std::hint;
     pub use std::sync::atomic;
-    pub use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
+    pub use std::sync::{
+        Barrier, Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc,
+    };
     pub use std::thread;
 }
 
@@ -22,7 +24,7 @@ mod chosen {
 mod chosen {
     pub use shuttle::hint;
     pub use shuttle::sync::atomic;
-    pub use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
+    pub use shuttle::sync::{Barrier, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
     pub use shuttle::thread;
     pub use std::sync::OnceLock;
 }
