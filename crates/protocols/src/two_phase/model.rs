@@ -42,15 +42,15 @@ impl Script {
     }
 }
 
-/// Three transactions, and somebody who cancels one of them: all end, and leave nothing behind. `arrange` gives the locks an
-/// order; says whether deadlocks are possible then.
-fn check<P: Policy>(modes: &'static [Mode], arrange: fn(&mut Script), deadlocks: bool) {
+/// So many transactions, and somebody who cancels one of them: all end, and leave nothing behind. `arrange` gives the locks of
+/// a transaction, by its number, an order; `deadlocks` says whether deadlocks are possible then.
+fn check<P: Policy>(count: usize, modes: &'static [Mode], arrange: fn(usize, &mut Script), deadlocks: bool) {
     let model = move || {
         let (table, policy) = (LockTable::new(2), Arc::new(P::new(&P::Config::default())));
-        let waiters: Vec<_> = (0..3).map(|_| Waiter::thread(Duration::ZERO)).collect();
-        let work = |waiter: &Waiter| {
+        let waiters: Vec<_> = (0..count).map(|_| Waiter::thread(Duration::ZERO)).collect();
+        let work = |(number, waiter): (usize, &Waiter)| {
             let mut script = Script::random(modes);
-            arrange(&mut script);
+            arrange(number, &mut script);
             let (mut requester, policy) = (table.requester(waiter.clone()), policy.clone());
             thread::spawn(move || {
                 for _ in 0..2 {
@@ -61,7 +61,7 @@ fn check<P: Policy>(modes: &'static [Mode], arrange: fn(&mut Script), deadlocks:
                 }
             })
         };
-        let threads: Vec<_> = waiters.iter().map(work).collect();
+        let threads: Vec<_> = waiters.iter().enumerate().map(work).collect();
         let cancelled = waiters[0].clone();
         let cancelling = thread::spawn(move || cancelled.cancel());
         threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
@@ -72,9 +72,15 @@ fn check<P: Policy>(modes: &'static [Mode], arrange: fn(&mut Script), deadlocks:
 }
 
 /// Locks of one name are taken together, in the stronger mode: an upgrade has no place in an order.
-fn in_order(script: &mut Script) {
+fn in_order(_: usize, script: &mut Script) {
     script.locks.sort_unstable_by_key(|&(name, mode)| (name.0, mode != Mode::EXCLUSIVE));
     script.releases_early = false;
+}
+
+/// The same after a lock that is given back at once; and the first transaction, but no other, may upgrade.
+fn in_order_after_one(number: usize, script: &mut Script) {
+    script.locks[1..].sort_unstable_by_key(|&(name, mode)| (name.0, (mode == Mode::EXCLUSIVE) == (number == 0)));
+    script.releases_early = true;
 }
 
 const ROWS: &[Mode] = &[Mode::SHARED, Mode::EXCLUSIVE];
@@ -82,18 +88,20 @@ const ALL: &[Mode] = &[Mode::SHARED, Mode::EXCLUSIVE, Mode::INSERT];
 
 #[test]
 fn no_interleaving_hides_a_deadlock_from_the_wait_for_graph() {
-    check::<WaitFor>(ROWS, |_| {}, true);
-    check::<WaitFor>(ALL, |_| {}, true);
+    check::<WaitFor>(3, ROWS, |_, _| {}, true);
+    check::<WaitFor>(3, ALL, |_, _| {}, true);
 }
 
 #[test]
 fn no_interleaving_hides_a_deadlock_from_dreadlocks() {
-    check::<Dreadlocks>(ROWS, |_| {}, true);
-    check::<Dreadlocks>(ALL, |_| {}, true);
+    check::<Dreadlocks>(3, ROWS, |_, _| {}, true);
+    check::<Dreadlocks>(3, ALL, |_, _| {}, true);
 }
 
 #[test]
 fn no_interleaving_makes_a_victim_without_a_deadlock() {
-    check::<WaitFor>(ROWS, in_order, false);
-    check::<Dreadlocks>(ROWS, in_order, false);
+    check::<WaitFor>(3, ROWS, in_order, false);
+    check::<Dreadlocks>(3, ROWS, in_order, false);
+    check::<WaitFor>(4, ROWS, in_order_after_one, false);
+    check::<Dreadlocks>(4, ROWS, in_order_after_one, false);
 }
