@@ -67,7 +67,8 @@ fn judge(history: &History, level: impl Fn(usize) -> Isolation) -> Result<Eviden
     let edges = dependencies.certain.len() + guessed.len();
     let most_trials = (MOST_EDGES / edges.max(1)).clamp(LEAST_TRIALS, MOST_TRIALS);
     let levels = (0..history.transactions.len()).map(level).collect();
-    let mut search = Search { versions: &versions, dependencies: &dependencies, levels, most_trials, trials: 0 };
+    let mut search =
+        Search { history, versions: &versions, dependencies: &dependencies, levels, most_trials, trials: 0 };
     match search.resolve(&HashMap::new(), &mut Vec::new()) {
         None => Ok(evidence),
         Some((kind, cycle)) => Err(Anomaly::cycle(history, &versions, kind, &cycle)),
@@ -90,6 +91,7 @@ pub fn final_versions(history: &History) -> Result<BTreeMap<Item, Stamp>, Anomal
 type Cycle = (AnomalyKind, Vec<Edge>);
 
 struct Search<'a> {
+    history: &'a History,
     versions: &'a Versions,
     dependencies: &'a Dependencies<'a>,
     levels: Vec<Isolation>,
@@ -110,7 +112,7 @@ impl Search<'_> {
         for guess in guesses {
             fixed.push(guess);
             let known = choices.get(&guess).copied().unwrap_or(self.dependencies.guesses[guess].likeliest);
-            for choice in self.dependencies.alternatives(self.versions, guess, known) {
+            for choice in self.dependencies.alternatives(self.history, self.versions, guess, known) {
                 if self.trials >= self.most_trials {
                     return Some(found);
                 }

@@ -3,7 +3,7 @@
 use crate::anomaly::{AnomalyKind, transaction_name, version_name};
 use crate::history::{Event, History, Item, Operation, Range, Record, Stamp};
 use crate::internal::{own_rows, undone_removal};
-use crate::versions::{States, Versions};
+use crate::versions::{State, Versions};
 use hotrow_storage::IndexRef;
 use std::collections::{HashMap, HashSet};
 
@@ -62,6 +62,8 @@ pub(crate) struct Stretch {
 #[derive(Clone, Debug)]
 pub(crate) struct Guess<'h> {
     reader: usize,
+    /// When the look returned.
+    at: u64,
     look: Look<'h>,
     /// The likeliest stretch.
     pub likeliest: Stretch,
@@ -135,10 +137,9 @@ impl<'h> Dependencies<'h> {
         edges
     }
 
-    /// All that a guess could have been, but for `known`, the nearest to the likeliest first.
-    pub fn alternatives(&self, versions: &Versions, guess: usize, known: Stretch) -> Vec<Stretch> {
+    /// All that a guess could have been, but for `known`, the likeliest first.
+    pub fn alternatives(&self, history: &History, versions: &Versions, guess: usize, known: Stretch) -> Vec<Stretch> {
         let guess = &self.guesses[guess];
-        let near = guess.likeliest;
         let mut all = match &guess.look {
             Look::Missing(item, range) => {
                 stretches(versions, *item, |position| !is_in(versions, *item, position, *range))
@@ -150,7 +151,8 @@ impl<'h> Dependencies<'h> {
             }
         };
         all.retain(|stretch| *stretch != known);
-        all.sort_by_key(|stretch| (stretch.item != near.item, stretch.first.abs_diff(near.first)));
+        let looks = Looks { history, versions };
+        all.sort_by_cached_key(|stretch| looks.distance(guess.at, stretch));
         all
     }
 
@@ -250,8 +252,8 @@ impl<'h> Looks<'h, '_> {
         if range.is_none() && !(0..states.list.len()).any(is_there) {
             return Ok(None);
         }
-        if let Some(likeliest) = self.likeliest(reader, event.at, item, |position| !is_there(position)) {
-            return Ok(Some(Guess { reader, look: Look::Missing(item, range), likeliest }));
+        if let Some(likeliest) = self.likeliest(event.at, item, |position| !is_there(position)) {
+            return Ok(Some(Guess { reader, at: event.at, look: Look::Missing(item, range), likeliest }));
         }
         let key = versions.item(item);
         let what = format!("did not find {key}, which was always there");
@@ -278,16 +280,11 @@ impl<'h> Looks<'h, '_> {
         range: &'h Range,
     ) -> Result<Option<Guess<'h>>, Unexplained> {
         let found = |&item: &usize| {
-            self.likeliest(reader, event.at, item, |position| is_in(self.versions, item, position, Some(range)))
+            self.likeliest(event.at, item, |position| is_in(self.versions, item, position, Some(range)))
         };
-        let states = |stretch: &Stretch| self.versions.states(stretch.item);
-        let is_current = |stretch: &Stretch| {
-            let now = self.current(reader, event.at, states(stretch));
-            stretch.first <= now && stretch.next.is_none_or(|next| now < next)
-        };
-        let stretches: Vec<_> = items.iter().filter_map(found).collect();
-        match stretches.iter().find(|stretch| is_current(stretch)).or(stretches.first()) {
-            Some(&likeliest) => Ok(Some(Guess { reader, look: Look::Present(items, range), likeliest })),
+        let nearest = items.iter().filter_map(found).min_by_key(|stretch| self.distance(event.at, stretch));
+        match nearest {
+            Some(likeliest) => Ok(Some(Guess { reader, at: event.at, look: Look::Present(items, range), likeliest })),
             None => {
                 let what = format!("was refused though there never was a row in {range}");
                 Err(Unexplained { reader, kind: AnomalyKind::Internal, what, other: None })
@@ -295,11 +292,10 @@ impl<'h> Looks<'h, '_> {
         }
     }
 
-    /// The stretch of wanted states that was there at a time, or the last before it, or else the first after it.
-    fn likeliest(&self, reader: usize, at: u64, item: usize, wanted: impl Fn(usize) -> bool) -> Option<Stretch> {
-        let states = self.versions.states(item);
-        let now = self.current(reader, at, states);
-        let count = states.list.len();
+    /// Of an item's stretches of wanted states the one that is nearest to a look that returned at this time.
+    fn likeliest(&self, at: u64, item: usize, wanted: impl Fn(usize) -> bool) -> Option<Stretch> {
+        let states = &self.versions.states(item).list;
+        let (now, count) = (self.current(at, states), states.len());
         let inside = (0..=now).rev().find(|&position| wanted(position));
         let inside = inside.or_else(|| (now..count).find(|&position| wanted(position)))?;
         let first = (0..inside).rev().find(|&position| !wanted(position)).map_or(0, |position| position + 1);
@@ -307,10 +303,23 @@ impl<'h> Looks<'h, '_> {
         Some(Stretch { item, first, next })
     }
 
+    /// How far a stretch is from a look that returned at this time: those that came only later are behind all others.
+    fn distance(&self, at: u64, stretch: &Stretch) -> (bool, u64) {
+        let states = &self.versions.states(stretch.item).list;
+        let from = self.since(&states[stretch.first]);
+        let until = stretch.next.map_or(u64::MAX, |next| self.since(&states[next]));
+        if from > at { (true, from - at) } else { (false, at.saturating_sub(until)) }
+    }
+
     /// The last state of an item that was committed, or being committed, at a time.
-    fn current(&self, reader: usize, at: u64, states: &States) -> usize {
-        let had_begun = |writer: usize| writer == reader || self.history.transactions[writer].ending <= at;
-        states.list.partition_point(|state| state.writer.is_none_or(had_begun)).saturating_sub(1)
+    fn current(&self, at: u64, states: &[State]) -> usize {
+        states.partition_point(|state| self.since(state) <= at).saturating_sub(1)
+    }
+
+    /// When a state was about to be there for all: when the commit of its writer was called. So what a transaction wrote comes
+    /// after all its looks at that item: once it has written there, it sees its own, and nothing is guessed.
+    fn since(&self, state: &State) -> u64 {
+        state.writer.map_or(0, |writer| self.history.transactions[writer].ending)
     }
 }
 

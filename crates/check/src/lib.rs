@@ -27,8 +27,8 @@
 //! **How versions are ordered.** An update says which version it replaced, so the versions of one life of an item (from
 //! its insert to its delete) are a chain. Lives follow each other in the order in which their inserts returned, which is
 //! right for every engine that lets an item have one uncommitted writer. What cannot be observed is which of an item's
-//! absences a read met that found nothing, or which row a unique index refused a write for: the checker takes the likeliest,
-//! and before it reports a cycle that rests on such a guess it tries the others.
+//! absences a read met that found nothing, or which row a unique index refused a write for: the checker takes the latest
+//! that was there when the call returned, and before it reports a cycle that rests on such a guess it tries the others.
 //!
 //! Sources: A. Adya, "Weak Consistency: A Generalized Theory and Optimistic Implementations for Distributed
 //! Transactions", 1999, chapters 3 and 4.

@@ -302,6 +302,31 @@ fn each_transaction_is_judged_at_its_own_level() {
 }
 
 #[test]
+fn a_refusal_is_taken_for_the_row_that_was_there_last() {
+    let cases = [
+        // The reader takes that row away itself; another had the digit before.
+        ("1:i:a:1:5 1:c 2:u:a:1:2:6 2:i:m:3:5 2:c 3:N:5 3:d:m 3:c", [2, 0]),
+        // The row is gone when the call returns; another gets the digit later.
+        ("1:i:m:1:5 1:c 2:d:m 2:c 3:N:5 3:c 4:i:a:2:5 4:c", [1, 1]),
+        // The same, and others had the digit long before.
+        ("1:u:x:0:1:5 1:u:y:0:2:5 1:c 2:i:z:3:0 2:c 3:d:z 3:c 4:N:0 4:c", [1, 1]),
+    ];
+    for (case, expected) in cases {
+        let evidence = check_at(&history(case), Isolation::ReadCommitted).expect("nothing is wrong");
+        assert_eq!([evidence.read_dependencies, evidence.predicate_dependencies], expected, "{case}");
+    }
+}
+
+/// More rows than the checker has trials once had the digit: had it begun with them, it would believe the cycle that each makes.
+#[test]
+fn a_refusal_is_explained_in_a_long_history() {
+    let updates = (0..1200).map(|n| format!("{0}:u:x:{n}:{1}:{2} {0}:c ", n + 10, n + 1, 5 + n % 2));
+    let moved: String = updates.collect();
+    let found = check(&history(&(moved + "1:u:y:0:2000:5 1:c 2:r:x:1200 2:N:5 2:d:y 2:c")));
+    assert_eq!(found.err().map(|anomaly| anomaly.evidence), None);
+}
+
+#[test]
 fn a_verdict_says_what_it_rests_on() {
     let evidence = check(&history(
         "1:u:x:0:1 1:c 2:r:x:1 2:s:m:o 2:c 3:u:x:1:2 3:i:n:3 3:c 4:u:x:2:4 4:a 5:r:x:2 5:b 5:c 6:d:y 6:c",
