@@ -253,6 +253,26 @@ fn deep_nesting_is_refused_and_long_lists_are_not() {
 }
 
 #[test]
+fn an_inserted_querys_literals_become_what_they_fill() {
+    check(
+        "create table t (id int primary key, day date, name varchar(3), n numeric(4, 1))",
+        &[
+            ("insert into t select 1, null, null, null", "INSERT 0 1"),
+            ("insert into t (id, n, day) select id + 1, '2.55', '2020-02-29' from t where id = 1", "INSERT 0 1"),
+            ("select * from t where id = 2", "2|2020-02-29|NULL|2.6"),
+            ("insert into t select '3', null, name from t where id = 2 limit 1", "0A000"),
+            ("insert into t (id, day, name) select '3', null, name from t where id = 2 limit 1", "INSERT 0 1"),
+            ("insert into t (id, name) select id + 10, 'abcd' from t", "22001"),
+            ("insert into t (id, day) select id + 10, 'abcd' from t", "22007"),
+            ("insert into t (id, day) select id + 10, name from t", "42804"),
+            ("insert into t (id, n) select max(id) + 1, '7' from t", "INSERT 0 1"),
+            ("prepare fill as insert into t (id, day) select $1, $2 from t where id = 1 returning id, day", "PREPARE"),
+            ("execute fill('9', '1999-12-31')", "9|1999-12-31"),
+        ],
+    );
+}
+
+#[test]
 fn a_conflicting_insert_updates_what_is_there() {
     check(
         "create table t (k int8 primary key, v text not null, n int unique)",

@@ -136,7 +136,10 @@ impl Binder<'_> {
     }
 
     fn insert_query(&mut self, table: &Table, targets: &[usize], query: &ast::Query) -> Result<Node, SqlError> {
-        let (node, columns) = self.query(query)?;
+        self.filled = targets.iter().map(|&target| table.schema.columns[target].ty).collect();
+        let bound = self.query(query);
+        self.filled.clear();
+        let (node, columns) = bound?;
         check_width(columns.len(), targets.len())?;
         if columns.len() < targets.len() {
             return Err(unsupported("INSERT ... SELECT of fewer columns than the table has")

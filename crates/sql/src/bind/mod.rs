@@ -144,6 +144,8 @@ pub(crate) struct Binder<'a> {
     variables: Option<&'a Variables<'a>>,
     /// How many calls led to the statement.
     call_depth: usize,
+    /// Of a query whose rows are to be inserted: the types of the columns that they fill.
+    filled: Vec<Type>,
 }
 
 /// How deep expressions may nest once chains of AND and OR are flat.
@@ -164,6 +166,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             variables: None,
             call_depth: 0,
+            filled: Vec::new(),
         }
     }
 

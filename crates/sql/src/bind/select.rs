@@ -3,7 +3,7 @@
 use super::{Aggregates, Binder, Scope, Typed, path};
 use crate::catalog::Table;
 use crate::error::unsupported;
-use crate::expr::Expr;
+use crate::expr::{Expr, Strictness};
 use crate::plan::{Node, SortKey};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{Type, Value};
@@ -210,6 +210,7 @@ impl Binder<'_> {
         table: Option<&Table>,
     ) -> Result<Output, SqlError> {
         let mut output = Output::default();
+        let filled = std::mem::take(&mut self.filled);
         for item in items {
             let (expr, name) = match item {
                 SelectItem::UnnamedExpr(expr) => (expr, Self::default_name(expr)),
@@ -226,7 +227,11 @@ impl Binder<'_> {
                 other => return Err(unsupported(&format!("select item {other}"))),
             };
             let typed = self.expr(expr, scope)?;
-            let (expr, ty) = self.resolved(typed)?;
+            let (expr, ty) = match filled.get(output.columns.len()) {
+                // A literal, NULL or parameter without a type of its own becomes what it is to be inserted as.
+                Some(&ty) if typed.ty.is_none() => (self.coerce(typed, ty, Strictness::Assignment)?, ty),
+                _ => self.resolved(typed)?,
+            };
             output.exprs.push(expr);
             output.columns.push(OutputColumn { name, ty });
         }
