@@ -252,12 +252,14 @@ impl<'h> Looks<'h, '_> {
         if range.is_none() && !(0..states.list.len()).any(is_there) {
             return Ok(None);
         }
-        if let Some(likeliest) = self.likeliest(event.at, item, |position| !is_there(position)) {
+        let moves = range.is_some_and(|range| range.index != IndexRef::Primary);
+        let explains = |stretch: &Stretch| !moves || self.begun(item, &states.list[stretch.first]) <= event.at;
+        let likeliest = self.likeliest(event.at, item, |position| !is_there(position)).filter(explains);
+        if let Some(likeliest) = likeliest {
             return Ok(Some(Guess { reader, at: event.at, look: Look::Missing(item, range), likeliest }));
         }
         let key = versions.item(item);
-        let what = format!("did not find {key}, which was always there");
-        let moves = range.is_some_and(|range| range.index != IndexRef::Primary);
+        let what = format!("did not find {key}, which had always been there");
         if moves {
             return Err(Unexplained { reader, kind: AnomalyKind::UnstableScan, what, other: None });
         }
@@ -314,6 +316,16 @@ impl<'h> Looks<'h, '_> {
     /// The last state of an item that was committed, or being committed, at a time.
     fn current(&self, at: u64, states: &[State]) -> usize {
         states.partition_point(|state| self.since(state) <= at).saturating_sub(1)
+    }
+
+    /// A time before which nobody can have seen a state of an item, whatever the engine does wrong: its writer had not come to
+    /// write the item.
+    fn begun(&self, item: usize, state: &State) -> u64 {
+        let Some(writer) = state.writer else { return 0 };
+        let record = &self.history.transactions[writer];
+        let writes = |event: &Event| event.operation.written() == Some(self.versions.item(item));
+        let before = record.events.iter().take_while(|event| !writes(event)).last();
+        before.map_or(record.began, |event| event.at)
     }
 
     /// When a state was about to be there for all: when the commit of its writer was called. So what a transaction wrote comes

@@ -175,6 +175,7 @@ fn what_no_level_allows_is_found_at_every_level() {
         (DirtyWrites, "1:u:x:0:1 2:u:x:1:2 2:u:y:0:3 1:u:y:3:4 1:c 2:c"),
         (CircularInformation, "1:u:x:0:1 2:u:y:0:2 1:r:y:2 2:r:x:1 1:c 2:c"),
         (CircularInformation, "1:u:x:0:1 2:d:y 1:r:y:- 2:r:x:1 1:c 2:c"),
+        (CircularInformation, "2:d:y 1:S:0:9:x0 1:u:x:0:1 1:c 2:r:x:1 2:c"),
         (Internal, "1:u:x:0:1 1:r:x:0 1:c"),
         (Internal, "1:i:n:1 1:s:a:z:x0:y0 1:c"),
         (Internal, "1:d:x 1:r:x:0 1:c"),
@@ -200,9 +201,11 @@ fn a_phenomenon_is_found_at_the_levels_that_rule_it_out() {
     use AnomalyKind::*;
     let unstable_scan = [None, Some(UnstableScan), Some(UnstableScan), Some(UnstableScan)];
     let lost_update = [None, Some(LostUpdate), Some(LostUpdate), Some(LostUpdate)];
-    let cases: [(&str, [Option<AnomalyKind>; 4]); 18] = [
+    let cases: [(&str, [Option<AnomalyKind>; 4]); 19] = [
         ("1:S:0:9:x0:y0:x0 1:c", unstable_scan),
         ("1:S:0:9:x0 1:c", unstable_scan),
+        // What it missed was deleted, but by one who came later.
+        ("1:S:0:9:x0 1:u:x:0:1 1:c 2:r:x:1 2:d:y 2:c", unstable_scan),
         // A row moves from one end of the index to the other, past the scan.
         ("2:u:x:0:1:9 1:S:0:9:y0 2:c 1:c", unstable_scan),
         // Updates lost: by an update, over two others, with another item in between.
