@@ -1,13 +1,11 @@
-//! The report for people: a line for each engine, within 80 columns, more columns where there is room.
+//! The report for people: a line for each engine, with as many columns as there is room for.
 
 use crate::RunOptions;
 use crate::report::{EngineReport, KindReport};
 use std::io::{self, Write};
 
 /// The width of a table that nobody shows on a terminal.
-const WIDTH_MIN: usize = 80;
-/// From this width on all columns are shown.
-const WIDTH_FULL: usize = 108;
+const WIDTH_UNKNOWN: usize = 80;
 
 /// One engine over all repetitions.
 #[derive(Clone, Debug)]
@@ -46,42 +44,39 @@ fn summarize_engine(turns: &[Vec<EngineReport>], engine: usize) -> Summary<'_> {
     }
 }
 
-/// A column: its head, its width, whether it is shown on 80 columns, and its cell.
+/// A column: its head, and its cell.
 struct Column {
     head: &'static str,
-    width: usize,
-    always: bool,
+    /// Where the terminal is narrow, the columns that count for more are kept: the least number counts most.
+    rank: usize,
     cell: fn(&Summary<'_>) -> String,
 }
 
 const COLUMNS: [Column; 10] = [
-    Column { head: "txn/s", width: 11, always: true, cell: |engine| grouped(engine.median.throughput) },
-    Column { head: "ratio", width: 7, always: true, cell: |engine| ratio(engine.ratio) },
-    Column { head: "mean µs", width: 9, always: false, cell: |engine| brief(engine.median.latency_us.mean) },
-    Column { head: "p50 µs", width: 8, always: true, cell: |engine| brief(engine.median.latency_us.p50) },
-    Column { head: "p95 µs", width: 8, always: false, cell: |engine| brief(engine.median.latency_us.p95) },
-    Column { head: "p99 µs", width: 8, always: true, cell: |engine| brief(engine.median.latency_us.p99) },
-    Column { head: "max µs", width: 9, always: true, cell: |engine| brief(engine.median.latency_us.max) },
-    Column { head: "aborts", width: 8, always: true, cell: |engine| percent(engine.median.abort_percent()) },
-    Column { head: "cpu µs", width: 8, always: true, cell: |engine| brief(engine.median.cpu_us_per_txn) },
-    Column { head: "check", width: 8, always: true, cell: |engine| word(engine.consistency).to_owned() },
+    Column { head: "txn/s", rank: 0, cell: |engine| grouped(engine.median.throughput) },
+    Column { head: "ratio", rank: 4, cell: |engine| ratio(engine.ratio) },
+    Column { head: "mean µs", rank: 8, cell: |engine| brief(engine.median.latency_us.mean) },
+    Column { head: "p50 µs", rank: 3, cell: |engine| brief(engine.median.latency_us.p50) },
+    Column { head: "p95 µs", rank: 9, cell: |engine| brief(engine.median.latency_us.p95) },
+    Column { head: "p99 µs", rank: 5, cell: |engine| brief(engine.median.latency_us.p99) },
+    Column { head: "max µs", rank: 7, cell: |engine| brief(engine.median.latency_us.max) },
+    Column { head: "aborts", rank: 2, cell: |engine| percent(engine.median.abort_percent()) },
+    Column { head: "cpu µs", rank: 6, cell: |engine| brief(engine.median.cpu_us_per_txn) },
+    Column { head: "check", rank: 1, cell: |engine| word(engine.consistency).to_owned() },
 ];
-
-/// The longest name of most catalogues; a longer one moves its own columns only.
-const NAME_WIDTH: usize = 13;
 
 /// Prints the table, and below it what a table has no room for.
 pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunOptions) -> io::Result<()> {
     let term = console::Term::stdout();
-    let width = term.size_checked().map_or(WIDTH_MIN, |(_, columns)| usize::from(columns));
+    let width = term.size_checked().map_or(WIDTH_UNKNOWN, |(_, columns)| usize::from(columns));
     print_at(out, engines, width)?;
     if options.repetitions > 1 {
         print_ranges(out, engines)?;
     }
-    print_kinds(out, engines)?;
+    print_kinds(out, engines, width)?;
     print_estimates(out, engines)?;
     if options.breakdown {
-        print_breakdown(out, engines)?;
+        print_breakdown(out, engines, width)?;
     }
     for engine in engines.iter().filter(|engine| engine.consistency != "ok") {
         let star = if engine.consistency.starts_with("ok") { "* " } else { "" };
@@ -91,48 +86,106 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunO
 }
 
 fn print_at(out: &mut dyn Write, engines: &[Summary<'_>], width: usize) -> io::Result<()> {
-    let shown: Vec<_> = COLUMNS.iter().filter(|column| column.always || width >= WIDTH_FULL).collect();
-    let mut line = format!("{:NAME_WIDTH$}", "engine");
-    for column in &shown {
-        line += &format!("{:>width$}", column.head, width = column.width);
+    let names = name_width(engines);
+    let cells: Vec<Vec<String>> = COLUMNS.iter().map(|column| engines.iter().map(column.cell).collect()).collect();
+    let widths: Vec<usize> =
+        COLUMNS.iter().zip(&cells).map(|(column, cells)| column_width(column.head, cells)).collect();
+    let shown = columns_within(width.saturating_sub(names), &widths);
+    let mut line = format!("{:names$}", "engine");
+    for &column in &shown {
+        line += &format!("{:>width$}", COLUMNS[column].head, width = widths[column]);
     }
     writeln!(out, "{line}")?;
-    for engine in engines {
-        let mut line = format!("{:NAME_WIDTH$}", engine.engine);
-        for column in &shown {
-            line += &format!("{:>width$}", (column.cell)(engine), width = column.width);
+    for (row, engine) in engines.iter().enumerate() {
+        let mut line = format!("{:names$}", engine.engine);
+        for &column in &shown {
+            line += &format!("{:>width$}", cells[column][row], width = widths[column]);
         }
         writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
+/// The width of the longest name.
+fn name_width(engines: &[Summary<'_>]) -> usize {
+    engines.iter().map(|engine| engine.engine.len()).fold("engine".len(), usize::max)
+}
+
+/// The width of the widest cell or of the head, and of the gap before it.
+fn column_width(head: &str, cells: &[String]) -> usize {
+    let widest = cells.iter().map(|cell| cell.chars().count()).fold(head.chars().count(), usize::max);
+    widest + 2
+}
+
+/// Which columns there is room for, those that count for most first taken; the first is there in any case.
+fn columns_within(room: usize, widths: &[usize]) -> Vec<usize> {
+    let mut ranked: Vec<usize> = (0..COLUMNS.len()).collect();
+    ranked.sort_by_key(|&column| COLUMNS[column].rank);
+    let mut taken = 0;
+    let fits = |&column: &usize| {
+        taken += widths[column];
+        taken <= room || COLUMNS[column].rank == 0
+    };
+    let mut shown: Vec<usize> = ranked.into_iter().take_while(fits).collect();
+    shown.sort_unstable();
+    shown
+}
+
 fn print_ranges(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
     writeln!(out, "\nmedians; txn/s of the slowest and the fastest run:")?;
+    let names = name_width(engines);
     for engine in engines {
         let (slowest, fastest) = engine.range;
-        writeln!(out, "{:NAME_WIDTH$}{:>11} to {}", engine.engine, grouped(slowest), grouped(fastest))?;
+        writeln!(out, "{:names$}{:>11} to {}", engine.engine, grouped(slowest), grouped(fastest))?;
     }
     Ok(())
 }
 
-/// Transactions of each kind per second, and how many of them found what they were looking for.
-fn print_kinds(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
+/// Transactions of each kind per second, and how many of them found what they were looking for, if not all did. Kinds that
+/// nobody committed, such as those that are not in the mix, are left out.
+fn print_kinds(out: &mut dyn Write, engines: &[Summary<'_>], width: usize) -> io::Result<()> {
+    let names = engines.first().map_or(&[][..], |engine| &engine.median.kinds);
+    let committed = |kind: &usize| engines.iter().any(|engine| engine.median.kinds[*kind].committed > 0);
+    let kinds: Vec<_> = (0..names.len()).filter(committed).map(|kind| (names[kind].kind, kind)).collect();
+    if kinds.is_empty() {
+        return Ok(());
+    }
+    let in_vain = |kind: &KindReport| kind.committed > 0 && kind.success < 1.0;
+    let some_in_vain = engines.iter().flat_map(|engine| &engine.median.kinds).any(in_vain);
+    print_side_by_side(out, engines, &kinds, width, |engine, &kind| {
+        let KindReport { committed, throughput, success, .. } = engine.median.kinds[kind];
+        match committed {
+            0 => "-".to_owned(),
+            _ if some_in_vain => format!("{}/s{:>5.0} %", grouped(throughput), success * 100.0),
+            _ => format!("{}/s", grouped(throughput)),
+        }
+    })?;
+    if some_in_vain {
+        writeln!(out, "per cent: that found what they were looking for")?;
+    }
+    Ok(())
+}
+
+/// A column for each engine and a row for each of `rows`; as many engines in one block as there is room for.
+fn print_side_by_side<R>(
+    out: &mut dyn Write,
+    engines: &[Summary<'_>],
+    rows: &[(&str, R)],
+    width: usize,
+    cell: impl Fn(&Summary<'_>, &R) -> String,
+) -> io::Result<()> {
     const CELL_WIDTH: usize = 19;
-    let kinds = engines.first().map_or(&[][..], |engine| &engine.median.kinds);
-    let Some(kind_width) = kinds.iter().map(|kind| kind.kind.len()).max() else { return Ok(()) };
-    for engines in engines.chunks((WIDTH_MIN - kind_width) / CELL_WIDTH) {
-        let heads = engines.iter().map(|engine| format!("{:>CELL_WIDTH$}", engine.engine));
-        writeln!(out, "\n{:kind_width$}{}", "", heads.collect::<String>())?;
-        for (number, kind) in kinds.iter().enumerate() {
-            let cell = |engine: &Summary<'_>| {
-                let KindReport { throughput, success, .. } = engine.median.kinds[number];
-                format!("{:>10}/s{:>5.0} %", grouped(throughput), success * 100.0)
-            };
-            writeln!(out, "{:kind_width$}{}", kind.kind, engines.iter().map(cell).collect::<String>())?;
+    let heads = rows.iter().map(|(head, _)| head.len()).fold(0, usize::max);
+    let in_a_block = (width.saturating_sub(heads) / CELL_WIDTH).max(1);
+    for engines in engines.chunks(in_a_block) {
+        let names: String = engines.iter().map(|engine| format!("{:>CELL_WIDTH$}", engine.engine)).collect();
+        writeln!(out, "\n{:heads$}{names}", "")?;
+        for (head, row) in rows {
+            let cells: String = engines.iter().map(|engine| format!("{:>CELL_WIDTH$}", cell(engine, row))).collect();
+            writeln!(out, "{head:heads$}{cells}")?;
         }
     }
-    writeln!(out, "per cent: that found what they were looking for")
+    Ok(())
 }
 
 /// How often engines that need access sets had to look for them, and how often they were wrong.
@@ -148,21 +201,12 @@ fn print_estimates(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<(
     Ok(())
 }
 
-fn print_breakdown(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
+fn print_breakdown(out: &mut dyn Write, engines: &[Summary<'_>], width: usize) -> io::Result<()> {
     const PARTS: [(&str, &str); 5] =
-        [("work", "work"), ("lock_manager", "lock manager"), ("wait", "wait"), ("log", "log"), ("other", "other")];
+        [("work", "work"), ("lock manager", "lock_manager"), ("wait", "wait"), ("log", "log"), ("other", "other")];
     writeln!(out, "\nwhere the time of the sampled transactions went, in µs of each and per cent:")?;
-    let heads: String = PARTS.map(|(_, head)| format!("{head:>PART_WIDTH$}")).concat();
-    writeln!(out, "{:NAME_WIDTH$}{heads}", "")?;
-    for engine in engines {
-        let cells: String = PARTS.map(|(part, _)| part_cell(engine, part)).concat();
-        writeln!(out, "{:NAME_WIDTH$}{cells}", engine.engine)?;
-    }
-    Ok(())
+    print_side_by_side(out, engines, &PARTS, width, |engine, part| part_cell(engine, part))
 }
-
-/// The width of a part of the breakdown.
-const PART_WIDTH: usize = 13;
 
 /// A part of the breakdown, if the engine has a breakdown.
 fn part_cell(engine: &Summary<'_>, part: &str) -> String {
@@ -170,9 +214,9 @@ fn part_cell(engine: &Summary<'_>, part: &str) -> String {
     let EngineReport { breakdown, breakdown_us, .. } = engine.median;
     match (of(breakdown), of(breakdown_us)) {
         (Some(share), Some(us)) if breakdown.values().any(|share| share.as_f64() != Some(0.0)) => {
-            format!("{:>7}{:>4.0} %", brief(us), share * 100.0)
+            format!("{}{:>5.0} %", brief(us), share * 100.0)
         }
-        _ => format!("{:>PART_WIDTH$}", "-"),
+        _ => "-".to_owned(),
     }
 }
 
@@ -242,37 +286,54 @@ mod tests {
     fn the_table_has_a_line_for_each_engine_and_says_what_failed() {
         let turns = [vec![report("2pl-deadlocks", 1_234_567.0, "ok"), report("b", 0.0, "failed: a sum")]];
         let mut text = Vec::new();
-        print_at(&mut text, &summarize(&turns), WIDTH_MIN).expect("a vector takes everything");
+        print_at(&mut text, &summarize(&turns), WIDTH_UNKNOWN).expect("a vector takes everything");
         let text = String::from_utf8(text).expect("text");
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
-        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH_MIN), "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH_UNKNOWN), "{text}");
         assert!(lines[1].contains("1,234,567") && lines[1].ends_with(" ok") && lines[2].ends_with(" FAILED"), "{text}");
+    }
+
+    /// What `print` prints of `turns`, as lines.
+    fn lines(
+        turns: &[Vec<EngineReport>],
+        print: impl Fn(&mut Vec<u8>, &[Summary<'_>]) -> io::Result<()>,
+    ) -> Vec<String> {
+        let mut text = Vec::new();
+        print(&mut text, &summarize(turns)).expect("a vector takes everything");
+        String::from_utf8(text).expect("text").lines().map(str::to_owned).collect()
     }
 
     #[test]
     fn kinds_have_a_line_each_and_wrap_within_the_width() {
-        let names = ["a", "b", "c", "d"];
-        let turns = [names.map(|engine| report(engine, 8.0, "ok")).to_vec()];
-        let mut text = Vec::new();
-        print_kinds(&mut text, &summarize(&turns)).expect("a vector takes everything");
-        let text = String::from_utf8(text).expect("text");
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 2 * 4 + 1, "{text}");
-        assert!(lines[3].starts_with("moves") && lines[3].ends_with(" 4/s   75 %"), "{text}");
-        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH_MIN), "{text}");
+        let mut turns = [["a", "b", "c", "d"].map(|engine| report(engine, 8.0, "ok")).to_vec()];
+        turns[0][2].kinds[1].committed = 0;
+        for (width, blocks) in [(200, 1), (WIDTH_UNKNOWN, 2), (50, 2), (10, 4)] {
+            let lines = lines(&turns, |out, engines| print_kinds(out, engines, width));
+            assert_eq!(lines.len(), blocks * 3 + 1, "{lines:#?}");
+            assert!(lines.iter().filter(|line| line.starts_with("moves")).count() == blocks, "{lines:#?}");
+            let cells: String = lines.iter().filter_map(|line| line.strip_prefix("moves")).collect();
+            let words: Vec<_> = cells.split_whitespace().collect();
+            assert_eq!(words, ["4/s", "75", "%", "4/s", "75", "%", "-", "4/s", "75", "%"], "{lines:#?}");
+            let fits = |line: &String| line.chars().count() <= width.max(5 + 19) || line.starts_with("per cent");
+            assert!(lines.iter().all(fits), "{lines:#?}");
+        }
+        turns[0].iter_mut().for_each(|report| report.kinds[1].success = 1.0);
+        let found = lines(&turns, |out, engines| print_kinds(out, engines, 200)).pop().expect("a line of moves");
+        assert_eq!(found.split_whitespace().collect::<Vec<_>>(), ["moves", "4/s", "4/s", "-", "4/s"]);
+        turns[0].iter_mut().for_each(|report| report.kinds[1].committed = 0);
+        assert!(lines(&turns, |out, engines| print_kinds(out, engines, WIDTH_UNKNOWN)).is_empty());
     }
 
     #[test]
-    fn the_breakdown_has_times_and_shares_within_the_width() {
+    fn the_breakdown_has_times_and_shares_of_each_part() {
         let turns = [vec![report("2pl-dreadlocks", 8.0, "ok")]];
-        let mut text = Vec::new();
-        print_breakdown(&mut text, &summarize(&turns)).expect("a vector takes everything");
-        let text = String::from_utf8(text).expect("text");
-        let lines: Vec<_> = text.lines().skip(1).collect();
-        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH_MIN), "{text}");
-        let words: Vec<_> = lines[2].split_whitespace().collect();
-        assert_eq!(words[1..7], ["1.50", "75", "%", "0.50", "25", "%"], "{text}");
+        let lines = lines(&turns, |out, engines| print_breakdown(out, engines, 40));
+        assert_eq!(lines.len(), 1 + 2 + 5 + 1, "{lines:#?}");
+        for (part, expected) in [("work", "1.50   75 %"), ("lock manager", "0.50   25 %"), ("wait", "0.00    0 %")] {
+            let line = lines.iter().find(|line| line.starts_with(part)).expect("each part has a line");
+            assert!(line.ends_with(expected), "{line}");
+        }
     }
 
     #[test]
@@ -298,11 +359,13 @@ mod tests {
 
     #[test]
     fn the_table_fits_where_it_is_shown() {
-        let width = |full: bool| {
-            let columns = COLUMNS.iter().filter(|column| column.always || full);
-            NAME_WIDTH + columns.map(|column| column.width).sum::<usize>()
-        };
-        assert!(width(false) <= WIDTH_MIN, "{}", width(false));
-        assert!(width(true) <= WIDTH_FULL, "{}", width(true));
+        let turns = [vec![report("2pl-ordered-split", 1_234_567.0, "ok"), report("b", 0.0, "failed: a sum")]];
+        for (width, columns) in [(0, 1), (34, 1), (40, 2), (60, 5), (WIDTH_UNKNOWN, 7), (200, 10)] {
+            let lines = lines(&turns, |out, engines| print_at(out, engines, width));
+            let heads = lines[0].replace(" µs", "").split_whitespace().count() - 1;
+            assert_eq!(heads, columns, "at {width}: {lines:#?}");
+            assert!(lines.iter().all(|line| line.chars().count() <= width.max(28)), "{lines:#?}");
+            assert!(width < 40 || lines[2].ends_with(" FAILED"), "{lines:#?}");
+        }
     }
 }

@@ -154,7 +154,7 @@ struct Notes<'a> {
 impl Observer for Notes<'_> {
     fn loading(&mut self, cost: Cost) {
         let Cost { rows, engines, .. } = cost;
-        self.watch.begin(&format!("{} loading {rows} rows under {engines} engines", self.figure.id));
+        self.watch.begin(&format!("{} loading {rows} rows {}", self.figure.id, under(engines)));
         self.watch.advance(cost.load(self.scale), 0);
         self.run = cost.run(self.scale);
     }
@@ -169,11 +169,19 @@ impl Observer for Notes<'_> {
     }
 }
 
+/// Under how many engines rows are loaded.
+fn under(engines: u64) -> String {
+    match engines {
+        1 => "under one engine".to_owned(),
+        _ => format!("under {engines} engines at once"),
+    }
+}
+
 fn refuse_if_too_large(entries: &[Entry], costs: &[Vec<Cost>]) -> Result<(), BenchError> {
     for (entry, costs) in entries.iter().zip(costs) {
         for &Cost { rows, bytes, engines, .. } in costs {
-            let what =
-                || format!("{}: {rows} rows under {engines} engines at once (--quick takes fewer)", entry.figure.id);
+            let under = under(engines);
+            let what = || format!("{}: {rows} rows {under} (--quick takes fewer)", entry.figure.id);
             memory::refuse_if_too_large(bytes, what)?;
         }
     }
