@@ -13,6 +13,7 @@ pub(crate) fn parse_within(text: &str, most: f64) -> Result<f64, String> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::*;
     use clap::Parser;
 
     #[derive(Parser)]
@@ -25,5 +26,15 @@ pub(crate) mod tests {
     pub(crate) fn parse<O: clap::Args>(line: &str) -> Result<O, String> {
         let words = std::iter::once("bench").chain(line.split_whitespace());
         Command::try_parse_from(words).map(|command| command.options).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn shares_are_between_none_and_all() {
+        for (text, share) in [("0", Ok(0.0)), ("1", Ok(1.0)), ("0.15", Ok(0.15))] {
+            assert_eq!(parse_share(text), share, "{text}");
+        }
+        for text in ["-0.1", "1.01", "NaN", "half", ""] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
     }
 }

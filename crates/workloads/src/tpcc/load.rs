@@ -40,6 +40,9 @@ pub(super) struct Load<'a> {
     pub progress: &'a Progress<'a>,
 }
 
+/// The lines of more orders than these are not counted one by one.
+const ORDERS_COUNTED: u64 = 10_000_000;
+
 /// How many lines an order begins with: the first number of its own that is drawn.
 fn lines(random: &mut Random) -> usize {
     random.rng.usize(LINES_FEWEST..=LINES_MOST)
@@ -50,13 +53,17 @@ fn random(options: &Options, of: Of, number: u64) -> Random {
     Random::new(rng, Constants::of_load(), options.customers, options.items)
 }
 
-/// How many rows there are of each table, in the order of [`Tables`].
+/// How many rows there are of each table, in the order of [`Tables`]. The lines of very many orders are estimated: to count
+/// them would take longer than anybody waits to hear that they are too many.
 pub(super) fn rows(options: &Options) -> [u64; 9] {
     let warehouses = u64::from(options.warehouses);
     let districts = warehouses * DISTRICTS as u64;
     let customers = districts * u64::from(options.customers);
     let undelivered = districts * (options.customers - options.delivered() as u32) as u64;
-    let all_lines = (0..customers).map(|number| lines(&mut random(options, Of::Order, number)) as u64).sum();
+    let all_lines = match customers {
+        ..=ORDERS_COUNTED => (0..customers).map(|number| lines(&mut random(options, Of::Order, number)) as u64).sum(),
+        _ => customers * (LINES_FEWEST + LINES_MOST) as u64 / 2,
+    };
     let items = u64::from(options.items);
     [warehouses, districts, customers, customers, customers, undelivered, all_lines, warehouses * items, items]
 }
@@ -298,4 +305,21 @@ fn fill_line(row: &mut RowMut<'_>, random: &mut Random, delivered: Option<i64>, 
     row.set_scaled(order_line::QUANTITY, 5);
     let mut buffer = [0; stock::DISTRICT_BYTES];
     row.set_bytes(order_line::INFO, random.letters(&mut buffer, stock::DISTRICT_BYTES, stock::DISTRICT_BYTES));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::tests::parse;
+
+    #[test]
+    fn lines_that_are_too_many_to_be_counted_are_estimated_well() {
+        let lines_of_an_order = |line: &str| {
+            let [_, _, _, _, orders, _, lines, ..] = rows(&parse(line).expect("good options"));
+            lines as f64 / orders as f64
+        };
+        let counted = lines_of_an_order("--warehouses 100");
+        let estimated = lines_of_an_order("--warehouses 100000");
+        assert!((counted / estimated - 1.0).abs() < 0.001, "{counted} and {estimated}");
+    }
 }

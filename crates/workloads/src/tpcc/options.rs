@@ -1,5 +1,6 @@
 //! The knobs of TPC-C.
 
+use crate::options::parse_share;
 use clap::ValueEnum;
 
 /// The knobs of TPC-C.
@@ -10,7 +11,8 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub warehouses: u32,
 
-    /// Which transactions: full, small, neworder-payment, neworder, payment, orderstatus or stocklevel
+    /// Which transactions: full, small, neworder-payment, neworder, payment, orderstatus or stocklevel; no deliveries
+    /// alone, which would run out of orders
     #[arg(long, value_name = "MIX", value_enum, default_value_t = Mix::Full, hide_possible_values = true)]
     pub mix: Mix,
 
@@ -103,11 +105,6 @@ pub enum Home {
     Bound,
 }
 
-fn parse_share(text: &str) -> Result<f64, String> {
-    let share: f64 = text.parse().map_err(|_| "expected a number from 0 to 1".to_owned())?;
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("{share} is not within 0 and 1")) }
-}
-
 impl Options {
     /// Checks what one option demands of another.
     pub(super) fn validate(self) -> Result<Self, String> {
@@ -144,19 +141,4 @@ impl Options {
 
 fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_between_none_and_all() {
-        for (text, share) in [("0", Ok(0.0)), ("1", Ok(1.0)), ("0.15", Ok(0.15))] {
-            assert_eq!(parse_share(text), share, "{text}");
-        }
-        for text in ["-0.1", "1.01", "NaN", "half", ""] {
-            assert!(parse_share(text).is_err(), "{text}");
-        }
-    }
 }
