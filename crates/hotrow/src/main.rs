@@ -44,7 +44,7 @@ const HOW_TO_START: &str = "\
 Hotrow, a main-memory OLTP database for contended data.
 
   hotrow serve              serve PostgreSQL clients on 127.0.0.1:5442
-  hotrow bench ycsb         run a benchmark in this process (or: tpcb)
+  hotrow bench ycsb         run a benchmark in this process (or: tpcb, tpcc, tatp, micro, hekaton)
   hotrow check              record transactions of an engine, and judge whether they were isolated
   hotrow reproduce          list the figures of papers that it can measure
   hotrow engines            list the engines
@@ -97,6 +97,6 @@ fn expected_commands(error: &clap::Error) -> Vec<String> {
         _ => String::new(),
     };
     let command = CommandLine::command();
-    let bench = command.find_subcommand("bench").filter(|_| usage.contains("hotrow bench"));
+    let bench = command.find_subcommand("bench").filter(|_| usage.contains(" bench "));
     bench.unwrap_or(&command).get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
