@@ -226,7 +226,7 @@ impl Resolver<'_> {
             IndexRef::Primary => entry.columns.clone(),
             IndexRef::Secondary(id) => {
                 let index = table.secondary_index(id);
-                if index.schema().unique {
+                if index.is_exclusive() {
                     let part = LockPart::Unique(id);
                     let name = locks::name_of(table.id(), part, entry.columns.hash64());
                     self.push(name, Mode::EXCLUSIVE, || locks::target(table.id(), part, &entry.columns));

@@ -15,11 +15,12 @@
 //!    end). Only a committed delete unlinks that entry, and it needs the insert mode of the gap, which the scan excludes.
 //! 2. *A scanned gap stays empty while its scanner runs.* An inserter links its entry, then looks which gaps that falls
 //!    into, takes the insert mode of those, and looks again until they have not changed. A scanner locks its gaps, then
-//!    reads the entries again until they have not changed. If the link came before the scanner's last look, that meets
-//!    the entry and waits for its row. Otherwise the inserter's last look, which comes after its link, begins below the
-//!    committed entry of 1 and ends at the first committed one: at that entry, or at one before it that is in the
-//!    scanner's gaps too, or at one that was inserted after the scanner's last look, which cannot have committed, by
-//!    the same argument. In each case the inserter asks for a gap that the scanner holds, and waits.
+//!    reads the entries again until they have not changed. Each fences before its last look. If the link came before the
+//!    scanner's last look, that meets the entry and waits for its row. Otherwise the inserter's last look, which comes
+//!    after its link, begins below the committed entry of 1 and ends at the first committed one: at that entry, or at
+//!    one before it that is in the scanner's gaps too, or at one that was inserted after the scanner's last look, which
+//!    cannot have committed, by the same argument. In each case the inserter asks for a gap that the scanner holds, and
+//!    waits.
 //! 3. *One's own insert does not open a scanned gap to others.* Until it ends, its entry is uncommitted: those who insert
 //!    below it go on to the gaps above, which its scan holds. A scan that breaks off at an entry of its own transaction
 //!    locks on to the first committed one, as the entry may be rolled back to a savepoint.
@@ -35,6 +36,7 @@ use super::lock_table::{Acquired, Name, Requester, WaitPolicy};
 use super::mode::Mode;
 use super::walk;
 use hotrow_storage::{Guard, IndexId, IndexKind, IndexRef, Key, Table, TableId, mix};
+use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Access, LockPart, LockTarget, Statistics};
 use smallvec::SmallVec;
@@ -274,6 +276,12 @@ pub(crate) fn gaps_around(table: &Table<()>, guard: Guard<'_>, index: IndexRef, 
     }
 }
 
+/// The fence of invariant 2: between linking an entry or locking gaps, and looking at the index.
+pub(crate) fn fence_before_look() {
+    // SeqCst: of an inserter and a scanner, the one whose fence is the later one sees what the other did before its own.
+    fence(Ordering::SeqCst);
+}
+
 pub(crate) fn target(table: TableId, part: LockPart, key: &Key) -> LockTarget {
     LockTarget::Table { table, part, key: Some(key.clone()) }
 }
@@ -301,6 +309,7 @@ impl<P: WaitPolicy> IndexLocks<()> for Locks<P> {
             return Ok(());
         }
         loop {
+            fence_before_look();
             let gaps = gaps_around(table, guard, index, key);
             if gaps == self.announced {
                 return Ok(());

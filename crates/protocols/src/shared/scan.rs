@@ -67,6 +67,7 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
                     }
                     locked => locked?,
                 }
+                locks::fence_before_look();
                 let again = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), backward, limit);
                 if again.len() != steps.len() || !again.iter().zip(&steps).all(|(a, b)| a.is_same(b)) {
                     continue;
@@ -145,6 +146,7 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
                 Some(step) => self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?,
                 None => self.locks.read_end(self.table.id(), self.scan.index)?,
             }
+            locks::fence_before_look();
             let again = walk::next(self.table, self.guard, self.scan.index, from.as_ref());
             match (&next, &again) {
                 (None, None) => return Ok(()),
