@@ -7,23 +7,19 @@ use hotrow_workloads::Workload;
 
 /// Bytes that a workload's rows need under one engine, about.
 pub(crate) fn needed_bytes<W: Workload>(workload: &W) -> u64 {
-    workload.rows().saturating_mul(row_bytes(workload))
+    let tables = workload.schemas().into_iter().zip(workload.rows_of_tables());
+    tables.fold(0, |sum: u64, (schema, rows)| sum.saturating_add(rows.saturating_mul(row_bytes(&schema))))
 }
 
-/// Bytes of the workload's largest row, and what goes with it.
-pub(crate) fn row_bytes<W: Workload>(workload: &W) -> u64 {
+/// Bytes of a row and what goes with it: the fixed part, and the strings that are as long as they may be beside it.
+fn row_bytes(schema: &TableSchema) -> u64 {
     /// A record's header and key, and its place in the indexes.
     const OVERHEAD_BYTES: u64 = 48;
-    workload.schemas().iter().map(schema_bytes).max().unwrap_or(0) + OVERHEAD_BYTES
-}
-
-/// The fixed part of a row, and the strings that are as long as they may be beside it.
-fn schema_bytes(schema: &TableSchema) -> u64 {
     let beside = schema.columns.iter().map(|column| match column.ty {
         Type::Char(n) if n > INLINE_LIMIT => u64::from(n),
         _ => 0,
     });
-    RowLayout::new(&schema.columns).fixed_size() as u64 + beside.sum::<u64>()
+    RowLayout::new(&schema.columns).fixed_size() as u64 + beside.sum::<u64>() + OVERHEAD_BYTES
 }
 
 /// Refuses what this machine's memory cannot hold, before the system ends the program for it. `what` says what it is.
@@ -35,4 +31,35 @@ pub(crate) fn refuse_if_too_large(needed_bytes: u64, what: impl Fn() -> String) 
     let gibibytes = |bytes: u64| bytes.div_ceil(1 << 30);
     let (needed, memory) = (gibibytes(needed_bytes), gibibytes(memory_bytes));
     Err(BenchError::Usage(format!("{} need {needed} GiB, but this machine has {memory} GiB", what())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use hotrow_workloads::tpcc::{Options, Tpcc};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn each_table_counts_with_rows_of_its_own_size() {
+        let line = Line::parse_from(["tpcc", "--warehouses", "3"]);
+        let workload = Tpcc::new(line.options).expect("good options");
+        let (schemas, rows) = (workload.schemas(), workload.rows_of_tables());
+        let sizes: Vec<_> = schemas.iter().map(row_bytes).collect();
+        let stock = schemas.iter().position(|schema| schema.name == "stock").expect("a table of TPC-C");
+        assert_eq!(rows[stock], 300_000);
+        assert!(sizes[stock] > 300, "a row of stock has ten strings of 24 characters: {sizes:?}");
+        let needed = needed_bytes(&workload);
+        assert!(needed > rows[stock] * sizes[stock], "{needed} bytes for all tables, with {sizes:?} for {rows:?}");
+        let largest = sizes.iter().max().expect("nine tables");
+        assert!(
+            needed < workload.rows() * largest / 2,
+            "most rows are smaller than the largest: {sizes:?} for {rows:?}"
+        );
+    }
 }

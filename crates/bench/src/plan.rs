@@ -80,8 +80,9 @@ fn bench_workload<W: Workload>(
         let message = format!("engine {} runs {} only, not {}", bare::NAME, Ycsb::NAME, W::NAME);
         return Err(BenchError::Usage(message));
     }
-    let rows = || format!("{} rows of about {} bytes", workload.rows(), memory::row_bytes(&workload));
-    memory::refuse_if_too_large(memory::needed_bytes(&workload), rows)?;
+    let bytes = memory::needed_bytes(&workload);
+    let rows = || format!("{} rows of about {} bytes", workload.rows(), bytes / workload.rows().max(1));
+    memory::refuse_if_too_large(bytes, rows)?;
     // Opened before anything is run: a name that cannot be written is better known now.
     let json = run.json.as_deref().map(create).transpose()?;
     let svg = run.plot.as_deref().map(create).transpose()?;

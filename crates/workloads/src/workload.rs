@@ -50,8 +50,13 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Makes its tables, empty.
     fn create(&self, engine: &dyn Engine) -> Self::Tables;
 
+    /// How many rows [`load`](Self::load) inserts into each table, in the order of [`schemas`](Self::schemas).
+    fn rows_of_tables(&self) -> Vec<u64>;
+
     /// How many rows [`load`](Self::load) inserts.
-    fn rows(&self) -> u64;
+    fn rows(&self) -> u64 {
+        self.rows_of_tables().iter().sum()
+    }
 
     /// Fills the tables, which nobody else uses yet, from `threads` threads. `progress` hears of the rows as they are
     /// inserted.

@@ -68,8 +68,8 @@ impl crate::Workload for Hekaton {
         engine.create_table(hekaton())
     }
 
-    fn rows(&self) -> u64 {
-        self.options.rows
+    fn rows_of_tables(&self) -> Vec<u64> {
+        vec![self.options.rows]
     }
 
     fn load(

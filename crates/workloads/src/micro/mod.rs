@@ -59,8 +59,8 @@ impl crate::Workload for Micro {
         engine.create_table(micro(self.options.record_bytes))
     }
 
-    fn rows(&self) -> u64 {
-        self.options.records
+    fn rows_of_tables(&self) -> Vec<u64> {
+        vec![self.options.records]
     }
 
     fn load(

@@ -43,9 +43,9 @@ impl Population {
         population
     }
 
-    /// All rows.
-    pub fn rows(&self) -> u64 {
-        self.subscribers + self.access_infos + self.facilities + self.forwardings
+    /// How many rows each table has, in the order of the specification.
+    pub fn rows_of_tables(&self) -> Vec<u64> {
+        vec![self.subscribers, self.access_infos, self.facilities, self.forwardings]
     }
 }
 

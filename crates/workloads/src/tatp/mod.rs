@@ -68,8 +68,8 @@ impl crate::Workload for Tatp {
         }
     }
 
-    fn rows(&self) -> u64 {
-        self.population.rows()
+    fn rows_of_tables(&self) -> Vec<u64> {
+        self.population.rows_of_tables()
     }
 
     fn load(

@@ -55,8 +55,9 @@ impl crate::Workload for Tpcb {
         }
     }
 
-    fn rows(&self) -> u64 {
-        u64::from(self.options.scale) * (1 + TELLERS_PER_BRANCH + ACCOUNTS_PER_BRANCH)
+    fn rows_of_tables(&self) -> Vec<u64> {
+        let scale = u64::from(self.options.scale);
+        vec![scale, scale * TELLERS_PER_BRANCH, scale * ACCOUNTS_PER_BRANCH, 0]
     }
 
     fn load(

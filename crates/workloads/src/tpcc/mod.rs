@@ -81,8 +81,8 @@ impl crate::Workload for Tpcc {
         }
     }
 
-    fn rows(&self) -> u64 {
-        load::rows(&self.options).iter().sum()
+    fn rows_of_tables(&self) -> Vec<u64> {
+        load::rows(&self.options).into()
     }
 
     fn load(

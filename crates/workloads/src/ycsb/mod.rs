@@ -50,8 +50,8 @@ impl crate::Workload for Ycsb {
         engine.create_table(usertable(self.options.fields, self.options.value_bytes))
     }
 
-    fn rows(&self) -> u64 {
-        self.options.records
+    fn rows_of_tables(&self) -> Vec<u64> {
+        vec![self.options.records]
     }
 
     fn load(
