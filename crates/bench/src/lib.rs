@@ -9,7 +9,7 @@
 //! | `report.rs` | what is reported of a run, in JSON |
 //! | `table.rs`, `plot.rs` | the same for people |
 //! | `host.rs`, `memory.rs` | what the figures were measured on, and whether it is large enough |
-//! | [`reproduce`] | figures of papers: measured, drawn and compared with what the papers say |
+//! | [`reproduce()`] | figures of papers: measured, drawn and compared with what the papers say |
 //! | [`trial`] | recorded runs of random transactions, to be judged |
 //! | `progress.rs` | bars on a terminal, lines otherwise |
 //!

@@ -2,7 +2,7 @@
 //!
 //! A figure is a declaration: what the paper measured, the points to measure here as command lines of `hotrow bench`,
 //! and the paper's claims with the functions that decide them. A later engine adds a series, a later paper a file in
-//! `figures/` and a line in [`FIGURES`]; nothing else knows one figure from another.
+//! `figures/` and a line in [`FIGURES`](figures::FIGURES); nothing else knows one figure from another.
 //!
 //! | file | what it holds |
 //! | --- | --- |

@@ -2,7 +2,7 @@
 //!
 //! The rows are few, so that transactions meet, and the transactions are made to go wrong: they read before they write, look
 //! twice at the same thing, and move rows in and out of the ranges that others scan. What the engine let them see is a
-//! [`History`](hotrow_check::History), for [`hotrow_check::check`]; and the rows that are left must be those that it implies.
+//! [`History`], for [`hotrow_check::check`]; and the rows that are left must be those that it implies.
 
 mod table;
 mod work;
