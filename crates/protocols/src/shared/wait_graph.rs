@@ -173,6 +173,16 @@ impl WaitGraph {
         }
     }
 
+    /// Whether everybody who waits, of so many owners, has its turn: has looked since it came to wait for somebody new.
+    #[cfg(all(test, not(shuttle)))]
+    pub(crate) fn has_settled(&self, owners: usize) -> bool {
+        let is_settled = |owner| {
+            let wait = self.nodes.get(OwnerId(owner)).wait.lock();
+            wait.turn != 0 || wait.live_edges().is_empty()
+        };
+        (0..owners as u32).all(is_settled)
+    }
+
     /// Whether somebody has waited for the transaction since it began. Nobody is in a cycle otherwise.
     pub(crate) fn is_waited_for(&self, waiter: OwnerId) -> bool {
         let wait = self.nodes.get(waiter).wait.lock();

@@ -38,7 +38,7 @@ pub struct Dreadlocks {
     digests: PerOwner<CachePadded<Digest>>,
     /// Those who wait and do not look by themselves.
     sleepers: OwnerSet,
-    graph: WaitGraph,
+    pub(super) graph: WaitGraph,
 }
 
 /// Knobs of [`Dreadlocks`].

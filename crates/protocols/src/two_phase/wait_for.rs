@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Deadlock detection in a wait-for graph: who closes a cycle finds it, and aborts.
 pub struct WaitFor {
     config: WaitForConfig,
-    graph: WaitGraph,
+    pub(super) graph: WaitGraph,
 }
 
 /// Knobs of [`WaitFor`].
