@@ -63,7 +63,14 @@ impl<P: Protocol> Engine for Instance<P> {
         &P::INFO
     }
 
+    fn admits(&self, schema: &TableSchema) -> Result<(), String> {
+        self.protocol.admits(schema)
+    }
+
     fn create_table(&self, schema: TableSchema) -> TableId {
+        if let Err(refused) = self.protocol.admits(&schema) {
+            panic!("table {}: {refused}", schema.name);
+        }
         self.database.create_table(schema)
     }
 
@@ -85,6 +92,10 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
         self.entered(|participant| self.database.load(participant.guard(), table, row))
+    }
+
+    fn audit(&self) -> Result<(), String> {
+        self.protocol.audit(&self.database)
     }
 
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {

@@ -15,4 +15,4 @@ mod shared;
 pub mod two_phase;
 
 pub use instance::Instance;
-pub use registry::{ENGINES, UnknownEngine, WithProtocol, dispatch, open};
+pub use registry::{ENGINES, OpenError, UnknownEngine, WithProtocol, dispatch, open, open_with};

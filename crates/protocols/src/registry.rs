@@ -6,7 +6,7 @@ use crate::ordered::{Ordered, Split, Whole};
 use crate::serial::Serial;
 use crate::two_phase::{Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
 use hotrow_sync::Arc;
-use hotrow_txn::{Engine, EngineInfo, Protocol};
+use hotrow_txn::{Engine, EngineInfo, Protocol, Settings, SettingsError};
 use std::fmt;
 
 /// What to do with a protocol whose type is chosen at run time.
@@ -17,6 +17,26 @@ pub trait WithProtocol {
     /// Does it.
     fn run<P: Protocol>(self) -> Self::Output;
 }
+
+/// Why there is no database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// There is no such engine.
+    Unknown(UnknownEngine),
+    /// The engine cannot have such settings.
+    Settings(SettingsError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Unknown(unknown) => unknown.fmt(f),
+            OpenError::Settings(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
 
 /// There is no engine of that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,15 +79,24 @@ registry!(
 
 /// An empty database under the engine called `name`, with its default settings.
 pub fn open(name: &str) -> Result<Arc<dyn Engine>, UnknownEngine> {
-    struct Open;
+    match open_with(name, &Settings::default()) {
+        Ok(engine) => Ok(engine),
+        Err(OpenError::Unknown(unknown)) => Err(unknown),
+        Err(OpenError::Settings(error)) => unreachable!("every engine takes the default settings: {error}"),
+    }
+}
 
-    impl WithProtocol for Open {
-        type Output = Arc<dyn Engine>;
+/// An empty database under the engine called `name`.
+pub fn open_with(name: &str, settings: &Settings) -> Result<Arc<dyn Engine>, OpenError> {
+    struct Open<'s>(&'s Settings);
+
+    impl WithProtocol for Open<'_> {
+        type Output = Result<Arc<dyn Engine>, SettingsError>;
 
         fn run<P: Protocol>(self) -> Self::Output {
-            Instance::<P>::new(P::Config::default())
+            Ok(Instance::<P>::new(P::configure(self.0)?))
         }
     }
 
-    dispatch(name, Open)
+    dispatch(name, Open(settings)).map_err(OpenError::Unknown)?.map_err(OpenError::Settings)
 }

@@ -85,7 +85,7 @@ impl<T: Transaction> OneShot<T> {
 
     /// What was counted since the runner was made or [`reset`](Self::reset).
     pub fn counts(&mut self) -> &Counts {
-        self.counts.statistics = since(*self.txn.statistics(), &self.counted);
+        self.counts.statistics = self.txn.statistics().since(&self.counted);
         self.counts.estimates = self.planner.estimates();
         &self.counts
     }
@@ -208,21 +208,9 @@ impl<T: Transaction> OneShot<T> {
     fn record_times(&mut self, before: &Statistics, first_begin: Time, last_begin: Time) {
         let latency_ns = nanoseconds(self.waiter.now(), first_begin);
         let retries_ns = nanoseconds(last_begin, first_begin);
-        let statistics = since(*self.txn.statistics(), before);
+        let statistics = self.txn.statistics().since(before);
         let clock_ns = *self.clock_ns.get_or_insert_with(|| clock_ns(&self.waiter));
         self.counts.breakdown.add(&Breakdown::of_one(latency_ns, retries_ns, &statistics, clock_ns));
-    }
-}
-
-/// What was counted after `before`.
-fn since(now: Statistics, before: &Statistics) -> Statistics {
-    Statistics {
-        timed: false,
-        locks: now.locks - before.locks,
-        waits: now.waits - before.waits,
-        wait_ns: now.wait_ns - before.wait_ns,
-        lock_manager_ns: now.lock_manager_ns - before.lock_manager_ns,
-        timed_calls: now.timed_calls - before.timed_calls,
     }
 }
 

@@ -48,14 +48,20 @@ impl PrimaryIndex {
     }
 
     fn part(&self, key: &Key) -> &HashIndex {
+        match self.number_of(key) {
+            0 => &self.first,
+            part => &self.others[part - 1],
+        }
+    }
+
+    /// The number of the part that a key belongs to.
+    #[inline]
+    pub(crate) fn number_of(&self, key: &Key) -> usize {
         let value = match key {
             Key::Int(int) => *int,
             other => self.partition_key(other.bytes().unwrap_or_default()),
         };
-        match value.rem_euclid(self.others.len() as i64 + 1) {
-            0 => &self.first,
-            part => &self.others[part as usize - 1],
-        }
+        value.rem_euclid(self.others.len() as i64 + 1) as usize
     }
 
     /// The integer that a byte-string key begins with: big-endian, its sign bit flipped. A key that is too short, which no

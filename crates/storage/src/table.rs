@@ -120,6 +120,12 @@ impl<H: RecordHeader> Table<H> {
         self.memory.segments.allocated_bytes()
     }
 
+    /// The partition that a key of a partitioned table belongs to: the part of the primary index that it is in.
+    #[inline]
+    pub fn partition_of(&self, key: &Key) -> usize {
+        self.primary.number_of(key)
+    }
+
     /// The record with this primary key, present or not. `hash` is the key's [`Key::hash64`].
     #[inline]
     pub fn find<'g>(&'g self, guard: Guard<'g>, key: &Key, hash: u64) -> Option<RecordRef<'g, H>> {

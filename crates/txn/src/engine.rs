@@ -4,6 +4,28 @@ use crate::{Isolation, Transaction};
 use hotrow_storage::{Duplicate, Row, RowLayout, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 
+/// How one-shot transactions are put onto worker threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// One at a time on each thread, which waits when its transaction does.
+    Thread,
+    /// Several on each thread of a pool, which goes on with another one when one waits.
+    Planned,
+    /// As planned, and each thread owns a partition of the data.
+    Partition,
+}
+
+impl Scheduler {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduler::Thread => "thread",
+            Scheduler::Planned => "planned pool",
+            Scheduler::Partition => "partition",
+        }
+    }
+}
+
 /// What `hotrow engines` prints of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineInfo {
@@ -15,6 +37,8 @@ pub struct EngineInfo {
     pub source: &'static str,
     /// Whether the access set must come first.
     pub needs_accesses: bool,
+    /// How its transactions are put onto threads.
+    pub scheduler: Scheduler,
     /// Whether it isolates transactions at all; one that does not is refused by the server.
     pub isolates: bool,
     /// The isolation levels it offers, weakest first. A level between is raised to the next.
@@ -33,7 +57,18 @@ pub trait Engine: Send + Sync {
     /// Name, paper, needs and levels.
     fn info(&self) -> &'static EngineInfo;
 
+    /// Whether the engine can have such a table: one that keeps partitions apart needs to know each row's partition.
+    ///
+    /// # Errors
+    /// Why not, and what it can have, for people.
+    fn admits(&self, _schema: &TableSchema) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Makes an empty table.
+    ///
+    /// # Panics
+    /// If the engine does not [admit](Self::admits) it.
     fn create_table(&self, schema: TableSchema) -> TableId;
 
     /// Drops a table. Nobody uses it any more, or will; its memory is given back once no running transaction can
@@ -58,6 +93,12 @@ pub trait Engine: Send + Sync {
     /// Inserts a row outside any transaction, visible at once: for loading a table that nobody uses yet. Many threads
     /// may load at once.
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate>;
+
+    /// Checks the protocol's own invariants, while no call of any transaction is under way: for tests. The error says
+    /// which one does not hold.
+    fn audit(&self) -> Result<(), String> {
+        Ok(())
+    }
 
     /// A transaction in flight, waiting through `waiter`.
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction>;

@@ -1,12 +1,49 @@
 //! What a concurrency-control protocol is.
 
-use crate::{EngineInfo, Transaction};
-use hotrow_storage::{Database, RecordHeader};
-use hotrow_sync::{Arc, Waiter};
+use crate::{EngineInfo, Settings, SettingsError, Statistics, Transaction};
+use hotrow_storage::{Database, RecordHeader, TableSchema};
+use hotrow_sync::{Arc, Time, Waiter};
 
 /// A worker's number, from zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerId(pub u32);
+
+/// What a worker does for its protocol beside running transactions. A scheduler that keeps several transactions on one
+/// thread calls these, on that thread; under all others nobody does.
+pub trait Duties: Send {
+    /// Settles the worker on the calling thread, which waits through `waiter` when it has nothing to do: who has
+    /// something for the worker wakes it. The thread calls [`leave`](Self::leave) before it ends.
+    fn settle(&mut self, _waiter: &Waiter) {}
+
+    /// Gives up what [`settle`](Self::settle) took. Nothing of the worker's is left waiting.
+    fn leave(&mut self) {}
+
+    /// Looks at what has come in from other workers, before anything else is chosen to run.
+    fn receive(&mut self) {}
+
+    /// When something comes in that is on its way, if anything is: the worker looks again then at the latest.
+    fn expected(&self) -> Option<Time> {
+        None
+    }
+
+    /// Whether a new transaction may begin; otherwise those that have begun go first.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    /// Looks for a transaction that waits and need not: nothing can run, and nothing new may begin. Whether one was
+    /// found; it has been woken.
+    fn find_work(&mut self) -> bool {
+        false
+    }
+
+    /// What these duties counted since the worker was made.
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+}
+
+impl Duties for () {}
 
 /// A concurrency-control protocol: what it keeps beside a record, what it keeps per worker, and how a transaction runs.
 pub trait Protocol: Sized + Send + Sync + 'static {
@@ -20,13 +57,34 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     type Record: RecordHeader;
 
     /// What the transactions of one worker share.
-    type Worker: Send;
+    type Worker: Duties;
 
     /// A transaction in flight.
     type Transaction: Transaction + 'static;
 
+    /// The knobs for these settings.
+    ///
+    /// # Errors
+    /// A setting that this protocol cannot have; says what it can.
+    fn configure(_settings: &Settings) -> Result<Self::Config, SettingsError> {
+        Ok(Self::Config::default())
+    }
+
     /// The protocol for one database.
     fn new(config: Self::Config) -> Self;
+
+    /// Whether it can have tables like this one.
+    ///
+    /// # Errors
+    /// Why not, and what it can have.
+    fn admits(&self, _schema: &TableSchema) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Checks its invariants: [`Engine::audit`](crate::Engine::audit).
+    fn audit(&self, _database: &Database<Self::Record>) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned) table.
     fn parts(&self) -> usize {

@@ -18,4 +18,43 @@ pub struct Statistics {
     pub lock_manager_ns: u64,
     /// Calls of the lock manager that were timed, each with the clock read before and after.
     pub timed_calls: u64,
+    /// Contention analyses: looks through a queue for a blocked transaction that can run.
+    pub analyses: u64,
+    /// Transactions that contention analyses found.
+    pub analyses_found: u64,
+    /// Bits that contention analyses set.
+    pub analyses_bits: u64,
+    /// Messages sent to other partitions.
+    pub messages: u64,
+}
+
+impl Statistics {
+    /// Adds what another one counted, of whatever transaction or worker.
+    pub fn add(&mut self, other: &Statistics) {
+        self.locks += other.locks;
+        self.waits += other.waits;
+        self.wait_ns += other.wait_ns;
+        self.lock_manager_ns += other.lock_manager_ns;
+        self.timed_calls += other.timed_calls;
+        self.analyses += other.analyses;
+        self.analyses_found += other.analyses_found;
+        self.analyses_bits += other.analyses_bits;
+        self.messages += other.messages;
+    }
+
+    /// What was counted after `before`.
+    pub fn since(&self, before: &Statistics) -> Statistics {
+        Statistics {
+            timed: false,
+            locks: self.locks - before.locks,
+            waits: self.waits - before.waits,
+            wait_ns: self.wait_ns - before.wait_ns,
+            lock_manager_ns: self.lock_manager_ns - before.lock_manager_ns,
+            timed_calls: self.timed_calls - before.timed_calls,
+            analyses: self.analyses - before.analyses,
+            analyses_found: self.analyses_found - before.analyses_found,
+            analyses_bits: self.analyses_bits - before.analyses_bits,
+            messages: self.messages - before.messages,
+        }
+    }
 }

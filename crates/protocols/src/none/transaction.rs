@@ -8,7 +8,7 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, EngineInfo, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction, WorkerId, Write,
+    Abort, Begin, EngineInfo, LockFor, Protocol, Savepoint, Scan, Scheduler, Statistics, Transaction, WorkerId, Write,
 };
 use std::ops::ControlFlow;
 
@@ -25,6 +25,7 @@ impl Protocol for NoIsolation {
         summary: "no isolation at all: the floor that engines are measured from; benchmarks only",
         source: "VLL §3.2 (no concurrency control)",
         needs_accesses: false,
+        scheduler: Scheduler::Thread,
         isolates: false,
         isolation: &[],
     };

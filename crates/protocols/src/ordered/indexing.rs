@@ -1,6 +1,6 @@
 //! Whether indexes are split.
 
-use hotrow_txn::{EngineInfo, Isolation};
+use hotrow_txn::{EngineInfo, Isolation, Scheduler};
 
 /// How an engine of the family keeps its indexes: the only thing in which they differ.
 pub trait Indexing: Send + Sync + 'static {
@@ -26,6 +26,7 @@ impl Indexing for Whole {
         summary: "two-phase locking; the access set comes first, its locks are taken in one order",
         source: "ORTHRUS §3.2, §4 (deadlock-free locking)",
         needs_accesses: true,
+        scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
     };
@@ -60,6 +61,7 @@ impl Indexing for Split {
         summary: "as 2pl-ordered, with the index of partitioned tables split, a part for each core",
         source: "ORTHRUS §4.3 (split deadlock-free)",
         needs_accesses: true,
+        scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
     };

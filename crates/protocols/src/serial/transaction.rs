@@ -7,8 +7,8 @@ use crate::shared::{batch, record, table, walk};
 use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, EngineInfo, Isolation, LockFor, LockTarget, Protocol, Savepoint, Scan, Statistics, Transaction,
-    WorkerId, Write,
+    Abort, Begin, EngineInfo, Isolation, LockFor, LockTarget, Protocol, Savepoint, Scan, Scheduler, Statistics,
+    Transaction, WorkerId, Write,
 };
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -50,6 +50,7 @@ impl Protocol for Serial {
         summary: "one transaction at a time, under one global lock: the oracle of the tests",
         source: "none",
         needs_accesses: false,
+        scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::Serializable],
     };

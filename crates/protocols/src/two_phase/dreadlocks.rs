@@ -29,7 +29,7 @@ use crate::shared::per_owner::PerOwner;
 use crate::shared::wait_graph::{InFlight, WaitGraph};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use hotrow_sync::{CachePadded, Time, Wake};
-use hotrow_txn::{Begin, Deadlock, EngineInfo};
+use hotrow_txn::{Begin, Deadlock, EngineInfo, Scheduler};
 use std::time::Duration;
 
 /// Deadlock detection by digests.
@@ -60,6 +60,7 @@ impl Policy for Dreadlocks {
         summary: "two-phase locking; everybody waits, and who is in the digest of those it waits for aborts",
         source: "ORTHRUS §4 (dreadlocks)",
         needs_accesses: false,
+        scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
     };

@@ -4,7 +4,7 @@ use crate::shared::lock_table::{OwnerId, WaitPolicy};
 use crate::shared::per_owner::PerOwner;
 use hotrow_sync::Time;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_txn::{Begin, EngineInfo, Isolation};
+use hotrow_txn::{Begin, EngineInfo, Isolation, Scheduler};
 use std::time::Duration;
 
 /// What makes a two-phase-locking engine: who may wait for whom.
@@ -64,6 +64,7 @@ impl Policy for WaitDie {
         summary: "two-phase locking; a transaction that holds locks aborts rather than wait for an older one",
         source: "ORTHRUS §4 (wait die)",
         needs_accesses: false,
+        scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
     };
@@ -139,6 +140,7 @@ impl Policy for Timeout {
         summary: "two-phase locking; everybody waits, and a wait that takes too long aborts",
         source: "ORTHRUS §4, time-outs in place of detection",
         needs_accesses: false,
+        scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
     };

@@ -4,7 +4,7 @@ use super::policy::{LEVELS, Policy};
 use crate::shared::lock_table::{OwnerId, Queued, WaitPolicy};
 use crate::shared::wait_graph::WaitGraph;
 use hotrow_sync::Time;
-use hotrow_txn::{Begin, Deadlock, EngineInfo};
+use hotrow_txn::{Begin, Deadlock, EngineInfo, Scheduler};
 use std::time::Duration;
 
 /// Deadlock detection in a wait-for graph: who closes a cycle finds it, and aborts.
@@ -32,6 +32,7 @@ impl Policy for WaitFor {
         summary: "two-phase locking; everybody waits, and who closes a cycle in the wait-for graph aborts",
         source: "ORTHRUS §4 (wait-for graph)",
         needs_accesses: false,
+        scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
     };
