@@ -161,7 +161,7 @@ fn every_engine_runs_tatp_and_keeps_it_consistent() {
 
 #[test]
 fn every_engine_runs_micro_and_keeps_it_consistent() {
-    let runs = run_all("micro --records 500 --hot-records 2 --hot-ops 2 --compute-us 0.1", "micro.json");
+    let runs = run_all("micro --records 500 --hot-records 2 --hot-ops 2 --work-us 0.1", "micro.json");
     check_runs(&runs, "micro");
     let locking = runs.iter().find(|run| run["engine"] == "2pl-waitdie").expect("it is an engine");
     let us = |part: &str| locking["breakdown_us"][part].as_f64().expect("a time");

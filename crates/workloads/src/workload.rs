@@ -39,6 +39,12 @@ pub trait Workload: Sized + Send + Sync + 'static {
         &[]
     }
 
+    /// How many partitions its clients keep to, if they keep to any: worker `k`'s transactions are in partition `k` modulo
+    /// this, or begin there. Engines that keep partitions apart do best with as many.
+    fn partitions(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether so many workers can run it; the error says how many can.
     fn refuse_threads(&self, _threads: usize) -> Result<(), String> {
         Ok(())

@@ -2,6 +2,7 @@
 
 use super::procedures::{Updates, compute};
 use super::schema::COUNTER_BYTES;
+use crate::Seat;
 use crate::distribution::different;
 use crate::options::{parse_share, parse_within};
 use fastrand::Rng;
@@ -15,7 +16,7 @@ use std::time::Instant;
 const OPS_MAX: i64 = 1000;
 
 /// The longest computation for a record, in microseconds: a second.
-const COMPUTE_US_MAX: f64 = 1e6;
+const WORK_US_MAX: f64 = 1e6;
 
 /// What a long transaction computes for each record, in microseconds, unless told otherwise. The paper's text has
 /// milliseconds where microseconds must be meant: ten such computations make its transactions three times as long.
@@ -43,34 +44,34 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
     pub hot_records: u64,
 
-    /// Updates of a transaction that go to hot records; they come first
+    /// Updates of a transaction that go to hot records, in each partition that it touches; they come first
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub hot_ops: u32,
 
     /// Nothing is computed: the default
-    #[arg(long, conflicts_with_all = ["long", "compute_us"])]
+    #[arg(long, conflicts_with_all = ["long", "work_us"])]
     pub short: bool,
 
-    /// Something is computed for each record: the same as --compute-us 10
-    #[arg(long, conflicts_with = "compute_us")]
+    /// Something is computed for each record: the same as --work-us 10
+    #[arg(long, conflicts_with = "work_us")]
     pub long: bool,
 
     /// Microseconds of computation for each record
-    #[arg(long, value_name = "µs", allow_negative_numbers = true, value_parser = parse_compute)]
-    pub compute_us: Option<f64>,
+    #[arg(long, value_name = "µs", allow_negative_numbers = true, value_parser = parse_work)]
+    pub work_us: Option<f64>,
 
-    /// Partitions: a record's is its key modulo this
+    /// Partitions: a record's is its key modulo this. A worker's transactions begin in that of its number modulo this
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub partitions: u32,
 
-    /// The share of transactions that take turns between two partitions; the others stay in one
+    /// The share of transactions that take turns between their worker's partition and any other; the others stay in it
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_share)]
     pub multi_partition: f64,
 }
 
-fn parse_compute(text: &str) -> Result<f64, String> {
-    parse_within(text, COMPUTE_US_MAX)
+fn parse_work(text: &str) -> Result<f64, String> {
+    parse_within(text, WORK_US_MAX)
 }
 
 impl Options {
@@ -79,6 +80,9 @@ impl Options {
         let Options { records, ops, hot_records, hot_ops, partitions, multi_partition, .. } = self;
         if hot_ops > ops {
             return Err(format!("--hot-ops {hot_ops} is more than --ops {ops}"));
+        }
+        if multi_partition > 0.0 && u64::from(ops) < 2 * u64::from(hot_ops).max(1) {
+            return Err(format!("--ops {ops} are too few for --hot-ops {hot_ops} in each of two partitions"));
         }
         if u64::from(hot_ops) > hot_records {
             return Err(format!("--hot-ops {hot_ops} is more than --hot-records {hot_records}"));
@@ -99,8 +103,8 @@ impl Options {
     }
 
     /// Microseconds of computation for each record.
-    pub(super) fn compute_us(&self) -> f64 {
-        self.compute_us.unwrap_or(if self.long { LONG_US } else { 0.0 })
+    pub(super) fn work_us(&self) -> f64 {
+        self.work_us.unwrap_or(if self.long { LONG_US } else { 0.0 })
     }
 }
 
@@ -111,7 +115,7 @@ impl fmt::Display for Options {
             f,
             "{records} records of {record_bytes} bytes, {ops} updates, {hot_ops} of them on {hot_records} hot records"
         )?;
-        match self.compute_us() {
+        match self.work_us() {
             0.0 => {}
             us => write!(f, ", {us} µs of computation each")?,
         }
@@ -150,9 +154,9 @@ pub struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options, table: TableId, rounds: u64, rng: Rng) -> Self {
+    pub(super) fn new(options: &Options, table: TableId, rounds: u64, seat: Seat) -> Self {
         Self {
-            generator: Generator::new(options, rng),
+            generator: Generator::new(options, seat),
             next: Updates::new(table, options.record_bytes > COUNTER_BYTES, rounds),
             increments: 0,
             checksum: 0,
@@ -191,18 +195,21 @@ struct Generator {
     hot_records: u64,
     hot_ops: u32,
     partitions: u64,
+    /// The partition that its transactions begin in.
+    home: u64,
     multi_partition: f64,
 }
 
 impl Generator {
-    fn new(options: &Options, rng: Rng) -> Self {
+    fn new(options: &Options, seat: Seat) -> Self {
         Self {
-            rng,
+            rng: seat.rng(),
             records: options.records,
             ops: options.ops,
             hot_records: options.hot_records,
             hot_ops: options.hot_ops,
             partitions: u64::from(options.partitions),
+            home: u64::from(seat.worker % options.partitions),
             multi_partition: options.multi_partition,
         }
     }
@@ -210,11 +217,12 @@ impl Generator {
     fn fill(&mut self, next: &mut Updates) {
         next.clear();
         let partitions = self.draw_partitions();
+        let hot_ops = if partitions[0] == partitions[1] { self.hot_ops } else { 2 * self.hot_ops };
         for position in 0..self.ops {
             let partition = partitions[position as usize % partitions.len()];
             // A partition's records, counted from zero: first the hot ones, then the cold ones.
             let records = (self.records - partition).div_ceil(self.partitions);
-            let places = if position < self.hot_ops { 0..self.hot_records } else { self.hot_records..records };
+            let places = if position < hot_ops { 0..self.hot_records } else { self.hot_records..records };
             let key = |place: u64| partition + place * self.partitions;
             let place = different(|place| next.has(key(place)), places.clone(), || self.rng.u64(places.clone()));
             next.push(key(place));
@@ -224,15 +232,11 @@ impl Generator {
     /// The two partitions that the transaction takes turns between: mostly one and the same.
     #[inline]
     fn draw_partitions(&mut self) -> [u64; 2] {
-        if self.partitions == 1 {
-            return [0, 0];
-        }
-        let first = self.rng.u64(..self.partitions);
-        if self.rng.f64() >= self.multi_partition {
-            return [first, first];
+        if self.multi_partition == 0.0 || self.rng.f64() >= self.multi_partition {
+            return [self.home; 2];
         }
         let distance = self.rng.u64(1..self.partitions);
-        [first, (first + distance) % self.partitions]
+        [self.home, (self.home + distance) % self.partitions]
     }
 }
 
@@ -246,8 +250,12 @@ mod tests {
     }
 
     fn generate(line: &str, transactions: usize) -> Vec<Vec<i64>> {
+        generate_at(0, line, transactions)
+    }
+
+    fn generate_at(worker: u32, line: &str, transactions: usize) -> Vec<Vec<i64>> {
         let options = options(line).expect("good options");
-        let mut client = Client::new(&options, TableId(1), 0, Rng::with_seed(42));
+        let mut client = Client::new(&options, TableId(1), 0, Seat::first_run(worker, 42));
         (0..transactions).map(|_| client.generate().keys().to_vec()).collect()
     }
 
@@ -255,11 +263,13 @@ mod tests {
     fn options_that_contradict_each_other_are_refused() {
         for (line, expected) in [
             ("--short --long", "cannot be used with"),
-            ("--short --compute-us 5", "cannot be used with"),
-            ("--compute-us 1e7", "not within 0 and 1000000"),
-            ("--compute-us NaN", "not within 0 and 1000000"),
+            ("--short --work-us 5", "cannot be used with"),
+            ("--work-us 1e7", "not within 0 and 1000000"),
+            ("--work-us NaN", "not within 0 and 1000000"),
             ("--hot-ops 11", "--hot-ops 11 is more than --ops 10"),
             ("--hot-records 1 --hot-ops 2", "--hot-ops 2 is more than --hot-records 1"),
+            ("--partitions 2 --multi-partition 0.1 --hot-ops 6", "--ops 10 are too few for --hot-ops 6 in each of two"),
+            ("--partitions 2 --multi-partition 0.1 --hot-ops 0 --ops 1", "--ops 1 are too few"),
             ("--multi-partition 0.1", "--multi-partition needs --partitions 2 or more"),
             ("--multi-partition 1.1 --partitions 2", "not within 0 and 1"),
             ("--records 1000", "at least 1009 are needed"),
@@ -270,8 +280,8 @@ mod tests {
             let error = options(line).expect_err(line);
             assert!(error.contains(expected), "{line}: {error}");
         }
-        for (line, expected) in [("", 0.0), ("--short", 0.0), ("--long", LONG_US), ("--compute-us 2.5", 2.5)] {
-            assert_eq!(options(line).expect("good options").compute_us(), expected, "{line}");
+        for (line, expected) in [("", 0.0), ("--short", 0.0), ("--long", LONG_US), ("--work-us 2.5", 2.5)] {
+            assert_eq!(options(line).expect("good options").work_us(), expected, "{line}");
         }
     }
 
@@ -306,20 +316,30 @@ mod tests {
     }
 
     #[test]
-    fn transactions_stay_in_a_partition_or_take_turns_between_two() {
+    fn transactions_stay_in_their_workers_partition_or_take_turns_with_another() {
         const TRANSACTIONS: usize = 10_000;
-        for (share, partitions) in [(0.0, 3), (0.2, 3), (1.0, 2)] {
+        for (worker, share, partitions) in [(0, 0.0, 3), (1, 0.2, 3), (5, 0.2, 3), (1, 1.0, 2)] {
             let line = format!("--records 90001 --partitions {partitions} --multi-partition {share}");
-            let mut across = 0;
-            for keys in generate(&line, TRANSACTIONS) {
+            let mut visits = vec![0_usize; partitions as usize];
+            for keys in generate_at(worker, &line, TRANSACTIONS) {
                 let of: Vec<_> = keys.iter().map(|key| key % partitions).collect();
                 assert!(of.iter().enumerate().all(|(position, &partition)| partition == of[position % 2]), "{of:?}");
-                assert!(keys[0] / partitions < 1000 && keys[1] / partitions >= 1000, "{keys:?}");
+                assert_eq!(of[0], i64::from(worker) % partitions, "{line}, worker {worker}");
+                let hot = if of[0] == of[1] { 1 } else { 2 };
+                let is_hot = |key: &i64| key / partitions < 1000;
+                assert!(keys[..hot].iter().all(is_hot) && !keys[hot..].iter().any(is_hot), "{keys:?}");
                 assert!(keys.iter().all(|&key| key < 90_001), "{keys:?}");
-                across += usize::from(of[0] != of[1]);
+                visits[of[1] as usize] += 1;
             }
-            let expected = share * TRANSACTIONS as f64;
-            assert!((across as f64 - expected).abs() <= 5.0 * expected.sqrt() * (1.0 - share), "{line}: {across}");
+            let home = visits[worker as usize % visits.len()];
+            let expected = |share: f64, count: usize| {
+                let wanted = share * TRANSACTIONS as f64;
+                assert!((count as f64 - wanted).abs() <= 5.0 * wanted.sqrt() * (1.0 - share), "{line}: {visits:?}");
+            };
+            expected(share, TRANSACTIONS - home);
+            let others = visits.len() - 1;
+            let visited = visits.iter().enumerate().filter(|&(partition, _)| partition != worker as usize % visits.len());
+            visited.for_each(|(_, &count)| expected(share / others as f64, count));
         }
     }
 

@@ -12,7 +12,8 @@ pub const FILLER: usize = 2;
 /// Bytes of a record that the counter takes.
 pub(super) const COUNTER_BYTES: u32 = 8;
 
-/// `micro`: a key, and a record of `record_bytes` bytes that begins with a counter. Nobody asks for ranges of keys.
+/// `micro`: a key, and a record of `record_bytes` bytes that begins with a counter. Nobody asks for ranges of keys. The key is
+/// the partition key.
 pub fn micro(record_bytes: u32) -> TableSchema {
     let mut columns = vec![Column::new("id", Type::Int8), Column::new("counter", Type::Int8)];
     if record_bytes > COUNTER_BYTES {
@@ -20,5 +21,6 @@ pub fn micro(record_bytes: u32) -> TableSchema {
     }
     let mut schema = TableSchema::new("micro", columns, &[KEY]);
     schema.ordered = false;
+    schema.partitioned = true;
     schema
 }

@@ -42,6 +42,13 @@ impl crate::Workload for Ycsb {
         self.options.to_string()
     }
 
+    fn partitions(&self) -> Option<usize> {
+        match self.options.partitions_per_txn {
+            Spread::Exactly(_) => self.options.partitions.map(|partitions| partitions as usize),
+            Spread::Random => None,
+        }
+    }
+
     fn schemas(&self) -> Vec<TableSchema> {
         vec![usertable(self.options.fields, self.options.value_bytes)]
     }

@@ -9,7 +9,7 @@ fn increments_and_records_are_counted() {
     for line in [
         "--records 50 --hot-records 5",
         "--records 90 --hot-records 2 --hot-ops 2 --partitions 3 --multi-partition 0.5 --record-bytes 8",
-        "--records 50 --hot-records 1 --compute-us 0.5",
+        "--records 50 --hot-records 1 --work-us 0.5",
     ] {
         let fixture = Fixture::<Micro>::new(line);
         assert_eq!(fixture.check(), Ok(()), "{line}");
