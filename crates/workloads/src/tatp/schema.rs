@@ -116,6 +116,11 @@ pub(super) fn key(subscriber: i32, rest: &[i16]) -> Key {
     key.finish()
 }
 
+/// A table whose primary key begins with the subscriber, which is its partition key.
+fn of_subscriber(name: &str, columns: Vec<Column>, key: &[usize]) -> TableSchema {
+    TableSchema { partitioned: true, ..TableSchema::new(name, columns, key) }
+}
+
 /// `subscriber`. Nobody asks for ranges of ids or numbers, so both indexes are hash indexes.
 pub fn subscriber() -> TableSchema {
     let mut columns = vec![Column::new("s_id", Type::Int4), Column::new("sub_nbr", NUMBER_TYPE)];
@@ -124,7 +129,7 @@ pub fn subscriber() -> TableSchema {
     }
     columns.push(Column::nullable("msc_location", Type::Int4));
     columns.push(Column::nullable("vlr_location", Type::Int4));
-    let mut schema = TableSchema::new("subscriber", columns, &[subscriber::ID]);
+    let mut schema = of_subscriber("subscriber", columns, &[subscriber::ID]);
     schema.ordered = false;
     schema.indexes.push(IndexSchema {
         name: "subscriber_sub_nbr_key".to_owned(),
@@ -145,7 +150,7 @@ pub fn access_info() -> TableSchema {
         Column::nullable("data3", Type::Varchar(Some(3))),
         Column::nullable("data4", Type::Varchar(Some(5))),
     ];
-    let mut schema = TableSchema::new("access_info", columns, &[access_info::SUBSCRIBER, access_info::TYPE]);
+    let mut schema = of_subscriber("access_info", columns, &[access_info::SUBSCRIBER, access_info::TYPE]);
     schema.ordered = false;
     schema
 }
@@ -160,7 +165,7 @@ pub fn special_facility() -> TableSchema {
         Column::nullable("data_a", Type::Int2),
         Column::nullable("data_b", Type::Varchar(Some(5))),
     ];
-    TableSchema::new("special_facility", columns, &[special_facility::SUBSCRIBER, special_facility::TYPE])
+    of_subscriber("special_facility", columns, &[special_facility::SUBSCRIBER, special_facility::TYPE])
 }
 
 /// `call_forwarding`. The index over `s_id` that the clients add is a prefix of the key: as a hash index it costs least.
@@ -173,7 +178,7 @@ pub fn call_forwarding() -> TableSchema {
         Column::nullable("end_time", Type::Int2),
         Column::nullable("numberx", NUMBER_TYPE),
     ];
-    let mut schema = TableSchema::new("call_forwarding", columns, &[SUBSCRIBER, FACILITY, START_TIME]);
+    let mut schema = of_subscriber("call_forwarding", columns, &[SUBSCRIBER, FACILITY, START_TIME]);
     schema.indexes.push(IndexSchema {
         name: "idx_cf".to_owned(),
         columns: vec![SUBSCRIBER],

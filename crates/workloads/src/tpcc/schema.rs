@@ -39,6 +39,11 @@ pub(super) fn all() -> [TableSchema; 9] {
     [warehouses(), districts(), customers(), histories(), orders(), new_orders(), order_lines(), stocks(), items()]
 }
 
+/// A table whose primary key begins with the warehouse, which is its partition key.
+fn of_warehouse(name: &str, columns: Vec<Column>, key: &[usize]) -> TableSchema {
+    TableSchema { partitioned: true, ..TableSchema::new(name, columns, key) }
+}
+
 fn int(name: &str) -> Column {
     Column::new(name, Type::Int4)
 }
@@ -68,7 +73,7 @@ pub fn warehouses() -> TableSchema {
         char("w_state", 2),
         char("w_zip", 9),
     ];
-    TableSchema::new("warehouse", columns, &[warehouse::ID])
+    of_warehouse("warehouse", columns, &[warehouse::ID])
 }
 
 /// `district`
@@ -86,7 +91,7 @@ pub fn districts() -> TableSchema {
         char("d_state", 2),
         char("d_zip", 9),
     ];
-    TableSchema::new("district", columns, &[district::WAREHOUSE, district::ID])
+    of_warehouse("district", columns, &[district::WAREHOUSE, district::ID])
 }
 
 /// `customer`
@@ -115,7 +120,7 @@ pub fn customers() -> TableSchema {
         varchar("c_data", customer::DATA_LONGEST as u32),
     ];
     let key = [customer::WAREHOUSE, customer::DISTRICT, customer::ID];
-    let mut schema = TableSchema::new("customer", columns, &key);
+    let mut schema = of_warehouse("customer", columns, &key);
     schema.indexes = vec![IndexSchema {
         name: "idx_customer_name".to_owned(),
         columns: vec![customer::WAREHOUSE, customer::DISTRICT, customer::LAST, customer::FIRST],
@@ -155,7 +160,7 @@ pub fn orders() -> TableSchema {
         decimal("o_all_local", 1, 0),
         Column::new("o_entry_d", Type::Timestamp),
     ];
-    let mut schema = TableSchema::new("oorder", columns, &[order::WAREHOUSE, order::DISTRICT, order::ID]);
+    let mut schema = of_warehouse("oorder", columns, &[order::WAREHOUSE, order::DISTRICT, order::ID]);
     schema.indexes = vec![IndexSchema {
         name: "oorder_o_w_id_o_d_id_o_c_id_o_id_key".to_owned(),
         columns: vec![order::WAREHOUSE, order::DISTRICT, order::CUSTOMER, order::ID],
@@ -168,7 +173,7 @@ pub fn orders() -> TableSchema {
 /// `new_order`
 pub fn new_orders() -> TableSchema {
     let columns = vec![int("no_w_id"), int("no_d_id"), int("no_o_id")];
-    TableSchema::new("new_order", columns, &[new_order::WAREHOUSE, new_order::DISTRICT, new_order::ORDER])
+    of_warehouse("new_order", columns, &[new_order::WAREHOUSE, new_order::DISTRICT, new_order::ORDER])
 }
 
 /// `order_line`
@@ -186,7 +191,7 @@ pub fn order_lines() -> TableSchema {
         char("ol_dist_info", stock::DISTRICT_BYTES as u32),
     ];
     let key = [order_line::WAREHOUSE, order_line::DISTRICT, order_line::ORDER, order_line::NUMBER];
-    TableSchema::new("order_line", columns, &key)
+    of_warehouse("order_line", columns, &key)
 }
 
 /// `stock`
@@ -201,7 +206,7 @@ pub fn stocks() -> TableSchema {
         varchar("s_data", 50),
     ];
     columns.extend((1..=10).map(|district| char(&format!("s_dist_{district:02}"), stock::DISTRICT_BYTES as u32)));
-    TableSchema::new("stock", columns, &[stock::WAREHOUSE, stock::ITEM])
+    of_warehouse("stock", columns, &[stock::WAREHOUSE, stock::ITEM])
 }
 
 /// `item`
