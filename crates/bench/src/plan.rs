@@ -7,6 +7,8 @@ use crate::progress::Progress;
 use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
 use crate::{BenchCommand, Interrupt, RunOptions, WorkloadOptions, bare, memory, plot};
+use hotrow_protocols::open_with;
+use hotrow_txn::Settings;
 use hotrow_workloads::Workload;
 use hotrow_workloads::ycsb::Ycsb;
 use std::fmt;
@@ -80,6 +82,7 @@ fn bench_workload<W: Workload>(
         let message = format!("engine {} runs {} only, not {}", bare::NAME, Ycsb::NAME, W::NAME);
         return Err(BenchError::Usage(message));
     }
+    refuse_engines(&workload, run)?;
     let bytes = memory::needed_bytes(&workload);
     let rows = || format!("{} rows of about {} bytes", workload.rows(), bytes / workload.rows().max(1));
     memory::refuse_if_too_large(bytes, rows)?;
@@ -108,6 +111,18 @@ fn bench_workload<W: Workload>(
         None if interrupt.is_raised() => Err(BenchError::Interrupted),
         None => fail_if_inconsistent(&turns),
     }
+}
+
+/// Refuses engines that cannot have the settings or the workload's tables.
+fn refuse_engines<W: Workload>(workload: &W, run: &RunOptions) -> Result<(), BenchError> {
+    let settings =
+        Settings { workers: run.threads(), partitions: workload.partitions(), ..Settings::default() };
+    for name in run.engines.iter().filter(|&name| name != bare::NAME) {
+        let refusal = |why: String| BenchError::Usage(format!("engine {name} does not run {}: {why}", W::NAME));
+        let engine = open_with(name, &settings).map_err(|error| refusal(error.to_string()))?;
+        workload.schemas().iter().try_for_each(|schema| engine.admits(schema)).map_err(refusal)?;
+    }
+    Ok(())
 }
 
 /// Runs every engine once a turn: the reports of each turn, and what ended them early.
