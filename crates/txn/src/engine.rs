@@ -94,8 +94,8 @@ pub trait Engine: Send + Sync {
     /// may load at once.
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate>;
 
-    /// Checks the protocol's own invariants, while no call of any transaction is under way: for tests. The error says
-    /// which one does not hold.
+    /// Checks the protocol's own invariants, while no call of any transaction is under way but calls that wait: for tests.
+    /// The error says which one does not hold.
     fn audit(&self) -> Result<(), String> {
         Ok(())
     }

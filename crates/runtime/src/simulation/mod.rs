@@ -14,8 +14,8 @@
 //! ```
 //!
 //! What it finds by itself: a task that waits for what nobody will give (a stall), a waiter that was not woken though
-//! what it waits for came true (a lost wake-up), a panic, a run without an end. What the transactions read and wrote is
-//! for `hotrow-check` to judge.
+//! what it waits for came true (a lost wake-up), a panic, a run without an end; and after every step whatever an audit that
+//! it is given finds ([`Simulation::after_each_step`]). What the transactions read and wrote is for `hotrow-check` to judge.
 //!
 //! **Invariants**
 //!

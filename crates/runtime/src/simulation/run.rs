@@ -3,7 +3,7 @@
 use super::scheduler::{Phase, World};
 use super::{Failure, FailureKind, Schedule, Task};
 use crate::Random;
-use crate::driver::panic_message;
+use crate::run::panic_message;
 use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
 use hotrow_sync::{Arc, Time};
 use std::time::Duration;
@@ -56,7 +56,11 @@ pub struct Simulation {
     names: Vec<String>,
     tasks: Vec<Task>,
     coroutines: Vec<Coroutine<()>>,
+    audit: Box<Audit>,
 }
+
+/// Looks at what the tasks share, between two steps. Is told how many tasks wait.
+type Audit = dyn FnMut(usize) -> Result<(), String>;
 
 impl Simulation {
     /// A simulation without tasks.
@@ -68,7 +72,14 @@ impl Simulation {
             names: Vec::new(),
             tasks: Vec::new(),
             coroutines: Vec::new(),
+            audit: Box::new(|_| Ok(())),
         }
+    }
+
+    /// Has `audit` look at what the tasks share after every step, when each of them has ended, waits, or stands between two
+    /// calls. It is told how many wait. An error ends the simulation: [`FailureKind::Audit`].
+    pub fn after_each_step(&mut self, audit: impl FnMut(usize) -> Result<(), String> + 'static) {
+        self.audit = Box::new(audit);
     }
 
     /// Adds a task.
@@ -113,6 +124,8 @@ impl Simulation {
             let stay = ready.contains(&last) && self.random.chance(self.config.stay_percent);
             last = if stay { last } else { *self.random.pick(&ready) };
             self.resume(last)?;
+            let waiting = self.positions(|world, task| world.deadline(task).is_some()).len();
+            (self.audit)(waiting).map_err(FailureKind::Audit)?;
         }
         Err(FailureKind::Endless)
     }
@@ -354,6 +367,30 @@ mod tests {
             }
         });
         assert_eq!(simulation.run().expect_err("the task runs on").kind, FailureKind::Endless);
+    }
+
+    #[test]
+    fn an_audit_looks_after_every_step_and_ends_the_simulation() {
+        let (shared, looks) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let mut simulation = Simulation::new(SimulationConfig::new(1));
+        for name in ["a", "b"] {
+            let shared = shared.clone();
+            simulation.spawn(name, move |task| {
+                for _ in 0..3 {
+                    task.step("counts");
+                    shared.store(shared.load(Ordering::Acquire) + 1, Ordering::Release);
+                }
+            });
+        }
+        let looked = looks.clone();
+        simulation.after_each_step(move |_| {
+            looked.store(looked.load(Ordering::Acquire) + 1, Ordering::Release);
+            let counted = shared.load(Ordering::Acquire);
+            if counted < 4 { Ok(()) } else { Err(format!("{counted} is too much")) }
+        });
+        let failure = simulation.run().expect_err("there are six counts");
+        assert_eq!(failure.kind, FailureKind::Audit("4 is too much".to_owned()));
+        assert_eq!(looks.load(Ordering::Acquire), failure.schedule.len() as u64);
     }
 
     #[test]

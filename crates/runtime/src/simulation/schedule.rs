@@ -59,6 +59,8 @@ pub enum FailureKind {
     LostWakeup(String),
     /// This task panicked, and said so.
     Panicked(String, String),
+    /// What the tasks share is not as it should be after a step, says the audit.
+    Audit(String),
     /// The simulation did not end within its bound of steps.
     Endless,
     /// What the tasks did is wrong, says whoever judged it.
@@ -101,6 +103,7 @@ impl fmt::Display for Failure {
             FailureKind::LostWakeup(task) => writeln!(f, "{task} was not woken when its condition came true")?,
             FailureKind::Panicked(task, message) => writeln!(f, "{task} panicked: {message}")?,
             FailureKind::Endless => writeln!(f, "no end after {} steps", self.schedule.len())?,
+            FailureKind::Audit(what) => writeln!(f, "after this step: {what}")?,
             FailureKind::Wrong(what) => writeln!(f, "{what}")?,
         }
         writeln!(f, "seed {}; its schedule:\n{}", self.seed, self.schedule)
