@@ -9,24 +9,33 @@
 //! | `--cfg shuttle` | shuttle: many random interleavings of a larger one |
 //!
 //! The nouns: [`Latch`] protects memory for a moment (a *lock* protects data for a transaction and is a protocol's
-//! affair); [`Waiter`] is how a transaction waits; [`Scheduler`] is what waiting means; [`ring`] connects two threads.
+//! affair); [`Baton`] protects memory that one thread uses nearly always; [`Waiter`] is how a transaction waits; [`Scheduler`] is what waiting means; [`Doorbell`] wakes a worker that keeps
+//! several transactions, each in a slot; [`ring`] connects two threads.
 //!
 //! **Orderings.** Acquire and release are the rule. Any other ordering has its reason beside it; `cargo test -p xtask`
 //! looks for it.
 
 pub mod backoff;
+pub mod baton;
 #[cfg(not(loom))]
 pub mod cell;
 #[cfg(not(any(loom, shuttle)))]
 pub mod coroutine;
+pub mod doorbell;
 mod facade;
 pub mod latch;
 pub mod pad;
 pub mod ring;
+#[cfg(not(any(loom, shuttle)))]
+pub mod slot;
 pub mod wait;
 
 pub use backoff::Backoff;
+pub use baton::Baton;
+pub use doorbell::Doorbell;
 pub use facade::*;
 pub use latch::{Latch, LatchGuard};
 pub use pad::CachePadded;
+#[cfg(not(any(loom, shuttle)))]
+pub use slot::SlotScheduler;
 pub use wait::{Scheduler, Time, Waiter, Wake};

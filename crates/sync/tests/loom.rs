@@ -4,7 +4,7 @@
 
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::wait::ThreadScheduler;
-use hotrow_sync::{Arc, Latch, Waiter, Wake, ring, thread};
+use hotrow_sync::{Arc, Baton, Latch, Waiter, Wake, ring, thread};
 use std::time::Duration;
 
 /// Explores with at most `preemptions` switches that no thread asked for; few show all the mistakes there are to make in
@@ -53,6 +53,53 @@ fn a_vain_attempt_does_not_free_a_latch() {
         drop(held);
         let added = other.join().expect("no panic").into_iter().filter(|&added| added).count();
         assert_eq!(*latch.lock(), 2 + added);
+    });
+}
+
+/// Adds one to a baton's count as often as `times` says, unless another thread has settled on it.
+fn add(baton: &Baton<usize>, times: usize) -> usize {
+    let once = |_: &usize| {
+        let Ok(mut held) = baton.take() else { return false };
+        let seen = *held;
+        *held = seen + 1;
+        true
+    };
+    (0..times).filter(once).count()
+}
+
+#[test]
+fn a_baton_that_a_thread_has_settled_on_is_nobody_elses() {
+    model(3, || {
+        let baton = Arc::new(Baton::new(0));
+        let taking = {
+            let baton = baton.clone();
+            thread::spawn(move || add(&baton, 2))
+        };
+        assert!(baton.settle(), "others take it for a moment only");
+        assert_eq!(add(&baton, 2), 2);
+        assert!(baton.leave());
+        let added = add(&baton, 1) + taking.join().expect("no panic");
+        assert_eq!(*baton.take().expect("nobody has settled"), 2 + added);
+    });
+}
+
+#[test]
+fn one_of_two_threads_settles_on_a_baton() {
+    model(3, || {
+        let baton = Arc::new(Baton::new(0));
+        let settle = |baton: &Baton<usize>| {
+            let settled = baton.settle();
+            let added = add(baton, 1);
+            assert_eq!(baton.leave(), settled);
+            assert!(!settled || added == 1, "who has settled is not kept out");
+            added
+        };
+        let settling = {
+            let baton = baton.clone();
+            thread::spawn(move || settle(&baton))
+        };
+        let added = settle(&baton) + settling.join().expect("no panic");
+        assert_eq!(*baton.take().expect("nobody has settled"), added);
     });
 }
 

@@ -1,0 +1,309 @@
+//! A baton: a value for one thread at a time, almost free of charge for the thread that it belongs to.
+//!
+//! A thread may *settle* on a baton and has it then for good, until it leaves: each use costs a comparison with the thread's
+//! own number and two plain stores, and no locked instruction. While nobody has settled, any thread may *take* it for a
+//! moment, and then it is a latch. Who finds that another thread has settled is told so, and has to ask that thread for what it
+//! wanted.
+//!
+//! **Definitions.** The *holder* is a word: the number of a thread, whether that thread has settled, and whether it is using
+//! the value now; or zero, if nobody has the baton. Numbers of threads begin at one and are never given twice, not even after a
+//! thread has ended.
+//!
+//! **Invariants**
+//!
+//! 1. From zero the holder changes by compare-and-swap only, and only to the number of the thread that swaps: settled, or
+//!    using. From anything else it is changed by the thread only whose number it shows.
+//! 2. A reference to the value exists only while the holder shows its thread as using, and at most one of them.
+//!
+//! **Why that is enough.** Two threads cannot both see the holder leave zero for their number (1), so one of them is shown, and
+//! a thread that is not shown has no reference (2). The thread that is shown reads and writes the holder alone, so its own
+//! loads and stores of it need no order and no lock. What it did with the value comes before its store of zero, which is a
+//! release; whoever has the baton next loaded that zero with acquire, by its swap. A thread that asks for a second
+//! reference while it uses the first would wait for itself: it panics instead.
+
+use crate::Backoff;
+use crate::atomic::{AtomicU64, Ordering};
+use crate::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+const NOBODY: u64 = 0;
+const USING: u64 = 1;
+const SETTLED: u64 = 2;
+const NUMBER_SHIFT: u32 = 2;
+
+/// A value for one thread at a time.
+///
+/// **Thread safety.** Any thread may [`settle`](Self::settle) and [`take`](Self::take). What `take` gives is kept for a
+/// bounded number of instructions, as with a [`Latch`](crate::Latch), unless its thread has settled.
+#[derive(Default)]
+pub struct Baton<T> {
+    holder: AtomicU64,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: one thread at a time has a reference to the value, so sharing the baton sends the value between threads.
+unsafe impl<T: Send> Sync for Baton<T> {}
+
+/// Another thread has settled on the baton.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled;
+
+impl<T> Baton<T> {
+    /// A baton that nobody has.
+    pub fn new(value: T) -> Self {
+        Self { holder: AtomicU64::new(NOBODY), value: UnsafeCell::new(value) }
+    }
+
+    /// Settles the calling thread, once whoever has the baton for a moment is done. Whether the thread has settled now:
+    /// another one may have before. The thread must [`leave`](Self::leave) before it ends, or nobody can use the value any more.
+    ///
+    /// # Panics
+    /// If the thread has taken the baton for a moment.
+    pub fn settle(&self) -> bool {
+        let own = own_number() << NUMBER_SHIFT | SETTLED;
+        let mut backoff = Backoff::new();
+        loop {
+            match self.holder.compare_exchange(NOBODY, own, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(holder) if holder & SETTLED != 0 => return holder & !USING == own,
+                Err(holder) => {
+                    assert!(
+                        holder >> NUMBER_SHIFT != own >> NUMBER_SHIFT,
+                        "settled on a baton that the thread has taken"
+                    );
+                    backoff.snooze();
+                }
+            }
+        }
+    }
+
+    /// Gives up what [`settle`](Self::settle) gave. Whether the calling thread had settled; otherwise nothing happens.
+    ///
+    /// # Panics
+    /// If the thread is using the value.
+    pub fn leave(&self) -> bool {
+        // Relaxed: the thread's own store, or a number that is not its own.
+        let holder = self.holder.load(Ordering::Relaxed);
+        if !is_own(holder) || holder & SETTLED == 0 {
+            return false;
+        }
+        assert!(holder & USING == 0, "left a baton that the thread is using");
+        self.holder.store(NOBODY, Ordering::Release);
+        true
+    }
+
+    /// Whether the calling thread has settled.
+    #[inline]
+    pub fn is_mine(&self) -> bool {
+        // Relaxed: the thread's own store, or a number that is not its own.
+        let holder = self.holder.load(Ordering::Relaxed);
+        holder & SETTLED != 0 && is_own(holder)
+    }
+
+    /// The value, if the calling thread has settled, or nobody has: then it waits for whoever has it for a moment.
+    ///
+    /// # Errors
+    /// If another thread has settled.
+    ///
+    /// # Panics
+    /// If the thread has the value already.
+    #[inline]
+    pub fn take(&self) -> Result<Held<'_, T>, Settled> {
+        // Relaxed: as in `is_mine`.
+        let holder = self.holder.load(Ordering::Relaxed);
+        if holder & SETTLED != 0 && is_own(holder) {
+            assert!(holder & USING == 0, "took a baton that the thread is using");
+            // Relaxed: nobody else acts on a holder that shows this thread.
+            self.holder.store(holder | USING, Ordering::Relaxed);
+            return Ok(Held { baton: self, after: holder, thread: PhantomData });
+        }
+        self.take_for_a_moment()
+    }
+
+    fn take_for_a_moment(&self) -> Result<Held<'_, T>, Settled> {
+        let own = own_number() << NUMBER_SHIFT | USING;
+        let mut backoff = Backoff::new();
+        loop {
+            match self.holder.compare_exchange(NOBODY, own, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return Ok(Held { baton: self, after: NOBODY, thread: PhantomData }),
+                Err(holder) if holder & SETTLED != 0 => return Err(Settled),
+                Err(holder) => {
+                    assert!(holder != own, "took a baton that the thread is using");
+                    backoff.snooze();
+                }
+            }
+        }
+    }
+
+    /// The value, when nobody else can have it.
+    pub fn get_mut(&mut self) -> &mut T {
+        // SAFETY: `&mut self` shows that there is no `Held`.
+        unsafe { &mut *self.value.with_mut(|value| value) }
+    }
+}
+
+impl<T> fmt::Debug for Baton<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let holder = self.holder.load(Ordering::Acquire);
+        f.debug_struct("Baton")
+            .field("thread", &(holder >> NUMBER_SHIFT))
+            .field("settled", &(holder & SETTLED != 0))
+            .finish_non_exhaustive()
+    }
+}
+
+/// The right to use a [`Baton`]'s value, for the thread that took it; dropping it ends the use.
+#[derive(Debug)]
+pub struct Held<'a, T> {
+    baton: &'a Baton<T>,
+    /// What the holder is after the use.
+    after: u64,
+    /// The right is the thread's: it cannot be sent to another.
+    thread: PhantomData<*const ()>,
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the holder shows this thread as using since `take`, and `take` gives no second `Held` until this one is
+        // dropped (invariant 2).
+        unsafe { &*self.baton.value.with(|value| value) }
+    }
+}
+
+impl<T> DerefMut for Held<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and `&mut self` makes the borrow of this one unique too.
+        unsafe { &mut *self.baton.value.with_mut(|value| value) }
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // A plain store on the machines we know, whether somebody else has to see it or not.
+        self.baton.holder.store(self.after, Ordering::Release);
+    }
+}
+
+#[inline]
+fn is_own(holder: u64) -> bool {
+    holder >> NUMBER_SHIFT == own_number()
+}
+
+/// The calling thread's number.
+#[inline]
+fn own_number() -> u64 {
+    OWN_NUMBER.with(|number| match number.get() {
+        0 => first_number(number),
+        number => number,
+    })
+}
+
+#[cold]
+fn first_number(number: &std::cell::Cell<u64>) -> u64 {
+    /// The greatest number that a thread has. Not a model's atomic: it only has to give each number once.
+    static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    // Relaxed: nothing is read because of it.
+    number.set(NUMBERS.fetch_add(1, Ordering::Relaxed) + 1);
+    number.get()
+}
+
+#[cfg(not(any(loom, shuttle)))]
+std::thread_local! {
+    static OWN_NUMBER: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static OWN_NUMBER: std::cell::Cell<u64> = std::cell::Cell::new(0);
+}
+
+#[cfg(shuttle)]
+shuttle::thread_local! {
+    static OWN_NUMBER: std::cell::Cell<u64> = std::cell::Cell::new(0);
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::thread;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn one_thread_settles_and_others_are_told_so() {
+        let baton = Baton::new(1);
+        *baton.take().expect("nobody has settled") += 1;
+        assert!(!baton.is_mine() && !baton.leave());
+        assert!(baton.settle() && baton.settle() && baton.is_mine());
+        *baton.take().expect("settled") += 1;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                assert!(!baton.is_mine() && !baton.settle() && !baton.leave());
+                assert_eq!(baton.take().err(), Some(Settled));
+            });
+        });
+        assert!(baton.leave() && !baton.is_mine());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                *baton.take().expect("nobody has settled any more") += 1;
+                assert!(baton.settle() && baton.leave());
+            });
+        });
+        assert_eq!(*baton.take().expect("nobody has settled any more"), 4);
+    }
+
+    #[test]
+    fn a_thread_does_not_wait_for_itself() {
+        let baton = Baton::new(());
+        let panics = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();
+        for settled in [false, true] {
+            assert!(!settled || baton.settle());
+            let held = baton.take().expect("free, or the thread's own");
+            assert!(panics(&|| drop(baton.take())));
+            assert!(panics(&|| drop(if settled { baton.leave() } else { baton.settle() })));
+            drop(held);
+            drop(baton.take().expect("given back"));
+        }
+    }
+
+    /// Threads that settle for a while among threads that take for a moment: none of their additions is lost.
+    #[test]
+    fn one_at_a_time() {
+        const ROUNDS: u64 = 2_000;
+        let mut baton = Baton::new((0_u64, 0_u64));
+        let add = |baton: &Baton<(u64, u64)>| {
+            let Ok(mut held) = baton.take() else { return false };
+            let seen = *held;
+            assert_eq!(seen.0, seen.1);
+            held.0 = seen.0 + 1;
+            held.1 = seen.1 + 1;
+            true
+        };
+        let added: u64 = thread::scope(|scope| {
+            let settling = (0..2).map(|_| {
+                scope.spawn(|| {
+                    let mut added = 0;
+                    for _ in 0..ROUNDS {
+                        if baton.settle() {
+                            added += (0..10).filter(|_| add(&baton)).count() as u64;
+                            assert!(baton.leave());
+                        }
+                    }
+                    added
+                })
+            });
+            let threads: Vec<_> = settling.collect();
+            let taking: Vec<_> =
+                (0..2).map(|_| scope.spawn(|| (0..10 * ROUNDS).filter(|_| add(&baton)).count() as u64)).collect();
+            threads.into_iter().chain(taking).map(|thread| thread.join().expect("no panic")).sum()
+        });
+        assert!(added > 0);
+        assert_eq!(*baton.get_mut(), (added, added));
+    }
+}
