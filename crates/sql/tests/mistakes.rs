@@ -22,7 +22,7 @@ const WORDS: &str = "select insert into update delete from where values set t u 
     create table primary key unique check default index on drop alter add constraint truncate copy stdin stdout with csv explain \
     prepare execute deallocate returning for update \" ' /* -- E'\\x' $$ . [ ] ^ & | # ~ ! @";
 
-const STATEMENTS: [&str; 14] = [
+const STATEMENTS: [&str; 16] = [
     "select id, n + 1 as m, name || 'x' from t where id = 1 and n > 2 order by m desc limit 3 offset 1",
     "select name, count(*), sum(n), avg(n) from t where day is not null group by name having count(*) > 0 order by 1",
     "insert into t (id, n, name) values (1, 2, 'a'), (2, default, null) returning id, name",
@@ -32,6 +32,8 @@ const STATEMENTS: [&str; 14] = [
     "select case when n = 1 then 'one' else name end, coalesce(n, 0), cast(id as text) from t",
     "create table u (id int primary key, v varchar(3) not null default 'x' unique, check (id > 0))",
     "create unique index i on t (n, name)",
+    "create table u (id int, v int not null, primary key (v, id)) partition by hash (v)",
+    "create table u partition of t for values with (modulus 4, remainder 0)",
     "alter table t add constraint c check (n > 0)",
     "select substring(name from 2 for 1), extract(year from day), round(n::numeric / 3, 2) from t",
     "begin; savepoint a; insert into t values (7); rollback to a; commit",

@@ -1,6 +1,6 @@
 //! CREATE, ALTER, DROP, TRUNCATE: what they do to the transaction's own catalog and to the engine.
 
-use super::Fail;
+use super::{Fail, partition};
 use crate::bind::{bind_check, bind_default, data_type, fold, object_name, undefined_table};
 use crate::catalog::{Catalog, Changes, Check, HIDDEN, Rules, Table, View};
 use crate::client::Notice;
@@ -35,6 +35,8 @@ pub(crate) struct Ddl<'a> {
 pub(super) struct Draft {
     pub(super) schema: TableSchema,
     pub(super) rules: Rules,
+    /// The column by which engines that keep partitions apart divide it.
+    pub(super) partition_key: Option<usize>,
 }
 
 impl Ddl<'_> {
@@ -94,11 +96,17 @@ impl Ddl<'_> {
     }
 
     /// Makes the engine's table for a draft, and notes it in the transaction's catalog.
-    pub(super) fn define(&mut self, draft: Draft, row_ids: Arc<AtomicI64>, lock: Arc<TableLock>) -> Arc<Table> {
+    pub(super) fn define(
+        &mut self,
+        draft: Draft,
+        row_ids: Arc<AtomicI64>,
+        lock: Arc<TableLock>,
+    ) -> Result<Arc<Table>, SqlError> {
+        partition::check_admitted(self.engine, &draft.schema)?;
         let id = self.engine.create_table(draft.schema);
         self.changes.created.push(id);
         self.txn.own_table(id);
-        Table::new(self.engine, id, draft.rules, row_ids, lock)
+        Ok(Table::new(self.engine, id, draft.rules, row_ids, lock))
     }
 
     pub(super) fn publish(&mut self, table: Arc<Table>) {
@@ -107,6 +115,9 @@ impl Ddl<'_> {
 
     fn create_table(&mut self, create: &ast::CreateTable) -> Result<&'static str, Fail> {
         refuse_exotic(create)?;
+        if let Some(parent) = &create.partition_of {
+            return self.create_partition(create, parent);
+        }
         let name = object_name(&create.name)?;
         let lock = self.lock(&name, Mode::Exclusive)?;
         if self.view().has_relation(&name) {
@@ -119,6 +130,7 @@ impl Ddl<'_> {
         let mut draft = Draft {
             schema: TableSchema { key: Vec::new(), ..TableSchema::new(&name, Vec::new(), &[]) },
             rules: Rules::default(),
+            partition_key: None,
         };
         for column in &create.columns {
             self.add_column(&mut draft, column)?;
@@ -132,7 +144,9 @@ impl Ddl<'_> {
         for constraint in &create.constraints {
             self.add_constraint(&mut draft, constraint)?;
         }
-        hide_key(&mut draft);
+        draft.partition_key =
+            create.partition_by.as_ref().map(|by| partition::key_of(by, &draft.schema)).transpose()?;
+        complete_key(&mut draft)?;
         let checks = create.columns.iter().flat_map(|column| {
             column.options.iter().filter_map(|option| match &option.option {
                 ColumnOption::Check(check) => {
@@ -146,7 +160,7 @@ impl Ddl<'_> {
             _ => None,
         });
         let checks: Vec<_> = checks.chain(table_checks).collect();
-        let mut table = self.define(draft, Arc::new(AtomicI64::new(1)), lock);
+        let mut table = self.define(draft, Arc::new(AtomicI64::new(1)), lock)?;
         for (name, column, expr) in checks {
             let name = name.map(fold);
             table = self.with_check(&table, name, column, expr)?;
@@ -446,8 +460,12 @@ impl Ddl<'_> {
     pub(crate) fn truncate(&mut self, names: &[String]) -> Result<&'static str, Fail> {
         for name in names {
             let table = self.owned_table(name)?;
-            let draft = Draft { schema: (*table.schema).clone(), rules: table.rules.clone() };
-            let empty = self.define(draft, table.row_ids.clone(), table.lock.clone());
+            let draft = Draft {
+                schema: (*table.schema).clone(),
+                rules: table.rules.clone(),
+                partition_key: table.partition_key(),
+            };
+            let empty = self.define(draft, table.row_ids.clone(), table.lock.clone())?;
             self.publish(empty);
         }
         Ok("TRUNCATE TABLE")
@@ -455,7 +473,8 @@ impl Ddl<'_> {
 
     /// A table's definition without its hidden key, to change.
     fn draft(&self, table: &Table) -> Draft {
-        let mut draft = Draft { schema: (*table.schema).clone(), rules: table.rules.clone() };
+        let partition_key = table.partition_key();
+        let mut draft = Draft { schema: (*table.schema).clone(), rules: table.rules.clone(), partition_key };
         if table.is_key_hidden() {
             draft.schema.columns.pop();
             draft.schema.key.clear();
@@ -464,16 +483,17 @@ impl Ddl<'_> {
     }
 }
 
-/// Gives a draft without a primary key a hidden one.
-pub(super) fn hide_key(draft: &mut Draft) {
-    if draft.rules.primary_key.is_none() {
-        draft.schema.key = vec![draft.schema.columns.len()];
+/// Gives a draft without a primary key a hidden one, after its partition key if there is one.
+pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
+    let hidden = draft.rules.primary_key.is_none();
+    if hidden {
+        draft.schema.key = draft.partition_key.into_iter().chain([draft.schema.columns.len()]).collect();
         draft.schema.columns.push(Column::new(HIDDEN, Type::Int8));
-        // Nobody can ask for a range of it.
-        draft.schema.ordered = false;
-    } else {
-        draft.schema.ordered = true;
     }
+    // Nobody can ask for a range of it.
+    draft.schema.ordered = !hidden;
+    draft.schema.partitioned = draft.partition_key.is_some();
+    partition::check(draft)
 }
 
 fn positions(draft: &Draft, columns: &[String]) -> Result<Vec<usize>, SqlError> {
@@ -525,8 +545,6 @@ fn refuse_exotic(create: &ast::CreateTable) -> Result<(), SqlError> {
         "CREATE TABLE AS"
     } else if create.like.is_some() {
         "LIKE"
-    } else if create.partition_by.is_some() || create.partition_of.is_some() {
-        "a partitioned table"
     } else if create.inherits.is_some() {
         "inheritance"
     } else if create.external || create.or_replace {

@@ -8,6 +8,7 @@
 //! | `sort` | order, DISTINCT |
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `ddl`, `rebuild` | definitions: a changed table is a new table |
+//! | `partition` | partition keys |
 //! | `define` | definitions of procedures |
 //! | `procedure` | CALL |
 //! | `copy` | COPY |
@@ -22,6 +23,7 @@ pub(crate) mod copy;
 pub(crate) mod ddl;
 mod define;
 pub(crate) mod dml;
+mod partition;
 mod procedure;
 mod rebuild;
 pub(crate) mod scan;

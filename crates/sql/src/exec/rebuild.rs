@@ -1,6 +1,6 @@
 //! A table with another definition is another table: its rows are scanned from the old one and loaded into the new one.
 
-use super::ddl::{Ddl, Draft, hide_key};
+use super::ddl::{Ddl, Draft, complete_key};
 use super::dml::describe_key;
 use super::{Fail, scan};
 use crate::catalog::Table;
@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 impl Ddl<'_> {
     /// Puts a table of another definition in the place of `old`, with its rows. The visible columns are the same.
     pub(super) fn rebuild(&mut self, old: &Arc<Table>, mut draft: Draft) -> Result<(), Fail> {
-        hide_key(&mut draft);
-        let new = self.define(draft, old.row_ids.clone(), old.lock.clone());
+        complete_key(&mut draft)?;
+        let new = self.define(draft, old.row_ids.clone(), old.lock.clone())?;
         let mut row = Row::new(&new.layout);
         let mut failed = None;
         let (engine, env) = (self.engine, self.env);
