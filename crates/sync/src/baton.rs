@@ -266,7 +266,8 @@ mod tests {
             assert!(!settled || baton.settle());
             let held = baton.take().expect("free, or the thread's own");
             assert!(panics(&|| drop(baton.take())));
-            assert!(panics(&|| drop(if settled { baton.leave() } else { baton.settle() })));
+            let change = || if settled { baton.leave() } else { baton.settle() };
+            assert!(panics(&|| assert!(change())));
             drop(held);
             drop(baton.take().expect("given back"));
         }
