@@ -1,17 +1,21 @@
 //! Engines that must hold what they promise.
 
 use crate::script::{End, Mix, Script};
-use crate::table::{Fixture, KEYS};
+use crate::table::{Fixture, KEYS, Seen};
 use hotrow_check::Recorder;
 use hotrow_protocols::ENGINES;
 use hotrow_runtime::simulation::{Failure, FailureKind, Simulation, SimulationConfig, Task, for_each_seed};
-use hotrow_runtime::{Estimates, Planner, Random};
+use hotrow_runtime::{Planner, Random};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Isolation, Transaction};
+use hotrow_txn::{Abort, EngineInfo, Isolation, Scheduler, Settings, Transaction};
+use std::time::Duration;
 
 /// Engines in which transactions may deadlock, until one of their waits has lasted too long. In all others a wait ends
 /// because somebody goes on, and a time-out is a deadlock that should not be.
 const DEADLOCKS_TIME_OUT: [&str; 1] = ["2pl-timeout"];
+
+/// Engines that look for blocked transactions that need not be.
+const ANALYSE_CONTENTION: [&str; 2] = ["vll-sca", "vll-st-sca"];
 
 /// Runs scripts one after the other, as a client would: retries what a retry can cure, a bounded number of times.
 pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Script], may_time_out: bool) {
@@ -41,7 +45,18 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
             }
         }
     }
-    fixture.count(planner.estimates());
+    fixture.seen().add_session(planner.estimates(), txn.statistics());
+}
+
+/// Settings that differ from seed to seed: few partitions and short queues, so that what they limit is met.
+pub fn settings(seed: u64) -> Settings {
+    let mut random = Random::new(seed);
+    Settings {
+        workers: 3,
+        partitions: Some(2 + random.index(2)),
+        blocked_limit: *random.pick(&[None, None, Some(1), Some(2)]),
+        network_delay: *random.pick(&[Duration::ZERO, Duration::from_micros(50)]),
+    }
 }
 
 /// One seed: a few tasks with a few random transactions each, each at one of `levels`.
@@ -56,9 +71,16 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
     let deadlocks = DEADLOCKS_TIME_OUT.contains(&fixture.engine.info().name);
     let may_time_out = deadlocks || config.time_out_per_mille > 0;
     let mut simulation = Simulation::new(config);
-    let mix =
-        *random.pick(&[Mix::Everything(1), Mix::Everything(3), Mix::Everything(KEYS), Mix::Phantoms, Mix::Phantoms]);
-    for name in ["a", "b", "c", "d", "e"].into_iter().take(2 + random.index(4)) {
+    let mix = *random.pick(&[
+        Mix::Everything(1),
+        Mix::Everything(3),
+        Mix::Everything(KEYS),
+        Mix::Phantoms,
+        Mix::Phantoms,
+        Mix::Queues,
+    ]);
+    let tasks = if mix == Mix::Queues { 8 } else { 2 + random.index(4) };
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h"].into_iter().take(tasks) {
         let count = 1 + random.index(3);
         let script = |_| {
             let isolation = *random.pick(levels);
@@ -68,8 +90,10 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
         let fixture = fixture.clone();
         simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts, may_time_out));
     }
+    let audited = fixture.clone();
+    simulation.after_each_step(move |waiting| audited.audit(if mix == Mix::Queues { waiting } else { 0 }));
     let outcome = simulation.run().and_then(|schedule| {
-        let judged = fixture.check();
+        let judged = fixture.check_all();
         judged.map_err(|what| Box::new(Failure::new(FailureKind::Wrong(what), seed, schedule)))
     });
     (fixture, outcome)
@@ -79,22 +103,30 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
 fn check_engines(levels: &[Isolation], seeds: u64) {
     let isolating = ENGINES.iter().filter(|info| info.isolates);
     for info in isolating.filter(|info| levels.iter().all(|level| info.isolation.contains(level))) {
-        let (mut ran, mut committed, mut estimates) = (0, 0, Estimates::default());
+        let (mut ran, mut committed, mut seen) = (0, 0, Seen::default());
         for_each_seed(seeds, |seed| {
-            let fixture = Fixture::open(info.name, seed % 4 != 0).expect("it is in the registry");
+            let fixture = Fixture::open(info.name, &settings(seed), seed % 4 != 0);
             let (fixture, outcome) = simulate(fixture, levels, seed);
             committed += fixture.recording.history().transactions.iter().filter(|t| t.is_committed()).count();
             ran += 1;
-            let counted = *fixture.estimates.lock().expect("not poisoned");
-            estimates.reconnaissances += counted.reconnaissances;
-            estimates.wrong += counted.wrong;
+            seen.add(&fixture.seen());
             outcome.map_err(|failure| failure.of(&format!("{} at {levels:?}", info.name)))
         });
         assert!(committed > 0, "{} commits nothing", info.name);
-        if info.needs_accesses && ran >= 100 {
-            assert!(estimates.reconnaissances > 0 && estimates.wrong > 0, "{}: {estimates:?}", info.name);
+        if ran >= 100 {
+            assert_seen(info, &seen);
         }
     }
+}
+
+/// What an engine is there for has happened, or its audits and its histories say nothing of it.
+#[track_caller]
+fn assert_seen(info: &EngineInfo, seen: &Seen) {
+    assert!(seen.queues > 0, "{}: {seen:?}", info.name);
+    let planned = !info.needs_accesses || seen.reconnaissances > 0 && seen.wrong > 0;
+    assert!(planned, "{}: {seen:?}", info.name);
+    assert!(!ANALYSE_CONTENTION.contains(&info.name) || seen.analyses_found > 0, "{}: {seen:?}", info.name);
+    assert!(info.scheduler != Scheduler::Partition || seen.messages > 0, "{}: {seen:?}", info.name);
 }
 
 #[test]

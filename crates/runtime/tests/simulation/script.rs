@@ -61,6 +61,9 @@ pub struct Script {
 /// Keys of [`Mix::Phantoms`] are below this: few, so that transactions meet.
 const PHANTOM_KEYS: u64 = 5;
 
+/// Keys of [`Mix::Queues`] are below this, half of them absent: enough for some transactions not to meet.
+const QUEUE_KEYS: u64 = 6;
+
 /// What random transactions are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
@@ -68,6 +71,8 @@ pub enum Mix {
     Everything(i64),
     /// Scans of small ranges, made again at the end, with inserts and deletes in between, and many rollbacks.
     Phantoms,
+    /// Reads and updates of a few keys, all told beforehand: what waits then waits for a row's lock.
+    Queues,
 }
 
 impl Script {
@@ -78,6 +83,7 @@ impl Script {
                 ((0..1 + random.below(5)).map(|_| Step::random(random, fixture, keys)).collect(), 8)
             }
             Mix::Phantoms => (Step::random_phantom(random, fixture), 30),
+            Mix::Queues => ((0..1 + random.below(3)).map(|_| Step::random_point(random)).collect(), 8),
         };
         let end = match random.below(100) {
             end if end < rollbacks => End::Rollback,
@@ -85,6 +91,7 @@ impl Script {
             _ => End::Commit,
         };
         let told = match random.below(10) {
+            _ if mix == Mix::Queues => Told::Everything,
             0..2 => Told::Nothing,
             2..5 => Told::Everything,
             5..8 => Told::Some(random.below(1 << 8)),
@@ -150,6 +157,11 @@ impl Step {
             95..98 => Step::Savepoint,
             _ => Step::RollbackToSavepoint,
         }
+    }
+
+    fn random_point(random: &mut Random) -> Self {
+        let key = Key::Int(random.below(QUEUE_KEYS) as i64);
+        if random.chance(40) { Step::Read(key) } else { Step::Update(key, random.below(3) as i64) }
     }
 
     fn random_phantom(random: &mut Random, fixture: &Fixture) -> Vec<Self> {

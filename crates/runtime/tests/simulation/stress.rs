@@ -1,5 +1,6 @@
 //! Real threads on the small table, then the checker.
 
+use crate::engines::settings;
 use crate::script::{End, Mix, Script};
 use crate::table::{Fixture, KEYS};
 use hotrow_check::Recorder;
@@ -41,14 +42,14 @@ fn work(fixture: &Fixture, isolation: Isolation, seed: u64) {
 fn threads_are_isolated() {
     for info in ENGINES.iter().filter(|info| info.isolates) {
         for &isolation in info.isolation {
-            let fixture = Fixture::open(info.name, true).expect("it is in the registry");
+            let fixture = Fixture::open(info.name, &settings(0), true);
             thread::scope(|scope| {
                 for seed in 0..3 {
                     let fixture = &fixture;
                     scope.spawn(move || work(fixture, isolation, seed));
                 }
             });
-            let judged = fixture.check();
+            let judged = fixture.check_all();
             assert!(judged.is_ok(), "{} at {isolation}: {}", info.name, judged.expect_err("wrong"));
             let committed = fixture.recording.history().transactions.iter().filter(|t| t.is_committed()).count();
             assert!(committed > 10, "{} at {isolation} committed {committed}", info.name);

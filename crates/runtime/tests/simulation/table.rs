@@ -1,13 +1,13 @@
 //! A small table with every kind of index, and what must hold of it when nobody uses it.
 
 use hotrow_check::{Recording, check, final_versions};
-use hotrow_protocols::{UnknownEngine, open};
+use hotrow_protocols::open_with;
 use hotrow_runtime::Estimates;
 use hotrow_storage::{
     Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, RowRef, TableId, TableSchema, Type, Value,
 };
-use hotrow_sync::{Arc, Mutex, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, LockFor, Scan, Write};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
+use hotrow_txn::{Abort, Begin, Engine, LockFor, Scan, Settings, Statistics, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -31,8 +31,42 @@ pub struct Fixture {
     pub table: TableId,
     pub ordered: bool,
     pub recording: Arc<Recording>,
-    /// What became of the access sets that engines were told.
-    pub estimates: Mutex<Estimates>,
+    /// What was counted while it was used.
+    seen: Mutex<Seen>,
+}
+
+/// What happened in a database under test, beside what its history says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Runs in reconnaissance.
+    pub reconnaissances: u64,
+    /// Runs that touched something outside their access set.
+    pub wrong: u64,
+    /// Transactions that contention analyses found.
+    pub analyses_found: u64,
+    /// Messages between partitions.
+    pub messages: u64,
+    /// Audits while three transactions or more stood in the engine's queues.
+    pub queues: u64,
+}
+
+impl Seen {
+    /// Adds what a session's planner and its transaction object have counted.
+    pub fn add_session(&mut self, estimates: Estimates, statistics: &Statistics) {
+        self.reconnaissances += estimates.reconnaissances;
+        self.wrong += estimates.wrong;
+        self.analyses_found += statistics.analyses_found;
+        self.messages += statistics.messages;
+    }
+
+    /// Adds what was seen in another database.
+    pub fn add(&mut self, other: &Seen) {
+        self.reconnaissances += other.reconnaissances;
+        self.wrong += other.wrong;
+        self.analyses_found += other.analyses_found;
+        self.messages += other.messages;
+        self.queues += other.queues;
+    }
 }
 
 fn schema(ordered: bool) -> TableSchema {
@@ -50,7 +84,7 @@ fn schema(ordered: bool) -> TableSchema {
         index("by_tag", TAG, IndexKind::Hash, false),
         index("by_code", CODE, IndexKind::Ordered, true),
     ];
-    TableSchema { ordered, indexes, ..TableSchema::new("small", columns, &[0]) }
+    TableSchema { ordered, partitioned: true, indexes, ..TableSchema::new("small", columns, &[0]) }
 }
 
 /// The bytes of an index's key.
@@ -60,14 +94,19 @@ pub fn index_key(column: usize, value: Value<'_>) -> Key {
 
 impl Fixture {
     /// The engine called `name`, with every other key in the table.
-    pub fn open(name: &str, ordered: bool) -> Result<Self, UnknownEngine> {
-        Ok(Self::over(open(name)?, ordered))
+    ///
+    /// # Panics
+    /// If there is no such engine, or it cannot have these settings.
+    pub fn open(name: &str, settings: &Settings, ordered: bool) -> Self {
+        let opened = open_with(name, settings);
+        Self::over(opened.unwrap_or_else(|error| panic!("{name} with {settings:?}: {error}")), ordered)
     }
 
+    /// The same of an engine that is open.
     pub fn over(engine: Arc<dyn Engine>, ordered: bool) -> Self {
         let table = engine.create_table(schema(ordered));
         let recording = Recording::new();
-        let fixture = Self { engine, table, ordered, recording, estimates: Mutex::default() };
+        let fixture = Self { engine, table, ordered, recording, seen: Mutex::default() };
         for key in (0..KEYS).step_by(2) {
             fixture.engine.load(table, fixture.row(key, key % 3, None).as_ref()).expect("the keys differ");
         }
@@ -75,11 +114,15 @@ impl Fixture {
         fixture
     }
 
-    /// Adds what one session's planner has counted.
-    pub fn count(&self, estimates: Estimates) {
-        let mut sum = self.estimates.lock().expect("not poisoned");
-        sum.reconnaissances += estimates.reconnaissances;
-        sum.wrong += estimates.wrong;
+    /// What was counted.
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    /// What the engine holds to be true of itself, after a step. `queued` says how many transactions wait in its queues.
+    pub fn audit(&self, queued: usize) -> Result<(), String> {
+        self.seen().queues += u64::from(queued >= 3);
+        self.engine.audit()
     }
 
     /// A row to insert.
@@ -101,7 +144,19 @@ impl Fixture {
             return Err(format!("the rows are {present:?}, but the history implies {expected:?}"));
         }
         self.check_indexes()?;
-        self.check_nothing_is_locked().map_err(|abort| format!("something is locked still: {abort}"))
+        self.check_nothing_is_locked().map_err(|abort| format!("something is locked still: {abort}"))?;
+        self.engine.audit()
+    }
+
+    /// [`check`](Self::check) of an engine that isolates: it leaves no record that is not a row, either.
+    pub fn check_all(&self) -> Result<(), String> {
+        self.check()?;
+        let rows = self.rows(&[Scan::all(self.table, IndexRef::Primary)]).map_err(|abort| abort.to_string())?;
+        let linked = self.engine.row_count(self.table);
+        if linked != rows.len() as u64 {
+            return Err(format!("{linked} records are linked, but {} rows are there", rows.len()));
+        }
+        Ok(())
     }
 
     fn check_indexes(&self) -> Result<(), String> {
