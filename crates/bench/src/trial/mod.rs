@@ -40,7 +40,8 @@ const SPIN: Duration = Duration::from_micros(5);
 /// Runs a trial on an engine whose database is empty.
 ///
 /// # Errors
-/// If the engine cannot so much as load the table, or the rows at the end are not those that the history implies.
+/// If the engine cannot so much as load the table, does not pass its own audit at the end, or leaves other rows than the
+/// history implies.
 pub fn run_trial(trial: &Trial, engine: &dyn Engine) -> Result<History, String> {
     let cannot = |abort: Abort| format!("the table could not be looked at: {abort}");
     let table = Table::load(engine, trial.workload.keys())?;
@@ -61,6 +62,7 @@ pub fn run_trial(trial: &Trial, engine: &dyn Engine) -> Result<History, String> 
             scope.spawn(move || work(txn, trial.workload, table, levels, share, random));
         }
     });
+    engine.audit().map_err(|what| format!("when all transactions were over, {what}"))?;
     let present = recording.present(engine, table.id).map_err(cannot)?;
     let history = std::mem::take(&mut *recording.history());
     // A history that is too broken to imply anything is for the checker to judge.

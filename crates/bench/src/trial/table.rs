@@ -46,7 +46,8 @@ impl Table {
         };
         let group_key = KeySpec::bytes(&columns, &[GROUP]);
         let indexes = vec![index("by_group", GROUP, false), index("by_code", CODE, true)];
-        let schema = TableSchema { indexes, ..TableSchema::new("trial", columns, &[ID]) };
+        let schema = TableSchema { indexes, partitioned: true, ..TableSchema::new("trial", columns, &[ID]) };
+        engine.admits(&schema)?;
         let id = engine.create_table(schema);
         let table = Self { id, keys, layout: engine.layout(id), group_key };
         for key in (0..keys).step_by(2) {
