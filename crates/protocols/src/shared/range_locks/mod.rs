@@ -1,0 +1,19 @@
+//! Locks on ranges of keys.
+//!
+//! **Source.** *VLL: a lock manager redesign for main memory database systems*, §2.7 (VLLR).
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`prefix`] | ranges of keys as sets of bit-string prefixes |
+//! | [`counters`] | the counters: VLLR's lock state |
+//!
+//! **How an engine uses it.** It keeps [`PrefixCounters`] where it keeps its other counters: behind the critical section
+//! in which locks are requested. A transaction gathers its prefixes in [`PrefixLocks`] beforehand: for a scan those of its
+//! range, shared, by [`KeySpace::range`]; for an entry that is linked or unlinked its own, exclusive, by
+//! [`KeySpace::point`]. Then no entry comes or goes in a range that is scanned.
+
+mod counters;
+mod prefix;
+
+pub(crate) use counters::{Counted, PrefixCounters, PrefixLocks, TooManyRequests};
+pub(crate) use prefix::{BitRange, Cover, Granularity, KeySpace, Prefix, Prefixes};
