@@ -13,6 +13,7 @@ mod registry;
 pub mod serial;
 mod shared;
 pub mod two_phase;
+pub mod vll;
 
 pub use instance::Instance;
 pub use registry::{ENGINES, OpenError, UnknownEngine, WithProtocol, dispatch, open, open_with};

@@ -5,6 +5,7 @@ use crate::none::NoIsolation;
 use crate::ordered::{Ordered, Split, Whole};
 use crate::serial::Serial;
 use crate::two_phase::{Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
+use crate::vll::Vll;
 use hotrow_sync::Arc;
 use hotrow_txn::{Engine, EngineInfo, Protocol, Settings, SettingsError};
 use std::fmt;
@@ -74,7 +75,8 @@ registry!(
     TwoPhase<Dreadlocks>,
     TwoPhase<Timeout>,
     Ordered<Whole>,
-    Ordered<Split>
+    Ordered<Split>,
+    Vll
 );
 
 /// An empty database under the engine called `name`, with its default settings.

@@ -209,7 +209,7 @@ impl Transaction for SerialTransaction {
 
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
-        self.changes.commit(&self.database, &mut self.participant);
+        self.changes.commit(&self.database, &mut self.participant, |_| false);
         self.end();
         Ok(())
     }

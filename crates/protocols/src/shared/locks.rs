@@ -35,7 +35,7 @@ use super::in_place::IndexLocks;
 use super::lock_table::{Acquired, Name, Requester, WaitPolicy};
 use super::mode::Mode;
 use super::walk;
-use hotrow_storage::{Guard, IndexId, IndexKind, IndexRef, Key, Table, TableId, mix};
+use hotrow_storage::{Guard, IndexId, IndexKind, IndexRef, Key, RecordHeader, Table, TableId, mix};
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Access, LockPart, LockTarget, Statistics};
@@ -286,7 +286,7 @@ pub(crate) fn target(table: TableId, part: LockPart, key: &Key) -> LockTarget {
     LockTarget::Table { table, part, key: Some(key.clone()) }
 }
 
-pub(crate) fn is_ordered(table: &Table<()>, index: IndexRef) -> bool {
+pub(crate) fn is_ordered<H: RecordHeader>(table: &Table<H>, index: IndexRef) -> bool {
     match index {
         IndexRef::Primary => table.is_ordered(),
         IndexRef::Secondary(id) => table.secondary_index(id).schema().kind == IndexKind::Ordered,

@@ -3,25 +3,33 @@
 //! | file | what |
 //! | --- | --- |
 //! | [`batch`] | looking up a plan's keys together |
+//! | [`contention`] | which blocked transaction of a queue conflicts with none before it |
 //! | [`gate`] | transactions with a plan together, one without alone |
 //! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
 //! | [`lock_table`] | lock heads behind a latch per bucket |
 //! | [`locks`] | the locks of one transaction: rows, gaps, unique keys |
 //! | [`mode`] | lock modes and their compatibility |
 //! | [`per_owner`] | a value for each transaction in flight |
+//! | [`range_locks`] | locks on ranges of keys |
+//! | [`planned`] | transactions whose locks are all asked for at once |
 //! | [`record`] | the access points to a record's row |
+//! | [`request_queues`] | queues of requests, for transactions that ask for everything at once |
 //! | [`scan`] | scans that lock what they visit |
 //! | [`wait_graph`] | who waits for whom |
 //! | [`walk`] | stepping along an index |
 
 pub(crate) mod batch;
+pub(crate) mod contention;
 pub(crate) mod gate;
 pub(crate) mod in_place;
 pub(crate) mod lock_table;
 pub(crate) mod locks;
 pub(crate) mod mode;
 pub(crate) mod per_owner;
+pub(crate) mod planned;
+pub(crate) mod range_locks;
 pub(crate) mod record;
+pub(crate) mod request_queues;
 pub(crate) mod scan;
 pub(crate) mod wait_graph;
 pub(crate) mod walk;

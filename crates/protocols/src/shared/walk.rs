@@ -167,6 +167,23 @@ impl Range {
         }
     }
 
+    /// Whether every key of `other` is in this range.
+    pub(crate) fn holds(&self, other: &Range) -> bool {
+        let lower = match (&self.lower, &other.lower) {
+            (Bound::Unbounded, _) => true,
+            (_, Bound::Unbounded) => false,
+            (Bound::Excluded(mine), Bound::Included(key)) => mine < key,
+            (Bound::Included(mine) | Bound::Excluded(mine), Bound::Included(key) | Bound::Excluded(key)) => mine <= key,
+        };
+        let upper = match (&self.upper, &other.upper) {
+            (Bound::Unbounded, _) => true,
+            (_, Bound::Unbounded) => false,
+            (Bound::Excluded(mine), Bound::Included(key)) => mine > key,
+            (Bound::Included(mine) | Bound::Excluded(mine), Bound::Included(key) | Bound::Excluded(key)) => mine >= key,
+        };
+        lower && upper
+    }
+
     /// Whether no key can be in the range.
     pub(crate) fn is_empty(&self) -> bool {
         match (&self.lower, &self.upper) {

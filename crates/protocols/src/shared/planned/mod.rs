@@ -1,0 +1,149 @@
+//! Transactions whose locks are all asked for at once, before they run: the frame of all planned engines.
+//!
+//! A planned engine differs from another in how the locks of a whole plan are requested in one step, and in who finds out
+//! when all of them are granted: that is its [`Admission`]. Everything else is here, once:
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`plan`] | which locks an access set needs: rows, and prefixes for ranges and index entries |
+//! | [`prefixes`] | the prefixes among them |
+//! | [`transaction`] | begin, read, update, insert, delete, scan, commit, abort |
+//!
+//! **What is locked.** Rows of the access set, present or absent, and rows that are in its ranges when the plan is made, one by
+//! one. Ranges and index entries by prefixes of their keys ([`range_locks`](super::range_locks)): a scan locks the
+//! prefixes that cover its range, whoever links or unlinks an entry locks the entry's key exclusively. Who only reads or
+//! updates rows by their keys locks no prefix, and pays nothing for ranges.
+//!
+//! **Invariants**
+//!
+//! 1. A transaction waits in [`Admission::admit`] only, holding nothing that was granted one by one: all its requests are
+//!    made in one step, and in one order with those of all others.
+//! 2. *Late locks.* What an insert, a delete or a scan finds it needs beside the plan is added only if nobody, granted or
+//!    waiting, has asked for anything that conflicts with it ([`Admission::add_row`], [`Admission::add_prefixes`]). So it is as if it had
+//!    been asked for with the rest: those before the transaction do not conflict with it, those that come after find it
+//!    there. Otherwise the attempt ends, and the next one has it in its set.
+//! 3. *Phantoms.* While a scan runs its prefixes are locked: no other transaction's entry comes into its range or leaves it. An
+//!    entry that came between the making of the plan and its admission leads to a row that is not in the plan: it is
+//!    added late, or ends the attempt.
+//! 4. A row outside the plan is not touched.
+//! 5. *Absent rows.* Where records carry locks, an absent row of the plan has a record that is not present, and a deleted
+//!    one keeps its record, as long as anybody counts on it; so a key has one place for its locks at any time.
+//!    Who gives the last lock of such a record back says so in [`Plan::unused`], having seen to it that nobody counts on it any more, and
+//!    it is unlinked. Who had looked it up before finds that out when it asks for the lock, and looks it up again.
+//! 6. A transaction without a plan is alone in the database: [`gate`](super::gate). It takes no locks.
+//! 7. A reconnaissance, or a transaction that only reads and at read committed, locks one row at a time while it holds no
+//!    other, so nobody waits in a circle because of it.
+
+mod plan;
+mod prefixes;
+mod transaction;
+
+pub use plan::{Needs, Plan, PlannedRow};
+pub use transaction::PlannedTransaction;
+
+use super::range_locks::Counted;
+use super::record;
+use hotrow_storage::{Database, Guard, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
+use hotrow_txn::{Abort, Accesses, Statistics};
+use std::time::Duration;
+
+/// The database, as one who is in an epoch sees it.
+pub struct Scene<'s, H: RecordHeader> {
+    pub(crate) database: &'s Database<H>,
+    pub(crate) guard: Guard<'s>,
+}
+
+impl<H: RecordHeader> Clone for Scene<'_, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H: RecordHeader> Copy for Scene<'_, H> {}
+
+impl<'s, H: RecordHeader> Scene<'s, H> {
+    #[inline]
+    pub(crate) fn table(self, id: TableId) -> Option<&'s Table<H>> {
+        self.database.table(self.guard, id)
+    }
+
+    /// A record of a plan, which nobody has freed: its locks are counted, or it was found under this guard.
+    #[inline]
+    pub(crate) fn deref(self, table: &'s Table<H>, record: RecordPtr<H>) -> RecordRef<'s, H> {
+        record::deref(record, self.guard, table)
+    }
+
+    /// The record of a planned row, if it has one and its table is there.
+    #[inline]
+    pub(crate) fn record_of(self, row: &PlannedRow<H>) -> Option<RecordRef<'s, H>> {
+        Some(self.deref(self.table(row.table)?, row.record?))
+    }
+}
+
+/// What [`Admission::glance`] saw of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Glance {
+    /// It is there, and was copied.
+    Present,
+    /// It is absent.
+    Absent,
+    /// Somebody may be writing it: it has to be locked to be read.
+    Busy,
+}
+
+/// How a planned engine locks: one object per transaction in flight.
+pub trait Admission: Send + 'static {
+    /// What the engine keeps before each record.
+    type Header: RecordHeader;
+
+    /// What it wants to know of a plan's rows.
+    const NEEDS: Needs;
+
+    /// A transaction begins whose reports go under `label`. Called before [`admit`](Self::admit), and for those without a plan too.
+    fn begin(&mut self, _label: u32) {}
+
+    /// Asks for all locks of the plan in one step, and returns when all of them are granted. `accesses` are those that
+    /// the plan was made of: its first rows are theirs, but for tables that do not exist.
+    ///
+    /// # Errors
+    /// The wait lasted for `limit`, or was cancelled; or a counter is exhausted. Nothing is asked for any more. The
+    /// same holds if the wait unwinds.
+    fn admit(
+        &mut self,
+        scene: Scene<'_, Self::Header>,
+        accesses: &Accesses,
+        plan: &mut Plan<Self::Header>,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort>;
+
+    /// Adds the lock of a row with this key to those of an admitted plan, if nobody else has asked for a conflicting one.
+    /// The plan has it afterwards. `false` if it cannot be had, and then nothing has changed.
+    fn add_row(
+        &mut self,
+        scene: Scene<'_, Self::Header>,
+        plan: &mut Plan<Self::Header>,
+        row: PlannedRow<Self::Header>,
+    ) -> bool;
+
+    /// The same for prefix locks, all or none, of entries of a row that lives in `partition`.
+    fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], partition: u16) -> bool;
+
+    /// Gives back all locks of an admitted plan, and empties it but for [`Plan::unused`].
+    fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics);
+
+    /// Copies a row as committed without asking for its lock, if that is sound now.
+    fn glance(
+        &mut self,
+        _table: &Table<Self::Header>,
+        _record: RecordRef<'_, Self::Header>,
+        _copy: &mut Row,
+    ) -> Glance {
+        Glance::Busy
+    }
+
+    /// Whether a row that is not in the plan may be touched all the same.
+    fn reaches(&self, _table: &Table<Self::Header>, _key: &Key) -> bool {
+        false
+    }
+}

@@ -1,0 +1,294 @@
+//! The plan: what an access set needs locked, found out before anything is asked for.
+
+use super::Scene;
+use super::prefixes;
+use crate::shared::range_locks::PrefixLocks;
+use crate::shared::{batch, walk};
+use hotrow_storage::{Garbage, IndexRef, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
+use hotrow_txn::{Access, Accesses, Direction, EntryAccess, Intent, LockFor, RangeAccess, Scan};
+use std::ops::ControlFlow;
+
+/// More rows than this in the ranges of one plan, and its transaction keeps the whole database instead.
+const RANGE_ROWS: usize = 1 << 16;
+
+/// A set is searched from its beginning as long as it is no larger than this.
+const SEARCHED: usize = 16;
+
+/// A row of a plan: one lock.
+#[derive(Debug)]
+pub struct PlannedRow<H> {
+    pub(crate) table: TableId,
+    /// [`Access::lock_name`] of the row.
+    pub(crate) name: u64,
+    pub(crate) intent: Intent,
+    /// The partition that it lives in, for engines that keep partitions apart.
+    pub(crate) partition: u16,
+    /// The record that carries the lock, for engines whose records do.
+    pub(crate) record: Option<RecordPtr<H>>,
+}
+
+impl<H> Clone for PlannedRow<H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H> Copy for PlannedRow<H> {}
+
+/// What an engine wants to know of a plan's rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Needs {
+    /// Records, also of absent rows: they carry the locks.
+    pub(crate) records: bool,
+    /// Partitions.
+    pub(crate) partitions: bool,
+}
+
+impl<H: RecordHeader> PlannedRow<H> {
+    /// The row of `table` that has this key.
+    #[inline]
+    pub(super) fn new(
+        table: &Table<H>,
+        key: &Key,
+        name: u64,
+        intent: Intent,
+        record: RecordRef<'_, H>,
+        needs: Needs,
+    ) -> Self {
+        Self::unfound(table, key, name, intent, needs).with(needs.records.then(|| record.ptr()))
+    }
+
+    /// The same, of a row whose record is not known.
+    #[inline]
+    pub(super) fn unfound(table: &Table<H>, key: &Key, name: u64, intent: Intent, needs: Needs) -> Self {
+        let partition = if needs.partitions { table.partition_of(key) as u16 } else { 0 };
+        Self { table: table.id(), name, intent, partition, record: None }
+    }
+
+    #[inline]
+    fn with(self, record: Option<RecordPtr<H>>) -> Self {
+        Self { record, ..self }
+    }
+}
+
+/// What one transaction locks before it runs, and what it has come to lock since. The lists are used again by the next
+/// transaction.
+pub struct Plan<H> {
+    /// The access set's rows, in its order, then those of ranges, then those that were added late.
+    pub(crate) rows: Vec<PlannedRow<H>>,
+    /// Prefix locks for ranges and for index entries that come or go.
+    pub(crate) prefixes: PrefixLocks,
+    /// The ranges that a scan may walk.
+    ranges: Vec<RangeAccess>,
+    /// Records that nobody counts on any more and that are not present: to be unlinked.
+    pub(crate) unused: Vec<(TableId, RecordPtr<H>)>,
+    /// Those that are unlinked.
+    pub(super) garbage: Vec<Garbage>,
+    /// The row that is asked for next, if the procedure keeps to its order.
+    next: usize,
+    /// The names of the first `sorted.len()` rows with their positions, in order, once a long set was searched.
+    sorted: Vec<(u64, u32)>,
+}
+
+impl<H> Default for Plan<H> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            prefixes: PrefixLocks::default(),
+            ranges: Vec::new(),
+            unused: Vec::new(),
+            garbage: Vec::new(),
+            next: 0,
+            sorted: Vec::new(),
+        }
+    }
+}
+
+/// The access set is too large to be locked part by part.
+pub(super) struct TooLarge;
+
+impl<H: RecordHeader> Plan<H> {
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.prefixes.clear();
+        self.ranges.clear();
+        self.sorted.clear();
+        self.next = 0;
+    }
+
+    /// Finds out what `accesses` need. With `records`, absent rows get records that are not present, to carry locks.
+    #[inline]
+    pub(super) fn resolve(&mut self, scene: Scene<'_, H>, accesses: &Accesses, needs: Needs) -> Result<(), TooLarge> {
+        self.clear();
+        let in_ranges = self.ranges(scene, accesses.ranges(), needs)?;
+        batch::prefetch(scene.database, scene.guard, accesses.rows(), |_| {});
+        for access in accesses.rows() {
+            // Of a table that does not exist nothing is locked; touching it fails.
+            let Some(table) = scene.table(access.table) else { continue };
+            let record = needs.records.then(|| self.record_of(scene, table, access));
+            let row = PlannedRow::unfound(table, &access.key, access.lock_name(), access.intent, needs);
+            self.rows.push(row.with(record));
+        }
+        self.rows.extend(in_ranges);
+        accesses.entries().iter().for_each(|entry| self.entry(scene, entry));
+        Ok(())
+    }
+
+    /// The record that carries the lock of a row in the access set.
+    #[inline]
+    fn record_of(&mut self, scene: Scene<'_, H>, table: &Table<H>, access: &Access) -> RecordPtr<H> {
+        if let Some(record) = table.find(scene.guard, &access.key, access.hash) {
+            return record.ptr();
+        }
+        if access.intent == Intent::Write {
+            // It will be inserted, if anything.
+            prefixes::push_entry(&mut self.prefixes, table.id(), IndexRef::Primary, &access.key);
+        }
+        placeholder(table, scene, &access.key, access.hash).ptr()
+    }
+
+    /// A row's record turned out to be unlinked: finds the one that has its key now, or makes one.
+    #[cold]
+    pub(crate) fn find_again(&mut self, scene: Scene<'_, H>, position: usize) {
+        let row = self.rows[position];
+        let (Some(table), Some(old)) = (scene.table(row.table), row.record) else { return };
+        let key = scene.deref(table, old).key();
+        let hash = key.hash64();
+        let found = table.find(scene.guard, &key, hash);
+        let record = found.unwrap_or_else(|| placeholder(table, scene, &key, hash));
+        self.rows[position].record = Some(record.ptr());
+    }
+
+    /// The ranges that will be scanned: their prefixes, and the rows that are in them now.
+    #[inline]
+    fn ranges(
+        &mut self,
+        scene: Scene<'_, H>,
+        ranges: &[RangeAccess],
+        needs: Needs,
+    ) -> Result<Vec<PlannedRow<H>>, TooLarge> {
+        let mut rows = Vec::new();
+        ranges.iter().try_for_each(|range| self.range(scene, range, needs, &mut rows))?;
+        Ok(rows)
+    }
+
+    fn range(
+        &mut self,
+        scene: Scene<'_, H>,
+        range: &RangeAccess,
+        needs: Needs,
+        rows: &mut Vec<PlannedRow<H>>,
+    ) -> Result<(), TooLarge> {
+        let Some(table) = scene.table(range.table) else { return Ok(()) };
+        prefixes::push_range(&mut self.prefixes, range);
+        self.ranges.push(range.clone());
+        let scan = Scan {
+            table: range.table,
+            index: range.index,
+            lower: range.lower.clone(),
+            upper: range.upper.clone(),
+            direction: Direction::Forward,
+            lock: LockFor::Read,
+        };
+        // A scan that cannot be walked fails when it runs, too.
+        let _ = walk::along(table, scene.guard, &scan, &mut |step| {
+            let key = step.record.key();
+            let name = Access::name(table.id(), key.hash64());
+            rows.push(PlannedRow::new(table, &key, name, range.intent, step.record, needs));
+            if rows.len() < RANGE_ROWS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        if rows.len() < RANGE_ROWS { Ok(()) } else { Err(TooLarge) }
+    }
+
+    /// An index entry that will come or go.
+    fn entry(&mut self, scene: Scene<'_, H>, entry: &EntryAccess) {
+        let Some(table) = scene.table(entry.table) else { return };
+        match entry.index {
+            IndexRef::Primary => {
+                prefixes::push_entry(&mut self.prefixes, entry.table, entry.index, &entry.columns);
+            }
+            IndexRef::Secondary(id) => {
+                let index = table.secondary_index(id);
+                if index.is_exclusive() {
+                    prefixes::push_entry(&mut self.prefixes, entry.table, entry.index, &entry.columns);
+                }
+                let full = index.full_key(&entry.columns, &entry.key);
+                prefixes::push_entry(&mut self.prefixes, entry.table, entry.index, &full);
+            }
+        }
+    }
+
+    /// Unlinks what nobody counts on any more.
+    #[inline]
+    pub(super) fn unlink_unused(&mut self, scene: Scene<'_, H>) {
+        while let Some((id, pointer)) = self.unused.pop() {
+            let Some(table) = scene.table(id) else { continue };
+            let record = scene.deref(table, pointer);
+            table.unlink(scene.guard, record);
+            self.garbage.push(table.garbage(record));
+        }
+    }
+
+    /// Whether a scan of this range is in the plan.
+    pub(super) fn covers_scan(&self, scan: &Scan) -> bool {
+        self.ranges.iter().any(|range| {
+            range.table == scan.table
+                && range.index == scan.index
+                && (range.intent == Intent::Write || scan.lock == LockFor::Read)
+                && walk::Range::new(&range.lower, &range.upper).holds(&walk::Range::new(&scan.lower, &scan.upper))
+        })
+    }
+
+    /// The position of the next row in the access set's order, if it is this one.
+    #[inline]
+    pub(super) fn next_if(&mut self, is_it: impl FnOnce(&PlannedRow<H>) -> bool) -> Option<usize> {
+        let position = self.next;
+        if !is_it(self.rows.get(position)?) {
+            return None;
+        }
+        self.next += 1;
+        Some(position)
+    }
+
+    /// The position of a row of this name and an intent that covers `intent`.
+    pub(super) fn find(&mut self, table: TableId, name: u64, intent: Intent) -> Option<usize> {
+        let suits = |row: &PlannedRow<H>| row.table == table && row.name == name && covers(row.intent, intent);
+        if self.rows.len() <= SEARCHED {
+            return self.rows.iter().position(suits);
+        }
+        if self.sorted.is_empty() {
+            let named = |(position, row): (usize, &PlannedRow<H>)| (row.name, position as u32);
+            self.sorted.extend(self.rows.iter().enumerate().map(named));
+            self.sorted.sort_unstable();
+        }
+        let first = self.sorted.partition_point(|&(other, _)| other < name);
+        let mut named = self.sorted[first..].iter().take_while(|&&(other, _)| other == name);
+        let found = named.by_ref().map(|&(_, position)| position as usize).find(|&position| suits(&self.rows[position]));
+        let late = self.sorted.len();
+        found.or_else(|| self.rows[late..].iter().position(suits).map(|position| late + position))
+    }
+}
+
+fn covers(held: Intent, wanted: Intent) -> bool {
+    held == Intent::Write || wanted == Intent::Read
+}
+
+/// A record for a key that has none, not present: it carries the locks of the absent row.
+#[cold]
+pub(super) fn placeholder<'g, H: RecordHeader>(
+    table: &'g Table<H>,
+    scene: Scene<'g, H>,
+    key: &Key,
+    hash: u64,
+) -> RecordRef<'g, H> {
+    let blank = Row::new(table.layout());
+    let record = table.create(scene.guard, key, blank.as_ref());
+    record.set_committed();
+    match table.link(scene.guard, key, hash, record) {
+        Ok(()) => record,
+        Err(other) => {
+            drop(table.garbage(record));
+            other
+        }
+    }
+}

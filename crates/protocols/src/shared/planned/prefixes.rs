@@ -1,0 +1,33 @@
+//! Which prefixes a plan locks: those of scanned ranges, and those of index entries that come or go.
+
+use crate::shared::contention::Claim;
+use crate::shared::range_locks::{Counted, Cover, Granularity, KeySpace, PrefixLocks};
+use hotrow_storage::{IndexRef, Key, TableId};
+use hotrow_txn::{Intent, RangeAccess};
+
+fn space(table: TableId, index: IndexRef) -> KeySpace {
+    KeySpace::of_index(table, index, Granularity::default())
+}
+
+/// An entry with this key, or all entries with these columns, will come or go.
+pub(super) fn push_entry(locks: &mut PrefixLocks, table: TableId, index: IndexRef, key: &Key) {
+    locks.push(space(table, index).point(key), true);
+}
+
+/// A range will be scanned; if rows are to be written, so that nobody else scans it.
+pub(super) fn push_range(locks: &mut PrefixLocks, range: &RangeAccess) {
+    let prefixes = space(range.table, range.index).range(&range.lower, &range.upper, Cover::default());
+    for prefix in prefixes {
+        locks.push(prefix, range.intent == Intent::Write);
+    }
+}
+
+/// Whether an entry with this key may come or go under the locks of `held`: it, or a prefix of it, is locked exclusively.
+pub(super) fn holds_entry(held: &[Counted], table: TableId, index: IndexRef, key: &Key) -> bool {
+    let point = space(table, index).point(key);
+    let holds = |name: u64| {
+        let lock = Counted::new(name, Claim::Exclusive);
+        held.contains(&lock)
+    };
+    !held.is_empty() && (holds(point.name()) || point.names_above().any(holds))
+}

@@ -1,0 +1,712 @@
+//! A planned transaction.
+
+use super::plan::TooLarge;
+use super::prefixes;
+use super::{Admission, Glance, Needs, Plan, PlannedRow, Scene};
+use crate::shared::gate::{Gate, Pass};
+use crate::shared::in_place::{InPlace, IndexLocks};
+use crate::shared::range_locks::PrefixLocks;
+use crate::shared::walk::{self, Step};
+use crate::shared::{record, table};
+use hotrow_storage::{
+    Database, Guard, IndexId, IndexRef, Key, Participant, RecordPtr, RecordRef, Row, RowMut, RowRef, Table, TableId,
+    TableSchema,
+};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{
+    Abort, Access, Accesses, Begin, Intent, Isolation, LockFor, RangeAccess, Savepoint, Scan, Statistics, Transaction,
+    Write,
+};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// A transaction in flight.
+pub struct PlannedTransaction<A: Admission> {
+    database: Arc<Database<A::Header>>,
+    participant: Participant,
+    waiter: Waiter,
+    pass: Pass,
+    admission: A,
+    plan: Plan<A::Header>,
+    changes: InPlace<A::Header>,
+    wait_limit: Duration,
+    /// The longest wait of the present transaction.
+    limit: Duration,
+    role: Role,
+    read_only: bool,
+    running: bool,
+    /// Tables that the caller keeps everybody else off.
+    owned: Vec<TableId>,
+    /// What was touched outside the access set.
+    missing: Accesses,
+    /// The row that was read last, where none is locked.
+    copy: Option<(TableId, Row)>,
+    statistics: Statistics,
+}
+
+/// What a transaction's locks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Those of its plan.
+    Planned,
+    /// The whole database.
+    Alone,
+    /// One row at a time, to read it.
+    Glancing,
+    /// None: it has not begun, or could not.
+    Nothing,
+}
+
+impl<A: Admission> PlannedTransaction<A> {
+    pub(crate) fn new(
+        database: &Arc<Database<A::Header>>,
+        gate: &Arc<Gate>,
+        admission: A,
+        waiter: Waiter,
+        wait_limit: Duration,
+    ) -> Self {
+        Self {
+            database: database.clone(),
+            participant: database.participant(),
+            pass: gate.pass(waiter.clone()),
+            waiter,
+            admission,
+            plan: Plan::default(),
+            changes: InPlace::default(),
+            wait_limit,
+            limit: wait_limit,
+            role: Role::Nothing,
+            read_only: false,
+            running: false,
+            owned: Vec::new(),
+            missing: Accesses::new(),
+            copy: None,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// What every call begins with. An error if no transaction is running.
+    #[inline]
+    fn enter(&mut self) -> Result<(), Abort> {
+        if !self.running {
+            return Err(Abort::User);
+        }
+        if !self.participant.is_entered() {
+            self.participant.enter();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn enter_to_write(&mut self) -> Result<(), Abort> {
+        self.enter()?;
+        if self.read_only { Err(Abort::User) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        if self.role == Role::Planned {
+            self.locking(|txn| {
+                let scene = Scene { database: &txn.database, guard: txn.participant.guard() };
+                txn.admission.release(scene, &mut txn.plan, &mut txn.statistics);
+            });
+        }
+        self.role = Role::Nothing;
+        self.sweep();
+        self.pass.leave();
+        self.changes.retire(&mut self.participant);
+        self.participant.leave();
+        self.owned.clear();
+        self.running = false;
+    }
+
+    /// Unlinks what nobody counts on any more, and hands it to reclamation.
+    #[inline]
+    fn sweep(&mut self) {
+        if self.plan.unused.is_empty() && self.plan.garbage.is_empty() {
+            return;
+        }
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        self.plan.unlink_unused(scene);
+        for garbage in self.plan.garbage.drain(..) {
+            self.participant.retire(garbage);
+        }
+    }
+
+    /// A step of locking, with the clock read before and after if times are taken.
+    #[inline]
+    fn locking<R>(&mut self, step: impl FnOnce(&mut Self) -> R) -> R {
+        if self.statistics.timed { self.timed(step) } else { step(self) }
+    }
+
+    #[cold]
+    fn timed<R>(&mut self, step: impl FnOnce(&mut Self) -> R) -> R {
+        let start = self.waiter.now();
+        let waited_before = self.statistics.wait_ns;
+        let result = step(self);
+        let waited = self.statistics.wait_ns - waited_before;
+        let all = self.waiter.now().since(start).as_nanos() as u64;
+        self.statistics.lock_manager_ns += all.saturating_sub(waited);
+        self.statistics.timed_calls += 1;
+        result
+    }
+
+    /// Keeps everybody else off the database.
+    #[cold]
+    fn begin_alone(&mut self, limit: Duration) -> Result<(), Abort> {
+        self.pass.close(Some(limit), &mut self.statistics)?;
+        self.role = Role::Alone;
+        self.participant.enter();
+        Ok(())
+    }
+
+    /// Takes the locks that the accesses need, all of them at once.
+    #[inline]
+    fn begin_planned(&mut self, accesses: &Accesses, limit: Duration) -> Result<(), Abort> {
+        self.pass.enter(Some(limit), &mut self.statistics)?;
+        self.participant.enter();
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        if let Err(TooLarge) = self.plan.resolve(scene, accesses, A::NEEDS) {
+            self.participant.leave();
+            self.pass.leave();
+            return self.begin_alone(limit);
+        }
+        let admitted = self.locking(|txn| {
+            let scene = Scene { database: &txn.database, guard: txn.participant.guard() };
+            txn.admission.admit(scene, accesses, &mut txn.plan, limit, &mut txn.statistics)
+        });
+        match admitted {
+            Ok(()) => self.role = Role::Planned,
+            Err(_) => self.sweep(),
+        }
+        admitted
+    }
+
+    fn owns(&self, id: TableId) -> bool {
+        self.role == Role::Alone || self.owned.contains(&id)
+    }
+
+    /// The record of a row that the caller may touch as `intent` says, present or not; none if there is none.
+    #[inline]
+    fn reach(&mut self, id: TableId, key: &Key, intent: Intent) -> Result<Option<RecordPtr<A::Header>>, Abort> {
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        let table = table(&self.database, scene.guard, id)?;
+        let expected = self.plan.next_if(|row| {
+            row.table == id
+                && (row.intent == Intent::Write || intent == Intent::Read)
+                && row.record.is_some_and(|record| scene.deref(table, record).has_key(key))
+        });
+        match expected {
+            Some(position) => Ok(self.plan.rows[position].record),
+            None => self.reach_by_name(id, key, intent),
+        }
+    }
+
+    fn reach_by_name(&mut self, id: TableId, key: &Key, intent: Intent) -> Result<Option<RecordPtr<A::Header>>, Abort> {
+        let hash = key.hash64();
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        let table = table(&self.database, scene.guard, id)?;
+        let name = Access::name(id, hash);
+        let reachable = self.owns(id)
+            || self
+                .plan
+                .next_if(|row| row.name == name && row.record.is_none() && covers(row.intent, intent))
+                .is_some()
+            || self.plan.find(id, name, intent).is_some()
+            || self.admission.reaches(table, key);
+        if !reachable {
+            self.missing.push(id, key.clone(), intent);
+            return Err(Abort::OutsidePlan);
+        }
+        Ok(table.find(scene.guard, key, hash).map(|record| record.ptr()))
+    }
+
+    /// A row as it is for this transaction, if it is there.
+    #[inline]
+    fn find(&mut self, id: TableId, key: &Key, intent: Intent) -> Result<Option<RowRef<'_>>, Abort> {
+        if self.role == Role::Glancing {
+            return self.glance_at(id, key);
+        }
+        let Some(pointer) = self.reach(id, key, intent)? else { return Ok(None) };
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        let table = table(&self.database, scene.guard, id)?;
+        let record = scene.deref(table, pointer);
+        Ok(record.is_present().then(|| record::row(record)))
+    }
+
+    /// A row as it was committed last.
+    fn glance_at(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        let Some(record) = table.find(guard, key, key.hash64()) else { return Ok(None) };
+        let (database, copy) = (&self.database, &mut self.copy);
+        let scene = Scene { database, guard };
+        let glancer = &mut Glancer {
+            scene,
+            admission: &mut self.admission,
+            plan: &mut self.plan,
+            limit: self.limit,
+            statistics: &mut self.statistics,
+        };
+        glancer.copy(table, record, copy)
+    }
+
+    /// Adds the row of an insert to the plan, if it is not there.
+    fn reach_to_insert(&mut self, id: TableId, key: &Key) -> Result<(), Abort> {
+        let found = self.reach(id, key, Intent::Write);
+        match found {
+            Err(Abort::OutsidePlan) => {}
+            other => return other.map(drop),
+        }
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        let table = table(&self.database, scene.guard, id)?;
+        if self.plan.find(id, Access::name(id, key.hash64()), Intent::Read).is_some() {
+            return Err(Abort::OutsidePlan);
+        }
+        if !add_row(&mut self.admission, scene, &mut self.plan, table, key, Intent::Write) {
+            self.sweep();
+            return Err(Abort::OutsidePlan);
+        }
+        Ok(())
+    }
+
+    /// What a write works with.
+    #[inline]
+    fn writer(&mut self) -> Writer<'_, A> {
+        let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
+        Writer {
+            scene: Scene { database: &self.database, guard: self.participant.guard() },
+            locks: EntryLocks { admission: &mut self.admission, plan: &mut self.plan, owned, partition: 0 },
+            changes: &mut self.changes,
+            missing: &mut self.missing,
+        }
+    }
+}
+
+fn covers(held: Intent, wanted: Intent) -> bool {
+    held == Intent::Write || wanted == Intent::Read
+}
+
+/// Adds a row's lock to an admitted plan. `false` if it cannot be had now.
+fn add_row<A: Admission>(
+    admission: &mut A,
+    scene: Scene<'_, A::Header>,
+    plan: &mut Plan<A::Header>,
+    table: &Table<A::Header>,
+    key: &Key,
+    intent: Intent,
+) -> bool {
+    let hash = key.hash64();
+    let name = Access::name(table.id(), hash);
+    let needs: Needs = A::NEEDS;
+    let mut row = PlannedRow::unfound(table, key, name, intent, needs);
+    if needs.records {
+        let found = table.find(scene.guard, key, hash);
+        row.record =
+            Some(found.map_or_else(|| super::plan::placeholder(table, scene, key, hash).ptr(), |record| record.ptr()));
+    }
+    admission.add_row(scene, plan, row)
+}
+
+/// What a write works with: the transaction's parts, side by side.
+struct Writer<'t, A: Admission> {
+    scene: Scene<'t, A::Header>,
+    locks: EntryLocks<'t, A>,
+    changes: &'t mut InPlace<A::Header>,
+    missing: &'t mut Accesses,
+}
+
+/// Tables that nobody else is in.
+#[derive(Clone, Copy)]
+struct Owned<'t> {
+    alone: bool,
+    tables: &'t [TableId],
+}
+
+impl Owned<'_> {
+    fn owns(self, id: TableId) -> bool {
+        self.alone || self.tables.contains(&id)
+    }
+}
+
+/// The prefix locks of entries that come or go: in the plan, or added late. One that cannot be had is [`Abort::Conflict`].
+struct EntryLocks<'t, A: Admission> {
+    admission: &'t mut A,
+    plan: &'t mut Plan<A::Header>,
+    owned: Owned<'t>,
+    /// Where the row lives whose entries these are.
+    partition: u16,
+}
+
+impl<A: Admission> EntryLocks<'_, A> {
+    fn set_row(&mut self, table: &Table<A::Header>, key: &Key) {
+        self.partition = if A::NEEDS.partitions { table.partition_of(key) as u16 } else { 0 };
+    }
+
+    fn lock(&mut self, table: &Table<A::Header>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        if self.owned.owns(table.id()) {
+            return Ok(());
+        }
+        if prefixes::holds_entry(self.plan.prefixes.counted(), table.id(), index, key) {
+            return Ok(());
+        }
+        let mut locks = PrefixLocks::default();
+        prefixes::push_entry(&mut locks, table.id(), index, key);
+        match self.admission.add_prefixes(self.plan, locks.counted(), self.partition) {
+            true => Ok(()),
+            false => Err(Abort::Conflict),
+        }
+    }
+}
+
+impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
+    fn entering(&mut self, table: &Table<A::Header>, _: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        self.lock(table, index, key)
+    }
+
+    fn entered(&mut self, _: &Table<A::Header>, _: Guard<'_>, _: IndexRef, _: &Key) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn leaving(&mut self, table: &Table<A::Header>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        self.lock(table, index, key)
+    }
+
+    fn unique(&mut self, table: &Table<A::Header>, index: IndexId, columns: &Key) -> Result<(), Abort> {
+        self.lock(table, IndexRef::Secondary(index), columns)
+    }
+}
+
+/// Copies rows as they were committed last, one at a time.
+struct Glancer<'t, A: Admission> {
+    scene: Scene<'t, A::Header>,
+    admission: &'t mut A,
+    /// Empty, but for the row that is being copied.
+    plan: &'t mut Plan<A::Header>,
+    limit: Duration,
+    statistics: &'t mut Statistics,
+}
+
+impl<A: Admission> Glancer<'_, A> {
+    /// The row of a record that was found, if it is there.
+    fn copy<'c>(
+        &mut self,
+        table: &Table<A::Header>,
+        record: RecordRef<'_, A::Header>,
+        copy: &'c mut Option<(TableId, Row)>,
+    ) -> Result<Option<RowRef<'c>>, Abort> {
+        let (id, row) = copy.get_or_insert_with(|| (table.id(), Row::new(table.layout())));
+        if *id != table.id() {
+            (*id, *row) = (table.id(), Row::new(table.layout()));
+        }
+        let present = match self.admission.glance(table, record, row) {
+            Glance::Present => true,
+            Glance::Absent => false,
+            Glance::Busy => self.copy_locked(table, &record.key(), row)?,
+        };
+        Ok(present.then(|| row.as_ref()))
+    }
+
+    /// Locks the row with this key for as long as it is copied. Whether it is there.
+    #[cold]
+    fn copy_locked(&mut self, table: &Table<A::Header>, key: &Key, copy: &mut Row) -> Result<bool, Abort> {
+        let mut accesses = Accesses::new();
+        accesses.push(table.id(), key.clone(), Intent::Read);
+        // One row is not too large.
+        let _ = self.plan.resolve(self.scene, &accesses, A::NEEDS);
+        let admitted = self.admission.admit(self.scene, &accesses, self.plan, self.limit, self.statistics);
+        if admitted.is_ok() {
+            let found = table.find(self.scene.guard, key, key.hash64()).filter(|record| record.is_present());
+            if let Some(record) = found {
+                copy.copy_from(record::row(record));
+            }
+            self.admission.release(self.scene, self.plan, self.statistics);
+            self.plan.unlink_unused(self.scene);
+            return Ok(found.is_some());
+        }
+        self.plan.unlink_unused(self.scene);
+        admitted.map(|()| false)
+    }
+}
+
+/// Adds the entries that lead to a row to what was missing.
+fn push_entries<A: Admission>(missing: &mut Accesses, table: &Table<A::Header>, key: &Key, row: RowRef<'_>) {
+    missing.push_entry(table.id(), IndexRef::Primary, key.clone(), key.clone());
+    for (position, index) in table.secondary().iter().enumerate() {
+        let id = IndexRef::Secondary(IndexId(position as u16));
+        missing.push_entry(table.id(), id, index.key_of(row), key.clone());
+    }
+}
+
+/// A lock that cannot be had late is one that the plan should have had.
+#[inline]
+fn outside<T>(result: Result<T, Abort>, note: impl FnOnce()) -> Result<T, Abort> {
+    match result {
+        Err(Abort::Conflict) => {
+            note();
+            Err(Abort::OutsidePlan)
+        }
+        result => result,
+    }
+}
+
+impl<A: Admission> Transaction for PlannedTransaction<A> {
+    #[inline]
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
+        debug_assert!(!self.running, "a transaction is running");
+        self.read_only = begin.read_only || begin.reconnaissance;
+        self.running = true;
+        self.missing.clear();
+        self.plan.clear();
+        self.limit = begin.wait_limit.unwrap_or(self.wait_limit);
+        self.admission.begin(begin.label);
+        let glances = begin.read_only && begin.isolation == Isolation::ReadCommitted;
+        match begin.accesses {
+            Some(accesses) if !glances => self.begin_planned(accesses, self.limit),
+            _ if glances || begin.reconnaissance => {
+                self.pass.enter(Some(self.limit), &mut self.statistics)?;
+                self.role = Role::Glancing;
+                self.participant.enter();
+                Ok(())
+            }
+            _ => self.begin_alone(self.limit),
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.enter()?;
+        self.find(id, key, Intent::Read)
+    }
+
+    fn read_for_update(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.enter()?;
+        self.find(id, key, Intent::Write)
+    }
+
+    #[inline]
+    fn update(
+        &mut self,
+        id: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        self.enter_to_write()?;
+        let Some(pointer) = self.reach(id, key, Intent::Write)? else { return Ok(Write::Absent) };
+        let Writer { scene, mut locks, changes, missing } = self.writer();
+        let table = table(scene.database, scene.guard, id)?;
+        let record = scene.deref(table, pointer);
+        if !record.is_present() {
+            return Ok(Write::Absent);
+        }
+        locks.set_row(table, key);
+        let start = changes.savepoint();
+        let updated = changes.update(scene.database, scene.guard, table, record, &mut locks, change);
+        outside(updated, || {
+            push_entries::<A>(missing, table, key, record::row(record));
+            changes.rollback_to(scene.database, scene.guard, start);
+            push_entries::<A>(missing, table, key, record::row(record));
+        })
+    }
+
+    fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
+        self.enter_to_write()?;
+        let key = table(&self.database, self.participant.guard(), id)?.key_of(row);
+        if !self.owns(id) {
+            self.reach_to_insert(id, &key)?;
+        }
+        let Writer { scene, mut locks, changes, missing } = self.writer();
+        let table = table(scene.database, scene.guard, id)?;
+        let hash = key.hash64();
+        locks.set_row(table, &key);
+        let present = table.find(scene.guard, &key, hash).is_some_and(|record| record.is_present());
+        let inserted = match present {
+            true => Ok(Write::Duplicate(IndexRef::Primary)),
+            false => locks
+                .lock(table, IndexRef::Primary, &key)
+                .and_then(|()| changes.insert(scene.database, scene.guard, table, (&key, hash), row, &mut locks)),
+        };
+        outside(inserted, || {
+            missing.push(id, key.clone(), Intent::Write);
+            push_entries::<A>(missing, table, &key, row);
+        })
+    }
+
+    fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
+        self.enter_to_write()?;
+        let Some(pointer) = self.reach(id, key, Intent::Write)? else { return Ok(Write::Absent) };
+        let Writer { scene, mut locks, changes, missing } = self.writer();
+        let table = table(scene.database, scene.guard, id)?;
+        let record: RecordRef<'_, A::Header> = scene.deref(table, pointer);
+        if !record.is_present() {
+            return Ok(Write::Absent);
+        }
+        locks.set_row(table, key);
+        let deleted = changes.delete(scene.guard, table, record, &mut locks);
+        outside(deleted.map(|()| Write::Done), || push_entries::<A>(missing, table, key, record::row(record)))
+    }
+
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        self.enter()?;
+        if self.read_only && scan.lock == LockFor::Update {
+            return Err(Abort::User);
+        }
+        if self.role == Role::Glancing {
+            return self.glance_along(scan, visit);
+        }
+        let intent = if scan.lock == LockFor::Update { Intent::Write } else { Intent::Read };
+        let owned = self.owns(scan.table);
+        let scanned = if owned || self.plan.covers_scan(scan) {
+            self.scan_locked(scan, intent, owned, visit)
+        } else {
+            Err(Abort::Conflict)
+        };
+        let missing = &mut self.missing;
+        outside(scanned, || {
+            let (lower, upper) = (scan.lower.clone(), scan.upper.clone());
+            missing.push_range(RangeAccess { table: scan.table, index: scan.index, lower, upper, intent });
+        })
+    }
+
+    fn own_table(&mut self, table: TableId) {
+        self.owned.push(table);
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.changes.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        if self.enter().is_ok() {
+            self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
+        }
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), Abort> {
+        self.enter()?;
+        if !self.changes.is_empty() {
+            let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
+            let counted = |table| A::NEEDS.records && !owned.owns(table);
+            self.changes.commit(&self.database, &mut self.participant, counted);
+        }
+        self.end();
+        Ok(())
+    }
+
+    fn abort(&mut self) {
+        if self.enter().is_ok() {
+            self.changes.abort(&self.database, &mut self.participant);
+            self.end();
+        }
+    }
+
+    #[inline]
+    fn needs_accesses(&self) -> bool {
+        true
+    }
+
+    fn schema(&mut self, id: TableId) -> Option<Arc<TableSchema>> {
+        self.enter().ok()?;
+        self.database.table(self.participant.guard(), id).map(|table| table.schema().clone())
+    }
+
+    fn add_missing(&mut self, accesses: &mut Accesses) {
+        accesses.extend(&self.missing);
+    }
+
+    fn idle(&mut self) {
+        // Rows of a plan stay where they are: their locks are counted.
+        if self.participant.is_entered() {
+            self.participant.leave();
+        }
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        &mut self.statistics
+    }
+}
+
+impl<A: Admission> Drop for PlannedTransaction<A> {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+impl<A: Admission> PlannedTransaction<A> {
+    /// A scan whose range is locked, or that is alone in its table.
+    fn scan_locked(
+        &mut self,
+        scan: &Scan,
+        intent: Intent,
+        owned: bool,
+        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        let table = table(&self.database, scene.guard, scan.table)?;
+        let (plan, admission) = (&mut self.plan, &mut self.admission);
+        let mut outcome = Ok(());
+        walk::along(table, scene.guard, scan, &mut |step: &Step<'_, A::Header>| {
+            if !step.record.is_present() {
+                return ControlFlow::Continue(());
+            }
+            if !owned && !hold(admission, scene, plan, table, step.record, intent) {
+                outcome = Err(Abort::Conflict);
+                return ControlFlow::Break(());
+            }
+            if step.is_current(table, scan.index) { visit(record::row(step.record)) } else { ControlFlow::Continue(()) }
+        })?;
+        outcome
+    }
+
+    /// A scan that locks one row at a time.
+    fn glance_along(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        let table = table(&self.database, scene.guard, scan.table)?;
+        let copy = &mut self.copy;
+        let mut glancer = Glancer {
+            scene,
+            admission: &mut self.admission,
+            plan: &mut self.plan,
+            limit: self.limit,
+            statistics: &mut self.statistics,
+        };
+        let mut outcome = Ok(());
+        walk::along(table, scene.guard, scan, &mut |step: &Step<'_, A::Header>| {
+            let row = match glancer.copy(table, step.record, copy) {
+                Ok(Some(row)) => row,
+                Ok(None) => return ControlFlow::Continue(()),
+                Err(abort) => {
+                    outcome = Err(abort);
+                    return ControlFlow::Break(());
+                }
+            };
+            let current = match (step.entry, scan.index) {
+                (Some(entry), IndexRef::Secondary(index)) => {
+                    table.secondary_index(index).key_of(row) == *entry.columns()
+                }
+                _ => true,
+            };
+            if current { visit(row) } else { ControlFlow::Continue(()) }
+        })?;
+        outcome
+    }
+}
+
+/// Whether the plan has a row that a scan came to, or could be given it.
+fn hold<A: Admission>(
+    admission: &mut A,
+    scene: Scene<'_, A::Header>,
+    plan: &mut Plan<A::Header>,
+    table: &Table<A::Header>,
+    record: RecordRef<'_, A::Header>,
+    intent: Intent,
+) -> bool {
+    let key = record.key();
+    let name = Access::name(table.id(), key.hash64());
+    if plan.find(table.id(), name, intent).is_some() || admission.reaches(table, &key) {
+        return true;
+    }
+    let read = plan.find(table.id(), name, Intent::Read).is_some();
+    !read && add_row(admission, scene, plan, table, &key, intent)
+}
