@@ -1,77 +1,10 @@
-//! Worker threads that run procedures for a measured time.
+//! Worker threads that run procedures for a measured time, a transaction at a time on each.
 
-use crate::{Counts, OneShot, OneShotConfig, RunReport, Stop};
-use hotrow_sync::atomic::{AtomicU8, Ordering};
-use hotrow_sync::{Mutex, Waiter, thread};
+use crate::run::{Pace, Run, Steps, outcome_of};
+use crate::{OneShot, RunConfig, RunError, RunReport};
+use hotrow_sync::{Waiter, thread};
 use hotrow_txn::{Abort, Transaction, WorkerId};
-use rustix::time::{ClockId, clock_gettime};
-use std::any::Any;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
-
-/// How [`drive`] is to run.
-#[derive(Clone, Debug)]
-pub struct RunConfig {
-    /// How many workers, each a thread.
-    pub threads: usize,
-    /// How long they run before anything is counted.
-    pub warmup: Duration,
-    /// How long they run after that.
-    pub measured: Duration,
-    /// Ends the measured period once every worker made so many steps in it; a bound for tests.
-    pub steps_per_worker: Option<u64>,
-    /// How long a waiting thread spins before it blocks.
-    pub spin: Duration,
-    /// How each worker runs its procedures. Workers get seeds of their own.
-    pub one_shot: OneShotConfig,
-    /// Ends the run early when raised. The run raises it itself at its end.
-    pub stop: Stop,
-}
-
-impl Default for RunConfig {
-    fn default() -> Self {
-        Self {
-            threads: 1,
-            warmup: Duration::from_secs(1),
-            measured: Duration::from_secs(5),
-            steps_per_worker: None,
-            spin: Duration::from_micros(20),
-            one_shot: OneShotConfig::default(),
-            stop: Stop::new(),
-        }
-    }
-}
-
-/// Why a run failed as a whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunError {
-    /// A worker's code panicked with this message.
-    Panicked {
-        /// Which worker.
-        worker: WorkerId,
-        /// What the panic said.
-        message: String,
-    },
-    /// A procedure ended in a way that a workload cannot go on from.
-    Failed {
-        /// Which worker.
-        worker: WorkerId,
-        /// How it ended.
-        abort: Abort,
-    },
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Panicked { worker, message } => write!(f, "worker {} panicked: {message}", worker.0),
-            RunError::Failed { worker, abort } => write!(f, "worker {} cannot go on: {abort}", worker.0),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// Runs `threads` workers through warm-up and the measured period, and adds up what they counted.
 ///
@@ -88,145 +21,46 @@ where
     T: Transaction,
     C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
 {
-    let run = Run {
-        config,
-        phase: AtomicU8::new(if config.warmup.is_zero() { MEASURED } else { WARMUP }),
-        total: Mutex::new(Total::default()),
-    };
-    let waiters: Vec<_> = (0..config.threads).map(|_| Waiter::thread(config.spin)).collect();
-    let (elapsed, stopped_early) = thread::scope(|scope| {
-        for (number, waiter) in waiters.iter().enumerate() {
+    let run = Run::new(config);
+    let timing = thread::scope(|scope| {
+        for number in 0..config.threads {
             let (run, make) = (&run, &make);
-            scope.spawn(move || run.work(WorkerId(number as u32), waiter, make));
+            scope.spawn(move || work(run, WorkerId(number as u32), make));
         }
-        run.time(&waiters)
+        run.time()
     });
-    let total = run.total.into_inner().unwrap_or_else(|poison| poison.into_inner());
-    match total.error {
-        Some(error) => Err(error),
-        None => Ok(RunReport { threads: config.threads, elapsed, stopped_early, counts: total.counts, cpu: total.cpu }),
+    run.into_report(timing)
+}
+
+/// A worker's thread, from its first step to its last.
+fn work<T, C>(run: &Run<'_>, worker: WorkerId, make: impl Fn(WorkerId, &Waiter) -> (T, C))
+where
+    T: Transaction,
+    C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
+{
+    let waiter = Waiter::thread(run.config.spin);
+    run.enter(&waiter);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let (txn, mut client) = make(worker, &waiter);
+        let mut runner = run.runner(txn, &waiter, worker.0 as usize);
+        let steps = Steps::new(run.config);
+        run.step_until_stopped(&Alone, &steps, &mut runner, &mut client)?;
+        Ok((runner.counts().clone(), steps.cpu()))
+    }));
+    match outcome_of(worker, outcome) {
+        Ok((counts, cpu)) => run.finish(&counts, cpu),
+        Err(error) => run.fail(error),
     }
 }
 
-const WARMUP: u8 = 0;
-const MEASURED: u8 = 1;
+/// Nobody else wants the thread.
+struct Alone;
 
-/// What the workers of one run share.
-struct Run<'a> {
-    config: &'a RunConfig,
-    phase: AtomicU8,
-    total: Mutex<Total>,
-}
+impl Pace for Alone {
+    #[inline]
+    fn give_way(&self) {}
 
-#[derive(Default)]
-struct Total {
-    counts: Counts,
-    cpu: Duration,
-    finished: usize,
-    error: Option<RunError>,
-}
-
-impl Run<'_> {
-    /// The timing thread: the length of the measured period, and whether somebody else ended it.
-    fn time(&self, waiters: &[Waiter]) -> (Duration, bool) {
-        let stop = &self.config.stop;
-        // The workers may have made all their steps by now.
-        let mut stopped_early = stop.wait(self.config.warmup) && !self.is_finished();
-        self.phase.store(MEASURED, Ordering::Release);
-        let begin = Instant::now();
-        if !stopped_early {
-            stopped_early = stop.wait(self.config.measured) && !self.is_finished();
-        }
-        let elapsed = begin.elapsed();
-        stop.raise();
-        for waiter in waiters {
-            waiter.cancel();
-        }
-        (elapsed, stopped_early)
-    }
-
-    fn is_finished(&self) -> bool {
-        self.total().finished == self.config.threads
-    }
-
-    fn total(&self) -> hotrow_sync::MutexGuard<'_, Total> {
-        self.total.lock().unwrap_or_else(|poison| poison.into_inner())
-    }
-
-    /// A worker's thread, from its first step to its last.
-    fn work<T, C>(&self, worker: WorkerId, waiter: &Waiter, make: impl Fn(WorkerId, &Waiter) -> (T, C))
-    where
-        T: Transaction,
-        C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
-    {
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let (txn, mut client) = make(worker, waiter);
-            let seed = self.config.one_shot.seed.wrapping_add(u64::from(worker.0));
-            let one_shot = OneShotConfig { seed, ..self.config.one_shot };
-            let mut runner = OneShot::new(txn, waiter.clone(), one_shot).until(&self.config.stop);
-            let cpu = self.step_until_stopped(&mut runner, &mut client)?;
-            Ok((runner.counts().clone(), cpu))
-        }));
-        let error = match outcome {
-            Ok(Ok((counts, cpu))) => return self.finish(&counts, cpu),
-            Ok(Err(abort)) => RunError::Failed { worker, abort },
-            Err(panic) => RunError::Panicked { worker, message: panic_message(panic.as_ref()) },
-        };
-        self.total().error.get_or_insert(error);
-        self.config.stop.raise();
-    }
-
-    /// Steps through both phases: the CPU time of the measured one.
-    fn step_until_stopped<T, C>(&self, runner: &mut OneShot<T>, client: &mut C) -> Result<Duration, Abort>
-    where
-        T: Transaction,
-        C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
-    {
-        let (mut measured, mut steps, mut cpu_before) = (false, 0, Duration::ZERO);
-        while !self.config.stop.is_raised() {
-            if !measured && self.phase.load(Ordering::Acquire) == MEASURED {
-                measured = true;
-                runner.reset();
-                cpu_before = thread_cpu_time();
-            }
-            match client(runner) {
-                Ok(()) | Err(Abort::User) => steps += u64::from(measured),
-                Err(Abort::Cancelled) if self.config.stop.is_raised() => break,
-                Err(abort) => return Err(abort),
-            }
-            if self.config.steps_per_worker == Some(steps) {
-                break;
-            }
-        }
-        if !measured {
-            runner.reset();
-            return Ok(Duration::ZERO);
-        }
-        Ok(thread_cpu_time().saturating_sub(cpu_before))
-    }
-
-    fn finish(&self, counts: &Counts, cpu: Duration) {
-        let mut total = self.total();
-        total.counts.add(counts);
-        total.cpu += cpu;
-        total.finished += 1;
-        drop(total);
-        if self.is_finished() {
-            self.config.stop.raise();
-        }
-    }
-}
-
-/// User and system time of the calling thread.
-fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
-}
-
-/// What a panic said, as far as it said anything.
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+    fn begin_measured(&self) {}
 }
 
 #[cfg(test)]
@@ -234,6 +68,7 @@ mod tests {
     use super::*;
     use crate::fake::{Fake, ReadOne};
     use hotrow_txn::Runner;
+    use std::time::Duration;
 
     fn config(threads: usize, steps: Option<u64>) -> RunConfig {
         let measured = Duration::from_secs(3600);

@@ -10,7 +10,8 @@
 //! | noun | what it is |
 //! | --- | --- |
 //! | [`OneShot`] | runs procedures on one transaction object, with retry and back-off |
-//! | [`drive`] | worker threads that run procedures for a measured time |
+//! | [`drive`] | worker threads that run procedures for a measured time, one at a time on each |
+//! | [`drive_pool`] | the same with several on each, which goes on with another one when one waits |
 //! | [`RunReport`] | what they counted |
 //! | [`Planner`], [`Reconnaissance`] | access sets for engines that need them, of procedures that do not know theirs |
 //! | [`Session`] | interactive transactions on an engine chosen at run time |
@@ -22,19 +23,23 @@ mod driver;
 #[cfg(test)]
 mod fake;
 mod ollp;
+mod pool;
 mod random;
 mod report;
 mod retry;
+mod run;
 mod runner;
 mod session;
 pub mod simulation;
 mod stop;
 
-pub use driver::{RunConfig, RunError, drive};
+pub use driver::drive;
 pub use ollp::{Estimates, Planner, Reconnaissance, Shapes};
+pub use pool::{PoolConfig, Slot, drive_pool};
 pub use random::Random;
 pub use report::{Aborts, Breakdown, Counts, KindCount, Kinds, RunReport};
 pub use retry::{Retry, RetryConfig};
+pub use run::{RunConfig, RunError};
 pub use runner::{BREAKDOWN_EVERY, OneShot, OneShotConfig};
 pub use session::{Session, Txn};
 pub use stop::Stop;

@@ -209,11 +209,7 @@ impl Counts {
         self.kinds.add(&other.kinds);
         self.latency_ns.add(&other.latency_ns).expect("all histograms have the same bounds");
         self.breakdown.add(&other.breakdown);
-        self.statistics.locks += other.statistics.locks;
-        self.statistics.waits += other.statistics.waits;
-        self.statistics.wait_ns += other.statistics.wait_ns;
-        self.statistics.lock_manager_ns += other.statistics.lock_manager_ns;
-        self.statistics.timed_calls += other.statistics.timed_calls;
+        self.statistics.add(&other.statistics);
     }
 }
 

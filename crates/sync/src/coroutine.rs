@@ -10,6 +10,7 @@
 //! 2. A suspender outlives its coroutine harmlessly: once the body is left it panics, even after the stack is reused.
 //! 3. A coroutine that is dropped while suspended unwinds its stack, so that what lives there is dropped; a suspension
 //!    during that unwinding returns at once.
+//! 4. A body that borrows runs in a [`Scope`], which cannot be leaked and ends before what the body borrows does.
 
 use crate::Arc;
 use crate::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -17,6 +18,7 @@ use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{CoroutineResult, Yielder};
 use std::any::Any;
 use std::io;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
@@ -117,13 +119,26 @@ pub struct Coroutine<R: 'static> {
 impl<R: 'static> Coroutine<R> {
     /// A coroutine that will run `body` when it is first resumed.
     pub fn new(stack: Stack, body: impl FnOnce() -> R + 'static) -> Self {
+        // SAFETY: the body borrows nothing that could end.
+        unsafe { Self::borrowing(stack, body) }
+    }
+
+    /// A coroutine whose body may borrow.
+    ///
+    /// # Safety
+    /// What the body borrows outlives the coroutine, which is dropped.
+    unsafe fn borrowing(stack: Stack, body: impl FnOnce() -> R) -> Self {
         let Stack { memory, suspender } = stack;
         let own = suspender.clone();
-        let inner = corosensei::Coroutine::with_stack(memory, move |yielder: &Yielder<(), ()>, ()| {
+        // Only a small object can be moved onto the new stack.
+        let body = Box::new(body);
+        let body = move |yielder: &Yielder<(), ()>, ()| {
             own.yielder.store(ptr::from_ref(yielder).cast_mut(), Ordering::Release);
             let _in_body = InBody(&own);
             body()
-        });
+        };
+        // SAFETY: what the body borrows remains until the coroutine is dropped, as our caller promises.
+        let inner = unsafe { corosensei::Coroutine::with_stack_unchecked(memory, body) };
         Self { inner: Some(inner), suspender }
     }
 
@@ -168,6 +183,32 @@ impl<R: 'static> Coroutine<R> {
 impl<R: 'static> Drop for Coroutine<R> {
     fn drop(&mut self) {
         self.unwind();
+    }
+}
+
+/// Calls `work` with a scope for coroutines that borrow what outlives the call. Those that are not done by then are
+/// unwound.
+pub fn scope<'env, R: 'static, T>(work: impl FnOnce(&mut Scope<'env, R>) -> T) -> T {
+    work(&mut Scope { coroutines: Vec::new(), borrowed: PhantomData })
+}
+
+/// The coroutines of a [`scope`], numbered from zero.
+pub struct Scope<'env, R: 'static> {
+    coroutines: Vec<Coroutine<R>>,
+    borrowed: PhantomData<&'env mut &'env ()>,
+}
+
+impl<'env, R: 'static> Scope<'env, R> {
+    /// Adds a coroutine that will run `body` when it is first resumed.
+    pub fn spawn(&mut self, stack: Stack, body: impl FnOnce() -> R + 'env) {
+        // SAFETY: `'env` outlives the call of `scope`, since it is one of its parameters. Scopes live in frames of `scope`
+        // and are only lent, so each is dropped, with its coroutines, before such a call returns or unwinds.
+        self.coroutines.push(unsafe { Coroutine::borrowing(stack, body) });
+    }
+
+    /// [`Coroutine::resume`] of coroutine `number`.
+    pub fn resume(&mut self, number: usize) -> Resumed<R> {
+        self.coroutines[number].resume()
     }
 }
 
@@ -232,6 +273,37 @@ mod tests {
         let mut coroutine = Coroutine::new(stack(), || -> u8 { panic!("inside") });
         assert!(matches!(coroutine.resume(), Resumed::Panicked(panic) if panic.is::<&str>()));
         assert!(coroutine.is_done());
+    }
+
+    #[test]
+    fn a_scope_unwinds_what_is_not_done_before_its_borrows_end() {
+        let (dropped, begun) = (Rc::new(Cell::new(false)), Cell::new(0));
+        let outcome = scope(|scope| {
+            for _ in 0..2 {
+                let stack = stack();
+                let guard = OnDrop(dropped.clone(), stack.suspender());
+                let begun = &begun;
+                scope.spawn(stack, move || {
+                    begun.set(begun.get() + 1);
+                    guard.1.suspend();
+                    begun.get()
+                });
+            }
+            assert!(matches!((scope.resume(0), scope.resume(1)), (Resumed::Suspended, Resumed::Suspended)));
+            scope.resume(1)
+        });
+        assert!(matches!(outcome, Resumed::Returned(2)) && dropped.get(), "the other one was unwound");
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            scope(|scope: &mut Scope<'_, ()>| {
+                dropped.set(false);
+                let stack = stack();
+                let guard = OnDrop(dropped.clone(), stack.suspender());
+                scope.spawn(stack, move || guard.1.suspend());
+                scope.resume(0);
+                panic!("in the scope");
+            })
+        }));
+        assert!(panicked.is_err() && dropped.get());
     }
 
     #[test]

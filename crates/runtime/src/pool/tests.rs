@@ -1,0 +1,364 @@
+//! Who of a worker's slots runs when, told by clients that write down what they do.
+
+use super::*;
+use crate::fake::{Fake, ReadOne};
+use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use hotrow_sync::{Arc, Mutex, Time, Wake};
+use hotrow_txn::{Runner, Statistics};
+use std::time::Duration;
+
+fn config(threads: usize, slots: usize, steps: Option<u64>) -> PoolConfig {
+    let measured = Duration::from_secs(3600);
+    let run = RunConfig { threads, warmup: Duration::ZERO, measured, steps_per_worker: steps, ..RunConfig::default() };
+    PoolConfig { run, slots, ..PoolConfig::default() }
+}
+
+/// What the clients of one worker did, in order.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn push(&self, slot: Slot, what: &str) {
+        self.0.lock().expect("not poisoned").push(format!("{} {what}", slot.number));
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().expect("not poisoned").clone()
+    }
+}
+
+/// Something to wait for.
+#[derive(Default)]
+struct Event {
+    happened: AtomicBool,
+    waiters: Mutex<Vec<Waiter>>,
+}
+
+impl Event {
+    fn wait(&self, waiter: &Waiter) -> Wake {
+        self.waiters.lock().expect("not poisoned").push(waiter.clone());
+        waiter.wait_until(None, || self.happened.load(Ordering::Acquire))
+    }
+
+    fn happen(&self) {
+        self.happened.store(true, Ordering::Release);
+        self.waiters.lock().expect("not poisoned").iter().for_each(Waiter::wake);
+    }
+}
+
+/// One worker without duties, whose clients all do `step`; its number of the slot's steps comes last.
+fn drive_one(
+    config: &PoolConfig,
+    step: impl Fn(Slot, &Waiter, u64) -> Result<(), Abort> + Sync,
+) -> Result<RunReport, RunError> {
+    drive_with(config, |_| (), step)
+}
+
+fn drive_with<D: Duties>(
+    config: &PoolConfig,
+    make_worker: impl Fn(WorkerId) -> D + Sync,
+    step: impl Fn(Slot, &Waiter, u64) -> Result<(), Abort> + Sync,
+) -> Result<RunReport, RunError> {
+    drive_pool(config, make_worker, |_, slot, waiter| {
+        let (step, waiter, mut steps) = (&step, waiter.clone(), 0);
+        let client = move |runner: &mut OneShot<Fake>| {
+            steps += 1;
+            step(slot, &waiter, steps)?;
+            runner.run(&ReadOne(Ok(1))).map(drop)
+        };
+        (Fake::default(), client)
+    })
+}
+
+#[test]
+fn nobody_is_switched_while_nobody_waits() {
+    let log = Log::default();
+    let report = drive_one(&config(1, 5, Some(20)), |slot, _, _| {
+        log.push(slot, "steps");
+        Ok(())
+    });
+    assert_eq!(report.expect("nothing fails").counts.committed, 20);
+    assert_eq!(log.lines(), vec!["0 steps"; 20]);
+}
+
+#[test]
+fn who_is_woken_goes_before_who_begins() {
+    let (log, event) = (Log::default(), Event::default());
+    let report = drive_one(&config(1, 3, Some(6)), |slot, waiter, step| {
+        log.push(slot, "begins");
+        if slot.number < 2 && step == 1 {
+            assert_eq!(event.wait(waiter), Wake::Ready);
+            log.push(slot, "goes on");
+        } else if slot.number == 2 && step == 2 {
+            event.happen();
+        }
+        Ok(())
+    });
+    assert_eq!(report.expect("nothing fails").counts.committed, 6);
+    let expected = ["0 begins", "1 begins", "2 begins", "2 begins", "0 goes on", "1 goes on", "1 begins", "1 begins"];
+    assert_eq!(log.lines(), expected);
+}
+
+#[test]
+fn a_pause_ends_though_others_go_on_and_on() {
+    let paused = AtomicBool::new(false);
+    let config = config(1, 2, None);
+    let report = drive_one(&config, |slot, waiter, step| {
+        if slot.number == 0 && step == 1 {
+            assert_eq!(waiter.pause(Duration::from_millis(1)), Wake::TimedOut);
+            paused.store(true, Ordering::Release);
+            config.run.stop.raise();
+        }
+        Ok(())
+    });
+    let report = report.expect("nothing fails");
+    assert!(paused.load(Ordering::Acquire) && report.stopped_early && report.counts.committed > 0);
+}
+
+#[test]
+fn workers_wake_each_other_and_are_counted_together() {
+    const STEPS: u64 = 300;
+    let turns = AtomicU64::new(0);
+    let waiters = Mutex::new(Vec::new());
+    let report = drive_one(&config(2, 3, Some(STEPS)), |slot, waiter, step| {
+        if step == 1 {
+            waiters.lock().expect("not poisoned").push(waiter.clone());
+        }
+        // Each waits until the other worker has made as many steps, or all.
+        let own = 1 << (32 * slot.worker.0);
+        let turn = turns.fetch_add(own, Ordering::AcqRel) + own;
+        waiters.lock().expect("not poisoned").iter().for_each(Waiter::wake);
+        let of = |turns: u64, worker: u32| turns >> (32 * worker) & u64::from(u32::MAX);
+        let goal = of(turn, slot.worker.0).min(STEPS / 2);
+        let wake = waiter.wait_until(None, || of(turns.load(Ordering::Acquire), 1 - slot.worker.0) >= goal);
+        assert_eq!(wake, Wake::Ready);
+        Ok(())
+    });
+    let report = report.expect("nothing fails");
+    assert_eq!((report.counts.committed, report.counts.statistics.locks), (2 * STEPS, 2 * STEPS));
+    assert!(!report.stopped_early && report.threads == 2 && report.cpu > Duration::ZERO);
+}
+
+#[test]
+fn seats_are_numbered_over_all_workers() {
+    let seats = Mutex::new(Vec::new());
+    let steps = config(3, 4, Some(1));
+    let report = drive_pool(
+        &steps,
+        |_| (),
+        |(), slot, _| {
+            seats.lock().expect("not poisoned").push((slot.worker.0, slot.number));
+            (Fake::default(), |runner: &mut OneShot<Fake>| runner.run(&ReadOne(Ok(1))).map(drop))
+        },
+    );
+    assert_eq!(report.expect("nothing fails").counts.committed, 3);
+    let mut seats = seats.into_inner().expect("not poisoned");
+    seats.sort_unstable();
+    assert_eq!(seats, (0..12).map(|number| (number as u32 / 4, number)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_failing_client_ends_the_run_and_leaves_nobody_waiting() {
+    type End = fn() -> Result<(), Abort>;
+    let ends: [(End, RunError); 2] = [
+        (|| Err(Abort::Resources), RunError::Failed { worker: WorkerId(0), abort: Abort::Resources }),
+        (|| panic!("in a slot"), RunError::Panicked { worker: WorkerId(0), message: "in a slot".to_owned() }),
+    ];
+    for (end, expected) in ends {
+        let (event, cancelled) = (Event::default(), AtomicUsize::new(0));
+        let failed = drive_one(&config(1, 3, None), |slot, waiter, step| {
+            if slot.number < 2 {
+                assert_eq!(event.wait(waiter), Wake::Cancelled);
+                cancelled.fetch_add(1, Ordering::AcqRel);
+                return Err(Abort::Cancelled);
+            }
+            if step == 10 { end() } else { Ok(()) }
+        });
+        assert_eq!(failed.expect_err("a client fails"), expected);
+        assert_eq!(cancelled.load(Ordering::Acquire), 2);
+    }
+}
+
+#[test]
+fn a_rollback_is_no_failure() {
+    let report = drive_pool(
+        &config(1, 2, Some(50)),
+        |_| (),
+        |(), _, _| {
+            let mut steps = 0;
+            let client = move |runner: &mut OneShot<Fake>| {
+                steps += 1;
+                runner.run(&ReadOne(if steps == 10 { Err(Abort::User) } else { Ok(1) })).map(drop)
+            };
+            (Fake::default(), client)
+        },
+    );
+    let report = report.expect("a rollback is on purpose");
+    assert_eq!((report.counts.committed, report.counts.aborted.of(Abort::User)), (49, 1));
+}
+
+#[test]
+fn a_run_is_stopped_while_everybody_waits() {
+    let config = config(2, 4, None);
+    let waiting = AtomicUsize::new(0);
+    let report = drive_one(&config, |_, waiter, _| {
+        if waiting.fetch_add(1, Ordering::AcqRel) + 1 == 8 {
+            config.run.stop.raise();
+        }
+        assert_eq!(waiter.wait_until(None, || false), Wake::Cancelled);
+        Err(Abort::Cancelled)
+    });
+    let report = report.expect("stopping is no failure");
+    assert_eq!((report.counts.committed, report.stopped_early), (0, true));
+}
+
+#[test]
+fn only_the_measured_period_counts() {
+    let (warmup, measured) = (Duration::from_millis(20), Duration::from_millis(20));
+    let run = RunConfig { threads: 2, warmup, measured, ..RunConfig::default() };
+    let report = drive_pool(
+        &PoolConfig { run, slots: 2, ..PoolConfig::default() },
+        |_| Counting(0),
+        |_, _, _| {
+            (Fake::aborting(&[Abort::Conflict]), |runner: &mut OneShot<Fake>| runner.run(&ReadOne(Ok(1))).map(drop))
+        },
+    );
+    let report = report.expect("nothing fails");
+    assert!(report.counts.committed > 0 && report.elapsed >= measured);
+    // Each step is looked before; the first ones were in the warm-up.
+    let messages = report.counts.statistics.messages;
+    assert!(messages >= report.counts.committed && messages < u64::MAX / 4, "{messages}");
+}
+
+/// Duties that count what they are asked to receive.
+struct Counting(u64);
+
+impl Duties for Counting {
+    fn receive(&mut self) {
+        self.0 += 1;
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { messages: self.0, ..Statistics::default() }
+    }
+}
+
+/// An engine whose transactions wait until an analysis lets them go, with room for two that wait.
+#[derive(Clone)]
+struct Analyst {
+    log: Log,
+    blocked: Arc<Mutex<Vec<Blocked>>>,
+    settled: Arc<AtomicBool>,
+}
+
+struct Blocked {
+    slot: Slot,
+    event: Arc<Event>,
+}
+
+impl Duties for Analyst {
+    fn settle(&mut self, _: &Waiter) {
+        assert!(!self.settled.swap(true, Ordering::AcqRel));
+    }
+
+    fn leave(&mut self) {
+        assert!(self.settled.swap(false, Ordering::AcqRel));
+    }
+
+    fn has_room(&self) -> bool {
+        self.blocked.lock().expect("not poisoned").len() < 2
+    }
+
+    fn find_work(&mut self) -> bool {
+        let found = self.blocked.lock().expect("not poisoned").pop();
+        if let Some(found) = &found {
+            self.log.push(found.slot, "is found");
+            found.event.happen();
+        }
+        found.is_some()
+    }
+}
+
+#[test]
+fn an_analysis_is_made_when_nothing_else_can_run() {
+    let log = Log::default();
+    let engine = Analyst { log: log.clone(), blocked: Arc::default(), settled: Arc::default() };
+    let report = drive_with(
+        &config(1, 5, Some(4)),
+        |_| engine.clone(),
+        |slot, waiter, step| {
+            log.push(slot, "begins");
+            if slot.number < 3 && step == 1 {
+                let event = Arc::new(Event::default());
+                engine.blocked.lock().expect("not poisoned").push(Blocked { slot, event: event.clone() });
+                assert_eq!(event.wait(waiter), Wake::Ready);
+                log.push(slot, "goes on");
+            }
+            Ok(())
+        },
+    );
+    assert_eq!(report.expect("nothing fails").counts.committed, 4);
+    let expected =
+        ["0 begins", "1 begins", "1 is found", "1 goes on", "1 begins", "1 begins", "0 is found", "0 goes on"];
+    assert_eq!(log.lines(), expected);
+    assert!(!engine.settled.load(Ordering::Acquire), "the worker has left");
+}
+
+/// A message that is on its way, and wakes somebody when it arrives.
+struct Post {
+    due: Arc<Mutex<Option<(Time, Arc<Event>)>>>,
+    clock: Waiter,
+}
+
+impl Duties for Post {
+    fn receive(&mut self) {
+        let mut due = self.due.lock().expect("not poisoned");
+        if let Some((_, event)) = due.take_if(|(time, _)| *time <= self.clock.now()) {
+            event.happen();
+        }
+    }
+
+    fn expected(&self) -> Option<Time> {
+        self.due.lock().expect("not poisoned").as_ref().map(|(time, _)| *time)
+    }
+}
+
+#[test]
+fn what_is_on_its_way_is_received_though_nobody_calls() {
+    let due = Arc::new(Mutex::new(None));
+    let delays = [1, 50, 300, 3000].map(Duration::from_micros);
+    let report = drive_with(
+        &config(1, 1, Some(4)),
+        |_| Post { due: due.clone(), clock: Waiter::thread(Duration::ZERO) },
+        |_, waiter, step| {
+            let (event, at) = (Arc::new(Event::default()), waiter.now().after(delays[step as usize - 1]));
+            *due.lock().expect("not poisoned") = Some((at, event.clone()));
+            assert_eq!(event.wait(waiter), Wake::Ready);
+            assert!(waiter.now() >= at);
+            Ok(())
+        },
+    );
+    assert_eq!(report.expect("nothing fails").counts.committed, 4);
+}
+
+#[test]
+fn a_panic_in_the_duties_ends_the_run() {
+    struct Broken;
+
+    impl Duties for Broken {
+        fn find_work(&mut self) -> bool {
+            panic!("no work");
+        }
+    }
+
+    let failed = drive_with(
+        &config(1, 1, None),
+        |_| Broken,
+        |_, waiter, _| {
+            waiter.wait_until(None, || false);
+            Err(Abort::Cancelled)
+        },
+    );
+    let expected = RunError::Panicked { worker: WorkerId(0), message: "no work".to_owned() };
+    assert_eq!(failed.expect_err("the duties panic"), expected);
+}

@@ -1,0 +1,269 @@
+//! One worker of the pool: its slots, and who of them runs next.
+
+use super::{PoolConfig, Slot};
+use crate::run::{Pace, Run, Steps, panic_message};
+use crate::{Counts, OneShot, RunError};
+use hotrow_sync::coroutine::{Resumed, Scope, Stack, Suspender, scope};
+use hotrow_sync::{Arc, Doorbell, Scheduler, SlotScheduler, Time, Waiter, hint};
+use hotrow_txn::{Abort, Duties, Statistics, Transaction, WorkerId};
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// A sleeping thread comes back so much late.
+const LATE: Duration = Duration::from_micros(100);
+
+/// A worker that can do nothing looks again after this time: room may have come, or an analysis may find something, and
+/// nobody says so.
+const LOOK_AGAIN: Duration = Duration::from_micros(100);
+
+/// A worker's thread, from its first step to its last.
+pub(super) fn work<D, T, C>(
+    run: &Run<'_>,
+    config: &PoolConfig,
+    id: WorkerId,
+    make_worker: impl Fn(WorkerId) -> D,
+    make_slot: impl Fn(&mut D, Slot, &Waiter) -> (T, C),
+) where
+    D: Duties,
+    T: Transaction,
+    C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
+{
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let worker = Worker::new(run, id, make_worker(id));
+        worker.work(config, make_slot)
+    }));
+    match outcome {
+        Ok((counts, cpu)) => run.finish(&counts, cpu),
+        Err(panic) => run.fail(RunError::Panicked { worker: id, message: panic_message(panic.as_ref()) }),
+    }
+}
+
+/// How a client's steps ended, and what it counted.
+type Outcome = Result<Counts, Abort>;
+
+/// A worker's state, which its slots' coroutines see too: one of them, or the worker itself, runs at a time.
+struct Worker<'r, D> {
+    run: &'r Run<'r>,
+    id: WorkerId,
+    duties: RefCell<D>,
+    steps: Steps,
+    /// What the duties had counted when the measured period began.
+    counted: Cell<Statistics>,
+    doorbell: Arc<Doorbell>,
+    /// Slots without a transaction, as bits.
+    free: Cell<u64>,
+    /// Slots whose transaction waits, as bits.
+    waiting: Cell<u64>,
+    /// The first deadline of those that wait, or an earlier time.
+    next_deadline: Cell<Time>,
+}
+
+const NEVER: Time = Time(u64::MAX);
+
+impl<'r, D: Duties> Worker<'r, D> {
+    fn new(run: &'r Run<'r>, id: WorkerId, duties: D) -> Self {
+        Self {
+            run,
+            id,
+            duties: RefCell::new(duties),
+            steps: Steps::new(run.config),
+            counted: Cell::default(),
+            // It looks around, rather than spin, before it sleeps.
+            doorbell: Arc::new(Doorbell::new(Waiter::thread(Duration::ZERO))),
+            free: Cell::new(0),
+            waiting: Cell::new(0),
+            next_deadline: Cell::new(NEVER),
+        }
+    }
+
+    /// Makes the slots and runs them until all their clients have made their last step: what they counted, and the CPU time
+    /// that it took.
+    fn work<T, C>(&self, config: &PoolConfig, make_slot: impl Fn(&mut D, Slot, &Waiter) -> (T, C)) -> (Counts, Duration)
+    where
+        T: Transaction,
+        C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
+    {
+        scope(|scope| {
+            let mut schedulers = Vec::new();
+            for slot in 0..config.slots {
+                let stack = match Stack::new(config.stack_bytes) {
+                    Ok(stack) => stack,
+                    Err(error) => {
+                        self.run.fail(RunError::NoStack(error.to_string()));
+                        break;
+                    }
+                };
+                let suspender = stack.suspender();
+                let scheduler = Arc::new(SlotScheduler::new(self.doorbell.clone(), slot, suspender.clone()));
+                schedulers.push(scheduler.clone());
+                let waiter = Waiter::new(scheduler);
+                self.run.enter(&waiter);
+                let number = self.id.0 as usize * config.slots + slot;
+                let (txn, client) = make_slot(&mut self.duties.borrow_mut(), Slot { worker: self.id, number }, &waiter);
+                let runner = self.run.runner(txn, &waiter, number);
+                scope.spawn(stack, move || self.run_slot(slot, &suspender, runner, client));
+                self.free.set(self.free.get() | 1 << slot);
+            }
+            let waiter = Waiter::new(self.doorbell.clone());
+            self.duties.borrow_mut().settle(&waiter);
+            let counts = self.run_slots(scope, &schedulers);
+            self.duties.borrow_mut().leave();
+            (counts, self.steps.cpu())
+        })
+    }
+
+    /// The body of a slot's coroutine.
+    fn run_slot<T, C>(&self, slot: usize, suspender: &Suspender, mut runner: OneShot<T>, mut client: C) -> Outcome
+    where
+        T: Transaction,
+        C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
+    {
+        let pace = SlotPace { worker: self, bit: 1 << slot, suspender };
+        self.run.step_until_stopped(&pace, &self.steps, &mut runner, &mut client)?;
+        Ok(runner.counts().clone())
+    }
+
+    /// The main loop: until every slot's coroutine has returned.
+    fn run_slots(&self, scope: &mut Scope<'_, Outcome>, schedulers: &[Arc<SlotScheduler>]) -> Counts {
+        let mut counts = Counts::default();
+        let mut idle_since = None;
+        let mut last = 0;
+        while self.free.get() | self.waiting.get() != 0 {
+            let Some(slot) = self.choose(last, schedulers) else {
+                if !self.duties.borrow_mut().find_work() {
+                    self.rest(&mut idle_since);
+                }
+                continue;
+            };
+            (last, idle_since) = (slot, None);
+            match scope.resume(slot) {
+                Resumed::Suspended => self.note_suspended(slot, &schedulers[slot]),
+                Resumed::Returned(Ok(counted)) => counts.add(&counted),
+                // A run that fails is stopped, so the others end by themselves: their transactions leave the queues that they
+                // stand in.
+                Resumed::Returned(Err(abort)) => self.run.fail(RunError::Failed { worker: self.id, abort }),
+                Resumed::Panicked(panic) => {
+                    let message = panic_message(panic.as_ref());
+                    self.run.fail(RunError::Panicked { worker: self.id, message });
+                }
+            }
+        }
+        counts.statistics.add(&self.duties.borrow().statistics().since(&self.counted.get()));
+        counts
+    }
+
+    /// Who runs next, if anybody can. `last` ran last.
+    fn choose(&self, last: usize, schedulers: &[Arc<SlotScheduler>]) -> Option<usize> {
+        self.duties.borrow_mut().receive();
+        if self.is_deadline_over() {
+            self.ring_late(schedulers);
+        }
+        let rung = self.doorbell.rung();
+        let woken = rung & self.waiting.get();
+        if rung != woken {
+            // Their wakes came when they had seen what they waited for.
+            self.doorbell.answer(rung & !woken);
+        }
+        if woken != 0 {
+            let slot = next_after(woken, last);
+            self.doorbell.answer(1 << slot);
+            self.waiting.set(self.waiting.get() & !(1 << slot));
+            return Some(slot);
+        }
+        if self.free.get() != 0 && self.may_begin() {
+            // Always the same one, if it can be: its memory is in the cache.
+            let slot = self.free.get().trailing_zeros() as usize;
+            self.free.set(self.free.get() & !(1 << slot));
+            return Some(slot);
+        }
+        None
+    }
+
+    /// Whether a free slot may go on, be it to its end.
+    fn may_begin(&self) -> bool {
+        self.duties.borrow().has_room() || self.run.config.stop.is_raised() || !self.steps.are_left()
+    }
+
+    fn note_suspended(&self, slot: usize, scheduler: &SlotScheduler) {
+        if self.free.get() & 1 << slot != 0 {
+            return;
+        }
+        self.waiting.set(self.waiting.get() | 1 << slot);
+        let deadline = scheduler.deadline().unwrap_or(NEVER);
+        self.next_deadline.set(self.next_deadline.get().min(deadline));
+    }
+
+    fn is_deadline_over(&self) -> bool {
+        self.next_deadline.get() != NEVER && self.doorbell.now() >= self.next_deadline.get()
+    }
+
+    /// Wakes those whose deadline has passed.
+    #[cold]
+    fn ring_late(&self, schedulers: &[Arc<SlotScheduler>]) {
+        let now = self.doorbell.now();
+        let mut next = NEVER;
+        for slot in bits(self.waiting.get()) {
+            match schedulers[slot].deadline() {
+                Some(deadline) if deadline <= now => self.doorbell.ring(slot),
+                Some(deadline) => next = next.min(deadline),
+                None => {}
+            }
+        }
+        self.next_deadline.set(next);
+    }
+
+    /// Passes a moment in which nothing can run: a short one first, and sleep when there were enough of them.
+    fn rest(&self, idle_since: &mut Option<Time>) {
+        let now = self.doorbell.now();
+        let spin_end = idle_since.get_or_insert(now).after(self.run.config.spin);
+        let expected = self.duties.borrow().expected().unwrap_or(NEVER);
+        if now < spin_end || expected < now.after(LATE) {
+            hint::spin_loop();
+            return;
+        }
+        let before_expected = Time(expected.0.saturating_sub(LATE.as_nanos() as u64));
+        let until = self.next_deadline.get().min(before_expected).min(now.after(LOOK_AGAIN));
+        self.doorbell.sleep(Some(until));
+    }
+}
+
+/// A slot between two transactions.
+struct SlotPace<'w, 'r, D> {
+    worker: &'w Worker<'r, D>,
+    bit: u64,
+    suspender: &'w Suspender,
+}
+
+impl<D: Duties> Pace for SlotPace<'_, '_, D> {
+    /// Hands the thread back if somebody goes first, or the engine has no room.
+    #[inline]
+    fn give_way(&self) {
+        let worker = self.worker;
+        worker.duties.borrow_mut().receive();
+        let somebody_goes_first = worker.doorbell.rung() & !self.bit != 0 || worker.is_deadline_over();
+        if somebody_goes_first || !worker.duties.borrow().has_room() {
+            worker.free.set(worker.free.get() | self.bit);
+            self.suspender.suspend();
+        }
+    }
+
+    fn begin_measured(&self) {
+        self.worker.counted.set(self.worker.duties.borrow().statistics());
+    }
+}
+
+/// The numbers of the bits that are set.
+fn bits(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (set != 0).then(|| set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        bit
+    })
+}
+
+/// The first bit of a set above `last`, and the first of all if there is none: each gets its turn.
+fn next_after(set: u64, last: usize) -> usize {
+    let above = set & (u64::MAX << last << 1);
+    if above != 0 { above } else { set }.trailing_zeros() as usize
+}

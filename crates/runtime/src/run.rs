@@ -1,0 +1,294 @@
+//! What all workers of a run share, however they put transactions onto their threads: its phases, its end, its sums.
+
+use crate::{Counts, OneShot, OneShotConfig, RunReport, Stop};
+use hotrow_sync::atomic::{AtomicU8, Ordering};
+use hotrow_sync::{Mutex, MutexGuard, Waiter};
+use hotrow_txn::{Abort, Transaction, WorkerId};
+use rustix::time::{ClockId, clock_gettime};
+use std::any::Any;
+use std::cell::Cell;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// How [`drive`](crate::drive) is to run.
+#[derive(Clone, Debug)]
+pub struct RunConfig {
+    /// How many workers, each a thread.
+    pub threads: usize,
+    /// How long they run before anything is counted.
+    pub warmup: Duration,
+    /// How long they run after that.
+    pub measured: Duration,
+    /// Ends the measured period once every worker made so many steps in it; a bound for tests.
+    pub steps_per_worker: Option<u64>,
+    /// How long a waiting thread spins before it blocks.
+    pub spin: Duration,
+    /// How each worker runs its procedures. Clients get seeds of their own.
+    pub one_shot: OneShotConfig,
+    /// Ends the run early when raised. The run raises it itself at its end.
+    pub stop: Stop,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            warmup: Duration::from_secs(1),
+            measured: Duration::from_secs(5),
+            steps_per_worker: None,
+            spin: Duration::from_micros(20),
+            one_shot: OneShotConfig::default(),
+            stop: Stop::new(),
+        }
+    }
+}
+
+/// Why a run failed as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// A worker's code panicked with this message.
+    Panicked {
+        /// Which worker.
+        worker: WorkerId,
+        /// What the panic said.
+        message: String,
+    },
+    /// A procedure ended in a way that a workload cannot go on from.
+    Failed {
+        /// Which worker.
+        worker: WorkerId,
+        /// How it ended.
+        abort: Abort,
+    },
+    /// The system has no memory for the stacks of a worker's slots; says why.
+    NoStack(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Panicked { worker, message } => write!(f, "worker {} panicked: {message}", worker.0),
+            RunError::Failed { worker, abort } => write!(f, "worker {} cannot go on: {abort}", worker.0),
+            RunError::NoStack(why) => write!(f, "there is no memory for the stacks of the slots: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+const WARMUP: u8 = 0;
+const MEASURED: u8 = 1;
+
+/// What the workers of one run share.
+pub(crate) struct Run<'a> {
+    pub config: &'a RunConfig,
+    phase: AtomicU8,
+    total: Mutex<Total>,
+}
+
+#[derive(Default)]
+struct Total {
+    counts: Counts,
+    cpu: Duration,
+    /// Workers that made all their steps.
+    finished: usize,
+    error: Option<RunError>,
+    /// How the transactions under way wait.
+    waiters: Vec<Waiter>,
+    /// Whether they were cancelled.
+    over: bool,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(config: &'a RunConfig) -> Self {
+        let phase = AtomicU8::new(if config.warmup.is_zero() { MEASURED } else { WARMUP });
+        Self { config, phase, total: Mutex::new(Total::default()) }
+    }
+
+    /// The timing thread: the length of the measured period, and whether somebody else ended it.
+    pub fn time(&self) -> (Duration, bool) {
+        let stop = &self.config.stop;
+        // The workers may have made all their steps by now.
+        let mut stopped_early = stop.wait(self.config.warmup) && !self.is_finished();
+        self.phase.store(MEASURED, Ordering::Release);
+        let begin = Instant::now();
+        if !stopped_early {
+            stopped_early = stop.wait(self.config.measured) && !self.is_finished();
+        }
+        let elapsed = begin.elapsed();
+        stop.raise();
+        let mut total = self.total();
+        total.over = true;
+        total.waiters.iter().for_each(Waiter::cancel);
+        (elapsed, stopped_early)
+    }
+
+    /// Enters a transaction's waiter, to be cancelled at the end.
+    pub fn enter(&self, waiter: &Waiter) {
+        let mut total = self.total();
+        total.waiters.push(waiter.clone());
+        if total.over {
+            waiter.cancel();
+        }
+    }
+
+    /// A runner for client number `client` of the run.
+    pub fn runner<T: Transaction>(&self, txn: T, waiter: &Waiter, client: usize) -> OneShot<T> {
+        let seed = self.config.one_shot.seed.wrapping_add(client as u64);
+        OneShot::new(txn, waiter.clone(), OneShotConfig { seed, ..self.config.one_shot }).until(&self.config.stop)
+    }
+
+    /// Steps a client through both phases, for as long as `pace` lets it.
+    pub fn step_until_stopped<T, C>(
+        &self,
+        pace: &impl Pace,
+        steps: &Steps,
+        runner: &mut OneShot<T>,
+        client: &mut C,
+    ) -> Result<(), Abort>
+    where
+        T: Transaction,
+        C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
+    {
+        let mut measured = false;
+        loop {
+            pace.give_way();
+            if self.config.stop.is_raised() {
+                break;
+            }
+            if !measured && self.phase.load(Ordering::Acquire) == MEASURED {
+                measured = true;
+                runner.reset();
+                if steps.begin_measured() {
+                    pace.begin_measured();
+                }
+            }
+            if measured && !steps.take() {
+                break;
+            }
+            match client(runner) {
+                Ok(()) | Err(Abort::User) => {}
+                Err(Abort::Cancelled) if self.config.stop.is_raised() => break,
+                Err(abort) => return Err(abort),
+            }
+        }
+        if !measured {
+            runner.reset();
+        }
+        Ok(())
+    }
+
+    /// Adds what a worker counted which made its last step.
+    pub fn finish(&self, counts: &Counts, cpu: Duration) {
+        let mut total = self.total();
+        total.counts.add(counts);
+        total.cpu += cpu;
+        total.finished += 1;
+        drop(total);
+        if self.is_finished() {
+            self.config.stop.raise();
+        }
+    }
+
+    /// A worker failed: ends the run.
+    pub fn fail(&self, error: RunError) {
+        self.total().error.get_or_insert(error);
+        self.config.stop.raise();
+    }
+
+    /// What the workers counted, once all have ended.
+    pub fn into_report(self, (elapsed, stopped_early): (Duration, bool)) -> Result<RunReport, RunError> {
+        let total = self.total.into_inner().unwrap_or_else(|poison| poison.into_inner());
+        match total.error {
+            Some(error) => Err(error),
+            None => {
+                let (threads, counts, cpu) = (self.config.threads, total.counts, total.cpu);
+                Ok(RunReport { threads, elapsed, stopped_early, counts, cpu })
+            }
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.total().finished == self.config.threads
+    }
+
+    fn total(&self) -> MutexGuard<'_, Total> {
+        self.total.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+/// What happens on a worker between the steps of its clients.
+pub(crate) trait Pace {
+    /// Before each step: lets others have the thread.
+    fn give_way(&self);
+
+    /// Before the first step of the measured period.
+    fn begin_measured(&self);
+}
+
+/// The steps of one worker in the measured period, whichever of its clients makes them.
+pub(crate) struct Steps {
+    left: Cell<Option<u64>>,
+    cpu_before: Cell<Option<Duration>>,
+}
+
+impl Steps {
+    pub fn new(config: &RunConfig) -> Self {
+        Self { left: Cell::new(config.steps_per_worker), cpu_before: Cell::new(None) }
+    }
+
+    /// Whether nobody has begun before.
+    fn begin_measured(&self) -> bool {
+        let first = self.cpu_before.get().is_none();
+        if first {
+            self.cpu_before.set(Some(thread_cpu_time()));
+        }
+        first
+    }
+
+    /// Takes a step, if one is left.
+    #[inline]
+    fn take(&self) -> bool {
+        match self.left.get() {
+            None => true,
+            Some(left) => {
+                self.left.set(Some(left.saturating_sub(1)));
+                left > 0
+            }
+        }
+    }
+
+    /// Whether there is a step to be taken.
+    pub fn are_left(&self) -> bool {
+        self.left.get() != Some(0)
+    }
+
+    /// CPU time of the calling thread, the worker's, since the first step.
+    pub fn cpu(&self) -> Duration {
+        self.cpu_before.get().map_or(Duration::ZERO, |before| thread_cpu_time().saturating_sub(before))
+    }
+}
+
+/// User and system time of the calling thread.
+fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+/// What a panic said, as far as it said anything.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+/// How a worker's part ended, as what a run reports of it.
+pub(crate) fn outcome_of<R>(
+    worker: WorkerId,
+    outcome: Result<Result<R, Abort>, Box<dyn Any + Send>>,
+) -> Result<R, RunError> {
+    match outcome {
+        Ok(Ok(result)) => Ok(result),
+        Ok(Err(abort)) => Err(RunError::Failed { worker, abort }),
+        Err(panic) => Err(RunError::Panicked { worker, message: panic_message(panic.as_ref()) }),
+    }
+}

@@ -1,0 +1,103 @@
+//! A worker's doorbell: who of those that wait on one thread was woken, and whether that thread sleeps.
+//!
+//! A worker that keeps several suspended transactions gives each a *slot*, a bit of one word. Whoever wakes a transaction
+//! sets its bit, and wakes the thread only if the word says that it sleeps; so a wake is one exchange on one line, and
+//! the worker learns with one load whether anybody was woken.
+//!
+//! **Invariants**
+//!
+//! 1. A bit that was set stays set until the worker [answers](Doorbell::answer) it.
+//! 2. The worker sleeps only while its word says `LISTENING` and nothing else: whoever changes the word in that time
+//!    learns so from the exchange, and wakes it. So no ring and no call is lost, and nobody pays for waking who is awake.
+//! 3. What happened before a ring or a call is seen by the worker that has seen its bit.
+
+use crate::Waiter;
+use crate::atomic::{AtomicU64, Ordering};
+use crate::wait::{Scheduler, Time};
+use std::fmt;
+
+/// Says which of a worker's slots were woken, and wakes the worker if it sleeps.
+///
+/// **Thread safety.** Any thread may [`ring`](Self::ring) and [`call`](Self::call); everything else is the worker's.
+///
+/// As a [`Scheduler`] it is the worker's own way to wait, when none of its slots can run: to `resume` it is a call.
+pub struct Doorbell {
+    word: AtomicU64,
+    sleeper: Waiter,
+}
+
+/// The worker is to look around.
+const CALLED: u64 = 1 << 63;
+/// The worker sleeps, or is about to.
+const LISTENING: u64 = 1 << 62;
+
+impl fmt::Debug for Doorbell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Doorbell").field("rung", &self.rung()).finish_non_exhaustive()
+    }
+}
+
+impl Doorbell {
+    /// How many slots a worker can have.
+    pub const MAX_SLOTS: usize = 62;
+
+    /// The doorbell of a worker whose thread sleeps through `sleeper`.
+    pub fn new(sleeper: Waiter) -> Self {
+        Self { word: AtomicU64::new(0), sleeper }
+    }
+
+    /// Wakes a slot.
+    #[inline]
+    pub fn ring(&self, slot: usize) {
+        debug_assert!(slot < Self::MAX_SLOTS, "slot {slot} of {}", Self::MAX_SLOTS);
+        self.set(1 << slot);
+    }
+
+    /// Makes the worker look around, for no slot in particular.
+    #[inline]
+    pub fn call(&self) {
+        self.set(CALLED);
+    }
+
+    /// The slots that were woken and not answered yet, as bits.
+    #[inline]
+    pub fn rung(&self) -> u64 {
+        self.word.load(Ordering::Acquire) & !(CALLED | LISTENING)
+    }
+
+    /// Takes notice of those of `slots` that were woken, and returns them. Slots are bits.
+    #[inline]
+    pub fn answer(&self, slots: u64) -> u64 {
+        debug_assert_eq!(slots & (CALLED | LISTENING), 0, "bits of no slot");
+        self.word.fetch_and(!slots, Ordering::AcqRel) & slots
+    }
+
+    /// Sleeps until a slot is woken, somebody calls, or the deadline passes. A call since the last sleep ends this one at
+    /// once; so does a slot that was woken and not answered.
+    pub fn sleep(&self, deadline: Option<Time>) {
+        if self.word.compare_exchange(0, LISTENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            self.sleeper.wait_until(deadline, || self.word.load(Ordering::Acquire) != LISTENING);
+        }
+        self.word.fetch_and(!(CALLED | LISTENING), Ordering::AcqRel);
+    }
+
+    fn set(&self, bit: u64) {
+        if self.word.fetch_or(bit, Ordering::AcqRel) & LISTENING != 0 {
+            self.sleeper.wake();
+        }
+    }
+}
+
+impl Scheduler for Doorbell {
+    fn now(&self) -> Time {
+        self.sleeper.now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        self.sleep(deadline);
+    }
+
+    fn resume(&self) {
+        self.call();
+    }
+}
