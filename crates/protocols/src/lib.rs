@@ -6,6 +6,7 @@
 //!
 //! A protocol names no other protocol. What two of them need is a structure in `shared`.
 
+pub mod atomic;
 mod instance;
 pub mod none;
 pub mod ordered;

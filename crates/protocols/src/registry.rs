@@ -1,6 +1,7 @@
 //! The one place where an engine's name becomes a type.
 
 use crate::Instance;
+use crate::atomic::Atomic;
 use crate::none::NoIsolation;
 use crate::ordered::{Ordered, Split, Whole};
 use crate::serial::Serial;
@@ -76,6 +77,7 @@ registry!(
     TwoPhase<Timeout>,
     Ordered<Whole>,
     Ordered<Split>,
+    Atomic,
     Vll
 );
 

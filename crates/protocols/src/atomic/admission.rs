@@ -1,0 +1,96 @@
+//! How transactions under `2pl-atomic` get their locks.
+
+use super::LockManager;
+use super::manager::Ticket;
+use crate::shared::planned::{Admission, Glance, Needs, Plan, PlannedRow, Scene};
+use crate::shared::range_locks::Counted;
+use crate::shared::record;
+use crate::shared::request_queues::Modes;
+use hotrow_storage::{RecordRef, Row, Table};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Abort, Access, Accesses, Intent, Statistics};
+use std::time::Duration;
+
+/// A transaction's requests.
+pub struct AtomicAdmission {
+    ticket: Ticket,
+}
+
+impl AtomicAdmission {
+    pub(super) fn new(manager: &Arc<LockManager>, waiter: Waiter) -> Self {
+        Self { ticket: manager.ticket(waiter) }
+    }
+}
+
+/// What is asked for to lock a row.
+#[inline]
+fn row_modes(intent: Intent) -> Modes {
+    match intent {
+        Intent::Read => Modes::SHARED,
+        Intent::Write => Modes::EXCLUSIVE,
+    }
+}
+
+/// A request that is counted for a prefix lock: the lock, or an intention on a shorter prefix.
+#[inline]
+fn prefix(counted: &Counted) -> (u64, Modes) {
+    (counted.name(), counted.claim().into())
+}
+
+impl Admission for AtomicAdmission {
+    type Header = ();
+
+    const NEEDS: Needs = Needs { records: false, partitions: false };
+
+    #[inline]
+    fn admit(
+        &mut self,
+        _scene: Scene<'_, ()>,
+        _accesses: &Accesses,
+        plan: &mut Plan<()>,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        let rows = plan.rows.iter().map(|row| (row.name, row_modes(row.intent)));
+        let prefixes = plan.prefixes.counted();
+        self.ticket.acquire(rows.chain(prefixes.iter().map(prefix)), limit, statistics)?;
+        statistics.locks += (plan.rows.len() + prefixes.len()) as u64;
+        Ok(())
+    }
+
+    fn add_row(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, row: PlannedRow<()>) -> bool {
+        let free = self.ticket.add(std::iter::once((row.name, row_modes(row.intent))));
+        if free {
+            plan.rows.push(row);
+        }
+        free
+    }
+
+    fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], _partition: u16) -> bool {
+        let free = self.ticket.add(locks.iter().map(prefix));
+        if free {
+            plan.prefixes.append(locks);
+        }
+        free
+    }
+
+    #[inline]
+    fn release(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, _statistics: &mut Statistics) {
+        self.ticket.release();
+        plan.rows.clear();
+        plan.prefixes.clear();
+    }
+
+    /// A row that nobody has locked exclusively is as it was committed, and stays so while the queues do.
+    fn glance(&mut self, table: &Table<()>, found: RecordRef<'_, ()>, copy: &mut Row) -> Glance {
+        let name = Access::name(table.id(), found.key().hash64());
+        let look = || {
+            if !found.is_present() {
+                return Glance::Absent;
+            }
+            copy.copy_from(record::row(found));
+            Glance::Present
+        };
+        self.ticket.glance(name, look).unwrap_or(Glance::Busy)
+    }
+}

@@ -1,0 +1,197 @@
+//! The lock manager: request queues behind one latch, and how transactions wait for what they asked for.
+//!
+//! **Invariants**
+//!
+//! 1. The queues change under the latch only: all requests of a transaction are placed while it is held once, and taken
+//!    back while it is held once.
+//! 2. A place is marked as granted under the latch, by whoever took the last request out of its owner's way, once for
+//!    each wait; its owner is woken after.
+//! 3. A wait that ends otherwise (time-out, cancellation, unwinding) takes all requests back, granted or not, under the
+//!    latch; so nobody is granted anything that is not there to take it.
+//! 4. `blocked` is the number of owners whose requests are placed and not all granted.
+
+use crate::shared::request_queues::{Modes, OwnerId, RequestQueues};
+use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use hotrow_sync::{Arc, CachePadded, Latch, Waiter, Wake};
+use hotrow_txn::{Abort, Statistics};
+use smallvec::SmallVec;
+use std::fmt;
+use std::time::Duration;
+
+/// The lock manager of one database. Shared by all threads.
+#[derive(Default)]
+pub(crate) struct LockManager {
+    queues: CachePadded<Latch<RequestQueues<Arc<Place>>>>,
+    blocked: CachePadded<AtomicUsize>,
+}
+
+/// Where a transaction waits for all of its requests at once.
+struct Place {
+    granted: AtomicBool,
+    waiter: Waiter,
+}
+
+/// What a transaction in flight brings to the lock manager. For one thread at a time; dropped, it takes its requests back.
+pub(super) struct Ticket {
+    manager: Arc<LockManager>,
+    owner: OwnerId,
+    place: Arc<Place>,
+    /// Whether anything was asked for.
+    asks: bool,
+}
+
+/// Those to wake, after the latch.
+type Wakes = SmallVec<[Arc<Place>; 4]>;
+
+impl LockManager {
+    /// A ticket for one who waits through `waiter`.
+    pub(super) fn ticket(self: &Arc<Self>, waiter: Waiter) -> Ticket {
+        let place = Arc::new(Place { granted: AtomicBool::new(false), waiter });
+        let owner = self.queues.0.lock().join(place.clone());
+        Ticket { manager: self.clone(), owner, place, asks: false }
+    }
+
+    /// How many transactions wait for their locks.
+    pub(super) fn blocked(&self) -> usize {
+        // Relaxed: a hint for schedulers.
+        self.blocked.0.load(Ordering::Relaxed)
+    }
+
+    /// Checks the invariants of the queues, and that those who are blocked are counted.
+    pub(super) fn audit(&self) -> Result<(), String> {
+        let queues = self.queues.0.lock();
+        queues.audit()?;
+        let (counted, waiting) = (self.blocked(), queues.waiting());
+        if counted == waiting { Ok(()) } else { Err(format!("{counted} transactions are counted as blocked of {waiting}")) }
+    }
+
+    /// Names in use, and requests: for tests that expect none.
+    pub(super) fn usage(&self) -> (usize, usize) {
+        self.queues.0.lock().usage()
+    }
+
+    /// Takes back all that `owner` has and waits for. Under the latch; those are to be woken who can run now.
+    fn withdraw(&self, queues: &mut RequestQueues<Arc<Place>>, owner: OwnerId, wakes: &mut Wakes) {
+        // Relaxed, both: the count changes under the latch.
+        if !queues.is_granted(owner) {
+            self.blocked.0.fetch_sub(1, Ordering::Relaxed);
+        }
+        queues.release_all(owner, &mut |place| {
+            self.blocked.0.fetch_sub(1, Ordering::Relaxed);
+            place.granted.store(true, Ordering::Release);
+            wakes.push(place.clone());
+        });
+    }
+}
+
+impl Ticket {
+    /// Asks for all of `locks` in one critical section, and waits until they are granted, no longer than `limit`. A lock may be
+    /// among them more than once.
+    ///
+    /// # Errors
+    /// The limit passed, or the waiter was cancelled: then nothing is asked for any more. So it is if the wait unwinds.
+    #[inline]
+    pub(super) fn acquire(
+        &mut self,
+        locks: impl Iterator<Item = (u64, Modes)>,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        self.asks = true;
+        let mut queues = self.manager.queues.0.lock();
+        locks.for_each(|(name, modes)| queues.request(self.owner, name, modes));
+        if queues.is_granted(self.owner) {
+            return Ok(());
+        }
+        // Relaxed: it changes under the latch.
+        self.manager.blocked.0.fetch_add(1, Ordering::Relaxed);
+        drop(queues);
+        self.wait(limit, statistics)
+    }
+
+    #[cold]
+    fn wait(&mut self, limit: Duration, statistics: &mut Statistics) -> Result<(), Abort> {
+        let waiter = self.place.waiter.clone();
+        let start = waiter.now();
+        let unwinding = Unwinding(&mut *self);
+        let place = &unwinding.0.place;
+        let wake = waiter.wait_until(Some(start.after(limit)), || place.granted.load(Ordering::Acquire));
+        std::mem::forget(unwinding);
+        statistics.waits += 1;
+        statistics.wait_ns += waiter.now().since(start).as_nanos() as u64;
+        let outcome = match wake {
+            Wake::Ready => Ok(()),
+            Wake::TimedOut if self.is_granted() => Ok(()),
+            Wake::TimedOut => Err(Abort::Timeout),
+            Wake::Cancelled => Err(Abort::Cancelled),
+        };
+        if outcome.is_err() {
+            self.release();
+        }
+        self.place.granted.store(false, Ordering::Release);
+        outcome
+    }
+
+    /// Whether everything that was asked for has been granted, if nobody cares to wake it.
+    fn is_granted(&self) -> bool {
+        self.manager.queues.0.lock().is_granted(self.owner)
+    }
+
+    /// Takes locks for one who waits for nothing, all of them or none, if nobody else has asked for conflicting ones.
+    pub(super) fn add(&mut self, locks: impl Iterator<Item = (u64, Modes)> + Clone) -> bool {
+        self.asks = true;
+        let mut queues = self.manager.queues.0.lock();
+        let free = locks.clone().all(|(name, modes)| queues.is_free(self.owner, name, modes));
+        if free {
+            locks.for_each(|(name, modes)| queues.add(self.owner, name, modes));
+        }
+        free
+    }
+
+    /// Does `look` while nobody can lock `name` exclusively, unless somebody has.
+    #[inline]
+    pub(super) fn glance<R>(&self, name: u64, look: impl FnOnce() -> R) -> Option<R> {
+        let queues = self.manager.queues.0.lock();
+        (!queues.is_exclusive(name)).then(look)
+    }
+
+    /// Takes everything back.
+    #[inline]
+    pub(super) fn release(&mut self) {
+        if !std::mem::take(&mut self.asks) {
+            return;
+        }
+        let mut wakes = Wakes::new();
+        let mut queues = self.manager.queues.0.lock();
+        self.manager.withdraw(&mut queues, self.owner, &mut wakes);
+        drop(queues);
+        for place in wakes {
+            place.waiter.wake();
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.release();
+        self.manager.queues.0.lock().part(self.owner);
+    }
+}
+
+/// Takes everything back if a wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+struct Unwinding<'t>(&'t mut Ticket);
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+        self.0.place.granted.store(false, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for LockManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (names, requests) = self.usage();
+        f.debug_struct("LockManager").field("names", &names).field("requests", &requests).finish()
+    }
+}
+

@@ -1,0 +1,82 @@
+//! Sets of modes.
+
+use crate::shared::contention::{CLAIMS, Claim};
+use std::ops::BitOr;
+
+/// The modes in which one owner asks for one name: one or several of the [`Claim`]s, whose conflicts are those of the paper's
+/// Fig. 5. Rows know only two of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Modes(pub(super) u8);
+
+const EVERY: u8 = 0b1111;
+
+/// For each set, the modes that conflict with any of it.
+const CONFLICTS: [u8; EVERY as usize + 1] = {
+    let mut table = [0; EVERY as usize + 1];
+    let mut set = 0;
+    while set < table.len() {
+        let mut mode = 0;
+        while mode < CLAIMS.len() {
+            let with = CLAIMS[mode].conflicts();
+            let mut other = 0;
+            while set & 1 << mode != 0 && other < with.len() {
+                table[set] |= 1 << with[other] as u8;
+                other += 1;
+            }
+            mode += 1;
+        }
+        set += 1;
+    }
+    table
+};
+
+impl Modes {
+    pub(crate) const EXCLUSIVE: Modes = Modes(1 << Claim::Exclusive as u8);
+    pub(crate) const SHARED: Modes = Modes(1 << Claim::Shared as u8);
+
+    /// Whether two owners may not have these at once.
+    #[inline]
+    pub(crate) fn conflicts(self, other: Modes) -> bool {
+        CONFLICTS[usize::from(self.0 & EVERY)] & other.0 != 0
+    }
+
+    /// Whether nobody else may have anything beside these.
+    #[inline]
+    pub(crate) fn conflicts_with_all(self) -> bool {
+        self.0 & Self::EXCLUSIVE.0 != 0
+    }
+}
+
+impl From<Claim> for Modes {
+    #[inline]
+    fn from(claim: Claim) -> Self {
+        Modes(1 << claim as u8)
+    }
+}
+
+impl BitOr for Modes {
+    type Output = Modes;
+
+    #[inline]
+    fn bitor(self, other: Modes) -> Modes {
+        Modes(self.0 | other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_conflicts_with_what_any_of_it_conflicts_with() {
+        for set in 1..=EVERY {
+            let claims = CLAIMS.into_iter().filter(|&claim| set & Modes::from(claim).0 != 0);
+            for other in CLAIMS {
+                let expected = claims.clone().any(|claim| claim.conflicts().contains(&other));
+                assert_eq!(Modes(set).conflicts(other.into()), expected, "{set:04b} {other:?}");
+            }
+            let all = CLAIMS.into_iter().all(|other| Modes(set).conflicts(other.into()));
+            assert_eq!(Modes(set).conflicts_with_all(), all, "{set:04b}");
+        }
+    }
+}
