@@ -1,5 +1,6 @@
 //! The extended protocol: Parse, Bind, Describe, Execute, Close.
 
+use crate::ahead;
 use crate::backend::{self, RowShape};
 use crate::connection::Connection;
 use crate::frontend::{Body, Formats, malformed};
@@ -51,51 +52,21 @@ impl<S: Read + Write> Connection<'_, S> {
     }
 
     fn parse(&mut self, frame: &Frame) -> Result<(), SqlError> {
-        let mut body = Body::new(self.input.body(frame));
-        let name = body.text()?;
-        let text = body.text()?;
-        let count = usize::from(body.u16()?);
-        let mut types = Vec::new();
-        for position in 1..=count {
-            types.push(parameter_type(body.u32()?, position)?);
-        }
-        body.end()?;
+        let Parse { name, text, types } = Parse::read(self.input.body(frame))?;
         self.session.parse(name, text, &types)?;
         self.out.put_slice(backend::PARSE_COMPLETE);
         Ok(())
     }
 
     fn bind(&mut self, frame: &Frame) -> Result<(), SqlError> {
-        let mut body = Body::new(self.input.body(frame));
-        let portal = body.text()?;
-        let name = body.text()?;
-        let formats = body.formats()?;
-        let count = usize::from(body.u16()?);
-        let statement = self.session.statement(name)?;
+        let mut bind = Bind::read(self.input.body(frame))?;
+        let portal = bind.portal;
+        let statement = self.session.statement(bind.name)?;
         let types = statement.param_types();
-        if count != types.len() {
-            let message = format!(
-                "bind message supplies {count} parameters, but prepared statement \"{name}\" requires {}",
-                types.len()
-            );
-            return Err(malformed(&message));
-        }
-        if formats.len() > 1 && formats.len() != count {
-            let message = format!("bind message has {} parameter formats but {count} parameters", formats.len());
-            return Err(malformed(&message));
-        }
-        let mut body_after = body;
-        self.session.bind(portal, &statement, &mut |values| {
-            for (position, &ty) in types.iter().enumerate() {
-                values.push(parameter(ty, body.value()?, formats.is_binary(position)?, position)?);
-            }
-            Ok(())
-        })?;
-        for _ in 0..count {
-            body_after.value()?;
-        }
-        let formats = body_after.formats()?;
-        body_after.end()?;
+        bind.check(types)?;
+        self.session.bind(portal, &statement, &mut |values| bind.values(types, values))?;
+        let formats = bind.rest.formats()?;
+        bind.rest.end()?;
         set_shape(self.portals.shape(portal), statement.columns().unwrap_or_default(), formats)?;
         self.out.put_slice(backend::BIND_COMPLETE);
         Ok(())
@@ -128,10 +99,8 @@ impl<S: Read + Write> Connection<'_, S> {
     }
 
     fn execute(&mut self, frame: &Frame) -> Result<(), SqlError> {
-        let mut body = Body::new(self.input.body(frame));
-        let portal = body.text()?;
-        let max_rows = body.i32()?;
-        body.end()?;
+        let Execute { portal, max_rows } = Execute::read(self.input.body(frame))?;
+        let all_rows = max_rows <= 0;
         // COPY reads on while the statement runs.
         self.text.clear();
         self.text.push_str(portal);
@@ -145,8 +114,12 @@ impl<S: Read + Write> Connection<'_, S> {
         };
         if link.input.sync_follows() {
             self.session.announce_sync();
+        } else if all_rows
+            && self.session.wants_pipeline()
+            && let Some(rest) = ahead::rest_of_pipeline(link.input, &self.session)
+        {
+            self.session.announce_pipeline(rest);
         }
-        // No limit is 0 or less.
         let result = self.session.execute(&self.text, usize::try_from(max_rows).unwrap_or(0), &mut link);
         self.peer.end();
         if result? == Executed::Suspended {
@@ -167,6 +140,90 @@ impl<S: Read + Write> Connection<'_, S> {
         }
         self.out.put_slice(backend::CLOSE_COMPLETE);
         Ok(())
+    }
+}
+
+/// A Parse message.
+pub(crate) struct Parse<'m> {
+    pub(crate) name: &'m str,
+    pub(crate) text: &'m str,
+    /// The types that the client gives.
+    pub(crate) types: Vec<Option<Type>>,
+}
+
+impl<'m> Parse<'m> {
+    pub(crate) fn read(message: &'m [u8]) -> Result<Self, SqlError> {
+        let mut body = Body::new(message);
+        let (name, text) = (body.text()?, body.text()?);
+        let count = usize::from(body.u16()?);
+        let mut types = Vec::new();
+        for position in 1..=count {
+            types.push(parameter_type(body.u32()?, position)?);
+        }
+        body.end()?;
+        Ok(Self { name, text, types })
+    }
+}
+
+/// A Bind message, up to its values.
+pub(crate) struct Bind<'m> {
+    pub(crate) portal: &'m str,
+    pub(crate) name: &'m str,
+    formats: Formats<'m>,
+    /// How many values there are.
+    count: usize,
+    /// What has not been read yet: the values and, after these, the result's formats.
+    rest: Body<'m>,
+}
+
+impl<'m> Bind<'m> {
+    pub(crate) fn read(message: &'m [u8]) -> Result<Self, SqlError> {
+        let mut body = Body::new(message);
+        let (portal, name, formats) = (body.text()?, body.text()?, body.formats()?);
+        let count = usize::from(body.u16()?);
+        Ok(Self { portal, name, formats, count, rest: body })
+    }
+
+    /// Whether there are as many values as a statement has parameters.
+    pub(crate) fn check(&self, types: &[Type]) -> Result<(), SqlError> {
+        let (count, formats) = (self.count, self.formats.len());
+        if count != types.len() {
+            let message = format!(
+                "bind message supplies {count} parameters, but prepared statement \"{}\" requires {}",
+                self.name,
+                types.len()
+            );
+            return Err(malformed(&message));
+        }
+        if formats > 1 && formats != count {
+            let message = format!("bind message has {formats} parameter formats but {count} parameters");
+            return Err(malformed(&message));
+        }
+        Ok(())
+    }
+
+    /// Reads the values.
+    pub(crate) fn values(&mut self, types: &[Type], values: &mut Vec<Value<'static>>) -> Result<(), SqlError> {
+        for (position, &ty) in types.iter().enumerate() {
+            values.push(parameter(ty, self.rest.value()?, self.formats.is_binary(position)?, position)?);
+        }
+        Ok(())
+    }
+}
+
+/// An Execute message.
+pub(crate) struct Execute<'m> {
+    pub(crate) portal: &'m str,
+    /// No limit is 0 or less.
+    pub(crate) max_rows: i32,
+}
+
+impl<'m> Execute<'m> {
+    pub(crate) fn read(message: &'m [u8]) -> Result<Self, SqlError> {
+        let mut body = Body::new(message);
+        let (portal, max_rows) = (body.text()?, body.i32()?);
+        body.end()?;
+        Ok(Self { portal, max_rows })
     }
 }
 

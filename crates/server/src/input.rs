@@ -66,20 +66,21 @@ impl Input {
         Ok(Some(Frame { kind, body }))
     }
 
+    /// The next messages that are there, letter and content, without consuming them.
+    pub fn ahead(&self) -> impl Iterator<Item = (u8, &[u8])> {
+        let mut rest = self.unread();
+        std::iter::from_fn(move || {
+            let (&[kind, a, b, c, d], _) = rest.split_first_chunk()?;
+            let end = (u32::from_be_bytes([a, b, c, d]) as usize).checked_add(1)?;
+            let body = rest.get(5..end)?;
+            rest = &rest[end..];
+            Some((kind, body))
+        })
+    }
+
     /// Whether the next message but Close and Flush is there and is Sync.
     pub fn sync_follows(&self) -> bool {
-        let mut rest = self.unread();
-        while let Some((&[kind, a, b, c, d], _)) = rest.split_first_chunk() {
-            match kind {
-                b'S' => return true,
-                b'C' | b'H' => {}
-                _ => return false,
-            }
-            let length = u32::from_be_bytes([a, b, c, d]) as usize;
-            let Some(next) = length.checked_add(1).and_then(|length| rest.get(length..)) else { return false };
-            rest = next;
-        }
-        false
+        self.ahead().map(|(kind, _)| kind).find(|kind| !matches!(kind, b'C' | b'H')) == Some(b'S')
     }
 
     /// Puts the frame that was consumed last back.

@@ -10,6 +10,7 @@
 //! | `config`, `error`, `server` | the public part: [`ServerConfig`], [`ServerError`], [`Server`], [`ServerHandle`], [`Waiters`] |
 //! | `startup`, `scram`, `passwords`, `tls` | from the first byte to a session |
 //! | `connection`, `extended`, `link` | from a message to calls of the session, and their results to messages |
+//! | `ahead` | what a pipeline will execute, before it does |
 //! | `input`, `frontend`, `backend` | bytes: frames, what clients say, what they are told |
 //! | `sessions`, `presence`, `stream` | who is connected; whether it still is; a socket with or without TLS |
 //!
@@ -20,6 +21,7 @@
 //! is encoded by crate `pgwire`, but for the few messages of every statement, which are written straight into the output
 //! buffer.
 
+mod ahead;
 mod backend;
 mod config;
 mod connection;

@@ -6,7 +6,7 @@
 use crate::catalog::Table;
 use crate::expr::Expr;
 use crate::parse::utility::Utility;
-use crate::procedure::{Call, Procedure};
+use crate::procedure::{Call, Procedure, Step, StepKind};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
@@ -56,6 +56,23 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
     };
     let message = format!("cannot execute {what} in a read-only transaction");
     Some(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
+}
+
+/// Whether a plan reads rows and neither writes nor locks any as if to write them.
+pub fn only_reads(plan: &Plan) -> bool {
+    fn steps_read(steps: &[Step]) -> bool {
+        steps.iter().all(|step| match &step.kind {
+            StepKind::Run(plan, _) => only_reads(plan),
+            StepKind::Call(call, _) => steps_read(&call.body.steps),
+            StepKind::If(arms, otherwise) => arms.iter().all(|(_, steps)| steps_read(steps)) && steps_read(otherwise),
+            StepKind::Assign(..) | StepKind::Return => true,
+        })
+    }
+    match plan {
+        Plan::Query(node) => !locks_rows(node),
+        Plan::Call(call) => steps_read(&call.body.steps),
+        _ => false,
+    }
 }
 
 fn locks_rows(node: &Node) -> bool {

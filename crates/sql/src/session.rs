@@ -5,11 +5,15 @@
 //! | `transaction` | BEGIN to COMMIT, failures, savepoints |
 //! | `run` | one statement: locks, a fresh plan, execution, retries |
 //! | `planned` | transactions that are planned before they begin |
+//! | `batch` | several statements as one of them: those of a query string, those of a pipeline |
+//! | `held` | results that the client is told later |
 //! | `utility` | settings, prepared statements, LOCK, TRUNCATE and the like |
 //! | `portal` | bound statements, executed in pieces |
 //! | this one | the public part |
 
+mod batch;
 mod copy;
+mod held;
 mod planned;
 mod portal;
 mod run;
@@ -31,6 +35,7 @@ use crate::parse::{self, Parsed};
 use crate::plan::Statement;
 use crate::settings::Settings;
 use crate::{SqlError, state};
+use batch::Pipeline;
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Isolation, Transaction};
@@ -54,6 +59,8 @@ pub struct Session {
     planning: Planning,
     /// Whether the next statement is a transaction of its own.
     whole: bool,
+    /// The statements that the client has sent together with the next one.
+    pipeline: Pipeline,
     phase: Phase,
     /// Whether the engine's transaction runs.
     begun: bool,
@@ -99,6 +106,7 @@ impl Session {
             planned,
             planning: Planning::default(),
             whole: false,
+            pipeline: Pipeline::default(),
             phase: Phase::Idle,
             begun: false,
             isolation,
@@ -283,7 +291,7 @@ impl Session {
     }
 
     /// Parses and plans a text of at most one statement.
-    fn plan_text(&mut self, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
+    fn plan_text(&self, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
         let mut tokens = Vec::new();
         tokenize(sql, &mut tokens)?;
         let ranges = parse::split(sql, &tokens);

@@ -8,9 +8,9 @@ use hotrow_storage::Value;
 use hotrow_sync::{Arc, thread};
 
 const TABLES: &str = "
-    create table a (id int primary key, n int not null, tag int unique);
+    create table a (id int primary key, n int not null, tag int unique) partition by hash (id);
     insert into a values (1, 10, 1), (2, 20, 2), (3, 30, 3);
-    create table way (id int primary key, target int not null);
+    create table way (id int primary key, target int not null) partition by hash (id);
     insert into way values (1, 1);
     create procedure add(key int, amount int, out left_over int) language sql as $$
         update a set n = n + amount where id = key returning n into left_over $$;
@@ -144,14 +144,17 @@ fn point_statements_need_no_rehearsal_and_wrong_sets_are_corrected() {
             "10",
             (0, 0),
         ),
-        ("call add(2, 0, null)", "20", (1, 0)),
+        ("call add(2, 0, null)", "20", (0, 0)),
         ("call follow(null)", "11", (1, 0)),
         // The rehearsal does not see what it writes itself.
         ("call turn(2, null)", "21", (1, 1)),
         ("call turn(1, null)", "12", (1, 1)),
+        ("call add(1, -1, null)", "11", (0, 0)),
         ("select 1 / 0", "22012", (0, 0)),
-        ("call add(1, 2000000000, null); call add(1, 2000000000, null)", "22003", (1, 0)),
-        ("select n from a where id = 1", "12", (0, 0)),
+        ("call add(1, 2000000000, null); call add(1, 2000000000, null)", "22003", (0, 0)),
+        ("call follow(null); select n from a where id = 1", "12 12", (1, 0)),
+        ("call add(1, -1, null)", "11", (0, 0)),
+        ("select n from a where id = 1", "11", (0, 0)),
         ("begin; update a set n = 10; commit; select count(*) from a", "3", (0, 0)),
     ];
     for engine in engines() {
@@ -163,6 +166,100 @@ fn point_statements_need_no_rehearsal_and_wrong_sets_are_corrected() {
             let after = session.estimates();
             let seen = (after.reconnaissances - before.reconnaissances, after.wrong - before.wrong);
             assert_eq!(seen, counted, "{engine}: {sql}");
+        }
+    }
+}
+
+#[test]
+fn a_procedure_s_accesses_are_followed_as_far_as_its_arguments_tell() {
+    // Statements of a body, a call of it, its outcome, and how many rehearsals and corrections there were.
+    let cases = [
+        ("update a set n = n + 1 where id = key", "1", (0, 0)),
+        ("update a set n = n + 1 where id = key; select n into result from a where id = key", "11", (0, 0)),
+        ("other := key + 1; select n into result from a where id = other", "20", (0, 0)),
+        ("select sum(n) into result from a where id between key and key + 1", "30", (0, 0)),
+        ("select sum(n) into result from a", "60", (0, 0)),
+        ("select n into result from a where tag = key + 1", "20", (0, 0)),
+        ("select n into result from a where id > key", "20", (1, 0)),
+        ("select n into result from a where n > key order by id", "10", (1, 0)),
+        ("delete from way where id = key; result := 5", "5", (0, 0)),
+        ("delete from a where id = key; select count(*) into result from a", "2", (1, 0)),
+        (
+            "insert into a values (key + 10, result, key + 10); select tag into result from a where id = key + 10",
+            "11",
+            (0, 0),
+        ),
+        ("insert into a values (key + 10, 0, key + 10) on conflict (tag) do nothing", "1", (0, 0)),
+        ("insert into a values (9, 0, key) on conflict (tag) do update set n = a.n + 7", "1", (0, 0)),
+        (
+            "insert into way values (2, 0); select target into other from way where id = 1; \
+          insert into a values (7, other, 7); select n into result from a where id = 7",
+            "1",
+            (0, 0),
+        ),
+        ("select target into other from way where id = 1; insert into a values (other + 6, 0, 6)", "1", (1, 0)),
+        (
+            "select target into other from way where id = 1; other := key; update a set n = 0 where id = other",
+            "1",
+            (0, 0),
+        ),
+        (
+            "select target into other from way where id = key; select n into result from a where id = other",
+            "10",
+            (1, 0),
+        ),
+        // Both ways are in the set if nobody knows which one it will be.
+        (
+            "if key = 1 then update a set n = 0 where id = 1; else select target into other from way; \
+          delete from a where id = other; end if",
+            "1",
+            (0, 0),
+        ),
+        (
+            "select target into other from way where id = 1; \
+          if other = 5 then update a set n = 0 where id = 1; elsif other = 1 then update a set n = 0 where id = 2; \
+          else return; end if; select n into result from a where id = 2",
+            "0",
+            (0, 0),
+        ),
+        (
+            "select target into other from way where id = 1; if other = 1 then result := 2; else result := 3; end if; \
+          select n into result from a where id = result",
+            "20",
+            (1, 0),
+        ),
+        (
+            "select target into other from way where id = 1; if other = 1 then result := 2; else return; end if; \
+          select n into result from a where id = result",
+            "20",
+            (0, 0),
+        ),
+        (
+            "select target into other from way where id = 1; if other = 1 then result := 2; else result := 1 / 0; end if; \
+          select n into result from a where id = result",
+            "20",
+            (0, 0),
+        ),
+        ("if found then delete from a; end if; select 1 into other; if found then result := 4; end if", "4", (0, 0)),
+        ("if key = 1 then return; end if; delete from a where n = 10", "1", (0, 0)),
+        ("call add(key + 1, 1, result)", "21", (0, 0)),
+        ("call add(key, 1, other); call add(other, 1, result)", "NULL", (1, 0)),
+        ("if 1 / (key - 1) = 1 then delete from a where n = 10; end if", "22012", (0, 0)),
+        ("result := 1 / (key - 1); delete from a where n = 10", "22012", (0, 0)),
+        ("update a set n = 0 where id = key; call follow(other); result := other", "1", (1, 0)),
+    ];
+    for engine in engines() {
+        for (body, expected, counted) in cases {
+            let database = tables(engine);
+            let mut session = session(&database);
+            let create = format!(
+                "create procedure p(key int, inout result int) language sql as $$ declare other int; begin {body}; end $$"
+            );
+            run(&mut session, &create);
+            assert_eq!(outcome(&mut session, "call p(1, 1)"), expected, "{engine}: {body}");
+            let seen = session.estimates();
+            assert_eq!((seen.reconnaissances, seen.wrong), counted, "{engine}: {body}");
+            database.engine().audit().unwrap_or_else(|error| panic!("{engine}: {body}: {error}"));
         }
     }
 }
@@ -222,6 +319,108 @@ fn an_announced_sync_makes_a_statement_a_transaction() {
         assert_eq!(execute(&mut one, 0).0.rows, ["11"]);
         one.sync().expect("committed");
     }
+}
+
+/// A pipeline's first statement is executed when the others are known.
+fn pipeline(session: &mut Session, members: &[(&str, &[Value<'static>])]) -> Vec<Result<String, &'static str>> {
+    let statements: Vec<_> =
+        members.iter().map(|(sql, params)| (session.foresee(sql, &[]).expect(sql), params.to_vec())).collect();
+    let mut outcomes = Vec::new();
+    for (at, (statement, params)) in statements.iter().enumerate() {
+        bind(session, statement, params).expect("bound");
+        if at == 0 {
+            assert!(session.wants_pipeline());
+            session.announce_pipeline(statements[1..].to_vec());
+        }
+        let (recorder, executed) = execute(session, 0);
+        let shown = format!("{} {}", recorder.rows.join(" "), recorder.tags.join(" "));
+        outcomes.push(executed.map(|_| shown.trim_start().to_owned()).map_err(|error| error.state.0));
+        if outcomes.last().is_some_and(Result::is_err) {
+            break;
+        }
+    }
+    session.sync().expect("committed, or rolled back before");
+    outcomes
+}
+
+#[test]
+fn a_pipeline_is_one_transaction_that_is_planned() {
+    let ok = |shown: &str| Ok(shown.to_owned());
+    for engine in engines() {
+        let database = tables(engine);
+        let (mut one, mut two) = (session(&database), session(&database));
+        run(&mut two, "set lock_timeout = '1ms'");
+        // Another one's transaction is open meanwhile.
+        let mut check = |meanwhile: &str, members: &[(&str, &[Value<'static>])], expected: &[Result<String, &str>]| {
+            let mut client = Inside { other: &mut two, members, outcomes: Vec::new() };
+            one.simple_query(meanwhile, &mut client).expect(meanwhile);
+            assert_eq!(client.outcomes, expected, "{engine}: {members:?}");
+        };
+        let update = "update a set n = n + $1 where id = $2";
+        check(
+            "select n from a where id = 3",
+            &[
+                (update, &[Value::Int4(5), Value::Int4(1)]),
+                ("select n from a where id = $1", &[Value::Int4(1)]),
+                ("call turn($1, null)", &[Value::Int4(2)]),
+                ("select n from a where id = 2", &[]),
+            ],
+            &[ok("UPDATE 1"), ok("15 SELECT 1"), ok("21 CALL"), ok("21 SELECT 1")],
+        );
+        check(
+            "select n from a where id = 3",
+            &[(update, &[Value::Int4(5), Value::Int4(1)]), (update, &[Value::Int4(5), Value::Int4(3)])],
+            &[Err("55P03")],
+        );
+        check(
+            "select n from a where id = 3",
+            &[
+                (update, &[Value::Int4(5), Value::Int4(1)]),
+                ("select 1 / (n - 20) from a where id = 1", &[]),
+                (update, &[Value::Int4(5), Value::Int4(1)]),
+            ],
+            &[ok("UPDATE 1"), Err("22012")],
+        );
+        // What is no row's statement makes the others go one by one.
+        check(
+            "select n from a where id = 3",
+            &[(update, &[Value::Int4(5), Value::Int4(1)]), ("set lock_timeout = '2ms'", &[])],
+            &[Err("55P03")],
+        );
+        assert_eq!(outcome(&mut two, "select n from a order by id"), "15 21 30", "{engine}");
+        assert_eq!(two.estimates().wrong, 1, "{engine}");
+        database.engine().audit().unwrap_or_else(|error| panic!("{engine}: {error}"));
+    }
+}
+
+/// A client in whose sight another session runs a pipeline.
+struct Inside<'m> {
+    other: &'m mut Session,
+    members: &'m [(&'m str, &'m [Value<'static>])],
+    outcomes: Vec<Result<String, &'static str>>,
+}
+
+impl Client for Inside<'_> {
+    fn columns(&mut self, _columns: &[OutputColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn row(&mut self, _values: &[Value<'_>]) -> Result<(), SqlError> {
+        self.outcomes = pipeline(self.other, self.members);
+        Ok(())
+    }
+
+    fn complete(&mut self, _tag: &str) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn empty(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _notice: Notice) {}
+
+    fn parameter(&mut self, _name: &str, _value: &str) {}
 }
 
 #[test]

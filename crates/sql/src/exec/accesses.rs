@@ -1,25 +1,23 @@
 //! What a statement will touch, as far as its values tell before it runs.
+//!
+//! A value is *known* if it looks at no row, and at no variable of a procedure that a row's value may have come into. Of a
+//! value that cannot be computed nothing is hidden: the plan will fail at it.
 
-use super::dml::Inserter;
+mod call;
+
 use super::scan;
 use crate::SqlError;
+use crate::catalog::Table;
 use crate::expr::{Env, Expr, Input};
-use crate::plan::{Access, Delete, Insert, Node, Path, Plan, Source, Update};
-use hotrow_storage::{IndexRef, KeySpec, RowRef};
+use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Range, Source, Update};
+use hotrow_storage::{IndexRef, Key, KeySpec, Row, RowRef};
 use hotrow_txn::{Accesses, Intent, LockFor, RangeAccess, Scan};
+use std::ops::Bound;
 
-/// Adds what a plan will touch; `false` if there may be more, which only running it tells. A value that cannot be computed
-/// hides nothing: the plan will fail at it.
+/// Adds what a plan will touch; `false` if there may be more, which only running it tells.
 pub(crate) fn fill(plan: &Plan, env: Env<'_>, accesses: &mut Accesses) -> bool {
-    match plan {
-        Plan::Query(node) => node_accesses(node, false, &env, accesses),
-        Plan::Insert(insert) => insert_accesses(insert, env, accesses).unwrap_or(true),
-        Plan::Update(update) => {
-            !moves_entries(update) && path(&update.access, Intent::Write, false, &env, accesses).unwrap_or(true)
-        }
-        Plan::Delete(delete) => delete_accesses(delete, &env, accesses).unwrap_or(true),
-        _ => false,
-    }
+    let mut foresight = Foresight { env, unknown: &[], accesses };
+    foresight.plan(plan, false).unwrap_or(true)
 }
 
 /// Whether a plan is a query whose values tell all that it will touch: nothing can be found missing once rows are sent.
@@ -36,45 +34,180 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
     matches!(plan, Plan::Query(node) if is_known(node, false))
 }
 
-/// `limited` says that the walk may break off, so that its range is shorter than its bounds say.
-fn node_accesses(node: &Node, limited: bool, env: &Env<'_>, accesses: &mut Accesses) -> bool {
-    match node {
-        Node::One | Node::Values(_) => true,
-        Node::Table(access) => {
-            let intent = if access.lock == LockFor::Update { Intent::Write } else { Intent::Read };
-            path(access, intent, limited, env, accesses).unwrap_or(true)
+/// What is known before a statement runs, and the access set that is made of it.
+///
+/// Its functions say whether that is all which the statement will touch. Their error is the one that the statement will fail
+/// with.
+struct Foresight<'f> {
+    env: Env<'f>,
+    /// Of the parameters, those whose values are not known; the others are in `env`.
+    unknown: &'f [bool],
+    accesses: &'f mut Accesses,
+}
+
+impl Foresight<'_> {
+    fn knows(&self, expr: &Expr) -> bool {
+        expr.is_row_independent() && !self.waits_for(expr)
+    }
+
+    /// Whether a value is made of one that is not known.
+    fn waits_for(&self, expr: &Expr) -> bool {
+        !self.unknown.is_empty()
+            && expr.any(&mut |part| matches!(part, Expr::Param(at) if self.unknown.get(*at) == Some(&true)))
+    }
+
+    /// `limited` says that nobody wants more than the first row.
+    fn plan(&mut self, plan: &Plan, limited: bool) -> Result<bool, SqlError> {
+        match plan {
+            Plan::Query(node) => self.node(node, limited),
+            Plan::Insert(insert) => self.insert(insert),
+            Plan::Update(update) => Ok(!moves_entries(update) && self.path(&update.access, Intent::Write, false)?),
+            Plan::Delete(delete) => self.delete(delete),
+            Plan::Call(call) => Ok(self.call(call)),
+            Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) => Ok(false),
         }
-        Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => {
-            node_accesses(input, limited, env, accesses)
+    }
+
+    /// `limited` says that the walk may break off, so that its range is shorter than its bounds say.
+    fn node(&mut self, node: &Node, limited: bool) -> Result<bool, SqlError> {
+        match node {
+            Node::One | Node::Values(_) => Ok(true),
+            Node::Table(access) => {
+                let intent = if access.lock == LockFor::Update { Intent::Write } else { Intent::Read };
+                self.path(access, intent, limited)
+            }
+            Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => self.node(input, limited),
+            Node::Aggregate(input, ..) | Node::Sort(input, ..) => self.node(input, false),
+            Node::Limit(input, ..) => self.node(input, true),
         }
-        Node::Aggregate(input, ..) | Node::Sort(input, ..) => node_accesses(input, false, env, accesses),
-        Node::Limit(input, ..) => node_accesses(input, true, env, accesses),
+    }
+
+    fn path(&mut self, access: &Access, intent: Intent, limited: bool) -> Result<bool, SqlError> {
+        let table = &access.table;
+        let scan = match &access.path {
+            Path::Key(values) => {
+                if !values.iter().all(|value| self.knows(value)) {
+                    return Ok(false);
+                }
+                if let Some(key) = scan::key(&table.key, values, None, &self.env)? {
+                    self.accesses.push(table.id, key, intent);
+                }
+                return Ok(true);
+            }
+            Path::Full if limited => return Ok(false),
+            Path::Full => Some(Scan::all(table.id, IndexRef::Primary)),
+            Path::Range(range) => {
+                let bounds = range.lower.iter().chain(&range.upper).map(|(value, _)| value);
+                let known = range.equal.iter().chain(bounds).all(|value| self.knows(value));
+                if !known || (limited && !has_one_row(table, range)) {
+                    return Ok(false);
+                }
+                scan::range_scan(table, range, &self.env)?
+            }
+        };
+        if let Some(Scan { table, index, lower, upper, .. }) = scan {
+            self.accesses.push_range(RangeAccess { table, index, lower, upper, intent });
+        }
+        Ok(true)
+    }
+
+    fn delete(&mut self, delete: &Delete) -> Result<bool, SqlError> {
+        let table = &delete.access.table;
+        let Path::Key(values) = &delete.access.path else { return Ok(false) };
+        // The entries of the other indexes are made of columns that nobody has read yet.
+        if !table.schema.indexes.is_empty() || !values.iter().all(|value| self.knows(value)) {
+            return Ok(false);
+        }
+        if let Some(key) = scan::key(&table.key, values, None, &self.env)? {
+            self.accesses.push_entry(table.id, IndexRef::Primary, key.clone(), key.clone());
+            self.accesses.push(table.id, key, Intent::Write);
+        }
+        Ok(true)
+    }
+
+    fn insert(&mut self, insert: &Insert) -> Result<bool, SqlError> {
+        let Source::Rows(rows) = &insert.source else { return Ok(false) };
+        let mut row = Row::new(&insert.table.layout);
+        for exprs in rows {
+            if !self.new_row(insert, exprs, &mut row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The row and the entries of a row that is to be inserted. What a volatile function makes, such as a random key, nobody
+    /// else knows, and it is another one when the statement runs: it is left out, and the set is as complete as it can be.
+    fn new_row(&mut self, insert: &Insert, exprs: &[Option<Expr>], row: &mut Row) -> Result<bool, SqlError> {
+        let table = &*insert.table;
+        let value_of = |column: usize| {
+            let given = insert.targets.iter().position(|&target| target == column).and_then(|at| exprs[at].as_ref());
+            given.or_else(|| table.rules.defaults.get(column).and_then(Option::as_ref))
+        };
+        let mut volatile = Vec::new();
+        for column in table.indexes().flat_map(|index| table.index_columns(index)).copied() {
+            let value = value_of(column).unwrap_or(&Expr::NULL);
+            if self.waits_for(value) {
+                return Ok(false);
+            }
+            if value.is_row_independent() {
+                let value = value.eval(&self.env, &Input::NONE)?;
+                row.change(|row| row.set(column, &value));
+            } else {
+                volatile.push(column);
+            }
+        }
+        if table.is_key_hidden() {
+            // It will have a greater number than every row that is there.
+            row.change(|row| row.set_int8(table.visible(), i64::MAX));
+        }
+        let row = row.as_ref();
+        let is_known = |columns: &[usize]| !columns.iter().any(|column| volatile.contains(column));
+        if !is_known(&table.schema.key) || table.schema.key.iter().any(|&column| row.is_null(column)) {
+            return Ok(true);
+        }
+        let key = table.key_of(row);
+        for index in table.indexes().filter(|&index| is_known(table.index_columns(index))) {
+            self.new_entry(insert, index, &key, row);
+        }
+        if !table.is_key_hidden() {
+            self.accesses.push(table.id, key, Intent::Write);
+        } else if table.schema.partitioned {
+            // Nobody else has the row's number; this one, which no row has, says which partition it will be in.
+            self.accesses.push(table.id, key, Intent::Read);
+        }
+        Ok(true)
+    }
+
+    fn new_entry(&mut self, insert: &Insert, index: IndexRef, key: &Key, row: RowRef<'_>) {
+        let table = &*insert.table;
+        if index == IndexRef::Primary {
+            if !table.is_key_hidden() {
+                self.accesses.push_entry(table.id, index, key.clone(), key.clone());
+            }
+            return;
+        }
+        let columns = key_of(table.index_key(index), row);
+        let watched = match &insert.on_conflict {
+            OnConflict::Skip(Some(watched)) | OnConflict::Update(watched, _) => *watched == index,
+            OnConflict::Skip(None) | OnConflict::Fail => false,
+        };
+        if watched && !table.index_columns(index).iter().any(|&column| row.is_null(column)) {
+            // Who has them already is looked for.
+            let (lower, upper) = (Bound::Included(columns.clone()), Bound::Included(columns.clone()));
+            self.accesses.push_range(RangeAccess { table: table.id, index, lower, upper, intent: Intent::Write });
+        }
+        self.accesses.push_entry(table.id, index, columns, key.clone());
     }
 }
 
-fn path(
-    access: &Access,
-    intent: Intent,
-    limited: bool,
-    env: &Env<'_>,
-    accesses: &mut Accesses,
-) -> Result<bool, SqlError> {
-    let table = &access.table;
-    let scan = match &access.path {
-        Path::Key(values) => {
-            if let Some(key) = scan::key(&table.key, values, None, env)? {
-                accesses.push(table.id, key, intent);
-            }
-            return Ok(true);
-        }
-        _ if limited => return Ok(false),
-        Path::Full => Some(Scan::all(table.id, IndexRef::Primary)),
-        Path::Range(range) => scan::range_scan(table, range, env)?,
+/// Whether a range has one row at most.
+fn has_one_row(table: &Table, range: &Range) -> bool {
+    let unique = match range.index {
+        IndexRef::Primary => true,
+        IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
     };
-    if let Some(Scan { table, index, lower, upper, .. }) = scan {
-        accesses.push_range(RangeAccess { table, index, lower, upper, intent });
-    }
-    Ok(true)
+    unique && range.equal.len() == table.index_columns(range.index).len()
 }
 
 /// Whether an UPDATE takes index entries from one place to another.
@@ -84,49 +217,6 @@ fn moves_entries(update: &Update) -> bool {
     update.moves || update.assignments.iter().any(|(column, _)| indexed(column))
 }
 
-fn delete_accesses(delete: &Delete, env: &Env<'_>, accesses: &mut Accesses) -> Result<bool, SqlError> {
-    let table = &delete.access.table;
-    let Path::Key(values) = &delete.access.path else { return Ok(false) };
-    // The entries of the other indexes are made of columns that nobody has read yet.
-    if !table.schema.indexes.is_empty() {
-        return Ok(false);
-    }
-    if let Some(key) = scan::key(&table.key, values, None, env)? {
-        accesses.push_entry(table.id, IndexRef::Primary, key.clone(), key.clone());
-        accesses.push(table.id, key, Intent::Write);
-    }
-    Ok(true)
-}
-
-fn insert_accesses(insert: &Insert, env: Env<'_>, accesses: &mut Accesses) -> Result<bool, SqlError> {
-    let Source::Rows(rows) = &insert.source else { return Ok(false) };
-    // Rows of a hidden key get a number when they are inserted: nobody else has it.
-    if insert.table.is_key_hidden() {
-        return Ok(true);
-    }
-    let mut writer = Inserter::new(insert, env);
-    for exprs in rows {
-        writer.start()?;
-        for (expr, &target) in exprs.iter().zip(&insert.targets) {
-            if let Some(expr) = expr {
-                let value = Expr::eval(expr, &env, &Input::NONE)?;
-                writer.row.change(|row| row.set(target, &value));
-            }
-        }
-        let (table, row) = (&insert.table, writer.row.as_ref());
-        if table.schema.key.iter().any(|&column| row.is_null(column)) {
-            continue;
-        }
-        let key = table.key_of(row);
-        for index in table.indexes() {
-            let columns = if index == IndexRef::Primary { key.clone() } else { key_of(table.index_key(index), row) };
-            accesses.push_entry(table.id, index, columns, key.clone());
-        }
-        accesses.push(table.id, key, Intent::Write);
-    }
-    Ok(true)
-}
-
-fn key_of(spec: &KeySpec, row: RowRef<'_>) -> hotrow_storage::Key {
+fn key_of(spec: &KeySpec, row: RowRef<'_>) -> Key {
     spec.key(spec.parts().iter().map(|part| row.value(part.column)))
 }

@@ -1,27 +1,22 @@
 //! One-shot transactions on engines that want to know beforehand what a transaction will touch.
 //!
-//! A statement outside a block, the statements of one query string, and CALL are transactions whose end is known when they
-//! begin. Their access set is made of their bound keys if those say it all, and else found out by a rehearsal: everything
+//! A statement outside a block, the statements of one query string or one pipeline, and CALL are transactions whose end is known
+//! when they begin. Their access set is made of their bound keys if those say it all, and else found out by a rehearsal: everything
 //! runs once in reconnaissance, its results thrown away. If the run then touches something else, it is aborted, the set
 //! corrected, and the run tried again, as long as nothing was sent to the client; where rows might be sent before that is
 //! known, they are held back. After a few wrong sets the transaction runs without one, alone in the database, as those do of
 //! which nothing is known: blocks, DDL, COPY.
 
-use super::run::{Output, Source};
+use super::Session;
 use super::transaction::Phase;
-use super::{Ready, Session};
-use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
 use crate::exec::{Exec, Fail, accesses};
 use crate::expr::Env;
-use crate::parse::lex::Token;
 use crate::parse::utility::Utility;
-use crate::plan::{Plan, Statement};
-use crate::{SqlError, state};
+use crate::plan::{Plan, Statement, only_reads};
 use hotrow_runtime::{Estimates, Reconnaissance, Shapes};
 use hotrow_storage::Value;
-use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Accesses, Transaction};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 /// Corrections of one set before it is made anew, and sets before there is none.
 const CORRECTIONS: u32 = 4;
@@ -31,6 +26,8 @@ const SETS: u32 = 4;
 #[derive(Debug, Default)]
 pub(super) struct Planning {
     accesses: Accesses,
+    /// Whether its statements write nothing.
+    only_reads: bool,
     shapes: Shapes,
     stage: Stage,
     /// Corrections of this set, and sets, of this transaction.
@@ -52,13 +49,18 @@ enum Stage {
 }
 
 impl Planning {
-    fn start(&mut self) {
+    pub(super) fn start(&mut self) {
         (self.stage, self.corrections, self.sets) = (Stage::Unknown, 0, 0);
     }
 
     /// What to tell the engine.
     pub(super) fn accesses(&self) -> Option<&Accesses> {
         (self.stage == Stage::Known).then_some(&self.accesses)
+    }
+
+    /// Whether the engine may be told that nothing will be written.
+    pub(super) fn only_reads(&self) -> bool {
+        self.stage == Stage::Known && self.only_reads
     }
 
     /// Another attempt begins. The tables may have become others meanwhile, so that only a corrected set is kept.
@@ -74,9 +76,6 @@ impl Planning {
         }
     }
 }
-
-/// A statement of a query string, with its place.
-type Member<'s> = (Arc<Statement>, Vec<Value<'static>>, Source<'s>);
 
 impl Session {
     /// How often access sets had to be found out by a rehearsal, and how often they were wrong.
@@ -133,6 +132,7 @@ impl Session {
             && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));
         self.planning.sets += 1;
         self.planning.stage = Stage::Known;
+        self.planning.only_reads = statements.iter().all(|(statement, _)| only_reads(&statement.plan));
         if complete {
             return Ok(());
         }
@@ -154,164 +154,14 @@ impl Session {
         }
         Ok(())
     }
-
-    /// Makes the plans of a query string's statements, if all of them can be part of a planned transaction. If not, or if one
-    /// of them has a mistake, they run one after the other.
-    pub(super) fn batch<'s>(
-        &mut self,
-        ready: &mut [Ready],
-        text: &'s Arc<str>,
-        tokens: &'s [Token],
-        ranges: &[Range<usize>],
-    ) -> Option<Vec<Member<'s>>> {
-        let may = |ready: &Ready| match ready {
-            Ready::Cached(statement, _) => is_plannable(&statement.plan),
-            Ready::Parsed(parsed, _) => matches!(parsed, crate::parse::Parsed::Ast(_)),
-        };
-        if !self.planned || ready.len() < 2 || self.phase != Phase::Idle || !ready.iter().all(may) {
-            return None;
-        }
-        self.start_implicit();
-        let mut members = Vec::with_capacity(ready.len());
-        for (range, ready) in ranges.iter().zip(ready) {
-            let source = Source { text, tokens, range: range.clone() };
-            let again = Ready::Parsed(crate::parse::Parsed::Empty, None);
-            let resolved = self.resolve(&source, std::mem::replace(ready, again));
-            let Ok((statement, params)) = resolved else {
-                *ready = self.ready(text, &tokens[range.clone()]).ok()?;
-                return None;
-            };
-            *ready = Ready::Cached(statement.clone(), params.clone());
-            if !is_plannable(&statement.plan) {
-                return None;
-            }
-            members.push((statement, params, source));
-        }
-        Some(members)
-    }
-
-    /// Runs the statements of a query string as one planned transaction, and tells the client when it has committed.
-    pub(super) fn run_batch(&mut self, members: &[Member<'_>], client: &mut dyn Client) -> Result<(), SqlError> {
-        let mut held = Held::default();
-        let mut retries = 0;
-        self.planning.start();
-        loop {
-            self.start_implicit();
-            held.clear();
-            match self.attempt_batch(members, &mut held) {
-                Ok(()) => break,
-                Err(Fail::Sql(error)) => {
-                    held.tell(client, &self.waiter)?;
-                    return Err(error);
-                }
-                Err(Fail::Abort(abort)) => {
-                    // Nobody has seen any of them.
-                    self.executed = 0;
-                    self.after_abort(abort, true, &mut retries)?;
-                }
-            }
-        }
-        self.finish_implicit()?;
-        held.tell(client, &self.waiter)
-    }
-
-    fn attempt_batch(&mut self, members: &[Member<'_>], held: &mut Held) -> Result<(), Fail> {
-        let mut fresh = Vec::with_capacity(members.len());
-        for (statement, params, source) in members {
-            fresh.push(match self.lock_and_refresh(statement, Some(source))? {
-                Some(replanned) => {
-                    self.forget_accesses();
-                    (replanned, &[][..])
-                }
-                None => (statement.clone(), &params[..]),
-            });
-        }
-        let list: Vec<_> = fresh.iter().map(|(statement, params)| (&**statement, *params)).collect();
-        self.plan_accesses(&list)?;
-        for ((statement, params), (.., source)) in fresh.iter().zip(members) {
-            let mut output = Output::simple(held, false);
-            let tag = self.attempt(statement, params, Some(source), &mut output)?;
-            tag.tell(held)?;
-            self.executed += 1;
-        }
-        Ok(())
-    }
 }
 
 /// Whether a statement reads and writes rows and does nothing else.
-fn is_plannable(plan: &Plan) -> bool {
+pub(super) fn is_plannable(plan: &Plan) -> bool {
     match plan {
         Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) => true,
         // It runs one of the others.
         Plan::Utility(utility) => matches!(**utility, Utility::Execute { .. }),
         Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) => false,
-    }
-}
-
-/// What a client would have been told.
-#[derive(Debug, Default)]
-pub(super) struct Held {
-    messages: Vec<Message>,
-}
-
-#[derive(Debug)]
-enum Message {
-    Columns(Vec<OutputColumn>),
-    Row(Vec<Value<'static>>),
-    Complete(String),
-    Notice(Notice),
-}
-
-impl Held {
-    /// Forgets it.
-    pub(super) fn clear(&mut self) {
-        self.messages.clear();
-    }
-
-    /// Tells it. Between rows the client may still cancel.
-    pub(super) fn tell(&mut self, client: &mut dyn Client, waiter: &Waiter) -> Result<(), SqlError> {
-        for message in self.messages.drain(..) {
-            if waiter.is_cancelled() {
-                return Err(Abort::Cancelled.into());
-            }
-            match message {
-                Message::Columns(columns) => client.columns(&columns)?,
-                Message::Row(values) => client.row(&values)?,
-                Message::Complete(tag) => client.complete(&tag)?,
-                Message::Notice(notice) => client.notice(notice),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Client for Held {
-    fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
-        self.messages.push(Message::Columns(columns.to_vec()));
-        Ok(())
-    }
-
-    fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
-        self.messages.push(Message::Row(values.iter().map(|value| value.borrowed().into_owned()).collect()));
-        Ok(())
-    }
-
-    fn complete(&mut self, tag: &str) -> Result<(), SqlError> {
-        self.messages.push(Message::Complete(tag.to_owned()));
-        Ok(())
-    }
-
-    fn empty(&mut self) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn notice(&mut self, notice: Notice) {
-        self.messages.push(Message::Notice(notice));
-    }
-
-    fn parameter(&mut self, _name: &str, _value: &str) {}
-
-    fn copy_in(&mut self, _encoding: CopyEncoding, _columns: usize) -> Result<(), SqlError> {
-        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "COPY is no part of a planned transaction"))
     }
 }

@@ -135,7 +135,9 @@ impl Session {
         let Some(statement) = portal.statement.take() else { return Err(no_portal(name)) };
         let params = std::mem::take(&mut portal.params);
         let in_pieces = max_rows > 0 && statement.columns.is_some() && !matches!(statement.plan, Plan::Utility(_));
-        let result = if in_pieces {
+        let result = if self.pipelines(&statement, &params) {
+            self.tell_next(&statement, client).map(|()| (Executed::Complete, None))
+        } else if in_pieces {
             let mut rest = Rest::default();
             self.run(&statement, &params, None, true, &mut Output::extended(&mut rest)).and_then(|()| {
                 let executed = rest.send(max_rows, client)?;

@@ -1,6 +1,6 @@
 //! One statement: locks on its tables, a plan that is still true, execution, and another try if the engine gave it up.
 
-use super::planned::Held;
+use super::held::Held;
 use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
 use super::{Session, plan};
 use crate::catalog::View;

@@ -91,7 +91,7 @@ impl Session {
                 isolation: self.isolation,
                 accesses,
                 one_shot: accesses.is_some(),
-                read_only: self.read_only,
+                read_only: self.read_only || self.planning.only_reads(),
                 label: self.id.unsigned_abs(),
                 wait_limit: self.settings.duration("lock_timeout"),
                 deadlock_timeout: self.settings.duration("deadlock_timeout"),
@@ -187,6 +187,7 @@ impl Session {
         self.locks.release_all();
         self.marks.clear();
         self.given_up = None;
+        self.pipeline.clear();
         self.phase = Phase::Idle;
         self.executed = 0;
         self.close_portals();

@@ -1,0 +1,170 @@
+//! What a CALL will touch: its procedure is followed over a frame of which some values are known and some are not.
+//!
+//! The arguments are known, and what is made of them; what comes out of a row is not. Where the way depends on something that
+//! is not known, all ways are followed, so that the set may hold more than the call will touch. A statement that looks for its
+//! rows by an unknown value ends it: then only a rehearsal tells.
+
+use super::Foresight;
+use crate::SqlError;
+use crate::expr::{Env, Expr, Input};
+use crate::plan::Plan;
+use crate::procedure::{Call, Step, StepKind};
+use hotrow_storage::Value;
+use std::ops::ControlFlow::{self, Break, Continue};
+
+/// Why nothing more of a procedure is to be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It says RETURN.
+    Returns,
+    /// It fails.
+    Fails,
+    /// What it touches next cannot be known.
+    Unforeseen,
+}
+
+/// The values of a procedure that has not run yet: arguments, `found`, variables.
+#[derive(Clone)]
+struct Frame {
+    values: Vec<Value<'static>>,
+    unknown: Vec<bool>,
+    /// The place of `found`.
+    found: usize,
+}
+
+impl Frame {
+    fn set(&mut self, slot: usize, value: Option<Value<'static>>) {
+        self.unknown[slot] = value.is_none();
+        self.values[slot] = value.unwrap_or(Value::Null);
+    }
+
+    /// What is known whichever of two ways was taken.
+    fn merge(&mut self, other: &Frame) {
+        for slot in 0..self.values.len() {
+            if other.unknown[slot] || self.values[slot] != other.values[slot] {
+                self.set(slot, None);
+            }
+        }
+    }
+}
+
+impl Foresight<'_> {
+    /// Whether everything is known that a call will touch.
+    pub(super) fn call(&mut self, call: &Call) -> bool {
+        self.follow_call(call) != Break(End::Unforeseen)
+    }
+
+    fn follow_call(&mut self, call: &Call) -> ControlFlow<End> {
+        let found = call.arguments.len();
+        let mut frame = Frame { values: Vec::with_capacity(call.body.slots), unknown: Vec::new(), found };
+        for argument in &call.arguments {
+            let value = fails(self.value(argument))?;
+            frame.unknown.push(value.is_none());
+            frame.values.push(value.unwrap_or(Value::Null));
+        }
+        frame.values.push(Value::Bool(false));
+        frame.values.resize(call.body.slots, Value::Null);
+        frame.unknown.resize(call.body.slots, false);
+        match self.steps(&call.body.steps, &mut frame) {
+            Continue(()) | Break(End::Returns) => Continue(()),
+            end => end,
+        }
+    }
+
+    /// A value that does not depend on a row; none if it is not known.
+    fn value(&self, expr: &Expr) -> Result<Option<Value<'static>>, SqlError> {
+        if !self.knows(expr) {
+            return Ok(None);
+        }
+        expr.eval(&self.env, &Input::NONE).map(|value| Some(value.into_owned()))
+    }
+
+    /// The same with a frame's values as parameters.
+    fn within<'f>(&'f mut self, frame: &'f Frame) -> Foresight<'f> {
+        let env = Env { params: &frame.values, ..self.env };
+        Foresight { env, unknown: &frame.unknown, accesses: &mut *self.accesses }
+    }
+
+    fn steps(&mut self, steps: &[Step], frame: &mut Frame) -> ControlFlow<End> {
+        steps.iter().try_for_each(|step| self.step(step, frame))
+    }
+
+    fn step(&mut self, step: &Step, frame: &mut Frame) -> ControlFlow<End> {
+        match &step.kind {
+            StepKind::Run(plan, into) => {
+                // A query that fills variables is over with its first row.
+                let limited = matches!(plan, Plan::Query(_)) && !into.is_empty();
+                if !fails(self.within(frame).plan(plan, limited))? {
+                    return Break(End::Unforeseen);
+                }
+                frame.set(frame.found, None);
+                into.iter().for_each(|target| frame.set(target.slot, None));
+                Continue(())
+            }
+            StepKind::Call(call, into) => {
+                self.within(frame).follow_call(call)?;
+                into.iter().for_each(|target| frame.set(target.slot, None));
+                Continue(())
+            }
+            StepKind::Assign(slot, expr) => {
+                let value = fails(self.within(frame).value(expr))?;
+                frame.set(*slot, value);
+                Continue(())
+            }
+            StepKind::If(arms, otherwise) => self.branch(arms, otherwise, frame),
+            StepKind::Return => Break(End::Returns),
+        }
+    }
+
+    /// Follows the arms that may be taken.
+    fn branch(&mut self, arms: &[(Expr, Vec<Step>)], otherwise: &[Step], frame: &mut Frame) -> ControlFlow<End> {
+        let mut ways = Vec::new();
+        let mut last = Continue(otherwise);
+        for (condition, steps) in arms {
+            match self.within(frame).value(condition) {
+                Ok(Some(Value::Bool(true))) => {
+                    last = Continue(steps);
+                    break;
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => ways.push(&steps[..]),
+                Err(_) => {
+                    last = Break(End::Fails);
+                    break;
+                }
+            }
+        }
+        let mut end = End::Fails;
+        match last {
+            Continue(steps) if ways.is_empty() => return self.steps(steps, frame),
+            Continue(steps) => ways.push(steps),
+            Break(fails) => end = fails,
+        }
+        let mut merged: Option<Frame> = None;
+        for steps in ways {
+            let mut taken = frame.clone();
+            match (self.steps(steps, &mut taken), &mut merged) {
+                (Break(End::Unforeseen), _) => return Break(End::Unforeseen),
+                (Break(End::Returns), _) => end = End::Returns,
+                (Break(End::Fails), _) => {}
+                (Continue(()), Some(merged)) => merged.merge(&taken),
+                (Continue(()), None) => merged = Some(taken),
+            }
+        }
+        match merged {
+            Some(merged) => {
+                *frame = merged;
+                Continue(())
+            }
+            None => Break(end),
+        }
+    }
+}
+
+/// An error that the procedure will end with.
+fn fails<T>(result: Result<T, SqlError>) -> ControlFlow<End, T> {
+    match result {
+        Ok(value) => Continue(value),
+        Err(_) => Break(End::Fails),
+    }
+}

@@ -1,0 +1,204 @@
+//! Several statements as one planned transaction: those of a query string, and those of a pipeline of the extended protocol.
+//!
+//! They are planned together, run one after the other, and run again from the first if the engine gives the transaction up:
+//! what the client is to be told of each is held until that can happen no more. A pipeline runs when its first statement is
+//! executed; who executes the others is told what has come of them.
+
+use super::held::Held;
+use super::planned::is_plannable;
+use super::run::{Output, Source};
+use super::transaction::Phase;
+use super::{Ready, Session};
+use crate::client::Client;
+use crate::exec::Fail;
+use crate::parse::Parsed;
+use crate::parse::lex::Token;
+use crate::plan::{Plan, Statement};
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+use hotrow_sync::Arc;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A statement of a batch.
+pub(super) struct Member<'s> {
+    statement: Arc<Statement>,
+    params: Vec<Value<'static>>,
+    /// Its place in a query string; a prepared statement has none.
+    source: Option<Source<'s>>,
+}
+
+/// A pipeline of the extended protocol: statements that the client sends together and ends with one Sync.
+#[derive(Default)]
+pub(super) struct Pipeline {
+    /// Those after the next one, before they run.
+    announced: Vec<(Arc<Statement>, Vec<Value<'static>>)>,
+    /// What the client is to be told of those that have run.
+    told: VecDeque<(Arc<Statement>, Held)>,
+    /// What ended the last of these.
+    error: Option<SqlError>,
+}
+
+impl Pipeline {
+    /// Forgets it.
+    pub(super) fn clear(&mut self) {
+        self.announced.clear();
+        self.told.clear();
+        self.error = None;
+    }
+
+    fn has_run(&self) -> bool {
+        !self.told.is_empty() || self.error.is_some()
+    }
+}
+
+impl Session {
+    /// Makes the plans of a query string's statements, if all of them can be part of a planned transaction. If not, or if one
+    /// of them has a mistake, they run one after the other.
+    pub(super) fn batch<'s>(
+        &mut self,
+        ready: &mut [Ready],
+        text: &'s Arc<str>,
+        tokens: &'s [Token],
+        ranges: &[Range<usize>],
+    ) -> Option<Vec<Member<'s>>> {
+        let may = |ready: &Ready| match ready {
+            Ready::Cached(statement, _) => is_plannable(&statement.plan),
+            Ready::Parsed(parsed, _) => matches!(parsed, Parsed::Ast(_)),
+        };
+        if !self.planned || ready.len() < 2 || self.phase != Phase::Idle || !ready.iter().all(may) {
+            return None;
+        }
+        self.start_implicit();
+        let mut members = Vec::with_capacity(ready.len());
+        for (range, ready) in ranges.iter().zip(ready) {
+            let source = Source { text, tokens, range: range.clone() };
+            let again = Ready::Parsed(Parsed::Empty, None);
+            let resolved = self.resolve(&source, std::mem::replace(ready, again));
+            let Ok((statement, params)) = resolved else {
+                *ready = self.ready(text, &tokens[range.clone()]).ok()?;
+                return None;
+            };
+            *ready = Ready::Cached(statement.clone(), params.clone());
+            if !is_plannable(&statement.plan) {
+                return None;
+            }
+            members.push(Member { statement, params, source: Some(source) });
+        }
+        Some(members)
+    }
+
+    /// Runs the statements of a query string as one planned transaction, and tells the client when it has committed.
+    pub(super) fn run_batch(&mut self, members: &[Member<'_>], client: &mut dyn Client) -> Result<(), SqlError> {
+        let mut told = Vec::new();
+        let ran = self.run_members(members, &mut told);
+        if ran.is_ok() {
+            self.finish_implicit()?;
+        }
+        told.iter_mut().try_for_each(|held| held.tell(client, &self.waiter))?;
+        ran
+    }
+
+    /// Whether the engine would like to know which statements are sent together with the next one: see
+    /// [`announce_pipeline`](Self::announce_pipeline).
+    pub fn wants_pipeline(&self) -> bool {
+        self.planned && self.phase == Phase::Implicit && self.executed == 0 && !self.begun && !self.pipeline.has_run()
+    }
+
+    /// Says that the client executes these statements after the next [`execute`](Self::execute), with these values for their
+    /// parameters, all rows of each, and then ends the transaction. They are then planned, and run, as one transaction.
+    pub fn announce_pipeline(&mut self, rest: Vec<(Arc<Statement>, Vec<Value<'static>>)>) {
+        self.pipeline.announced = rest;
+    }
+
+    /// The plan of a statement that the client will [`parse`](Self::parse).
+    ///
+    /// # Errors
+    /// The one that it will get.
+    pub fn foresee(&self, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
+        self.plan_text(sql, types)
+    }
+
+    /// Whether a statement that is executed is one of a pipeline. The first one makes all of them run.
+    pub(super) fn pipelines(&mut self, statement: &Arc<Statement>, params: &[Value<'static>]) -> bool {
+        let rest = std::mem::take(&mut self.pipeline.announced);
+        if self.pipeline.has_run() {
+            return true;
+        }
+        let plannable =
+            |statement: &Statement| is_plannable(&statement.plan) && !matches!(statement.plan, Plan::Utility(_));
+        let all = plannable(statement) && rest.iter().all(|(statement, _)| plannable(statement));
+        if rest.is_empty() || !all || !self.wants_pipeline() {
+            return false;
+        }
+        let first = (statement.clone(), params.to_vec());
+        let member = |(statement, params)| Member { statement, params, source: None };
+        let members: Vec<_> = std::iter::once(first).chain(rest).map(member).collect();
+        let mut told = Vec::new();
+        let ran = self.within_limit(|session| session.run_members(&members, &mut told));
+        self.pipeline.told = members.into_iter().map(|member| member.statement).zip(told).collect();
+        self.pipeline.error = ran.err();
+        true
+    }
+
+    /// Tells the client what has come of the next statement of the pipeline.
+    pub(super) fn tell_next(&mut self, statement: &Statement, client: &mut dyn Client) -> Result<(), SqlError> {
+        if let Some((announced, mut held)) = self.pipeline.told.pop_front() {
+            if announced.sql != statement.sql {
+                let message = "a pipeline's statements are not those that were announced";
+                return Err(SqlError::new(state::INTERNAL_ERROR, message));
+            }
+            held.tell(client, &self.waiter)?;
+        }
+        match self.pipeline.error.take_if(|_| self.pipeline.told.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs statements as one planned transaction, which stays open. `told` is what the client is to be told of each, and of
+    /// one that has a mistake until then.
+    fn run_members(&mut self, members: &[Member<'_>], told: &mut Vec<Held>) -> Result<(), SqlError> {
+        let mut retries = 0;
+        self.planning.start();
+        loop {
+            self.start_implicit();
+            told.clear();
+            match self.attempt_members(members, told) {
+                Ok(()) => return Ok(()),
+                Err(Fail::Sql(error)) => return Err(error),
+                Err(Fail::Abort(abort)) => {
+                    // Nobody has seen any of them.
+                    told.clear();
+                    self.executed = 0;
+                    self.after_abort(abort, true, &mut retries)?;
+                }
+            }
+        }
+    }
+
+    fn attempt_members(&mut self, members: &[Member<'_>], told: &mut Vec<Held>) -> Result<(), Fail> {
+        let mut fresh = Vec::with_capacity(members.len());
+        for Member { statement, params, source } in members {
+            fresh.push(match self.lock_and_refresh(statement, source.as_ref())? {
+                Some(replanned) => {
+                    self.forget_accesses();
+                    // A plan from the source has its literals in it.
+                    (replanned, if source.is_some() { &[][..] } else { &params[..] })
+                }
+                None => (statement.clone(), &params[..]),
+            });
+        }
+        let list: Vec<_> = fresh.iter().map(|(statement, params)| (&**statement, *params)).collect();
+        self.plan_accesses(&list)?;
+        for ((statement, params), member) in fresh.iter().zip(members) {
+            told.push(Held::default());
+            let Some(held) = told.last_mut() else { break };
+            let mut output = if member.source.is_some() { Output::simple(held, false) } else { Output::extended(held) };
+            let tag = self.attempt(statement, params, member.source.as_ref(), &mut output)?;
+            tag.tell(held)?;
+            self.executed += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! What a client is told later, or never: the results of an attempt that may have to be made again.
+
+use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
+use crate::{SqlError, state};
+use hotrow_storage::Value;
+use hotrow_sync::Waiter;
+use hotrow_txn::Abort;
+
+/// What a client would have been told.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    messages: Vec<Message>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Columns(Vec<OutputColumn>),
+    Row(Vec<Value<'static>>),
+    Complete(String),
+    Notice(Notice),
+}
+
+impl Held {
+    /// Forgets it.
+    pub(super) fn clear(&mut self) {
+        self.messages.clear();
+    }
+
+    /// Tells it. Between rows the client may still cancel.
+    pub(super) fn tell(&mut self, client: &mut dyn Client, waiter: &Waiter) -> Result<(), SqlError> {
+        for message in self.messages.drain(..) {
+            if waiter.is_cancelled() {
+                return Err(Abort::Cancelled.into());
+            }
+            match message {
+                Message::Columns(columns) => client.columns(&columns)?,
+                Message::Row(values) => client.row(&values)?,
+                Message::Complete(tag) => client.complete(&tag)?,
+                Message::Notice(notice) => client.notice(notice),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Client for Held {
+    fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
+        self.messages.push(Message::Columns(columns.to_vec()));
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
+        self.messages.push(Message::Row(values.iter().map(|value| value.borrowed().into_owned()).collect()));
+        Ok(())
+    }
+
+    fn complete(&mut self, tag: &str) -> Result<(), SqlError> {
+        self.messages.push(Message::Complete(tag.to_owned()));
+        Ok(())
+    }
+
+    fn empty(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.messages.push(Message::Notice(notice));
+    }
+
+    fn parameter(&mut self, _name: &str, _value: &str) {}
+
+    fn copy_in(&mut self, _encoding: CopyEncoding, _columns: usize) -> Result<(), SqlError> {
+        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "COPY is no part of a planned transaction"))
+    }
+}
