@@ -60,6 +60,10 @@ pub struct Options {
     #[arg(long, value_name = "µs", allow_negative_numbers = true, value_parser = parse_work)]
     pub work_us: Option<f64>,
 
+    /// Records are locked as for an update, and nothing is done with them: what locking alone costs
+    #[arg(long, conflicts_with_all = ["short", "long", "work_us"])]
+    pub lock_only: bool,
+
     /// Partitions: a record's is its key modulo this. A worker's transactions begin in that of its number modulo this
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -116,6 +120,7 @@ impl fmt::Display for Options {
             "{records} records of {record_bytes} bytes, {ops} updates, {hot_ops} of them on {hot_records} hot records"
         )?;
         match self.work_us() {
+            _ if self.lock_only => f.write_str(", only locked")?,
             0.0 => {}
             us => write!(f, ", {us} µs of computation each")?,
         }
@@ -157,7 +162,7 @@ impl Client {
     pub(super) fn new(options: &Options, table: TableId, rounds: u64, seat: Seat) -> Self {
         Self {
             generator: Generator::new(options, seat),
-            next: Updates::new(table, options.record_bytes > COUNTER_BYTES, rounds),
+            next: Updates::new(table, options, rounds),
             increments: 0,
             checksum: 0,
         }
@@ -180,7 +185,7 @@ impl crate::Client for Client {
     #[inline]
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
         let checksum = runner.run(self.generate())?;
-        self.increments += self.next.keys().len() as u64;
+        self.increments += self.next.increments();
         self.checksum = self.checksum.wrapping_add(checksum);
         Ok(())
     }
@@ -263,6 +268,7 @@ mod tests {
     fn options_that_contradict_each_other_are_refused() {
         for (line, expected) in [
             ("--short --long", "cannot be used with"),
+            ("--lock-only --long", "cannot be used with"),
             ("--short --work-us 5", "cannot be used with"),
             ("--work-us 1e7", "not within 0 and 1000000"),
             ("--work-us NaN", "not within 0 and 1000000"),
@@ -338,7 +344,8 @@ mod tests {
             };
             expected(share, TRANSACTIONS - home);
             let others = visits.len() - 1;
-            let visited = visits.iter().enumerate().filter(|&(partition, _)| partition != worker as usize % visits.len());
+            let visited =
+                visits.iter().enumerate().filter(|&(partition, _)| partition != worker as usize % visits.len());
             visited.for_each(|(_, &count)| expected(share / others as f64, count));
         }
     }

@@ -1,6 +1,7 @@
-//! The one transaction: it reads and updates some records, and computes something for each.
+//! The one transaction: it reads and updates some records, and computes something for each; or it only locks them.
 
-use super::{COUNTER, FILLER};
+use super::schema::COUNTER_BYTES;
+use super::{COUNTER, FILLER, Options};
 use crate::checksum::sum;
 use hotrow_storage::{Key, TableId, mix};
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
@@ -9,6 +10,8 @@ use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
 #[derive(Clone, Debug)]
 pub struct Updates {
     table: TableId,
+    /// Whether the records are locked, and that is all.
+    lock_only: bool,
     /// Whether records have a filler.
     filler: bool,
     /// Rounds of computation for each record.
@@ -17,13 +20,19 @@ pub struct Updates {
 }
 
 impl Updates {
-    pub(super) fn new(table: TableId, filler: bool, rounds: u64) -> Self {
-        Self { table, filler, rounds, keys: Vec::new() }
+    pub(super) fn new(table: TableId, options: &Options, rounds: u64) -> Self {
+        let filler = options.record_bytes > COUNTER_BYTES;
+        Self { table, lock_only: options.lock_only, filler, rounds, keys: Vec::new() }
     }
 
     /// The records' keys, in the order of the updates.
     pub fn keys(&self) -> &[i64] {
         &self.keys
+    }
+
+    /// How many counters it increments.
+    pub(super) fn increments(&self) -> u64 {
+        if self.lock_only { 0 } else { self.keys.len() as u64 }
     }
 
     pub(super) fn clear(&mut self) {
@@ -37,7 +46,36 @@ impl Updates {
     pub(super) fn has(&self, key: u64) -> bool {
         self.keys.contains(&(key as i64))
     }
+
+    fn lock<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<u64, Abort> {
+        for &key in &self.keys {
+            txn.read_for_update(self.table, &Key::Int(key))?.ok_or(LOST)?;
+        }
+        Ok(0)
+    }
+
+    fn update<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<u64, Abort> {
+        let mut checksum = 0_u64;
+        for &key in &self.keys {
+            let mut read = 0;
+            let updated = txn.update(self.table, &Key::Int(key), &mut |row| {
+                let before = row.as_ref();
+                let counter = before.int8(COUNTER);
+                read = if self.filler { sum(before.bytes(FILLER)) } else { 0 }.wrapping_add(counter as u64);
+                row.set_int8(COUNTER, counter + 1);
+                Ok(())
+            })?;
+            if updated != Write::Done {
+                return Err(LOST);
+            }
+            checksum = checksum.wrapping_add(compute(self.rounds, read));
+        }
+        Ok(checksum)
+    }
 }
+
+/// Nobody deletes records: one that is not there was lost.
+const LOST: Abort = Abort::User;
 
 impl Procedure for Updates {
     type Output = u64;
@@ -49,23 +87,7 @@ impl Procedure for Updates {
     }
 
     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<u64, Abort> {
-        let mut checksum = 0_u64;
-        for &key in &self.keys {
-            let mut read = 0;
-            let updated = txn.update(self.table, &Key::Int(key), &mut |row| {
-                let before = row.as_ref();
-                let counter = before.int8(COUNTER);
-                read = if self.filler { sum(before.bytes(FILLER)) } else { 0 }.wrapping_add(counter as u64);
-                row.set_int8(COUNTER, counter + 1);
-                Ok(())
-            })?;
-            // Nobody deletes records: one that is not there was lost.
-            if updated != Write::Done {
-                return Err(Abort::User);
-            }
-            checksum = checksum.wrapping_add(compute(self.rounds, read));
-        }
-        Ok(checksum)
+        if self.lock_only { self.lock(txn) } else { self.update(txn) }
     }
 }
 

@@ -5,6 +5,14 @@ use hotrow_storage::Key;
 use hotrow_workloads::micro::{COUNTER, Micro};
 
 #[test]
+fn transactions_that_only_lock_change_nothing() {
+    let fixture = Fixture::<Micro>::new("--records 50 --hot-records 5 --lock-only");
+    assert_eq!(fixture.check(), Ok(()));
+    fixture.tamper(fixture.tables, 7, |row| row.set_int8(COUNTER, 1));
+    check_corruption(fixture.check(), "0 increments were committed");
+}
+
+#[test]
 fn increments_and_records_are_counted() {
     for line in [
         "--records 50 --hot-records 5",
