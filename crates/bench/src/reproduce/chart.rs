@@ -1,6 +1,6 @@
-//! A panel as a picture: curves over a logarithmic axis, or stacked bars.
+//! A panel as a picture: curves, or stacked bars.
 
-use super::figure::{Chart, Panel, Series};
+use super::figure::{Chart, Panel, Point, Series};
 use super::results::{Results, Summary};
 use super::sheet::{self, Drawn, FAINT, GREY, INK, PALETTE, Sheet, Side, Spot};
 use crate::table::grouped;
@@ -142,8 +142,9 @@ impl<'c> Curves<'_, '_, 'c> {
     }
 }
 
-/// A logarithmic axis in the direction of the points.
+/// An axis in the direction of the points: logarithmic, but linear if one of them is at zero.
 struct XAxis {
+    scale: fn(f64) -> f64,
     from: f64,
     to: f64,
 }
@@ -153,15 +154,17 @@ impl XAxis {
     const INSET: f64 = 20.0;
 
     fn over(panel: &Panel) -> Self {
-        let log = |point: Option<&super::figure::Point>| point.map_or(0.0, |point| point.x.max(f64::MIN_POSITIVE).ln());
-        Self { from: log(panel.points.first()), to: log(panel.points.last()) }
+        let is_linear = panel.points.iter().any(|point| point.x <= 0.0);
+        let scale: fn(f64) -> f64 = if is_linear { |x| x } else { f64::ln };
+        let end = |point: Option<&Point>| point.map_or(0.0, |point| scale(point.x));
+        Self { scale, from: end(panel.points.first()), to: end(panel.points.last()) }
     }
 
     fn place(&self, value: f64) -> i32 {
         let width = f64::from(RIGHT - LEFT) - 2.0 * Self::INSET;
         let share = match self.to - self.from {
             0.0 => 0.5,
-            length => (value.max(f64::MIN_POSITIVE).ln() - self.from) / length,
+            length => ((self.scale)(value) - self.from) / length,
         };
         LEFT + (Self::INSET + share * width).round() as i32
     }
@@ -308,6 +311,20 @@ mod tests {
             let shown: Vec<_> = axis.ticks().map(|value| axis.label(value)).collect();
             assert_eq!(shown.join(" "), labels, "{most}");
             assert_eq!((axis.place(0.0), axis.place(axis.step * f64::from(axis.steps))), (BOTTOM, TOP));
+        }
+    }
+
+    #[test]
+    fn the_point_axis_is_logarithmic_unless_a_point_is_at_zero() {
+        let mut panel = Results::new((FIGURES[0].plan)(&QUICK)).plan.panels.swap_remove(0);
+        let mut middle = |points: [u64; 3]| {
+            panel.points = points.iter().map(|&x| Point::at(x, "", String::new())).collect();
+            let axis = XAxis::over(&panel);
+            let [from, at, to] = points.map(|x| f64::from(axis.place(x as f64)));
+            (at - from) / (to - from)
+        };
+        for (points, share) in [([1, 10, 100], 0.5), ([0, 10, 100], 0.1), ([100, 10, 0], 0.9)] {
+            assert!((middle(points) - share).abs() < 0.01, "{points:?}");
         }
     }
 

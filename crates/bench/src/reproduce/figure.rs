@@ -46,7 +46,8 @@ pub(crate) struct Plan {
 /// How the panels of a figure are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chart {
-    /// A curve for each series over a logarithmic axis of this title, points in the order of the plan.
+    /// A curve for each series over an axis of this title, points in the order of the plan. It is logarithmic, but linear
+    /// if a point is at zero.
     Curves { x: &'static str },
     /// A bar for each point, the series stacked in it.
     Bars { x: &'static str },
@@ -121,6 +122,8 @@ impl Series {
 pub(crate) enum Value {
     /// Thousand committed transactions per second.
     Throughput,
+    /// CPU time of a worker for each committed transaction, in microseconds.
+    Cpu,
     /// This part of the breakdown of the transactions' time, in per cent.
     Share(&'static str),
 }
@@ -130,6 +133,7 @@ impl Value {
     pub(crate) fn of(self, report: &EngineReport) -> f64 {
         match self {
             Value::Throughput => report.throughput / 1e3,
+            Value::Cpu => report.cpu_us_per_txn,
             Value::Share(part) => report.breakdown.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0,
         }
     }

@@ -197,6 +197,7 @@ pub(crate) mod tests {
                             let value = value(Made { panel, series: series.name, label, way, repetition });
                             match series.value {
                                 Value::Throughput => made.throughput = value * 1e3,
+                                Value::Cpu => made.cpu_us_per_txn = value,
                                 Value::Share(part) => {
                                     // Of transactions that take 100 µs.
                                     made.breakdown.insert(part.to_owned(), serde_json::json!(value / 100.0));

@@ -99,7 +99,7 @@ impl WithWorkload for RunRowSet<'_> {
         let engines = engines(self.plan, self.rows);
         let mut beds: Vec<Box<dyn Bed<W>>> = Vec::new();
         for engine in &engines {
-            beds.push(engine_run::load(engine, &first.workload, bare, self.tools)?);
+            beds.push(engine_run::load(engine, &first.workload, bare, &first.options.settings(), self.tools)?);
         }
         let Self { results, scale, tools, observer, .. } = self;
         for repetition in 1..=scale.repetitions() {

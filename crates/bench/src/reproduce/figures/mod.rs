@@ -5,13 +5,25 @@ mod orthrus_12;
 mod orthrus_13;
 mod orthrus_4;
 mod sli_6;
+mod vll;
+mod vll_10;
+mod vll_16;
 mod vll_8;
+mod vll_9;
 
 use super::figure::Figure;
 
 /// All figures, in the order of the list.
-pub(crate) static FIGURES: &[&Figure] =
-    &[&orthrus_4::FIGURE, &orthrus_12::FIGURE, &orthrus_13::FIGURE, &vll_8::FIGURE, &sli_6::FIGURE];
+pub(crate) static FIGURES: &[&Figure] = &[
+    &orthrus_4::FIGURE,
+    &orthrus_12::FIGURE,
+    &orthrus_13::FIGURE,
+    &vll_8::FIGURE,
+    &vll_9::FIGURE,
+    &vll_10::FIGURE,
+    &vll_16::FIGURE,
+    &sli_6::FIGURE,
+];
 
 #[cfg(test)]
 mod tests {
