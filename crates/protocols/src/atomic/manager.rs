@@ -62,7 +62,11 @@ impl LockManager {
         let queues = self.queues.0.lock();
         queues.audit()?;
         let (counted, waiting) = (self.blocked(), queues.waiting());
-        if counted == waiting { Ok(()) } else { Err(format!("{counted} transactions are counted as blocked of {waiting}")) }
+        if counted == waiting {
+            Ok(())
+        } else {
+            Err(format!("{counted} transactions are counted as blocked of {waiting}"))
+        }
     }
 
     /// Names in use, and requests: for tests that expect none.
@@ -194,4 +198,3 @@ impl fmt::Debug for LockManager {
         f.debug_struct("LockManager").field("names", &names).field("requests", &requests).finish()
     }
 }
-

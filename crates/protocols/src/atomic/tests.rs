@@ -93,7 +93,8 @@ fn who_is_cancelled_or_unwinds_leaves_from_any_place_of_a_queue() {
                 threads.push(thread::spawn(move || {
                     let mut ticket = manager_of.ticket(waiter);
                     let limit = Duration::from_secs(3600);
-                    let taken = AssertUnwindSafe(|| ticket.acquire([(1, X)].into_iter(), limit, &mut Statistics::default()));
+                    let taken =
+                        AssertUnwindSafe(|| ticket.acquire([(1, X)].into_iter(), limit, &mut Statistics::default()));
                     std::panic::catch_unwind(taken).unwrap_or(Err(Abort::User))
                 }));
                 while manager.usage().1 < place + 2 {
@@ -169,7 +170,8 @@ fn exclusive_locks_exclude_under_stress_in_any_order_of_names() {
             let mut statistics = Statistics::default();
             for round in 0..2_000_u64 {
                 let random = |choice| hotrow_storage::mix(seed * 7919 + round * 31 + choice);
-                let locks: Vec<_> = (0..3).map(|at| (random(at) % 8, if random(at + 8) % 3 == 0 { S } else { X })).collect();
+                let locks: Vec<_> =
+                    (0..3).map(|at| (random(at) % 8, if random(at + 8) % 3 == 0 { S } else { X })).collect();
                 let taken = ticket.acquire(locks.iter().copied(), Duration::from_secs(3600), &mut statistics);
                 taken.expect("there is no deadlock");
                 for &(name, modes) in &locks {
