@@ -6,7 +6,7 @@ use crate::none::NoIsolation;
 use crate::ordered::{Ordered, Split, Whole};
 use crate::serial::Serial;
 use crate::two_phase::{Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
-use crate::vll::Vll;
+use crate::vll::{Analysed, InVectors, Plain, Vll};
 use hotrow_sync::Arc;
 use hotrow_txn::{Engine, EngineInfo, Protocol, Settings, SettingsError};
 use std::fmt;
@@ -78,7 +78,9 @@ registry!(
     Ordered<Whole>,
     Ordered<Split>,
     Atomic,
-    Vll
+    Vll<Plain>,
+    Vll<Analysed>,
+    Vll<InVectors>,
 );
 
 /// An empty database under the engine called `name`, with its default settings.

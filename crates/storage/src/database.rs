@@ -78,6 +78,12 @@ impl<H: RecordHeader> Database<H> {
         unsafe { table.as_ref() }
     }
 
+    /// All tables.
+    pub fn tables<'g>(&'g self, guard: Guard<'g>) -> impl Iterator<Item = &'g Table<H>> {
+        let made = *self.next.lock().expect("no panic under the latch");
+        (0..made).filter_map(move |number| self.table(guard, TableId(number)))
+    }
+
     /// Inserts a row into a table that nobody uses yet, present and committed at once.
     ///
     /// # Panics

@@ -52,7 +52,7 @@ impl RecordFormat {
     pub fn new<H: RecordHeader>(layout: Arc<RowLayout>, key: &KeySpec) -> Self {
         const { assert!(align_of::<H>() <= 8 && !std::mem::needs_drop::<H>()) };
         let key = KeyPlace::of(key);
-        let word_at = size_of::<H>().next_multiple_of(8);
+        let word_at = word_at::<H>();
         let key_at = word_at + 8;
         let row_at = key_at
             + match key {
@@ -77,6 +77,11 @@ impl RecordFormat {
     pub fn layout(&self) -> &Arc<RowLayout> {
         &self.layout
     }
+}
+
+/// Where the word of a record is, after a header of this type.
+const fn word_at<H>() -> usize {
+    size_of::<H>().next_multiple_of(8)
 }
 
 impl KeyPlace {
@@ -164,6 +169,27 @@ impl<H: RecordHeader> RecordPtr<H> {
     #[inline]
     pub unsafe fn deref<'g>(self, _guard: Guard<'g>, format: &'g RecordFormat) -> RecordRef<'g, H> {
         RecordRef { start: self.0, format, marker: PhantomData }
+    }
+
+    /// The header of the record at this address.
+    ///
+    /// # Safety
+    /// The record is not freed for `'g`, as for [`deref`](Self::deref).
+    #[inline]
+    pub unsafe fn header<'g>(self, _guard: Guard<'g>) -> &'g H {
+        // SAFETY: written in `create`, allocated for `'g` by the caller, and only ever shared.
+        unsafe { self.0.cast::<H>().as_ref() }
+    }
+
+    /// [`RecordRef::is_present`] of the record at this address.
+    ///
+    /// # Safety
+    /// As for [`header`](Self::header).
+    #[inline]
+    pub unsafe fn is_present(self, _guard: Guard<'_>) -> bool {
+        // SAFETY: the word follows the header, is allocated by the caller, and accessed as an atomic only.
+        let word = unsafe { self.0.add(const { word_at::<H>() }).cast::<AtomicU64>().as_ref() };
+        word.load(Ordering::Acquire) & PRESENT != 0
     }
 }
 

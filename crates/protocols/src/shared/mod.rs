@@ -15,6 +15,7 @@
 //! | [`record`] | the access points to a record's row |
 //! | [`request_queues`] | queues of requests, for transactions that ask for everything at once |
 //! | [`scan`] | scans that lock what they visit |
+//! | [`segmented`] | vectors that grow in place |
 //! | [`wait_graph`] | who waits for whom |
 //! | [`walk`] | stepping along an index |
 
@@ -31,6 +32,7 @@ pub(crate) mod range_locks;
 pub(crate) mod record;
 pub(crate) mod request_queues;
 pub(crate) mod scan;
+pub(crate) mod segmented;
 pub(crate) mod wait_graph;
 pub(crate) mod walk;
 

@@ -52,6 +52,20 @@ pub(crate) fn deref<'g, H: RecordHeader>(
     unsafe { pointer.deref(guard, table.format()) }
 }
 
+/// The header of such a record.
+#[inline]
+pub(crate) fn header<'g, H: RecordHeader>(pointer: RecordPtr<H>, guard: Guard<'g>) -> &'g H {
+    // SAFETY: as in `deref`.
+    unsafe { pointer.header(guard) }
+}
+
+/// Whether such a record has a row.
+#[inline]
+pub(crate) fn is_present<H: RecordHeader>(pointer: RecordPtr<H>, guard: Guard<'_>) -> bool {
+    // SAFETY: as in `deref`.
+    unsafe { pointer.is_present(guard) }
+}
+
 /// An entry of a record that the caller's transaction has locked exclusively.
 pub(crate) fn entry<'g, H: RecordHeader>(
     pointer: EntryPtr,

@@ -1,206 +1,190 @@
-//! Very lightweight locking: `vll`.
+//! Very lightweight locking: `vll`, `vll-sca`, `vll-arrayed`.
+//!
+//! **Paper.** Ren, Thomson, Abadi: VLL: a lock manager redesign for main memory database systems, §2.1, §2.2, §2.6.
+//!
+//! **The idea.** A record's lock is two counters beside the record: how many transactions have asked for it exclusively, how
+//! many shared. A transaction asks for all its locks in one critical section, in which it also enters a queue; who finds the counters
+//! at zero is *free* and runs, who does not is *blocked*. Nobody knows who waits for whom. But whoever is at the front of
+//! the queue has all its locks: those before it are gone, and those after it gave way to it. So there are no deadlocks, and
+//! no lists of requests to keep. Where that knows too little, an analysis of the queue finds out more, when there is
+//! nothing better to do.
+//!
+//! | paper | code |
+//! | --- | --- |
+//! | C_X, C_S, immediately preceding the record | [`Counts`](counters::Counts) in [`Colocated`] |
+//! | arrayed VLL: two vectors (§2.2) | [`Arrayed`], [`Vectors`](counters::Vectors) |
+//! | TxnQueue | [`TxnQueue`](queue::TxnQueue) |
+//! | free, blocked | [`Begun`](critical::Begun), [`Entry::is_blocked`](queue::Entry::is_blocked) |
+//! | BeginTransaction, FinishTransaction (Fig. 1) | [`Core::begin`](critical::Core::begin), [`Core::finish`](critical::Core::finish) |
+//! | VLLMainLoop (Fig. 1) | the scheduler's loop, with [`VllWorker`]'s [`Duties`](hotrow_txn::Duties) |
+//! | `TxnQueue is not full` | [`VllConfig::blocked_limit`], [`Duties::has_room`](hotrow_txn::Duties::has_room) |
+//! | SCA (§2.6, Fig. 4) | [`Core::analyse`](critical::Core::analyse), [`contention`](crate::shared::contention) |
+//! | exploratory reads (§2.4) | [`Begin::reconnaissance`](hotrow_txn::Begin::reconnaissance), and the batched look-up of the plan |
+//! | lock that turns out to be missing: abort, restart (§2.4) | [`Abort::OutsidePlan`](hotrow_txn::Abort::OutsidePlan) |
+//! | VLLR (§2.7) | [`range_locks`](crate::shared::range_locks) |
+//!
+//! **Definitions.** A transaction *counts on* a record while a request of its own is in the record's counters. A record is *dead* once it
+//! is decided that it will be unlinked: its counters say so, and nobody counts on it again.
+//!
+//! **Invariants**, whenever nobody is in the critical section
+//!
+//! 1. *Counters are requests.* The counters of a record, and of a prefix, are the numbers of requests for it by transactions that are
+//!    in the queue, once each. [`begin`](critical::Core::begin) and [`finish`](critical::Core::finish) are the only ones to change
+//!    both; a late lock is added by a transaction in the queue.
+//! 2. *Who runs has its locks.* No free transaction asked for anything that conflicts with what another free one asked for. One that
+//!    enters free found no conflicting count, and by 1 nobody in the queue had asked. One that is unblocked at the front has
+//!    nobody before it, and those behind it that run were free beside it: they found its counts when they entered, or
+//!    were found by an analysis to conflict with nobody before them, it included. One that an analysis unblocks conflicts with
+//!    nobody before it, and those behind it found its counts. A late lock is added if nobody at all has asked for what
+//!    conflicts with it.
+//! 3. *The front is not blocked* ([`queue`]). So somebody runs as long as anybody is in the queue, and everybody comes to the front: no
+//!    deadlock, nobody starves.
+//! 4. *Requests are ordered in one way.* Of two transactions that conflict anywhere, the one that entered first has precedence
+//!    everywhere, because everything is asked for in the one critical section. With 2, and locks held to the end, transactions
+//!    are serializable in the order of their entries.
+//! 5. *A key has one record while anybody counts on it.* An absent row of a plan has a placeholder: a record that is linked and
+//!    not present. A deleted row's record stays as one. Whoever takes the last count from a record without a row declares it
+//!    dead in the same critical section, and unlinks it afterwards. Who looked it up before, and comes to count on it, finds it
+//!    dead and looks the key up again, until the next record has taken its place.
+//! 6. *Counters do not overflow*: a request that would is refused with [`Abort::Resources`](hotrow_txn::Abort::Resources), and nothing
+//!    of it stays counted.
+//! 7. *Whatever ends a wait*, a grant, time-out, cancellation, a coroutine that is dropped or a panic, the transaction is
+//!    either free or out of the queue with all its counts taken back.
+//! 8. *A glance is sound.* A row is copied inside the critical section when nobody has asked for it exclusively: by 1 nobody may be
+//!    writing it, and what is there is committed.
+//!
+//! # Departures
+//!
+//! **Who runs what.** In the paper any worker takes the blocked front. Here a transaction is run by the worker that it began on: whoever
+//! makes it free, by leaving the queue's front or by an analysis, wakes it.
+//!
+//! **The queue** is a ring of positions, and may be left by blocked transactions too: they have time limits and clients
+//! that go away.
+//!
+//! **Requests of one transaction for one record** may be several. Its own are told from others' only where a conflict seems found.
+//!
+//! **Records are looked up before the critical section** and not again after it: the plan's pointers serve for locking, for
+//! running and for releasing.
+//!
+//! **Late locks.** Where the paper restarts a transaction that finds that it needs another lock, it is added on the spot if
+//! nobody has asked for anything that conflicts with it.
+//!
+//! **Reads that do not enter the queue.** A transaction that only reads at read committed, and every reconnaissance, copies one row at a
+//! time (invariant 8); only where a writer is in the way it waits in the queue, for that row alone.
+//!
+//! **Arrayed counters** are of records that somebody has asked for, in the order in which that happened first, rather than of all.
+
+mod admission;
+mod counters;
+mod critical;
+#[cfg(all(test, shuttle))]
+mod model;
+mod queue;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+mod variants;
+
+pub use counters::{Arrayed, Colocated};
+pub use variants::{Analysed, InVectors, Plain, Variant};
 
 use crate::shared::gate::Gate;
-use crate::shared::planned::{Admission, Needs, Plan, PlannedRow, PlannedTransaction, Scene};
-use crate::shared::range_locks::{Counted, PrefixCounters};
-use hotrow_storage::{Database, RecordHeader};
-use hotrow_sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use hotrow_sync::{Arc, Latch, Waiter, Wake};
-use hotrow_txn::{Abort, Accesses, EngineInfo, Intent, Isolation, Protocol, Scheduler, Statistics, WorkerId};
-use std::collections::VecDeque;
+use crate::shared::planned::PlannedTransaction;
+use admission::{Member, VllAdmission};
+use counters::Counters;
+use critical::Core;
+use hotrow_storage::Database;
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Duties, EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId};
 use std::time::Duration;
 
-/// The lock of a record: how many transactions have asked for it.
-#[derive(Default)]
-pub struct Counters {
-    exclusive: AtomicU32,
-    shared: AtomicU32,
-}
-
-impl RecordHeader for Counters {}
-
-/// A record that is being unlinked.
-const DEAD: u32 = u32::MAX;
-
-/// Very lightweight locking.
-pub struct Vll {
-    shared: Arc<Shared>,
+/// Very lightweight locking, with counters and analyses as `V` says.
+pub struct Vll<V: Variant> {
+    config: VllConfig,
+    core: Arc<Core>,
+    /// What the counters keep beside the records.
+    beside: Arc<<V::Record as Counters>::Beside>,
     gate: Arc<Gate>,
 }
 
-struct Shared {
-    critical: Latch<Critical>,
+/// Knobs of [`Vll`].
+#[derive(Clone, Debug)]
+pub struct VllConfig {
+    /// How many blocked transactions the queue may hold; who comes when there are so many waits for room.
+    ///
+    /// The longer the queue, the likelier a new transaction conflicts with somebody in it and is blocked in its turn. Under high
+    /// contention a short queue is better, under low contention a long one does no harm. Blocked transactions
+    /// are a measure of both: where they are many the limit is met early, where they are few never (§2.1).
+    pub blocked_limit: usize,
+    /// The longest wait for locks, for room, or for the whole database. There are no deadlocks to end, but there are clients that
+    /// never come back.
+    pub wait_limit: Duration,
 }
 
-#[derive(Default)]
-struct Critical {
-    queue: VecDeque<Arc<Node>>,
-    prefixes: PrefixCounters,
+impl Default for VllConfig {
+    fn default() -> Self {
+        Self { blocked_limit: 16, wait_limit: Duration::from_secs(10) }
+    }
 }
 
-struct Node {
-    blocked: AtomicBool,
-    waiter: Waiter,
-}
+impl<V: Variant> Protocol for Vll<V> {
+    const INFO: EngineInfo = V::INFO;
+    type Config = VllConfig;
+    type Record = V::Record;
+    type Worker = VllWorker;
+    type Transaction = PlannedTransaction<VllAdmission<V>>;
 
-impl Protocol for Vll {
-    const INFO: EngineInfo = EngineInfo {
-        name: "vll",
-        summary: "very lightweight locking: two counters before each record, and a queue",
-        source: "VLL §2.1",
-        needs_accesses: true,
-        scheduler: Scheduler::Planned,
-        isolates: true,
-        isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
-    };
-    type Config = ();
-    type Record = Counters;
-    type Worker = ();
-    type Transaction = PlannedTransaction<VllAdmission>;
-
-    fn new(_config: ()) -> Self {
-        Self { shared: Arc::new(Shared { critical: Latch::default() }), gate: Gate::new() }
+    fn configure(settings: &Settings) -> Result<VllConfig, SettingsError> {
+        let default = VllConfig::default();
+        match settings.blocked_limit {
+            Some(0) => Err(SettingsError("a limit of 0 blocked transactions lets nobody in: expected 1 or more".into())),
+            limit => Ok(VllConfig { blocked_limit: limit.unwrap_or(default.blocked_limit), ..default }),
+        }
     }
 
-    fn worker(&self, _id: WorkerId) {}
+    fn new(config: VllConfig) -> Self {
+        Self { core: Core::new(config.blocked_limit, V::ANALYSES), config, beside: Arc::default(), gate: Gate::new() }
+    }
+
+    fn worker(&self, _id: WorkerId) -> VllWorker {
+        VllWorker { core: self.core.clone(), is_pooled: Arc::default(), statistics: Statistics::default() }
+    }
 
     fn transaction(
         self: &Arc<Self>,
-        database: &Arc<Database<Counters>>,
-        _worker: &mut (),
+        database: &Arc<Database<V::Record>>,
+        worker: &mut VllWorker,
         waiter: Waiter,
     ) -> Self::Transaction {
-        let node = Arc::new(Node { blocked: AtomicBool::new(false), waiter: waiter.clone() });
-        let admission = VllAdmission { shared: self.shared.clone(), node };
-        PlannedTransaction::new(database, &self.gate, admission, waiter, Duration::from_secs(10))
+        let member = Member::new(&self.core, waiter.clone(), worker.is_pooled.clone());
+        let admission = VllAdmission::new(member, &self.beside);
+        PlannedTransaction::new(database, &self.gate, admission, waiter, self.config.wait_limit)
     }
 }
 
-/// How a transaction asks for its locks.
-pub struct VllAdmission {
-    shared: Arc<Shared>,
-    node: Arc<Node>,
+/// What a worker of a pool does beside running transactions (VLLMainLoop).
+pub struct VllWorker {
+    core: Arc<Core>,
+    is_pooled: Arc<AtomicBool>,
+    statistics: Statistics,
 }
 
-// Relaxed, everywhere: the counters are touched in the critical section only.
-const COUNTING: Ordering = Ordering::Relaxed;
-
-fn count(counters: &Counters, intent: Intent) -> bool {
-    let (exclusive, shared) = (counters.exclusive.load(COUNTING), counters.shared.load(COUNTING));
-    match intent {
-        Intent::Read => counters.shared.store(shared + 1, COUNTING),
-        Intent::Write => counters.exclusive.store(exclusive + 1, COUNTING),
-    }
-    exclusive == 0 && (intent == Intent::Read || shared == 0)
-}
-
-fn discount(counters: &Counters, intent: Intent) {
-    let counter = if intent == Intent::Read { &counters.shared } else { &counters.exclusive };
-    counter.store(counter.load(COUNTING) - 1, COUNTING);
-}
-
-impl VllAdmission {
-    fn leave(&self, scene: Scene<'_, Counters>, plan: &mut Plan<Counters>) {
-        let mut critical = self.shared.critical.lock();
-        for row in plan.rows.drain(..) {
-            let Some(record) = scene.record_of(&row) else { continue };
-            let counters = record.header();
-            discount(counters, row.intent);
-            let unused = counters.exclusive.load(COUNTING) == 0 && counters.shared.load(COUNTING) == 0;
-            if unused && !record.is_present() {
-                counters.exclusive.store(DEAD, COUNTING);
-                plan.unused.push((row.table, record.ptr()));
-            }
-        }
-        critical.prefixes.release(plan.prefixes.counted());
-        plan.prefixes.clear();
-        critical.queue.retain(|node| !Arc::ptr_eq(node, &self.node));
-        let front = critical.queue.front().filter(|front| front.blocked.load(Ordering::Acquire)).cloned();
-        if let Some(front) = &front {
-            front.blocked.store(false, Ordering::Release);
-        }
-        drop(critical);
-        if let Some(front) = front {
-            front.waiter.wake();
-        }
-    }
-}
-
-impl Admission for VllAdmission {
-    type Header = Counters;
-    const NEEDS: Needs = Needs { records: true, partitions: false };
-
-    fn admit(
-        &mut self,
-        scene: Scene<'_, Counters>,
-        _accesses: &Accesses,
-        plan: &mut Plan<Counters>,
-        limit: Duration,
-        statistics: &mut Statistics,
-    ) -> Result<(), Abort> {
-        let mut critical = self.shared.critical.lock();
-        loop {
-            let dead = |row: &PlannedRow<Counters>| {
-                scene.record_of(row).is_some_and(|record| record.header().exclusive.load(COUNTING) == DEAD)
-            };
-            let Some(position) = plan.rows.iter().position(dead) else { break };
-            drop(critical);
-            plan.find_again(scene, position);
-            critical = self.shared.critical.lock();
-        }
-        let mut free = true;
-        for row in &plan.rows {
-            let Some(record) = scene.record_of(row) else { continue };
-            free &= count(record.header(), row.intent);
-        }
-        free &= critical.prefixes.request(plan.prefixes.counted()).unwrap_or(false);
-        free |= critical.queue.is_empty();
-        self.node.blocked.store(!free, Ordering::Release);
-        critical.queue.push_back(self.node.clone());
-        drop(critical);
-        statistics.locks += plan.rows.len() as u64;
-        if free {
-            return Ok(());
-        }
-        let start = self.node.waiter.now();
-        let wake = self.node.waiter.wait_until(Some(start.after(limit)), || !self.node.blocked.load(Ordering::Acquire));
-        statistics.waits += 1;
-        statistics.wait_ns += self.node.waiter.now().since(start).as_nanos() as u64;
-        match wake {
-            Wake::Ready => Ok(()),
-            Wake::TimedOut | Wake::Cancelled => {
-                self.leave(scene, plan);
-                Err(if wake == Wake::TimedOut { Abort::Timeout } else { Abort::Cancelled })
-            }
-        }
+impl Duties for VllWorker {
+    fn settle(&mut self, _waiter: &Waiter) {
+        // Relaxed: its transactions run on this thread.
+        self.is_pooled.store(true, Ordering::Relaxed);
     }
 
-    fn add_row(&mut self, scene: Scene<'_, Counters>, plan: &mut Plan<Counters>, row: PlannedRow<Counters>) -> bool {
-        let _critical = self.shared.critical.lock();
-        let Some(record) = scene.record_of(&row) else { return false };
-        let counters = record.header();
-        let exclusive = counters.exclusive.load(COUNTING);
-        let free = exclusive == 0 && (row.intent == Intent::Read || counters.shared.load(COUNTING) == 0);
-        if free {
-            count(counters, row.intent);
-            plan.rows.push(row);
-        }
-        free
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.core.has_room()
     }
 
-    fn add_prefixes(&mut self, plan: &mut Plan<Counters>, locks: &[Counted], _partition: u16) -> bool {
-        let mut critical = self.shared.critical.lock();
-        let free = !critical.prefixes.would_conflict(plan.prefixes.counted(), locks);
-        if free {
-            let held = plan.prefixes.counted();
-            let granted = critical.prefixes.request_more(held, locks);
-            debug_assert_eq!(granted, Ok(true));
-            plan.prefixes.append(locks);
-        }
-        free
+    fn find_work(&mut self) -> bool {
+        self.core.analyse(&mut self.statistics)
     }
 
-    fn release(&mut self, scene: Scene<'_, Counters>, plan: &mut Plan<Counters>, _statistics: &mut Statistics) {
-        self.leave(scene, plan);
+    fn statistics(&self) -> Statistics {
+        self.statistics
     }
 }

@@ -1,0 +1,373 @@
+//! How a transaction asks for its locks.
+
+use super::Variant;
+use super::counters::{Counters, Counts};
+use super::critical::{Begun, Core, Requests};
+use super::queue::Seat;
+use crate::shared::contention::{Claim, Mark};
+use crate::shared::planned::{Admission, Glance, Needs, Plan, PlannedRow, Scene};
+use crate::shared::range_locks::Counted;
+use crate::shared::record;
+use hotrow_storage::{Guard, RecordRef, Row, Table};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Backoff, Time, Waiter, Wake};
+use hotrow_txn::{Abort, Accesses, Intent, Statistics};
+use std::time::Duration;
+
+/// A transaction in flight, as the lock manager knows it: what it is in the queue with, and how it waits.
+pub(super) struct Member {
+    core: Arc<Core>,
+    seat: Seat,
+    waiter: Waiter,
+    /// Set while the worker has more to do than this transaction: otherwise its processor is idle when it waits.
+    is_pooled: Arc<AtomicBool>,
+    /// It was given room that it has not used yet.
+    is_invited: bool,
+    is_inside: bool,
+}
+
+/// Why a transaction has not been let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The record of a request is dead: the caller finds the one that took its place, and tries again.
+    Dead(usize),
+    /// The transaction is over.
+    Over(Abort),
+}
+
+impl Member {
+    pub(super) fn new(core: &Arc<Core>, waiter: Waiter, is_pooled: Arc<AtomicBool>) -> Self {
+        let seat = core.seats().take(waiter.clone());
+        Self { core: core.clone(), seat, waiter, is_pooled, is_invited: false, is_inside: false }
+    }
+
+    /// Says what the next transaction will ask for, to those who analyse the queue.
+    #[inline]
+    pub(super) fn publish(&self, marks: impl Iterator<Item = Mark>) {
+        if self.core.analyses() {
+            self.seat.publish(marks);
+        }
+    }
+
+    /// Adds to what it asks for. Inside the critical section.
+    fn publish_more(&self, marks: impl Iterator<Item = Mark>) {
+        if self.core.analyses() {
+            self.seat.publish_more(marks);
+        }
+    }
+
+    /// Asks for everything at once, and waits until it has it all, at most until `deadline`, which is set by the first wait.
+    /// `unused` is told of each record without a row that is dead when this fails.
+    #[inline]
+    pub(super) fn enter(
+        &mut self,
+        requests: &impl Requests,
+        prefixes: &[Counted],
+        limit: (&mut Option<Time>, Option<Duration>),
+        statistics: &mut Statistics,
+        mut unused: impl FnMut(usize),
+    ) -> Result<(), Refused> {
+        loop {
+            let begun = self.core.begin(&mut self.seat, requests, prefixes, self.is_invited, &mut unused);
+            self.is_invited &= matches!(begun, Begun::Dead(_));
+            match begun {
+                Begun::Free => {
+                    self.is_inside = true;
+                    return Ok(());
+                }
+                Begun::Dead(at) => return Err(Refused::Dead(at)),
+                Begun::Exhausted => return Err(Refused::Over(Abort::Resources)),
+                Begun::Blocked => {
+                    self.is_inside = true;
+                    let mut waiting = Waiting { member: self, requests, prefixes, unused: &mut unused };
+                    return waiting.wait(limit, statistics).map_err(Refused::Over);
+                }
+                Begun::Outside => {
+                    let mut waiting = Waiting { member: self, requests, prefixes, unused: &mut unused };
+                    waiting.wait((limit.0, limit.1), statistics).map_err(Refused::Over)?;
+                    self.is_invited = true;
+                }
+            }
+        }
+    }
+
+    /// Gives everything back.
+    #[inline]
+    pub(super) fn leave(
+        &mut self,
+        requests: &impl Requests,
+        prefixes: &[Counted],
+        statistics: &mut Statistics,
+        unused: impl FnMut(usize),
+    ) {
+        self.is_inside = false;
+        let are_blocked = self.core.finish(&self.seat, requests, prefixes, unused);
+        if are_blocked && self.idles() {
+            self.core.analyse(statistics);
+        }
+    }
+
+    /// Whether contention analysis falls to the transactions themselves.
+    fn idles(&self) -> bool {
+        // Relaxed: set before the first transaction of the worker runs.
+        self.core.analyses() && !self.is_pooled.load(Ordering::Relaxed)
+    }
+
+    /// Neither blocked any more nor waiting for room.
+    #[inline]
+    fn is_called(&self) -> bool {
+        !self.seat.waits()
+    }
+}
+
+/// A wait for locks or for room, that may end in any way: whatever it ends with but what it waits for, nothing is left of it.
+struct Waiting<'w, R: Requests, U: FnMut(usize)> {
+    member: &'w mut Member,
+    requests: &'w R,
+    prefixes: &'w [Counted],
+    unused: &'w mut U,
+}
+
+impl<R: Requests, U: FnMut(usize)> Waiting<'_, R, U> {
+    #[cold]
+    fn wait(
+        &mut self,
+        (deadline, limit): (&mut Option<Time>, Option<Duration>),
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        if self.member.idles() {
+            self.member.core.analyse(statistics);
+        }
+        let start = self.member.waiter.now();
+        if deadline.is_none() {
+            *deadline = limit.map(|limit| start.after(limit));
+        }
+        // Dropped while it is armed, be it that a coroutine is that waits, the transaction withdraws.
+        let mut armed = Armed { waiting: self, is_armed: true };
+        let wake = {
+            let member = &armed.waiting.member;
+            member.waiter.wait_until(*deadline, || member.is_called())
+        };
+        statistics.waits += 1;
+        statistics.wait_ns += armed.waiting.member.waiter.now().since(start).as_nanos() as u64;
+        let called = wake == Wake::Ready || (wake == Wake::TimedOut && armed.waiting.member.is_called());
+        armed.is_armed = !called;
+        drop(armed);
+        match wake {
+            _ if called => Ok(()),
+            Wake::Cancelled => Err(Abort::Cancelled),
+            Wake::Ready | Wake::TimedOut => Err(Abort::Timeout),
+        }
+    }
+
+    fn withdraw(&mut self) {
+        let Self { member, requests, prefixes, unused } = self;
+        if std::mem::take(&mut member.is_inside) {
+            member.core.finish(&member.seat, *requests, prefixes, unused);
+        } else {
+            member.core.give_up_room(&member.seat, *requests, unused);
+        }
+    }
+}
+
+struct Armed<'a, 'w, R: Requests, U: FnMut(usize)> {
+    waiting: &'a mut Waiting<'w, R, U>,
+    is_armed: bool,
+}
+
+impl<R: Requests, U: FnMut(usize)> Drop for Armed<'_, '_, R, U> {
+    fn drop(&mut self) {
+        if self.is_armed {
+            self.waiting.withdraw();
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        debug_assert!(!self.is_inside, "a transaction leaves the queue before it is dropped");
+        if self.is_invited {
+            self.core.give_back_room();
+        }
+    }
+}
+
+/// The rows of a plan, as requests.
+struct Rows<'r, C: Counters> {
+    rows: &'r [PlannedRow<C>],
+    guard: Guard<'r>,
+    beside: &'r C::Beside,
+}
+
+impl<C: Counters> Rows<'_, C> {
+    #[inline]
+    fn header(&self, at: usize) -> &C {
+        record::header(self.rows[at].record.expect("the engine asked for records"), self.guard)
+    }
+}
+
+impl<C: Counters> Requests for Rows<'_, C> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[inline]
+    fn intent(&self, at: usize) -> Intent {
+        self.rows[at].intent
+    }
+
+    fn is_same(&self, one: usize, other: usize) -> bool {
+        self.rows[one].record == self.rows[other].record
+    }
+
+    #[inline]
+    fn counts(&self, at: usize) -> Counts {
+        self.header(at).get(self.beside)
+    }
+
+    #[inline]
+    fn set_counts(&self, at: usize, counts: Counts) {
+        self.header(at).set(self.beside, counts);
+    }
+
+    #[inline]
+    fn is_present(&self, at: usize) -> bool {
+        self.rows[at].record.is_some_and(|record| record::is_present(record, self.guard))
+    }
+}
+
+/// How a transaction asks for its locks.
+pub struct VllAdmission<V: Variant> {
+    member: Member,
+    beside: Arc<<V::Record as Counters>::Beside>,
+}
+
+impl<V: Variant> VllAdmission<V> {
+    pub(super) fn new(member: Member, beside: &Arc<<V::Record as Counters>::Beside>) -> Self {
+        Self { member, beside: beside.clone() }
+    }
+
+    /// Says what the plan asks for.
+    #[inline]
+    fn publish(&self, plan: &Plan<V::Record>) {
+        let prefixes = plan.prefixes.counted().iter().map(|counted| counted.mark());
+        self.member.publish(plan.rows.iter().map(mark).chain(prefixes));
+    }
+}
+
+#[inline]
+fn mark<H>(row: &PlannedRow<H>) -> Mark {
+    let claim = match row.intent {
+        Intent::Read => Claim::Shared,
+        Intent::Write => Claim::Exclusive,
+    };
+    Mark::new(row.name, claim)
+}
+
+impl<V: Variant> Admission for VllAdmission<V> {
+    type Header = V::Record;
+    const NEEDS: Needs = Needs { records: true, partitions: false };
+
+    #[inline]
+    fn admit(
+        &mut self,
+        scene: Scene<'_, V::Record>,
+        _accesses: &Accesses,
+        plan: &mut Plan<V::Record>,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        self.publish(plan);
+        let mut deadline = None;
+        let mut backoff = Backoff::new();
+        loop {
+            let Plan { rows, prefixes, unused, .. } = plan;
+            let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
+            let bury = |at: usize| unused.push((rows[at].table, rows[at].record.expect("it has been counted")));
+            let limit = (&mut deadline, Some(limit));
+            match self.member.enter(&requests, prefixes.counted(), limit, statistics, bury) {
+                Ok(()) => break,
+                Err(Refused::Over(abort)) => return Err(abort),
+                Err(Refused::Dead(at)) => {
+                    // It is being unlinked.
+                    backoff.snooze();
+                    plan.find_again(scene, at);
+                }
+            }
+        }
+        statistics.locks += plan.rows.len() as u64;
+        Ok(())
+    }
+
+    fn add_row(
+        &mut self,
+        scene: Scene<'_, V::Record>,
+        plan: &mut Plan<V::Record>,
+        row: PlannedRow<V::Record>,
+    ) -> bool {
+        let Some(record) = row.record else { return false };
+        let header = record::header(record, scene.guard);
+        let critical = self.member.core.enter();
+        let before = header.get(&self.beside);
+        let after = before.with(row.intent).filter(|_| !before.conflicts(row.intent));
+        if let Some(after) = after {
+            header.set(&self.beside, after);
+            plan.rows.push(row);
+            self.member.publish_more(std::iter::once(mark(&row)));
+        }
+        drop(critical);
+        after.is_some()
+    }
+
+    fn add_prefixes(&mut self, plan: &mut Plan<V::Record>, locks: &[Counted], _partition: u16) -> bool {
+        let held = plan.prefixes.counted();
+        let mut critical = self.member.core.enter();
+        let is_free = !critical.prefixes.would_conflict(held, locks) && critical.prefixes.request_more(held, locks).is_ok();
+        if is_free {
+            plan.prefixes.append(locks);
+            self.member.publish_more(locks.iter().map(|counted| counted.mark()));
+        }
+        drop(critical);
+        is_free
+    }
+
+    #[inline]
+    fn release(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>, statistics: &mut Statistics) {
+        let Plan { rows, prefixes, unused, .. } = plan;
+        drop_lost_tables(scene, rows);
+        let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
+        let bury = |at: usize| unused.push((rows[at].table, rows[at].record.expect("it has been counted")));
+        self.member.leave(&requests, prefixes.counted(), statistics, bury);
+        rows.clear();
+        prefixes.clear();
+    }
+
+    fn glance(&mut self, _table: &Table<V::Record>, record: RecordRef<'_, V::Record>, copy: &mut Row) -> Glance {
+        let critical = self.member.core.enter();
+        let glance = if record.header().get(&self.beside).conflicts(Intent::Read) {
+            Glance::Busy
+        } else if record.is_present() {
+            copy.copy_from(record::row(record));
+            Glance::Present
+        } else {
+            Glance::Absent
+        };
+        drop(critical);
+        glance
+    }
+}
+
+/// Forgets the rows of tables that have been dropped meanwhile: nobody counts on them any more.
+#[inline]
+fn drop_lost_tables<H: hotrow_storage::RecordHeader>(scene: Scene<'_, H>, rows: &mut Vec<PlannedRow<H>>) {
+    let mut last = None;
+    let is_there = |row: &PlannedRow<H>| {
+        let known = last == Some(row.table);
+        last = Some(row.table);
+        known || scene.table(row.table).is_some()
+    };
+    if !rows.iter().all(is_there) {
+        rows.retain(|row| scene.table(row.table).is_some());
+    }
+}

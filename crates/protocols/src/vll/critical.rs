@@ -1,0 +1,334 @@
+//! The critical section: what begins and finishes transactions, one at a time.
+//!
+//! | paper (Fig. 1) | code |
+//! | --- | --- |
+//! | BeginTransaction | [`Core::begin`] |
+//! | FinishTransaction | [`Core::finish`] |
+//! | first choice of VLLMainLoop: the blocked front | [`TxnQueue::remove`], by who leaves the front |
+//! | `TxnQueue is not full` | [`Core::has_room`] |
+//! | SCA (Fig. 4) | [`Core::analyse`] |
+
+use super::counters::Counts;
+use super::queue::{Entry, Seat, Seats, TxnQueue, Woken};
+use crate::shared::contention::Analysis;
+use crate::shared::range_locks::{Counted, PrefixCounters};
+use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard, Mutex};
+use hotrow_txn::{Intent, Statistics};
+
+/// What a transaction asks for, record by record. Counters are read and set inside the critical section only.
+pub(super) trait Requests {
+    /// How many requests.
+    fn len(&self) -> usize;
+
+    /// What a request wants.
+    fn intent(&self, at: usize) -> Intent;
+
+    /// Whether two requests are for one record.
+    fn is_same(&self, one: usize, other: usize) -> bool;
+
+    /// The counters of a request's record.
+    fn counts(&self, at: usize) -> Counts;
+
+    /// Sets them.
+    fn set_counts(&self, at: usize, counts: Counts);
+
+    /// Whether the record has a row.
+    fn is_present(&self, at: usize) -> bool;
+}
+
+/// How a transaction began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// It has all its locks.
+    Free,
+    /// It is in the queue, and waits for its locks.
+    Blocked,
+    /// It is not in the queue, and waits for room.
+    Outside,
+    /// A record that it asks for is dead: nothing is counted, nobody waits.
+    Dead(usize),
+    /// A counter is exhausted: nothing is counted, nobody waits.
+    Exhausted,
+}
+
+/// The lock manager of one database: everything that is not in the records. Shared by all threads.
+#[derive(Debug)]
+pub(super) struct Core {
+    critical: CachePadded<Latch<Critical>>,
+    /// Whether there is room, as of late: to be looked at outside of the critical section.
+    room: CachePadded<AtomicBool>,
+    seats: Arc<Seats>,
+    /// Contention analysis, if the engine does any, for one thread at a time.
+    analyst: Option<Mutex<Analyst>>,
+    /// How many have left the queue while others were blocked.
+    departures: CachePadded<AtomicU64>,
+}
+
+/// What the critical section protects, beside the counters of records.
+#[derive(Debug)]
+pub(super) struct Critical {
+    pub(super) queue: TxnQueue,
+    pub(super) prefixes: PrefixCounters,
+    had_room: bool,
+}
+
+#[derive(Debug, Default)]
+struct Analyst {
+    analysis: Analysis,
+    /// The queue, as it was when the analysis began.
+    entries: Vec<Entry>,
+    /// The departures before the last analysis, if that was in vain: until somebody leaves, another one would be, too.
+    in_vain: Option<u64>,
+}
+
+impl Core {
+    /// With an empty queue that holds at most `blocked_limit` blocked transactions.
+    pub(super) fn new(blocked_limit: usize, analyses: bool) -> Arc<Self> {
+        let queue = TxnQueue::new(blocked_limit);
+        let critical = Critical { queue, prefixes: PrefixCounters::default(), had_room: true };
+        Arc::new(Self {
+            critical: CachePadded(Latch::new(critical)),
+            room: CachePadded(AtomicBool::new(true)),
+            seats: Arc::default(),
+            analyst: analyses.then(Mutex::default),
+            departures: CachePadded(AtomicU64::new(0)),
+        })
+    }
+
+    /// The seats of its transactions.
+    pub(super) fn seats(&self) -> &Arc<Seats> {
+        &self.seats
+    }
+
+    /// Whether contention analysis reads what transactions publish.
+    #[inline]
+    pub(super) fn analyses(&self) -> bool {
+        self.analyst.is_some()
+    }
+
+    /// Whether a transaction that comes now is let in: as of late.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        // Relaxed: who enters looks again.
+        self.room.load(Ordering::Relaxed)
+    }
+
+    /// Enters the critical section.
+    #[inline]
+    pub(super) fn enter(&self) -> LatchGuard<'_, Critical> {
+        self.critical.0.lock()
+    }
+
+    /// Leaves the critical section, and wakes whom it has let go.
+    #[inline]
+    pub(super) fn leave(&self, mut critical: LatchGuard<'_, Critical>, woken: Woken) {
+        let room = critical.queue.has_room();
+        if room != critical.had_room {
+            critical.had_room = room;
+            // Relaxed: as in `has_room`.
+            self.room.store(room, Ordering::Relaxed);
+        }
+        drop(critical);
+        if !woken.is_empty() {
+            self.seats.wake(woken);
+        }
+    }
+
+    /// Asks for everything and enters the queue (BeginTransaction, Fig. 1). `is_invited` says that the transaction was given room
+    /// that it has not used yet; it keeps it if a record is dead. `unused` is as for [`finish`](Self::finish).
+    #[inline]
+    pub(super) fn begin(
+        &self,
+        seat: &mut Seat,
+        requests: &impl Requests,
+        prefixes: &[Counted],
+        is_invited: bool,
+        unused: impl FnMut(usize),
+    ) -> Begun {
+        let mut critical = self.enter();
+        if !is_invited && !critical.queue.has_room() {
+            critical.queue.wait_for_room(seat);
+            self.leave(critical, Woken::new());
+            return Begun::Outside;
+        }
+        let mut woken = Woken::new();
+        let begun = match critical.request(requests, prefixes) {
+            Ok(is_free) if critical.queue.enqueue(seat, !is_free) => Begun::Blocked,
+            Ok(_) => Begun::Free,
+            Err(refused) => {
+                if refused == Begun::Exhausted {
+                    bury(requests, unused);
+                }
+                refused
+            }
+        };
+        if is_invited && !matches!(begun, Begun::Dead(_)) {
+            critical.queue.use_room(&self.seats, &mut woken);
+        }
+        self.leave(critical, woken);
+        begun
+    }
+
+    /// Gives everything back and leaves the queue, blocked or not (FinishTransaction, Fig. 1). `unused` is told of each record
+    /// without a row that nobody counts on any more: it is dead now. Whether others are blocked.
+    #[inline]
+    pub(super) fn finish(
+        &self,
+        seat: &Seat,
+        requests: &impl Requests,
+        prefixes: &[Counted],
+        unused: impl FnMut(usize),
+    ) -> bool {
+        let mut critical = self.enter();
+        discount(requests, unused);
+        if !prefixes.is_empty() {
+            critical.prefixes.release(prefixes);
+        }
+        let mut woken = Woken::new();
+        critical.queue.remove(seat, &mut woken);
+        let are_blocked = critical.queue.blocked() > 0;
+        if are_blocked && self.analyses() {
+            self.departures.0.fetch_add(1, Ordering::AcqRel);
+        }
+        self.leave(critical, woken);
+        are_blocked
+    }
+
+    /// Stops waiting for room. If there was some, it goes to the next one. `unused` is as for [`finish`](Self::finish).
+    #[cold]
+    pub(super) fn give_up_room(&self, seat: &Seat, requests: &impl Requests, unused: impl FnMut(usize)) {
+        let mut critical = self.enter();
+        bury(requests, unused);
+        let mut woken = Woken::new();
+        if critical.queue.leave_outside(seat) {
+            critical.queue.use_room(&self.seats, &mut woken);
+        }
+        self.leave(critical, woken);
+    }
+
+    /// Gives room back that was given and is not used.
+    #[cold]
+    pub(super) fn give_back_room(&self) {
+        let mut critical = self.enter();
+        let mut woken = Woken::new();
+        critical.queue.use_room(&self.seats, &mut woken);
+        self.leave(critical, woken);
+    }
+
+    /// Contention analysis (SCA, Fig. 4): whether it found a blocked transaction that conflicts with none before it. That
+    /// one has been unblocked and woken. Somebody who is at it already does it for all.
+    ///
+    /// Only the list of those in the queue is taken inside the critical section. What they asked for is read outside: of
+    /// those that are still in the queue it is complete, as nobody adds to it what another one has asked for; those that
+    /// have left are in nobody's way. Nobody who came later can be before the one that is found.
+    pub(super) fn analyse(&self, statistics: &mut Statistics) -> bool {
+        let Some(Ok(mut analyst)) = self.analyst.as_ref().map(Mutex::try_lock) else { return false };
+        let Analyst { analysis, entries, in_vain } = &mut *analyst;
+        let departures = self.departures.0.load(Ordering::Acquire);
+        if *in_vain == Some(departures) {
+            return false;
+        }
+        *in_vain = Some(departures);
+        entries.clear();
+        {
+            let critical = self.enter();
+            if critical.queue.blocked() == 0 {
+                return false;
+            }
+            entries.extend(critical.queue.iter());
+        }
+        let before = analysis.counts();
+        let queue = entries.iter().map(|&entry| (entry, entry.is_blocked(), self.seats.footprint(entry)));
+        let found = analysis.find(queue);
+        let after = analysis.counts();
+        statistics.analyses += after.runs - before.runs;
+        statistics.analyses_found += after.found - before.found;
+        statistics.analyses_bits += after.bits - before.bits;
+        let Some(found) = found else { return false };
+        *in_vain = None;
+        let mut woken = Woken::new();
+        let mut critical = self.enter();
+        critical.queue.unblock(&self.seats, found, &mut woken);
+        self.leave(critical, woken);
+        true
+    }
+}
+
+impl Critical {
+    /// Counts everything that is asked for: whether all of it is granted.
+    #[inline]
+    fn request(&mut self, requests: &impl Requests, prefixes: &[Counted]) -> Result<bool, Begun> {
+        let is_free = count(requests)?;
+        if prefixes.is_empty() {
+            return Ok(is_free);
+        }
+        match self.prefixes.request(prefixes) {
+            Ok(are_free) => Ok(is_free && are_free),
+            Err(_) => {
+                take_back(requests, requests.len());
+                Err(Begun::Exhausted)
+            }
+        }
+    }
+}
+
+/// Counts each request at its record: whether all are granted.
+#[inline]
+fn count(requests: &impl Requests) -> Result<bool, Begun> {
+    let mut is_free = true;
+    for at in 0..requests.len() {
+        let before = requests.counts(at);
+        let intent = requests.intent(at);
+        let after = before.with(intent);
+        if before.conflicts(intent) || after.is_none() {
+            if before == Counts::DEAD || after.is_none() {
+                take_back(requests, at);
+                return Err(if before == Counts::DEAD { Begun::Dead(at) } else { Begun::Exhausted });
+            }
+            is_free = is_free && !others(requests, at, before).conflicts(intent);
+        }
+        requests.set_counts(at, after.unwrap_or(before));
+    }
+    Ok(is_free)
+}
+
+/// The counters of a request's record without those of the same transaction's earlier requests.
+#[cold]
+fn others(requests: &impl Requests, at: usize, counts: Counts) -> Counts {
+    let own = (0..at).filter(|&earlier| requests.is_same(earlier, at));
+    own.fold(counts, |counts, earlier| counts.without(requests.intent(earlier)))
+}
+
+/// Takes the first `len` requests back, of a transaction that is not in the queue.
+#[cold]
+fn take_back(requests: &impl Requests, len: usize) {
+    for at in 0..len {
+        requests.set_counts(at, requests.counts(at).without(requests.intent(at)));
+    }
+}
+
+/// Takes all requests back. A record without a row that nobody counts on any more is dead.
+#[inline]
+fn discount(requests: &impl Requests, mut unused: impl FnMut(usize)) {
+    for at in 0..requests.len() {
+        let counts = requests.counts(at).without(requests.intent(at));
+        if counts == Counts::NONE && !requests.is_present(at) {
+            requests.set_counts(at, Counts::DEAD);
+            unused(at);
+        } else {
+            requests.set_counts(at, counts);
+        }
+    }
+}
+
+/// Looks for records that were made to be asked for, by a transaction that is not going to.
+#[cold]
+fn bury(requests: &impl Requests, mut unused: impl FnMut(usize)) {
+    for at in 0..requests.len() {
+        if requests.counts(at) == Counts::NONE && !requests.is_present(at) {
+            requests.set_counts(at, Counts::DEAD);
+            unused(at);
+        }
+    }
+}

@@ -1,0 +1,543 @@
+//! The TxnQueue: the transactions that have asked for their locks, in the order in which they did.
+//!
+//! **Definitions.** A transaction in flight has a [`Seat`] for as long as its object lives, and is in the queue once at a
+//! time. In the queue it is *free*, it has all its locks and runs; or *blocked*. A transaction that comes when there are as
+//! many blocked ones as may be waits *for room*, outside the queue.
+//!
+//! **The idea.** A ring of positions. Who leaves, from anywhere, empties its position; the front is the first that is
+//! not empty. When the ring is full of holes it is compacted, when it is full of transactions it grows: so it is never much larger
+//! than what is in it, however long somebody stays at its front.
+//!
+//! **Invariants.** Everything here happens inside the critical section; [`Seats`] are outside.
+//!
+//! 1. The order of the ring is the order in which its transactions entered. Compacting keeps it.
+//! 2. The front is not blocked: entering an empty queue is free, and who leaves the front unblocks the next one.
+//! 3. `blocked` is the number of ring entries that are blocked. It is at most the limit: each transaction that entered
+//!    blocked found fewer before, or had been given room by one that did, and room that was given is counted until it is used.
+//! 4. Who waits for room is served in order, and nobody who comes later goes before.
+//! 5. A seat's flag is set while its transaction is blocked in the ring or waits for room, and only then. Who clears it
+//!    wakes the transaction after the critical section.
+
+use crate::shared::contention::Mark;
+use crate::shared::segmented::Segmented;
+use hotrow_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use hotrow_sync::{Arc, Mutex, Waiter};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// The seats of all transactions in flight. Shared by all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Seats {
+    places: Segmented<Place, 64>,
+    free: Mutex<FreeSeats>,
+}
+
+#[derive(Debug, Default)]
+struct FreeSeats {
+    /// With the turns that were taken on them.
+    numbers: Vec<(u32, u32)>,
+    next: u32,
+}
+
+/// What others see of a transaction in flight.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Place {
+    /// Invariant 5.
+    waits: AtomicBool,
+    /// Where in the ring it is, while it is there. For the critical section.
+    position: AtomicU64,
+    waiter: Mutex<Option<Waiter>>,
+    footprint: Footprint,
+}
+
+/// What a transaction has asked for, as contention analysis reads it: the marks of its requests.
+///
+/// The transaction itself writes it, before it enters the queue, or adds to it inside the critical section. Others
+/// read it outside: while the transaction is in the queue they see all that it asked for before they looked into the queue.
+/// Of one that has left meanwhile they may see anything.
+#[derive(Debug, Default)]
+struct Footprint {
+    len: AtomicU32,
+    marks: Segmented<AtomicU32, 32>,
+}
+
+/// A transaction in flight's place among all others. For one thread at a time.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    seats: Arc<Seats>,
+    number: u32,
+    /// How often somebody on this seat has entered the queue.
+    turn: u32,
+}
+
+impl Seats {
+    /// A seat for a transaction that waits through `waiter`.
+    pub(crate) fn take(self: &Arc<Self>, waiter: Waiter) -> Seat {
+        let mut free = self.free.lock().unwrap_or_else(|poison| poison.into_inner());
+        let (number, turn) = free.numbers.pop().unwrap_or_else(|| {
+            free.next += 1;
+            (free.next - 1, 0)
+        });
+        drop(free);
+        *self.place(number).waiter.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(waiter);
+        Seat { seats: self.clone(), number, turn }
+    }
+
+    #[inline]
+    fn place(&self, number: u32) -> &Place {
+        self.places.at(number)
+    }
+
+    /// Wakes those whose flags were cleared.
+    pub(crate) fn wake(&self, woken: Woken) {
+        for number in woken {
+            let waiter = self.place(number).waiter.lock().unwrap_or_else(|poison| poison.into_inner()).clone();
+            if let Some(waiter) = waiter {
+                waiter.wake();
+            }
+        }
+    }
+
+    /// The marks of what the transaction of `entry` asked for.
+    pub(crate) fn footprint(&self, entry: Entry) -> impl Iterator<Item = Mark> + Clone + '_ {
+        let footprint = &self.place(entry.number()).footprint;
+        let len = footprint.len.load(Ordering::Acquire);
+        // Relaxed: written before the length was.
+        (0..len).map(|at| Mark::from_word(footprint.marks.at(at).load(Ordering::Relaxed)))
+    }
+}
+
+impl Seat {
+    #[inline]
+    fn place(&self) -> &Place {
+        self.seats.place(self.number)
+    }
+
+    /// Whether the transaction is blocked or waits for room.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.place().waits.load(Ordering::Acquire)
+    }
+
+    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue.
+    pub(crate) fn publish(&self, marks: impl Iterator<Item = Mark>) {
+        self.place().footprint.len.store(0, Ordering::Release);
+        self.publish_more(marks);
+    }
+
+    /// Adds to what the transaction asks for. It is not in the queue, or this is the critical section.
+    pub(crate) fn publish_more(&self, marks: impl Iterator<Item = Mark>) {
+        let footprint = &self.place().footprint;
+        // Relaxed: only this thread writes it.
+        let mut len = footprint.len.load(Ordering::Relaxed);
+        for mark in marks {
+            // Relaxed: the store of the length comes after it.
+            footprint.marks.at(len).store(mark.to_word(), Ordering::Relaxed);
+            len += 1;
+        }
+        footprint.len.store(len, Ordering::Release);
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        debug_assert!(!self.waits(), "a transaction leaves the queue before it gives up its seat");
+        *self.place().waiter.lock().unwrap_or_else(|poison| poison.into_inner()) = None;
+        self.seats.free.lock().unwrap_or_else(|poison| poison.into_inner()).numbers.push((self.number, self.turn));
+    }
+}
+
+/// A transaction in the ring, told from all that had its seat before and will after; or nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry(u64);
+
+const NOBODY: Entry = Entry(0);
+const BLOCKED: u64 = 1;
+
+impl Entry {
+    #[inline]
+    fn new(seat: &Seat, is_blocked: bool) -> Self {
+        let turn = seat.turn << 1 | u32::from(is_blocked);
+        Entry(u64::from(seat.number + 1) << 32 | u64::from(turn))
+    }
+
+    fn number(self) -> u32 {
+        (self.0 >> 32) as u32 - 1
+    }
+
+    pub(crate) fn is_blocked(self) -> bool {
+        self.0 & BLOCKED != 0
+    }
+
+    fn freed(self) -> Self {
+        Entry(self.0 & !BLOCKED)
+    }
+}
+
+/// Those to wake, after the critical section.
+pub(crate) type Woken = SmallVec<[u32; 2]>;
+
+/// The queue. It lives inside the critical section.
+#[derive(Debug)]
+pub(crate) struct TxnQueue {
+    ring: Box<[Entry]>,
+    /// The first position that may not be empty.
+    head: u64,
+    /// The position of the next transaction.
+    tail: u64,
+    /// Blocked transactions.
+    blocked: usize,
+    /// How many of them there may be.
+    limit: usize,
+    /// Room that was given and is not used yet.
+    given: usize,
+    /// Those who wait for room.
+    outside: VecDeque<u32>,
+}
+
+/// Positions of a new ring.
+const POSITIONS: usize = if cfg!(any(test, shuttle)) { 4 } else { 256 };
+
+impl TxnQueue {
+    /// An empty queue that holds at most `limit` blocked transactions.
+    pub(crate) fn new(limit: usize) -> Self {
+        assert!(limit > 0, "a queue that may hold no blocked transaction lets none in");
+        let ring = vec![NOBODY; POSITIONS].into();
+        Self { ring, head: 0, tail: 0, blocked: 0, limit, given: 0, outside: VecDeque::new() }
+    }
+
+    /// Blocked transactions.
+    #[inline]
+    pub(crate) fn blocked(&self) -> usize {
+        self.blocked
+    }
+
+    /// Whether a transaction that comes now may ask for its locks. One that has been let in before may in any case.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.blocked + self.given < self.limit && self.outside.is_empty()
+    }
+
+    /// Has the transaction wait for room.
+    #[cold]
+    pub(crate) fn wait_for_room(&mut self, seat: &Seat) {
+        self.outside.push_back(seat.number);
+        seat.place().waits.store(true, Ordering::Release);
+    }
+
+    /// The transaction waits for room no longer: whether it had been given some.
+    #[cold]
+    pub(crate) fn leave_outside(&mut self, seat: &Seat) -> bool {
+        if !seat.waits() {
+            return true;
+        }
+        self.outside.retain(|&number| number != seat.number);
+        seat.place().waits.store(false, Ordering::Release);
+        false
+    }
+
+    /// Room that was given is used, or given up. What is left of it goes to the next ones.
+    #[cold]
+    pub(crate) fn use_room(&mut self, seats: &Seats, woken: &mut Woken) {
+        self.given -= 1;
+        self.give_room(seats, woken);
+    }
+
+    /// Gives room to those who wait for it, as long as there is any.
+    #[inline]
+    fn give_room(&mut self, seats: &Seats, woken: &mut Woken) {
+        if !self.outside.is_empty() {
+            self.give_room_outside(seats, woken);
+        }
+    }
+
+    #[cold]
+    fn give_room_outside(&mut self, seats: &Seats, woken: &mut Woken) {
+        while self.blocked + self.given < self.limit {
+            let Some(number) = self.outside.pop_front() else { return };
+            self.given += 1;
+            seats.place(number).waits.store(false, Ordering::Release);
+            woken.push(number);
+        }
+    }
+
+    /// The transaction enters the queue, having asked for its locks. Whether it is blocked: at the front it is not.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, seat: &mut Seat, is_blocked: bool) -> bool {
+        if self.tail - self.head == self.ring.len() as u64 {
+            self.make_space(&seat.seats);
+        }
+        seat.turn = seat.turn.wrapping_add(1);
+        let is_blocked = is_blocked && self.head < self.tail;
+        if is_blocked {
+            self.blocked += 1;
+            seat.place().waits.store(true, Ordering::Release);
+        }
+        // Relaxed: for the critical section.
+        seat.place().position.store(self.tail, Ordering::Relaxed);
+        *self.at(self.tail) = Entry::new(seat, is_blocked);
+        self.tail += 1;
+        is_blocked
+    }
+
+    /// The transaction leaves the queue, from wherever it is. If it was the front, the next one is it now.
+    #[inline]
+    pub(crate) fn remove(&mut self, seat: &Seat, woken: &mut Woken) {
+        // Relaxed: for the critical section.
+        let position = seat.place().position.load(Ordering::Relaxed);
+        let entry = std::mem::replace(self.at(position), NOBODY);
+        debug_assert!(entry.freed() == Entry::new(seat, false), "a transaction leaves the queue once");
+        if entry.is_blocked() {
+            self.blocked -= 1;
+            seat.place().waits.store(false, Ordering::Release);
+        }
+        if position == self.head {
+            self.advance(&seat.seats, woken);
+        }
+        self.give_room(&seat.seats, woken);
+    }
+
+    /// Unblocks a transaction that contention analysis found, unless it has been unblocked or has left meanwhile.
+    pub(crate) fn unblock(&mut self, seats: &Seats, entry: Entry, woken: &mut Woken) -> bool {
+        // Relaxed: for the critical section.
+        let position = seats.place(entry.number()).position.load(Ordering::Relaxed);
+        if !(self.head..self.tail).contains(&position) || *self.at(position) != entry {
+            return false;
+        }
+        self.free(seats, position, woken);
+        self.give_room(seats, woken);
+        true
+    }
+
+    /// Everybody in the queue, from its front.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Entry> + '_ {
+        (self.head..self.tail).map(|position| self.ring[self.slot(position)]).filter(|&entry| entry != NOBODY)
+    }
+
+    #[inline]
+    fn slot(&self, position: u64) -> usize {
+        position as usize & (self.ring.len() - 1)
+    }
+
+    #[inline]
+    fn at(&mut self, position: u64) -> &mut Entry {
+        let slot = self.slot(position);
+        &mut self.ring[slot]
+    }
+
+    /// Finds the new front, and unblocks it (VLLMainLoop's first choice, Fig. 1).
+    #[inline]
+    fn advance(&mut self, seats: &Seats, woken: &mut Woken) {
+        while self.head < self.tail {
+            let front = *self.at(self.head);
+            if front == NOBODY {
+                self.head += 1;
+                continue;
+            }
+            if front.is_blocked() {
+                self.free(seats, self.head, woken);
+            }
+            return;
+        }
+    }
+
+    fn free(&mut self, seats: &Seats, position: u64, woken: &mut Woken) {
+        let entry = self.at(position);
+        *entry = entry.freed();
+        let number = entry.number();
+        self.blocked -= 1;
+        seats.place(number).waits.store(false, Ordering::Release);
+        woken.push(number);
+    }
+
+    /// Drops the holes of a ring that has no position left, in a larger ring if there are few.
+    #[cold]
+    fn make_space(&mut self, seats: &Seats) {
+        let present: Vec<_> = self.iter().collect();
+        let size = if present.len() > self.ring.len() / 2 { self.ring.len() * 2 } else { self.ring.len() };
+        self.ring = vec![NOBODY; size].into();
+        self.tail = self.head;
+        for entry in present {
+            // Relaxed: for the critical section.
+            seats.place(entry.number()).position.store(self.tail, Ordering::Relaxed);
+            *self.at(self.tail) = entry;
+            self.tail += 1;
+        }
+    }
+
+    /// Checks the invariants, for transactions that are in the queue with these seats.
+    pub(crate) fn audit(&self, seats: &Seats) -> Result<(), String> {
+        let entries: Vec<_> = self.iter().collect();
+        if let Some(front) = entries.first().filter(|entry| entry.is_blocked()) {
+            return Err(format!("the front of the queue, seat {}, is blocked", front.number()));
+        }
+        let blocked = entries.iter().filter(|entry| entry.is_blocked()).count();
+        if blocked != self.blocked || blocked + self.given > self.limit {
+            let (counted, given, limit) = (self.blocked, self.given, self.limit);
+            return Err(format!(
+                "{blocked} transactions are blocked, {counted} are counted, {given} have room, of {limit}"
+            ));
+        }
+        let free_room = blocked + self.given < self.limit;
+        if free_room && !self.outside.is_empty() {
+            return Err(format!("{} wait for room, and there is room", self.outside.len()));
+        }
+        for entry in &entries {
+            let place = seats.place(entry.number());
+            if place.waits.load(Ordering::Acquire) != entry.is_blocked() {
+                return Err(format!("seat {} does not know whether it is blocked", entry.number()));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// A queue and the seats of some transactions, called by letters.
+    struct Case {
+        queue: TxnQueue,
+        seats: Arc<Seats>,
+        taken: Vec<Seat>,
+    }
+
+    impl Case {
+        fn new(limit: usize, transactions: usize) -> Self {
+            let seats: Arc<Seats> = Arc::default();
+            let taken = (0..transactions).map(|_| seats.take(Waiter::thread(Duration::ZERO))).collect();
+            Self { queue: TxnQueue::new(limit), seats, taken }
+        }
+
+        /// `+a` enters free, `!a` blocked, `-a` leaves, `*a` is unblocked by an analysis; `?a` asks for room, `@a` uses what it
+        /// was given, `~a` stops waiting for it.
+        fn step(&mut self, step: &str) {
+            let (verb, name) = step.split_at(1);
+            let at = usize::from(name.as_bytes()[0] - b'a');
+            let mut woken = Woken::new();
+            let Self { queue, seats, taken } = self;
+            match verb {
+                "+" => drop(queue.enqueue(&mut taken[at], false)),
+                "!" => drop(queue.enqueue(&mut taken[at], true)),
+                "-" => queue.remove(&taken[at], &mut woken),
+                "*" => {
+                    let entry = queue.iter().find(|entry| entry.number() == taken[at].number).expect("in the queue");
+                    assert!(queue.unblock(seats, entry, &mut woken));
+                    assert!(!queue.unblock(seats, entry, &mut woken), "once");
+                }
+                "?" => queue.wait_for_room(&taken[at]),
+                "@" => queue.use_room(seats, &mut woken),
+                "~" => {
+                    if queue.leave_outside(&taken[at]) {
+                        queue.use_room(seats, &mut woken);
+                    }
+                }
+                other => panic!("no step is called {other}"),
+            }
+            self.queue.audit(&self.seats).expect("invariants hold after each step");
+        }
+
+        /// The queue, blocked ones as capitals; then those who wait for room.
+        fn shown(&self) -> String {
+            let letter = |number: u32, base: u8| char::from(base + number as u8);
+            let inside =
+                self.queue.iter().map(|entry| letter(entry.number(), if entry.is_blocked() { b'A' } else { b'a' }));
+            let outside = self.queue.outside.iter().map(|&number| letter(number, b'a'));
+            inside.chain(" ".chars()).chain(outside).collect()
+        }
+    }
+
+    fn check(limit: usize, steps: &[(&str, &str)]) {
+        let mut case = Case::new(limit, 12);
+        for (step, expected) in steps {
+            step.split_whitespace().for_each(|step| case.step(step));
+            assert_eq!(case.shown().trim_end(), *expected, "after {step} of {steps:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_leaves_the_front_unblocks_the_next() {
+        check(9, &[("+a !b !c", "aBC"), ("-a", "bC"), ("-c", "b"), ("-b", "")]);
+        check(9, &[("+a +b !c", "abC"), ("-b", "aC"), ("-a", "c")]);
+        check(9, &[("+a !b !c !d", "aBCD"), ("*c", "aBcD"), ("-c", "aBD"), ("-a", "bD"), ("-b", "d")]);
+    }
+
+    #[test]
+    fn an_empty_queue_blocks_nobody() {
+        check(9, &[("!a", "a"), ("!b", "aB"), ("-a -b", ""), ("!c", "c")]);
+    }
+
+    #[test]
+    fn a_blocked_one_can_leave() {
+        check(9, &[("+a !b !c", "aBC"), ("-b", "aC"), ("-a", "c"), ("!b", "cB")]);
+    }
+
+    #[test]
+    fn those_who_wait_for_room_are_served_in_order() {
+        check(1, &[("+a !b", "aB"), ("?c ?d", "aB cd"), ("-b", "a d"), ("@c", "a"), ("+c !d", "acD")]);
+        check(1, &[("+a !b ?c ?d", "aB cd"), ("-a", "b d"), ("~c", "b"), ("~d", "b")]);
+        check(2, &[("+a !b !c ?d ?e ?f", "aBC def"), ("~e", "aBC df"), ("*c", "aBc f"), ("*b", "abc")]);
+    }
+
+    #[test]
+    fn room_that_was_given_is_counted() {
+        let mut case = Case::new(1, 4);
+        ["+a", "!b", "?c"].into_iter().for_each(|step| case.step(step));
+        assert!(!case.queue.has_room() && case.taken[2].waits());
+        case.step("-b");
+        assert!(!case.queue.has_room() && !case.taken[2].waits(), "c has it");
+        case.step("@c");
+        assert!(case.queue.has_room());
+    }
+
+    /// The ring of the test has four positions: it is compacted when holes fill it, and grows when transactions do.
+    #[test]
+    fn holes_do_not_make_the_ring_grow_and_transactions_do() {
+        let mut case = Case::new(99, 12);
+        case.step("+a");
+        for _ in 0..50 {
+            ["!b", "-b"].into_iter().for_each(|step| case.step(step));
+        }
+        assert_eq!((case.shown().as_str(), case.queue.ring.len()), ("a ", 4));
+        ["!b", "!c", "+d", "+e", "!f", "-d", "!g", "!h", "+i", "!j"].into_iter().for_each(|step| case.step(step));
+        assert_eq!((case.shown().as_str(), case.queue.ring.len()), ("aBCeFGHiJ ", 16));
+        ["-a", "-b", "-i", "-e", "-c"].into_iter().for_each(|step| case.step(step));
+        assert_eq!(case.shown(), "fGHJ ");
+    }
+
+    #[test]
+    fn an_entry_names_one_turn_only() {
+        let mut case = Case::new(9, 3);
+        ["+a", "!b"].into_iter().for_each(|step| case.step(step));
+        let old = case.queue.iter().nth(1).expect("b is in the queue");
+        ["-b", "!c", "!b"].into_iter().for_each(|step| case.step(step));
+        let mut woken = Woken::new();
+        assert!(!case.queue.unblock(&case.seats, old, &mut woken), "b has left and come again");
+        case.step("-b");
+        drop(case.taken.remove(1));
+        let mut again = case.seats.take(Waiter::thread(Duration::ZERO));
+        assert_eq!(again.number, 1);
+        assert!(case.queue.enqueue(&mut again, true));
+        assert!(!case.queue.unblock(&case.seats, old, &mut woken), "somebody else has its seat");
+        case.queue.remove(&again, &mut woken);
+    }
+
+    #[test]
+    fn a_footprint_is_that_of_the_last_transaction() {
+        use crate::shared::contention::Claim;
+        let mut case = Case::new(9, 1);
+        let mark = |name: u64| Mark::new(name << 32, Claim::Shared);
+        for (first, more) in [(0..40u64, 40..45u64), (7..9, 0..0)] {
+            case.taken[0].publish(first.clone().map(mark));
+            case.step("+a");
+            case.taken[0].publish_more(more.clone().map(mark));
+            let entry = case.queue.iter().next().expect("it is there");
+            let expected: Vec<_> = first.chain(more).map(mark).collect();
+            assert_eq!(case.seats.footprint(entry).collect::<Vec<_>>(), expected);
+            case.step("-a");
+        }
+    }
+}

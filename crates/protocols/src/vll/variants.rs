@@ -1,0 +1,66 @@
+//! What tells the engines apart: where counters are kept, and whether the queue is analysed.
+
+use super::counters::{Arrayed, Colocated, Counters};
+use hotrow_txn::{EngineInfo, Isolation, Scheduler};
+
+/// An engine of this family.
+pub trait Variant: Send + Sync + 'static {
+    /// Its name and what it is.
+    const INFO: EngineInfo;
+
+    /// Whether blocked transactions are looked for that could run (§2.6).
+    const ANALYSES: bool;
+
+    /// Leads to a record's counters.
+    type Record: Counters;
+}
+
+/// `vll`: counters before each record, no analysis.
+pub struct Plain;
+
+/// `vll-sca`: the same, with selective contention analysis.
+pub struct Analysed;
+
+/// `vll-arrayed`: counters in vectors, no analysis.
+pub struct InVectors;
+
+const ISOLATION: &[Isolation] = &[Isolation::ReadCommitted, Isolation::Serializable];
+
+const fn info(name: &'static str, summary: &'static str, source: &'static str) -> EngineInfo {
+    EngineInfo {
+        name,
+        summary,
+        source,
+        needs_accesses: true,
+        scheduler: Scheduler::Planned,
+        isolates: true,
+        isolation: ISOLATION,
+    }
+}
+
+impl Variant for Plain {
+    const INFO: EngineInfo = info(
+        "vll",
+        "very lightweight locking: two counters before each record, and a queue of transactions",
+        "VLL §2.1",
+    );
+    const ANALYSES: bool = false;
+    type Record = Colocated;
+}
+
+impl Variant for Analysed {
+    const INFO: EngineInfo = info(
+        "vll-sca",
+        "very lightweight locking with selective contention analysis: idle workers look for transactions to unblock",
+        "VLL §2.6",
+    );
+    const ANALYSES: bool = true;
+    type Record = Colocated;
+}
+
+impl Variant for InVectors {
+    const INFO: EngineInfo =
+        info("vll-arrayed", "very lightweight locking with the counters in two vectors beside the records", "VLL §2.2");
+    const ANALYSES: bool = false;
+    type Record = Arrayed;
+}
