@@ -2,13 +2,13 @@
 
 use super::LockManager;
 use super::manager::Ticket;
-use crate::shared::planned::{Admission, Glance, Needs, Plan, PlannedRow, Scene};
+use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use crate::shared::request_queues::Modes;
 use hotrow_storage::{RecordRef, Row, Table};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Access, Accesses, Intent, Statistics};
+use hotrow_txn::{Abort, Access, Accesses, Statistics};
 use std::time::Duration;
 
 /// A transaction's requests.
@@ -19,15 +19,6 @@ pub struct AtomicAdmission {
 impl AtomicAdmission {
     pub(super) fn new(manager: &Arc<LockManager>, waiter: Waiter) -> Self {
         Self { ticket: manager.ticket(waiter) }
-    }
-}
-
-/// What is asked for to lock a row.
-#[inline]
-fn row_modes(intent: Intent) -> Modes {
-    match intent {
-        Intent::Read => Modes::SHARED,
-        Intent::Write => Modes::EXCLUSIVE,
     }
 }
 
@@ -51,7 +42,7 @@ impl Admission for AtomicAdmission {
         limit: Duration,
         statistics: &mut Statistics,
     ) -> Result<(), Abort> {
-        let rows = plan.rows.iter().map(|row| (row.name, row_modes(row.intent)));
+        let rows = plan.rows.iter().map(|row| (row.name, row.intent.into()));
         let prefixes = plan.prefixes.counted();
         self.ticket.acquire(rows.chain(prefixes.iter().map(prefix)), limit, statistics)?;
         statistics.locks += (plan.rows.len() + prefixes.len()) as u64;
@@ -59,14 +50,14 @@ impl Admission for AtomicAdmission {
     }
 
     fn add_row(&mut self, _scene: Scene<'_, ()>, plan: &mut Plan<()>, row: PlannedRow<()>) -> bool {
-        let free = self.ticket.add(std::iter::once((row.name, row_modes(row.intent))));
+        let free = self.ticket.add(std::iter::once((row.name, row.intent.into())));
         if free {
             plan.rows.push(row);
         }
         free
     }
 
-    fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], _partition: u16) -> bool {
+    fn add_prefixes(&mut self, plan: &mut Plan<()>, locks: &[Counted], _place: Place) -> bool {
         let free = self.ticket.add(locks.iter().map(prefix));
         if free {
             plan.prefixes.append(locks);

@@ -29,6 +29,7 @@ mod modes;
 
 pub(crate) use modes::Modes;
 
+use std::fmt;
 use std::ops::{Index, IndexMut};
 
 /// No request, or no head.
@@ -331,6 +332,20 @@ impl<W> RequestQueues<W> {
         self.owners.places.iter().filter(|owner| owner.awaited > 0).count()
     }
 
+    /// All requests: name and modes, in no order.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (u64, Modes)> {
+        let mut heads = self.buckets.iter().copied();
+        let mut head = NONE;
+        let heads = std::iter::from_fn(move || {
+            head = if head == NONE { NONE } else { self.heads[head].chained };
+            while head == NONE {
+                head = heads.next()?;
+            }
+            Some(self.heads[head].name)
+        });
+        heads.flat_map(|name| self.queue(name).map(move |(_, request)| (name, request.modes)))
+    }
+
     /// Names in use, and requests: for people, and for tests that expect none.
     pub(crate) fn usage(&self) -> (usize, usize) {
         (self.heads.in_use(), self.requests.in_use())
@@ -379,6 +394,13 @@ impl<W> RequestQueues<W> {
             Some((owner, (counted, awaited))) => Err(format!("owner {owner} awaits {counted} locks of {awaited}")),
             None => Ok(()),
         }
+    }
+}
+
+impl<W> fmt::Debug for RequestQueues<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (names, requests) = self.usage();
+        f.debug_struct("RequestQueues").field("names", &names).field("requests", &requests).finish()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Sets of modes.
 
 use crate::shared::contention::{CLAIMS, Claim};
+use hotrow_txn::Intent;
 use std::ops::BitOr;
 
 /// The modes in which one owner asks for one name: one or several of the [`Claim`]s, whose conflicts are those of the paper's
 /// Fig. 5. Rows know only two of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Modes(pub(super) u8);
 
 const EVERY: u8 = 0b1111;
@@ -44,6 +45,17 @@ impl Modes {
     #[inline]
     pub(crate) fn conflicts_with_all(self) -> bool {
         self.0 & Self::EXCLUSIVE.0 != 0
+    }
+}
+
+impl From<Intent> for Modes {
+    /// What is asked for to lock a row.
+    #[inline]
+    fn from(intent: Intent) -> Self {
+        match intent {
+            Intent::Read => Modes::SHARED,
+            Intent::Write => Modes::EXCLUSIVE,
+        }
     }
 }
 

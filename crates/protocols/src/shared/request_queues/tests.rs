@@ -244,6 +244,14 @@ proptest! {
             for name in model.queues.keys() {
                 prop_assert_eq!(case.queues.is_exclusive(*name), model.is_exclusive(*name));
             }
+            let mut requests: Vec<_> = case.queues.requests().collect();
+            requests.sort_unstable();
+            let named = |(&name, queue): (&u64, &Vec<(char, Modes)>)| {
+                queue.iter().map(move |&(_, modes)| (name, modes)).collect::<Vec<_>>()
+            };
+            let mut expected: Vec<_> = model.queues.iter().flat_map(named).collect();
+            expected.sort_unstable();
+            prop_assert_eq!(requests, expected);
             let waiting = case.owners.keys().filter(|&&who| model.waits(who)).count();
             prop_assert_eq!(case.queues.waiting(), waiting);
         }
