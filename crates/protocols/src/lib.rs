@@ -18,3 +18,4 @@ pub mod vll;
 
 pub use instance::Instance;
 pub use registry::{ENGINES, OpenError, UnknownEngine, WithProtocol, dispatch, open, open_with};
+pub use shared::range_locks::managers as range_locks;

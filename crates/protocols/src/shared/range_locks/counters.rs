@@ -35,7 +35,7 @@ use std::fmt;
 
 /// One count of a request: a prefix, by name, and how it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub struct Counted {
     name: u64,
     claim: Claim,
 }
@@ -69,7 +69,7 @@ impl Counted {
 
 /// The prefixes that one transaction asks for, as what is counted for them. The lists are used again by the next one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PrefixLocks {
+pub struct PrefixLocks {
     counted: Vec<Counted>,
     /// The names from the top to the prefix that came last, of the shared and of the exclusive ones.
     last: [SmallVec<[u64; 18]>; 2],
@@ -107,13 +107,6 @@ impl PrefixLocks {
         }
     }
 
-    /// Asks for what has nothing above and nothing below it, by a name that is a good hash.
-    #[inline]
-    pub(crate) fn push_name(&mut self, name: u64, exclusive: bool) {
-        let claim = if exclusive { Claim::Exclusive } else { Claim::Shared };
-        self.counted.push(Counted::new(name, claim));
-    }
-
     /// Adds what was requested beside it.
     pub(crate) fn append(&mut self, more: &[Counted]) {
         self.counted.extend_from_slice(more);
@@ -123,12 +116,6 @@ impl PrefixLocks {
     #[inline]
     pub(crate) fn counted(&self) -> &[Counted] {
         &self.counted
-    }
-
-    /// Whether nothing is asked for.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.counted.is_empty()
     }
 }
 
@@ -275,6 +262,7 @@ impl PrefixCounters {
     }
 
     /// Prefixes that somebody has asked for.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.used
     }
@@ -285,6 +273,7 @@ impl PrefixCounters {
     }
 
     /// The counters of a prefix, by name, in the order of [`CLAIMS`].
+    #[cfg(test)]
     pub(crate) fn counters(&self, name: u64) -> [u32; CLAIMS.len()] {
         let counters = self.slots[self.find(name.max(1))].counters;
         CLAIMS.map(|claim| (counters >> (32 * claim as usize)) as u32)

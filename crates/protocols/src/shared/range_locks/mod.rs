@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`prefix`] | ranges of keys as sets of bit-string prefixes |
 //! | [`counters`] | the counters: VLLR's lock state |
+//! | [`managers`] | lock managers for ranges, to be compared: VLLR, with queues, and record by record |
 //!
 //! **How an engine uses it.** It keeps [`PrefixCounters`] where it keeps its other counters: behind the critical section
 //! in which locks are requested. A transaction gathers its prefixes in [`PrefixLocks`] beforehand: for a scan those of its
@@ -13,7 +14,8 @@
 //! [`KeySpace::point`]. Then no entry comes or goes in a range that is scanned.
 
 mod counters;
+pub mod managers;
 mod prefix;
 
-pub(crate) use counters::{Counted, PrefixCounters, PrefixLocks, TooManyRequests};
-pub(crate) use prefix::{BitRange, Cover, Granularity, KeySpace, Prefix, Prefixes};
+pub(crate) use counters::{Counted, PrefixCounters, PrefixLocks};
+pub(crate) use prefix::{BitRange, Cover, Granularity, KeySpace};

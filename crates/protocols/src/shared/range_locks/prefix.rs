@@ -45,16 +45,6 @@ impl Granularity {
         let depth = (bits_per_level..=KEY_BITS).contains(&depth_bits) && depth_bits.is_multiple_of(bits_per_level);
         (levels && depth).then_some(Self { bits_per_level, depth_bits })
     }
-
-    /// Bits from one level to the next.
-    pub(crate) fn bits_per_level(self) -> u32 {
-        self.bits_per_level
-    }
-
-    /// Bits above the last level.
-    pub(crate) fn depth_bits(self) -> u32 {
-        self.depth_bits
-    }
 }
 
 impl Default for Granularity {
@@ -123,16 +113,6 @@ impl KeySpace {
     /// Bit strings that belong to no index.
     pub(crate) fn of_bits(granularity: Granularity) -> Self {
         Self { root: mix(0x1405_7B7E_F767_814F), granularity }
-    }
-
-    /// Where its prefixes end.
-    pub(crate) fn granularity(self) -> Granularity {
-        self.granularity
-    }
-
-    /// All of it.
-    pub(crate) fn whole(self) -> Prefix {
-        Prefix { space: self, bits: 0, depth: 0, leaf: None }
     }
 
     /// One key, which no other key begins with.
@@ -250,6 +230,7 @@ impl KeySpace {
 
 impl Prefix {
     /// Bits that it has: a leaf as many as the last level.
+    #[cfg(test)]
     pub(crate) fn depth(self) -> u32 {
         self.depth
     }
