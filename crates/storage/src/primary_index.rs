@@ -64,6 +64,17 @@ impl PrimaryIndex {
         value.rem_euclid(self.others.len() as i64 + 1) as usize
     }
 
+    /// Whether two keys, or beginnings of keys, have one partition key.
+    pub(crate) fn has_same_partition_key(&self, one: &Key, other: &Key) -> bool {
+        match (one, other) {
+            (Key::Int(one), Key::Int(other)) => one == other,
+            (one, other) => {
+                let begin = |key| Key::bytes(key).and_then(|bytes| bytes.get(..self.key_bytes));
+                self.key_bytes > 0 && begin(one).is_some() && begin(one) == begin(other)
+            }
+        }
+    }
+
     /// The integer that a byte-string key begins with: big-endian, its sign bit flipped. A key that is too short, which no
     /// row has, counts as zero.
     fn partition_key(&self, key: &[u8]) -> i64 {

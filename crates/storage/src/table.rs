@@ -126,6 +126,19 @@ impl<H: RecordHeader> Table<H> {
         self.primary.number_of(key)
     }
 
+    /// The partition that all keys of a range of a partitioned table belong to, if the range names one value of the partition
+    /// key.
+    pub fn partition_of_range(&self, lower: &Bound<Key>, upper: &Bound<Key>) -> Option<usize> {
+        match (lower, upper) {
+            (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper))
+                if self.primary.has_same_partition_key(lower, upper) =>
+            {
+                Some(self.partition_of(lower))
+            }
+            _ => None,
+        }
+    }
+
     /// The record with this primary key, present or not. `hash` is the key's [`Key::hash64`].
     #[inline]
     pub fn find<'g>(&'g self, guard: Guard<'g>, key: &Key, hash: u64) -> Option<RecordRef<'g, H>> {
