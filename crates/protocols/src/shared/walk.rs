@@ -167,21 +167,24 @@ impl Range {
         }
     }
 
-    /// Whether every key of `other` is in this range.
-    pub(crate) fn holds(&self, other: &Range) -> bool {
-        let lower = match (&self.lower, &other.lower) {
+    /// Whether no key of `other` is below this range.
+    pub(crate) fn begins_with(&self, other: &Range) -> bool {
+        match (&self.lower, &other.lower) {
             (Bound::Unbounded, _) => true,
             (_, Bound::Unbounded) => false,
             (Bound::Excluded(mine), Bound::Included(key)) => mine < key,
             (Bound::Included(mine) | Bound::Excluded(mine), Bound::Included(key) | Bound::Excluded(key)) => mine <= key,
-        };
-        let upper = match (&self.upper, &other.upper) {
+        }
+    }
+
+    /// Whether no key of `other` is above this range.
+    pub(crate) fn ends_with(&self, other: &Range) -> bool {
+        match (&self.upper, &other.upper) {
             (Bound::Unbounded, _) => true,
             (_, Bound::Unbounded) => false,
             (Bound::Excluded(mine), Bound::Included(key)) => mine > key,
             (Bound::Included(mine) | Bound::Excluded(mine), Bound::Included(key) | Bound::Excluded(key)) => mine >= key,
-        };
-        lower && upper
+        }
     }
 
     /// Whether no key can be in the range.

@@ -38,7 +38,7 @@ mod plan;
 mod prefixes;
 mod transaction;
 
-pub use plan::{Needs, Plan, PlannedRow};
+pub use plan::{Needs, Place, Plan, PlannedRow};
 pub use transaction::PlannedTransaction;
 
 use super::range_locks::Counted;
@@ -117,6 +117,14 @@ pub trait Admission: Send + 'static {
         statistics: &mut Statistics,
     ) -> Result<(), Abort>;
 
+    /// The transaction has the database alone, and brought no plan: waits for what is left of those who are over.
+    ///
+    /// # Errors
+    /// The wait lasted for `limit`, or was cancelled.
+    fn alone(&mut self, _limit: Duration, _statistics: &mut Statistics) -> Result<(), Abort> {
+        Ok(())
+    }
+
     /// Adds the lock of a row with this key to those of an admitted plan, if nobody else has asked for a conflicting one.
     /// The plan has it afterwards. `false` if it cannot be had, and then nothing has changed.
     fn add_row(
@@ -126,8 +134,8 @@ pub trait Admission: Send + 'static {
         row: PlannedRow<Self::Header>,
     ) -> bool;
 
-    /// The same for prefix locks, all or none, of entries of a row that lives in `partition`.
-    fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], partition: u16) -> bool;
+    /// The same for prefix locks of one place, all or none.
+    fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool;
 
     /// Gives back all locks of an admitted plan, and empties it but for [`Plan::unused`].
     fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics);

@@ -2,8 +2,9 @@
 
 use super::Scene;
 use super::prefixes;
+use crate::shared::batch;
 use crate::shared::range_locks::PrefixLocks;
-use crate::shared::{batch, walk};
+use crate::shared::walk::{self, Step};
 use hotrow_storage::{Garbage, IndexRef, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
 use hotrow_txn::{Access, Accesses, Direction, EntryAccess, Intent, LockFor, RangeAccess, Scan};
 use std::ops::ControlFlow;
@@ -44,6 +45,17 @@ pub struct Needs {
     pub(crate) partitions: bool,
 }
 
+/// Where a prefix lock has to be for those to meet it who conflict with it, for engines that keep partitions apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In this partition: it is about rows that live there.
+    Partition(u16),
+    /// In one partition that all agree on, by this hash: it is about columns that rows of any partition may have.
+    Hashed(u64),
+    /// In all partitions.
+    Everywhere,
+}
+
 impl<H: RecordHeader> PlannedRow<H> {
     /// The row of `table` that has this key.
     #[inline]
@@ -69,6 +81,16 @@ impl<H: RecordHeader> PlannedRow<H> {
     fn with(self, record: Option<RecordPtr<H>>) -> Self {
         Self { record, ..self }
     }
+
+    /// Its record turned out to be unlinked: finds the one that has its key now, or makes one.
+    #[cold]
+    pub(crate) fn find_again(&mut self, scene: Scene<'_, H>) {
+        let (Some(table), Some(old)) = (scene.table(self.table), self.record) else { return };
+        let key = scene.deref(table, old).key();
+        let hash = key.hash64();
+        let found = table.find(scene.guard, &key, hash);
+        self.record = Some(found.unwrap_or_else(|| placeholder(table, scene, &key, hash)).ptr());
+    }
 }
 
 /// What one transaction locks before it runs, and what it has come to lock since. The lists are used again by the next
@@ -78,6 +100,8 @@ pub struct Plan<H> {
     pub(crate) rows: Vec<PlannedRow<H>>,
     /// Prefix locks for ranges and for index entries that come or go.
     pub(crate) prefixes: PrefixLocks,
+    /// Where those are, beside the partitions of the rows.
+    pub(crate) places: Vec<Place>,
     /// The ranges that a scan may walk.
     ranges: Vec<RangeAccess>,
     /// Records that nobody counts on any more and that are not present: to be unlinked.
@@ -95,11 +119,30 @@ impl<H> Default for Plan<H> {
         Self {
             rows: Vec::new(),
             prefixes: PrefixLocks::default(),
+            places: Vec::new(),
             ranges: Vec::new(),
             unused: Vec::new(),
             garbage: Vec::new(),
             next: 0,
             sorted: Vec::new(),
+        }
+    }
+}
+
+/// How far the plan lets a scan walk.
+pub(super) enum Reach {
+    /// To its end.
+    Whole,
+    /// Within this range, which holds the scan's beginning: a reconnaissance broke off where that ends.
+    Part(walk::Range),
+}
+
+impl Reach {
+    /// Whether a walk in this direction has left it at `step`.
+    pub(super) fn is_past<H: RecordHeader>(&self, step: &Step<'_, H>, backward: bool) -> bool {
+        match self {
+            Reach::Whole => false,
+            Reach::Part(range) => range.is_past(&step.key(), backward),
         }
     }
 }
@@ -111,6 +154,7 @@ impl<H: RecordHeader> Plan<H> {
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.prefixes.clear();
+        self.places.clear();
         self.ranges.clear();
         self.sorted.clear();
         self.next = 0;
@@ -130,7 +174,7 @@ impl<H: RecordHeader> Plan<H> {
             self.rows.push(row.with(record));
         }
         self.rows.extend(in_ranges);
-        accesses.entries().iter().for_each(|entry| self.entry(scene, entry));
+        accesses.entries().iter().for_each(|entry| self.entry(scene, entry, needs));
         Ok(())
     }
 
@@ -147,16 +191,10 @@ impl<H: RecordHeader> Plan<H> {
         placeholder(table, scene, &access.key, access.hash).ptr()
     }
 
-    /// A row's record turned out to be unlinked: finds the one that has its key now, or makes one.
+    /// [`PlannedRow::find_again`].
     #[cold]
     pub(crate) fn find_again(&mut self, scene: Scene<'_, H>, position: usize) {
-        let row = self.rows[position];
-        let (Some(table), Some(old)) = (scene.table(row.table), row.record) else { return };
-        let key = scene.deref(table, old).key();
-        let hash = key.hash64();
-        let found = table.find(scene.guard, &key, hash);
-        let record = found.unwrap_or_else(|| placeholder(table, scene, &key, hash));
-        self.rows[position].record = Some(record.ptr());
+        self.rows[position].find_again(scene);
     }
 
     /// The ranges that will be scanned: their prefixes, and the rows that are in them now.
@@ -181,6 +219,10 @@ impl<H: RecordHeader> Plan<H> {
     ) -> Result<(), TooLarge> {
         let Some(table) = scene.table(range.table) else { return Ok(()) };
         prefixes::push_range(&mut self.prefixes, range);
+        if needs.partitions {
+            let partition = (range.index == IndexRef::Primary).then(|| table.partition_of_range(&range.lower, &range.upper));
+            self.places.push(partition.flatten().map_or(Place::Everywhere, |number| Place::Partition(number as u16)));
+        }
         self.ranges.push(range.clone());
         let scan = Scan {
             table: range.table,
@@ -201,8 +243,11 @@ impl<H: RecordHeader> Plan<H> {
     }
 
     /// An index entry that will come or go.
-    fn entry(&mut self, scene: Scene<'_, H>, entry: &EntryAccess) {
+    fn entry(&mut self, scene: Scene<'_, H>, entry: &EntryAccess, needs: Needs) {
         let Some(table) = scene.table(entry.table) else { return };
+        if needs.partitions {
+            self.places.push(Place::Partition(table.partition_of(&entry.key) as u16));
+        }
         match entry.index {
             IndexRef::Primary => {
                 prefixes::push_entry(&mut self.prefixes, entry.table, entry.index, &entry.columns);
@@ -211,6 +256,9 @@ impl<H: RecordHeader> Plan<H> {
                 let index = table.secondary_index(id);
                 if index.is_exclusive() {
                     prefixes::push_entry(&mut self.prefixes, entry.table, entry.index, &entry.columns);
+                    if needs.partitions {
+                        self.places.push(Place::Hashed(entry.columns.hash64()));
+                    }
                 }
                 let full = index.full_key(&entry.columns, &entry.key);
                 prefixes::push_entry(&mut self.prefixes, entry.table, entry.index, &full);
@@ -229,14 +277,28 @@ impl<H: RecordHeader> Plan<H> {
         }
     }
 
-    /// Whether a scan of this range is in the plan.
-    pub(super) fn covers_scan(&self, scan: &Scan) -> bool {
-        self.ranges.iter().any(|range| {
+    /// How far the plan lets a scan walk; none if not at all. `ordered` says that its index is.
+    pub(super) fn reach_of(&self, scan: &Scan, ordered: bool) -> Option<Reach> {
+        let wanted = walk::Range::new(&scan.lower, &scan.upper);
+        let backward = scan.direction == Direction::Backward;
+        let suits = |range: &&RangeAccess| {
             range.table == scan.table
                 && range.index == scan.index
                 && (range.intent == Intent::Write || scan.lock == LockFor::Read)
-                && walk::Range::new(&range.lower, &range.upper).holds(&walk::Range::new(&scan.lower, &scan.upper))
-        })
+        };
+        let mut planned = self.ranges.iter().filter(suits).map(|range| walk::Range::new(&range.lower, &range.upper));
+        let mut part = None;
+        planned
+            .find_map(|range| match (range.begins_with(&wanted), range.ends_with(&wanted)) {
+                (true, true) => Some(Reach::Whole),
+                (begins, ends) => {
+                    if ordered && if backward { ends } else { begins } {
+                        part = Some(Reach::Part(range));
+                    }
+                    None
+                }
+            })
+            .or(part)
     }
 
     /// The position of the next row in the access set's order, if it is this one.
@@ -263,7 +325,8 @@ impl<H: RecordHeader> Plan<H> {
         }
         let first = self.sorted.partition_point(|&(other, _)| other < name);
         let mut named = self.sorted[first..].iter().take_while(|&&(other, _)| other == name);
-        let found = named.by_ref().map(|&(_, position)| position as usize).find(|&position| suits(&self.rows[position]));
+        let found =
+            named.by_ref().map(|&(_, position)| position as usize).find(|&position| suits(&self.rows[position]));
         let late = self.sorted.len();
         found.or_else(|| self.rows[late..].iter().position(suits).map(|position| late + position))
     }

@@ -1,10 +1,11 @@
 //! A planned transaction.
 
-use super::plan::TooLarge;
+use super::plan::{Reach, TooLarge};
 use super::prefixes;
-use super::{Admission, Glance, Needs, Plan, PlannedRow, Scene};
+use super::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::{InPlace, IndexLocks};
+use crate::shared::locks::is_ordered;
 use crate::shared::range_locks::PrefixLocks;
 use crate::shared::walk::{self, Step};
 use crate::shared::{record, table};
@@ -14,8 +15,8 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Access, Accesses, Begin, Intent, Isolation, LockFor, RangeAccess, Savepoint, Scan, Statistics, Transaction,
-    Write,
+    Abort, Access, Accesses, Begin, Direction, Intent, Isolation, LockFor, RangeAccess, Savepoint, Scan, Statistics,
+    Transaction, Write,
 };
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -157,7 +158,7 @@ impl<A: Admission> PlannedTransaction<A> {
         self.pass.close(Some(limit), &mut self.statistics)?;
         self.role = Role::Alone;
         self.participant.enter();
-        Ok(())
+        self.admission.alone(limit, &mut self.statistics)
     }
 
     /// Takes the locks that the accesses need, all of them at once.
@@ -276,7 +277,7 @@ impl<A: Admission> PlannedTransaction<A> {
         let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
         Writer {
             scene: Scene { database: &self.database, guard: self.participant.guard() },
-            locks: EntryLocks { admission: &mut self.admission, plan: &mut self.plan, owned, partition: 0 },
+            locks: EntryLocks { admission: &mut self.admission, plan: &mut self.plan, owned, row: Place::Everywhere },
             changes: &mut self.changes,
             missing: &mut self.missing,
         }
@@ -335,15 +336,17 @@ struct EntryLocks<'t, A: Admission> {
     plan: &'t mut Plan<A::Header>,
     owned: Owned<'t>,
     /// Where the row lives whose entries these are.
-    partition: u16,
+    row: Place,
 }
 
 impl<A: Admission> EntryLocks<'_, A> {
     fn set_row(&mut self, table: &Table<A::Header>, key: &Key) {
-        self.partition = if A::NEEDS.partitions { table.partition_of(key) as u16 } else { 0 };
+        if A::NEEDS.partitions {
+            self.row = Place::Partition(table.partition_of(key) as u16);
+        }
     }
 
-    fn lock(&mut self, table: &Table<A::Header>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+    fn lock(&mut self, table: &Table<A::Header>, index: IndexRef, key: &Key, place: Place) -> Result<(), Abort> {
         if self.owned.owns(table.id()) {
             return Ok(());
         }
@@ -352,7 +355,7 @@ impl<A: Admission> EntryLocks<'_, A> {
         }
         let mut locks = PrefixLocks::default();
         prefixes::push_entry(&mut locks, table.id(), index, key);
-        match self.admission.add_prefixes(self.plan, locks.counted(), self.partition) {
+        match self.admission.add_prefixes(self.plan, locks.counted(), place) {
             true => Ok(()),
             false => Err(Abort::Conflict),
         }
@@ -361,7 +364,7 @@ impl<A: Admission> EntryLocks<'_, A> {
 
 impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
     fn entering(&mut self, table: &Table<A::Header>, _: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
-        self.lock(table, index, key)
+        self.lock(table, index, key, self.row)
     }
 
     fn entered(&mut self, _: &Table<A::Header>, _: Guard<'_>, _: IndexRef, _: &Key) -> Result<(), Abort> {
@@ -369,11 +372,12 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
     }
 
     fn leaving(&mut self, table: &Table<A::Header>, index: IndexRef, key: &Key) -> Result<(), Abort> {
-        self.lock(table, index, key)
+        self.lock(table, index, key, self.row)
     }
 
     fn unique(&mut self, table: &Table<A::Header>, index: IndexId, columns: &Key) -> Result<(), Abort> {
-        self.lock(table, IndexRef::Secondary(index), columns)
+        let place = if A::NEEDS.partitions { Place::Hashed(columns.hash64()) } else { self.row };
+        self.lock(table, IndexRef::Secondary(index), columns, place)
     }
 }
 
@@ -523,7 +527,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         let inserted = match present {
             true => Ok(Write::Duplicate(IndexRef::Primary)),
             false => locks
-                .lock(table, IndexRef::Primary, &key)
+                .lock(table, IndexRef::Primary, &key, locks.row)
                 .and_then(|()| changes.insert(scene.database, scene.guard, table, (&key, hash), row, &mut locks)),
         };
         outside(inserted, || {
@@ -555,12 +559,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
             return self.glance_along(scan, visit);
         }
         let intent = if scan.lock == LockFor::Update { Intent::Write } else { Intent::Read };
-        let owned = self.owns(scan.table);
-        let scanned = if owned || self.plan.covers_scan(scan) {
-            self.scan_locked(scan, intent, owned, visit)
-        } else {
-            Err(Abort::Conflict)
-        };
+        let scanned = self.scan_locked(scan, intent, visit);
         let missing = &mut self.missing;
         outside(scanned, || {
             let (lower, upper) = (scan.lower.clone(), scan.upper.clone());
@@ -634,19 +633,27 @@ impl<A: Admission> Drop for PlannedTransaction<A> {
 }
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// A scan whose range is locked, or that is alone in its table.
+    /// A scan whose range is locked, or that is alone in its table. [`Abort::Conflict`] if it leaves what is locked.
     fn scan_locked(
         &mut self,
         scan: &Scan,
         intent: Intent,
-        owned: bool,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
+        let owned = self.owns(scan.table);
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         let table = table(&self.database, scene.guard, scan.table)?;
         let (plan, admission) = (&mut self.plan, &mut self.admission);
-        let mut outcome = Ok(());
+        let planned = if owned { Some(Reach::Whole) } else { plan.reach_of(scan, is_ordered(table, scan.index)) };
+        let planned = planned.ok_or(Abort::Conflict)?;
+        let backward = scan.direction == Direction::Backward;
+        // What a walk to the end of a range that is locked in part comes to.
+        let mut outcome = if matches!(planned, Reach::Whole) { Ok(()) } else { Err(Abort::Conflict) };
         walk::along(table, scene.guard, scan, &mut |step: &Step<'_, A::Header>| {
+            if planned.is_past(step, backward) {
+                outcome = Err(Abort::Conflict);
+                return ControlFlow::Break(());
+            }
             if !step.record.is_present() {
                 return ControlFlow::Continue(());
             }
@@ -654,7 +661,14 @@ impl<A: Admission> PlannedTransaction<A> {
                 outcome = Err(Abort::Conflict);
                 return ControlFlow::Break(());
             }
-            if step.is_current(table, scan.index) { visit(record::row(step.record)) } else { ControlFlow::Continue(()) }
+            if !step.is_current(table, scan.index) {
+                return ControlFlow::Continue(());
+            }
+            let flow = visit(record::row(step.record));
+            if flow.is_break() {
+                outcome = Ok(());
+            }
+            flow
         })?;
         outcome
     }
