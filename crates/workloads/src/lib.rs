@@ -15,6 +15,7 @@
 //! | [`ycsb`] | reads and read-modify-writes of one table's rows; uniform, Zipfian or hot/cold keys |
 //! | [`hekaton`] | short reads and writes of small rows, beside long readers |
 //! | [`micro`] | read-and-update of a few records, some of them hot |
+//! | [`range`] | locks on ranges of keys: no rows, no engine, and so neither schema nor procedures |
 //! | [`tatp`] | TATP: seven short transactions of a register of mobile subscribers |
 //! | [`tpcb`] | TPC-B on pgbench's schema |
 //! | [`tpcc`] | TPC-C, all five transactions, on BenchBase's schema |
@@ -22,12 +23,14 @@
 //! A workload never asks which engine runs it. Its transactions allocate nothing once the buffers have grown.
 
 mod checksum;
+mod computation;
 mod counters;
 pub mod distribution;
 pub mod hekaton;
 mod load;
 pub mod micro;
 mod options;
+pub mod range;
 pub mod tatp;
 mod time;
 pub mod tpcb;

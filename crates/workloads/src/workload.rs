@@ -16,6 +16,10 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Whether [`check`](Self::check) is worth a run after the load too, when no client has done anything.
     const CHECKS_LOAD: bool = false;
 
+    /// Whether an engine runs its transactions. If not, something else does, which whoever drives it knows by name, and a step
+    /// of a client is a rollback.
+    const RUNS_ON_ENGINES: bool = true;
+
     /// Its knobs. They are command-line options and, serialized, part of a report.
     type Options: clap::Args + serde::Serialize + Clone + Send + Sync;
 

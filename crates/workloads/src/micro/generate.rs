@@ -1,6 +1,6 @@
 //! The options, and the next transaction of a client.
 
-use super::procedures::{Updates, compute};
+use super::procedures::Updates;
 use super::schema::COUNTER_BYTES;
 use crate::Seat;
 use crate::distribution::different;
@@ -9,8 +9,6 @@ use fastrand::Rng;
 use hotrow_storage::TableId;
 use hotrow_txn::{Abort, Runner};
 use std::fmt;
-use std::hint::black_box;
-use std::time::Instant;
 
 /// The most updates of a transaction.
 const OPS_MAX: i64 = 1000;
@@ -129,24 +127,6 @@ impl fmt::Display for Options {
         }
         Ok(())
     }
-}
-
-/// How many rounds of computation take so many microseconds on this machine now.
-pub(super) fn rounds_of(microseconds: f64) -> u64 {
-    const ROUNDS: u64 = 50_000;
-    const ATTEMPTS: u64 = 5;
-    if microseconds == 0.0 {
-        return 0;
-    }
-    let attempt = |seed| {
-        let begin = Instant::now();
-        black_box(compute(black_box(ROUNDS), seed));
-        begin.elapsed()
-    };
-    // The shortest attempt is the one that nobody interrupted.
-    let shortest = (0..ATTEMPTS).map(attempt).min().unwrap_or_default();
-    let round_us = shortest.as_secs_f64() * 1e6 / ROUNDS as f64;
-    ((microseconds / round_us.max(1e-6)) as u64).max(1)
 }
 
 /// A stream of transactions, and what the committed ones did.
@@ -348,12 +328,5 @@ mod tests {
                 visits.iter().enumerate().filter(|&(partition, _)| partition != worker as usize % visits.len());
             visited.for_each(|(_, &count)| expected(share / others as f64, count));
         }
-    }
-
-    #[test]
-    fn computation_grows_with_the_time_asked_for() {
-        assert_eq!(rounds_of(0.0), 0);
-        assert!(rounds_of(0.000_001) >= 1);
-        assert!(rounds_of(1000.0) > rounds_of(1.0));
     }
 }

@@ -20,8 +20,8 @@ pub use generate::{Client, Options};
 pub use procedures::Updates;
 pub use schema::{COUNTER, FILLER, KEY, micro};
 
+use crate::computation::rounds_of;
 use crate::{LoadError, Progress, Seat, Violation};
-use generate::rounds_of;
 use hotrow_storage::{TableId, TableSchema};
 use hotrow_txn::Engine;
 

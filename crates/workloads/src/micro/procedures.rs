@@ -3,7 +3,8 @@
 use super::schema::COUNTER_BYTES;
 use super::{COUNTER, FILLER, Options};
 use crate::checksum::sum;
-use hotrow_storage::{Key, TableId, mix};
+use crate::computation::compute;
+use hotrow_storage::{Key, TableId};
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
 
 /// Reads each of some records, increments its counter, and computes. Returns a checksum of what it read and computed.
@@ -89,9 +90,4 @@ impl Procedure for Updates {
     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<u64, Abort> {
         if self.lock_only { self.lock(txn) } else { self.update(txn) }
     }
-}
-
-/// So many rounds of computation, each of which needs the one before.
-pub(super) fn compute(rounds: u64, seed: u64) -> u64 {
-    (0..rounds).fold(seed, |word, round| mix(word ^ round))
 }

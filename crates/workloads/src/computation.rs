@@ -1,0 +1,40 @@
+//! Work that transactions do beside what they do to rows.
+
+use hotrow_storage::mix;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// How many rounds of computation take so many microseconds on this machine now.
+pub(crate) fn rounds_of(microseconds: f64) -> u64 {
+    const ROUNDS: u64 = 50_000;
+    const ATTEMPTS: u64 = 5;
+    if microseconds == 0.0 {
+        return 0;
+    }
+    let attempt = |seed| {
+        let begin = Instant::now();
+        black_box(compute(black_box(ROUNDS), seed));
+        begin.elapsed()
+    };
+    // The shortest attempt is the one that nobody interrupted.
+    let shortest = (0..ATTEMPTS).map(attempt).min().unwrap_or_default();
+    let round_us = shortest.as_secs_f64() * 1e6 / ROUNDS as f64;
+    ((microseconds / round_us.max(1e-6)) as u64).max(1)
+}
+
+/// So many rounds of computation, each of which needs the one before.
+pub(crate) fn compute(rounds: u64, seed: u64) -> u64 {
+    (0..rounds).fold(seed, |word, round| mix(word ^ round))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computation_grows_with_the_time_asked_for() {
+        assert_eq!(rounds_of(0.0), 0);
+        assert!(rounds_of(0.000_001) >= 1);
+        assert!(rounds_of(1000.0) > rounds_of(1.0));
+    }
+}
