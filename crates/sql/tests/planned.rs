@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{Recorder, bind, database, execute, outcome, query, run, session};
+use common::{Recorder, bind, database, execute, outcome, query, run};
 use hotrow_sql::{Client, Database, Notice, OutputColumn, Session, SqlError};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, thread};
+use hotrow_txn::Isolation;
 
 const TABLES: &str = "
     create table a (id int primary key, n int not null, tag int unique) partition by hash (id);
@@ -26,6 +27,13 @@ const TABLES: &str = "
 fn engines() -> impl Iterator<Item = &'static str> {
     let engines = hotrow_protocols::ENGINES.iter().filter(|info| info.needs_accesses && info.isolates);
     engines.map(|info| info.name)
+}
+
+/// A session whose transactions are serializable, so that what only reads is planned too.
+fn session(database: &Arc<Database>) -> Session {
+    let mut session = common::session(database);
+    run(&mut session, "set default_transaction_isolation = serializable");
+    session
 }
 
 fn tables(engine: &str) -> Arc<Database> {
@@ -318,6 +326,62 @@ fn an_announced_sync_makes_a_statement_a_transaction() {
         bind(&mut one, &statement, &[Value::Int4(1)]).expect("bound");
         assert_eq!(execute(&mut one, 0).0.rows, ["11"]);
         one.sync().expect("committed");
+    }
+}
+
+#[test]
+fn at_read_committed_what_only_reads_is_not_planned_where_the_engine_has_that_level() {
+    // What is open when its row is told.
+    const READERS: [&str; 5] = [
+        "select n from a where id = 1",
+        "select n from a where id = 1; select 1 from a where id = 9",
+        "begin read only; select n from a where id = 1; commit",
+        "select n from a where n = 10 order by id limit 1",
+        "call look(1, null)",
+    ];
+    const OTHERS: [(&str, &str); 4] = [
+        ("update a set n = n + 0 where id = 1", "UPDATE 1"),
+        ("insert into a values (4, 10, 4)", "INSERT 0 1"),
+        ("delete from a where id = 4", "DELETE 1"),
+        ("begin; update a set n = n + 0 where id = 1; commit", "COMMIT"),
+    ];
+    for engine in engines() {
+        let database = tables(engine);
+        run(
+            &mut session(&database),
+            "create procedure look(key int, inout result int) language sql as $$
+                select n into result from a where id = key; if result > 0 then return; end if $$",
+        );
+        let (mut one, mut two) = (common::session(&database), session(&database));
+        run(&mut two, "set lock_timeout = '1ms'");
+        let offered = database.engine().info().isolation.contains(&Isolation::ReadCommitted);
+        let shown = if offered { "read committed" } else { "serializable" };
+        assert_eq!(outcome(&mut one, "show transaction_isolation"), shown, "{engine}");
+        for reader in READERS {
+            let before = one.estimates().reconnaissances;
+            if !offered {
+                assert_eq!(outcome(&mut one, reader.trim_end_matches("; commit")), "10", "{engine}: {reader}");
+                run(&mut one, "rollback");
+                continue;
+            }
+            let mut client = Meanwhile { other: &mut two, statements: &OTHERS, rows: 0 };
+            one.simple_query(reader, &mut client).unwrap_or_else(|error| panic!("{engine}: {reader}: {error:?}"));
+            assert_eq!((client.rows, one.estimates().reconnaissances), (1, before), "{engine}: {reader}");
+        }
+        // It does not read what is not committed, and waits for that to end.
+        run(&mut one, "set lock_timeout = '1ms'");
+        let mut client = Meanwhile {
+            other: &mut one,
+            statements: &[("select n from a where id = 1", "55P03"), ("select n from a where id = 2", "20")],
+            rows: 0,
+        };
+        two.simple_query("update a set n = 0 where id = 1 returning n", &mut client).expect(engine);
+        assert_eq!(client.rows, 1);
+        // What writes, or locks as if to write, is planned.
+        let before = one.estimates().reconnaissances;
+        run(&mut one, "set lock_timeout = 0; select n from a where n = 20 order by id limit 1 for update");
+        assert_eq!(one.estimates().reconnaissances, before + 1, "{engine}");
+        database.engine().audit().unwrap_or_else(|error| panic!("{engine}: {error}"));
     }
 }
 

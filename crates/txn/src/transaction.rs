@@ -15,7 +15,7 @@ pub struct Begin<'a> {
     pub read_only: bool,
     /// What it will touch, if that is known: the whole plan for engines that need one, a hint to look the keys up
     /// together for all others. An engine that needs a plan and gets none keeps everybody else off the database until
-    /// the transaction ends.
+    /// the transaction ends, but for one that is read-only and gets read committed: that one reads row by row.
     pub accesses: Option<&'a Accesses>,
     /// A reconnaissance: the transaction reads to find out what another one will touch. It takes no part in isolation
     /// (each read by itself sees committed data), brings no accesses, and does not write.

@@ -20,6 +20,7 @@ pub const ENGINES: [&str; 3] = ["serial", "2pl-timeout", "2pl-ordered"];
 /// A running server, until dropped.
 pub struct Running {
     pub address: SocketAddr,
+    pub engine: Arc<dyn Engine>,
     pub handle: ServerHandle,
     thread: Option<JoinHandle<()>>,
 }
@@ -53,7 +54,7 @@ impl Running {
     ) -> Self {
         config.listen.truncate(1);
         config.listen[0].set_port(0);
-        let database = Database::new(engine, Config::default());
+        let database = Database::new(engine.clone(), Config::default());
         let server = bind(config, database).expect("a free port");
         let mut address = server.local_addresses()[0];
         if address.ip().is_unspecified() {
@@ -61,7 +62,7 @@ impl Running {
         }
         let handle = server.handle();
         let thread = thread::spawn(move || server.run().expect("the server runs"));
-        Self { address, handle, thread: Some(thread) }
+        Self { address, engine, handle, thread: Some(thread) }
     }
 
     /// A client whose session has begun.

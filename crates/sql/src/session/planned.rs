@@ -6,6 +6,8 @@
 //! corrected, and the run tried again, as long as nothing was sent to the client; where rows might be sent before that is
 //! known, they are held back. After a few wrong sets the transaction runs without one, alone in the database, as those do of
 //! which nothing is known: blocks, DDL, COPY.
+//!
+//! Of what only reads, at read committed, an engine that offers that level needs to know nothing.
 
 use super::Session;
 use super::transaction::Phase;
@@ -15,7 +17,7 @@ use crate::parse::utility::Utility;
 use crate::plan::{Plan, Statement, only_reads};
 use hotrow_runtime::{Estimates, Reconnaissance, Shapes};
 use hotrow_storage::Value;
-use hotrow_txn::{Abort, Accesses, Transaction};
+use hotrow_txn::{Abort, Accesses, Isolation, Transaction};
 use std::ops::ControlFlow;
 
 /// Corrections of one set before it is made anew, and sets before there is none.
@@ -46,6 +48,8 @@ enum Stage {
     Unknown,
     /// As far as anybody knows, all.
     Known,
+    /// Nothing, and nothing needs to be: it only reads, at a level at which the engine reads row by row.
+    Needless,
 }
 
 impl Planning {
@@ -58,9 +62,14 @@ impl Planning {
         (self.stage == Stage::Known).then_some(&self.accesses)
     }
 
+    /// Whether the engine's transaction is all that there is to run.
+    pub(super) fn is_one_shot(&self) -> bool {
+        matches!(self.stage, Stage::Known | Stage::Needless)
+    }
+
     /// Whether the engine may be told that nothing will be written.
     pub(super) fn only_reads(&self) -> bool {
-        self.stage == Stage::Known && self.only_reads
+        self.is_one_shot() && self.only_reads
     }
 
     /// Another attempt begins. The tables may have become others meanwhile, so that only a corrected set is kept.
@@ -99,12 +108,17 @@ impl Session {
 
     /// Whether rows must be held back until it is known that the attempt touches nothing outside its access set.
     pub(super) fn holds_back(&self, plan: &Plan) -> bool {
-        self.planning.stage != Stage::Off && !accesses::is_known_query(plan)
+        self.planning.stage != Stage::Off && !accesses::is_known_query(plan) && !self.reads_row_by_row(only_reads(plan))
+    }
+
+    /// Whether the engine gives a transaction that only reads no more than read committed, and so needs no plan of it.
+    fn reads_row_by_row(&self, only_reads: bool) -> bool {
+        only_reads && self.database.engine().info().granted(self.isolation) == Isolation::ReadCommitted
     }
 
     /// A plan was made again: what its predecessor would have touched says nothing.
     pub(super) fn forget_accesses(&mut self) {
-        if self.planning.stage == Stage::Known {
+        if self.planning.is_one_shot() {
             self.planning.stage = Stage::Unknown;
         }
     }
@@ -123,6 +137,12 @@ impl Session {
         if self.begun || self.planning.stage != Stage::Unknown {
             return Ok(());
         }
+        let only_reads = statements.iter().all(|(statement, _)| only_reads(&statement.plan));
+        self.planning.only_reads = only_reads;
+        if self.reads_row_by_row(only_reads) {
+            self.planning.stage = Stage::Needless;
+            return Ok(());
+        }
         self.planning.accesses.clear();
         self.planning.corrections = 0;
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
@@ -132,7 +152,6 @@ impl Session {
             && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));
         self.planning.sets += 1;
         self.planning.stage = Stage::Known;
-        self.planning.only_reads = statements.iter().all(|(statement, _)| only_reads(&statement.plan));
         if complete {
             return Ok(());
         }

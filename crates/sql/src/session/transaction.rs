@@ -90,7 +90,7 @@ impl Session {
             let begin = Begin {
                 isolation: self.isolation,
                 accesses,
-                one_shot: accesses.is_some(),
+                one_shot: self.planning.is_one_shot(),
                 read_only: self.read_only || self.planning.only_reads(),
                 label: self.id.unsigned_abs(),
                 wait_limit: self.settings.duration("lock_timeout"),
