@@ -121,6 +121,11 @@ impl Gate {
         Pass { gate: self.clone(), word, parked, standing: Standing::Outside }
     }
 
+    /// Whether a pass is alone, or about to be.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.0.load(Ordering::Acquire)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poison| poison.into_inner())
     }

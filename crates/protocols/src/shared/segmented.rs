@@ -33,7 +33,7 @@ impl<T: Default, const FIRST: usize> Default for Segmented<T, FIRST> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use hotrow_sync::atomic::{AtomicU32, Ordering};

@@ -5,7 +5,7 @@ use super::counters::{Counters, Counts};
 use super::critical::{Begun, Core, Requests};
 use super::queue::Seat;
 use crate::shared::contention::{Claim, Mark};
-use crate::shared::planned::{Admission, Glance, Needs, Plan, PlannedRow, Scene};
+use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use hotrow_storage::{Guard, RecordRef, Row, Table};
@@ -251,8 +251,20 @@ impl<V: Variant> VllAdmission<V> {
     /// Says what the plan asks for.
     #[inline]
     fn publish(&self, plan: &Plan<V::Record>) {
-        let prefixes = plan.prefixes.counted().iter().map(|counted| counted.mark());
-        self.member.publish(plan.rows.iter().map(mark).chain(prefixes));
+        let prefixes = plan.prefixes.counted();
+        self.member.publish(plan.rows.iter().map(mark).chain(prefixes.iter().map(|counted| counted.mark())));
+        if self.member.core.has_ledgers() {
+            self.member.seat.write_down(plan.rows.iter().map(|row| (row.name, row.intent)), prefixes);
+        }
+    }
+
+    /// Says what was added to it. Inside the critical section.
+    fn publish_more(&self, row: Option<PlannedRow<V::Record>>, prefixes: &[Counted]) {
+        let marks = row.iter().map(mark).chain(prefixes.iter().map(|counted| counted.mark()));
+        self.member.publish_more(marks);
+        if self.member.core.has_ledgers() {
+            self.member.seat.write_down_more(row.map(|row| (row.name, row.intent)), prefixes);
+        }
     }
 }
 
@@ -300,12 +312,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
         Ok(())
     }
 
-    fn add_row(
-        &mut self,
-        scene: Scene<'_, V::Record>,
-        plan: &mut Plan<V::Record>,
-        row: PlannedRow<V::Record>,
-    ) -> bool {
+    fn add_row(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>, row: PlannedRow<V::Record>) -> bool {
         let Some(record) = row.record else { return false };
         let header = record::header(record, scene.guard);
         let critical = self.member.core.enter();
@@ -314,19 +321,20 @@ impl<V: Variant> Admission for VllAdmission<V> {
         if let Some(after) = after {
             header.set(&self.beside, after);
             plan.rows.push(row);
-            self.member.publish_more(std::iter::once(mark(&row)));
+            self.publish_more(Some(row), &[]);
         }
         drop(critical);
         after.is_some()
     }
 
-    fn add_prefixes(&mut self, plan: &mut Plan<V::Record>, locks: &[Counted], _partition: u16) -> bool {
+    fn add_prefixes(&mut self, plan: &mut Plan<V::Record>, locks: &[Counted], _place: Place) -> bool {
         let held = plan.prefixes.counted();
         let mut critical = self.member.core.enter();
-        let is_free = !critical.prefixes.would_conflict(held, locks) && critical.prefixes.request_more(held, locks).is_ok();
+        let is_free =
+            !critical.prefixes.would_conflict(held, locks) && critical.prefixes.request_more(held, locks).is_ok();
         if is_free {
             plan.prefixes.append(locks);
-            self.member.publish_more(locks.iter().map(|counted| counted.mark()));
+            self.publish_more(None, locks);
         }
         drop(critical);
         is_free

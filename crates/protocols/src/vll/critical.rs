@@ -63,6 +63,8 @@ pub(super) struct Core {
     analyst: Option<Mutex<Analyst>>,
     /// How many have left the queue while others were blocked.
     departures: CachePadded<AtomicU64>,
+    /// Whether transactions write down what they ask for.
+    has_ledgers: AtomicBool,
 }
 
 /// What the critical section protects, beside the counters of records.
@@ -93,6 +95,7 @@ impl Core {
             seats: Arc::default(),
             analyst: analyses.then(Mutex::default),
             departures: CachePadded(AtomicU64::new(0)),
+            has_ledgers: AtomicBool::new(false),
         })
     }
 
@@ -105,6 +108,19 @@ impl Core {
     #[inline]
     pub(super) fn analyses(&self) -> bool {
         self.analyst.is_some()
+    }
+
+    /// Whether transactions write down what they ask for, for audits.
+    #[inline]
+    pub(super) fn has_ledgers(&self) -> bool {
+        // Relaxed: who does not know yet has no ledger, and the audit sees that.
+        self.has_ledgers.load(Ordering::Relaxed)
+    }
+
+    /// From now on they do.
+    pub(super) fn keep_ledgers(&self) {
+        // Relaxed: as in `has_ledgers`.
+        self.has_ledgers.store(true, Ordering::Relaxed);
     }
 
     /// Whether a transaction that comes now is let in: as of late.

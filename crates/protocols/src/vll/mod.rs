@@ -75,6 +75,7 @@
 //! **Arrayed counters** are of records that somebody has asked for, in the order in which that happened first, rather than of all.
 
 mod admission;
+mod audit;
 mod counters;
 mod critical;
 #[cfg(all(test, shuttle))]
@@ -137,13 +138,23 @@ impl<V: Variant> Protocol for Vll<V> {
     fn configure(settings: &Settings) -> Result<VllConfig, SettingsError> {
         let default = VllConfig::default();
         match settings.blocked_limit {
-            Some(0) => Err(SettingsError("a limit of 0 blocked transactions lets nobody in: expected 1 or more".into())),
+            Some(0) => {
+                Err(SettingsError("a limit of 0 blocked transactions lets nobody in: expected 1 or more".into()))
+            }
             limit => Ok(VllConfig { blocked_limit: limit.unwrap_or(default.blocked_limit), ..default }),
         }
     }
 
     fn new(config: VllConfig) -> Self {
         Self { core: Core::new(config.blocked_limit, V::ANALYSES), config, beside: Arc::default(), gate: Gate::new() }
+    }
+
+    fn audit(&self, database: &Database<V::Record>) -> Result<(), String> {
+        let mut participant = database.participant();
+        participant.enter();
+        let audited = self.core.audit(database, participant.guard(), &self.beside, !self.gate.is_closed());
+        participant.leave();
+        audited
     }
 
     fn worker(&self, _id: WorkerId) -> VllWorker {

@@ -19,9 +19,11 @@
 //!    wakes the transaction after the critical section.
 
 use crate::shared::contention::Mark;
+use crate::shared::range_locks::Counted;
 use crate::shared::segmented::Segmented;
 use hotrow_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, Waiter};
+use hotrow_txn::Intent;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -49,6 +51,17 @@ struct Place {
     position: AtomicU64,
     waiter: Mutex<Option<Waiter>>,
     footprint: Footprint,
+    ledger: Mutex<Ledger>,
+}
+
+/// What a transaction has asked for, as an audit reads it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    /// By name.
+    pub(crate) rows: Vec<(u64, Intent)>,
+    pub(crate) prefixes: Vec<Counted>,
+    /// The turn that this is of.
+    turn: u32,
 }
 
 /// What a transaction has asked for, as contention analysis reads it: the marks of its requests.
@@ -99,6 +112,12 @@ impl Seats {
         }
     }
 
+    /// What the transaction of `entry` has asked for, if it has written that down.
+    pub(crate) fn ledger(&self, entry: Entry) -> Option<Ledger> {
+        let ledger = self.place(entry.number()).ledger.lock().unwrap_or_else(|poison| poison.into_inner());
+        (ledger.turn << 1 == entry.freed().0 as u32).then(|| ledger.clone())
+    }
+
     /// The marks of what the transaction of `entry` asked for.
     pub(crate) fn footprint(&self, entry: Entry) -> impl Iterator<Item = Mark> + Clone + '_ {
         let footprint = &self.place(entry.number()).footprint;
@@ -118,6 +137,22 @@ impl Seat {
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         self.place().waits.load(Ordering::Acquire)
+    }
+
+    /// Writes down what the transaction asks for, in its turn to come.
+    #[cold]
+    pub(crate) fn write_down(&self, rows: impl Iterator<Item = (u64, Intent)>, prefixes: &[Counted]) {
+        let turn = self.turn.wrapping_add(1);
+        let ledger = Ledger { rows: rows.collect(), prefixes: prefixes.to_vec(), turn };
+        *self.place().ledger.lock().unwrap_or_else(|poison| poison.into_inner()) = ledger;
+    }
+
+    /// Adds to what was written down.
+    #[cold]
+    pub(crate) fn write_down_more(&self, row: Option<(u64, Intent)>, prefixes: &[Counted]) {
+        let mut ledger = self.place().ledger.lock().unwrap_or_else(|poison| poison.into_inner());
+        ledger.rows.extend(row);
+        ledger.prefixes.extend_from_slice(prefixes);
     }
 
     /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue.
