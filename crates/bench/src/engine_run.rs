@@ -3,12 +3,12 @@
 use crate::host::Host;
 use crate::progress::Progress;
 use crate::report::{Consistency, EngineReport, RunIdentity};
-use crate::{Interrupt, RunOptions, bare};
+use crate::{Interrupt, RunOptions, SchedulerName, bare};
 use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
-use hotrow_runtime::{OneShot, OneShotConfig, RunConfig, RunReport, Stop, drive};
-use hotrow_sync::{Arc, Mutex, MutexGuard, thread};
-use hotrow_txn::{Engine, Isolation, Protocol, WorkerId};
+use hotrow_runtime::{OneShot, OneShotConfig, PoolConfig, RunConfig, RunReport, Stop, drive, drive_pool};
+use hotrow_sync::{Arc, Mutex, thread};
+use hotrow_txn::{Abort, Engine, Isolation, Protocol, Settings, Transaction};
 use hotrow_workloads::{Client, LoadError, Seat, Violation, Workload};
 use std::time::{Duration, Instant};
 
@@ -47,20 +47,53 @@ pub(crate) trait Bed<W: Workload> {
     ) -> Result<EngineReport, RunFailure>;
 }
 
+/// Whether the engine called `name` can have these settings and the tables of `workload`; the error says what it can.
+pub(crate) fn refuse<W: Workload>(name: &str, workload: &W, settings: &Settings) -> Result<(), String> {
+    struct Refuse<'a, W>(&'a W, &'a Settings);
+
+    impl<W: Workload> WithProtocol for Refuse<'_, W> {
+        type Output = Result<(), String>;
+
+        fn run<P: Protocol>(self) -> Self::Output {
+            open::<P, W>(self.0, self.1).map(drop)
+        }
+    }
+
+    match name {
+        bare::NAME => Ok(()),
+        _ => dispatch(name, Refuse(workload, settings)).unwrap_or_else(|unknown| Err(unknown.to_string())),
+    }
+}
+
+/// An empty database that can have the tables of `workload`.
+fn open<P: Protocol, W: Workload>(workload: &W, settings: &Settings) -> Result<Arc<Instance<P>>, String> {
+    let name = P::INFO.name;
+    let config = P::configure(settings).map_err(|error| format!("engine {name}: {error}"))?;
+    let instance = Instance::<P>::new(config);
+    for schema in workload.schemas() {
+        instance
+            .admits(&schema)
+            .map_err(|why| format!("engine {name} cannot have the table {}: {why}", schema.name))?;
+    }
+    Ok(instance)
+}
+
 /// Loads the rows of `workload` into a new database under the engine called `name`.
 pub(crate) fn load<W: Workload>(
     name: &str,
     workload: &W,
     bare: Option<BareLoop<W>>,
+    settings: &Settings,
     tools: Tools<'_>,
 ) -> Result<Box<dyn Bed<W>>, RunFailure> {
     match bare.filter(|_| name == bare::NAME) {
         Some(bare) => {
-            let drive =
-                move |instance: &_, tables, clients: &[_], config: &_| Ok(bare(instance, tables, clients, config));
-            Loaded::<NoIsolation, W>::load(workload, Box::new(drive), tools)
+            let drive = move |instance: &_, tables, clients: &[_], _, config: &PoolConfig| {
+                Ok(bare(instance, tables, clients, &config.run))
+            };
+            Loaded::<NoIsolation, W>::load(workload, Box::new(drive), settings, tools)
         }
-        None => dispatch(name, Load { workload, tools })
+        None => dispatch(name, Load { workload, settings, tools })
             .unwrap_or_else(|unknown| Err(RunFailure::Failed(unknown.to_string()))),
     }
 }
@@ -71,7 +104,8 @@ type Drive<P, W> = Box<
         &Instance<P>,
         <W as Workload>::Tables,
         &[Mutex<<W as Workload>::Client>],
-        &RunConfig,
+        SchedulerName,
+        &PoolConfig,
     ) -> Result<RunReport, String>,
 >;
 
@@ -87,8 +121,13 @@ struct Loaded<P: Protocol, W: Workload> {
 }
 
 impl<P: Protocol, W: Workload> Loaded<P, W> {
-    fn load(workload: &W, drive: Drive<P, W>, tools: Tools<'_>) -> Result<Box<dyn Bed<W>>, RunFailure> {
-        let instance = Instance::<P>::new(P::Config::default());
+    fn load(
+        workload: &W,
+        drive: Drive<P, W>,
+        settings: &Settings,
+        tools: Tools<'_>,
+    ) -> Result<Box<dyn Bed<W>>, RunFailure> {
+        let instance = open::<P, W>(workload, settings).map_err(RunFailure::Failed)?;
         let begin = Instant::now();
         let tables = workload.create(&*instance);
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -112,7 +151,10 @@ impl<P: Protocol, W: Workload> Loaded<P, W> {
     fn check(&self, workload: &W) -> Consistency {
         let (isolates, weakest) = (self.instance.info().isolates, self.weakest);
         match workload.check(&*self.instance, self.tables, &self.clients) {
-            Ok(()) => Consistency::Ok,
+            Ok(()) => match self.instance.audit() {
+                Ok(()) => Consistency::Ok,
+                Err(what) => Consistency::Failed(format!("the engine is not as it should be at rest: {what}")),
+            },
             Err(Violation::Anomaly(what) | Violation::TornRead { what, .. }) if !isolates => {
                 Consistency::Unisolated(what)
             }
@@ -133,15 +175,16 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
     ) -> Result<EngineReport, RunFailure> {
         let options = identity.options;
         let stop = tools.interrupt.begin_run();
-        let config = run_config(options, stop.clone());
+        let (scheduler, slots) = (options.scheduler_of(identity.engine), options.slots_of(identity.engine));
+        let config = PoolConfig { run: run_config(options, stop.clone()), slots, ..PoolConfig::default() };
         self.weakest = self.weakest.min(self.instance.info().granted(options.isolation));
-        let first = self.clients.len() as u32;
-        let client = |worker| {
-            let seat = Seat { worker, number: first + worker, seed: options.seed };
-            Mutex::new(workload.client(self.tables, seat))
+        let first = self.clients.len();
+        let client = |number| {
+            let (worker, number) = ((number / slots) as u32, (first + number) as u32);
+            Mutex::new(workload.client(self.tables, Seat { worker, number, seed: options.seed }))
         };
-        let clients: Vec<_> = (0..config.threads as u32).map(client).collect();
-        let drive = || (self.drive)(&self.instance, self.tables, &clients, &config);
+        let clients: Vec<_> = (0..config.run.threads * slots).map(client).collect();
+        let drive = || (self.drive)(&self.instance, self.tables, &clients, scheduler, &config);
         let report = with_progress(tools.progress, options, &stop, drive).map_err(RunFailure::Failed)?;
 
         tools.progress.checking();
@@ -164,6 +207,7 @@ fn with_progress<T>(progress: &Progress, options: &RunOptions, stop: &Stop, meas
 /// Loads under the engine that it is dispatched to.
 struct Load<'a, W> {
     workload: &'a W,
+    settings: &'a Settings,
     tools: Tools<'a>,
 }
 
@@ -171,30 +215,51 @@ impl<W: Workload> WithProtocol for Load<'_, W> {
     type Output = Result<Box<dyn Bed<W>>, RunFailure>;
 
     fn run<P: Protocol>(self) -> Self::Output {
-        let drive = |instance: &Instance<P>, _, clients: &[_], config: &_| drive_clients(instance, clients, config);
-        Loaded::<P, W>::load(self.workload, Box::new(drive), self.tools)
+        let drive = |instance: &Instance<P>, _, clients: &[_], scheduler, config: &_| match scheduler {
+            SchedulerName::Thread => drive_threads(instance, clients, config),
+            SchedulerName::Pool => drive_slots(instance, clients, config),
+        };
+        Loaded::<P, W>::load(self.workload, Box::new(drive), self.settings, self.tools)
     }
 }
 
 /// Every client on a worker of its own.
-fn drive_clients<P: Protocol, C: Client>(
+fn drive_threads<P: Protocol, C: Client>(
     instance: &Instance<P>,
     clients: &[Mutex<C>],
-    config: &RunConfig,
+    config: &PoolConfig,
 ) -> Result<RunReport, String> {
-    drive(config, |worker: WorkerId, waiter| {
-        let mut client: MutexGuard<'_, C> =
-            clients[worker.0 as usize].lock().unwrap_or_else(|poison| poison.into_inner());
+    drive(&config.run, |worker, waiter| {
+        let mut step = steps(&clients[worker.0 as usize]);
         let mut shared = instance.worker(worker);
         let txn = instance.transaction(&mut shared, waiter.clone());
         let step = move |runner: &mut OneShot<P::Transaction>| {
             // What a worker's transactions share lives as long as they do.
             let _shared = &shared;
-            client.step(runner)
+            step(runner)
         };
         (txn, step)
     })
     .map_err(|error| error.to_string())
+}
+
+/// Every client in a slot of its own, several on each worker.
+fn drive_slots<P: Protocol, C: Client>(
+    instance: &Instance<P>,
+    clients: &[Mutex<C>],
+    config: &PoolConfig,
+) -> Result<RunReport, String> {
+    let make_worker = |worker| instance.worker(worker);
+    drive_pool(config, make_worker, |shared, slot, waiter| {
+        (instance.transaction(shared, waiter.clone()), steps(&clients[slot.number]))
+    })
+    .map_err(|error| error.to_string())
+}
+
+/// The steps of a client, which nobody else uses meanwhile.
+fn steps<T: Transaction, C: Client>(client: &Mutex<C>) -> impl FnMut(&mut OneShot<T>) -> Result<(), Abort> {
+    let mut client = client.lock().unwrap_or_else(|poison| poison.into_inner());
+    move |runner| client.step(runner)
 }
 
 fn run_config(options: &RunOptions, stop: Stop) -> RunConfig {

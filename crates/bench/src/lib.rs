@@ -37,6 +37,6 @@ mod table;
 pub mod trial;
 
 pub use interrupt::Interrupt;
-pub use options::{BenchCommand, RunOptions, WORKLOADS, WorkloadOptions};
+pub use options::{BenchCommand, RunOptions, SchedulerName, WORKLOADS, WorkloadOptions};
 pub use plan::{BenchError, bench};
 pub use reproduce::{ReproduceOptions, reproduce};

@@ -3,7 +3,8 @@
 use crate::bare;
 use crate::engine_run::BareLoop;
 use clap::builder::PossibleValuesParser;
-use hotrow_txn::Isolation;
+use hotrow_runtime::PoolConfig;
+use hotrow_txn::{Isolation, Scheduler, Settings};
 use hotrow_workloads::Workload;
 use hotrow_workloads::hekaton::Hekaton;
 use hotrow_workloads::micro::Micro;
@@ -83,6 +84,29 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
 
+    /// Whether a worker thread runs one transaction at a time, or keeps several and goes on with another when one waits
+    /// [default: as `hotrow engines` says of each engine]
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<SchedulerName>,
+
+    /// Transactions that each worker thread of a pool keeps
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SLOTS, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=PoolConfig::MAX_SLOTS as i64))]
+    pub slots: u32,
+
+    /// Blocked transactions that a queue may hold before no new ones are let in, of engines with such a queue
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub blocked_limit: Option<u32>,
+
+    /// Partitions of the database, of engines that keep partitions apart [default: one per worker thread]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub engine_partitions: Option<u32>,
+
+    /// Time that a message between two partitions takes in addition, to study what a network does
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
+    pub network_delay_us: u64,
+
     /// Length of the measured period
     #[arg(long, value_name = "S", default_value = "5", allow_negative_numbers = true, value_parser = parse_seconds)]
     pub seconds: Duration,
@@ -125,7 +149,58 @@ pub struct RunOptions {
     pub plot: Option<PathBuf>,
 }
 
+/// How many transactions a worker of a pool keeps unless `--slots` says otherwise.
+const DEFAULT_SLOTS: u32 = PoolConfig::DEFAULT_SLOTS as u32;
+
+/// How clients are put onto worker threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SchedulerName {
+    /// One client on each thread
+    Thread,
+    /// Several on each, in slots
+    Pool,
+}
+
+impl SchedulerName {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            SchedulerName::Thread => "thread",
+            SchedulerName::Pool => "pool",
+        }
+    }
+}
+
 impl RunOptions {
+    /// How clients are put onto threads under the engine called `name`.
+    pub fn scheduler_of(&self, name: &str) -> SchedulerName {
+        let info = hotrow_protocols::ENGINES.iter().find(|info| info.name == name);
+        // The bare loop has no transactions that could wait.
+        let Some(info) = info else { return SchedulerName::Thread };
+        self.scheduler.unwrap_or(match info.scheduler {
+            Scheduler::Thread => SchedulerName::Thread,
+            Scheduler::Planned | Scheduler::Partition => SchedulerName::Pool,
+        })
+    }
+
+    /// Clients of each worker under the engine called `name`.
+    pub fn slots_of(&self, name: &str) -> usize {
+        match self.scheduler_of(name) {
+            SchedulerName::Thread => 1,
+            SchedulerName::Pool => self.slots as usize,
+        }
+    }
+
+    /// What is set of the engines.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            workers: self.threads(),
+            partitions: self.engine_partitions.map(|partitions| partitions as usize),
+            blocked_limit: self.blocked_limit.map(|limit| limit as usize),
+            network_delay: Duration::from_micros(self.network_delay_us),
+        }
+    }
+
     /// Worker threads: as asked for, or one per core.
     pub fn threads(&self) -> usize {
         let cores = || hotrow_sync::thread::available_parallelism().map_or(1, usize::from);

@@ -83,6 +83,10 @@ fn bench_workload<W: Workload>(
         return Err(BenchError::Usage(message));
     }
     refuse_engines(&workload, run)?;
+    let settings = run.settings();
+    for engine in &run.engines {
+        engine_run::refuse(engine, &workload, &settings).map_err(BenchError::Usage)?;
+    }
     let bytes = memory::needed_bytes(&workload);
     let rows = || format!("{} rows of about {} bytes", workload.rows(), bytes / workload.rows().max(1));
     memory::refuse_if_too_large(bytes, rows)?;
@@ -115,8 +119,7 @@ fn bench_workload<W: Workload>(
 
 /// Refuses engines that cannot have the settings or the workload's tables.
 fn refuse_engines<W: Workload>(workload: &W, run: &RunOptions) -> Result<(), BenchError> {
-    let settings =
-        Settings { workers: run.threads(), partitions: workload.partitions(), ..Settings::default() };
+    let settings = Settings { workers: run.threads(), partitions: workload.partitions(), ..Settings::default() };
     for name in run.engines.iter().filter(|&name| name != bare::NAME) {
         let refusal = |why: String| BenchError::Usage(format!("engine {name} does not run {}: {why}", W::NAME));
         let engine = open_with(name, &settings).map_err(|error| refusal(error.to_string()))?;
@@ -155,7 +158,7 @@ fn take_turns<W: Workload>(
                 repetition,
             };
             let tools = Tools { host: &host, progress: &progress, interrupt };
-            let bed = engine_run::load(engine, workload, bare, tools);
+            let bed = engine_run::load(engine, workload, bare, &options.settings(), tools);
             match bed.and_then(|mut bed| bed.measure(workload, &identity, tools)) {
                 Ok(report) => turns[turn].push(report),
                 Err(RunFailure::Interrupted) => {}

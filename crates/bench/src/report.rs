@@ -16,6 +16,10 @@ pub(crate) struct EngineReport {
     /// The workload's options, and those of the run that change what is measured.
     pub params: Value,
     pub threads: usize,
+    /// How clients were put onto threads: `thread` or `pool`.
+    pub scheduler: &'static str,
+    /// Clients of each thread.
+    pub slots: usize,
     /// Length of the measured period as it was.
     pub seconds: f64,
     pub committed: u64,
@@ -38,6 +42,9 @@ pub(crate) struct EngineReport {
     /// Locks granted, and requests that waited, per committed transaction.
     pub locks_per_txn: f64,
     pub waits_per_txn: f64,
+    pub analyses: Analyses,
+    /// Messages sent to other partitions.
+    pub messages: u64,
     pub load_seconds: f64,
     /// `ok`, `failed: …`, `ok without isolation: …` for an engine that promises none and lost updates, or `ok at LEVEL: …`
     /// for what the isolation level lets happen
@@ -46,6 +53,17 @@ pub(crate) struct EngineReport {
     pub interrupted: bool,
     pub host: Host,
     pub commit: &'static str,
+}
+
+/// Contention analyses, of engines that make them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Analyses {
+    /// How often a queue was looked through for a blocked transaction that can run.
+    pub runs: u64,
+    /// How many were found.
+    pub found: u64,
+    /// How many bits were set on the way.
+    pub bits: u64,
 }
 
 /// The committed transactions of one kind.
@@ -118,6 +136,8 @@ impl EngineReport {
             workload: identity.workload,
             params: params(identity),
             threads: run.threads,
+            scheduler: identity.options.scheduler_of(identity.engine).name(),
+            slots: identity.options.slots_of(identity.engine),
             seconds: run.elapsed.as_secs_f64(),
             committed: counts.committed,
             aborted: Abort::ALL
@@ -141,6 +161,12 @@ impl EngineReport {
             breakdown_us: parts(counts.breakdown.microseconds()).into_iter().collect(),
             locks_per_txn: per_txn(counts.statistics.locks),
             waits_per_txn: per_txn(counts.statistics.waits),
+            analyses: Analyses {
+                runs: counts.statistics.analyses,
+                found: counts.statistics.analyses_found,
+                bits: counts.statistics.analyses_bits,
+            },
+            messages: counts.statistics.messages,
             load_seconds: load.as_secs_f64(),
             consistency: consistency.to_string(),
             interrupted: run.stopped_early,
@@ -184,6 +210,9 @@ fn params(identity: &RunIdentity<'_>) -> Value {
     params["isolation"] = json!(options.isolation.name());
     params["batch"] = json!(!options.no_batch);
     params["warmup"] = json!(options.warmup.as_secs_f64());
+    params["blocked_limit"] = json!(options.blocked_limit);
+    params["engine_partitions"] = json!(options.engine_partitions);
+    params["network_delay_us"] = json!(options.network_delay_us);
     params["seed"] = json!(options.seed);
     params["repetition"] = json!(identity.repetition);
     params
@@ -193,12 +222,14 @@ fn params(identity: &RunIdentity<'_>) -> Value {
 pub(crate) mod tests {
     use super::*;
     use hotrow_runtime::{Breakdown, Counts};
+    use hotrow_txn::Statistics;
 
     /// A report of a run with this throughput.
     pub(crate) fn report(engine: &str, throughput: f64, consistency: &str) -> EngineReport {
         let mut counts = Counts { committed: throughput as u64, ..Counts::default() };
         [true, true, false, true].into_iter().for_each(|succeeded| counts.kinds.count(1, succeeded));
         counts.latency_ns.saturating_record(2_000);
+        counts.statistics = Statistics { analyses: 3, analyses_found: 2, messages: 7, ..Statistics::default() };
         counts.breakdown = Breakdown { samples: 2, work_ns: 3_000, lock_manager_ns: 1_000, ..Breakdown::default() };
         let elapsed = Duration::from_secs(1);
         let run = RunReport { threads: 2, elapsed, stopped_early: false, counts, cpu: elapsed };
@@ -224,6 +255,10 @@ pub(crate) mod tests {
             ("throughput", json!(500_000.0)),
             ("cpu_us_per_txn", json!(2.0)),
             ("consistency", json!("ok")),
+            ("scheduler", json!("thread")),
+            ("slots", json!(1)),
+            ("analyses", json!({"runs": 3, "found": 2, "bits": 0})),
+            ("messages", json!(7)),
         ] {
             assert_eq!(json[field], expected, "{field}");
         }

@@ -1,7 +1,7 @@
 //! The report for people: a line for each engine, with as many columns as there is room for.
 
 use crate::RunOptions;
-use crate::report::{EngineReport, KindReport};
+use crate::report::{Analyses, EngineReport, KindReport};
 use std::io::{self, Write};
 
 /// The width of a table that nobody shows on a terminal.
@@ -75,6 +75,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunO
     }
     print_kinds(out, engines, width)?;
     print_estimates(out, engines)?;
+    print_analyses(out, engines)?;
     if options.breakdown {
         print_breakdown(out, engines, width)?;
     }
@@ -196,6 +197,25 @@ fn print_estimates(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<(
             let per_thousand = |count: u64| brief(count as f64 * 1e3 / median.committed.max(1) as f64);
             let (looked, wrong) = (per_thousand(looked), per_thousand(wrong));
             writeln!(out, "{engine}: {looked} reconnaissances and {wrong} wrong estimates per 1,000 transactions")?;
+        }
+    }
+    Ok(())
+}
+
+/// How often engines looked for blocked transactions that could run, and sent messages.
+fn print_analyses(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
+    for Summary { engine, median, .. } in engines {
+        let Analyses { runs, found, bits } = median.analyses;
+        if runs > 0 {
+            let (bits, runs, found) = (bits as f64 / runs as f64, grouped(runs as f64), grouped(found as f64));
+            writeln!(
+                out,
+                "{engine}: {runs} contention analyses found {found} transactions and set {bits:.0} bits each"
+            )?;
+        }
+        if median.messages > 0 {
+            let messages = brief(median.messages as f64 / median.committed.max(1) as f64);
+            writeln!(out, "{engine}: {messages} messages between partitions per transaction")?;
         }
     }
     Ok(())
@@ -344,6 +364,18 @@ mod tests {
         print_estimates(&mut text, &summarize(&turns)).expect("a vector takes everything");
         let text = String::from_utf8(text).expect("text");
         assert_eq!(text, "b: 250 reconnaissances and 0.50 wrong estimates per 1,000 transactions\n");
+    }
+
+    #[test]
+    fn analyses_and_messages_are_told_of() {
+        let mut turns = [vec![report("a", 2_000.0, "ok"), report("b", 2_000.0, "ok")]];
+        (turns[0][0].analyses, turns[0][0].messages) = (Analyses::default(), 0);
+        (turns[0][1].analyses, turns[0][1].messages) = (Analyses { runs: 1500, found: 20, bits: 75_000 }, 3_000);
+        let expected = [
+            "b: 1,500 contention analyses found 20 transactions and set 50 bits each",
+            "b: 1.50 messages between partitions per transaction",
+        ];
+        assert_eq!(lines(&turns, |out, engines| print_analyses(out, engines)), expected);
     }
 
     #[test]

@@ -65,6 +65,13 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench ycsb --threads -1", &["-1 is not in 1..=4096"]),
         ("bench ycsb --threads 0", &["0 is not in 1..=4096"]),
         ("bench ycsb --threads two", &["invalid digit"]),
+        ("bench ycsb --scheduler fibers", &["possible values", "thread", "pool"]),
+        ("bench ycsb --slots 0", &["0 is not in 1..=62"]),
+        ("bench ycsb --slots 63", &["63 is not in 1..=62"]),
+        ("bench ycsb --blocked-limit 0", &["0 is not in 1.."]),
+        ("bench ycsb --engine-partitions 0", &["0 is not in 1.."]),
+        ("bench ycsb --network-delay-us -1", &["-1 is not in 0..=10000000"]),
+        ("bench ycsb --network-delay-us 1e9", &["invalid digit"]),
         ("bench ycsb --seconds 0", &["more than 0 seconds"]),
         ("bench ycsb --seconds -3", &["not within 0 and 86400"]),
         ("bench ycsb --seconds soon", &["expected a number of seconds"]),
@@ -114,6 +121,7 @@ fn every_engine_is_listed() {
     }
     for engine in engines() {
         let isolates = engine["isolates"].as_bool().expect("a truth value");
+        assert!(["thread", "planned pool", "partition"].contains(&engine["scheduler"].as_str().expect("a name")));
         let levels = engine["isolation"].as_array().expect("an array");
         assert!(!isolates || levels.contains(&Value::from("serializable")), "{engine}");
     }
@@ -124,6 +132,26 @@ fn every_engine_runs_ycsb_and_keeps_it_consistent() {
     let runs = run_all("ycsb --records 1000 --theta 0.9 --value-bytes 20", "ycsb.json");
     check_runs(&runs, "ycsb");
     assert!(runs.iter().all(|run| run["params"]["theta"] == 0.9 && run["params"]["records"] == 1000));
+}
+
+#[test]
+fn every_engine_runs_on_threads_and_in_a_pool() {
+    for (options, scheduler, slots) in
+        [("--scheduler thread", Some("thread"), 1), ("--scheduler pool --slots 5", Some("pool"), 5), ("", None, 8)]
+    {
+        let json = format!("{}.json", scheduler.unwrap_or("default"));
+        let runs = run_all(&format!("micro --records 2000 --hot-records 20 --hot-ops 2 {options}"), &json);
+        check_runs(&runs, "micro");
+        for (run, engine) in runs.iter().zip(engines()) {
+            let pooled = scheduler.map_or(engine["scheduler"] != "thread", |scheduler| scheduler == "pool");
+            let expected = if pooled { ("pool", slots) } else { ("thread", 1) };
+            assert_eq!(
+                (run["scheduler"].as_str(), run["slots"].as_u64()),
+                (Some(expected.0), Some(expected.1)),
+                "{run}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -96,10 +96,16 @@ impl WithWorkload for RunRowSet<'_> {
         let jobs = self.jobs::<W>().map_err(RunFailure::Failed)?;
         // All of them have the same rows.
         let Some(first) = jobs.first() else { return Ok(()) };
+        let settings = first.options.settings();
+        if let Some(other) = jobs.iter().find(|job| job.options.settings() != settings) {
+            let message =
+                format!("{} and {} share a database, but not the settings of its engine", first.name, other.name);
+            return Err(RunFailure::Failed(message));
+        }
         let engines = engines(self.plan, self.rows);
         let mut beds: Vec<Box<dyn Bed<W>>> = Vec::new();
         for engine in &engines {
-            beds.push(engine_run::load(engine, &first.workload, bare, &first.options.settings(), self.tools)?);
+            beds.push(engine_run::load(engine, &first.workload, bare, &settings, self.tools)?);
         }
         let Self { results, scale, tools, observer, .. } = self;
         for repetition in 1..=scale.repetitions() {

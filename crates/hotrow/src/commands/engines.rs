@@ -1,7 +1,7 @@
 //! `hotrow engines`
 
 use super::Failure;
-use hotrow_txn::{EngineInfo, Isolation};
+use hotrow_txn::{EngineInfo, Isolation, Scheduler};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -31,16 +31,18 @@ fn object(engine: &EngineInfo) -> Value {
         "summary": engine.summary,
         "source": engine.source,
         "needs_accesses": engine.needs_accesses,
+        "scheduler": engine.scheduler.name(),
         "isolates": engine.isolates,
         "isolation": engine.isolation.iter().map(|level| level.name()).collect::<Vec<_>>(),
     })
 }
 
-/// Two lines for each engine, within 80 columns: what it is, and where it comes from.
+/// A few lines for each engine, within 80 columns: what it is, how it runs, and where it comes from.
 fn print_table(engines: &[EngineInfo], out: &mut dyn Write) -> io::Result<()> {
     for engine in engines {
         writeln!(out, "{:<19}{}", engine.name, engine.summary)?;
         writeln!(out, "{:<19}{}; {}", "", levels(engine), needs(engine))?;
+        writeln!(out, "{:<19}{}", "", scheduler(engine))?;
         if !["", "none"].contains(&engine.source) {
             writeln!(out, "{:<19}from {}", "", engine.source)?;
         }
@@ -53,6 +55,14 @@ fn levels(engine: &EngineInfo) -> String {
         _ if !engine.isolates => "no isolation, for benchmarks only".to_owned(),
         [] => "no isolation level".to_owned(),
         levels => levels.iter().copied().map(Isolation::name).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn scheduler(engine: &EngineInfo) -> &'static str {
+    match engine.scheduler {
+        Scheduler::Thread => "one transaction at a time on each thread",
+        Scheduler::Planned => "several transactions on each thread of a pool",
+        Scheduler::Partition => "several transactions on each thread, which owns a partition",
     }
 }
 

@@ -37,12 +37,15 @@ pub struct PoolConfig {
 impl PoolConfig {
     /// The most slots that a worker can have.
     pub const MAX_SLOTS: usize = Doorbell::MAX_SLOTS;
+
+    /// How many it has unless somebody says otherwise.
+    pub const DEFAULT_SLOTS: usize = 8;
 }
 
 impl Default for PoolConfig {
     /// Memory for a stack is taken page by page as it is used.
     fn default() -> Self {
-        Self { run: RunConfig::default(), slots: 8, stack_bytes: 512 * 1024 }
+        Self { run: RunConfig::default(), slots: Self::DEFAULT_SLOTS, stack_bytes: 512 * 1024 }
     }
 }
 
