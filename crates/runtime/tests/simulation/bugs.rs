@@ -1,7 +1,8 @@
-//! Bugs planted in a small two-phase-locking engine, and which check finds each.
+//! Bugs planted in two small engines, one of two-phase locking and one of very lightweight locking, and which check finds each.
 
 use crate::engines::run_scripts;
-use crate::planted::{Bug, Planted};
+use crate::planted::{self, Planted};
+use crate::planted_vll::{self, PlantedVll};
 use crate::script::{End, Script, Step, Told};
 use crate::table::Fixture;
 use hotrow_check::{AnomalyKind, check};
@@ -9,40 +10,86 @@ use hotrow_protocols::open;
 use hotrow_runtime::simulation::{FailureKind, Simulation, SimulationConfig};
 use hotrow_storage::{IndexRef, Key};
 use hotrow_sync::Arc;
-use hotrow_txn::{Isolation, Scan};
+use hotrow_txn::{Engine, Isolation, Scan};
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::ops::Bound;
 
 /// What found something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FoundBy {
+    /// The engine's audit, after a step.
+    Audit,
     /// The checker, in the history.
     Checker(AnomalyKind),
     /// The simulator: somebody was not woken.
     LostWakeup,
+    /// The simulator: somebody waits for what nobody will give.
+    Stall,
     /// The rows that are left are not those that the history implies.
     Rows,
     /// Something is locked when nobody is there.
     Locks,
 }
 
-/// What is found in 300 seeds of `scripts`, one a task.
-fn found(bug: Bug, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<FoundBy> {
-    (0..300).filter_map(|seed| found_by_seed(bug, &scripts, seed)).collect()
+/// Whether the engine is audited after each step. Audits come before everything else, so who wants to know what else finds a
+/// bug does without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audits {
+    Yes,
+    No,
+}
+
+/// What is found in 300 seeds of `scripts`, one a task, on an engine with a bug.
+fn found<B: Bugs>(bug: B, audits: Audits, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<FoundBy> {
+    (0..300).filter_map(|seed| found_by_seed(bug, audits, &scripts, seed)).collect()
+}
+
+/// The bugs of a planted engine.
+trait Bugs: Copy + Debug {
+    /// The engine with this bug.
+    fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine>;
+}
+
+impl Bugs for planted::Bug {
+    fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine> {
+        Arc::new(Planted::new(inner, self))
+    }
+}
+
+impl Bugs for planted_vll::Bug {
+    fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine> {
+        Arc::new(PlantedVll::new(inner, self))
+    }
 }
 
 /// The first thing that a seed finds: while it runs, in its history, in what it leaves.
-fn found_by_seed(bug: Bug, scripts: impl Fn(&Fixture) -> Vec<Script>, seed: u64) -> Option<FoundBy> {
+fn found_by_seed<B: Bugs>(
+    bug: B,
+    audits: Audits,
+    scripts: impl Fn(&Fixture) -> Vec<Script>,
+    seed: u64,
+) -> Option<FoundBy> {
     let inner = open("none").expect("it is in the registry");
-    let fixture = Arc::new(Fixture::over(Arc::new(Planted::new(inner, bug)), true));
-    let mut simulation = Simulation::new(SimulationConfig::new(seed));
+    let fixture = Arc::new(Fixture::over(bug.engine(inner), true));
+    // Every other seed cancels waits.
+    let mut simulation =
+        Simulation::new(SimulationConfig { cancel_per_mille: 30 * (seed % 2), ..SimulationConfig::new(seed) });
     for script in scripts(&fixture) {
         let fixture = fixture.clone();
         simulation.spawn("task", move |task| run_scripts(task, &fixture, "task", &[script], true));
     }
+    if audits == Audits::Yes {
+        let engine = fixture.engine.clone();
+        simulation.after_each_step(move |_| engine.audit());
+    }
     if let Err(failure) = simulation.run() {
-        assert!(matches!(failure.kind, FailureKind::LostWakeup(_)), "{failure}");
-        return Some(FoundBy::LostWakeup);
+        return Some(match failure.kind {
+            FailureKind::Audit(_) => FoundBy::Audit,
+            FailureKind::LostWakeup(_) => FoundBy::LostWakeup,
+            FailureKind::Stalled(_) => FoundBy::Stall,
+            _ => panic!("{failure}"),
+        });
     }
     if let Err(anomaly) = check(&fixture.recording.history()) {
         return Some(FoundBy::Checker(anomaly.kind));
@@ -52,16 +99,24 @@ fn found_by_seed(bug: Bug, scripts: impl Fn(&Fixture) -> Vec<Script>, seed: u64)
     match what.starts_with("the rows are") {
         true => Some(FoundBy::Rows),
         false if what.contains("lock") => Some(FoundBy::Locks),
+        false if audits == Audits::No => None,
         false => panic!("neither rows nor locks: {what}"),
     }
 }
 
 fn script(fixture: &Fixture, end: End, steps: &[Step]) -> Script {
-    Script { table: fixture.table, isolation: Isolation::Serializable, steps: steps.to_vec(), end, told: Told::Nothing }
+    Script {
+        table: fixture.table,
+        isolation: Isolation::Serializable,
+        steps: steps.to_vec(),
+        end,
+        told: Told::Everything,
+    }
 }
 
 const X: Key = Key::Int(0);
 const Y: Key = Key::Int(2);
+const Z: Key = Key::Int(4);
 
 /// Both read an item and write it.
 fn both_upgrade(fixture: &Fixture) -> Vec<Script> {
@@ -105,35 +160,97 @@ fn insert_where_the_other_looks(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
+/// Three in a row, each in the way of the next, and two of them in two partitions.
+fn queue_up(fixture: &Fixture) -> Vec<Script> {
+    vec![
+        script(fixture, End::Commit, &[Step::Update(X, 1), Step::Update(Z, 1)]),
+        script(fixture, End::Commit, &[Step::Update(Y, 1), Step::Update(X, 2)]),
+        script(fixture, End::Commit, &[Step::Update(Y, 2), Step::Read(Z)]),
+        script(fixture, End::Commit, &[Step::Update(X, 0), Step::Update(Y, 0)]),
+    ]
+}
+
+/// Both write the same two items of one partition in opposite order, and tell of the first one only.
+fn surprise(fixture: &Fixture) -> Vec<Script> {
+    let told_of_one = |first, second| Script {
+        told: Told::Some(1),
+        ..script(fixture, End::Commit, &[Step::Update(first, 1), Step::Update(second, 1)])
+    };
+    vec![told_of_one(X, Z), told_of_one(Z, X)]
+}
+
+/// Several count on one absent row.
+fn absent(fixture: &Fixture) -> Vec<Script> {
+    let absent = Key::Int(1);
+    vec![
+        script(fixture, End::Commit, &[Step::Read(absent.clone()), Step::Update(Y, 1), Step::Read(absent.clone())]),
+        script(fixture, End::Commit, &[Step::Read(absent), Step::Update(X, 1)]),
+        script(fixture, End::Commit, &[Step::Insert(fixture.row(1, 1, None))]),
+    ]
+}
+
 type Scripts = fn(&Fixture) -> Vec<Script>;
-const ALL: [Scripts; 5] = [both_upgrade, read_two, roll_back, cross, insert_where_the_other_looks];
+const ALL: [Scripts; 8] =
+    [both_upgrade, read_two, roll_back, cross, insert_where_the_other_looks, queue_up, surprise, absent];
+
+fn assert_found<B: Bugs>(cases: &[(B, Audits, Scripts, FoundBy)]) {
+    for &(bug, audits, scripts, expected) in cases {
+        let found = found(bug, audits, scripts);
+        assert!(found.contains(&expected), "{bug:?}, audits {audits:?}: not found by {expected:?}, but by {found:?}");
+    }
+}
 
 #[test]
-fn each_bug_is_found_by_the_check_that_is_there_for_it() {
-    use AnomalyKind::*;
+fn each_bug_of_two_phase_locking_is_found_by_the_check_that_is_there_for_it() {
+    use Audits::No;
     use FoundBy::*;
-    let cases: [(Bug, Scripts, FoundBy); 11] = [
-        (Bug::ReadLockReleasedEarly, read_two, Checker(SingleAntiDependency)),
-        (Bug::ReadLockReleasedEarly, both_upgrade, Checker(LostUpdate)),
-        (Bug::WriteLockReleasedEarly, cross, Checker(DirtyWrites)),
-        (Bug::UpgradeForgetsReaders, both_upgrade, Checker(LostUpdate)),
-        (Bug::MissedGap, insert_where_the_other_looks, Checker(Phantom)),
-        (Bug::DirtyRead, roll_back, Checker(AbortedRead)),
-        (Bug::AbortForgetsUndo, roll_back, Checker(AbortedRead)),
-        (Bug::AbortForgetsLocks, roll_back, Locks),
-        (Bug::CommitLosesWrites, cross, Checker(LostWrite)),
-        (Bug::CommitLosesWrites, read_two, Rows),
-        (Bug::NobodyIsWoken, cross, LostWakeup),
-    ];
-    for (bug, scripts, expected) in cases {
-        let found = found(bug, scripts);
-        assert!(found.contains(&expected), "{bug:?} is not found by {expected:?}, but by {found:?}");
-    }
+    use planted::Bug;
+    assert_found(&[
+        (Bug::ReadLockReleasedEarly, No, read_two, Checker(AnomalyKind::SingleAntiDependency)),
+        (Bug::ReadLockReleasedEarly, No, both_upgrade, Checker(AnomalyKind::LostUpdate)),
+        (Bug::WriteLockReleasedEarly, No, cross, Checker(AnomalyKind::DirtyWrites)),
+        (Bug::UpgradeForgetsReaders, No, both_upgrade, Checker(AnomalyKind::LostUpdate)),
+        (Bug::MissedGap, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
+        (Bug::DirtyRead, No, roll_back, Checker(AnomalyKind::AbortedRead)),
+        (Bug::AbortForgetsUndo, No, roll_back, Checker(AnomalyKind::AbortedRead)),
+        (Bug::AbortForgetsLocks, No, roll_back, Locks),
+        (Bug::CommitLosesWrites, No, cross, Checker(AnomalyKind::LostWrite)),
+        (Bug::CommitLosesWrites, No, read_two, Rows),
+        (Bug::NobodyIsWoken, No, cross, LostWakeup),
+    ]);
+}
+
+#[test]
+fn each_bug_of_very_lightweight_locking_is_found_by_the_checks_that_are_there_for_it() {
+    use Audits::{No, Yes};
+    use FoundBy::*;
+    use planted_vll::Bug;
+    assert_found(&[
+        (Bug::WithdrawalKeepsCounters, Yes, queue_up, Audit),
+        (Bug::WithdrawalUnblocksNobody, Yes, queue_up, Audit),
+        (Bug::WithdrawalUnblocksNobody, No, queue_up, Stall),
+        (Bug::ReadIgnoresWriters, Yes, read_two, Audit),
+        (Bug::ReadIgnoresWriters, No, roll_back, Checker(AnomalyKind::AbortedRead)),
+        (Bug::UnblocksBehindTheFront, Yes, queue_up, Audit),
+        (Bug::UnblocksBehindTheFront, No, queue_up, Checker(AnomalyKind::DirtyWrites)),
+        (Bug::NobodyIsWoken, Yes, cross, LostWakeup),
+        (Bug::LateInSpiteOfConflict, Yes, surprise, Audit),
+        (Bug::LateInSpiteOfConflict, No, surprise, Checker(AnomalyKind::DirtyWrites)),
+        (Bug::AnalysisSkipsTheFree, Yes, queue_up, Audit),
+        (Bug::AnalysisSkipsTheFree, No, queue_up, Checker(AnomalyKind::DirtyWrites)),
+        (Bug::PlaceholderGoesWhileCounted, Yes, absent, Audit),
+        (Bug::PlaceholderGoesWhileCounted, No, absent, Checker(AnomalyKind::SinglePredicateAntiDependency)),
+        (Bug::NoIntention, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
+        (Bug::PartitionsOneByOne, Yes, queue_up, Stall),
+        (Bug::FinishedIsLost, Yes, cross, Audit),
+        (Bug::FinishedIsLost, No, cross, Stall),
+    ]);
 }
 
 #[test]
 fn nothing_is_found_where_nothing_is_wrong() {
     for scripts in ALL {
-        assert_eq!(found(Bug::None, scripts), BTreeSet::new());
+        assert_eq!(found(planted::Bug::None, Audits::Yes, scripts), BTreeSet::new());
+        assert_eq!(found(planted_vll::Bug::None, Audits::Yes, scripts), BTreeSet::new());
     }
 }

@@ -96,9 +96,15 @@ impl PlantedTransaction {
 
     fn lock(&self, table: TableId, key: Option<&Key>, exclusive: bool) -> Result<(), Abort> {
         let name = (table, key.cloned());
-        self.locks().waiters.push(self.waiter.clone());
         let deadline = self.waiter.now().after(Duration::from_millis(10));
-        let taken = || self.locks().take(&name, self.owner, exclusive, self.bug);
+        let taken = || {
+            let mut locks = self.locks();
+            let taken = locks.take(&name, self.owner, exclusive, self.bug);
+            if !taken {
+                locks.waiters.push(self.waiter.clone());
+            }
+            taken
+        };
         match self.waiter.wait_until(Some(deadline), taken) {
             Wake::Ready => Ok(()),
             Wake::TimedOut => Err(Abort::Timeout),
