@@ -164,6 +164,14 @@ pub struct Held<'a, T> {
     thread: PhantomData<*const ()>,
 }
 
+impl<T> Held<'_, T> {
+    /// Whether the thread has settled, and has not taken the baton for a moment only.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.after != NOBODY
+    }
+}
+
 impl<T> Deref for Held<'_, T> {
     type Target = T;
 

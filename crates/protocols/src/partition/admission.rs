@@ -1,0 +1,355 @@
+//! How a transaction gets its locks from the partitions that have them.
+//!
+//! | the transaction asks | and its thread | it |
+//! | --- | --- | --- |
+//! | one partition | has settled there, or nobody has | asks, runs and finishes on the partition's core itself |
+//! | one partition | is another's | sends *enter*, is granted, runs, sends *finished* |
+//! | several | any | draws numbers, then does one or the other at each |
+
+use super::core::{Begun, Calls, Core};
+use super::locks::{Exhausted, LockState};
+use super::messages::{Enter, Finished, Message, Standing};
+use super::node::{Attempt, Node};
+use super::partitions::{Partitions, Visitor};
+use super::piece::Piece;
+use super::queue::{Asker, Ticket};
+use super::{PartitionId, PartitionLocking};
+use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
+use crate::shared::range_locks::Counted;
+use crate::shared::record;
+use hotrow_storage::{Key, RecordRef, Row, Table};
+use hotrow_sync::{Arc, Waiter, Wake};
+use hotrow_txn::{Abort, Access, Accesses, Statistics};
+use smallvec::SmallVec;
+use std::time::Duration;
+
+type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
+
+/// How a transaction of a partition engine asks for its locks.
+pub struct PartitionAdmission<E: PartitionLocking> {
+    partitions: Arc<Partitions<E::Locks>>,
+    node: Arc<Node>,
+    /// The partition that the worker settles on which the object was made for.
+    home: Option<PartitionId>,
+    /// The partitions that the plan is in.
+    asked: SmallVec<[Asked; 4]>,
+    /// The attempt that waits for grants, or has had them; none if it was free at once.
+    attempt: Option<Attempt>,
+    /// Whether the partitions know the transaction's locks, and give them back when they are told that it is over.
+    is_distributed: bool,
+    calls: Calls<Header<E>>,
+}
+
+/// A partition that a transaction asks.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    partition: PartitionId,
+    /// Its number in that partition's order, if it asks several.
+    number: u64,
+    /// Where it stands there, if it asks one only and is its own.
+    ticket: Ticket,
+}
+
+impl<E: PartitionLocking> PartitionAdmission<E> {
+    pub(super) fn new(partitions: &Arc<Partitions<E::Locks>>, home: Option<PartitionId>, waiter: Waiter) -> Self {
+        Self {
+            partitions: partitions.clone(),
+            node: Node::new(partitions.len(), waiter),
+            home,
+            asked: SmallVec::new(),
+            attempt: None,
+            is_distributed: false,
+            calls: Calls::default(),
+        }
+    }
+
+    /// Finds out which partitions a plan is in.
+    #[inline]
+    fn find_partitions(&mut self, plan: &Plan<Header<E>>) {
+        self.asked.clear();
+        let mut last = None;
+        for row in &plan.rows {
+            if last != Some(row.partition) {
+                last = Some(row.partition);
+                self.ask(row.partition);
+            }
+        }
+        for &place in &plan.places {
+            match place {
+                Place::Everywhere => (0..self.partitions.len()).for_each(|number| self.ask(number as u16)),
+                place => self.ask(self.partition_at(place)),
+            }
+        }
+    }
+
+    fn ask(&mut self, number: u16) {
+        let partition = PartitionId(number);
+        if !self.asks(partition) {
+            self.asked.push(Asked { partition, number: 0, ticket: Ticket(0) });
+        }
+    }
+
+    fn asks(&self, partition: PartitionId) -> bool {
+        self.asked.iter().any(|asked| asked.partition == partition)
+    }
+
+    /// The partition that a single place is in.
+    fn partition_at(&self, place: Place) -> u16 {
+        match place {
+            Place::Partition(number) => number,
+            Place::Hashed(hash) => (hash % self.partitions.len() as u64) as u16,
+            Place::Everywhere => 0,
+        }
+    }
+
+    /// One partition, which may be the thread's own.
+    #[inline]
+    fn ask_one(
+        &mut self,
+        scene: Scene<'_, Header<E>>,
+        plan: &mut Plan<Header<E>>,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        let (partition, node) = (self.asked[0].partition, &self.node);
+        let visitor =
+            &mut Visitor { scene, waiter: node.waiter(), statistics, calls: &mut self.calls, own: Some(node) };
+        let begun = self.partitions.with(partition, visitor, |core, caller| {
+            core.begin(caller, node, &mut plan.rows, plan.prefixes.counted())
+        });
+        match begun {
+            Ok(Ok(Begun { ticket, blocked })) => {
+                self.asked[0].ticket = ticket;
+                self.attempt = blocked;
+                self.is_distributed = false;
+                Ok(())
+            }
+            Ok(Err(Exhausted)) => Err(Abort::Resources),
+            Err(_) => {
+                self.ask_others(scene, plan, statistics, false);
+                Ok(())
+            }
+        }
+    }
+
+    /// Several partitions, or one that is another thread's.
+    #[cold]
+    fn ask_others(
+        &mut self,
+        scene: Scene<'_, Header<E>>,
+        plan: &mut Plan<Header<E>>,
+        statistics: &mut Statistics,
+        are_several: bool,
+    ) {
+        self.is_distributed = true;
+        let attempt = self.node.begin(self.asked.len());
+        self.attempt = Some(attempt);
+        let home = self.home.filter(|&home| self.partitions.is_mine(home));
+        // From here to the last message nothing may fail: others come behind these numbers.
+        if are_several {
+            let numbers = self.asked.iter_mut().map(|asked| (asked.partition, &mut asked.number));
+            self.partitions.sequencer.draw(numbers);
+        }
+        let node = &self.node;
+        let visitor =
+            &mut Visitor { scene, waiter: node.waiter(), statistics, calls: &mut self.calls, own: Some(node) };
+        for &Asked { partition, number, .. } in &self.asked {
+            let mut piece: Box<Piece<_>> = home
+                .and_then(|home| self.partitions.with(home, visitor, |core, _| core.spare_piece()).ok())
+                .unwrap_or_default();
+            piece.fill(plan, partition);
+            let asker = Asker { node: node.clone(), attempt, home, is_distributed: true };
+            let mut enter = Some(Enter { number: are_several.then_some(number), asker, piece });
+            let entered = self.partitions.with(partition, visitor, |core, caller| {
+                core.enter(caller, enter.take().expect("entered once"));
+            });
+            if entered.is_err() {
+                let enter = enter.expect("the partition was not reached");
+                self.partitions.send(visitor, home, partition, Message::Enter(enter));
+            }
+        }
+    }
+
+    /// Gives back what was asked for, granted or not.
+    #[inline]
+    fn give_back(&mut self, scene: Scene<'_, Header<E>>, plan: &mut Plan<Header<E>>, statistics: &mut Statistics) {
+        let node = &self.node;
+        let visitor =
+            &mut Visitor { scene, waiter: node.waiter(), statistics, calls: &mut self.calls, own: Some(node) };
+        if let [Asked { partition, ticket, .. }] = self.asked[..]
+            && !self.is_distributed
+        {
+            let finished = self.partitions.with(partition, visitor, |core, caller| {
+                core.finish(caller, ticket, &mut plan.rows, plan.prefixes.counted());
+            });
+            if finished.is_err() {
+                let mut piece = Box::<Piece<_>>::default();
+                piece.fill(plan, partition);
+                let finished = Finished { standing: Standing::Here(ticket), piece: Some(piece) };
+                self.partitions.send(visitor, self.home, partition, Message::Finished(finished));
+            }
+            return;
+        }
+        for asked in &self.asked {
+            let partition = asked.partition;
+            let standing = standing(node, self.attempt, asked);
+            let finished = self.partitions.with(partition, visitor, |core, caller| {
+                core.finish_other(caller, &standing, None);
+            });
+            if finished.is_err() {
+                let finished = Finished { standing, piece: None };
+                self.partitions.send(visitor, self.home, partition, Message::Finished(finished));
+            }
+        }
+    }
+
+    /// Waits until everything is granted.
+    #[cold]
+    fn wait(
+        &mut self,
+        scene: Scene<'_, Header<E>>,
+        plan: &mut Plan<Header<E>>,
+        attempt: Attempt,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        let node = self.node.clone();
+        let start = node.waiter().now();
+        let withdrawal = Withdrawal { admission: self, scene, plan, statistics };
+        let wake = node.waiter().wait_until(Some(start.after(limit)), || node.is_granted(attempt));
+        withdrawal.statistics.waits += 1;
+        withdrawal.statistics.wait_ns += node.waiter().now().since(start).as_nanos() as u64;
+        match wake {
+            Wake::Ready => {
+                std::mem::forget(withdrawal);
+                Ok(())
+            }
+            Wake::TimedOut => Err(Abort::Timeout),
+            Wake::Cancelled => Err(Abort::Cancelled),
+        }
+    }
+
+    /// Adds something in the partition that it is in, if the transaction asked it and its thread may come to it.
+    fn add(&self, partition: PartitionId, add: impl FnOnce(&mut Core<E::Locks>, &Standing) -> bool) -> bool {
+        let Some(asked) = self.asked.iter().find(|asked| asked.partition == partition) else { return false };
+        let node = &self.node;
+        let standing = match self.is_distributed {
+            true => standing(node, self.attempt, asked),
+            false => Standing::Here(asked.ticket),
+        };
+        self.partitions.touch(partition, |core| add(core, &standing)) == Ok(true)
+    }
+}
+
+fn standing(node: &Arc<Node>, attempt: Option<Attempt>, asked: &Asked) -> Standing {
+    let attempt = attempt.expect("who is distributed waits for grants");
+    Standing::Perhaps { node: node.clone(), attempt, guess: node.ticket(asked.partition) }
+}
+
+/// Takes back what was asked for, when a wait ends without a grant, or unwinds.
+struct Withdrawal<'w, E: PartitionLocking> {
+    admission: &'w mut PartitionAdmission<E>,
+    scene: Scene<'w, Header<E>>,
+    plan: &'w mut Plan<Header<E>>,
+    statistics: &'w mut Statistics,
+}
+
+impl<E: PartitionLocking> Drop for Withdrawal<'_, E> {
+    fn drop(&mut self) {
+        self.admission.node.withdraw();
+        self.admission.give_back(self.scene, self.plan, self.statistics);
+    }
+}
+
+impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
+    type Header = Header<E>;
+    const NEEDS: Needs = E::Locks::NEEDS;
+
+    #[inline]
+    fn admit(
+        &mut self,
+        scene: Scene<'_, Self::Header>,
+        _accesses: &Accesses,
+        plan: &mut Plan<Self::Header>,
+        limit: Duration,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        self.find_partitions(plan);
+        self.attempt = None;
+        match self.asked.len() {
+            0 => {}
+            1 => self.ask_one(scene, plan, statistics)?,
+            _ => self.ask_others(scene, plan, statistics, true),
+        }
+        statistics.locks += plan.rows.len() as u64;
+        let Some(attempt) = self.attempt else { return Ok(()) };
+        if !self.node.is_granted(attempt) {
+            self.wait(scene, plan, attempt, limit, statistics)?;
+        }
+        if self.is_distributed {
+            E::Locks::refresh(scene, &mut plan.rows);
+        }
+        Ok(())
+    }
+
+    fn alone(&mut self, limit: Duration, statistics: &mut Statistics) -> Result<(), Abort> {
+        match self.partitions.settle_down(self.node.waiter(), limit, statistics) {
+            Wake::Ready => Ok(()),
+            Wake::TimedOut => Err(Abort::Timeout),
+            Wake::Cancelled => Err(Abort::Cancelled),
+        }
+    }
+
+    fn add_row(
+        &mut self,
+        scene: Scene<'_, Self::Header>,
+        plan: &mut Plan<Self::Header>,
+        mut row: PlannedRow<Self::Header>,
+    ) -> bool {
+        let added = self.add(PartitionId(row.partition), |core, standing| core.add_row(scene, standing, &mut row));
+        if added {
+            plan.rows.push(row);
+        }
+        added
+    }
+
+    fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool {
+        let partition = PartitionId(self.partition_at(place));
+        let held = plan.prefixes.counted();
+        let added = self.add(partition, |core, standing| core.add_prefixes(standing, held, locks));
+        if added {
+            plan.prefixes.append(locks);
+        }
+        added
+    }
+
+    #[inline]
+    fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics) {
+        self.give_back(scene, plan, statistics);
+        plan.rows.clear();
+        plan.prefixes.clear();
+    }
+
+    fn glance(
+        &mut self,
+        table: &Table<Self::Header>,
+        record: RecordRef<'_, Self::Header>,
+        copy: &mut Row,
+    ) -> Glance {
+        let key = record.key();
+        let partition = PartitionId(table.partition_of(&key) as u16);
+        let name = Access::name(table.id(), key.hash64());
+        let seen = self.partitions.touch(partition, |core| match core.is_quiet(name, record) {
+            false => Glance::Busy,
+            true if record.is_present() => {
+                copy.copy_from(record::row(record));
+                Glance::Present
+            }
+            true => Glance::Absent,
+        });
+        seen.unwrap_or(Glance::Busy)
+    }
+
+    fn reaches(&self, table: &Table<Self::Header>, key: &Key) -> bool {
+        E::Locks::IS_WHOLE && self.asks(PartitionId(table.partition_of(key) as u16))
+    }
+}

@@ -1,0 +1,399 @@
+//! The core of a partition: its queue, its locks and its messages. Who has its baton works on it.
+//!
+//! | paper (Fig. 3) | code |
+//! | --- | --- |
+//! | BeginTransaction, for a transaction of this thread | [`Core::begin`] |
+//! | BeginTransaction, for another's | [`Core::enter`] |
+//! | FinishTransaction, TxnQueue.Remove | [`Core::finish`] |
+//! | "Send local reads to other participating nodes" | [`Core::tell`] |
+//! | second choice: the front of the queue is blocked | [`Core::go_on`], by who has left it |
+//! | SCA (§2.6), also while the front waits for a message (§3.3.1) | [`Core::analyse`] |
+
+use super::PartitionId;
+use super::locks::{Exhausted, LockState};
+use super::messages::{Enter, Finished, Granted, Message, Ports, Standing};
+use super::node::{Attempt, Node};
+use super::piece::{Piece, Wanted};
+use super::queue::{Asker, Entry, State, Ticket, TxnQueue};
+use crate::shared::contention::Analysis;
+use crate::shared::planned::{PlannedRow, Scene};
+use crate::shared::range_locks::Counted;
+use hotrow_storage::RecordRef;
+use hotrow_sync::{Arc, Time, Waiter};
+use hotrow_txn::Statistics;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Pieces that are kept for the next transactions.
+const SPARE: usize = 64;
+
+/// What belongs to whoever has the partition's baton.
+#[derive(Debug)]
+pub(super) struct Core<L: LockState> {
+    number: PartitionId,
+    queue: TxnQueue<Locked<L>>,
+    locks: L,
+    /// The number of the transaction of several partitions that is let in next (see [`sequencer`](super::sequencer)).
+    next: u64,
+    /// Those that have come before their turn, from `next` on.
+    early: VecDeque<Option<Enter<L::Header>>>,
+    ports: Ports<L::Header>,
+    delay: Duration,
+    /// Contention analysis, if the engine does any.
+    analysis: Option<Analysis>,
+    /// Whether somebody has left the queue since the last analysis that found nothing: only then can there be more to find.
+    may_find: bool,
+    spare: Vec<Box<Piece<L::Header>>>,
+    /// Those who were granted their locks by a release: empty in between.
+    granted: Vec<Ticket>,
+}
+
+/// What a partition keeps of a transaction in its queue.
+#[derive(Debug)]
+struct Locked<L: LockState> {
+    owner: L::Owner,
+    /// What it asked for. None of a transaction that runs on the partition's own thread and got everything at once.
+    piece: Option<Box<Piece<L::Header>>>,
+}
+
+/// Who works on a core, with what it needs for it.
+pub(super) struct Caller<'c, L: LockState> {
+    pub(super) scene: Scene<'c, L::Header>,
+    /// The thread's clock.
+    pub(super) waiter: &'c Waiter,
+    pub(super) statistics: &'c mut Statistics,
+    /// Whether the thread has settled on the partition.
+    pub(super) is_settled: bool,
+    pub(super) calls: &'c mut Calls<L::Header>,
+}
+
+/// What is to be done once the baton is given back.
+#[derive(Debug)]
+pub(super) struct Calls<H> {
+    /// Transactions that have all they asked for.
+    pub(super) wakes: Vec<Arc<Node>>,
+    /// Partitions that have messages.
+    pub(super) nudges: Vec<PartitionId>,
+    /// Messages that did not fit into their rings.
+    pub(super) mail: Vec<(PartitionId, Message<H>)>,
+    /// *Finished* messages that were acted upon.
+    pub(super) finished: u64,
+}
+
+impl<H> Default for Calls<H> {
+    fn default() -> Self {
+        Self { wakes: Vec::new(), nudges: Vec::new(), mail: Vec::new(), finished: 0 }
+    }
+}
+
+impl<H> Calls<H> {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.wakes.is_empty() && self.nudges.is_empty() && self.mail.is_empty() && self.finished == 0
+    }
+}
+
+/// How a transaction began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Begun {
+    pub(super) ticket: Ticket,
+    /// The attempt to wait for, if it is blocked.
+    pub(super) blocked: Option<Attempt>,
+}
+
+impl<L: LockState> Core<L> {
+    /// An empty partition.
+    pub(super) fn new(number: PartitionId, ports: Ports<L::Header>, delay: Duration, analyses: bool) -> Self {
+        Self {
+            number,
+            queue: TxnQueue::default(),
+            locks: L::default(),
+            next: 0,
+            early: VecDeque::new(),
+            ports,
+            delay,
+            analysis: analyses.then(Analysis::default),
+            may_find: false,
+            spare: Vec::new(),
+            granted: Vec::new(),
+        }
+    }
+
+    /// How many transactions are blocked here.
+    #[inline]
+    pub(super) fn blocked(&self) -> usize {
+        self.queue.blocked()
+    }
+
+    /// A transaction that asks this partition only, and runs on the caller's thread, asks for everything.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        caller: &Caller<'_, L>,
+        node: &Arc<Node>,
+        rows: &mut [PlannedRow<L::Header>],
+        prefixes: &[Counted],
+    ) -> Result<Begun, Exhausted> {
+        let wanted = Wanted { rows: &mut *rows, prefixes };
+        let behind_nobody = self.queue.is_empty();
+        let (owner, granted) = self.locks.request(caller.scene, self.queue.next(), behind_nobody, wanted)?;
+        if granted || (L::FRONT_IS_FREE && behind_nobody) {
+            let piece = if caller.is_settled { None } else { Some(self.copy(rows, prefixes)) };
+            let ticket = self.queue.push(Entry { state: State::Free, locks: Locked { owner, piece }, asker: None });
+            return Ok(Begun { ticket, blocked: None });
+        }
+        let attempt = node.begin(1);
+        let asker = Asker { node: node.clone(), attempt, home: None, is_distributed: false };
+        let piece = Some(self.copy(rows, prefixes));
+        let locks = Locked { owner, piece };
+        let ticket = self.queue.push(Entry { state: State::Blocked, locks, asker: Some(asker) });
+        Ok(Begun { ticket, blocked: Some(attempt) })
+    }
+
+    /// What others may have to know of a transaction that asks for so much.
+    #[cold]
+    fn copy(&mut self, rows: &[PlannedRow<L::Header>], prefixes: &[Counted]) -> Box<Piece<L::Header>> {
+        let mut piece = self.spare_piece();
+        piece.rows.extend_from_slice(rows);
+        piece.prefixes.extend_from_slice(prefixes);
+        piece
+    }
+
+    /// An empty piece.
+    pub(super) fn spare_piece(&mut self) -> Box<Piece<L::Header>> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    fn spare(&mut self, mut piece: Box<Piece<L::Header>>) {
+        if self.spare.len() < SPARE {
+            piece.clear();
+            self.spare.push(piece);
+        }
+    }
+
+    /// A transaction asks for what it needs here, now or when it is its turn.
+    pub(super) fn enter(&mut self, caller: &mut Caller<'_, L>, enter: Enter<L::Header>) {
+        let Some(number) = enter.number else {
+            return self.let_in(caller, enter);
+        };
+        debug_assert!(number >= self.next, "each number is drawn once");
+        let position = (number - self.next) as usize;
+        if position >= self.early.len() {
+            self.early.resize_with(position + 1, || None);
+        }
+        self.early[position] = Some(enter);
+        while let Some(Some(_)) = self.early.front() {
+            let enter = self.early.pop_front().flatten().expect("looked at a moment ago");
+            self.next += 1;
+            self.let_in(caller, enter);
+        }
+    }
+
+    /// BeginTransaction, and "Send local reads" if it has all its locks.
+    fn let_in(&mut self, caller: &mut Caller<'_, L>, mut enter: Enter<L::Header>) {
+        let Asker { node, attempt, .. } = enter.asker.clone();
+        let (ticket, behind_nobody) = (self.queue.next(), self.queue.is_empty());
+        let requested = node.while_asking(attempt, || {
+            self.locks.request(caller.scene, ticket, behind_nobody, enter.piece.wanted())
+        });
+        match requested {
+            // It was withdrawn: it asks for nothing any more.
+            None => self.spare(enter.piece),
+            // Nothing is granted: it waits until its limit.
+            Some(Err(Exhausted)) => self.spare(enter.piece),
+            Some(Ok((owner, granted))) => {
+                let locks = Locked { owner, piece: Some(enter.piece) };
+                self.queue.push(Entry { state: State::Blocked, locks, asker: Some(enter.asker) });
+                if granted || (L::FRONT_IS_FREE && behind_nobody) {
+                    self.tell(caller, ticket);
+                }
+            }
+        }
+    }
+
+    /// Tells who is blocked that it is not any more.
+    fn tell(&mut self, caller: &mut Caller<'_, L>, ticket: Ticket) {
+        let Some(asker) = self.queue.unblock(ticket) else { return };
+        let home = asker.home.filter(|&home| caller.is_settled && home != self.number);
+        let Some(home) = home else {
+            if asker.node.grant(asker.attempt, self.number, ticket) {
+                caller.calls.wakes.push(asker.node.clone());
+            }
+            return;
+        };
+        let granted = Granted { node: asker.node.clone(), attempt: asker.attempt, by: self.number, ticket };
+        self.send(caller, home, Message::Granted(granted));
+    }
+
+    /// Sends a message to another partition that somebody has settled on. The caller has settled on this one.
+    pub(super) fn send(&mut self, caller: &mut Caller<'_, L>, to: PartitionId, message: Message<L::Header>) {
+        let due = if self.delay.is_zero() { Time::default() } else { caller.waiter.now().after(self.delay) };
+        caller.statistics.messages += 1;
+        match self.ports.send(to, due, message) {
+            Ok(()) => caller.calls.nudges.push(to),
+            Err(message) => caller.calls.mail.push((to, message)),
+        }
+    }
+
+    /// Acts on all messages that are due; if the caller has not settled, on all.
+    pub(super) fn receive(&mut self, caller: &mut Caller<'_, L>) {
+        let waiter = caller.waiter;
+        let now = caller.is_settled.then_some(|| waiter.now());
+        while let Some(message) = self.ports.receive(now) {
+            self.act(caller, message);
+        }
+    }
+
+    /// Does what a message asks for.
+    pub(super) fn act(&mut self, caller: &mut Caller<'_, L>, message: Message<L::Header>) {
+        match message {
+            Message::Enter(enter) => self.enter(caller, enter),
+            Message::Granted(Granted { node, attempt, by, ticket }) => {
+                if node.grant(attempt, by, ticket) {
+                    caller.calls.wakes.push(node);
+                }
+            }
+            Message::Finished(Finished { standing, piece }) => {
+                self.finish_other(caller, &standing, piece);
+                caller.calls.finished += 1;
+            }
+        }
+    }
+
+    /// Whether there are messages on the rings, due or not.
+    #[inline]
+    pub(super) fn has_mail(&self) -> bool {
+        self.ports.has_mail()
+    }
+
+    /// When the next message is due that is not due yet.
+    pub(super) fn expected(&self) -> Option<Time> {
+        self.ports.expected()
+    }
+
+    /// A transaction that asked this partition only ends, or asks no more (FinishTransaction).
+    #[inline]
+    pub(super) fn finish(
+        &mut self,
+        caller: &mut Caller<'_, L>,
+        ticket: Ticket,
+        rows: &mut [PlannedRow<L::Header>],
+        prefixes: &[Counted],
+    ) {
+        let entry = self.queue.remove(ticket).expect("who finishes is in the queue");
+        self.locks.release(caller.scene, entry.locks.owner, Wanted { rows, prefixes }, &mut self.granted);
+        if let Some(piece) = entry.locks.piece {
+            self.spare(piece);
+        }
+        if !self.queue.is_empty() {
+            self.go_on(caller);
+        }
+    }
+
+    /// The same for a transaction that is another thread's, or asked several partitions; `piece` is what it asked for, if that is not known
+    /// here. One that is not in the queue has been withdrawn before it was let in.
+    pub(super) fn finish_other(
+        &mut self,
+        caller: &mut Caller<'_, L>,
+        standing: &Standing,
+        piece: Option<Box<Piece<L::Header>>>,
+    ) {
+        let Some(ticket) = self.find(standing) else { return };
+        let entry = self.queue.remove(ticket).expect("found a moment ago");
+        let mut piece = piece.or(entry.locks.piece).expect("what was asked for is known to one of the two");
+        self.locks.release(caller.scene, entry.locks.owner, piece.wanted(), &mut self.granted);
+        self.spare(piece);
+        self.go_on(caller);
+    }
+
+    fn find(&self, standing: &Standing) -> Option<Ticket> {
+        match standing {
+            Standing::Here(ticket) => Some(*ticket),
+            Standing::Perhaps { node, attempt, guess } => self.queue.find(node, *attempt, *guess),
+        }
+    }
+
+    /// Somebody has left the queue: others may have all that they asked for.
+    fn go_on(&mut self, caller: &mut Caller<'_, L>) {
+        let mut granted = std::mem::take(&mut self.granted);
+        granted.drain(..).for_each(|ticket| self.tell(caller, ticket));
+        self.granted = granted;
+        if let Some((front, State::Blocked)) = self.queue.front()
+            && L::FRONT_IS_FREE
+        {
+            self.tell(caller, front);
+        }
+        self.may_find = true;
+        // A thread that has not settled does not come back when it is idle; the others who wait are idle now.
+        while !caller.is_settled && self.analyse(caller) {}
+    }
+
+    /// Looks for a blocked transaction that conflicts with none before it (SCA). Whether there was one; it is told.
+    pub(super) fn analyse(&mut self, caller: &mut Caller<'_, L>) -> bool {
+        let Some(analysis) = self.analysis.as_mut().filter(|_| self.may_find && self.queue.blocked() > 0) else {
+            return false;
+        };
+        let before = analysis.counts();
+        // Behind one of whom it is not known what it has locked nobody can be found.
+        let known = self.queue.iter().map_while(|(ticket, entry)| {
+            let piece = entry.locks.piece.as_ref()?;
+            Some((ticket, entry.state == State::Blocked, piece.marks()))
+        });
+        let found = analysis.find(known);
+        let counts = analysis.counts();
+        caller.statistics.analyses += counts.runs - before.runs;
+        caller.statistics.analyses_found += counts.found - before.found;
+        caller.statistics.analyses_bits += counts.bits - before.bits;
+        self.may_find = found.is_some();
+        found.inspect(|&ticket| self.tell(caller, ticket)).is_some()
+    }
+
+    /// Locks a row more for a transaction that has its locks here.
+    pub(super) fn add_row(
+        &mut self,
+        scene: Scene<'_, L::Header>,
+        standing: &Standing,
+        row: &mut PlannedRow<L::Header>,
+    ) -> bool {
+        let Some(locked) = self.find(standing).and_then(|ticket| self.queue.locks_mut(ticket)) else { return false };
+        let added = self.locks.add_row(scene, locked.owner, row);
+        if let Some(piece) = locked.piece.as_mut().filter(|_| added) {
+            piece.rows.push(*row);
+        }
+        added
+    }
+
+    /// The same for prefixes. `held` are those of a transaction whose locks are not known here.
+    pub(super) fn add_prefixes(&mut self, standing: &Standing, held: &[Counted], wanted: &[Counted]) -> bool {
+        let Some(locked) = self.find(standing).and_then(|ticket| self.queue.locks_mut(ticket)) else { return false };
+        let held = locked.piece.as_ref().map_or(held, |piece| &piece.prefixes);
+        let added = self.locks.add_prefixes(locked.owner, held, wanted);
+        if let Some(piece) = locked.piece.as_mut().filter(|_| added) {
+            piece.prefixes.extend_from_slice(wanted);
+        }
+        added
+    }
+
+    /// Whether nobody can be writing a record of this partition.
+    pub(super) fn is_quiet(&self, name: u64, record: RecordRef<'_, L::Header>) -> bool {
+        self.locks.is_quiet(self.queue.is_empty(), name, record)
+    }
+
+    /// Checks the invariants, while nobody is on the way.
+    pub(super) fn audit(&mut self, scene: Scene<'_, L::Header>) -> Result<(), String> {
+        self.queue.audit()?;
+        if let Some((Ticket(front), State::Blocked)) = self.queue.front() {
+            return Err(format!("the front of the queue, ticket {front}, is blocked"));
+        }
+        if let Some(Some(_)) = self.early.front() {
+            return Err(format!("number {} has come and was not let in", self.next));
+        }
+        let mut pieces: Vec<Piece<L::Header>> = Vec::new();
+        for (Ticket(ticket), entry) in self.queue.iter() {
+            let piece = entry.locks.piece.as_ref().ok_or_else(|| format!("nothing is known of ticket {ticket}"))?;
+            pieces.push(Piece { rows: piece.rows.clone(), prefixes: piece.prefixes.clone() });
+        }
+        let wanted: Vec<_> = pieces.iter_mut().map(Piece::wanted).collect();
+        self.locks.audit(scene, &wanted)
+    }
+}

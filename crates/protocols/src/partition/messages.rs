@@ -1,0 +1,232 @@
+//! Messages between partitions, and what carries them.
+//!
+//! Threads that have settled on partitions send each other messages over rings, one for each pair of partitions and direction; a
+//! thread that has settled on none, an *outsider*, leaves its messages in the partition's mailbox. A partition that nobody
+//! has settled on gets no messages: who wants something of it takes its baton and does it.
+//!
+//! | message | from | says |
+//! | --- | --- | --- |
+//! | *enter* | the transaction's thread | these locks, in this place of the order |
+//! | *granted* | a partition | all of them: the transaction may touch what they lock ("local reads" in Fig. 3) |
+//! | *finished* | the transaction's thread | it has ended, or asks no more |
+//!
+//! **No order.** Messages may overtake each other, even between the same two. *Enter* has its number; *granted* names
+//! its attempt; and a *finished* that comes before its *enter* finds nothing to do, because then the attempt was withdrawn, and the
+//! *enter* does nothing either ([`node`](super::node), invariant 2).
+//!
+//! **Delay.** Between two threads that have settled, a message is held back for as long as the settings say. All messages of a
+//! ring have the same delay, so what is due first is in front.
+
+use super::PartitionId;
+use super::node::{Attempt, Node};
+use super::piece::Piece;
+use super::queue::{Asker, Ticket};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::ring::{self, Consumer, Producer};
+use hotrow_sync::{Arc, Mutex, Time};
+
+/// What one partition, or a transaction's thread, tells another partition.
+#[derive(Debug)]
+pub(super) enum Message<H> {
+    Enter(Enter<H>),
+    Granted(Granted),
+    Finished(Finished<H>),
+}
+
+/// A transaction asks for what it needs of a partition.
+#[derive(Debug)]
+pub(super) struct Enter<H> {
+    /// Its number in the order of this partition, if it asks several.
+    pub(super) number: Option<u64>,
+    pub(super) asker: Asker,
+    pub(super) piece: Box<Piece<H>>,
+}
+
+/// A partition has granted all that it was asked for.
+#[derive(Debug)]
+pub(super) struct Granted {
+    pub(super) node: Arc<Node>,
+    pub(super) attempt: Attempt,
+    pub(super) by: PartitionId,
+    pub(super) ticket: Ticket,
+}
+
+/// A transaction gives back what it has here, or takes back what it asked for.
+#[derive(Debug)]
+pub(super) struct Finished<H> {
+    pub(super) standing: Standing,
+    /// What it asked for, if the partition does not know.
+    pub(super) piece: Option<Box<Piece<H>>>,
+}
+
+/// Where a transaction stands in a partition's queue, as far as it knows.
+#[derive(Clone, Debug)]
+pub(super) enum Standing {
+    /// It entered by itself, and is there.
+    Here(Ticket),
+    /// It asked to be entered. If this attempt is there it has been told its ticket, probably.
+    Perhaps { node: Arc<Node>, attempt: Attempt, guess: Ticket },
+}
+
+/// A message on its way.
+#[derive(Debug)]
+struct Posted<H> {
+    due: Time,
+    message: Message<H>,
+}
+
+/// Messages that a ring holds. A ring that is full is no mistake: the mailbox takes what does not fit.
+const RING: usize = if cfg!(shuttle) { 1 } else { 128 };
+
+/// A partition's ends of the rings. They go with its baton.
+#[derive(Debug)]
+pub(super) struct Ports<H> {
+    /// By partition; none to itself.
+    outgoing: Vec<Option<Producer<Posted<H>>>>,
+    incoming: Vec<Incoming<H>>,
+}
+
+#[derive(Debug)]
+struct Incoming<H> {
+    ring: Consumer<Posted<H>>,
+    /// The oldest message, if it has been looked at and was not due.
+    next: Option<Posted<H>>,
+}
+
+/// Rings between all pairs of partitions.
+pub(super) fn connect<H>(partitions: usize) -> Vec<Ports<H>> {
+    let ports = || Ports { outgoing: Vec::new(), incoming: Vec::new() };
+    let mut all: Vec<_> = (0..partitions).map(|_| ports()).collect();
+    for from in 0..partitions {
+        for to in 0..partitions {
+            let outgoing = (from != to).then(|| {
+                let (producer, consumer) = ring::channel(RING);
+                all[to].incoming.push(Incoming { ring: consumer, next: None });
+                producer
+            });
+            all[from].outgoing.push(outgoing);
+        }
+    }
+    all
+}
+
+impl<H> Ports<H> {
+    /// Sends a message that is due at this time.
+    ///
+    /// # Errors
+    /// The message itself if the ring is full.
+    pub(super) fn send(&mut self, to: PartitionId, due: Time, message: Message<H>) -> Result<(), Message<H>> {
+        let ring = self.outgoing[to.index()].as_mut().expect("a partition sends itself no messages");
+        ring.try_push(Posted { due, message }).map_err(|posted| posted.message)
+    }
+
+    /// A message that is due now; `now` is asked for if there is one that has a time. Without `now` every message is due.
+    pub(super) fn receive(&mut self, now: Option<impl Fn() -> Time>) -> Option<Message<H>> {
+        let is_due = |posted: &mut Posted<H>| {
+            posted.due == Time::default() || now.as_ref().is_none_or(|now| posted.due <= now())
+        };
+        let mut take = |incoming: &mut Incoming<H>| {
+            if incoming.next.is_none() {
+                incoming.next = incoming.ring.try_pop();
+            }
+            incoming.next.take_if(|posted| is_due(posted)).map(|posted| posted.message)
+        };
+        self.incoming.iter_mut().find_map(&mut take)
+    }
+
+    /// When the next of the messages that were not due is.
+    pub(super) fn expected(&self) -> Option<Time> {
+        self.incoming.iter().filter_map(|incoming| incoming.next.as_ref()).map(|posted| posted.due).min()
+    }
+
+    /// Whether there is a message, due or not.
+    #[inline]
+    pub(super) fn has_mail(&self) -> bool {
+        self.incoming.iter().any(|incoming| incoming.next.is_some() || !incoming.ring.is_empty())
+    }
+}
+
+/// What outsiders leave for a partition. Any thread may put in and take out.
+#[derive(Debug)]
+pub(super) struct Mailbox<H> {
+    /// Whether there is something: to be looked at without the mutex.
+    is_full: AtomicBool,
+    messages: Mutex<Vec<Message<H>>>,
+}
+
+impl<H> Default for Mailbox<H> {
+    fn default() -> Self {
+        Self { is_full: AtomicBool::new(false), messages: Mutex::default() }
+    }
+}
+
+impl<H> Mailbox<H> {
+    pub(super) fn put(&self, message: Message<H>) {
+        let mut messages = self.messages.lock().unwrap_or_else(|poison| poison.into_inner());
+        messages.push(message);
+        self.is_full.store(true, Ordering::Release);
+    }
+
+    /// Whether there is something. Who put it in a moment ago makes sure that somebody looks again.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Acquire)
+    }
+
+    /// All that is there.
+    pub(super) fn take(&self) -> Vec<Message<H>> {
+        let mut messages = self.messages.lock().unwrap_or_else(|poison| poison.into_inner());
+        self.is_full.store(false, Ordering::Release);
+        std::mem::take(&mut messages)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    fn message(ticket: u64) -> Message<()> {
+        Message::Finished(Finished { standing: Standing::Here(Ticket(ticket)), piece: None })
+    }
+
+    fn ticket(message: Message<()>) -> u64 {
+        match message {
+            Message::Finished(Finished { standing: Standing::Here(Ticket(ticket)), .. }) => ticket,
+            other => panic!("{other:?} was never sent"),
+        }
+    }
+
+    #[test]
+    fn a_message_comes_when_it_is_due_and_not_before() {
+        let mut ports = connect::<()>(3);
+        let [first, second, third] = &mut ports[..] else { panic!("three were asked for") };
+        first.send(PartitionId(2), Time(50), message(1)).expect("room");
+        second.send(PartitionId(2), Time(40), message(2)).expect("room");
+        first.send(PartitionId(2), Time(60), message(3)).expect("room");
+        assert!(third.has_mail() && !first.has_mail() && third.expected().is_none());
+        let mut receive = |now: u64| third.receive(Some(|| Time(now))).map(ticket);
+        assert_eq!([receive(39), receive(45), receive(45), receive(55), receive(55)], [None, Some(2), None, Some(1), None]);
+        assert_eq!(third.expected(), Some(Time(60)));
+        assert_eq!(third.receive(None::<fn() -> Time>).map(ticket), Some(3));
+        assert!(!third.has_mail() && third.expected().is_none());
+    }
+
+    #[test]
+    fn a_full_ring_gives_the_message_back() {
+        let mut ports = connect::<()>(2);
+        for at in 0..RING as u64 {
+            ports[0].send(PartitionId(1), Time(0), message(at)).expect("room");
+        }
+        assert_eq!(ports[0].send(PartitionId(1), Time(0), message(7)).map_err(ticket), Err(7));
+    }
+
+    #[test]
+    fn a_mailbox_gives_everything_at_once() {
+        let mailbox = Mailbox::default();
+        assert!(!mailbox.is_full() && mailbox.take().is_empty());
+        [4, 5].into_iter().for_each(|at| mailbox.put(message(at)));
+        assert!(mailbox.is_full());
+        assert_eq!(mailbox.take().into_iter().map(ticket).collect::<Vec<_>>(), [4, 5]);
+        assert!(!mailbox.is_full());
+    }
+}

@@ -1,0 +1,136 @@
+//! A transaction as partitions see it: whom to tell that its locks are granted.
+//!
+//! **Definitions.** A transaction object runs one *attempt* after the other. In each it asks some partitions, and waits until
+//! all of them have granted what it asked for. An attempt that is *withdrawn* asks for nothing any more.
+//!
+//! **Invariants**
+//!
+//! 1. A grant counts for the attempt only that it was meant for: the word has both, the attempt and how many partitions it
+//!    still waits for, and is changed by one exchange.
+//! 2. A partition takes notice of what an attempt asks for only while the attempt is not withdrawn: it looks, and acts, under the
+//!    latch, and to withdraw takes the latch too. So records that the attempt found stay allocated until the partition has
+//!    counted on them, though they are another thread's; and a request that arrives after it was withdrawn does nothing,
+//!    whatever else has overtaken it.
+
+use super::PartitionId;
+use super::queue::Ticket;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::{Arc, Latch, Waiter};
+use std::fmt;
+
+/// The part of one transaction object that partitions know. Any thread may tell it of grants; all else is its owner's.
+pub(super) struct Node {
+    /// The attempt, shifted, and the number of partitions that have not granted yet.
+    word: AtomicU64,
+    /// By partition: where the transaction stands in that one's queue, as it said with its grant.
+    tickets: Box<[AtomicU64]>,
+    /// The attempt that asks, if it is not withdrawn.
+    asking: Latch<Option<Attempt>>,
+    waiter: Waiter,
+}
+
+/// An attempt's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Attempt(u64);
+
+/// Bits for the number of partitions.
+const COUNT_BITS: u32 = 16;
+const COUNT: u64 = (1 << COUNT_BITS) - 1;
+
+impl Node {
+    /// Of a transaction that waits through `waiter`, and has made no attempt yet.
+    pub(super) fn new(partitions: usize, waiter: Waiter) -> Arc<Self> {
+        let tickets = (0..partitions).map(|_| AtomicU64::new(0)).collect();
+        Arc::new(Self { word: AtomicU64::new(0), tickets, asking: Latch::new(None), waiter })
+    }
+
+    /// How the transaction waits.
+    pub(super) fn waiter(&self) -> &Waiter {
+        &self.waiter
+    }
+
+    /// The next attempt begins, which waits for so many partitions. For the owner.
+    pub(super) fn begin(&self, partitions: usize) -> Attempt {
+        debug_assert!(partitions as u64 <= COUNT);
+        // Relaxed: only the owner changes the attempt; grants of the last one may still come, and change nothing of it.
+        let attempt = Attempt((self.word.load(Ordering::Relaxed) >> COUNT_BITS) + 1);
+        self.word.store(attempt.0 << COUNT_BITS | partitions as u64, Ordering::Release);
+        *self.asking.lock() = Some(attempt);
+        attempt
+    }
+
+    /// Ends an attempt that asks for nothing any more. For the owner.
+    pub(super) fn withdraw(&self) {
+        *self.asking.lock() = None;
+    }
+
+    /// Whether all partitions have granted what the attempt asked for.
+    #[inline]
+    pub(super) fn is_granted(&self, attempt: Attempt) -> bool {
+        self.word.load(Ordering::Acquire) == attempt.0 << COUNT_BITS
+    }
+
+    /// Where the transaction stands in a partition's queue, if that one has granted.
+    pub(super) fn ticket(&self, partition: PartitionId) -> Ticket {
+        // Relaxed: if the grant was seen, by acquire, this is seen too; if not, it is a guess, which the partition checks.
+        Ticket(self.tickets[partition.index()].load(Ordering::Relaxed))
+    }
+
+    /// A partition has granted what the attempt asked of it. Whether it was the last.
+    pub(super) fn grant(&self, attempt: Attempt, partition: PartitionId, ticket: Ticket) -> bool {
+        // Relaxed: published by the exchange below.
+        self.tickets[partition.index()].store(ticket.0, Ordering::Relaxed);
+        let count = |word: u64| (word >> COUNT_BITS == attempt.0 && word & COUNT > 0).then(|| word - 1);
+        let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, count);
+        before.is_ok_and(|word| word & COUNT == 1)
+    }
+
+    /// Does what an attempt asks for, unless it is withdrawn; it is not while this lasts.
+    pub(super) fn while_asking<R>(&self, attempt: Attempt, act: impl FnOnce() -> R) -> Option<R> {
+        let asking = self.asking.lock();
+        (*asking == Some(attempt)).then(act)
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word.load(Ordering::Acquire);
+        f.debug_struct("Node").field("attempt", &(word >> COUNT_BITS)).field("awaited", &(word & COUNT)).finish()
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn node() -> Arc<Node> {
+        Node::new(3, Waiter::thread(Duration::ZERO))
+    }
+
+    #[test]
+    fn the_last_grant_of_an_attempt_is_told_apart() {
+        let node = node();
+        let attempt = node.begin(2);
+        assert!(!node.is_granted(attempt));
+        assert!(!node.grant(attempt, PartitionId(0), Ticket(7)));
+        assert!(node.grant(attempt, PartitionId(2), Ticket(9)));
+        assert!(node.is_granted(attempt));
+        assert_eq!([0, 2].map(|partition| node.ticket(PartitionId(partition))), [Ticket(7), Ticket(9)]);
+        assert!(!node.grant(attempt, PartitionId(1), Ticket(1)), "nobody asked for it");
+        assert!(node.is_granted(attempt));
+    }
+
+    #[test]
+    fn what_was_meant_for_an_attempt_is_nothing_to_the_next() {
+        let node = node();
+        let first = node.begin(1);
+        assert_eq!(node.while_asking(first, || 1), Some(1));
+        node.withdraw();
+        assert_eq!(node.while_asking(first, || 1), None);
+        let second = node.begin(1);
+        assert_eq!((node.while_asking(first, || 1), node.while_asking(second, || 2)), (None, Some(2)));
+        assert!(!node.grant(first, PartitionId(0), Ticket(0)) && !node.is_granted(second));
+        assert!(node.grant(second, PartitionId(0), Ticket(0)) && node.is_granted(second));
+    }
+}

@@ -1,0 +1,258 @@
+//! The partitions of one database, side by side.
+//!
+//! **Invariants**
+//!
+//! 1. A thread has the baton of one partition at a time, so nobody waits in a circle for batons. What a partition has to say to others
+//!    is kept ([`Calls`]) until its baton is given back.
+//! 2. *No message is forgotten.* Who sends one fences, and then looks whether the partition's thread is still there: if it is, it
+//!    wakes it, and otherwise takes the baton and acts on the message itself. Who leaves gives the baton up, fences, and then
+//!    looks for messages. One of the two comes after the other, and finds it.
+//! 3. Who takes a baton for a moment first acts on all messages that have come, due or not.
+
+use super::PartitionId;
+use super::core::{Caller, Calls, Core};
+use super::locks::LockState;
+use super::messages::{Mailbox, Message, connect};
+use super::node::Node;
+use super::sequencer::Sequencer;
+use crate::shared::planned::Scene;
+use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
+use hotrow_sync::baton::Settled;
+use hotrow_sync::{Arc, Baton, CachePadded, Latch, Mutex, Waiter, Wake};
+use hotrow_txn::Statistics;
+use std::time::Duration;
+
+/// All partitions of a database. Shared by all threads.
+#[derive(Debug)]
+pub(super) struct Partitions<L: LockState> {
+    all: Box<[Partition<L>]>,
+    pub(super) sequencer: Sequencer,
+    /// *Finished* messages on their way.
+    unfinished: AtomicU64,
+    /// Who waits for there to be none.
+    alone: Mutex<Option<Waiter>>,
+}
+
+#[derive(Debug)]
+struct Partition<L: LockState> {
+    baton: CachePadded<Baton<Core<L>>>,
+    mailbox: Mailbox<L::Header>,
+    /// How the thread waits that has settled.
+    worker: Latch<Option<Waiter>>,
+}
+
+/// Who works with partitions, one after the other.
+pub(super) struct Visitor<'v, L: LockState> {
+    pub(super) scene: Scene<'v, L::Header>,
+    pub(super) waiter: &'v Waiter,
+    pub(super) statistics: &'v mut Statistics,
+    /// Empty between two visits.
+    pub(super) calls: &'v mut Calls<L::Header>,
+    /// The visitor's own transaction, which need not be woken.
+    pub(super) own: Option<&'v Arc<Node>>,
+}
+
+impl<L: LockState> Partitions<L> {
+    /// So many, empty, between which messages take `delay` longer than they must.
+    pub(super) fn new(partitions: usize, delay: Duration, analyses: bool) -> Arc<Self> {
+        let partition = |(number, ports)| {
+            let core = Core::new(PartitionId(number as u16), ports, delay, analyses);
+            Partition { baton: CachePadded(Baton::new(core)), mailbox: Mailbox::default(), worker: Latch::new(None) }
+        };
+        Arc::new(Self {
+            all: connect(partitions).into_iter().enumerate().map(partition).collect(),
+            sequencer: Sequencer::new(partitions),
+            unfinished: AtomicU64::new(0),
+            alone: Mutex::new(None),
+        })
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether the calling thread has settled on a partition.
+    #[inline]
+    pub(super) fn is_mine(&self, partition: PartitionId) -> bool {
+        self.at(partition).baton.is_mine()
+    }
+
+    /// Works on a partition that the calling thread has settled on, or nobody has.
+    ///
+    /// # Errors
+    /// If another thread has settled on it.
+    #[inline]
+    pub(super) fn with<R>(
+        &self,
+        partition: PartitionId,
+        visitor: &mut Visitor<'_, L>,
+        work: impl FnOnce(&mut Core<L>, &mut Caller<'_, L>) -> R,
+    ) -> Result<R, Settled> {
+        let Partition { baton, mailbox, .. } = self.at(partition);
+        let mut core = baton.0.take()?;
+        let is_settled = core.is_settled();
+        let Visitor { scene, waiter, .. } = *visitor;
+        let (statistics, calls) = (&mut *visitor.statistics, &mut *visitor.calls);
+        let mut caller = Caller { scene, waiter, statistics, is_settled, calls };
+        if !is_settled {
+            receive(mailbox, &mut core, &mut caller);
+        }
+        let result = work(&mut core, &mut caller);
+        drop(core);
+        if !visitor.calls.is_empty() {
+            self.attend(visitor);
+        }
+        Ok(result)
+    }
+
+    /// The same for work that concerns nobody else, and so needs no messages.
+    ///
+    /// # Errors
+    /// If another thread has settled on it.
+    pub(super) fn touch<R>(&self, partition: PartitionId, work: impl FnOnce(&mut Core<L>) -> R) -> Result<R, Settled> {
+        self.at(partition).baton.0.take().map(|mut core| work(&mut core))
+    }
+
+    /// Sends a message to a partition that another thread has settled on: over a ring if the caller's own thread has settled on
+    /// `home`, otherwise by the mailbox.
+    pub(super) fn send(
+        &self,
+        visitor: &mut Visitor<'_, L>,
+        home: Option<PartitionId>,
+        to: PartitionId,
+        message: Message<L::Header>,
+    ) {
+        if let Message::Finished(_) = message {
+            self.unfinished.fetch_add(1, Ordering::AcqRel);
+        }
+        match home.filter(|&home| home != to && self.is_mine(home)) {
+            Some(home) => {
+                let sent = self.with(home, visitor, |core, caller| core.send(caller, to, message));
+                sent.expect("the calling thread has settled there");
+            }
+            None => {
+                visitor.statistics.messages += 1;
+                visitor.calls.mail.push((to, message));
+                self.attend(visitor);
+            }
+        }
+    }
+
+    /// Does what is left to do when a baton has been given back, until nothing is.
+    #[cold]
+    fn attend(&self, visitor: &mut Visitor<'_, L>) {
+        while !visitor.calls.is_empty() {
+            let Calls { wakes, nudges, mail, finished } = std::mem::take(visitor.calls);
+            self.acted(finished);
+            let others = wakes.iter().filter(|node| visitor.own.is_none_or(|own| !Arc::ptr_eq(own, node)));
+            others.for_each(|node| node.waiter().wake());
+            let mut nudges = nudges;
+            for (to, message) in mail {
+                self.at(to).mailbox.put(message);
+                nudges.push(to);
+            }
+            nudges.into_iter().for_each(|to| self.nudge(to, visitor));
+        }
+    }
+
+    /// Sees to it that somebody acts on a message that was put where `to` finds it.
+    fn nudge(&self, to: PartitionId, visitor: &mut Visitor<'_, L>) {
+        // SeqCst: the sender's fence of invariant 2, between the message and the look at the baton.
+        fence(Ordering::SeqCst);
+        let Partition { baton, mailbox, worker } = self.at(to);
+        let Ok(mut core) = baton.0.take() else {
+            let worker = worker.lock().clone();
+            return worker.iter().for_each(Waiter::wake);
+        };
+        let Visitor { scene, waiter, .. } = *visitor;
+        let (statistics, calls) = (&mut *visitor.statistics, &mut *visitor.calls);
+        let is_settled = core.is_settled();
+        receive(mailbox, &mut core, &mut Caller { scene, waiter, statistics, is_settled, calls });
+    }
+
+    /// So many *finished* messages were acted upon.
+    fn acted(&self, finished: u64) {
+        if finished > 0 && self.unfinished.fetch_sub(finished, Ordering::AcqRel) == finished {
+            let alone = self.alone.lock().unwrap_or_else(|poison| poison.into_inner());
+            alone.iter().for_each(Waiter::wake);
+        }
+    }
+
+    /// Waits until partitions have acted on what transactions sent that are over. For one caller at a time, while nobody is in
+    /// the database. What it waits for ends by itself; `limit` is for partitions whose threads are kept from their cores.
+    pub(super) fn settle_down(&self, waiter: &Waiter, limit: Duration, statistics: &mut Statistics) -> Wake {
+        if self.unfinished.load(Ordering::Acquire) == 0 {
+            return Wake::Ready;
+        }
+        let set = |alone| *self.alone.lock().unwrap_or_else(|poison| poison.into_inner()) = alone;
+        set(Some(waiter.clone()));
+        let start = waiter.now();
+        let wake = waiter.wait_until(Some(start.after(limit)), || self.unfinished.load(Ordering::Acquire) == 0);
+        statistics.waits += 1;
+        statistics.wait_ns += waiter.now().since(start).as_nanos() as u64;
+        set(None);
+        wake
+    }
+
+    /// Settles the calling thread on a partition, which waits through `waiter` when it has nothing to do. Whether it has
+    /// settled: another thread may have before.
+    pub(super) fn settle(&self, partition: PartitionId, waiter: &Waiter) -> bool {
+        let Partition { baton, worker, .. } = self.at(partition);
+        let settled = baton.0.settle();
+        if settled {
+            *worker.lock() = Some(waiter.clone());
+        }
+        settled
+    }
+
+    /// Gives up what [`settle`](Self::settle) gave. Whoever has something to do with the partition does it from now on.
+    /// Without a visitor the messages that are there wait for the next who comes.
+    pub(super) fn leave(&self, partition: PartitionId, visitor: Option<&mut Visitor<'_, L>>) {
+        if !self.at(partition).baton.0.leave() {
+            return;
+        }
+        // SeqCst: the leaver's fence of invariant 2, between the baton and the look at the messages.
+        fence(Ordering::SeqCst);
+        if let Some(visitor) = visitor {
+            // If another thread has settled meanwhile it looks by itself.
+            let _ = self.with(partition, visitor, |_, _| ());
+        }
+    }
+
+    /// Acts on the messages that have come to a partition that the calling thread has settled on, and are due.
+    pub(super) fn receive(&self, partition: PartitionId, visitor: &mut Visitor<'_, L>) {
+        let mailbox = &self.at(partition).mailbox;
+        let received = self.with(partition, visitor, |core, caller| receive(mailbox, core, caller));
+        received.expect("the calling thread has settled there");
+    }
+
+    /// Whether outsiders have left messages.
+    #[inline]
+    pub(super) fn has_mail(&self, partition: PartitionId) -> bool {
+        self.at(partition).mailbox.is_full()
+    }
+
+    /// Checks the invariants of all partitions that no other thread has settled on.
+    pub(super) fn audit(&self, visitor: &mut Visitor<'_, L>) -> Result<(), String> {
+        for number in 0..self.len() {
+            let audited = self.with(PartitionId(number as u16), visitor, |core, caller| core.audit(caller.scene));
+            if let Ok(Err(error)) = audited {
+                return Err(format!("partition {number}: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn at(&self, partition: PartitionId) -> &Partition<L> {
+        &self.all[partition.index()]
+    }
+}
+
+fn receive<L: LockState>(mailbox: &Mailbox<L::Header>, core: &mut Core<L>, caller: &mut Caller<'_, L>) {
+    if mailbox.is_full() {
+        mailbox.take().into_iter().for_each(|message| core.act(caller, message));
+    }
+    core.receive(caller);
+}

@@ -1,0 +1,54 @@
+//! What one transaction locks in one partition.
+
+use super::PartitionId;
+use crate::shared::contention::{Claim, Mark};
+use crate::shared::planned::{Plan, PlannedRow};
+use crate::shared::range_locks::Counted;
+use hotrow_storage::RecordHeader;
+use hotrow_txn::Intent;
+
+/// A partition's part of a plan, kept by the partition: where the transaction is another thread's, and where others have to know
+/// what it asked for.
+#[derive(Debug)]
+pub(super) struct Piece<H> {
+    pub(super) rows: Vec<PlannedRow<H>>,
+    pub(super) prefixes: Vec<Counted>,
+}
+
+impl<H> Default for Piece<H> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), prefixes: Vec::new() }
+    }
+}
+
+/// The same, lent.
+#[derive(Debug)]
+pub struct Wanted<'w, H> {
+    pub(super) rows: &'w mut [PlannedRow<H>],
+    pub(super) prefixes: &'w [Counted],
+}
+
+impl<H: RecordHeader> Piece<H> {
+    /// The part of a plan that is in `partition`. Prefixes are locked in all of a plan's partitions.
+    pub(super) fn fill(&mut self, plan: &Plan<H>, partition: PartitionId) {
+        self.clear();
+        self.rows.extend(plan.rows.iter().filter(|row| row.partition == partition.0));
+        self.prefixes.extend_from_slice(plan.prefixes.counted());
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.prefixes.clear();
+    }
+
+    pub(super) fn wanted(&mut self) -> Wanted<'_, H> {
+        Wanted { rows: &mut self.rows, prefixes: &self.prefixes }
+    }
+
+    /// What contention analysis looks at. The names are hashes that were made when the plan was.
+    pub(super) fn marks(&self) -> impl Iterator<Item = Mark> + Clone {
+        let claim = |intent| if intent == Intent::Read { Claim::Shared } else { Claim::Exclusive };
+        let rows = self.rows.iter().map(move |row| Mark::new(row.name, claim(row.intent)));
+        rows.chain(self.prefixes.iter().map(|counted| counted.mark()))
+    }
+}

@@ -1,0 +1,51 @@
+//! The whole partition as one lock: `hstore`.
+
+use super::locks::{Exhausted, LockState};
+use super::piece::Wanted;
+use super::queue::Ticket;
+use crate::shared::planned::{Needs, PlannedRow, Scene};
+use crate::shared::range_locks::Counted;
+use hotrow_storage::RecordRef;
+
+/// Serial execution: who stands first in the queue has the partition, everybody else waits.
+#[derive(Debug, Default)]
+pub struct Whole;
+
+impl LockState for Whole {
+    type Header = ();
+    type Owner = ();
+
+    const NEEDS: Needs = Needs { records: false, partitions: true };
+    const FRONT_IS_FREE: bool = true;
+    const IS_WHOLE: bool = true;
+
+    #[inline]
+    fn request(
+        &mut self,
+        _scene: Scene<'_, ()>,
+        _ticket: Ticket,
+        behind_nobody: bool,
+        _wanted: Wanted<'_, ()>,
+    ) -> Result<((), bool), Exhausted> {
+        Ok(((), behind_nobody))
+    }
+
+    #[inline]
+    fn release(&mut self, _scene: Scene<'_, ()>, _owner: (), _wanted: Wanted<'_, ()>, _granted: &mut Vec<Ticket>) {}
+
+    fn add_row(&mut self, _scene: Scene<'_, ()>, _owner: (), _row: &mut PlannedRow<()>) -> bool {
+        true
+    }
+
+    fn add_prefixes(&mut self, _owner: (), _held: &[Counted], _wanted: &[Counted]) -> bool {
+        true
+    }
+
+    fn is_quiet(&self, queue_is_empty: bool, _name: u64, _record: RecordRef<'_, ()>) -> bool {
+        queue_is_empty
+    }
+
+    fn audit(&self, _scene: Scene<'_, ()>, _wanted: &[Wanted<'_, ()>]) -> Result<(), String> {
+        Ok(())
+    }
+}

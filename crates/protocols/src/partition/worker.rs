@@ -1,0 +1,141 @@
+//! A worker that settles on a partition, and what it does for it between two transactions.
+//!
+//! | paper (Fig. 3) | here, in the order in which the pool's loop asks |
+//! | --- | --- |
+//! | first choice: a message was received | [`Duties::receive`] |
+//! | second choice: the blocked front of the queue | done by who has left the front; the pool runs whom it has woken |
+//! | third choice: a new request, if the queue is not full | [`Duties::has_room`] |
+//! | SCA, when all else fails | [`Duties::find_work`] |
+
+use super::core::{Calls, Core};
+use super::locks::LockState;
+use super::partitions::{Partitions, Visitor};
+use super::{PartitionId, PartitionLocking};
+use crate::shared::planned::Scene;
+use hotrow_storage::{Database, Participant};
+use hotrow_sync::{Arc, Time, Waiter};
+use hotrow_txn::{Duties, Statistics};
+
+type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
+
+/// A worker. It may settle on the partition of its own number, if there is one; if another thread has done so, or there
+/// is none, it is an outsider.
+pub struct PartitionWorker<E: PartitionLocking> {
+    partitions: Arc<Partitions<E::Locks>>,
+    partition: Option<PartitionId>,
+    blocked_limit: usize,
+    /// The database, once a transaction was made.
+    database: Option<(Arc<Database<Header<E>>>, Participant)>,
+    /// The thread's, while it has settled.
+    waiter: Option<Waiter>,
+    statistics: Statistics,
+    calls: Calls<Header<E>>,
+}
+
+impl<E: PartitionLocking> PartitionWorker<E> {
+    pub(super) fn new(
+        partitions: &Arc<Partitions<E::Locks>>,
+        partition: Option<PartitionId>,
+        blocked_limit: usize,
+    ) -> Self {
+        Self {
+            partitions: partitions.clone(),
+            partition,
+            blocked_limit,
+            database: None,
+            waiter: None,
+            statistics: Statistics::default(),
+            calls: Calls::default(),
+        }
+    }
+
+    /// The partition that its transactions run in, if its thread settles there.
+    pub(super) fn partition(&self) -> Option<PartitionId> {
+        self.partition
+    }
+
+    /// A transaction is made for it.
+    pub(super) fn meet(&mut self, database: &Arc<Database<Header<E>>>) {
+        self.database.get_or_insert_with(|| (database.clone(), database.participant()));
+    }
+
+    /// Does something for the partition that the thread has settled on, in an epoch; none if it has not settled.
+    fn visit<R>(&mut self, visit: impl FnOnce(&Partitions<E::Locks>, PartitionId, &mut Visitor<'_, E::Locks>) -> R) -> Option<R> {
+        let (partition, waiter) = self.partition.zip(self.waiter.as_ref())?;
+        let (database, participant) = self.database.as_mut()?;
+        participant.enter();
+        let visitor = &mut Visitor {
+            scene: Scene { database, guard: participant.guard() },
+            waiter,
+            statistics: &mut self.statistics,
+            calls: &mut self.calls,
+            own: None,
+        };
+        let result = visit(&self.partitions, partition, visitor);
+        participant.leave();
+        Some(result)
+    }
+
+    #[inline]
+    fn look<R>(&self, look: impl FnOnce(&Core<E::Locks>) -> R) -> Option<R> {
+        let partition = self.partition.filter(|_| self.waiter.is_some())?;
+        self.partitions.touch(partition, |core| look(core)).ok()
+    }
+}
+
+impl<E: PartitionLocking> Duties for PartitionWorker<E> {
+    fn settle(&mut self, waiter: &Waiter) {
+        let settled = self.partition.is_some_and(|partition| self.partitions.settle(partition, waiter));
+        self.waiter = settled.then(|| waiter.clone());
+    }
+
+    fn leave(&mut self) {
+        if self.waiter.is_none() {
+            return;
+        }
+        if self.visit(|partitions, partition, visitor| partitions.leave(partition, Some(visitor))).is_none()
+            && let Some(partition) = self.partition
+        {
+            self.partitions.leave(partition, None);
+        }
+        self.waiter = None;
+    }
+
+    #[inline]
+    fn receive(&mut self) {
+        let Some(partition) = self.partition else { return };
+        let outsiders = self.partitions.has_mail(partition);
+        if outsiders || self.look(Core::has_mail) == Some(true) {
+            self.visit(|partitions, partition, visitor| partitions.receive(partition, visitor));
+        }
+    }
+
+    fn expected(&self) -> Option<Time> {
+        self.look(Core::expected).flatten()
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.look(Core::blocked).is_none_or(|blocked| blocked < self.blocked_limit)
+    }
+
+    fn find_work(&mut self) -> bool {
+        if !E::ANALYSES {
+            return false;
+        }
+        let found = self.visit(|partitions, partition, visitor| {
+            partitions.with(partition, visitor, |core, caller| core.analyse(caller))
+        });
+        matches!(found, Some(Ok(true)))
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+}
+
+impl<E: PartitionLocking> Drop for PartitionWorker<E> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
