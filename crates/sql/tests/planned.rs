@@ -6,7 +6,7 @@ use common::{Recorder, bind, database, execute, outcome, query, run};
 use hotrow_sql::{Client, Database, Notice, OutputColumn, Session, SqlError};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, thread};
-use hotrow_txn::Isolation;
+use hotrow_txn::{Isolation, Scheduler};
 
 const TABLES: &str = "
     create table a (id int primary key, n int not null, tag int unique) partition by hash (id);
@@ -27,6 +27,15 @@ const TABLES: &str = "
 fn engines() -> impl Iterator<Item = &'static str> {
     let engines = hotrow_protocols::ENGINES.iter().filter(|info| info.needs_accesses && info.isolates);
     engines.map(|info| info.name)
+}
+
+/// Those of them under which two transactions that touch different rows run side by side, wherever the rows are. The others
+/// may find within a partition what is not in the access set.
+fn engines_of_rows() -> impl Iterator<Item = &'static str> {
+    let partitions = |name: &&str| {
+        hotrow_protocols::ENGINES.iter().any(|info| info.name == *name && info.scheduler == Scheduler::Partition)
+    };
+    engines().filter(move |name| !partitions(name))
 }
 
 /// A session whose transactions are serializable, so that what only reads is planned too.
@@ -113,7 +122,7 @@ fn one_shot_transactions_exclude_only_those_who_touch_the_same() {
         ("begin; select n from a where id = 1; rollback", &BLOCK),
         ("begin; rollback; select n from a where id = 1", &BLOCK[2..]),
     ];
-    for engine in engines() {
+    for engine in engines_of_rows() {
         for (open, statements) in cases {
             let database = tables(engine);
             let (mut one, mut two) = (session(&database), session(&database));
@@ -165,6 +174,7 @@ fn point_statements_need_no_rehearsal_and_wrong_sets_are_corrected() {
         ("select n from a where id = 1", "11", (0, 0)),
         ("begin; update a set n = 10; commit; select count(*) from a", "3", (0, 0)),
     ];
+    let of_rows: Vec<_> = engines_of_rows().collect();
     for engine in engines() {
         let database = tables(engine);
         let mut session = session(&database);
@@ -172,8 +182,9 @@ fn point_statements_need_no_rehearsal_and_wrong_sets_are_corrected() {
             let before = session.estimates();
             assert_eq!(outcome(&mut session, sql), expected, "{engine}: {sql}");
             let after = session.estimates();
-            let seen = (after.reconnaissances - before.reconnaissances, after.wrong - before.wrong);
-            assert_eq!(seen, counted, "{engine}: {sql}");
+            assert_eq!(after.reconnaissances - before.reconnaissances, counted.0, "{engine}: {sql}");
+            let wrong = after.wrong - before.wrong;
+            assert!(wrong == counted.1 || (wrong == 0 && !of_rows.contains(&engine)), "{engine}: {sql}: {wrong}");
         }
     }
 }
@@ -292,14 +303,20 @@ fn a_query_string_tells_all_its_results_in_order() {
         );
         assert_eq!(outcome(&mut session, "select n from a where id = 1"), "10");
         assert_eq!(outcome(&mut session, "select n from a where id = 1; select nope from a"), "42703");
-        assert_eq!(outcome(&mut session, "create table b (id int); insert into b values (1); select id from b"), "1");
+        assert_eq!(
+            outcome(
+                &mut session,
+                "create table b (id int not null) partition by hash (id); insert into b values (1); select id from b"
+            ),
+            "1"
+        );
         assert_eq!(outcome(&mut session, "drop table b; select n from a where id = 3"), "30");
     }
 }
 
 #[test]
 fn an_announced_sync_makes_a_statement_a_transaction() {
-    for engine in engines() {
+    for engine in engines_of_rows() {
         let database = tables(engine);
         let (mut one, mut two) = (session(&database), session(&database));
         run(&mut two, "set lock_timeout = '1ms'");
@@ -339,13 +356,12 @@ fn at_read_committed_what_only_reads_is_not_planned_where_the_engine_has_that_le
         "select n from a where n = 10 order by id limit 1",
         "call look(1, null)",
     ];
-    const OTHERS: [(&str, &str); 4] = [
+    const OTHERS: [(&str, &str); 3] = [
         ("update a set n = n + 0 where id = 1", "UPDATE 1"),
         ("insert into a values (4, 10, 4)", "INSERT 0 1"),
         ("delete from a where id = 4", "DELETE 1"),
-        ("begin; update a set n = n + 0 where id = 1; commit", "COMMIT"),
     ];
-    for engine in engines() {
+    for engine in engines_of_rows() {
         let database = tables(engine);
         run(
             &mut session(&database),
@@ -379,7 +395,8 @@ fn at_read_committed_what_only_reads_is_not_planned_where_the_engine_has_that_le
         assert_eq!(client.rows, 1);
         // What writes, or locks as if to write, is planned.
         let before = one.estimates().reconnaissances;
-        run(&mut one, "set lock_timeout = 0; select n from a where n = 20 order by id limit 1 for update");
+        run(&mut one, "set lock_timeout = 0");
+        run(&mut one, "select n from a where n = 20 order by id limit 1 for update");
         assert_eq!(one.estimates().reconnaissances, before + 1, "{engine}");
         database.engine().audit().unwrap_or_else(|error| panic!("{engine}: {error}"));
     }
@@ -410,7 +427,7 @@ fn pipeline(session: &mut Session, members: &[(&str, &[Value<'static>])]) -> Vec
 #[test]
 fn a_pipeline_is_one_transaction_that_is_planned() {
     let ok = |shown: &str| Ok(shown.to_owned());
-    for engine in engines() {
+    for engine in engines_of_rows() {
         let database = tables(engine);
         let (mut one, mut two) = (session(&database), session(&database));
         run(&mut two, "set lock_timeout = '1ms'");
