@@ -254,6 +254,11 @@ impl TxnQueue {
         self.blocked + self.given < self.limit && self.outside.is_empty()
     }
 
+    /// Whether somebody waits for room, or was given some and has not used it yet.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.given > 0 || !self.outside.is_empty()
+    }
+
     /// Has the transaction wait for room.
     #[cold]
     pub(crate) fn wait_for_room(&mut self, seat: &Seat) {
