@@ -10,6 +10,7 @@ pub mod atomic;
 mod instance;
 pub mod none;
 pub mod ordered;
+pub mod partition;
 mod registry;
 pub mod serial;
 mod shared;

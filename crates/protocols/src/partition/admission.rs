@@ -4,7 +4,10 @@
 //! | --- | --- | --- |
 //! | one partition | has settled there, or nobody has | asks, runs and finishes on the partition's core itself |
 //! | one partition | is another's | sends *enter*, is granted, runs, sends *finished* |
-//! | several | any | draws numbers, then does one or the other at each |
+//! | several | any | draws numbers, then enters, or sends *enter*, at each |
+//!
+//! While it runs it may *join* one more partition, for a lock that it did not plan, if its thread may come to it and nobody there has
+//! asked for anything that conflicts: so it waits for nobody in that queue, and needs no number.
 
 use super::core::{Begun, Calls, Core};
 use super::locks::{Exhausted, LockState};
@@ -35,8 +38,6 @@ pub struct PartitionAdmission<E: PartitionLocking> {
     asked: SmallVec<[Asked; 4]>,
     /// The attempt that waits for grants, or has had them; none if it was free at once.
     attempt: Option<Attempt>,
-    /// Whether the partitions know the transaction's locks, and give them back when they are told that it is over.
-    is_distributed: bool,
     calls: Calls<Header<E>>,
 }
 
@@ -46,8 +47,18 @@ struct Asked {
     partition: PartitionId,
     /// Its number in that partition's order, if it asks several.
     number: u64,
-    /// Where it stands there, if it asks one only and is its own.
-    ticket: Ticket,
+    how: How,
+}
+
+/// How a transaction came into a partition's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// By itself, with all its plan: it gives its locks back by itself.
+    Begun(Ticket),
+    /// By itself, while it ran, with what the partition knows.
+    Joined(Ticket),
+    /// It asked for it, or is about to. The partition knows what.
+    Asked,
 }
 
 impl<E: PartitionLocking> PartitionAdmission<E> {
@@ -58,7 +69,6 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
             home,
             asked: SmallVec::new(),
             attempt: None,
-            is_distributed: false,
             calls: Calls::default(),
         }
     }
@@ -85,7 +95,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
     fn ask(&mut self, number: u16) {
         let partition = PartitionId(number);
         if !self.asks(partition) {
-            self.asked.push(Asked { partition, number: 0, ticket: Ticket(0) });
+            self.asked.push(Asked { partition, number: 0, how: How::Asked });
         }
     }
 
@@ -118,9 +128,8 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         });
         match begun {
             Ok(Ok(Begun { ticket, blocked })) => {
-                self.asked[0].ticket = ticket;
+                self.asked[0].how = How::Begun(ticket);
                 self.attempt = blocked;
-                self.is_distributed = false;
                 Ok(())
             }
             Ok(Err(Exhausted)) => Err(Abort::Resources),
@@ -140,7 +149,6 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         statistics: &mut Statistics,
         are_several: bool,
     ) {
-        self.is_distributed = true;
         let attempt = self.node.begin(self.asked.len());
         self.attempt = Some(attempt);
         let home = self.home.filter(|&home| self.partitions.is_mine(home));
@@ -175,29 +183,27 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         let node = &self.node;
         let visitor =
             &mut Visitor { scene, waiter: node.waiter(), statistics, calls: &mut self.calls, own: Some(node) };
-        if let [Asked { partition, ticket, .. }] = self.asked[..]
-            && !self.is_distributed
-        {
-            let finished = self.partitions.with(partition, visitor, |core, caller| {
+        if let [Asked { partition, how: How::Begun(ticket), .. }] = self.asked[..]
+            && let Ok(()) = self.partitions.with(partition, visitor, |core, caller| {
                 core.finish(caller, ticket, &mut plan.rows, plan.prefixes.counted());
-            });
-            if finished.is_err() {
-                let mut piece = Box::<Piece<_>>::default();
-                piece.fill(plan, partition);
-                let finished = Finished { standing: Standing::Here(ticket), piece: Some(piece) };
-                self.partitions.send(visitor, self.home, partition, Message::Finished(finished));
-            }
+            })
+        {
             return;
         }
-        for asked in &self.asked {
-            let partition = asked.partition;
-            let standing = standing(node, self.attempt, asked);
+        for &Asked { partition, how, .. } in &self.asked {
+            // What was added elsewhere is among the plan's rows too.
+            let mut piece = matches!(how, How::Begun(_)).then(|| {
+                let mut piece = Box::<Piece<_>>::default();
+                piece.fill(plan, partition);
+                piece
+            });
+            let standing = standing(node, self.attempt, partition, how);
             let finished = self.partitions.with(partition, visitor, |core, caller| {
-                core.finish_other(caller, &standing, None);
+                core.finish_other(caller, &standing, piece.take());
             });
             if finished.is_err() {
-                let finished = Finished { standing, piece: None };
-                self.partitions.send(visitor, self.home, partition, Message::Finished(finished));
+                let finished = Message::Finished(Finished { standing, piece });
+                self.partitions.send(visitor, self.home, partition, finished);
             }
         }
     }
@@ -228,21 +234,31 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
     }
 
-    /// Adds something in the partition that it is in, if the transaction asked it and its thread may come to it.
-    fn add(&self, partition: PartitionId, add: impl FnOnce(&mut Core<E::Locks>, &Standing) -> bool) -> bool {
-        let Some(asked) = self.asked.iter().find(|asked| asked.partition == partition) else { return false };
-        let node = &self.node;
-        let standing = match self.is_distributed {
-            true => standing(node, self.attempt, asked),
-            false => Standing::Here(asked.ticket),
-        };
-        self.partitions.touch(partition, |core| add(core, &standing)) == Ok(true)
+    /// Adds something in the partition that it is in, if the transaction's thread may come to it.
+    fn add(&mut self, partition: PartitionId, add: impl FnOnce(&mut Core<E::Locks>, &Standing) -> bool) -> bool {
+        if let Some(&Asked { how, .. }) = self.asked.iter().find(|asked| asked.partition == partition) {
+            let standing = standing(&self.node, self.attempt, partition, how);
+            return self.partitions.touch(partition, |core| add(core, &standing)) == Ok(true);
+        }
+        let Ok(Some(ticket)) = self.partitions.touch(partition, |core| core.join(add)) else { return false };
+        self.asked.push(Asked { partition, number: 0, how: How::Joined(ticket) });
+        true
+    }
+
+    /// Whether what is in this partition is given back out of the plan.
+    fn is_planned(&self, partition: PartitionId) -> bool {
+        !self.asked.iter().any(|asked| asked.partition == partition && matches!(asked.how, How::Joined(_)))
     }
 }
 
-fn standing(node: &Arc<Node>, attempt: Option<Attempt>, asked: &Asked) -> Standing {
-    let attempt = attempt.expect("who is distributed waits for grants");
-    Standing::Perhaps { node: node.clone(), attempt, guess: node.ticket(asked.partition) }
+fn standing(node: &Arc<Node>, attempt: Option<Attempt>, partition: PartitionId, how: How) -> Standing {
+    match how {
+        How::Begun(ticket) | How::Joined(ticket) => Standing::Here(ticket),
+        How::Asked => {
+            let attempt = attempt.expect("who asks waits for grants");
+            Standing::Perhaps { node: node.clone(), attempt, guess: node.ticket(partition) }
+        }
+    }
 }
 
 /// Takes back what was asked for, when a wait ends without a grant, or unwinds.
@@ -285,7 +301,7 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
         if !self.node.is_granted(attempt) {
             self.wait(scene, plan, attempt, limit, statistics)?;
         }
-        if self.is_distributed {
+        if self.asked[0].how == How::Asked {
             E::Locks::refresh(scene, &mut plan.rows);
         }
         Ok(())
@@ -316,7 +332,7 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
         let partition = PartitionId(self.partition_at(place));
         let held = plan.prefixes.counted();
         let added = self.add(partition, |core, standing| core.add_prefixes(standing, held, locks));
-        if added {
+        if added && self.is_planned(partition) {
             plan.prefixes.append(locks);
         }
         added

@@ -348,6 +348,21 @@ impl<L: LockState> Core<L> {
         found.inspect(|&ticket| self.tell(caller, ticket)).is_some()
     }
 
+    /// A transaction that runs, and is not in the queue, enters it with what `add` adds. None if it adds nothing, or the partition is
+    /// somebody else's.
+    pub(super) fn join(&mut self, add: impl FnOnce(&mut Self, &Standing) -> bool) -> Option<Ticket> {
+        let owner = self.locks.join(self.queue.next(), self.queue.is_empty())?;
+        let piece = Some(self.spare_piece());
+        let ticket = self.queue.push(Entry { state: State::Free, locks: Locked { owner, piece }, asker: None });
+        if add(self, &Standing::Here(ticket)) {
+            return Some(ticket);
+        }
+        let Locked { owner, piece } = self.queue.remove(ticket).expect("it has just entered").locks;
+        self.locks.part(owner);
+        piece.into_iter().for_each(|piece| self.spare(piece));
+        None
+    }
+
     /// Locks a row more for a transaction that has its locks here.
     pub(super) fn add_row(
         &mut self,

@@ -48,6 +48,12 @@ pub trait LockState: Default + Debug + Send + 'static {
         granted: &mut Vec<Ticket>,
     );
 
+    /// Lets a transaction in that asks for nothing yet, if it need not wait even so.
+    fn join(&mut self, ticket: Ticket, behind_nobody: bool) -> Option<Self::Owner>;
+
+    /// Lets one go that has come to have nothing.
+    fn part(&mut self, owner: Self::Owner);
+
     /// Locks a row more, if nobody has asked for a conflicting lock.
     fn add_row(
         &mut self,

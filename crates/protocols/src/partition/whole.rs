@@ -33,6 +33,12 @@ impl LockState for Whole {
     #[inline]
     fn release(&mut self, _scene: Scene<'_, ()>, _owner: (), _wanted: Wanted<'_, ()>, _granted: &mut Vec<Ticket>) {}
 
+    fn join(&mut self, _ticket: Ticket, behind_nobody: bool) -> Option<()> {
+        behind_nobody.then_some(())
+    }
+
+    fn part(&mut self, _owner: ()) {}
+
     fn add_row(&mut self, _scene: Scene<'_, ()>, _owner: (), _row: &mut PlannedRow<()>) -> bool {
         true
     }

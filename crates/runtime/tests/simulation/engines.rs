@@ -101,7 +101,9 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
 
 #[track_caller]
 fn check_engines(levels: &[Isolation], seeds: u64) {
-    let isolating = ENGINES.iter().filter(|info| info.isolates);
+    let chosen = std::env::var("HOTROW_SIM_ENGINE").ok();
+    let is_chosen = |info: &&EngineInfo| chosen.as_ref().is_none_or(|name| name == info.name);
+    let isolating = ENGINES.iter().filter(|info| info.isolates).filter(is_chosen);
     for info in isolating.filter(|info| levels.iter().all(|level| info.isolation.contains(level))) {
         let (mut ran, mut committed, mut seen) = (0, 0, Seen::default());
         for_each_seed(seeds, |seed| {
@@ -126,7 +128,8 @@ fn assert_seen(info: &EngineInfo, seen: &Seen) {
     let planned = !info.needs_accesses || seen.reconnaissances > 0 && seen.wrong > 0;
     assert!(planned, "{}: {seen:?}", info.name);
     assert!(!ANALYSE_CONTENTION.contains(&info.name) || seen.analyses_found > 0, "{}: {seen:?}", info.name);
-    assert!(info.scheduler != Scheduler::Partition || seen.messages > 0, "{}: {seen:?}", info.name);
+    // No thread settles on a partition here, so that whoever needs one takes it, and sends it no messages.
+    assert!(info.scheduler != Scheduler::Partition || seen.messages == 0, "{}: {seen:?}", info.name);
 }
 
 #[test]

@@ -516,11 +516,13 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
         self.enter_to_write()?;
         let key = table(&self.database, self.participant.guard(), id)?.key_of(row);
-        if !self.owns(id) {
-            self.reach_to_insert(id, &key)?;
-        }
+        let reached = if self.owns(id) { Ok(()) } else { self.reach_to_insert(id, &key) };
         let Writer { scene, mut locks, changes, missing } = self.writer();
         let table = table(scene.database, scene.guard, id)?;
+        if let Err(abort) = reached {
+            push_entries::<A>(missing, table, &key, row);
+            return Err(abort);
+        }
         let hash = key.hash64();
         locks.set_row(table, &key);
         let present = table.find(scene.guard, &key, hash).is_some_and(|record| record.is_present());
