@@ -173,14 +173,15 @@ impl HashIndex {
         prefetch(std::ptr::from_ref(self.lines(guard, shard(hash)).home(hash)).cast());
     }
 
-    /// Asks for the first two cache lines of the record that [`get`](Self::get) would look at first. The second pass.
+    /// Asks for the first two cache lines of the record that [`get`](Self::get) would look at first, and returns its
+    /// address: the one that is looked for, as a rule. The second pass.
     #[inline]
-    pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) {
-        if let Some(address) = find(self.lines(guard, shard(hash)), hash, &mut |_| true) {
-            let record = std::ptr::without_provenance::<u8>(address);
-            prefetch(record);
-            prefetch(record.wrapping_add(64));
-        }
+    pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) -> Option<usize> {
+        let address = find(self.lines(guard, shard(hash)), hash, &mut |_| true)?;
+        let record = std::ptr::without_provenance::<u8>(address);
+        prefetch(record);
+        prefetch(record.wrapping_add(64));
+        Some(address)
     }
 
     /// Visits all entries in no order: those that are there from begin to end at least once.

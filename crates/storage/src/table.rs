@@ -160,10 +160,11 @@ impl<H: RecordHeader> Table<H> {
         self.primary.of(key).prefetch_slot(guard, hash);
     }
 
-    /// Asks the processor to fetch the record of a key. Step two of a batched look-up.
+    /// Asks the processor to fetch the record of a key, and returns the one that it is in all likelihood: whether it has
+    /// the key is for the caller to see, once it has come. Step two of a batched look-up.
     #[inline]
-    pub fn prefetch_record(&self, guard: Guard<'_>, key: &Key, hash: u64) {
-        self.primary.of(key).prefetch_target(guard, hash);
+    pub fn prefetch_record<'g>(&'g self, guard: Guard<'g>, key: &Key, hash: u64) -> Option<RecordRef<'g, H>> {
+        self.primary.of(key).prefetch_target(guard, hash).map(|address| self.record(guard, address))
     }
 
     /// Makes a record for a row, linked nowhere, not present.

@@ -291,6 +291,11 @@ impl<V: Variant> Admission for VllAdmission<V> {
         statistics: &mut Statistics,
     ) -> Result<(), Abort> {
         self.publish(plan);
+        for row in &plan.rows {
+            if let Some(record) = row.record {
+                record::header(record, scene.guard).prefetch(&self.beside);
+            }
+        }
         let mut deadline = None;
         let mut backoff = Backoff::new();
         loop {

@@ -5,7 +5,7 @@
 //! ([`Colocated`], §2.1), or in two vectors ([`Arrayed`], §2.2) whose position that word names.
 
 use crate::shared::segmented::Segmented;
-use hotrow_storage::RecordHeader;
+use hotrow_storage::{RecordHeader, prefetch};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_txn::Intent;
 
@@ -87,7 +87,7 @@ impl std::fmt::Debug for Counts {
     }
 }
 
-/// A record's header that leads to its counters. Everything here is called inside the critical section.
+/// A record's header that leads to its counters. All but [`prefetch`](Self::prefetch) is called inside the critical section.
 pub trait Counters: RecordHeader {
     /// What is kept beside the records.
     type Beside: Default + Send + Sync + 'static;
@@ -97,6 +97,10 @@ pub trait Counters: RecordHeader {
 
     /// Sets the counters.
     fn set(&self, beside: &Self::Beside, counts: Counts);
+
+    /// Has the processor fetch what [`get`](Self::get) will read beside the header, before the critical section.
+    #[inline]
+    fn prefetch(&self, _beside: &Self::Beside) {}
 }
 
 /// The counters stand before the record: what brings its lock into the cache brings its row.
@@ -224,6 +228,15 @@ impl Counters for Arrayed {
             NO_POSITION => Counts::NONE,
             DEAD => Counts::DEAD,
             position => vectors.get(position),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, vectors: &Vectors) {
+        let position = self.position();
+        if position != NO_POSITION && position != DEAD {
+            prefetch(std::ptr::from_ref(vectors.exclusive.at(position)).cast());
+            prefetch(std::ptr::from_ref(vectors.shared.at(position)).cast());
         }
     }
 

@@ -2,7 +2,6 @@
 
 use super::Scene;
 use super::prefixes;
-use crate::shared::batch;
 use crate::shared::range_locks::PrefixLocks;
 use crate::shared::walk::{self, Step};
 use hotrow_storage::{Garbage, IndexRef, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
@@ -147,6 +146,22 @@ impl Reach {
     }
 }
 
+/// The tables of a plan: most rows are of the same one as the row before.
+struct Tables<'s, H: RecordHeader> {
+    scene: Scene<'s, H>,
+    last: Option<&'s Table<H>>,
+}
+
+impl<'s, H: RecordHeader> Tables<'s, H> {
+    #[inline]
+    fn get(&mut self, id: TableId) -> Option<&'s Table<H>> {
+        if self.last.is_none_or(|last| last.id() != id) {
+            self.last = Some(self.scene.table(id)?);
+        }
+        self.last
+    }
+}
+
 /// The access set is too large to be locked part by part.
 pub(super) struct TooLarge;
 
@@ -165,21 +180,45 @@ impl<H: RecordHeader> Plan<H> {
     pub(super) fn resolve(&mut self, scene: Scene<'_, H>, accesses: &Accesses, needs: Needs) -> Result<(), TooLarge> {
         self.clear();
         let in_ranges = self.ranges(scene, accesses.ranges(), needs)?;
-        batch::prefetch(scene.database, scene.guard, accesses.rows(), |_| {});
-        for access in accesses.rows() {
-            // Of a table that does not exist nothing is locked; touching it fails.
-            let Some(table) = scene.table(access.table) else { continue };
-            let record = needs.records.then(|| self.record_of(scene, table, access));
-            let row = PlannedRow::unfound(table, &access.key, access.lock_name(), access.intent, needs);
-            self.rows.push(row.with(record));
-        }
+        self.look_up(scene, accesses.rows(), needs);
         self.rows.extend(in_ranges);
         accesses.entries().iter().for_each(|entry| self.entry(scene, entry, needs));
         Ok(())
     }
 
-    /// The record that carries the lock of a row in the access set.
+    /// Looks the rows of the access set up, all together: their slots in the index are fetched first, then the records that
+    /// these lead to, and when those are there they are compared.
     #[inline]
+    fn look_up(&mut self, scene: Scene<'_, H>, accesses: &[Access], needs: Needs) {
+        let mut tables = Tables { scene, last: None };
+        for access in accesses {
+            if let Some(table) = tables.get(access.table) {
+                table.prefetch_slot(scene.guard, &access.key, access.hash);
+            }
+        }
+        for access in accesses {
+            // Of a table that does not exist nothing is locked; touching it fails.
+            let Some(table) = tables.get(access.table) else { continue };
+            let likely = table.prefetch_record(scene.guard, &access.key, access.hash);
+            let row = PlannedRow::unfound(table, &access.key, access.lock_name(), access.intent, needs);
+            self.rows.push(row.with(likely.map(|record| record.ptr()).filter(|_| needs.records)));
+        }
+        if !needs.records {
+            return;
+        }
+        let mut position = 0;
+        for access in accesses {
+            let Some(table) = tables.get(access.table) else { continue };
+            let likely = self.rows[position].record;
+            if !likely.is_some_and(|record| scene.deref(table, record).has_key(&access.key)) {
+                self.rows[position].record = Some(self.record_of(scene, table, access));
+            }
+            position += 1;
+        }
+    }
+
+    /// The record that carries the lock of a row in the access set.
+    #[cold]
     fn record_of(&mut self, scene: Scene<'_, H>, table: &Table<H>, access: &Access) -> RecordPtr<H> {
         if let Some(record) = table.find(scene.guard, &access.key, access.hash) {
             return record.ptr();
