@@ -19,7 +19,7 @@ use corosensei::{CoroutineResult, Yielder};
 use std::any::Any;
 use std::io;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
 /// Memory for a coroutine's frames, with a guard page below it. Reusable when its coroutine is done.
@@ -171,7 +171,12 @@ impl<R: 'static> Coroutine<R> {
     fn unwind(&mut self) {
         if let Some(inner) = &mut self.inner {
             self.suspender.unwinding.store(true, Ordering::Release);
-            inner.force_unwind();
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| inner.force_unwind())) {
+                // SAFETY: what was on the stack has been dropped as far as it could be. It is not to be dropped again, which
+                // would happen to a body that was never begun.
+                unsafe { inner.force_reset() };
+                resume_unwind(panic);
+            }
         }
     }
 
@@ -276,29 +281,49 @@ mod tests {
     }
 
     #[test]
+    fn a_body_that_panics_when_it_is_dropped_is_dropped_once() {
+        struct Thrower(Rc<Cell<u32>>);
+
+        impl Drop for Thrower {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() + 1);
+                panic!("while it is dropped");
+            }
+        }
+
+        let drops = Rc::new(Cell::new(0));
+        let thrower = Thrower(drops.clone());
+        let coroutine = Coroutine::new(stack(), move || drop(thrower));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(coroutine))).is_err(), "it is never begun");
+        assert_eq!(drops.get(), 1);
+    }
+
+    #[test]
     fn a_scope_unwinds_what_is_not_done_before_its_borrows_end() {
         let (dropped, begun) = (Rc::new(Cell::new(false)), Cell::new(0));
+        /// Spawns a coroutine that suspends itself once.
+        fn spawn<'env>(scope: &mut Scope<'env, u32>, begun: &'env Cell<u32>, dropped: &Rc<Cell<bool>>) {
+            let stack = stack();
+            let suspender = stack.suspender();
+            let dropped = dropped.clone();
+            scope.spawn(stack, move || {
+                begun.set(begun.get() + 1);
+                let guard = OnDrop(dropped, suspender);
+                guard.1.suspend();
+                std::mem::forget(guard);
+                begun.get()
+            });
+        }
         let outcome = scope(|scope| {
-            for _ in 0..2 {
-                let stack = stack();
-                let guard = OnDrop(dropped.clone(), stack.suspender());
-                let begun = &begun;
-                scope.spawn(stack, move || {
-                    begun.set(begun.get() + 1);
-                    guard.1.suspend();
-                    begun.get()
-                });
-            }
+            (0..3).for_each(|_| spawn(scope, &begun, &dropped));
             assert!(matches!((scope.resume(0), scope.resume(1)), (Resumed::Suspended, Resumed::Suspended)));
-            scope.resume(1)
+            assert!(matches!(scope.resume(1), Resumed::Returned(2)));
+            dropped.get()
         });
-        assert!(matches!(outcome, Resumed::Returned(2)) && dropped.get(), "the other one was unwound");
+        assert!(!outcome && dropped.replace(false), "the first one was unwound");
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            scope(|scope: &mut Scope<'_, ()>| {
-                dropped.set(false);
-                let stack = stack();
-                let guard = OnDrop(dropped.clone(), stack.suspender());
-                scope.spawn(stack, move || guard.1.suspend());
+            scope(|scope| {
+                spawn(scope, &begun, &dropped);
                 scope.resume(0);
                 panic!("in the scope");
             })
