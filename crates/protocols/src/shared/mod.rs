@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`batch`] | looking up a plan's keys together |
 //! | [`contention`] | which blocked transaction of a queue conflicts with none before it |
+//! | [`counts`] | the counters of records: how many have asked for one |
 //! | [`gate`] | transactions with a plan together, one without alone |
 //! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
 //! | [`lock_table`] | lock heads behind a latch per bucket |
@@ -21,6 +22,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod contention;
+pub(crate) mod counts;
 pub(crate) mod gate;
 pub(crate) mod in_place;
 pub(crate) mod lock_table;

@@ -1,10 +1,11 @@
 //! How a transaction asks for its locks.
 
 use super::Variant;
-use super::counters::{Counters, Counts};
-use super::critical::{Begun, Core, Requests};
+use super::counters::Counters;
+use super::critical::{Begun, Core};
 use super::queue::Seat;
 use crate::shared::contention::{Claim, Mark};
+use crate::shared::counts::{Counts, Requests};
 use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;

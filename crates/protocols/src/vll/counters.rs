@@ -4,88 +4,10 @@
 //! together are one [`Counts`]. Where they are kept is what tells `vll` from `vll-arrayed`: in the word before the record
 //! ([`Colocated`], §2.1), or in two vectors ([`Arrayed`], §2.2) whose position that word names.
 
+use crate::shared::counts::{Colocated, Counts};
 use crate::shared::segmented::Segmented;
 use hotrow_storage::{RecordHeader, prefetch};
-use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use hotrow_txn::Intent;
-
-/// C_X and C_S of one record.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Counts(u64);
-
-/// One exclusive request.
-const EXCLUSIVE: u64 = 1 << 32;
-
-/// The greatest count. One more would be the mark of the dead.
-const MOST: u32 = u32::MAX - 1;
-
-impl Counts {
-    /// Nobody has asked for the record.
-    pub(super) const NONE: Counts = Counts(0);
-
-    /// The record has been taken out of its table: there is nothing to ask for any more.
-    pub(super) const DEAD: Counts = Counts(u64::MAX);
-
-    pub(super) fn new(exclusive: u32, shared: u32) -> Self {
-        Counts(u64::from(exclusive) << 32 | u64::from(shared))
-    }
-
-    /// C_X.
-    #[inline]
-    pub(super) fn exclusive(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    /// C_S.
-    #[inline]
-    pub(super) fn shared(self) -> u32 {
-        self.0 as u32
-    }
-
-    /// Whether a request that comes now conflicts with one that was made before.
-    #[inline]
-    pub(super) fn conflicts(self, intent: Intent) -> bool {
-        match intent {
-            Intent::Read => self.exclusive() > 0,
-            Intent::Write => self != Self::NONE,
-        }
-    }
-
-    /// With one request more, unless there are as many as can be counted.
-    #[inline]
-    pub(super) fn with(self, intent: Intent) -> Option<Self> {
-        let (count, one) = match intent {
-            Intent::Read => (self.shared(), 1),
-            Intent::Write => (self.exclusive(), EXCLUSIVE),
-        };
-        (count < MOST).then_some(Counts(self.0.wrapping_add(one)))
-    }
-
-    /// With one request less.
-    #[inline]
-    pub(super) fn without(self, intent: Intent) -> Self {
-        debug_assert!(self != Self::DEAD, "a record that somebody counts on is not dead");
-        match intent {
-            Intent::Read => {
-                debug_assert!(self.shared() > 0, "given back more often than asked for");
-                Counts(self.0 - 1)
-            }
-            Intent::Write => {
-                debug_assert!(self.exclusive() > 0, "given back more often than asked for");
-                Counts(self.0 - EXCLUSIVE)
-            }
-        }
-    }
-}
-
-impl std::fmt::Debug for Counts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if *self == Self::DEAD {
-            return f.write_str("dead");
-        }
-        write!(f, "C_X {} C_S {}", self.exclusive(), self.shared())
-    }
-}
+use hotrow_sync::atomic::{AtomicU32, Ordering};
 
 /// A record's header that leads to its counters. All but [`prefetch`](Self::prefetch) is called inside the critical section.
 pub trait Counters: RecordHeader {
@@ -103,28 +25,17 @@ pub trait Counters: RecordHeader {
     fn prefetch(&self, _beside: &Self::Beside) {}
 }
 
-/// The counters stand before the record: what brings its lock into the cache brings its row.
-#[derive(Debug, Default)]
-pub struct Colocated(AtomicU64);
-
-#[cfg(not(any(loom, shuttle)))]
-const _: () = assert!(size_of::<Colocated>() == 8);
-
-impl RecordHeader for Colocated {}
-
 impl Counters for Colocated {
     type Beside = ();
 
     #[inline]
     fn get(&self, _: &()) -> Counts {
-        // Relaxed: the latch of the critical section orders it.
-        Counts(self.0.load(Ordering::Relaxed))
+        self.counts()
     }
 
     #[inline]
     fn set(&self, _: &(), counts: Counts) {
-        // Relaxed: as in `get`.
-        self.0.store(counts.0, Ordering::Relaxed);
+        self.set_counts(counts);
     }
 }
 
@@ -264,39 +175,6 @@ mod tests {
 
     fn check(header: &Arrayed, vectors: &Vectors, position: u32, expected: Counts) {
         assert_eq!((header.position(), header.get(vectors)), (position, expected));
-    }
-
-    #[test]
-    fn requests_are_counted_by_what_they_want() {
-        use Intent::{Read, Write};
-        let cases: &[(Counts, Intent, bool)] = &[
-            (Counts::NONE, Read, false),
-            (Counts::NONE, Write, false),
-            (Counts::new(0, 3), Read, false),
-            (Counts::new(0, 3), Write, true),
-            (Counts::new(1, 0), Read, true),
-            (Counts::new(1, 0), Write, true),
-        ];
-        for &(before, intent, conflicts) in cases {
-            assert_eq!(before.conflicts(intent), conflicts, "{intent:?} after {before:?}");
-            let after = before.with(intent).expect("there is room");
-            let expected = match intent {
-                Read => Counts::new(before.exclusive(), before.shared() + 1),
-                Write => Counts::new(before.exclusive() + 1, before.shared()),
-            };
-            assert_eq!(after, expected);
-            assert_eq!(after.without(intent), before);
-        }
-    }
-
-    #[test]
-    fn a_count_that_would_overflow_is_refused() {
-        let most = u32::MAX - 1;
-        assert_eq!(Counts::new(0, most).with(Intent::Read), None);
-        assert_eq!(Counts::new(most, 7).with(Intent::Write), None);
-        assert_eq!(Counts::new(0, most - 1).with(Intent::Read), Some(Counts::new(0, most)));
-        assert_eq!(Counts::new(most, 0).with(Intent::Read), Some(Counts::new(most, 1)));
-        assert_ne!(Counts::new(most, most), Counts::DEAD);
     }
 
     #[test]

@@ -8,34 +8,13 @@
 //! | `TxnQueue is not full` | [`Core::has_room`] |
 //! | SCA (Fig. 4) | [`Core::analyse`] |
 
-use super::counters::Counts;
 use super::queue::{Entry, Seat, Seats, TxnQueue, Woken};
 use crate::shared::contention::Analysis;
+use crate::shared::counts::{self, Refused, Requests, bury, discount};
 use crate::shared::range_locks::{Counted, PrefixCounters};
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard, Mutex};
-use hotrow_txn::{Intent, Statistics};
-
-/// What a transaction asks for, record by record. Counters are read and set inside the critical section only.
-pub(super) trait Requests {
-    /// How many requests.
-    fn len(&self) -> usize;
-
-    /// What a request wants.
-    fn intent(&self, at: usize) -> Intent;
-
-    /// Whether two requests are for one record.
-    fn is_same(&self, one: usize, other: usize) -> bool;
-
-    /// The counters of a request's record.
-    fn counts(&self, at: usize) -> Counts;
-
-    /// Sets them.
-    fn set_counts(&self, at: usize, counts: Counts);
-
-    /// Whether the record has a row.
-    fn is_present(&self, at: usize) -> bool;
-}
+use hotrow_txn::Statistics;
 
 /// How a transaction began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,11 +151,10 @@ impl Core {
         let begun = match critical.request(requests, prefixes) {
             Ok(is_free) if critical.queue.enqueue(seat, !is_free) => Begun::Blocked,
             Ok(_) => Begun::Free,
-            Err(refused) => {
-                if refused == Begun::Exhausted {
-                    bury(requests, unused);
-                }
-                refused
+            Err(Refused::Dead(at)) => Begun::Dead(at),
+            Err(Refused::Exhausted) => {
+                bury(requests, unused);
+                Begun::Exhausted
             }
         };
         if is_invited && !matches!(begun, Begun::Dead(_)) {
@@ -274,77 +252,17 @@ impl Core {
 impl Critical {
     /// Counts everything that is asked for: whether all of it is granted.
     #[inline]
-    fn request(&mut self, requests: &impl Requests, prefixes: &[Counted]) -> Result<bool, Begun> {
-        let is_free = count(requests)?;
+    fn request(&mut self, requests: &impl Requests, prefixes: &[Counted]) -> Result<bool, Refused> {
+        let is_free = counts::count(requests)?;
         if prefixes.is_empty() {
             return Ok(is_free);
         }
         match self.prefixes.request(prefixes) {
             Ok(are_free) => Ok(is_free && are_free),
             Err(_) => {
-                take_back(requests, requests.len());
-                Err(Begun::Exhausted)
+                counts::take_back(requests, requests.len());
+                Err(Refused::Exhausted)
             }
-        }
-    }
-}
-
-/// Counts each request at its record: whether all are granted.
-#[inline]
-fn count(requests: &impl Requests) -> Result<bool, Begun> {
-    let mut is_free = true;
-    for at in 0..requests.len() {
-        let before = requests.counts(at);
-        let intent = requests.intent(at);
-        let after = before.with(intent);
-        if before.conflicts(intent) || after.is_none() {
-            if before == Counts::DEAD || after.is_none() {
-                take_back(requests, at);
-                return Err(if before == Counts::DEAD { Begun::Dead(at) } else { Begun::Exhausted });
-            }
-            is_free = is_free && !others(requests, at, before).conflicts(intent);
-        }
-        requests.set_counts(at, after.unwrap_or(before));
-    }
-    Ok(is_free)
-}
-
-/// The counters of a request's record without those of the same transaction's earlier requests.
-#[cold]
-fn others(requests: &impl Requests, at: usize, counts: Counts) -> Counts {
-    let own = (0..at).filter(|&earlier| requests.is_same(earlier, at));
-    own.fold(counts, |counts, earlier| counts.without(requests.intent(earlier)))
-}
-
-/// Takes the first `len` requests back, of a transaction that is not in the queue.
-#[cold]
-fn take_back(requests: &impl Requests, len: usize) {
-    for at in 0..len {
-        requests.set_counts(at, requests.counts(at).without(requests.intent(at)));
-    }
-}
-
-/// Takes all requests back. A record without a row that nobody counts on any more is dead.
-#[inline]
-fn discount(requests: &impl Requests, mut unused: impl FnMut(usize)) {
-    for at in 0..requests.len() {
-        let counts = requests.counts(at).without(requests.intent(at));
-        if counts == Counts::NONE && !requests.is_present(at) {
-            requests.set_counts(at, Counts::DEAD);
-            unused(at);
-        } else {
-            requests.set_counts(at, counts);
-        }
-    }
-}
-
-/// Looks for records that were made to be asked for, by a transaction that is not going to.
-#[cold]
-fn bury(requests: &impl Requests, mut unused: impl FnMut(usize)) {
-    for at in 0..requests.len() {
-        if requests.counts(at) == Counts::NONE && !requests.is_present(at) {
-            requests.set_counts(at, Counts::DEAD);
-            unused(at);
         }
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! | paper | code |
 //! | --- | --- |
-//! | C_X, C_S, immediately preceding the record | [`Counts`](counters::Counts) in [`Colocated`] |
+//! | C_X, C_S, immediately preceding the record | [`Counts`](crate::shared::counts::Counts) in [`Colocated`](crate::shared::counts::Colocated) |
 //! | arrayed VLL: two vectors (§2.2) | [`Arrayed`], [`Vectors`](counters::Vectors) |
 //! | TxnQueue | [`TxnQueue`](queue::TxnQueue) |
 //! | free, blocked | [`Begun`](critical::Begun), [`Entry::is_blocked`](queue::Entry::is_blocked) |
@@ -85,7 +85,7 @@ mod queue;
 mod tests;
 mod variants;
 
-pub use counters::{Arrayed, Colocated};
+pub use counters::Arrayed;
 pub use variants::{Analysed, InVectors, Plain, Variant};
 
 use crate::shared::gate::Gate;

@@ -2,9 +2,10 @@
 //! positions, every latch and flag a place to switch threads at.
 
 use super::admission::{Member, Refused};
-use super::counters::{Colocated, Counters, Counts};
-use super::critical::{Core, Requests};
+use super::counters::Counters;
+use super::critical::Core;
 use crate::shared::contention::{Claim, Mark};
+use crate::shared::counts::{Colocated, Counts, Requests};
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{Abort, Intent, Statistics};

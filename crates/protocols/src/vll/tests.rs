@@ -1,1 +1,440 @@
+//! The paper's examples, step by step, and what happens at the edges.
 
+use super::admission::{Member, Refused};
+use super::counters::Counters;
+use super::critical::{Begun, Core};
+use super::queue::Seat;
+use super::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
+use crate::Instance;
+use crate::shared::contention::{Claim, Mark};
+use crate::shared::counts::{Colocated, Counts, Requests};
+use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
+use hotrow_sync::{Arc, Scheduler, Time, Waiter};
+use hotrow_txn::{
+    Abort, Accesses, Begin, Engine, Intent, Isolation, Protocol, Settings, Statistics, Transaction, Write,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Records and transactions, both called by letters.
+struct Trace {
+    core: Arc<Core>,
+    records: Vec<(char, Colocated)>,
+    transactions: Vec<(char, Seat, Vec<(usize, Intent)>)>,
+}
+
+struct Asked<'t> {
+    records: &'t [(char, Colocated)],
+    requests: &'t [(usize, Intent)],
+}
+
+impl Requests for Asked<'_> {
+    fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    fn intent(&self, at: usize) -> Intent {
+        self.requests[at].1
+    }
+
+    fn is_same(&self, one: usize, other: usize) -> bool {
+        self.requests[one].0 == self.requests[other].0
+    }
+
+    fn counts(&self, at: usize) -> Counts {
+        self.records[self.requests[at].0].1.get(&())
+    }
+
+    fn set_counts(&self, at: usize, counts: Counts) {
+        self.records[self.requests[at].0].1.set(&(), counts);
+    }
+
+    fn is_present(&self, _at: usize) -> bool {
+        true
+    }
+}
+
+impl Trace {
+    fn new(records: &str) -> Self {
+        let records = records.chars().map(|name| (name, Colocated::default())).collect();
+        Self { core: Core::new(99, true), records, transactions: Vec::new() }
+    }
+
+    /// `A x z` begins A, with its read set in brackets: `A x z (y)`. `-A` finishes it, `SCA` analyses the queue.
+    fn step(&mut self, step: &str) {
+        if step == "SCA" {
+            self.core.analyse(&mut Statistics::default());
+        } else if let Some(name) = step.strip_prefix('-') {
+            let at = self.transactions.iter().position(|(other, ..)| name.starts_with(*other)).expect("it began");
+            let (_, seat, requests) = self.transactions.remove(at);
+            assert!(!seat.waits(), "only who has its locks runs and finishes");
+            let asked = Asked { records: &self.records, requests: &requests };
+            self.core.finish(&seat, &asked, &[], |_| {});
+        } else {
+            self.begin(step);
+        }
+        self.core.enter().queue.audit(self.core.seats()).expect("the queue's invariants hold after each step");
+    }
+
+    fn begin(&mut self, step: &str) {
+        let (name, sets) = step.split_at(1);
+        let mut intent = Intent::Write;
+        let mut requests = Vec::new();
+        for letter in sets.chars() {
+            match letter {
+                '(' => intent = Intent::Read,
+                ' ' | ')' => {}
+                name => {
+                    let record =
+                        self.records.iter().position(|(other, _)| *other == name).expect("there is such a record");
+                    requests.push((record, intent));
+                }
+            }
+        }
+        let mut seat = self.core.seats().take(Waiter::thread(Duration::ZERO));
+        let claim = |intent| if intent == Intent::Read { Claim::Shared } else { Claim::Exclusive };
+        seat.publish(requests.iter().map(|&(record, intent)| Mark::new((record as u64) << 40, claim(intent))));
+        let asked = Asked { records: &self.records, requests: &requests };
+        let begun = self.core.begin(&mut seat, &asked, &[], false, |_| {});
+        assert!(matches!(begun, Begun::Free | Begun::Blocked), "{begun:?}");
+        self.transactions.push((name.chars().next().expect("a name"), seat, requests));
+    }
+
+    /// As the paper prints it: each record's C_X and C_S, then the queue, with blocked transactions in brackets.
+    fn shown(&self) -> String {
+        let counters = self.records.iter().map(|(name, counters)| {
+            let counts = counters.get(&());
+            format!("{name} {} {}", counts.exclusive(), counts.shared())
+        });
+        let queue = self.transactions.iter().map(|(name, seat, _)| match seat.waits() {
+            true => format!("[{name}]"),
+            false => name.to_string(),
+        });
+        format!("{}; {}", counters.collect::<Vec<_>>().join(", "), queue.collect::<Vec<_>>().join(" "))
+    }
+}
+
+fn check(records: &str, steps: &[(&str, &str)]) {
+    let mut trace = Trace::new(records);
+    for (step, expected) in steps {
+        trace.step(step);
+        assert_eq!(trace.shown(), *expected, "after {step}");
+    }
+    assert!(
+        trace.records.iter().all(|(_, counters)| counters.get(&()) == Counts::NONE) == trace.transactions.is_empty()
+    );
+}
+
+/// §2.5: what VLL does not know, a standard lock manager does.
+#[test]
+fn the_example_of_the_trade_offs() {
+    let beginning = [
+        ("A x", "x 1 0, y 0 0, z 0 0; A"),
+        ("B y", "x 1 0, y 1 0, z 0 0; A B"),
+        ("C xz", "x 2 0, y 1 0, z 1 0; A B [C]"),
+        ("D z", "x 2 0, y 1 0, z 2 0; A B [C] [D]"),
+        // C could run now, and nobody knows: C_X of z is 2.
+        ("-A", "x 1 0, y 1 0, z 2 0; B [C] [D]"),
+    ];
+    let front =
+        [("-B", "x 1 0, y 0 0, z 2 0; C [D]"), ("-C", "x 0 0, y 0 0, z 1 0; D"), ("-D", "x 0 0, y 0 0, z 0 0; ")];
+    check("xyz", &[&beginning[..], &front].concat());
+    let analysed = [
+        ("SCA", "x 1 0, y 1 0, z 2 0; B C [D]"),
+        ("SCA", "x 1 0, y 1 0, z 2 0; B C [D]"),
+        ("-C", "x 0 0, y 1 0, z 1 0; B [D]"),
+        ("SCA", "x 0 0, y 1 0, z 1 0; B D"),
+        ("-D", "x 0 0, y 1 0, z 0 0; B"),
+        ("-B", "x 0 0, y 0 0, z 0 0; "),
+    ];
+    check("xyz", &[&beginning[..], &analysed].concat());
+}
+
+/// A trace of the kind of Fig. 2: transactions that read and write, and leave from the middle of the queue.
+#[test]
+fn a_trace_with_readers_and_writers() {
+    check(
+        "xyz",
+        &[
+            ("A x (y)", "x 1 0, y 0 1, z 0 0; A"),
+            ("B (yz)", "x 1 0, y 0 2, z 0 1; A B"),
+            ("C y", "x 1 0, y 1 2, z 0 1; A B [C]"),
+            ("D (z)", "x 1 0, y 1 2, z 0 2; A B [C] D"),
+            ("E z (x)", "x 1 1, y 1 2, z 1 2; A B [C] D [E]"),
+            ("-D", "x 1 1, y 1 2, z 1 1; A B [C] [E]"),
+            ("-B", "x 1 1, y 1 1, z 1 0; A [C] [E]"),
+            ("-A", "x 0 1, y 1 0, z 1 0; C [E]"),
+            ("F (x)", "x 0 2, y 1 0, z 1 0; C [E] F"),
+            ("-C", "x 0 2, y 0 0, z 1 0; E F"),
+            ("-E", "x 0 1, y 0 0, z 0 0; F"),
+            ("-F", "x 0 0, y 0 0, z 0 0; "),
+        ],
+    );
+}
+
+#[test]
+fn who_asks_twice_is_not_in_its_own_way() {
+    check(
+        "xy",
+        &[
+            ("A y", "x 0 0, y 1 0; A"),
+            ("B xx (x)", "x 2 1, y 1 0; A B"),
+            ("C x (x)", "x 3 2, y 1 0; A B [C]"),
+            ("-B", "x 1 1, y 1 0; A [C]"),
+            ("SCA", "x 1 1, y 1 0; A C"),
+            ("-C", "x 0 0, y 1 0; A"),
+        ],
+    );
+}
+
+/// An engine with one table of a key and a number, loaded with some keys.
+struct Fixture<V: Variant> {
+    instance: Arc<Instance<Vll<V>>>,
+    table: TableId,
+}
+
+impl<V: Variant> Fixture<V> {
+    fn new(blocked_limit: usize) -> Self {
+        let instance = Instance::<Vll<V>>::new(VllConfig { blocked_limit, ..VllConfig::default() });
+        let columns = vec![Column::new("key", Type::Int8), Column::new("number", Type::Int8)];
+        let table = instance.create_table(TableSchema::new("numbers", columns, &[0]));
+        let fixture = Self { instance, table };
+        (0..8).for_each(|key| fixture.instance.load(table, fixture.row(key).as_ref()).expect("the key is new"));
+        fixture
+    }
+
+    fn row(&self, key: i64) -> Row {
+        Row::from_values(&self.instance.layout(self.table), &[Value::Int8(key), Value::Int8(0)])
+    }
+
+    fn transaction(&self) -> Box<dyn Transaction> {
+        Engine::transaction(&*self.instance, Waiter::thread(Duration::ZERO))
+    }
+
+    /// Begins a transaction that will read and write these keys, and waits for nothing.
+    fn begin(&self, txn: &mut dyn Transaction, reads: &[i64], writes: &[i64]) -> Result<(), Abort> {
+        let mut accesses = Accesses::new();
+        reads.iter().for_each(|&key| accesses.push(self.table, Key::Int(key), Intent::Read));
+        writes.iter().for_each(|&key| accesses.push(self.table, Key::Int(key), Intent::Write));
+        let limit = Some(Duration::ZERO);
+        txn.begin(&Begin { accesses: Some(&accesses), wait_limit: limit, ..Begin::at(Isolation::Serializable) })
+    }
+
+    fn counts(&self, key: i64) -> Option<Counts> {
+        self.with_header(key, |header, beside| header.get(beside))
+    }
+
+    fn with_header<R>(
+        &self,
+        key: i64,
+        look: impl FnOnce(&V::Record, &<V::Record as Counters>::Beside) -> R,
+    ) -> Option<R> {
+        let mut participant = self.instance.database().participant();
+        participant.enter();
+        let guard = participant.guard();
+        let key = Key::Int(key);
+        let table = self.instance.database().table(guard, self.table).expect("the table is there");
+        let found = table.find(guard, &key, key.hash64());
+        let result = found.map(|record| look(record.header(), &self.instance.protocol().beside));
+        participant.leave();
+        result
+    }
+
+    fn assert_audit(&self) {
+        self.instance.audit().expect("the invariants hold");
+    }
+
+    fn assert_at_rest(&self, rows: u64) {
+        self.assert_audit();
+        let queue = &self.instance.protocol().core.enter().queue;
+        assert_eq!((queue.iter().count(), queue.blocked(), queue.has_room()), (0, 0, true));
+        assert_eq!(self.instance.row_count(self.table), rows, "no record is left that has no row");
+    }
+}
+
+fn each_variant(test: [fn(); 3]) {
+    test.into_iter().for_each(|test| test());
+}
+
+fn overflow<V: Variant>() {
+    let fixture = Fixture::<V>::new(8);
+    let most = u32::MAX - 1;
+    for (full, reads, writes) in
+        [(Counts::new(0, most), &[1, 9, 2][..], &[3][..]), (Counts::new(most, 0), &[1, 9][..], &[3, 2][..])]
+    {
+        fixture.with_header(2, |header, beside| header.set(beside, full));
+        let mut txn = fixture.transaction();
+        assert_eq!(fixture.begin(&mut *txn, reads, writes), Err(Abort::Resources));
+        assert_eq!([1, 2, 3].map(|key| fixture.counts(key)), [Counts::NONE, full, Counts::NONE].map(Some));
+        txn.abort();
+        assert_eq!(fixture.counts(9), None, "the placeholder is gone");
+        fixture.with_header(2, |header, beside| header.set(beside, Counts::NONE));
+        assert_eq!(fixture.begin(&mut *txn, reads, writes), Ok(()), "there is room again");
+        txn.abort();
+    }
+    fixture.assert_at_rest(8);
+}
+
+#[test]
+fn a_counter_that_is_full_refuses_and_nothing_stays_counted() {
+    each_variant([overflow::<Plain>, overflow::<Analysed>, overflow::<InVectors>]);
+}
+
+fn placeholders<V: Variant>() {
+    let fixture = Fixture::<V>::new(8);
+    fixture.assert_audit();
+    let [mut one, mut two, mut three] = std::array::from_fn(|_| fixture.transaction());
+    // Two readers of an absent key share its placeholder; a writer is blocked by them.
+    assert_eq!(fixture.begin(&mut *one, &[20], &[]), Ok(()));
+    assert_eq!(fixture.begin(&mut *two, &[20], &[]), Ok(()));
+    assert_eq!(fixture.begin(&mut *three, &[], &[20]), Err(Abort::Timeout));
+    three.abort();
+    assert_eq!(fixture.counts(20), Some(Counts::new(0, 2)));
+    assert!(one.read(fixture.table, &Key::Int(20)).expect("it is in the plan").is_none());
+    fixture.assert_audit();
+    one.commit().expect("it commits");
+    assert_eq!(fixture.counts(20), Some(Counts::new(0, 1)));
+    two.commit().expect("it commits");
+    assert_eq!(fixture.counts(20), None);
+    // What is inserted stays; what is deleted goes, once nobody counts on it.
+    assert_eq!(fixture.begin(&mut *one, &[], &[20, 3]), Ok(()));
+    assert_eq!(one.insert(fixture.table, fixture.row(20).as_ref()), Ok(Write::Done));
+    assert_eq!(one.delete(fixture.table, &Key::Int(3)), Ok(Write::Done));
+    fixture.assert_audit();
+    one.commit().expect("it commits");
+    assert_eq!((fixture.counts(20), fixture.counts(3)), (Some(Counts::NONE), None));
+    // An insert that is rolled back leaves a placeholder that goes with it.
+    assert_eq!(fixture.begin(&mut *one, &[], &[21]), Ok(()));
+    assert_eq!(one.insert(fixture.table, fixture.row(21).as_ref()), Ok(Write::Done));
+    one.abort();
+    assert_eq!(fixture.counts(21), None);
+    fixture.assert_at_rest(8);
+}
+
+#[test]
+fn absent_rows_have_placeholders_for_as_long_as_somebody_counts_on_them() {
+    each_variant([placeholders::<Plain>, placeholders::<Analysed>, placeholders::<InVectors>]);
+}
+
+/// A waiter that does not survive being suspended.
+struct Unwinds;
+
+impl Scheduler for Unwinds {
+    fn now(&self) -> Time {
+        Time(1)
+    }
+
+    fn suspend(&self, _deadline: Option<Time>) {
+        panic!("this wait is unwound");
+    }
+
+    fn resume(&self) {}
+}
+
+fn withdrawals<V: Variant>() {
+    for blocked_limit in [8, 1] {
+        let fixture = Fixture::<V>::new(blocked_limit);
+        fixture.assert_audit();
+        let mut holder = fixture.transaction();
+        assert_eq!(fixture.begin(&mut *holder, &[2], &[1]), Ok(()));
+        let waiter = Waiter::new(Arc::new(Unwinds));
+        let mut blocked = Engine::transaction(&*fixture.instance, waiter);
+        for round in 0..3 {
+            // With a limit of 1 the first one is blocked and the second one waits for room, when time is given.
+            let mut late = fixture.transaction();
+            assert_eq!(fixture.begin(&mut *late, &[1, 30], &[2]), Err(Abort::Timeout), "round {round}");
+            late.abort();
+            fixture.assert_audit();
+            let cancelled = Waiter::thread(Duration::ZERO);
+            cancelled.cancel();
+            let mut gone = Engine::transaction(&*fixture.instance, cancelled);
+            assert_eq!(fixture.begin(&mut *gone, &[1], &[30]), Err(Abort::Cancelled), "round {round}");
+            drop(gone);
+            fixture.assert_audit();
+            let mut accesses = Accesses::new();
+            accesses.push(fixture.table, Key::Int(1), Intent::Write);
+            accesses.push(fixture.table, Key::Int(30), Intent::Read);
+            let begin = Begin { accesses: Some(&accesses), ..Begin::at(Isolation::Serializable) };
+            catch_unwind(AssertUnwindSafe(|| blocked.begin(&begin))).expect_err("the wait unwinds");
+            blocked.abort();
+            fixture.assert_audit();
+            assert_eq!(fixture.counts(1), Some(Counts::new(1, 0)));
+        }
+        drop(blocked);
+        drop(holder);
+        fixture.assert_at_rest(8);
+    }
+}
+
+#[test]
+fn whatever_ends_a_wait_leaves_nothing_behind() {
+    each_variant([withdrawals::<Plain>, withdrawals::<Analysed>, withdrawals::<InVectors>]);
+}
+
+/// With room for one blocked transaction, a second one that would be blocked stays outside, and takes its place when it goes.
+#[test]
+fn who_waits_for_room_may_give_up_at_any_moment() {
+    let core = Core::new(1, false);
+    let records = [('x', Colocated::default())];
+    let asked = Asked { records: &records, requests: &[(0, Intent::Write)] };
+    let [mut one, mut two, mut three] = std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
+    assert_eq!(core.begin(&mut one, &asked, &[], false, |_| {}), Begun::Free);
+    assert_eq!(core.begin(&mut two, &asked, &[], false, |_| {}), Begun::Blocked);
+    assert!(!core.has_room());
+    assert_eq!(core.begin(&mut three, &asked, &[], false, |_| {}), Begun::Outside);
+    core.finish(&one, &asked, &[], |_| {});
+    assert!(!two.waits() && !three.waits(), "the front is free, and its room is given to the next");
+    assert!(!core.has_room(), "until that one uses it or gives it up");
+    core.give_up_room(&three, &asked, |_| {});
+    assert!(core.has_room());
+    core.finish(&two, &asked, &[], |_| {});
+    assert_eq!(records[0].1.get(&()), Counts::NONE);
+}
+
+/// A dead record is not counted on, and the room that its transaction was given stays its own.
+#[test]
+fn a_dead_record_is_told_and_nothing_is_counted() {
+    let core = Core::new(1, false);
+    let records = [('x', Colocated::default()), ('y', Colocated::default())];
+    records[1].1.set(&(), Counts::DEAD);
+    let asked = Asked { records: &records, requests: &[(0, Intent::Write), (1, Intent::Read)] };
+    let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
+    let statistics = &mut Statistics::default();
+    let entered = member.enter(&asked, &[], (&mut None, None), statistics, |_| {});
+    assert_eq!(entered, Err(Refused::Dead(1)));
+    assert_eq!(records[0].1.get(&()), Counts::NONE);
+    records[1].1.set(&(), Counts::NONE);
+    assert_eq!(member.enter(&asked, &[], (&mut None, None), statistics, |_| {}), Ok(()));
+    member.leave(&asked, &[], statistics, |_| {});
+}
+
+#[test]
+fn a_limit_of_nobody_is_refused() {
+    let limited = |limit| Vll::<Plain>::configure(&Settings { blocked_limit: limit, ..Settings::default() });
+    assert!(limited(Some(0)).expect_err("nobody would get in").0.contains("expected 1 or more"));
+    assert_eq!(limited(Some(3)).expect("3 will do").blocked_limit, 3);
+    assert_eq!(limited(None).expect("the default will do").blocked_limit, VllConfig::default().blocked_limit);
+}
+
+/// A planted error in each of the things that an audit compares.
+#[test]
+fn an_audit_sees_a_count_too_many_and_a_record_that_is_left_over() {
+    let fixture = Fixture::<Plain>::new(8);
+    fixture.assert_audit();
+    let mut txn = fixture.transaction();
+    assert_eq!(fixture.begin(&mut *txn, &[1], &[2]), Ok(()));
+    fixture.assert_audit();
+    let planted = |key, counts: Counts, expected: &str| {
+        let before = fixture.counts(key).expect("it is there");
+        fixture.with_header(key, |header, beside| header.set(beside, counts));
+        let found = fixture.instance.audit().expect_err("it is wrong");
+        assert!(found.contains(expected), "{found}");
+        fixture.with_header(key, |header, beside| header.set(beside, before));
+    };
+    planted(1, Counts::new(0, 2), "is counted C_X 0 C_S 2, its requests are C_X 0 C_S 1");
+    planted(2, Counts::NONE, "is counted C_X 0 C_S 0, its requests are C_X 1 C_S 0");
+    planted(5, Counts::new(1, 0), "its requests are C_X 0 C_S 0");
+    planted(5, Counts::DEAD, "is counted dead");
+    txn.commit().expect("it commits");
+    fixture.assert_at_rest(8);
+}

@@ -1,6 +1,7 @@
 //! What tells the engines apart: where counters are kept, and whether the queue is analysed.
 
-use super::counters::{Arrayed, Colocated, Counters};
+use super::counters::{Arrayed, Counters};
+use crate::shared::counts::Colocated;
 use hotrow_txn::{EngineInfo, Isolation, Scheduler};
 
 /// An engine of this family.
