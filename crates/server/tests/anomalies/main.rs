@@ -20,9 +20,9 @@ mod stage;
 
 use hotrow_protocols::ENGINES;
 use hotrow_sync::thread;
-use hotrow_txn::{EngineInfo, Isolation};
+use hotrow_txn::{EngineInfo, Isolation, Scheduler};
 use play::{Begin, SESSIONS, play};
-use script::{POSTGRES_LEVELS, Scripts};
+use script::{POSTGRES_LEVELS, Scripts, Table};
 use stage::Stage;
 use std::net::SocketAddr;
 
@@ -50,16 +50,25 @@ struct Verdict {
     failures: Vec<String>,
 }
 
-/// Plays every script at each of the levels; verdicts by script and level.
-fn perform(name: &str, levels: &[Isolation], scripts: &Scripts, open: impl Fn() -> Stage) -> Vec<Vec<Verdict>> {
+/// How a table is made, if it can be.
+type Making = fn(&Table) -> Option<&str>;
+
+/// Plays every script at each of the levels, on the tables that `making` can make; verdicts by script and level.
+fn perform(
+    name: &str,
+    levels: &[Isolation],
+    scripts: &Scripts,
+    making: Making,
+    open: impl Fn() -> Stage,
+) -> Vec<Vec<Verdict>> {
     let mut verdicts = vec![vec![Verdict::default(); levels.len()]; scripts.scripts.len()];
     let mut stage = open();
-    for table in &scripts.tables {
+    for (table, sql) in scripts.tables.iter().filter_map(|table| Some((table, making(table)?))) {
         for (script, verdicts) in scripts.scripts.iter().zip(&mut verdicts).filter(|(script, _)| script.is_on(table)) {
             for (&level, verdict) in levels.iter().zip(verdicts) {
                 for begin in [Begin::InTurn, Begin::Backwards] {
                     let place = format!("{name} at {level}, {}, table {}, begun {begin:?}", script.name, table.name);
-                    match play(&mut stage, level, table, begin, script) {
+                    match play(&mut stage, level, sql, begin, script) {
                         Ok(ending) => {
                             if ending.anomaly || !verdict.shown {
                                 verdict.story = format!("{place}\n{}", ending.story);
@@ -78,9 +87,17 @@ fn perform(name: &str, levels: &[Isolation], scripts: &Scripts, open: impl Fn() 
     verdicts
 }
 
+fn any(table: &Table) -> Option<&str> {
+    Some(&table.sql)
+}
+
 /// Every script at every level, on an engine of ours.
 fn perform_on(info: &EngineInfo, scripts: &Scripts) -> Vec<Vec<Verdict>> {
-    perform(info.name, &Isolation::ALL, scripts, || Stage::new(info.name, SESSIONS))
+    let making: Making = match info.scheduler {
+        Scheduler::Partition => |table| table.partitioned.as_deref(),
+        Scheduler::Thread | Scheduler::Planned => any,
+    };
+    perform(info.name, &Isolation::ALL, scripts, making, || Stage::new(info.name, SESSIONS))
 }
 
 /// What is wrong with a verdict, if the anomaly may appear or not, and must if it may or not.
@@ -124,7 +141,7 @@ fn every_script_is_failed_by_an_engine_that_does_not_isolate() {
     let scripts = scripts();
     let broken = ENGINES.iter().find(|info| info.name == BROKEN).expect("the engine is in the registry");
     let open = || Stage::new(BROKEN, SESSIONS);
-    let verdicts = perform(broken.name, &[Isolation::Serializable], &scripts, open);
+    let verdicts = perform(broken.name, &[Isolation::Serializable], &scripts, any, open);
     for (script, verdicts) in scripts.scripts.iter().zip(&verdicts) {
         let failures = judge(&verdicts[0], false, false);
         assert_eq!(
@@ -147,7 +164,7 @@ fn postgresql_shows_what_the_scripts_say_of_it() {
     let address: SocketAddr = address.parse().expect("HOTROW_ANOMALIES_POSTGRES is an address with its port");
     let scripts = scripts();
     let open = || Stage::postgres(address, SESSIONS);
-    let verdicts = perform("PostgreSQL", &POSTGRES_LEVELS, &scripts, open);
+    let verdicts = perform("PostgreSQL", &POSTGRES_LEVELS, &scripts, any, open);
     let mut failures = Vec::new();
     println!("{:<76} promised -> PostgreSQL, at {}", "", POSTGRES_LEVELS.map(Isolation::name).join(", "));
     for (script, verdicts) in scripts.scripts.iter().zip(&verdicts) {

@@ -1,6 +1,6 @@
 //! One script, played by sessions on a stage.
 
-use crate::script::{MAX_SESSIONS, Script, Statement, Step, Table, Term};
+use crate::script::{MAX_SESSIONS, Script, Statement, Step, Term};
 use crate::stage::{Outcome, Stage};
 use hotrow_txn::Isolation;
 use std::collections::{HashMap, VecDeque};
@@ -64,12 +64,12 @@ struct Play<'s> {
     story: Vec<String>,
 }
 
-/// Plays a script on a stage that has [`SESSIONS`] and no table. An error tells what went wrong that never may, and the story
+/// Plays a script on a stage that has [`SESSIONS`] and no table; `table` makes one. An error tells what went wrong that never may, and the story
 /// so far; then the stage is of no use any more.
 pub fn play(
     stage: &mut Stage,
     level: Isolation,
-    table: &Table,
+    table: &str,
     begin: Begin,
     script: &Script,
 ) -> Result<Ending, String> {
@@ -92,8 +92,8 @@ pub fn play(
 }
 
 impl Play<'_> {
-    fn all(&mut self, level: Isolation, table: &Table, begin: Begin) -> Result<(), String> {
-        self.alone(&table.sql)?;
+    fn all(&mut self, level: Isolation, table: &str, begin: Begin) -> Result<(), String> {
+        self.alone(table)?;
         for session in self.script.sessions() {
             self.steps.push_back(step(session, &format!("begin isolation level {level}")));
         }

@@ -26,7 +26,10 @@ pub struct Scripts {
 #[derive(Debug)]
 pub struct Table {
     pub name: String,
+    /// The statements that make it.
     pub sql: String,
+    /// The same for engines that keep partitions apart, if they can have it.
+    pub partitioned: Option<String>,
 }
 
 /// A few transactions whose steps interleave.
@@ -115,7 +118,7 @@ impl Scripts {
         match word {
             "table" => {
                 let (name, sql) = rest.split_once(": ").ok_or("expected `table NAME: STATEMENTS`")?;
-                self.tables.push(Table { name: name.to_owned(), sql: sql.to_owned() });
+                self.tables.push(Table::new(name, sql)?);
                 return Ok(());
             }
             "script" => {
@@ -141,6 +144,17 @@ impl Scripts {
             _ => script.step(session(word)?, rest)?,
         }
         Ok(())
+    }
+}
+
+impl Table {
+    fn new(name: &str, sql: &str) -> Result<Self, String> {
+        let Some((before, rest)) = sql.split_once('{') else {
+            return Ok(Self { name: name.to_owned(), sql: sql.to_owned(), partitioned: None });
+        };
+        let (part, after) = rest.split_once('}').ok_or("a brace is not closed")?;
+        let partitioned = Some([before, part, after].concat());
+        Ok(Self { name: name.to_owned(), sql: [before.trim_end(), after].concat(), partitioned })
     }
 }
 
@@ -303,11 +317,13 @@ mod tests {
 
     #[test]
     fn a_script_is_read() {
-        let text = "# note\ntable t: select 1\nscript A: b\n on t\n possible at snapshot, read-committed\n refuses 23505\n \
+        let text = "# note\ntable t: select 1 {or 2}; select 3\nscript A: b\n on t\n possible at snapshot, read-committed\n refuses 23505\n \
                     T2 commit\n T1 select 1 => x\n after select 2 => y\n anomaly x = '1' and T2 commits\n \
                     anomaly y <> '' and T1 refused\n";
-        let scripts = parse(text).expect("a script").scripts;
-        let script = &scripts[0];
+        let Scripts { tables, scripts } = parse(text).expect("a script");
+        let (script, table) = (&scripts[0], &tables[0]);
+        assert_eq!(table.sql, "select 1; select 3");
+        assert_eq!(table.partitioned.as_deref(), Some("select 1 or 2; select 3"));
         assert_eq!((script.name.as_str(), script.sessions), ("A: b", 2));
         assert_eq!((&script.tables[..], script.refusal.as_deref()), (&["t".to_owned()][..], Some("23505")));
         assert_eq!(script.possible, [Isolation::Snapshot, Isolation::ReadCommitted]);
@@ -326,6 +342,7 @@ mod tests {
     fn mistakes_are_shown() {
         let cases = [
             ("table t", 1, "expected `table NAME: STATEMENTS`"),
+            ("table t: create {partitioned", 1, "a brace is not closed"),
             ("T1 select 1", 1, "`T1` stands before the first script"),
             ("script A", 1, "expected `script NAME: TITLE`"),
             ("script A: a\ncommit", 2, "`commit` says too little"),
