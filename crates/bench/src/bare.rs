@@ -110,7 +110,9 @@ impl<'a, H: RecordHeader> Worker<'a, H> {
         if self.batch {
             let keys = || operations.list().iter().map(|operation| Key::Int(operation.key)).zip(&self.hashes);
             keys().for_each(|(key, &hash)| table.prefetch_slot(guard, &key, hash));
-            keys().for_each(|(key, &hash)| table.prefetch_record(guard, &key, hash));
+            keys().for_each(|(key, &hash)| {
+                table.prefetch_record(guard, &key, hash);
+            });
         }
         self.fixed.resize(table.layout().fixed_size(), 0);
         let mut copy = Copy { fixed: &mut self.fixed, variable: &mut self.variable, replaced: &mut self.replaced };
@@ -160,7 +162,7 @@ impl Copy<'_> {
 }
 
 /// User and system time of the calling thread.
-fn cpu_time() -> Duration {
+pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }

@@ -3,7 +3,7 @@
 use crate::host::Host;
 use crate::progress::Progress;
 use crate::report::{Consistency, EngineReport, RunIdentity};
-use crate::{Interrupt, RunOptions, SchedulerName, bare};
+use crate::{Interrupt, RunOptions, SchedulerName};
 use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
 use hotrow_runtime::{OneShot, OneShotConfig, PoolConfig, RunConfig, RunReport, Stop, drive, drive_pool};
@@ -24,9 +24,37 @@ pub(crate) enum RunFailure {
     Failed(String),
 }
 
-/// How the bare loop drives a workload, for those that it knows.
-pub(crate) type BareLoop<W> =
-    fn(&Instance<NoIsolation>, <W as Workload>::Tables, &[Mutex<<W as Workload>::Client>], &RunConfig) -> RunReport;
+/// A loop that drives a workload where an engine would, for the workloads that have one.
+pub(crate) struct BareLoop<W: Workload> {
+    /// What users call it, or the several things that it drives.
+    pub names: &'static [&'static str],
+    /// Drives all clients under the one of this name.
+    pub drive: BareDrive<W>,
+}
+
+type BareDrive<W> = fn(
+    &str,
+    &Instance<NoIsolation>,
+    <W as Workload>::Tables,
+    &[Mutex<<W as Workload>::Client>],
+    &RunConfig,
+    &Settings,
+) -> Result<RunReport, String>;
+
+impl<W: Workload> Clone for BareLoop<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W: Workload> Copy for BareLoop<W> {}
+
+impl<W: Workload> BareLoop<W> {
+    /// Whether it goes by this name, and what it then is called.
+    pub(crate) fn named(&self, name: &str) -> Option<&'static str> {
+        self.names.iter().copied().find(|own| *own == name)
+    }
+}
 
 /// What every run has at hand.
 #[derive(Clone, Copy)]
@@ -45,24 +73,6 @@ pub(crate) trait Bed<W: Workload> {
         identity: &RunIdentity<'_>,
         tools: Tools<'_>,
     ) -> Result<EngineReport, RunFailure>;
-}
-
-/// Whether the engine called `name` can have these settings and the tables of `workload`; the error says what it can.
-pub(crate) fn refuse<W: Workload>(name: &str, workload: &W, settings: &Settings) -> Result<(), String> {
-    struct Refuse<'a, W>(&'a W, &'a Settings);
-
-    impl<W: Workload> WithProtocol for Refuse<'_, W> {
-        type Output = Result<(), String>;
-
-        fn run<P: Protocol>(self) -> Self::Output {
-            open::<P, W>(self.0, self.1).map(drop)
-        }
-    }
-
-    match name {
-        bare::NAME => Ok(()),
-        _ => dispatch(name, Refuse(workload, settings)).unwrap_or_else(|unknown| Err(unknown.to_string())),
-    }
 }
 
 /// An empty database that can have the tables of `workload`.
@@ -86,10 +96,11 @@ pub(crate) fn load<W: Workload>(
     settings: &Settings,
     tools: Tools<'_>,
 ) -> Result<Box<dyn Bed<W>>, RunFailure> {
-    match bare.filter(|_| name == bare::NAME) {
-        Some(bare) => {
+    match bare.and_then(|bare| Some((bare.drive, bare.named(name)?))) {
+        Some((bare, name)) => {
+            let own_settings = settings.clone();
             let drive = move |instance: &_, tables, clients: &[_], _, config: &PoolConfig| {
-                Ok(bare(instance, tables, clients, &config.run))
+                bare(name, instance, tables, clients, &config.run, &own_settings)
             };
             Loaded::<NoIsolation, W>::load(workload, Box::new(drive), settings, tools)
         }

@@ -6,6 +6,7 @@
 //! | `plan.rs` | which engine runs when, over all repetitions |
 //! | `engine_run.rs` | one run: load, drive, check |
 //! | `bare.rs` | the floor: a loop over index and records without transactions |
+//! | `range.rs` | the loop of workload `range`, over a manager of range locks |
 //! | `report.rs` | what is reported of a run, in JSON |
 //! | `table.rs`, `plot.rs` | the same for people |
 //! | `host.rs`, `memory.rs` | what the figures were measured on, and whether it is large enough |
@@ -31,6 +32,7 @@ mod options;
 mod plan;
 mod plot;
 mod progress;
+mod range;
 mod report;
 mod reproduce;
 mod table;

@@ -1,13 +1,14 @@
 //! The command line of `hotrow bench`.
 
-use crate::bare;
 use crate::engine_run::BareLoop;
+use crate::{bare, range};
 use clap::builder::PossibleValuesParser;
 use hotrow_runtime::PoolConfig;
 use hotrow_txn::{Isolation, Scheduler, Settings};
 use hotrow_workloads::Workload;
 use hotrow_workloads::hekaton::Hekaton;
 use hotrow_workloads::micro::Micro;
+use hotrow_workloads::range::Range;
 use hotrow_workloads::tatp::Tatp;
 use hotrow_workloads::tpcb::Tpcb;
 use hotrow_workloads::tpcc::Tpcc;
@@ -16,7 +17,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The workloads' names.
-pub const WORKLOADS: [&str; 6] = [Ycsb::NAME, Tpcb::NAME, Tpcc::NAME, Tatp::NAME, Micro::NAME, Hekaton::NAME];
+pub const WORKLOADS: [&str; 7] =
+    [Ycsb::NAME, Tpcb::NAME, Tpcc::NAME, Tatp::NAME, Micro::NAME, Hekaton::NAME, Range::NAME];
 
 /// `hotrow bench WORKLOAD …`
 #[derive(clap::Subcommand, Clone, Debug)]
@@ -33,6 +35,8 @@ pub enum BenchCommand {
     Micro(WorkloadOptions<<Micro as Workload>::Options>),
     /// Short reads and writes of small rows, beside long readers: the Hekaton paper's
     Hekaton(WorkloadOptions<<Hekaton as Workload>::Options>),
+    /// Locks on ranges of keys under a lock manager alone, not an engine: the VLL paper's
+    Range(WorkloadOptions<<Range as Workload>::Options>),
 }
 
 /// What to do with a command's workload, whose type is chosen at run time.
@@ -48,15 +52,27 @@ impl BenchCommand {
     /// Does `what` with the workload of the command.
     pub(crate) fn with_workload<V: WithWorkload>(&self, what: V) -> V::Output {
         match self {
-            BenchCommand::Ycsb(options) => what.run::<Ycsb>(
-                options,
-                Some(|instance, table, clients, config| bare::drive(instance.database(), table, clients, config)),
-            ),
+            BenchCommand::Ycsb(options) => {
+                let drive: BareLoop<Ycsb> = BareLoop {
+                    names: &[bare::NAME],
+                    drive: |_, instance, table, clients, config, _| {
+                        Ok(bare::drive(instance.database(), table, clients, config))
+                    },
+                };
+                what.run::<Ycsb>(options, Some(drive))
+            }
             BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, None),
             BenchCommand::Tpcc(options) => what.run::<Tpcc>(options, None),
             BenchCommand::Tatp(options) => what.run::<Tatp>(options, None),
             BenchCommand::Micro(options) => what.run::<Micro>(options, None),
             BenchCommand::Hekaton(options) => what.run::<Hekaton>(options, None),
+            BenchCommand::Range(options) => {
+                let drive: BareLoop<Range> = BareLoop {
+                    names: &range::MANAGERS,
+                    drive: |name, _, (), clients, config, settings| range::drive(name, clients, config, settings),
+                };
+                what.run::<Range>(options, Some(drive))
+            }
         }
     }
 }
@@ -75,8 +91,15 @@ pub struct WorkloadOptions<O: clap::Args> {
 /// How a workload is run and reported.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunOptions {
-    /// Engines to run, one after the other; `hotrow engines` says what they are
-    #[arg(long = "engine", value_name = "NAME,…", value_delimiter = ',', default_value = "2pl-waitdie")]
+    /// Engines to run, one after the other; `hotrow engines` says what they are. For `range`, as --manager: vllr, vllr-sca,
+    /// standard, hierarchical, records
+    #[arg(
+        long = "engine",
+        alias = "manager",
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        default_value = "2pl-waitdie"
+    )]
     #[arg(value_parser = engine_names(), hide_possible_values = true)]
     pub engines: Vec<String>,
 
@@ -98,14 +121,15 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub blocked_limit: Option<u32>,
 
-    /// Partitions of the database, of engines that keep partitions apart [default: one per worker thread]
+    /// Partitions of the database, of engines that keep partitions apart [default: as the workload has, or one per worker
+    /// thread]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub engine_partitions: Option<u32>,
 
     /// Time that a message between two partitions takes in addition, to study what a network does
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
-    pub network_delay_us: u64,
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    pub network_delay_us: u32,
 
     /// Length of the measured period
     #[arg(long, value_name = "S", default_value = "5", allow_negative_numbers = true, value_parser = parse_seconds)]
@@ -191,13 +215,14 @@ impl RunOptions {
         }
     }
 
-    /// What is set of the engines.
-    pub fn settings(&self) -> Settings {
+    /// What is set of the engines, for this workload.
+    pub fn settings(&self, workload: &impl Workload) -> Settings {
+        let partitions = self.engine_partitions.map(|partitions| partitions as usize);
         Settings {
             workers: self.threads(),
-            partitions: self.engine_partitions.map(|partitions| partitions as usize),
+            partitions: partitions.or(workload.partitions()),
             blocked_limit: self.blocked_limit.map(|limit| limit as usize),
-            network_delay: Duration::from_micros(self.network_delay_us),
+            network_delay: Duration::from_micros(u64::from(self.network_delay_us)),
         }
     }
 
@@ -208,10 +233,10 @@ impl RunOptions {
     }
 }
 
-/// Every engine of the registry, and the bare loop.
+/// Every engine of the registry, the bare loop, and the managers of range locks.
 fn engine_names() -> PossibleValuesParser {
     let engines = hotrow_protocols::ENGINES.iter().map(|info| info.name);
-    PossibleValuesParser::new(engines.chain([bare::NAME]))
+    PossibleValuesParser::new(engines.chain([bare::NAME]).chain(range::MANAGERS))
 }
 
 /// A day: longer periods are mistakes.

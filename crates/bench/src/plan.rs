@@ -6,10 +6,10 @@ use crate::options::WithWorkload;
 use crate::progress::Progress;
 use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
-use crate::{BenchCommand, Interrupt, RunOptions, WorkloadOptions, bare, memory, plot};
+use crate::{BenchCommand, Interrupt, RunOptions, WorkloadOptions, bare, memory, plot, range};
 use hotrow_protocols::open_with;
-use hotrow_txn::Settings;
 use hotrow_workloads::Workload;
+use hotrow_workloads::range::Range;
 use hotrow_workloads::ycsb::Ycsb;
 use std::fmt;
 use std::fs::File;
@@ -76,17 +76,13 @@ fn bench_workload<W: Workload>(
     interrupt: &Interrupt,
 ) -> Result<(), BenchError> {
     let workload = W::new(options.workload.clone()).map_err(BenchError::Usage)?;
-    let run = &options.run;
+    let run = &mut options.run.clone();
+    if !W::RUNS_ON_ENGINES {
+        run.threads.get_or_insert(1);
+    }
+    let run = &*run;
     workload.refuse_threads(run.threads()).map_err(BenchError::Usage)?;
-    if bare.is_none() && run.engines.iter().any(|engine| engine == bare::NAME) {
-        let message = format!("engine {} runs {} only, not {}", bare::NAME, Ycsb::NAME, W::NAME);
-        return Err(BenchError::Usage(message));
-    }
-    refuse_engines(&workload, run)?;
-    let settings = run.settings();
-    for engine in &run.engines {
-        engine_run::refuse(engine, &workload, &settings).map_err(BenchError::Usage)?;
-    }
+    refuse_engines(&workload, bare, run)?;
     let bytes = memory::needed_bytes(&workload);
     let rows = || format!("{} rows of about {} bytes", workload.rows(), bytes / workload.rows().max(1));
     memory::refuse_if_too_large(bytes, rows)?;
@@ -118,9 +114,20 @@ fn bench_workload<W: Workload>(
 }
 
 /// Refuses engines that cannot have the settings or the workload's tables.
-fn refuse_engines<W: Workload>(workload: &W, run: &RunOptions) -> Result<(), BenchError> {
-    let settings = Settings { workers: run.threads(), partitions: workload.partitions(), ..Settings::default() };
-    for name in run.engines.iter().filter(|&name| name != bare::NAME) {
+fn refuse_engines<W: Workload>(workload: &W, bare: Option<BareLoop<W>>, run: &RunOptions) -> Result<(), BenchError> {
+    let settings = run.settings(workload);
+    let is_bare = |name: &str| bare.is_some_and(|bare| bare.named(name).is_some());
+    for name in run.engines.iter().filter(|name| !is_bare(name)) {
+        if let Some(own) = bare.filter(|_| !W::RUNS_ON_ENGINES) {
+            let message = format!("{} is not run by engine {name}: --manager {}", W::NAME, own.names.join(","));
+            return Err(BenchError::Usage(message));
+        }
+        for (names, workload) in [(&[bare::NAME][..], Ycsb::NAME), (&range::MANAGERS, Range::NAME)] {
+            if names.contains(&name.as_str()) {
+                let message = format!("{name} runs {workload} only, not {}", W::NAME);
+                return Err(BenchError::Usage(message));
+            }
+        }
         let refusal = |why: String| BenchError::Usage(format!("engine {name} does not run {}: {why}", W::NAME));
         let engine = open_with(name, &settings).map_err(|error| refusal(error.to_string()))?;
         workload.schemas().iter().try_for_each(|schema| engine.admits(schema)).map_err(refusal)?;
@@ -158,7 +165,7 @@ fn take_turns<W: Workload>(
                 repetition,
             };
             let tools = Tools { host: &host, progress: &progress, interrupt };
-            let bed = engine_run::load(engine, workload, bare, &options.settings(), tools);
+            let bed = engine_run::load(engine, workload, bare, &options.settings(workload), tools);
             match bed.and_then(|mut bed| bed.measure(workload, &identity, tools)) {
                 Ok(report) => turns[turn].push(report),
                 Err(RunFailure::Interrupted) => {}

@@ -4,7 +4,7 @@
 
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::wait::ThreadScheduler;
-use hotrow_sync::{Arc, Baton, Latch, Waiter, Wake, ring, thread};
+use hotrow_sync::{Arc, Baton, Doorbell, Latch, Waiter, Wake, ring, thread};
 use std::time::Duration;
 
 /// Explores with at most `preemptions` switches that no thread asked for; few show all the mistakes there are to make in
@@ -245,5 +245,72 @@ fn a_wait_that_is_granted_and_cancelled_at_once_ends_one_way_or_the_other() {
         granting.join().expect("no panic");
         cancelling.join().expect("no panic");
         assert!(waiter.is_cancelled());
+    });
+}
+
+#[test]
+fn no_ring_is_lost_to_a_worker_that_falls_asleep() {
+    model(3, || {
+        let doorbell = Arc::new(Doorbell::new(thread_waiter()));
+        let granted = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let ringing = [0, 1].map(|slot| {
+            let (doorbell, granted) = (doorbell.clone(), granted[slot].clone());
+            thread::spawn(move || {
+                granted.store(true, Ordering::Release);
+                doorbell.ring(slot);
+            })
+        });
+        let mut answered = 0;
+        while answered != 0b11 {
+            let rung = doorbell.answer(doorbell.rung());
+            for (slot, granted) in granted.iter().enumerate() {
+                assert!(rung & 1 << slot == 0 || granted.load(Ordering::Acquire), "rung before it was granted");
+            }
+            answered |= rung;
+            if rung == 0 {
+                doorbell.sleep(None);
+            }
+        }
+        ringing.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    });
+}
+
+#[test]
+fn no_call_is_lost_to_a_worker_that_falls_asleep() {
+    model(3, || {
+        let doorbell = Arc::new(Doorbell::new(thread_waiter()));
+        let waiter = Waiter::new(doorbell.clone());
+        let sent = Arc::new(AtomicUsize::new(0));
+        let sending = {
+            let (waiter, sent) = (waiter.clone(), sent.clone());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    sent.fetch_add(1, Ordering::AcqRel);
+                    waiter.wake();
+                }
+            })
+        };
+        while sent.load(Ordering::Acquire) < 2 {
+            doorbell.sleep(None);
+        }
+        assert_eq!(waiter.wait_until(None, || sent.load(Ordering::Acquire) == 2), Wake::Ready);
+        sending.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_ring_and_a_call_at_once_both_wake() {
+    model(3, || {
+        let doorbell = Arc::new(Doorbell::new(thread_waiter()));
+        let others = [false, true].map(|calls| {
+            let doorbell = doorbell.clone();
+            thread::spawn(move || if calls { doorbell.call() } else { doorbell.ring(5) })
+        });
+        while doorbell.answer(doorbell.rung()) != 1 << 5 {
+            doorbell.sleep(None);
+        }
+        others.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        doorbell.call();
+        doorbell.sleep(None);
     });
 }

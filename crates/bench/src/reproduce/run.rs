@@ -9,6 +9,8 @@ use crate::options::WithWorkload;
 use crate::report::{EngineReport, RunIdentity};
 use crate::{BenchCommand, RunOptions, WorkloadOptions};
 use clap::Parser;
+use hotrow_protocols::ENGINES;
+use hotrow_txn::{EngineInfo, Scheduler, Settings};
 use hotrow_workloads::Workload;
 
 /// Who hears of a figure's runs while they are made.
@@ -96,26 +98,27 @@ impl WithWorkload for RunRowSet<'_> {
         let jobs = self.jobs::<W>().map_err(RunFailure::Failed)?;
         // All of them have the same rows.
         let Some(first) = jobs.first() else { return Ok(()) };
-        let settings = first.options.settings();
-        if let Some(other) = jobs.iter().find(|job| job.options.settings() != settings) {
-            let message =
-                format!("{} and {} share a database, but not the settings of its engine", first.name, other.name);
-            return Err(RunFailure::Failed(message));
-        }
-        let engines = engines(self.plan, self.rows);
-        let mut beds: Vec<Box<dyn Bed<W>>> = Vec::new();
-        for engine in &engines {
-            beds.push(engine_run::load(engine, &first.workload, bare, &settings, self.tools)?);
+        let mut beds = Vec::new();
+        for engine in engines(self.plan, self.rows) {
+            for settings in
+                jobs.iter().filter(|job| job.engines.contains(&engine)).map(|job| job.settings(engine, first))
+            {
+                if !beds.iter().any(|bed: &Made<W>| bed.is(engine, &settings)) {
+                    let bed = engine_run::load(engine, &first.workload, bare, &settings, self.tools)?;
+                    beds.push(Made { engine, settings, bed });
+                }
+            }
         }
         let Self { results, scale, tools, observer, .. } = self;
         for repetition in 1..=scale.repetitions() {
             for job in &jobs {
                 for (number, engine) in job.engines.iter().enumerate() {
                     observer.running(&job.name, engine);
-                    let bed = engines.iter().position(|other| other == engine).and_then(|bed| beds.get_mut(bed));
-                    let bed = bed.expect("every engine of the row set has its database");
+                    let settings = job.settings(engine, first);
+                    let made = beds.iter_mut().find(|made| made.is(engine, &settings));
+                    let made = made.expect("every engine of the row set has its database");
                     let identity = job.identity(engine, repetition).map_err(RunFailure::Failed)?;
-                    let report = bed.measure(&job.workload, &identity, tools)?;
+                    let report = made.bed.measure(&job.workload, &identity, tools)?;
                     let failure = report.has_failed().then(|| failure(engine, job, &report));
                     if !report.interrupted || failure.is_some() {
                         results.push(Place { engine: number, ..job.place }, report);
@@ -159,6 +162,19 @@ fn failure<W>(engine: &str, job: &Job<W>, report: &EngineReport) -> RunFailure {
     RunFailure::Failed(format!("{engine} at {}: the consistency check {}", job.name, report.consistency))
 }
 
+/// A database with the rows, under one engine.
+struct Made<W: Workload> {
+    engine: &'static str,
+    settings: Settings,
+    bed: Box<dyn Bed<W>>,
+}
+
+impl<W: Workload> Made<W> {
+    fn is(&self, engine: &str, settings: &Settings) -> bool {
+        (self.engine, &self.settings) == (engine, settings)
+    }
+}
+
 /// A point, ready to run.
 struct Job<W> {
     name: String,
@@ -169,6 +185,14 @@ struct Job<W> {
 }
 
 impl<W: Workload> Job<W> {
+    /// What is set of an engine for this point. To all but engines in a pool they mean nothing, so that all points
+    /// share a database, made as the first one says.
+    fn settings(&self, engine: &str, first: &Job<W>) -> Settings {
+        let depends = |info: &EngineInfo| info.name == engine && info.scheduler != Scheduler::Thread;
+        let job = if ENGINES.iter().any(depends) { self } else { first };
+        job.options.settings(&job.workload)
+    }
+
     fn identity<'a>(&'a self, engine: &'a str, repetition: u32) -> Result<RunIdentity<'a>, String> {
         let workload_options = serde_json::to_value(self.workload.options()).map_err(|error| error.to_string())?;
         let (workload, kinds, options) = (W::NAME, self.workload.kinds(), &self.options);
