@@ -107,6 +107,9 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("serve --listen nowhere", &["nowhere", "ADDRESS:PORT"]),
         ("serve --isolation none", &["expected one of", "read committed"]),
         ("serve --max-connections 0", &["0 is not in 1.."]),
+        ("serve --engine hstore --partitions 0", &["0 is not in 1.."]),
+        ("serve --engine hstore --partitions 100000", &["engine hstore: 100000 partitions", "expected 1 to 4096"]),
+        ("serve --network-delay-us -1", &["-1 is not in 0..=10000000"]),
     ] {
         check(line, 2, expected);
     }

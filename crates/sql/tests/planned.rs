@@ -90,6 +90,20 @@ fn engines_are_there() {
 }
 
 #[test]
+fn the_level_that_is_shown_is_the_one_that_is_granted() {
+    for engine in engines() {
+        let database = tables(engine);
+        let mut session = session(&database);
+        for level in Isolation::ALL {
+            run(&mut session, &format!("begin isolation level {level}"));
+            let granted = database.engine().info().granted(level).name();
+            assert_eq!(outcome(&mut session, "show transaction_isolation"), granted, "{engine}, {level}");
+            run(&mut session, "commit");
+        }
+    }
+}
+
+#[test]
 fn one_shot_transactions_exclude_only_those_who_touch_the_same() {
     const OTHERS: [(&str, &str); 6] = [
         ("update a set n = n + 1 where id = 2", "UPDATE 1"),

@@ -3,10 +3,12 @@
 use super::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use hotrow_server::{Passwords, Server, ServerConfig, ServerError, TlsFiles};
-use hotrow_txn::Isolation;
+use hotrow_storage::{Column, TableSchema, Type};
+use hotrow_txn::{Isolation, Settings};
 use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// How to serve.
 #[derive(clap::Args)]
@@ -28,6 +30,15 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
+
+    /// Partitions of the database, under engines that keep partitions apart [default: one per core]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    partitions: Option<u32>,
+
+    /// Time that a message between two partitions takes in addition, to study what a network does
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    network_delay_us: u32,
 
     /// Lines `user:password`: who may come in. Without it everybody may, under any name
     #[arg(long, value_name = "FILE")]
@@ -61,7 +72,8 @@ fn engine_names() -> PossibleValuesParser {
 
 /// Serves until Ctrl-C or SIGTERM, which let statements under way end; a second one exits at once.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
-    let engine = hotrow_protocols::open(&options.engine).map_err(|error| Failure::Usage(error.to_string()))?;
+    let engine = hotrow_protocols::open_with(&options.engine, &settings(options))
+        .map_err(|error| Failure::Usage(format!("engine {}: {error}", options.engine)))?;
     if !engine.info().isolates {
         let isolating: Vec<_> =
             hotrow_protocols::ENGINES.iter().filter(|info| info.isolates).map(|info| info.name).collect();
@@ -71,6 +83,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
             isolating.join(", ")
         )));
     }
+    let partitioned = engine.admits(&TableSchema::new("t", vec![Column::new("id", Type::Int4)], &[0])).is_err();
     let sql = hotrow_sql::Config { default_isolation: options.isolation, ..hotrow_sql::Config::default() };
     let database = hotrow_sql::Database::new(engine, sql);
     let server = Server::bind(config(options)?, database).map_err(explain)?;
@@ -86,8 +99,20 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     })
     .map_err(|error| Failure::Failed(format!("the signal handler could not be set: {error}")))?;
     // After that: whoever reads that Ctrl-C stops the server may send it at once.
-    print_how_to_connect(out, options, address).map_err(Failure::Output)?;
+    print_how_to_connect(out, options, address, partitioned).map_err(Failure::Output)?;
     server.run().map_err(explain)
+}
+
+/// What is set of the engine. A session's thread works in any partition, so there is no worker for each.
+fn settings(options: &Options) -> Settings {
+    let default = Settings::default();
+    let partitions = options.partitions.map(|partitions| partitions as usize);
+    Settings {
+        workers: default.workers.max(partitions.unwrap_or(1)),
+        partitions,
+        network_delay: Duration::from_micros(u64::from(options.network_delay_us)),
+        ..default
+    }
 }
 
 fn config(options: &Options) -> Result<ServerConfig, Failure> {
@@ -110,7 +135,13 @@ fn explain(error: ServerError) -> Failure {
     }
 }
 
-fn print_how_to_connect(out: &mut dyn Write, options: &Options, address: SocketAddr) -> io::Result<()> {
+/// `partitioned` says that the engine wants a partition key of each table, which pgbench does not give all of its.
+fn print_how_to_connect(
+    out: &mut dyn Write,
+    options: &Options,
+    address: SocketAddr,
+    partitioned: bool,
+) -> io::Result<()> {
     let (host, port) = match address.ip() {
         ip if ip.is_unspecified() => ("127.0.0.1".to_owned(), address.port()),
         ip => (ip.to_string(), address.port()),
@@ -119,8 +150,12 @@ fn print_how_to_connect(out: &mut dyn Write, options: &Options, address: SocketA
     let target = format!("-h {host} -p {port} -U {user} postgres");
     writeln!(out, "hotrow listens on {address}; engine {}, {}", options.engine, options.isolation)?;
     writeln!(out, "  psql {target}")?;
-    writeln!(out, "  pgbench -i -s 10 {target}")?;
-    writeln!(out, "  pgbench -c 8 -j 2 -T 10 -M prepared {target}")?;
+    if partitioned {
+        writeln!(out, "Each table needs a partition key: CREATE TABLE … (id int PRIMARY KEY, …) PARTITION BY HASH (id)")?;
+    } else {
+        writeln!(out, "  pgbench -i -s 10 {target}")?;
+        writeln!(out, "  pgbench -c 8 -j 2 -T 10 -M prepared {target}")?;
+    }
     writeln!(out, "Everything is in memory only and ends with this process. Ctrl-C stops it.")?;
     out.flush()
 }
