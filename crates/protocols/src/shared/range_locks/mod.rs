@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`prefix`] | ranges of keys as sets of bit-string prefixes |
 //! | [`counters`] | the counters: VLLR's lock state |
+//! | [`subtrees`] | the same where every bit is a level, six levels at a step |
 //! | [`managers`] | lock managers for ranges, to be compared: VLLR, with queues, and record by record |
 //!
 //! **How an engine uses it.** It keeps [`PrefixCounters`] where it keeps its other counters: behind the critical section
@@ -16,6 +17,7 @@
 mod counters;
 pub mod managers;
 mod prefix;
+mod subtrees;
 
 pub(crate) use counters::{Counted, PrefixCounters, PrefixLocks};
 pub(crate) use prefix::{BitRange, Cover, Granularity, KeySpace};

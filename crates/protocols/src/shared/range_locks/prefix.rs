@@ -149,10 +149,15 @@ impl KeySpace {
     /// The longest prefix that all of the range has.
     #[inline]
     pub(crate) fn common_prefix(self, range: BitRange) -> Prefix {
+        self.at(range.first, self.level_above((range.first ^ range.last).leading_zeros()))
+    }
+
+    /// The last level at or above a depth.
+    #[inline]
+    pub(crate) fn level_above(self, depth: u32) -> u32 {
         let Granularity { bits_per_level, depth_bits } = self.granularity;
-        let common = (range.first ^ range.last).leading_zeros();
         // Bits per level are a power of two.
-        self.at(range.first, common.min(depth_bits) & !(bits_per_level - 1))
+        depth.min(depth_bits) & !(bits_per_level - 1)
     }
 
     /// Goes down from the common prefix along both ends of the range, level by level. At each level, what lies beside the path
@@ -230,7 +235,6 @@ impl KeySpace {
 
 impl Prefix {
     /// Bits that it has: a leaf as many as the last level.
-    #[cfg(test)]
     pub(crate) fn depth(self) -> u32 {
         self.depth
     }

@@ -31,7 +31,9 @@ pub use records::Records;
 pub use standard::Standard;
 pub use vllr::Vllr;
 
+use super::subtrees::BitPrefix;
 use super::{BitRange, Cover, Granularity, KeySpace, PrefixLocks};
+use hotrow_txn::Statistics;
 
 /// Keys from one number to another, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +74,33 @@ impl Prefixing {
         Some(Self { space: KeySpace::of_bits(granularity), key_bits, cover })
     }
 
+    /// The prefixes of a range, one after the other.
+    #[inline]
+    fn each(&self, range: KeyRange, mut visit: impl FnMut(BitPrefix)) {
+        if self.cover == Cover::CommonPrefix {
+            let unused = u64::BITS - self.key_bits;
+            let bits = range.first << unused;
+            let common = (bits ^ (range.last << unused | !(u64::MAX << unused))).leading_zeros();
+            let depth = self.space.level_above(common);
+            return visit(BitPrefix { bits, depth });
+        }
+        for prefix in self.space.cover(self.bits(range), self.cover) {
+            visit(BitPrefix { bits: (prefix.first() >> 64) as u64, depth: prefix.depth() });
+        }
+    }
+
+    /// The keys of a range as bit strings.
+    fn bits(&self, range: KeyRange) -> BitRange {
+        let unused = u128::BITS - self.key_bits;
+        let first = u128::from(range.first) << unused;
+        BitRange { first, last: u128::from(range.last) << unused | ((1 << unused) - 1) }
+    }
+
     /// Asks for the prefixes of a range, and nothing else.
     #[inline]
     fn fill(&self, locks: &mut PrefixLocks, range: KeyRange, exclusive: bool) {
         locks.clear();
-        let unused = u128::BITS - self.key_bits;
-        let first = u128::from(range.first) << unused;
-        let bits = BitRange { first, last: u128::from(range.last) << unused | ((1 << unused) - 1) };
+        let bits = self.bits(range);
         if self.cover == Cover::CommonPrefix {
             return locks.push(self.space.common_prefix(bits), exclusive);
         }
@@ -106,6 +128,9 @@ pub trait RangeLockManager {
     fn find_work(&mut self) -> Option<TxnNumber> {
         None
     }
+
+    /// Adds what was done to find work.
+    fn count(&self, _statistics: &mut Statistics) {}
 
     /// Whether nothing is left of any request, once all were given back.
     fn is_idle(&self) -> bool;

@@ -3,25 +3,38 @@
 use super::queue::TxnQueue;
 use super::{KeyRange, RangeLockManager, TxnNumber};
 
-/// Locks every key in a range (§3.4.2). The counters of all keys are in two arrays (§2.2), which is the cheapest there is for keys
-/// that follow each other.
+/// Locks every key in a range (§3.4.2). As in basic VLL the counters of a record stand before its bytes (§2.1); and here the
+/// records stand in the order of their keys, so that those of a range cost no look-up.
 pub struct Records {
-    /// C_X of each key.
-    exclusive: Box<[u32]>,
-    /// C_S of each key.
-    shared: Box<[u32]>,
+    records: Box<[Record]>,
     queue: TxnQueue,
     requests: Vec<(KeyRange, bool)>,
 }
 
+/// A small record.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Record {
+    /// C_X
+    exclusive: u32,
+    /// C_S
+    shared: u32,
+}
+
+const IDLE: Record = Record { exclusive: 0, shared: 0 };
+
 impl Records {
-    /// The most bits that keys may have: their counters take 128 MiB then.
-    pub const KEY_BITS_MAX: u32 = 24;
+    /// The most bits that keys may have: the records take 64 MiB then.
+    pub const KEY_BITS_MAX: u32 = 20;
 
     /// For keys of so many bits.
     pub fn new(key_bits: u32) -> Self {
-        let zeros = || vec![0; 1 << key_bits].into_boxed_slice();
-        Self { exclusive: zeros(), shared: zeros(), queue: TxnQueue::default(), requests: Vec::new() }
+        Self { records: vec![IDLE; 1 << key_bits].into(), queue: TxnQueue::default(), requests: Vec::new() }
+    }
+
+    #[inline]
+    fn in_range(&mut self, range: KeyRange) -> &mut [Record] {
+        &mut self.records[range.first as usize..=range.last as usize]
     }
 }
 
@@ -31,18 +44,16 @@ impl RangeLockManager for Records {
             self.requests.resize(txn as usize + 1, (range, exclusive));
         }
         self.requests[txn as usize] = (range, exclusive);
-        let keys = range.first as usize..=range.last as usize;
-        let (counted_exclusive, counted_shared) = (&mut self.exclusive[keys.clone()], &mut self.shared[keys]);
         let mut conflicts = 0;
         if exclusive {
-            for (exclusive, shared) in counted_exclusive.iter_mut().zip(counted_shared) {
-                conflicts |= *exclusive | *shared;
-                *exclusive += 1;
+            for record in self.in_range(range) {
+                conflicts |= record.exclusive | record.shared;
+                record.exclusive += 1;
             }
         } else {
-            for (exclusive, shared) in counted_exclusive.iter_mut().zip(counted_shared) {
-                conflicts |= *exclusive;
-                *shared += 1;
+            for record in self.in_range(range) {
+                conflicts |= record.exclusive;
+                record.shared += 1;
             }
         }
         self.queue.enqueue(txn, conflicts == 0);
@@ -50,13 +61,16 @@ impl RangeLockManager for Records {
     }
 
     fn release(&mut self, txn: TxnNumber, granted: &mut Vec<TxnNumber>) {
-        let (KeyRange { first, last }, exclusive) = self.requests[txn as usize];
-        let counters = if exclusive { &mut self.exclusive } else { &mut self.shared };
-        counters[first as usize..=last as usize].iter_mut().for_each(|counter| *counter -= 1);
+        let (range, exclusive) = self.requests[txn as usize];
+        if exclusive {
+            self.in_range(range).iter_mut().for_each(|record| record.exclusive -= 1);
+        } else {
+            self.in_range(range).iter_mut().for_each(|record| record.shared -= 1);
+        }
         granted.extend(self.queue.remove(txn));
     }
 
     fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.exclusive.iter().chain(&self.shared).all(|&counter| counter == 0)
+        self.queue.is_empty() && self.records.iter().all(|record| record.exclusive == 0 && record.shared == 0)
     }
 }

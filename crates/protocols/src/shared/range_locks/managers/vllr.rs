@@ -2,18 +2,18 @@
 
 use super::queue::TxnQueue;
 use super::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
-use crate::shared::contention::Analysis;
-use crate::shared::range_locks::{Counted, PrefixCounters, PrefixLocks};
+use crate::shared::range_locks::subtrees::{Counts, SubtreeAnalysis, Subtrees};
+use hotrow_txn::Statistics;
 
 /// Locks prefixes of keys (§2.7).
 pub struct Vllr {
     prefixing: Prefixing,
-    counters: PrefixCounters,
+    counters: Subtrees,
     queue: TxnQueue,
     /// What each transaction has requested.
-    requests: Vec<PrefixLocks>,
+    requests: Vec<Counts>,
     /// Looks for blocked transactions that can be granted their ranges (§2.6), if that is wanted.
-    analysis: Option<Analysis>,
+    analysis: Option<SubtreeAnalysis>,
 }
 
 impl Vllr {
@@ -21,7 +21,7 @@ impl Vllr {
     pub fn new(prefixing: Prefixing) -> Self {
         Self {
             prefixing,
-            counters: PrefixCounters::default(),
+            counters: Subtrees::default(),
             queue: TxnQueue::default(),
             requests: Vec::new(),
             analysis: None,
@@ -30,35 +30,41 @@ impl Vllr {
 
     /// The same with selective contention analysis.
     pub fn with_analysis(prefixing: Prefixing) -> Self {
-        Self { analysis: Some(Analysis::default()), ..Self::new(prefixing) }
+        Self { analysis: Some(SubtreeAnalysis::default()), ..Self::new(prefixing) }
     }
 }
 
 impl RangeLockManager for Vllr {
     fn request(&mut self, txn: TxnNumber, range: KeyRange, exclusive: bool) -> bool {
         if self.requests.len() <= txn as usize {
-            self.requests.resize_with(txn as usize + 1, PrefixLocks::default);
+            self.requests.resize_with(txn as usize + 1, Counts::default);
         }
-        let request = &mut self.requests[txn as usize];
-        self.prefixing.fill(request, range, exclusive);
-        let requested = self.counters.request(request.counted());
-        let granted = requested.expect("there are fewer transaction numbers than a counter counts to");
+        let Self { prefixing, counters, requests, .. } = self;
+        let request = &mut requests[txn as usize];
+        let mut granted = true;
+        prefixing.each(range, |prefix| granted &= counters.request(prefix, exclusive, request));
         self.queue.enqueue(txn, granted);
         granted
     }
 
     fn release(&mut self, txn: TxnNumber, granted: &mut Vec<TxnNumber>) {
-        self.counters.release(self.requests[txn as usize].counted());
+        self.counters.release(&mut self.requests[txn as usize]);
         granted.extend(self.queue.remove(txn));
     }
 
     fn find_work(&mut self) -> Option<TxnNumber> {
         let Self { queue, requests, analysis, .. } = self;
-        let marks = |txn: TxnNumber| requests[txn as usize].counted().iter().copied().map(Counted::mark);
-        let walk = queue.iter().map(|(txn, is_blocked)| (txn, is_blocked, marks(txn)));
+        let walk = queue.iter().map(|(txn, is_blocked)| (txn, is_blocked, &requests[txn as usize]));
         let found = analysis.as_mut()?.find(walk)?;
         queue.unblock(found);
         Some(found)
+    }
+
+    fn count(&self, statistics: &mut Statistics) {
+        let counts = self.analysis.as_ref().map(SubtreeAnalysis::counts).unwrap_or_default();
+        statistics.analyses += counts.runs;
+        statistics.analyses_found += counts.found;
+        statistics.analyses_bits += counts.bits;
     }
 
     fn is_idle(&self) -> bool {
