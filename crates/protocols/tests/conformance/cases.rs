@@ -11,6 +11,9 @@ use std::ops::ControlFlow;
 /// A table of every engine, and a transaction object that refuses to wait.
 fn for_each_table(shape: Shape, mut check: impl FnMut(&mut Case<'_>)) {
     for_each_engine(|engine| {
+        if engine.admits(&shape.schema()).is_err() {
+            return;
+        }
         let table = engine.create_table(shape.schema());
         check(&mut Case { engine, shape, table, txn: engine.transaction(refusing()) });
     });
@@ -243,12 +246,12 @@ fn a_long_scan_visits_every_row_once_in_both_directions() {
 fn a_dropped_table_is_gone_and_the_others_stay() {
     for_each_table(Shape::Indexed, |case| {
         case.fill(&[(1, 1, 1)]);
-        let other = case.engine.create_table(Shape::LongKeys.schema());
+        let other = case.engine.create_table(Shape::Composite.schema());
         assert_ne!(other, case.table);
         case.engine.drop_table(other);
         case.engine.drop_table(other);
         assert_eq!(case.committed().len(), 1);
-        assert_ne!(case.engine.create_table(Shape::LongKeys.schema()), other, "a number is not used again");
+        assert_ne!(case.engine.create_table(Shape::Composite.schema()), other, "a number is not used again");
     });
 }
 

@@ -10,6 +10,7 @@
 
 mod cases;
 mod model;
+mod observed;
 mod planned;
 mod random;
 mod sessions;

@@ -21,6 +21,11 @@ impl Model {
         Self { shape, committed: Rows::new(), rows: Rows::new(), savepoints: Vec::new() }
     }
 
+    /// All rows, in order of their keys.
+    pub fn committed(&self) -> Vec<Values> {
+        self.committed.values().cloned().collect()
+    }
+
     pub fn begin(&mut self) {
         self.rows = self.committed.clone();
         self.savepoints.clear();

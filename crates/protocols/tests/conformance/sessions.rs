@@ -1,56 +1,11 @@
 //! Two sessions: who waits for whom, and how a wait ends.
 
+use crate::observed::Observed;
 use crate::tables::{Shape, row, values_of};
 use crate::{for_each_engine, refusing};
 use hotrow_storage::{TableId, Value};
-use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_sync::{Arc, Condvar, Mutex, Scheduler, Time, Waiter, mpsc, thread};
+use hotrow_sync::{Arc, Time, Waiter, mpsc, thread};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
-
-/// A scheduler that says when its thread waits, and whose clock stands still until it is moved.
-struct Observed {
-    now: AtomicU64,
-    notified: Mutex<bool>,
-    wakeup: Condvar,
-    waits: Mutex<mpsc::Sender<Option<Time>>>,
-}
-
-impl Observed {
-    /// The scheduler, and where it says that its thread waits, and until when.
-    fn new(now: Time) -> (Arc<Self>, mpsc::Receiver<Option<Time>>) {
-        let (sender, receiver) = mpsc::channel();
-        let (notified, wakeup) = (Mutex::new(false), Condvar::new());
-        (Arc::new(Self { now: AtomicU64::new(now.0), notified, wakeup, waits: Mutex::new(sender) }), receiver)
-    }
-
-    /// Moves the clock, and lets a thread that waits look at it.
-    fn move_to(&self, time: Time) {
-        self.now.store(time.0, Ordering::Release);
-        self.resume();
-    }
-}
-
-impl Scheduler for Observed {
-    fn now(&self) -> Time {
-        Time(self.now.load(Ordering::Acquire))
-    }
-
-    fn suspend(&self, deadline: Option<Time>) {
-        let mut notified = self.notified.lock().expect("not poisoned");
-        if !*notified {
-            // Nobody may be listening any more.
-            let _ = self.waits.lock().expect("not poisoned").send(deadline);
-        }
-        while !std::mem::take(&mut *notified) {
-            notified = self.wakeup.wait(notified).expect("not poisoned");
-        }
-    }
-
-    fn resume(&self) {
-        *self.notified.lock().expect("not poisoned") = true;
-        self.wakeup.notify_all();
-    }
-}
 
 /// Two transactions of one engine, of which the second waits for the first.
 struct Blocked {

@@ -3,6 +3,7 @@
 use hotrow_storage::{
     Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, RowLayout, RowRef, TableSchema, Type, Value,
 };
+use hotrow_txn::Engine;
 use std::sync::Arc;
 
 /// A row's values.
@@ -16,7 +17,7 @@ pub enum Shape {
     Indexed,
     /// A text key of more than 24 bytes, ordered.
     LongKeys,
-    /// One integer key, not ordered; by `number`, hash.
+    /// One integer key, not ordered, partitioned; by `number`, hash.
     Hashed,
     /// An integer and a text as key, ordered and partitioned.
     Composite,
@@ -24,6 +25,11 @@ pub enum Shape {
 
 impl Shape {
     pub const ALL: [Shape; 4] = [Shape::Indexed, Shape::LongKeys, Shape::Hashed, Shape::Composite];
+
+    /// Those that an engine can have tables of.
+    pub fn admitted(engine: &dyn Engine) -> impl Iterator<Item = Shape> {
+        Self::ALL.into_iter().filter(|shape| engine.admits(&shape.schema()).is_ok())
+    }
 
     /// Columns: `id`, `part`, `number`, `name`, `note`, `price`.
     pub fn schema(self) -> TableSchema {
@@ -48,7 +54,7 @@ impl Shape {
             Shape::Hashed => (&[0], false, vec![index(&[2], IndexKind::Hash, false)]),
             Shape::Composite => (&[0, 1], true, Vec::new()),
         };
-        let partitioned = matches!(self, Shape::Indexed | Shape::Composite);
+        let partitioned = self != Shape::LongKeys;
         TableSchema { ordered, indexes, partitioned, ..TableSchema::new("t", columns, key) }
     }
 
