@@ -130,7 +130,9 @@ fn refuse_engines<W: Workload>(workload: &W, bare: Option<BareLoop<W>>, run: &Ru
         }
         let refusal = |why: String| BenchError::Usage(format!("engine {name} does not run {}: {why}", W::NAME));
         let engine = open_with(name, &settings).map_err(|error| refusal(error.to_string()))?;
-        workload.schemas().iter().try_for_each(|schema| engine.admits(schema)).map_err(refusal)?;
+        for schema in workload.schemas() {
+            engine.admits(&schema).map_err(|why| refusal(format!("table {}: {why}", schema.name)))?;
+        }
     }
     Ok(())
 }
