@@ -92,6 +92,9 @@ impl Protocol for Atomic {
     type Transaction = PlannedTransaction<AtomicAdmission>;
 
     fn configure(settings: &Settings) -> Result<Self::Config, SettingsError> {
+        if settings.blocked_limit == Some(0) {
+            return Err(SettingsError("a limit of 0 blocked transactions lets nobody in: expected 1 or more".into()));
+        }
         Ok(AtomicConfig { blocked_limit: settings.blocked_limit, ..AtomicConfig::default() })
     }
 

@@ -162,3 +162,72 @@ fn nothing_is_lost_or_made_between_many_threads() {
         assert_eq!(case.engine.row_count(table), rows, "{}", case.name());
     });
 }
+
+/// Rows that come, go and change in all their columns, and what each index says of them, in one transaction.
+fn indexed_worker(case: &Case<'_>, number: u64) {
+    let (engine, table, shape) = (case.engine, case.table, Shape::Indexed);
+    let layout = engine.layout(table);
+    let mut txn = engine.transaction(Waiter::thread(Duration::ZERO));
+    for round in 0..ROUNDS {
+        let random =
+            |what: u64, below: u64| (hotrow_storage::mix(number << 48 | round << 8 | what | 1 << 40) % below) as u8;
+        let (id, values) = (random(0, ROWS), (random(1, 4), random(2, 4)));
+        let made = shape.values(id, values.0, values.1);
+        let mut accesses = Accesses::new();
+        match random(3, 8) {
+            0 | 1 => run(&mut *txn, accesses, |txn| compare_indexes(case, txn)),
+            2 | 3 => {
+                accesses.push(table, key(id), Intent::Write);
+                run(&mut *txn, accesses, |txn| txn.delete(table, &key(id)).map(drop));
+            }
+            4 | 5 => {
+                accesses.push(table, key(id), Intent::Write);
+                run(&mut *txn, accesses, |txn| txn.insert(table, row(&layout, &made).as_ref()).map(drop));
+            }
+            _ => run(&mut *txn, accesses, |txn| {
+                let change = &mut |row: &mut RowMut<'_>| {
+                    made.iter().enumerate().skip(1).for_each(|(column, value)| row.set(column, value));
+                    Ok(())
+                };
+                txn.update(table, &key(id), change).map(drop)
+            }),
+        }
+    }
+}
+
+/// All indexes lead to the same rows, and no name is there twice.
+fn compare_indexes(case: &Case<'_>, txn: &mut dyn Transaction) -> Result<(), Abort> {
+    let mut found = [Vec::new(), Vec::new(), Vec::new()];
+    let ordered = [IndexRef::Primary, BY_NUMBER, IndexRef::Secondary(IndexId(2))];
+    for (rows, index) in found.iter_mut().zip(ordered) {
+        txn.scan(&Scan::all(case.table, index), &mut |row| {
+            rows.push(format!("{:?}", values_of(row)));
+            ControlFlow::Continue(())
+        })?;
+        rows.sort_unstable();
+    }
+    let mut names = Vec::new();
+    txn.scan(&Scan::all(case.table, IndexRef::Primary), &mut |row| {
+        names.extend((!row.is_null(3)).then(|| format!("{:?}", row.value(3))));
+        ControlFlow::Continue(())
+    })?;
+    let [primary, by_number, by_both] = found;
+    assert_eq!((&primary, &primary), (&by_number, &by_both), "{}", case.name());
+    names.sort_unstable();
+    assert!(names.is_sorted_by(|one, next| one < next), "{}: a name twice in {names:?}", case.name());
+    Ok(())
+}
+
+#[test]
+fn indexes_agree_whoever_changes_rows_meanwhile() {
+    for_each_planned(|case| {
+        thread::scope(|scope| {
+            for number in 0..THREADS {
+                scope.spawn(move || indexed_worker(case, number));
+            }
+        });
+        assert_eq!(case.engine.audit(), Ok(()), "{}", case.name());
+        case.run(Accesses::new(), |txn| compare_indexes(case, txn));
+        assert_eq!(case.engine.row_count(case.table), case.keys().len() as u64, "{}", case.name());
+    });
+}
