@@ -23,15 +23,14 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub key_bits: u32,
 
-    /// Bits that the first and the last key of a range have in common, on average
+    /// Bits that the first and the last key of a range have in common
     #[arg(long, value_name = "N", default_value_t = 15, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=64))]
     pub prefix_bits: u32,
 
-    /// So many more or fewer, every number as often as the others
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=64))]
-    pub prefix_spread: u32,
+    /// The ends of a range are any two keys with one bit less in common: they have as many as --prefix-bits on average
+    #[arg(long)]
+    pub random_ends: bool,
 
     /// The share of transactions that lock their range shared; the others lock it exclusively
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = parse_share)]
@@ -80,13 +79,14 @@ fn parse_level(text: &str) -> Result<u32, String> {
 impl Options {
     /// Checks what one option demands of another.
     pub(super) fn validate(self) -> Result<Self, String> {
-        let Options { key_bits, prefix_bits, prefix_spread, .. } = self;
-        if prefix_spread > prefix_bits {
-            return Err(format!("--prefix-spread {prefix_spread} is more than --prefix-bits {prefix_bits}"));
+        let Options { key_bits, prefix_bits, random_ends, .. } = self;
+        if prefix_bits > key_bits {
+            return Err(format!(
+                "ranges have --prefix-bits {prefix_bits} in common: --key-bits {key_bits} are too few"
+            ));
         }
-        if prefix_bits + prefix_spread > key_bits {
-            let most = prefix_bits + prefix_spread;
-            return Err(format!("ranges have up to {most} bits in common: --key-bits {key_bits} are too few"));
+        if random_ends && prefix_bits == 0 {
+            return Err("--random-ends needs --prefix-bits 1 or more".to_owned());
         }
         Ok(self)
     }
@@ -104,11 +104,9 @@ impl Options {
 
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { key_bits, prefix_bits, prefix_spread, shared, delayed, delay_us, .. } = self;
-        write!(f, "ranges of {key_bits}-bit keys with {prefix_bits} bits in common")?;
-        if *prefix_spread > 0 {
-            write!(f, " (±{prefix_spread})")?;
-        }
+        let Options { key_bits, prefix_bits, shared, delayed, delay_us, .. } = self;
+        let average = if self.random_ends { " on average" } else { "" };
+        write!(f, "ranges of {key_bits}-bit keys with {prefix_bits} bits in common{average}")?;
         if *shared > 0.0 {
             write!(f, ", {:.0} % shared", shared * 100.0)?;
         }
@@ -159,17 +157,18 @@ impl Client {
     /// Makes the next transaction up.
     #[inline]
     pub fn generate(&mut self) -> Request {
-        let Options { key_bits, prefix_bits, prefix_spread, shared, delayed, .. } = self.options;
-        let common = prefix_bits - prefix_spread + self.below(2 * prefix_spread + 1);
+        let Options { key_bits, prefix_bits, random_ends, shared, delayed, .. } = self.options;
+        let common = if random_ends { prefix_bits - 1 } else { prefix_bits };
         let free = key_bits - common;
-        let (top, first, last) = (self.rng.u64(..), self.rng.u64(..), self.rng.u64(..));
-        // The bits that are common, the one in which the ends differ, and those below it.
-        let bits = |of: u64, count: u32| of & u64::MAX.checked_shr(64 - count).unwrap_or(0);
-        let top = bits(top, common).checked_shl(free).unwrap_or(0);
-        let (first, last) = match free.checked_sub(1) {
-            Some(below) => (top | bits(first, below), top | 1 << below | bits(last, below)),
-            None => (top, top),
-        };
+        let low = |of: u64, count: u32| of & u64::MAX.checked_shr(u64::BITS - count).unwrap_or(0);
+        let top = low(self.rng.u64(..), common).checked_shl(free).unwrap_or(0);
+        let (mut first, mut last) = (top | low(self.rng.u64(..), free), top | low(self.rng.u64(..), free));
+        if !random_ends && free > 0 {
+            // The bit below those that are common.
+            let differs = 1 << (free - 1);
+            (first, last) = (first & !differs, last | differs);
+        }
+        (first, last) = (first.min(last), first.max(last));
         let exclusive = !self.one_of(shared);
         let is_delayed = self.one_of(delayed);
         Request { first, last, exclusive, is_delayed }
@@ -181,10 +180,6 @@ impl Client {
         if self.rounds > 0 {
             self.checksum = compute(self.rounds, self.checksum);
         }
-    }
-
-    fn below(&mut self, end: u32) -> u32 {
-        if end == 1 { 0 } else { self.rng.u32(..end) }
     }
 
     fn one_of(&mut self, share: f64) -> bool {
@@ -221,9 +216,8 @@ mod tests {
         for (line, expected) in [
             ("--key-bits 0", "0 is not in 1..=64"),
             ("--key-bits 65", "65 is not in 1..=64"),
-            ("--prefix-bits 33", "up to 33 bits in common: --key-bits 32 are too few"),
-            ("--prefix-bits 30 --prefix-spread 3", "up to 33 bits in common"),
-            ("--prefix-bits 3 --prefix-spread 4", "--prefix-spread 4 is more than --prefix-bits 3"),
+            ("--prefix-bits 33", "ranges have --prefix-bits 33 in common: --key-bits 32 are too few"),
+            ("--prefix-bits 0 --random-ends", "--random-ends needs --prefix-bits 1 or more"),
             ("--short --long", "cannot be used with"),
             ("--delay-us -1", "not within 0 and 1000000"),
             ("--delayed 2", "not within 0 and 1"),
@@ -240,29 +234,40 @@ mod tests {
 
     #[test]
     fn the_ends_of_a_range_have_as_many_bits_in_common_as_asked_for() {
-        for (line, key_bits, least, most) in [
-            ("", 32, 15, 15),
-            ("--prefix-spread 4", 32, 11, 19),
-            ("--key-bits 16 --prefix-bits 16", 16, 16, 16),
-            ("--key-bits 16 --prefix-bits 7", 16, 7, 7),
-            ("--key-bits 64 --prefix-bits 0", 64, 0, 0),
-            ("--key-bits 64 --prefix-bits 64", 64, 64, 64),
-            ("--key-bits 64 --prefix-bits 63", 64, 63, 63),
-            ("--key-bits 1 --prefix-bits 0", 1, 0, 0),
+        for (line, key_bits, expected) in [
+            ("", 32, 15),
+            ("--key-bits 16 --prefix-bits 16", 16, 16),
+            ("--key-bits 16 --prefix-bits 7", 16, 7),
+            ("--key-bits 64 --prefix-bits 0", 64, 0),
+            ("--key-bits 64 --prefix-bits 64", 64, 64),
+            ("--key-bits 64 --prefix-bits 63", 64, 63),
+            ("--key-bits 1 --prefix-bits 0", 1, 0),
         ] {
             let mut client = client(line);
-            let mut seen = Vec::new();
             for _ in 0..1000 {
                 let Request { first, last, exclusive, is_delayed } = client.generate();
                 assert!(first <= last && exclusive && !is_delayed, "{line}: {first} to {last}");
                 assert!(key_bits == 64 || last < 1 << key_bits, "{line}: {last}");
                 let common = (first ^ last).leading_zeros() - (64 - key_bits);
-                assert!((least..=most).contains(&common), "{line}: {first:b} and {last:b}");
-                seen.push(common);
+                assert_eq!(common, expected, "{line}: {first:b} and {last:b}");
             }
-            seen.sort_unstable();
-            seen.dedup();
-            assert_eq!(seen, (least..=most).collect::<Vec<_>>(), "{line}");
+        }
+    }
+
+    #[test]
+    fn random_ends_have_as_many_bits_in_common_on_average() {
+        const RANGES: u32 = 20_000;
+        for (line, least) in [("--prefix-bits 15", 14), ("--prefix-bits 1", 0)] {
+            let mut client = client(&format!("--random-ends {line}"));
+            let mut common = || {
+                let Request { first, last, .. } = client.generate();
+                assert!(first <= last, "{line}: {first} to {last}");
+                (first ^ last).leading_zeros() - 32
+            };
+            let found: Vec<_> = (0..RANGES).map(|_| common()).collect();
+            assert_eq!(found.iter().min(), Some(&least), "{line}");
+            let average = f64::from(found.iter().sum::<u32>()) / f64::from(RANGES);
+            assert!((average - f64::from(least + 1)).abs() < 0.1, "{line}: {average}");
         }
     }
 

@@ -2,8 +2,8 @@
 //! transaction locks one range of keys, and a share of them waits with its lock, as if for a remote partition.
 //!
 //! There are no rows and no engine: a manager of range locks is driven by one thread. What a range has in common decides how
-//! much is locked, and how often transactions conflict: its first and its last key are the same in `--prefix-bits` bits, give
-//! or take `--prefix-spread`, and in the next bit they differ. *Short* transactions do nothing with their range; *long* ones
+//! much is locked, and how often transactions conflict: its first and its last key are the same in `--prefix-bits` bits, and
+//! differ in the next one; or, with `--random-ends`, as many bits on average. *Short* transactions do nothing with their range; *long* ones
 //! compute while they hold it.
 
 mod consistency;
