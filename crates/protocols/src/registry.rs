@@ -4,7 +4,7 @@ use crate::Instance;
 use crate::atomic::Atomic;
 use crate::none::NoIsolation;
 use crate::ordered::{Ordered, Split, Whole};
-use crate::partition::{HStore, Partitioned};
+use crate::partition::{Analysed as PartitionAnalysed, Counting, HStore, Partitioned, Queueing};
 use crate::serial::Serial;
 use crate::two_phase::{Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
 use crate::vll::{Analysed, InVectors, Plain, Vll};
@@ -82,7 +82,10 @@ registry!(
     Vll<Plain>,
     Vll<Analysed>,
     Vll<InVectors>,
+    Partitioned<Counting>,
+    Partitioned<PartitionAnalysed>,
     Partitioned<HStore>,
+    Partitioned<Queueing>,
 );
 
 /// An empty database under the engine called `name`, with its default settings.

@@ -20,7 +20,7 @@ use super::{PartitionId, PartitionLocking};
 use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
-use hotrow_storage::{Key, RecordRef, Row, Table};
+use hotrow_storage::{Key, RecordHeader, RecordRef, Row, Table, TableId};
 use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{Abort, Access, Accesses, Statistics};
 use smallvec::SmallVec;
@@ -123,9 +123,9 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         let (partition, node) = (self.asked[0].partition, &self.node);
         let visitor =
             &mut Visitor { scene, waiter: node.waiter(), statistics, calls: &mut self.calls, own: Some(node) };
-        let begun = self.partitions.with(partition, visitor, |core, caller| {
-            core.begin(caller, node, &mut plan.rows, plan.prefixes.counted())
-        });
+        let begun = self
+            .partitions
+            .with(partition, visitor, |core, caller| core.begin(caller, node, &mut plan.rows, plan.prefixes.counted()));
         match begun {
             Ok(Ok(Begun { ticket, blocked })) => {
                 self.asked[0].how = How::Begun(ticket);
@@ -179,7 +179,13 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
 
     /// Gives back what was asked for, granted or not.
     #[inline]
-    fn give_back(&mut self, scene: Scene<'_, Header<E>>, plan: &mut Plan<Header<E>>, statistics: &mut Statistics) {
+    fn give_back(
+        &mut self,
+        scene: Scene<'_, Header<E>>,
+        plan: &mut Plan<Header<E>>,
+        statistics: &mut Statistics,
+        is_withdrawn: bool,
+    ) {
         let node = &self.node;
         let visitor =
             &mut Visitor { scene, waiter: node.waiter(), statistics, calls: &mut self.calls, own: Some(node) };
@@ -192,18 +198,20 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
         for &Asked { partition, how, .. } in &self.asked {
             // What was added elsewhere is among the plan's rows too.
-            let mut piece = matches!(how, How::Begun(_)).then(|| {
+            let piece = matches!(how, How::Begun(_)).then(|| {
                 let mut piece = Box::<Piece<_>>::default();
                 piece.fill(plan, partition);
                 piece
             });
+            let absent = if is_withdrawn { absent(scene, plan, partition) } else { Vec::new() };
             let standing = standing(node, self.attempt, partition, how);
-            let finished = self.partitions.with(partition, visitor, |core, caller| {
-                core.finish_other(caller, &standing, piece.take());
+            let mut finished = Some(Finished { standing, piece, absent });
+            let acted = self.partitions.with(partition, visitor, |core, caller| {
+                core.finish_other(caller, finished.take().expect("finished once"));
             });
-            if finished.is_err() {
-                let finished = Message::Finished(Finished { standing, piece });
-                self.partitions.send(visitor, self.home, partition, finished);
+            if acted.is_err() {
+                let finished = finished.expect("the partition was not reached");
+                self.partitions.send(visitor, self.home, partition, Message::Finished(finished));
             }
         }
     }
@@ -251,6 +259,13 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
     }
 }
 
+/// The absent rows of a plan in a partition, for which records were made.
+fn absent<H: RecordHeader>(scene: Scene<'_, H>, plan: &Plan<H>, partition: PartitionId) -> Vec<(TableId, Key)> {
+    let here = plan.rows.iter().filter(|row| row.partition == partition.0);
+    let records = here.filter_map(|row| Some((row.table, scene.record_of(row)?)));
+    records.filter(|(_, record)| !record.is_present()).map(|(table, record)| (table, record.key())).collect()
+}
+
 fn standing(node: &Arc<Node>, attempt: Option<Attempt>, partition: PartitionId, how: How) -> Standing {
     match how {
         How::Begun(ticket) | How::Joined(ticket) => Standing::Here(ticket),
@@ -272,7 +287,7 @@ struct Withdrawal<'w, E: PartitionLocking> {
 impl<E: PartitionLocking> Drop for Withdrawal<'_, E> {
     fn drop(&mut self) {
         self.admission.node.withdraw();
-        self.admission.give_back(self.scene, self.plan, self.statistics);
+        self.admission.give_back(self.scene, self.plan, self.statistics, true);
     }
 }
 
@@ -340,17 +355,12 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
 
     #[inline]
     fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics) {
-        self.give_back(scene, plan, statistics);
+        self.give_back(scene, plan, statistics, false);
         plan.rows.clear();
         plan.prefixes.clear();
     }
 
-    fn glance(
-        &mut self,
-        table: &Table<Self::Header>,
-        record: RecordRef<'_, Self::Header>,
-        copy: &mut Row,
-    ) -> Glance {
+    fn glance(&mut self, table: &Table<Self::Header>, record: RecordRef<'_, Self::Header>, copy: &mut Row) -> Glance {
         let key = record.key();
         let partition = PartitionId(table.partition_of(&key) as u16);
         let name = Access::name(table.id(), key.hash64());

@@ -10,7 +10,7 @@
 //! | SCA (§2.6), also while the front waits for a message (§3.3.1) | [`Core::analyse`] |
 
 use super::PartitionId;
-use super::locks::{Exhausted, LockState};
+use super::locks::{Book, Exhausted, LockState};
 use super::messages::{Enter, Finished, Granted, Message, Ports, Standing};
 use super::node::{Attempt, Node};
 use super::piece::{Piece, Wanted};
@@ -131,7 +131,7 @@ impl<L: LockState> Core<L> {
         &mut self,
         caller: &Caller<'_, L>,
         node: &Arc<Node>,
-        rows: &mut [PlannedRow<L::Header>],
+        rows: &mut Vec<PlannedRow<L::Header>>,
         prefixes: &[Counted],
     ) -> Result<Begun, Exhausted> {
         let wanted = Wanted { rows: &mut *rows, prefixes };
@@ -193,9 +193,8 @@ impl<L: LockState> Core<L> {
     fn let_in(&mut self, caller: &mut Caller<'_, L>, mut enter: Enter<L::Header>) {
         let Asker { node, attempt, .. } = enter.asker.clone();
         let (ticket, behind_nobody) = (self.queue.next(), self.queue.is_empty());
-        let requested = node.while_asking(attempt, || {
-            self.locks.request(caller.scene, ticket, behind_nobody, enter.piece.wanted())
-        });
+        let requested = node
+            .while_asking(attempt, || self.locks.request(caller.scene, ticket, behind_nobody, enter.piece.wanted()));
         match requested {
             // It was withdrawn: it asks for nothing any more.
             None => self.spare(enter.piece),
@@ -253,8 +252,8 @@ impl<L: LockState> Core<L> {
                     caller.calls.wakes.push(node);
                 }
             }
-            Message::Finished(Finished { standing, piece }) => {
-                self.finish_other(caller, &standing, piece);
+            Message::Finished(finished) => {
+                self.finish_other(caller, finished);
                 caller.calls.finished += 1;
             }
         }
@@ -277,7 +276,7 @@ impl<L: LockState> Core<L> {
         &mut self,
         caller: &mut Caller<'_, L>,
         ticket: Ticket,
-        rows: &mut [PlannedRow<L::Header>],
+        rows: &mut Vec<PlannedRow<L::Header>>,
         prefixes: &[Counted],
     ) {
         let entry = self.queue.remove(ticket).expect("who finishes is in the queue");
@@ -290,15 +289,13 @@ impl<L: LockState> Core<L> {
         }
     }
 
-    /// The same for a transaction that is another thread's, or asked several partitions; `piece` is what it asked for, if that is not known
-    /// here. One that is not in the queue has been withdrawn before it was let in.
-    pub(super) fn finish_other(
-        &mut self,
-        caller: &mut Caller<'_, L>,
-        standing: &Standing,
-        piece: Option<Box<Piece<L::Header>>>,
-    ) {
-        let Some(ticket) = self.find(standing) else { return };
+    /// The same for a transaction that is another thread's, or asked several partitions. One that is not in the queue has been withdrawn
+    /// before it was let in.
+    pub(super) fn finish_other(&mut self, caller: &mut Caller<'_, L>, finished: Finished<L::Header>) {
+        let Finished { standing, piece, absent } = finished;
+        let Some(ticket) = self.find(&standing) else {
+            return self.locks.forget(caller.scene, &absent);
+        };
         let entry = self.queue.remove(ticket).expect("found a moment ago");
         let mut piece = piece.or(entry.locks.piece).expect("what was asked for is known to one of the two");
         self.locks.release(caller.scene, entry.locks.owner, piece.wanted(), &mut self.granted);
@@ -394,8 +391,9 @@ impl<L: LockState> Core<L> {
         self.locks.is_quiet(self.queue.is_empty(), name, record)
     }
 
-    /// Checks the invariants, while nobody is on the way.
-    pub(super) fn audit(&mut self, scene: Scene<'_, L::Header>) -> Result<(), String> {
+    /// Checks the invariants, while nobody is on the way; adds what those in the queue have asked for to `books`. Whether everybody
+    /// who is on the way has been let in.
+    pub(super) fn audit(&self, books: &mut Vec<Book>) -> Result<bool, String> {
         self.queue.audit()?;
         if let Some((Ticket(front), State::Blocked)) = self.queue.front() {
             return Err(format!("the front of the queue, ticket {front}, is blocked"));
@@ -403,12 +401,13 @@ impl<L: LockState> Core<L> {
         if let Some(Some(_)) = self.early.front() {
             return Err(format!("number {} has come and was not let in", self.next));
         }
-        let mut pieces: Vec<Piece<L::Header>> = Vec::new();
+        let first = books.len();
         for (Ticket(ticket), entry) in self.queue.iter() {
             let piece = entry.locks.piece.as_ref().ok_or_else(|| format!("nothing is known of ticket {ticket}"))?;
-            pieces.push(Piece { rows: piece.rows.clone(), prefixes: piece.prefixes.clone() });
+            let rows = piece.rows.iter().map(|row| (row.name, row.intent)).collect();
+            books.push(Book { runs: entry.state != State::Blocked, rows, prefixes: piece.prefixes.clone() });
         }
-        let wanted: Vec<_> = pieces.iter_mut().map(Piece::wanted).collect();
-        self.locks.audit(scene, &wanted)
+        self.locks.audit(&books[first..])?;
+        Ok(self.early.is_empty())
     }
 }

@@ -4,7 +4,8 @@ use super::piece::Wanted;
 use super::queue::Ticket;
 use crate::shared::planned::{Needs, PlannedRow, Scene};
 use crate::shared::range_locks::Counted;
-use hotrow_storage::{RecordHeader, RecordRef};
+use hotrow_storage::{Key, RecordHeader, RecordRef, TableId};
+use hotrow_txn::Intent;
 use std::fmt::Debug;
 
 /// A counter cannot be counted on: there are too many requests.
@@ -71,6 +72,25 @@ pub trait LockState: Default + Debug + Send + 'static {
     /// Finds rows anew whose records were gone when their partition counted on them.
     fn refresh(_scene: Scene<'_, Self::Header>, _rows: &mut [PlannedRow<Self::Header>]) {}
 
-    /// Checks what it keeps against everything that was asked for and not given back.
-    fn audit(&self, scene: Scene<'_, Self::Header>, wanted: &[Wanted<'_, Self::Header>]) -> Result<(), String>;
+    /// Unlinks the records of absent rows that one meant to ask for who will not, if nobody else counts on them.
+    fn forget(&mut self, _scene: Scene<'_, Self::Header>, _absent: &[(TableId, Key)]) {}
+
+    /// Checks what it keeps against what those in the queue have asked for.
+    fn audit(&self, books: &[Book]) -> Result<(), String>;
+
+    /// Checks what stands before the records against what those in all partitions have asked for. `is_all_counted` says that nobody
+    /// is yet to ask for a record that was made for him, or has the database alone.
+    fn audit_records(_scene: Scene<'_, Self::Header>, _books: &[Book], _is_all_counted: bool) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// What a transaction in the queue has asked for, for audits.
+#[derive(Debug)]
+pub struct Book {
+    /// Whether it has it.
+    pub(super) runs: bool,
+    /// By names of locks.
+    pub(super) rows: Vec<(u64, Intent)>,
+    pub(super) prefixes: Vec<Counted>,
 }

@@ -21,6 +21,7 @@ use super::PartitionId;
 use super::node::{Attempt, Node};
 use super::piece::Piece;
 use super::queue::{Asker, Ticket};
+use hotrow_storage::{Key, TableId};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::ring::{self, Consumer, Producer};
 use hotrow_sync::{Arc, Mutex, Time};
@@ -57,6 +58,8 @@ pub(super) struct Finished<H> {
     pub(super) standing: Standing,
     /// What it asked for, if the partition does not know.
     pub(super) piece: Option<Box<Piece<H>>>,
+    /// If it takes back what it asked for: the absent rows among that, for which records may have been made.
+    pub(super) absent: Vec<(TableId, Key)>,
 }
 
 /// Where a transaction stands in a partition's queue, as far as it knows.
@@ -186,7 +189,7 @@ mod tests {
     use super::*;
 
     fn message(ticket: u64) -> Message<()> {
-        Message::Finished(Finished { standing: Standing::Here(Ticket(ticket)), piece: None })
+        Message::Finished(Finished { standing: Standing::Here(Ticket(ticket)), piece: None, absent: Vec::new() })
     }
 
     fn ticket(message: Message<()>) -> u64 {
@@ -205,7 +208,10 @@ mod tests {
         first.send(PartitionId(2), Time(60), message(3)).expect("room");
         assert!(third.has_mail() && !first.has_mail() && third.expected().is_none());
         let mut receive = |now: u64| third.receive(Some(|| Time(now))).map(ticket);
-        assert_eq!([receive(39), receive(45), receive(45), receive(55), receive(55)], [None, Some(2), None, Some(1), None]);
+        assert_eq!(
+            [receive(39), receive(45), receive(45), receive(55), receive(55)],
+            [None, Some(2), None, Some(1), None]
+        );
         assert_eq!(third.expected(), Some(Time(60)));
         assert_eq!(third.receive(None::<fn() -> Time>).map(ticket), Some(3));
         assert!(!third.has_mail() && third.expected().is_none());

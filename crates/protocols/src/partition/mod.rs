@@ -2,24 +2,26 @@
 
 mod admission;
 mod core;
+mod counted;
 mod locks;
 mod messages;
 mod node;
 mod partitions;
 mod piece;
 mod queue;
+mod queued;
 mod sequencer;
 mod variants;
 mod whole;
 mod worker;
 
 pub use admission::PartitionAdmission;
-pub use variants::{HStore, PartitionLocking};
+pub use variants::{Analysed, Counting, HStore, PartitionLocking, Queueing};
 pub use worker::PartitionWorker;
 
+use self::core::Calls;
 use crate::shared::gate::Gate;
 use crate::shared::planned::{PlannedTransaction, Scene};
-use self::core::Calls;
 use hotrow_storage::{Database, TableSchema, Type};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId};
@@ -129,7 +131,7 @@ impl<E: PartitionLocking> Protocol for Partitioned<E> {
             calls: &mut Calls::default(),
             own: None,
         };
-        self.partitions.audit(visitor)
+        self.partitions.audit(visitor, !self.gate.is_closed())
     }
 
     fn parts(&self) -> usize {

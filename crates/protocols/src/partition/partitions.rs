@@ -233,15 +233,20 @@ impl<L: LockState> Partitions<L> {
         self.at(partition).mailbox.is_full()
     }
 
-    /// Checks the invariants of all partitions that no other thread has settled on.
-    pub(super) fn audit(&self, visitor: &mut Visitor<'_, L>) -> Result<(), String> {
+    /// Checks the invariants, while no other thread has settled on a partition. `is_shared` says that nobody has the database
+    /// alone.
+    pub(super) fn audit(&self, visitor: &mut Visitor<'_, L>, is_shared: bool) -> Result<(), String> {
+        let (mut books, mut is_all_counted) = (Vec::new(), is_shared);
         for number in 0..self.len() {
-            let audited = self.with(PartitionId(number as u16), visitor, |core, caller| core.audit(caller.scene));
-            if let Ok(Err(error)) = audited {
-                return Err(format!("partition {number}: {error}"));
+            let audited = self.with(PartitionId(number as u16), visitor, |core, _| core.audit(&mut books));
+            match audited {
+                Ok(Ok(is_quiet)) => is_all_counted &= is_quiet,
+                Ok(Err(error)) => return Err(format!("partition {number}: {error}")),
+                // What its thread is about is not known here.
+                Err(Settled) => return Ok(()),
             }
         }
-        Ok(())
+        L::audit_records(visitor.scene, &books, is_all_counted)
     }
 
     #[inline]

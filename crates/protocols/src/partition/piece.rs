@@ -24,7 +24,7 @@ impl<H> Default for Piece<H> {
 /// The same, lent.
 #[derive(Debug)]
 pub struct Wanted<'w, H> {
-    pub(super) rows: &'w mut [PlannedRow<H>],
+    pub(super) rows: &'w mut Vec<PlannedRow<H>>,
     pub(super) prefixes: &'w [Counted],
 }
 

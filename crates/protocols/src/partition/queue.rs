@@ -198,8 +198,9 @@ mod tests {
     #[test]
     fn one_leaves_from_anywhere_and_the_next_comes_to_the_front() {
         let mut queue = TxnQueue::default();
-        let tickets: Vec<_> =
-            ['A', 'B', 'C', 'W'].map(|name| queue.push(entry(if name == 'A' { State::Free } else { State::Blocked }, name))).into();
+        let tickets: Vec<_> = ['A', 'B', 'C', 'W']
+            .map(|name| queue.push(entry(if name == 'A' { State::Free } else { State::Blocked }, name)))
+            .into();
         check(&queue, "A free, B blocked, C blocked, W blocked");
         assert!(queue.remove(tickets[1]).is_some() && queue.remove(tickets[1]).is_none());
         assert_eq!(queue.front(), Some((tickets[0], State::Free)));

@@ -1,6 +1,8 @@
 //! The engines of the family.
 
+use super::counted::InRecords;
 use super::locks::LockState;
+use super::queued::InQueues;
 use super::whole::Whole;
 use hotrow_txn::{EngineInfo, Isolation, Scheduler};
 
@@ -32,6 +34,38 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
 pub struct HStore;
 
 impl PartitionLocking for HStore {
-    const INFO: EngineInfo = info("hstore", "a thread for each partition, which runs one transaction at a time", "VLL §3.1.1");
+    const INFO: EngineInfo =
+        info("hstore", "a thread for each partition, which runs one transaction at a time", "VLL §3.1.1");
     type Locks = Whole;
+}
+
+/// Counters, without a latch.
+pub struct Counting;
+
+impl PartitionLocking for Counting {
+    const INFO: EngineInfo = info(
+        "vll-st",
+        "a thread for each partition, which counts requests before each record without a latch",
+        "VLL §2.3",
+    );
+    type Locks = InRecords;
+}
+
+/// The same, with contention analysis.
+pub struct Analysed;
+
+impl PartitionLocking for Analysed {
+    const INFO: EngineInfo =
+        info("vll-st-sca", "as vll-st; looks for blocked transactions that can run when idle", "VLL §2.3, §2.6");
+    const ANALYSES: bool = true;
+    type Locks = InRecords;
+}
+
+/// Queues of requests, without a latch.
+pub struct Queueing;
+
+impl PartitionLocking for Queueing {
+    const INFO: EngineInfo =
+        info("2pl-st", "a thread for each partition, with a lock manager of request queues inside", "VLL §3.1.1");
+    type Locks = InQueues;
 }

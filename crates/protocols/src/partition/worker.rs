@@ -60,7 +60,10 @@ impl<E: PartitionLocking> PartitionWorker<E> {
     }
 
     /// Does something for the partition that the thread has settled on, in an epoch; none if it has not settled.
-    fn visit<R>(&mut self, visit: impl FnOnce(&Partitions<E::Locks>, PartitionId, &mut Visitor<'_, E::Locks>) -> R) -> Option<R> {
+    fn visit<R>(
+        &mut self,
+        visit: impl FnOnce(&Partitions<E::Locks>, PartitionId, &mut Visitor<'_, E::Locks>) -> R,
+    ) -> Option<R> {
         let (partition, waiter) = self.partition.zip(self.waiter.as_ref())?;
         let (database, participant) = self.database.as_mut()?;
         participant.enter();

@@ -46,7 +46,7 @@ pub(crate) struct RequestQueues<W> {
 
 /// An owner's number among those that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OwnerId(u32);
+pub struct OwnerId(u32);
 
 struct Head {
     name: u64,

@@ -6,7 +6,7 @@ use super::critical::{Begun, Core};
 use super::queue::Seat;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Counts, Requests};
-use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
+use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene, drop_lost_tables};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use hotrow_storage::{Guard, RecordRef, Row, Table};
@@ -186,7 +186,6 @@ impl<R: Requests, U: FnMut(usize)> Drop for Armed<'_, '_, R, U> {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        debug_assert!(!self.is_inside, "a transaction leaves the queue before it is dropped");
         if self.is_invited {
             self.core.give_back_room();
         }
@@ -369,19 +368,5 @@ impl<V: Variant> Admission for VllAdmission<V> {
         };
         drop(critical);
         glance
-    }
-}
-
-/// Forgets the rows of tables that have been dropped meanwhile: nobody counts on them any more.
-#[inline]
-fn drop_lost_tables<H: hotrow_storage::RecordHeader>(scene: Scene<'_, H>, rows: &mut Vec<PlannedRow<H>>) {
-    let mut last = None;
-    let is_there = |row: &PlannedRow<H>| {
-        let known = last == Some(row.table);
-        last = Some(row.table);
-        known || scene.table(row.table).is_some()
-    };
-    if !rows.iter().all(is_there) {
-        rows.retain(|row| scene.table(row.table).is_some());
     }
 }

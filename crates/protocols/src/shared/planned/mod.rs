@@ -38,6 +38,7 @@ mod plan;
 mod prefixes;
 mod transaction;
 
+pub(crate) use plan::drop_lost_tables;
 pub use plan::{Needs, Place, Plan, PlannedRow};
 pub use transaction::PlannedTransaction;
 

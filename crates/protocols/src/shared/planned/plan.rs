@@ -259,7 +259,8 @@ impl<H: RecordHeader> Plan<H> {
         let Some(table) = scene.table(range.table) else { return Ok(()) };
         prefixes::push_range(&mut self.prefixes, range);
         if needs.partitions {
-            let partition = (range.index == IndexRef::Primary).then(|| table.partition_of_range(&range.lower, &range.upper));
+            let partition =
+                (range.index == IndexRef::Primary).then(|| table.partition_of_range(&range.lower, &range.upper));
             self.places.push(partition.flatten().map_or(Place::Everywhere, |number| Place::Partition(number as u16)));
         }
         self.ranges.push(range.clone());
@@ -273,6 +274,11 @@ impl<H: RecordHeader> Plan<H> {
         };
         // A scan that cannot be walked fails when it runs, too.
         let _ = walk::along(table, scene.guard, &scan, &mut |step| {
+            // Only a record that was found by its key may be counted on: another one may not be linked to its end yet. Whoever
+            // is to bring the row, or back, has locked its entry.
+            if !step.record.is_present() {
+                return ControlFlow::Continue(());
+            }
             let key = step.record.key();
             let name = Access::name(table.id(), key.hash64());
             rows.push(PlannedRow::new(table, &key, name, range.intent, step.record, needs));
@@ -373,6 +379,20 @@ impl<H: RecordHeader> Plan<H> {
 
 fn covers(held: Intent, wanted: Intent) -> bool {
     held == Intent::Write || wanted == Intent::Read
+}
+
+/// Forgets the rows of tables that have been dropped meanwhile: nobody counts on them any more.
+#[inline]
+pub(crate) fn drop_lost_tables<H: RecordHeader>(scene: Scene<'_, H>, rows: &mut Vec<PlannedRow<H>>) {
+    let mut last = None;
+    let is_there = |row: &PlannedRow<H>| {
+        let known = last == Some(row.table);
+        last = Some(row.table);
+        known || scene.table(row.table).is_some()
+    };
+    if !rows.iter().all(is_there) {
+        rows.retain(|row| scene.table(row.table).is_some());
+    }
 }
 
 /// A record for a key that has none, not present: it carries the locks of the absent row.
