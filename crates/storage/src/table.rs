@@ -10,7 +10,7 @@ use crate::record::{RecordMemory, RecordPtr, RecordRef};
 use crate::secondary_index::SecondaryIndex;
 use crate::segment::Segments;
 use crate::{IndexId, IndexRef, Key, KeySpec, RecordFormat, RecordHeader, RowLayout, RowRef, TableId, TableSchema};
-use hotrow_sync::{Arc, Mutex};
+use hotrow_sync::{Arc, Backoff, Mutex};
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
@@ -172,8 +172,11 @@ impl<H: RecordHeader> Table<H> {
         RecordRef::create(&self.memory.segments, &self.memory.format, key, row)
     }
 
-    /// Links a record in the primary index, and in the ordered one on the same key. Fails with the record that has the
-    /// key already.
+    /// Links a record in the ordered index, if the primary key has one, and then in the hash index. Fails with the record
+    /// that has the key already.
+    ///
+    /// Unlinking goes the other way: so who [finds](Self::find) a record finds it in both. While another thread is between the
+    /// two with this key, this one waits for it.
     pub fn link<'g>(
         &'g self,
         guard: Guard<'g>,
@@ -181,25 +184,30 @@ impl<H: RecordHeader> Table<H> {
         hash: u64,
         record: RecordRef<'g, H>,
     ) -> Result<(), RecordRef<'g, H>> {
+        if let Some(ordered) = &self.ordered {
+            let mut backoff = Backoff::new();
+            while ordered.insert(guard, key, record.ptr().address()).is_err() {
+                if let Some(other) = self.find(guard, key, hash) {
+                    return Err(other);
+                }
+                backoff.snooze();
+            }
+        }
         let matches = |address| self.record(guard, address).has_key(key);
         let hash_of = |address| self.record(guard, address).key().hash64();
         let linked = self.primary.of(key).insert_unique(guard, hash, record.ptr().address(), matches, hash_of);
-        linked.map_err(|address| self.record(guard, address))?;
-        if let Some(ordered) = &self.ordered {
-            let inserted = ordered.insert(guard, key, record.ptr().address());
-            debug_assert!(inserted.is_ok(), "the hash index admits each key once");
-        }
-        Ok(())
+        debug_assert!(linked.is_ok() || self.ordered.is_none(), "the ordered index admits each key once");
+        linked.map_err(|address| self.record(guard, address))
     }
 
-    /// Unlinks a record from the primary index and the ordered one on the same key.
+    /// Unlinks a record from the hash index and the ordered one on the same key. It was found in the hash index.
     pub fn unlink(&self, guard: Guard<'_>, record: RecordRef<'_, H>) {
         let key = record.key();
-        // The ordered index first: while the hash index holds the key, nobody else can link it.
+        self.primary.of(&key).remove(guard, key.hash64(), record.ptr().address());
+        // Last: while the ordered index holds the key, nobody else can link it.
         if let Some(ordered) = &self.ordered {
             ordered.remove(guard, &key);
         }
-        self.primary.of(&key).remove(guard, key.hash64(), record.ptr().address());
     }
 
     /// A record, unlinked from every index, as garbage to retire.
