@@ -1,4 +1,5 @@
-//! Trials: real threads run random transactions on a small table, and everything that they see is recorded to be judged.
+//! Trials: real threads run random transactions on a small table, and everything that they see is recorded to be judged. The
+//! transactions are put onto the threads as the engine has it in a benchmark.
 //!
 //! The rows are few, so that transactions meet, and the transactions are made to go wrong: they read before they write, look
 //! twice at the same thing, and move rows in and out of the ranges that others scan. What the engine let them see is a
@@ -8,9 +9,10 @@ mod table;
 mod work;
 
 use hotrow_check::{History, Recorder, Recording, final_versions};
-use hotrow_runtime::Planner;
-use hotrow_sync::{Waiter, thread};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Transaction};
+use hotrow_protocols::{Instance, WithProtocol, dispatch};
+use hotrow_runtime::{OneShot, Planner, PoolConfig, RunConfig, drive, drive_pool};
+use hotrow_sync::Arc;
+use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Protocol, Scheduler, Settings, Transaction, WorkerId};
 use std::time::Duration;
 use table::Table;
 pub use work::TrialWorkload;
@@ -25,7 +27,7 @@ pub struct Trial {
     pub isolation: Option<Isolation>,
     /// Threads.
     pub threads: usize,
-    /// Transactions, of all threads together.
+    /// Transactions, of all threads together; each thread runs as many.
     pub transactions: u64,
     /// The seed of the transactions. What they meet is up to the machine.
     pub seed: u64,
@@ -37,72 +39,133 @@ const CORRECTIONS: u32 = 20;
 /// A waiter spins for so long before it parks.
 const SPIN: Duration = Duration::from_micros(5);
 
-/// Runs a trial on an engine whose database is empty.
+/// A trial ends when all transactions have run.
+const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// Runs a trial on an empty database under the engine called `name`.
 ///
 /// # Errors
-/// If the engine cannot so much as load the table, does not pass its own audit at the end, or leaves other rows than the
-/// history implies.
-pub fn run_trial(trial: &Trial, engine: &dyn Engine) -> Result<History, String> {
-    let cannot = |abort: Abort| format!("the table could not be looked at: {abort}");
-    let table = Table::load(engine, trial.workload.keys())?;
-    let recording = Recording::new();
-    recording.table(engine, table.id, table::STAMP).map_err(cannot)?;
-    let levels = match trial.isolation {
-        Some(level) => vec![engine.info().granted(level)],
-        None => engine.info().isolation.to_vec(),
-    };
-    thread::scope(|scope| {
-        for number in 0..trial.threads as u64 {
-            let recorder =
-                || Recorder::new(engine.transaction(Waiter::thread(SPIN)), &recording, &format!("thread {number}"));
-            let share = trial.transactions / trial.threads as u64
-                + u64::from(number < trial.transactions % trial.threads as u64);
-            let random = fastrand::Rng::with_seed(trial.seed ^ number << 32);
-            let (table, levels, txn) = (&table, &levels, recorder());
-            scope.spawn(move || work(txn, trial.workload, table, levels, share, random));
+/// If there is no such engine, it cannot so much as have and load the table, does not pass its own audit at the end, or leaves
+/// other rows than the history implies.
+pub fn run_trial(name: &str, trial: &Trial) -> Result<History, String> {
+    struct Run<'a>(&'a Trial);
+
+    impl WithProtocol for Run<'_> {
+        type Output = Result<History, String>;
+
+        fn run<P: Protocol>(self) -> Self::Output {
+            let settings = Settings { workers: self.0.threads, ..Settings::default() };
+            let config = P::configure(&settings).map_err(|error| error.to_string())?;
+            Stage::new(self.0, Instance::<P>::new(config))?.run()
         }
-    });
-    engine.audit().map_err(|what| format!("when all transactions were over, {what}"))?;
-    let present = recording.present(engine, table.id).map_err(cannot)?;
-    let history = std::mem::take(&mut *recording.history());
-    // A history that is too broken to imply anything is for the checker to judge.
-    match final_versions(&history) {
-        Ok(implied) if implied != present => {
-            let differ = implied.keys().chain(present.keys()).find(|item| implied.get(item) != present.get(item));
-            let item = differ.expect("they differ somewhere");
-            let name = |stamp: Option<&hotrow_check::Stamp>| {
-                stamp.map_or("nothing".to_owned(), |stamp| format!("v{}", stamp.0))
-            };
-            Err(format!(
-                "the rows that are left are not those that the history implies: of {item} there is {}, not {}",
-                name(present.get(item)),
-                name(implied.get(item))
-            ))
+    }
+
+    dispatch(name, Run(trial)).unwrap_or_else(|unknown| Err(unknown.to_string()))
+}
+
+/// A loaded table, to run transactions on.
+struct Stage<'t, P: Protocol> {
+    trial: &'t Trial,
+    instance: Arc<Instance<P>>,
+    table: Table,
+    levels: Vec<Isolation>,
+    recording: Arc<Recording>,
+}
+
+impl<'t, P: Protocol> Stage<'t, P> {
+    fn new(trial: &'t Trial, instance: Arc<Instance<P>>) -> Result<Self, String> {
+        let table = Table::load(&*instance, trial.workload.keys())?;
+        let recording = Recording::new();
+        recording.table(&*instance, table.id, table::STAMP).map_err(cannot_look)?;
+        let levels = match trial.isolation {
+            Some(level) => vec![P::INFO.granted(level)],
+            None => P::INFO.isolation.to_vec(),
+        };
+        Ok(Self { trial, instance, table, levels, recording })
+    }
+
+    fn run(&self) -> Result<History, String> {
+        let Trial { threads, transactions, .. } = *self.trial;
+        let steps_per_worker = Some(transactions.div_ceil(threads as u64));
+        let (warmup, measured) = (Duration::ZERO, NEVER);
+        let run = RunConfig { threads, warmup, measured, steps_per_worker, spin: SPIN, ..RunConfig::default() };
+        let ran = match P::INFO.scheduler {
+            Scheduler::Thread => drive(&run, |id: WorkerId, waiter| {
+                let mut worker = self.instance.worker(id);
+                let txn = self.instance.transaction(&mut worker, waiter.clone());
+                let mut client = self.client(id.0 as usize);
+                let client = move |runner: &mut OneShot<Recorder>| {
+                    // What a worker's transactions share lives as long as they do.
+                    let _worker = &worker;
+                    client(runner)
+                };
+                (self.recorder(txn, id.0 as usize), client)
+            }),
+            Scheduler::Planned | Scheduler::Partition => {
+                let pool = PoolConfig { run, ..PoolConfig::default() };
+                let make_worker = |id| self.instance.worker(id);
+                drive_pool(&pool, make_worker, |worker, slot, waiter| {
+                    let txn = self.instance.transaction(worker, waiter.clone());
+                    (self.recorder(txn, slot.number), self.client(slot.number))
+                })
+            }
+        };
+        ran.map_err(|error| error.to_string())?;
+        self.instance.audit().map_err(|what| format!("when all transactions were over, {what}"))?;
+        self.history()
+    }
+
+    fn recorder(&self, txn: P::Transaction, number: usize) -> Recorder {
+        Recorder::new(Box::new(txn), &self.recording, &format!("client {number}"))
+    }
+
+    /// The steps of client `number`.
+    fn client(&self, number: usize) -> impl FnMut(&mut OneShot<Recorder>) -> Result<(), Abort> {
+        let mut random = fastrand::Rng::with_seed(self.trial.seed ^ (number as u64) << 32);
+        let mut planner = Planner::default();
+        move |runner| {
+            let work = Work::random(&mut random, self.trial.workload, &self.table);
+            let isolation = random.choice(&self.levels).copied().unwrap_or_default();
+            step(runner.transaction(), &mut planner, &work, isolation);
+            Ok(())
         }
-        _ => Ok(history),
+    }
+
+    /// What was recorded, if the rows that are left are those that it implies.
+    fn history(&self) -> Result<History, String> {
+        let present = self.recording.present(&*self.instance, self.table.id).map_err(cannot_look)?;
+        let history = std::mem::take(&mut *self.recording.history());
+        // A history that is too broken to imply anything is for the checker to judge.
+        match final_versions(&history) {
+            Ok(implied) if implied != present => {
+                let differ = implied.keys().chain(present.keys()).find(|item| implied.get(item) != present.get(item));
+                let item = differ.expect("they differ somewhere");
+                let name = |stamp: Option<&hotrow_check::Stamp>| {
+                    stamp.map_or("nothing".to_owned(), |stamp| format!("v{}", stamp.0))
+                };
+                Err(format!(
+                    "the rows that are left are not those that the history implies: of {item} there is {}, not {}",
+                    name(present.get(item)),
+                    name(implied.get(item))
+                ))
+            }
+            _ => Ok(history),
+        }
     }
 }
 
-/// One thread's part.
-fn work(
-    mut txn: Recorder,
-    workload: TrialWorkload,
-    table: &Table,
-    levels: &[Isolation],
-    transactions: u64,
-    mut random: fastrand::Rng,
-) {
-    let mut planner = Planner::default();
-    for _ in 0..transactions {
-        let work = Work::random(&mut random, workload, table);
-        let isolation = random.choice(levels).copied().unwrap_or_default();
-        planner.begin(txn.needs_accesses(), &work);
-        for _ in 0..=CORRECTIONS {
-            let outcome = attempt(&mut txn, &mut planner, &work, isolation);
-            txn.abort();
-            if outcome != Err(Abort::OutsidePlan) {
-                break;
-            }
+fn cannot_look(abort: Abort) -> String {
+    format!("the table could not be looked at: {abort}")
+}
+
+/// One transaction, begun again while its access set is wrong.
+fn step(txn: &mut Recorder, planner: &mut Planner, work: &Work<'_>, isolation: Isolation) {
+    planner.begin(txn.needs_accesses(), work);
+    for _ in 0..=CORRECTIONS {
+        let outcome = attempt(txn, planner, work, isolation);
+        txn.abort();
+        if outcome != Err(Abort::OutsidePlan) {
+            break;
         }
     }
 }
@@ -125,12 +188,11 @@ mod tests {
     use super::*;
     use clap::ValueEnum;
     use hotrow_check::{check, check_at};
-    use hotrow_protocols::{ENGINES, open};
+    use hotrow_protocols::ENGINES;
 
     fn trial(engine: &str, workload: TrialWorkload, isolation: Option<Isolation>) -> History {
-        let engine = open(engine).expect("it is in the registry");
         let trial = Trial { workload, isolation, threads: 3, transactions: 600, seed: 7 };
-        run_trial(&trial, &*engine).unwrap_or_else(|what| panic!("{what}"))
+        run_trial(engine, &trial).unwrap_or_else(|what| panic!("{what}"))
     }
 
     #[test]
@@ -162,7 +224,6 @@ mod tests {
     #[test]
     fn a_history_without_isolation_is_refused() {
         let refused = (0..20).any(|seed| {
-            let engine = open("2pl-waitdie").expect("it is in the registry");
             let trial = Trial {
                 workload: TrialWorkload::Registers,
                 isolation: Some(Isolation::ReadCommitted),
@@ -170,7 +231,7 @@ mod tests {
                 transactions: 4000,
                 seed,
             };
-            let history = run_trial(&trial, &*engine).unwrap_or_else(|what| panic!("{what}"));
+            let history = run_trial("2pl-waitdie", &trial).unwrap_or_else(|what| panic!("{what}"));
             check_at(&history, Isolation::Serializable).is_err()
         });
         assert!(refused, "80,000 transactions at read committed on a few rows, and all of them serializable");

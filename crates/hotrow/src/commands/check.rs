@@ -155,14 +155,13 @@ fn try_engine(
     workload: TrialWorkload,
     out: &mut dyn Write,
 ) -> Result<bool, Failure> {
-    let engine = hotrow_protocols::open(name).map_err(|error| Failure::Usage(error.to_string()))?;
     let isolation = match levels {
         Levels::One(level) => Some(level),
         Levels::Mixed => None,
     };
     let (threads, transactions, seed) = (options.threads as usize, options.transactions, options.seed);
     let began = Instant::now();
-    let history = match run_trial(&Trial { workload, isolation, threads, transactions, seed }, &*engine) {
+    let history = match run_trial(name, &Trial { workload, isolation, threads, transactions, seed }) {
         Ok(history) => history,
         Err(what) => {
             writeln!(out, "{name}, {}, {}: FAILED\n  {what}", levels.name(), workload.name())
