@@ -119,11 +119,18 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench tatp --mix all", &["possible values", "standard", "forward", "update-location"]),
         ("bench micro --short --long", &["cannot be used with '--long'"]),
         ("bench micro --records 1000", &["--records 1000 in 1 partition(s) are too few", "at least 1009"]),
+        ("bench range", &["range is not run by engine 2pl-waitdie", "--manager vllr,vllr-sca,standard,hierarchical,records"]),
+        ("bench range --manager vllr --threads 2", &["range is driven by one thread: --threads 1, not 2"]),
+        ("bench range --manager vllr --prefix-bits 33", &["--key-bits 32 are too few"]),
+        ("bench range --manager vllr --key-bits 65", &["65 is not in 1..=64"]),
+        ("bench range --manager records", &["--key-bits up to 20, not 32"]),
+        ("bench micro --engine standard", &["standard runs range only, not micro"]),
         ("bench hekaton --rows 100", &["--rows 100 are too few", "at least 120"]),
         ("bench hekaton --long-readers 2 --threads 1", &["more than the 1 worker threads: --threads 2 is needed"]),
         ("engines --yaml", &["unexpected argument '--yaml'"]),
         ("serve --engine none", &["does not isolate", "2pl-timeout"]),
         ("serve --engine best", &["invalid value", "2pl-timeout"]),
+        ("serve --blocked-limit 0", &["0 is not in 1.."]),
         ("serve --listen nowhere", &["nowhere", "ADDRESS:PORT"]),
         ("serve --isolation none", &["expected one of", "read committed"]),
         ("serve --max-connections 0", &["0 is not in 1.."]),
@@ -263,6 +270,20 @@ fn check_runs(runs: &[Value], workload: &str) {
 }
 
 #[test]
+fn every_manager_of_range_locks_runs_and_grants_what_is_compatible() {
+    const MANAGERS: &str = "vllr,vllr-sca,standard,hierarchical,records";
+    for options in [
+        "--prefix-bits 15",
+        "--prefix-bits 6 --random-ends --delayed 0.5 --delay-us 20 --shared 0.3 --blocked-limit 10",
+        "--prefix-bits 4 --random-ends --delayed 1 --delay-us 50 --bits-per-level 4 --prefixes 8",
+        "--prefix-bits 0 --long --blocked-limit 1",
+    ] {
+        let line = format!("bench range --manager {MANAGERS} --key-bits 16 {options} --seconds 0.1 --warmup 0.02");
+        check(&line, 0, &["range: ranges of 16-bit keys", "vllr-sca", "hierarchical", "records", " ok"]);
+    }
+}
+
+#[test]
 fn the_bare_loop_runs_both_ways() {
     for batch in ["", "--no-batch"] {
         let line = format!("bench ycsb --engine bare {batch} --records 1000 --threads 1 --seconds 0.1 --warmup 0.05");
@@ -300,7 +321,11 @@ fn repetitions_take_turns_and_give_medians_and_pictures() {
 #[test]
 fn figures_are_listed() {
     for line in ["reproduce", "reproduce --list"] {
-        check(line, 0, &["orthrus-4 ", "orthrus-12 ", "orthrus-13 ", "vll-8 ", "vll-9 ", "vll-16 ", "sli-6 ", "--out DIR"]);
+        check(
+            line,
+            0,
+            &["orthrus-4 ", "orthrus-12 ", "orthrus-13 ", "vll-8 ", "vll-9 ", "vll-16 ", "sli-6 ", "--out DIR"],
+        );
     }
 }
 

@@ -31,6 +31,10 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
 
+    /// Blocked transactions that a queue may hold before no new ones are let in, under engines with such a queue
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    blocked_limit: Option<u32>,
+
     /// Partitions of the database, under engines that keep partitions apart [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
@@ -110,6 +114,7 @@ fn settings(options: &Options) -> Settings {
     Settings {
         workers: default.workers.max(partitions.unwrap_or(1)),
         partitions,
+        blocked_limit: options.blocked_limit.map(|limit| limit as usize),
         network_delay: Duration::from_micros(u64::from(options.network_delay_us)),
         ..default
     }
@@ -151,7 +156,10 @@ fn print_how_to_connect(
     writeln!(out, "hotrow listens on {address}; engine {}, {}", options.engine, options.isolation)?;
     writeln!(out, "  psql {target}")?;
     if partitioned {
-        writeln!(out, "Each table needs a partition key: CREATE TABLE … (id int PRIMARY KEY, …) PARTITION BY HASH (id)")?;
+        writeln!(
+            out,
+            "Each table needs a partition key: CREATE TABLE … (id int PRIMARY KEY, …) PARTITION BY HASH (id)"
+        )?;
     } else {
         writeln!(out, "  pgbench -i -s 10 {target}")?;
         writeln!(out, "  pgbench -c 8 -j 2 -T 10 -M prepared {target}")?;
