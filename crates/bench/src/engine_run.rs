@@ -28,6 +28,8 @@ pub(crate) enum RunFailure {
 pub(crate) struct BareLoop<W: Workload> {
     /// What users call it, or the several things that it drives.
     pub names: &'static [&'static str],
+    /// Whether the one of this name can have the workload's options; says what it can have.
+    pub refuse: fn(&str, &W::Options) -> Result<(), String>,
     /// Drives all clients under the one of this name.
     pub drive: BareDrive<W>,
 }

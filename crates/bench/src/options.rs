@@ -55,6 +55,7 @@ impl BenchCommand {
             BenchCommand::Ycsb(options) => {
                 let drive: BareLoop<Ycsb> = BareLoop {
                     names: &[bare::NAME],
+                    refuse: |_, _| Ok(()),
                     drive: |_, instance, table, clients, config, _| {
                         Ok(bare::drive(instance.database(), table, clients, config))
                     },
@@ -69,6 +70,7 @@ impl BenchCommand {
             BenchCommand::Range(options) => {
                 let drive: BareLoop<Range> = BareLoop {
                     names: &range::MANAGERS,
+                    refuse: range::refuse,
                     drive: |name, _, (), clients, config, settings| range::drive(name, clients, config, settings),
                 };
                 what.run::<Range>(options, Some(drive))

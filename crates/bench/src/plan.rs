@@ -116,8 +116,11 @@ fn bench_workload<W: Workload>(
 /// Refuses engines that cannot have the settings or the workload's tables.
 fn refuse_engines<W: Workload>(workload: &W, bare: Option<BareLoop<W>>, run: &RunOptions) -> Result<(), BenchError> {
     let settings = run.settings(workload);
-    let is_bare = |name: &str| bare.is_some_and(|bare| bare.named(name).is_some());
-    for name in run.engines.iter().filter(|name| !is_bare(name)) {
+    for name in &run.engines {
+        if let Some(bare) = bare.filter(|bare| bare.named(name).is_some()) {
+            (bare.refuse)(name, workload.options()).map_err(BenchError::Usage)?;
+            continue;
+        }
         if let Some(own) = bare.filter(|_| !W::RUNS_ON_ENGINES) {
             let message = format!("{} is not run by engine {name}: --manager {}", W::NAME, own.names.join(","));
             return Err(BenchError::Usage(message));

@@ -7,6 +7,8 @@ mod orthrus_4;
 mod sli_6;
 mod vll;
 mod vll_10;
+mod vll_14;
+mod vll_15;
 mod vll_16;
 mod vll_8;
 mod vll_9;
@@ -21,6 +23,8 @@ pub(crate) static FIGURES: &[&Figure] = &[
     &vll_8::FIGURE,
     &vll_9::FIGURE,
     &vll_10::FIGURE,
+    &vll_14::FIGURE,
+    &vll_15::FIGURE,
     &vll_16::FIGURE,
     &sli_6::FIGURE,
 ];
@@ -45,7 +49,8 @@ mod tests {
                     let checked = check_points(&plan).and_then(|()| costs(&plan).map(drop));
                     checked.unwrap_or_else(|error| panic!("{} on {cores} cores: {error}", figure.id));
                     for engine in plan.panels.iter().flat_map(|panel| panel.engines()) {
-                        let known = hotrow_protocols::ENGINES.iter().any(|info| info.name == engine);
+                        let known = hotrow_protocols::ENGINES.iter().any(|info| info.name == engine)
+                            || crate::range::MANAGERS.contains(&engine);
                         assert!(known, "{}: there is no engine {engine}", figure.id);
                     }
                 }

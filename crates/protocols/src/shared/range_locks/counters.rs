@@ -117,6 +117,12 @@ impl PrefixLocks {
     pub(crate) fn counted(&self) -> &[Counted] {
         &self.counted
     }
+
+    /// Whether nothing is asked for.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counted.is_empty()
+    }
 }
 
 /// The counters of all prefixes that somebody has asked for.
