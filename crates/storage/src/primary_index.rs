@@ -61,7 +61,12 @@ impl PrimaryIndex {
             Key::Int(int) => *int,
             other => self.partition_key(other.bytes().unwrap_or_default()),
         };
-        value.rem_euclid(self.others.len() as i64 + 1) as usize
+        // A division takes as long as a look-up in the cache, and each look-up begins here.
+        let parts = self.others.len() as i64 + 1;
+        match parts & (parts - 1) {
+            0 => (value & (parts - 1)) as usize,
+            _ => value.rem_euclid(parts) as usize,
+        }
     }
 
     /// Whether two keys, or beginnings of keys, have one partition key.
@@ -119,25 +124,43 @@ mod tests {
     use crate::{Column, Value};
 
     /// Puts keys of one integer column, alone or before another column, into parts, and compares with the remainder.
-    fn check(ty: Type, beside: bool, value: impl Fn(i64) -> Value<'static>) {
+    fn check(count: usize, ty: Type, beside: bool, value: impl Fn(i64) -> Value<'static>) {
         let columns = [Column::new("a", ty), Column::new("b", Type::Int8)];
         let spec = KeySpec::new(&columns, if beside { &[0, 1] } else { &[0] });
-        let index = PrimaryIndex::new(&Collector::new(), &spec, 3);
+        let index = PrimaryIndex::new(&Collector::new(), &spec, count);
         let parts: Vec<_> = index.parts().collect();
         for number in [-32_768, -32_767, -4, -3, -1, 0, 1, 2, 3, 100, 32_766, 32_767] {
             let values = [value(number), Value::Int8(number * 7)];
             let key = spec.key(values.into_iter().take(spec.parts().len()));
-            let expected = parts[number.rem_euclid(3) as usize];
-            assert!(std::ptr::eq(index.of(&key), expected), "{ty:?} {number}, beside another column: {beside}");
+            let expected = parts[number.rem_euclid(count as i64) as usize];
+            assert!(
+                std::ptr::eq(index.of(&key), expected),
+                "{ty:?} {number} of {count} parts, beside another column: {beside}"
+            );
         }
     }
 
     #[test]
+    fn two_keys_have_one_partition_key_if_they_begin_alike() {
+        let columns = [Column::new("a", Type::Int4), Column::new("b", Type::Int4)];
+        let spec = KeySpec::new(&columns, &[0, 1]);
+        let index = PrimaryIndex::new(&Collector::new(), &spec, 2);
+        let key = |values: &[i32]| spec.key(values.iter().map(|&value| Value::Int4(value)));
+        let cases: &[(&[i32], &[i32], bool)] =
+            &[(&[1, 2], &[1, 9], true), (&[1], &[1, 9], true), (&[1, 2], &[3, 2], false), (&[], &[], false)];
+        for &(one, other, expected) in cases {
+            assert_eq!(index.has_same_partition_key(&key(one), &key(other)), expected, "{one:?} {other:?}");
+        }
+        assert!(index.has_same_partition_key(&Key::Int(7), &Key::Int(7)));
+        assert!(!index.has_same_partition_key(&Key::Int(7), &Key::Int(9)), "in one partition, and not one key");
+    }
+
+    #[test]
     fn a_key_belongs_to_the_part_of_its_first_column() {
-        for beside in [false, true] {
-            check(Type::Int2, beside, |number| Value::Int2(number as i16));
-            check(Type::Int4, beside, |number| Value::Int4(number as i32));
-            check(Type::Int8, beside, Value::Int8);
+        for (count, beside) in [(3, false), (3, true), (4, false), (4, true), (7, false), (1, true)] {
+            check(count, Type::Int2, beside, |number| Value::Int2(number as i16));
+            check(count, Type::Int4, beside, |number| Value::Int4(number as i32));
+            check(count, Type::Int8, beside, Value::Int8);
         }
     }
 }
