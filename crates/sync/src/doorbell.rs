@@ -72,9 +72,9 @@ impl Doorbell {
         self.word.fetch_and(!slots, Ordering::AcqRel) & slots
     }
 
-    /// Sleeps until a slot is woken, somebody calls, or the deadline passes. A call since the last sleep ends this one at
+    /// Sleeps until a slot is woken, somebody calls, or the deadline passes. A call since the last time ends this at
     /// once; so does a slot that was woken and not answered.
-    pub fn sleep(&self, deadline: Option<Time>) {
+    pub fn listen(&self, deadline: Option<Time>) {
         if self.word.compare_exchange(0, LISTENING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             self.sleeper.wait_until(deadline, || self.word.load(Ordering::Acquire) != LISTENING);
         }
@@ -94,7 +94,7 @@ impl Scheduler for Doorbell {
     }
 
     fn suspend(&self, deadline: Option<Time>) {
-        self.sleep(deadline);
+        self.listen(deadline);
     }
 
     fn resume(&self) {

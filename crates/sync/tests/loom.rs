@@ -268,7 +268,7 @@ fn no_ring_is_lost_to_a_worker_that_falls_asleep() {
             }
             answered |= rung;
             if rung == 0 {
-                doorbell.sleep(None);
+                doorbell.listen(None);
             }
         }
         ringing.into_iter().for_each(|thread| thread.join().expect("no panic"));
@@ -291,7 +291,7 @@ fn no_call_is_lost_to_a_worker_that_falls_asleep() {
             })
         };
         while sent.load(Ordering::Acquire) < 2 {
-            doorbell.sleep(None);
+            doorbell.listen(None);
         }
         assert_eq!(waiter.wait_until(None, || sent.load(Ordering::Acquire) == 2), Wake::Ready);
         sending.join().expect("no panic");
@@ -307,10 +307,10 @@ fn a_ring_and_a_call_at_once_both_wake() {
             thread::spawn(move || if calls { doorbell.call() } else { doorbell.ring(5) })
         });
         while doorbell.answer(doorbell.rung()) != 1 << 5 {
-            doorbell.sleep(None);
+            doorbell.listen(None);
         }
         others.into_iter().for_each(|thread| thread.join().expect("no panic"));
         doorbell.call();
-        doorbell.sleep(None);
+        doorbell.listen(None);
     });
 }

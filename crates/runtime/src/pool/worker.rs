@@ -224,7 +224,7 @@ impl<'r, D: Duties> Worker<'r, D> {
         }
         let before_expected = Time(expected.0.saturating_sub(LATE.as_nanos() as u64));
         let until = self.next_deadline.get().min(before_expected).min(now.after(LOOK_AGAIN));
-        self.doorbell.sleep(Some(until));
+        self.doorbell.listen(Some(until));
     }
 }
 
