@@ -5,8 +5,8 @@ use super::counters::Counters;
 use super::critical::{Begun, Core};
 use super::queue::Seat;
 use crate::shared::contention::{Claim, Mark};
-use crate::shared::counts::{Counts, Requests};
-use crate::shared::planned::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene, drop_lost_tables};
+use crate::shared::counts::{Counts, Requests, bury};
+use crate::shared::planned::{Admission, Copies, Glance, Needs, Place, Plan, PlannedRow, Scene, drop_lost_tables};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
 use hotrow_storage::{Guard, RecordRef, Row, Table};
@@ -368,5 +368,22 @@ impl<V: Variant> Admission for VllAdmission<V> {
         };
         drop(critical);
         glance
+    }
+
+    fn copy_rows(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>, copies: &mut Copies) -> bool {
+        let Plan { rows, unused, .. } = plan;
+        let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
+        let critical = self.member.core.enter();
+        let is_free = (0..rows.len()).all(|at| !requests.counts(at).conflicts(Intent::Read));
+        if is_free {
+            for (position, row) in rows.iter().enumerate() {
+                if let (Some(table), Some(record)) = (scene.table(row.table), row.record) {
+                    copies.take(position, scene, table, record);
+                }
+            }
+            bury(&requests, |at| unused.extend(rows[at].record.map(|record| (rows[at].table, record))));
+        }
+        drop(critical);
+        is_free
     }
 }

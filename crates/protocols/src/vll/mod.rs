@@ -51,7 +51,8 @@
 //! 7. *Whatever ends a wait*, a grant, time-out, cancellation, a coroutine that is dropped or a panic, the transaction is
 //!    either free or out of the queue with all its counts taken back.
 //! 8. *A glance is sound.* A row is copied inside the critical section when nobody has asked for it exclusively: by 1 nobody may be
-//!    writing it, and what is there is committed.
+//!    writing it, and what is there is committed. Where all rows of a transaction are copied in one critical section, it is
+//!    serialized there.
 //!
 //! # Departures
 //!
@@ -70,7 +71,8 @@
 //! nobody has asked for anything that conflicts with it.
 //!
 //! **Reads that do not enter the queue.** A transaction that only reads at read committed, and every reconnaissance, copies one row at a
-//! time (invariant 8); only where a writer is in the way it waits in the queue, for that row alone.
+//! time (invariant 8); only where a writer is in the way it waits in the queue, for that row alone. A serializable transaction that only reads
+//! a few small rows copies all of them at once, if no writer is in the way.
 //!
 //! **Arrayed counters** are of records that somebody has asked for, in the order in which that happened first, rather than of all.
 

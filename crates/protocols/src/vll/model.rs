@@ -6,6 +6,7 @@ use super::counters::Counters;
 use super::critical::Core;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Colocated, Counts, Requests};
+use hotrow_storage::mix;
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{Abort, Intent, Statistics};
@@ -75,7 +76,7 @@ impl World {
         let asked = Asked { world: self, requests };
         if self.core.analyses() {
             let claim = |intent| if intent == Read { Claim::Shared } else { Claim::Exclusive };
-            member.publish(requests.iter().map(|&(record, intent)| Mark::new((record as u64) << 40, claim(intent))));
+            member.publish(requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent))));
         }
         let bury = |at: usize| {
             assert_eq!(requests[at].0, ABSENT);

@@ -177,7 +177,6 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        debug_assert!(!self.waits(), "a transaction leaves the queue before it gives up its seat");
         *self.place().waiter.lock().unwrap_or_else(|poison| poison.into_inner()) = None;
         self.seats.free.lock().unwrap_or_else(|poison| poison.into_inner()).numbers.push((self.number, self.turn));
     }
@@ -452,8 +451,8 @@ mod tests {
             Self { queue: TxnQueue::new(limit), seats, taken }
         }
 
-        /// `+a` enters free, `!a` blocked, `-a` leaves, `*a` is unblocked by an analysis; `?a` asks for room, `@a` uses what it
-        /// was given, `~a` stops waiting for it.
+        /// `+a` enters free, `!a` blocked, `-a` leaves, `*a` is unblocked by an analysis; `?a` asks for room, `@a` enters
+        /// free and `#a` blocked with what it was given, `~a` stops waiting for it.
         fn step(&mut self, step: &str) {
             let (verb, name) = step.split_at(1);
             let at = usize::from(name.as_bytes()[0] - b'a');
@@ -469,7 +468,10 @@ mod tests {
                     assert!(!queue.unblock(seats, entry, &mut woken), "once");
                 }
                 "?" => queue.wait_for_room(&taken[at]),
-                "@" => queue.use_room(seats, &mut woken),
+                "@" | "#" => {
+                    queue.enqueue(&mut taken[at], verb == "#");
+                    queue.use_room(seats, &mut woken);
+                }
                 "~" => {
                     if queue.leave_outside(&taken[at]) {
                         queue.use_room(seats, &mut woken);
@@ -517,7 +519,7 @@ mod tests {
 
     #[test]
     fn those_who_wait_for_room_are_served_in_order() {
-        check(1, &[("+a !b", "aB"), ("?c ?d", "aB cd"), ("-b", "a d"), ("@c", "a"), ("+c !d", "acD")]);
+        check(1, &[("+a !b", "aB"), ("?c ?d", "aB cd"), ("-b", "a d"), ("@c", "ac"), ("#d", "acD")]);
         check(1, &[("+a !b ?c ?d", "aB cd"), ("-a", "b d"), ("~c", "b"), ("~d", "b")]);
         check(2, &[("+a !b !c ?d ?e ?f", "aBC def"), ("~e", "aBC df"), ("*c", "aBc f"), ("*b", "abc")]);
     }

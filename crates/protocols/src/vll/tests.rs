@@ -8,7 +8,7 @@ use super::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
 use crate::Instance;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Colocated, Counts, Requests};
-use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
+use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value, mix};
 use hotrow_sync::{Arc, Scheduler, Time, Waiter};
 use hotrow_txn::{
     Abort, Accesses, Begin, Engine, Intent, Isolation, Protocol, Settings, Statistics, Transaction, Write,
@@ -93,7 +93,7 @@ impl Trace {
         }
         let mut seat = self.core.seats().take(Waiter::thread(Duration::ZERO));
         let claim = |intent| if intent == Intent::Read { Claim::Shared } else { Claim::Exclusive };
-        seat.publish(requests.iter().map(|&(record, intent)| Mark::new((record as u64) << 40, claim(intent))));
+        seat.publish(requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent))));
         let asked = Asked { records: &self.records, requests: &requests };
         let begun = self.core.begin(&mut seat, &asked, &[], false, |_| {});
         assert!(matches!(begun, Begun::Free | Begun::Blocked), "{begun:?}");
@@ -314,6 +314,49 @@ fn placeholders<V: Variant>() {
 #[test]
 fn absent_rows_have_placeholders_for_as_long_as_somebody_counts_on_them() {
     each_variant([placeholders::<Plain>, placeholders::<Analysed>, placeholders::<InVectors>]);
+}
+
+fn copies<V: Variant>() {
+    let fixture = Fixture::<V>::new(8);
+    fixture.assert_audit();
+    let read_only = |txn: &mut dyn Transaction, keys: &[i64]| {
+        let mut accesses = Accesses::new();
+        keys.iter().for_each(|&key| accesses.push(fixture.table, Key::Int(key), Intent::Read));
+        let limit = Some(Duration::ZERO);
+        let begin = Begin { accesses: Some(&accesses), read_only: true, wait_limit: limit, ..Begin::default() };
+        txn.begin(&Begin { isolation: Isolation::Serializable, ..begin })
+    };
+    let number =
+        |txn: &mut dyn Transaction, key| txn.read(fixture.table, &Key::Int(key)).map(|row| row.map(|row| row.int8(1)));
+    let [mut reader, mut writer] = std::array::from_fn(|_| fixture.transaction());
+    assert_eq!(read_only(&mut *reader, &[1, 40, 2]), Ok(()));
+    assert_eq!((fixture.counts(1), fixture.counts(40)), (Some(Counts::NONE), None), "nothing is counted");
+    fixture.assert_audit();
+    // A writer is not kept waiting, and the reader sees what was there when it began.
+    assert_eq!(fixture.begin(&mut *writer, &[], &[1, 40]), Ok(()));
+    let set = &mut |row: &mut RowMut<'_>| {
+        row.set_int8(1, 7);
+        Ok(())
+    };
+    assert_eq!(writer.update(fixture.table, &Key::Int(1), set), Ok(Write::Done));
+    assert_eq!(writer.insert(fixture.table, fixture.row(40).as_ref()), Ok(Write::Done));
+    let seen = [2, 1, 40, 1].map(|key| number(&mut *reader, key));
+    assert_eq!(seen, [Ok(Some(0)), Ok(Some(0)), Ok(None), Ok(Some(0))]);
+    assert_eq!(number(&mut *reader, 5), Err(Abort::OutsidePlan));
+    reader.abort();
+    // What somebody may be writing is locked, and so waited for.
+    assert_eq!(read_only(&mut *reader, &[2, 1]), Err(Abort::Timeout));
+    reader.abort();
+    writer.commit().expect("it commits");
+    assert_eq!(read_only(&mut *reader, &[1, 40]), Ok(()));
+    assert_eq!([1, 40].map(|key| number(&mut *reader, key)), [Ok(Some(7)), Ok(Some(0))]);
+    reader.commit().expect("it commits");
+    fixture.assert_at_rest(9);
+}
+
+#[test]
+fn who_only_reads_a_few_small_rows_does_not_enter_the_queue() {
+    each_variant([copies::<Plain>, copies::<Analysed>, copies::<InVectors>]);
 }
 
 /// A waiter that does not survive being suspended.

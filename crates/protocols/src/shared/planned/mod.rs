@@ -40,7 +40,7 @@ mod transaction;
 
 pub(crate) use plan::drop_lost_tables;
 pub use plan::{Needs, Place, Plan, PlannedRow};
-pub use transaction::PlannedTransaction;
+pub use transaction::{Copies, PlannedTransaction};
 
 use super::range_locks::Counted;
 use super::record;
@@ -149,6 +149,17 @@ pub trait Admission: Send + 'static {
         _copy: &mut Row,
     ) -> Glance {
         Glance::Busy
+    }
+
+    /// Copies all rows of a plan that has rows to read only, at one moment, without asking for their locks, if that is sound now:
+    /// whether it was. The plan's records are not looked at afterwards.
+    fn copy_rows(
+        &mut self,
+        _scene: Scene<'_, Self::Header>,
+        _plan: &mut Plan<Self::Header>,
+        _copies: &mut Copies,
+    ) -> bool {
+        false
     }
 
     /// Whether a row that is not in the plan may be touched all the same.

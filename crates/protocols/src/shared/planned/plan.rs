@@ -322,6 +322,11 @@ impl<H: RecordHeader> Plan<H> {
         }
     }
 
+    /// Whether a scan may walk anywhere.
+    pub(super) fn has_ranges(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
     /// How far the plan lets a scan walk; none if not at all. `ordered` says that its index is.
     pub(super) fn reach_of(&self, scan: &Scan, ordered: bool) -> Option<Reach> {
         let wanted = walk::Range::new(&scan.lower, &scan.upper);

@@ -1,8 +1,13 @@
 //! A planned transaction.
 
+mod copies;
+mod glance;
+
+pub use copies::Copies;
+
 use super::plan::{Reach, TooLarge};
 use super::prefixes;
-use super::{Admission, Glance, Needs, Place, Plan, PlannedRow, Scene};
+use super::{Admission, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::{InPlace, IndexLocks};
 use crate::shared::locks::is_ordered;
@@ -42,6 +47,8 @@ pub struct PlannedTransaction<A: Admission> {
     missing: Accesses,
     /// The row that was read last, where none is locked.
     copy: Option<(TableId, Row)>,
+    /// All rows that will be read, where they were copied when the transaction began.
+    copies: Copies,
     statistics: Statistics,
 }
 
@@ -54,6 +61,8 @@ enum Role {
     Alone,
     /// One row at a time, to read it.
     Glancing,
+    /// None: all rows were copied when it began.
+    Copied,
     /// None: it has not begun, or could not.
     Nothing,
 }
@@ -82,6 +91,7 @@ impl<A: Admission> PlannedTransaction<A> {
             owned: Vec::new(),
             missing: Accesses::new(),
             copy: None,
+            copies: Copies::default(),
             statistics: Statistics::default(),
         }
     }
@@ -172,6 +182,11 @@ impl<A: Admission> PlannedTransaction<A> {
             self.pass.leave();
             return self.begin_alone(limit);
         }
+        if self.read_only && self.copies.prepare(scene, &self.plan) && self.locking(Self::copy_everything) {
+            self.role = Role::Copied;
+            self.sweep();
+            return Ok(());
+        }
         let admitted = self.locking(|txn| {
             let scene = Scene { database: &txn.database, guard: txn.participant.guard() };
             txn.admission.admit(scene, accesses, &mut txn.plan, limit, &mut txn.statistics)
@@ -228,28 +243,14 @@ impl<A: Admission> PlannedTransaction<A> {
         if self.role == Role::Glancing {
             return self.glance_at(id, key);
         }
+        if self.role == Role::Copied {
+            return self.find_copy(id, key, intent);
+        }
         let Some(pointer) = self.reach(id, key, intent)? else { return Ok(None) };
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         let table = table(&self.database, scene.guard, id)?;
         let record = scene.deref(table, pointer);
         Ok(record.is_present().then(|| record::row(record)))
-    }
-
-    /// A row as it was committed last.
-    fn glance_at(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
-        let Some(record) = table.find(guard, key, key.hash64()) else { return Ok(None) };
-        let (database, copy) = (&self.database, &mut self.copy);
-        let scene = Scene { database, guard };
-        let glancer = &mut Glancer {
-            scene,
-            admission: &mut self.admission,
-            plan: &mut self.plan,
-            limit: self.limit,
-            statistics: &mut self.statistics,
-        };
-        glancer.copy(table, record, copy)
     }
 
     /// Adds the row of an insert to the plan, if it is not there.
@@ -378,58 +379,6 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
     fn unique(&mut self, table: &Table<A::Header>, index: IndexId, columns: &Key) -> Result<(), Abort> {
         let place = if A::NEEDS.partitions { Place::Hashed(columns.hash64()) } else { self.row };
         self.lock(table, IndexRef::Secondary(index), columns, place)
-    }
-}
-
-/// Copies rows as they were committed last, one at a time.
-struct Glancer<'t, A: Admission> {
-    scene: Scene<'t, A::Header>,
-    admission: &'t mut A,
-    /// Empty, but for the row that is being copied.
-    plan: &'t mut Plan<A::Header>,
-    limit: Duration,
-    statistics: &'t mut Statistics,
-}
-
-impl<A: Admission> Glancer<'_, A> {
-    /// The row of a record that was found, if it is there.
-    fn copy<'c>(
-        &mut self,
-        table: &Table<A::Header>,
-        record: RecordRef<'_, A::Header>,
-        copy: &'c mut Option<(TableId, Row)>,
-    ) -> Result<Option<RowRef<'c>>, Abort> {
-        let (id, row) = copy.get_or_insert_with(|| (table.id(), Row::new(table.layout())));
-        if *id != table.id() {
-            (*id, *row) = (table.id(), Row::new(table.layout()));
-        }
-        let present = match self.admission.glance(table, record, row) {
-            Glance::Present => true,
-            Glance::Absent => false,
-            Glance::Busy => self.copy_locked(table, &record.key(), row)?,
-        };
-        Ok(present.then(|| row.as_ref()))
-    }
-
-    /// Locks the row with this key for as long as it is copied. Whether it is there.
-    #[cold]
-    fn copy_locked(&mut self, table: &Table<A::Header>, key: &Key, copy: &mut Row) -> Result<bool, Abort> {
-        let mut accesses = Accesses::new();
-        accesses.push(table.id(), key.clone(), Intent::Read);
-        // One row is not too large.
-        let _ = self.plan.resolve(self.scene, &accesses, A::NEEDS);
-        let admitted = self.admission.admit(self.scene, &accesses, self.plan, self.limit, self.statistics);
-        if admitted.is_ok() {
-            let found = table.find(self.scene.guard, key, key.hash64()).filter(|record| record.is_present());
-            if let Some(record) = found {
-                copy.copy_from(record::row(record));
-            }
-            self.admission.release(self.scene, self.plan, self.statistics);
-            self.plan.unlink_unused(self.scene);
-            return Ok(found.is_some());
-        }
-        self.plan.unlink_unused(self.scene);
-        admitted.map(|()| false)
     }
 }
 
@@ -671,39 +620,6 @@ impl<A: Admission> PlannedTransaction<A> {
                 outcome = Ok(());
             }
             flow
-        })?;
-        outcome
-    }
-
-    /// A scan that locks one row at a time.
-    fn glance_along(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
-        let scene = Scene { database: &self.database, guard: self.participant.guard() };
-        let table = table(&self.database, scene.guard, scan.table)?;
-        let copy = &mut self.copy;
-        let mut glancer = Glancer {
-            scene,
-            admission: &mut self.admission,
-            plan: &mut self.plan,
-            limit: self.limit,
-            statistics: &mut self.statistics,
-        };
-        let mut outcome = Ok(());
-        walk::along(table, scene.guard, scan, &mut |step: &Step<'_, A::Header>| {
-            let row = match glancer.copy(table, step.record, copy) {
-                Ok(Some(row)) => row,
-                Ok(None) => return ControlFlow::Continue(()),
-                Err(abort) => {
-                    outcome = Err(abort);
-                    return ControlFlow::Break(());
-                }
-            };
-            let current = match (step.entry, scan.index) {
-                (Some(entry), IndexRef::Secondary(index)) => {
-                    table.secondary_index(index).key_of(row) == *entry.columns()
-                }
-                _ => true,
-            };
-            if current { visit(row) } else { ControlFlow::Continue(()) }
         })?;
         outcome
     }

@@ -1,0 +1,90 @@
+//! Rows copied all at once: what a transaction that only reads needs no locks for.
+//!
+//! If at one moment nobody may be writing any of its rows, what is there is what was committed last of each, and all of it is of
+//! that moment: the transaction is serialized there, and holds nothing from then on. That is worth it for a few small rows.
+
+use super::PlannedTransaction;
+use crate::shared::planned::{Admission, Plan, Scene};
+use crate::shared::record;
+use hotrow_storage::{Key, RecordHeader, RecordPtr, Row, RowRef, Table, TableId};
+use hotrow_txn::{Abort, Access, Intent};
+
+/// More rows, or bytes of them, than this are locked rather than copied: others are kept waiting meanwhile.
+const MOST_ROWS: usize = 16;
+const MOST_BYTES: usize = 1024;
+
+/// Copies of a plan's rows, in its order. The memory is used again by the next transaction.
+#[derive(Default)]
+pub struct Copies {
+    rows: Vec<Copy>,
+}
+
+struct Copy {
+    table: TableId,
+    row: Row,
+    is_present: bool,
+}
+
+impl Copies {
+    /// Makes room for the rows of a plan. `false` if they should be locked: there are many, they are large, they will be
+    /// written, or the plan has more than rows.
+    pub(super) fn prepare<H: RecordHeader>(&mut self, scene: Scene<'_, H>, plan: &Plan<H>) -> bool {
+        if plan.rows.len() > MOST_ROWS || !plan.prefixes.counted().is_empty() || plan.has_ranges() {
+            return false;
+        }
+        let mut bytes = 0;
+        for (position, row) in plan.rows.iter().enumerate() {
+            let Some(table) = scene.table(row.table) else { return false };
+            bytes += table.layout().fixed_size();
+            if row.intent == Intent::Write || table.layout().has_variable() || bytes > MOST_BYTES {
+                return false;
+            }
+            if self.rows.get(position).is_none_or(|copy| copy.table != row.table) {
+                self.rows.truncate(position);
+                self.rows.push(Copy { table: row.table, row: Row::new(table.layout()), is_present: false });
+            }
+        }
+        true
+    }
+
+    /// Copies the row at a position of the plan, if there is one. The caller keeps writers away from it.
+    #[inline]
+    pub(crate) fn take<H: RecordHeader>(
+        &mut self,
+        position: usize,
+        scene: Scene<'_, H>,
+        table: &Table<H>,
+        record: RecordPtr<H>,
+    ) {
+        let record = scene.deref(table, record);
+        let copy = &mut self.rows[position];
+        copy.is_present = record.is_present();
+        if copy.is_present {
+            copy.row.copy_from(record::row(record));
+        }
+    }
+}
+
+impl<A: Admission> PlannedTransaction<A> {
+    /// Copies all rows of the plan at one moment, if nobody may be writing them.
+    pub(super) fn copy_everything(&mut self) -> bool {
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        self.admission.copy_rows(scene, &mut self.plan, &mut self.copies)
+    }
+
+    /// The copy of a row.
+    pub(super) fn find_copy(&mut self, id: TableId, key: &Key, intent: Intent) -> Result<Option<RowRef<'_>>, Abort> {
+        let name = Access::name(id, key.hash64());
+        let next = self.plan.next_if(|row| row.table == id && row.name == name);
+        match next.or_else(|| self.plan.find(id, name, Intent::Read)) {
+            Some(position) if intent == Intent::Read => {
+                let copy = &self.copies.rows[position];
+                Ok(copy.is_present.then(|| copy.row.as_ref()))
+            }
+            _ => {
+                self.missing.push(id, key.clone(), intent);
+                Err(Abort::OutsidePlan)
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Reads that lock one row at a time, if any: those of a reconnaissance, and of who only reads at read committed.
+
+use super::PlannedTransaction;
+use crate::shared::planned::{Admission, Glance, Plan, Scene};
+use crate::shared::walk::{self, Step};
+use crate::shared::{record, table};
+use hotrow_storage::{IndexRef, Key, RecordRef, Row, RowRef, Table, TableId};
+use hotrow_txn::{Abort, Accesses, Intent, Scan, Statistics};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+impl<A: Admission> PlannedTransaction<A> {
+    /// A row as it was committed last.
+    pub(super) fn glance_at(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        let Some(record) = table.find(guard, key, key.hash64()) else { return Ok(None) };
+        let (database, copy) = (&self.database, &mut self.copy);
+        let scene = Scene { database, guard };
+        let glancer = &mut Glancer {
+            scene,
+            admission: &mut self.admission,
+            plan: &mut self.plan,
+            limit: self.limit,
+            statistics: &mut self.statistics,
+        };
+        glancer.copy(table, record, copy)
+    }
+
+    /// A scan that locks one row at a time.
+    pub(super) fn glance_along(
+        &mut self,
+        scan: &Scan,
+        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        let table = table(&self.database, scene.guard, scan.table)?;
+        let copy = &mut self.copy;
+        let mut glancer = Glancer {
+            scene,
+            admission: &mut self.admission,
+            plan: &mut self.plan,
+            limit: self.limit,
+            statistics: &mut self.statistics,
+        };
+        let mut outcome = Ok(());
+        walk::along(table, scene.guard, scan, &mut |step: &Step<'_, A::Header>| {
+            let row = match glancer.copy(table, step.record, copy) {
+                Ok(Some(row)) => row,
+                Ok(None) => return ControlFlow::Continue(()),
+                Err(abort) => {
+                    outcome = Err(abort);
+                    return ControlFlow::Break(());
+                }
+            };
+            let current = match (step.entry, scan.index) {
+                (Some(entry), IndexRef::Secondary(index)) => {
+                    table.secondary_index(index).key_of(row) == *entry.columns()
+                }
+                _ => true,
+            };
+            if current { visit(row) } else { ControlFlow::Continue(()) }
+        })?;
+        outcome
+    }
+}
+
+/// Copies rows as they were committed last, one at a time.
+struct Glancer<'t, A: Admission> {
+    scene: Scene<'t, A::Header>,
+    admission: &'t mut A,
+    /// Empty, but for the row that is being copied.
+    plan: &'t mut Plan<A::Header>,
+    limit: Duration,
+    statistics: &'t mut Statistics,
+}
+
+impl<A: Admission> Glancer<'_, A> {
+    /// The row of a record that was found, if it is there.
+    fn copy<'c>(
+        &mut self,
+        table: &Table<A::Header>,
+        record: RecordRef<'_, A::Header>,
+        copy: &'c mut Option<(TableId, Row)>,
+    ) -> Result<Option<RowRef<'c>>, Abort> {
+        let (id, row) = copy.get_or_insert_with(|| (table.id(), Row::new(table.layout())));
+        if *id != table.id() {
+            (*id, *row) = (table.id(), Row::new(table.layout()));
+        }
+        let present = match self.admission.glance(table, record, row) {
+            Glance::Present => true,
+            Glance::Absent => false,
+            Glance::Busy => self.copy_locked(table, &record.key(), row)?,
+        };
+        Ok(present.then(|| row.as_ref()))
+    }
+
+    /// Locks the row with this key for as long as it is copied. Whether it is there.
+    #[cold]
+    fn copy_locked(&mut self, table: &Table<A::Header>, key: &Key, copy: &mut Row) -> Result<bool, Abort> {
+        let mut accesses = Accesses::new();
+        accesses.push(table.id(), key.clone(), Intent::Read);
+        // One row is not too large.
+        let _ = self.plan.resolve(self.scene, &accesses, A::NEEDS);
+        let admitted = self.admission.admit(self.scene, &accesses, self.plan, self.limit, self.statistics);
+        if admitted.is_ok() {
+            let found = table.find(self.scene.guard, key, key.hash64()).filter(|record| record.is_present());
+            if let Some(record) = found {
+                copy.copy_from(record::row(record));
+            }
+            self.admission.release(self.scene, self.plan, self.statistics);
+            self.plan.unlink_unused(self.scene);
+            return Ok(found.is_some());
+        }
+        self.plan.unlink_unused(self.scene);
+        admitted.map(|()| false)
+    }
+}
