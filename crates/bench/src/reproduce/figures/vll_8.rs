@@ -29,7 +29,7 @@ const ORDERED: &str = "2PL in key order";
 fn plan(scale: &Scale) -> Plan {
     let rows = format!("micro --records {}", scale.pick(1_000_000, 100_000, 200));
     let panel = |id, title: &str, length: &str, hot_ops: u64| {
-        let hot: &[u64] = scale.pick(&[100_000, 10_000, 1000, 300, 100, 30, 10, 4], &[10_000, 100, 10], &[100]);
+        let hot: &[u64] = scale.pick(&[100_000, 10_000, 1000, 300, 100, 30, 10, 4], &[10_000, 100, 4], &[100]);
         let point = |hot: u64| {
             let x = contention_index(hot, hot_ops);
             let options = format!("{length} --hot-records {hot} --hot-ops {hot_ops} --threads {}", scale.cores);
