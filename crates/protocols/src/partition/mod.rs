@@ -1,4 +1,74 @@
-//! Partitions, one thread each.
+//! Partitions with one thread each: `vll-st`, `vll-st-sca`, `hstore`, `2pl-st`.
+//!
+//! **Paper.** Ren, Thomson, Abadi: VLL: a lock manager redesign for main memory database systems, §2.3, §2.4, §3.1.1, §3.3.1.
+//!
+//! **The idea.** The data is cut into partitions, and each partition belongs to one thread. What one thread uses needs no latch: a
+//! transaction of one partition asks for its locks, runs and gives them back with plain loads and stores. Transactions of several
+//! partitions enter each of them, by messages, in one order; where one has its locks and another not yet, it *waits*, and the
+//! threads go on with other transactions.
+//!
+//! | paper | code |
+//! | --- | --- |
+//! | partition, with its data, TxnQueue and locks | [`Core`](core::Core), behind a [`Baton`](hotrow_sync::Baton) |
+//! | the single thread of a partition | a worker of the pool, which settles: [`PartitionWorker`] |
+//! | free, blocked, waiting | [`State`](queue::State) |
+//! | BeginTransaction, FinishTransaction (Fig. 3) | [`Core::begin`](core::Core::begin) and [`enter`](core::Core::enter), [`finish`](core::Core::finish) and [`finish_other`](core::Core::finish_other) |
+//! | the loop's choices (Fig. 3), and SCA | [`PartitionWorker`]'s [`Duties`](hotrow_txn::Duties), in the table of [`worker`] |
+//! | "Send local reads to other participating nodes" | *granted*, one of three [`messages`] |
+//! | HandleReadResult, ReadyToExecute | [`Node::grant`](node::Node::grant), [`Node::is_granted`](node::Node::is_granted) |
+//! | one order of multi-partition transactions at all partitions (§2.4, the second way) | [`sequencer`] |
+//! | C_X, C_S without critical sections | [`InRecords`](counted::InRecords) |
+//! | H-Store: serial execution (§3.1.1) | [`Whole`](whole::Whole) |
+//! | "a traditional lock manager inside each partition" (§3.1.1) | [`InQueues`](queued::InQueues) |
+//!
+//! **Definitions.** A thread *settles* on a partition and has its baton for good. An *outsider* is a thread that has settled on none, as
+//! a session's. A partition that nobody has settled on is worked on by whoever needs it, for a moment at a time. A transaction's
+//! *home* is the partition that its thread has settled on.
+//!
+//! **Invariants**
+//!
+//! 1. *One at a time.* The core of a partition, the counters of its records and its prefixes are touched by who has its
+//!    baton, and nobody has two batons at once.
+//! 2. *Who runs has its locks.* Who is free or waiting here conflicts with nobody else here who is: as in `vll`, because all of it was
+//!    asked for in one step, and is granted if nobody in the queue is in the way, or at the front of the queue, or to whom an analysis finds that
+//!    nobody before it is in the way; or, with request queues, if no request before it conflicts. A transaction runs when all of
+//!    its partitions have granted.
+//! 3. *One order.* If two transactions of several partitions meet in two queues, they stand in both in the order of their numbers. Numbers are
+//!    drawn in one step and are dense, and a partition lets number n + 1 in after n.
+//! 4. *No deadlock.* Who waits in a queue waits for somebody before it there; who has come too early waits for a message that is on its way,
+//!    because who draws numbers sends all its *enter* at once and waits for nothing in between. Give each transaction of several partitions
+//!    the moment of its draw, and each transaction of one partition that of the last one of several before it in its queue, and after that its
+//!    place. Along every wait that grows smaller, so no path of waits comes back. A transaction that joins a queue while it runs waits for nobody there.
+//! 5. *What ends ends everywhere.* A transaction that is over, or withdraws while it waits, by time-out, cancellation, a coroutine that is dropped or
+//!    a panic, tells every partition that it asked. If it is in the queue it is taken out, whatever its state; if its *enter* is still to
+//!    come, that does nothing ([`node`], invariant 2). Its numbers are used up either way.
+//! 6. *Nobody is forgotten.* A message is acted upon by the thread that has settled, or by whoever comes first after that one has left
+//!    ([`partitions`], invariant 2). So sessions go on when workers leave.
+//! 7. *A record is not freed while a partition counts on it*, and no partition counts on one that it has not been shown to be alive: the
+//!    transaction that found it is still in its epoch while *enter* is acted upon. From then on the count keeps it.
+//! 8. *Ranges meet.* Prefix locks of one plan are asked for in all of its partitions. A range that names one value of the partition key is in that
+//!    one's partition, and any other range in all of them; an index entry is where its row lives. Columns of a unique index have, beside
+//!    that, one partition on which all agree. So whoever conflicts meets in one partition at least.
+//! 9. *Alone is alone.* A transaction without a plan passes the gate when nobody is inside, and then waits until every *finished* has been acted
+//!    upon: no partition touches a record any more that it may remove.
+//!
+//! # Departures
+//!
+//! **Messages carry rights, not rows.** Partitions of one process share memory. *Granted* lets the transaction's thread touch what the partition has
+//! locked for it, where a cluster would send copies; then one thread runs the procedure, and not each participant. To study what a cluster costs, messages can
+//! be [held back](PartitionConfig::network_delay).
+//!
+//! **The order** of transactions of several partitions comes from one counter for each partition under one latch, where Calvin has sequencers.
+//!
+//! **The second choice of Fig. 3**, the blocked front, is made by who leaves the front: it changes the state and wakes the transaction, which runs when
+//! its worker comes to it. The third, and SCA, are asked for by the pool.
+//!
+//! **Everybody stands in the queue**, also who is free: sessions run free transactions beside each other.
+//!
+//! **Late locks** are added, as in all planned engines, and one more partition is joined for one, if the thread may come to its core.
+//!
+//! **Serial execution** is for a partition, from the moment that it grants until it is told that the transaction is over. While one waits for other partitions
+//! others may enter behind it, up to the limit of blocked ones, so that their messages are on their way already; none of them runs.
 
 mod admission;
 mod core;
