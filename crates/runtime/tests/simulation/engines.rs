@@ -28,8 +28,12 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
         loop {
             let outcome = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
                 End::Commit => txn.commit(),
-                End::Rollback => Err(Abort::User),
+                End::Rollback => {
+                    task.step("rollback");
+                    Err(Abort::User)
+                }
                 End::Vanish => {
+                    task.step("vanish");
                     txn = connect();
                     Ok(())
                 }
@@ -79,12 +83,13 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
         Mix::Phantoms,
         Mix::Queues,
     ]);
+    let may_be_silent = random.chance(40);
     let tasks = if mix == Mix::Queues { 8 } else { 2 + random.index(4) };
     for name in ["a", "b", "c", "d", "e", "f", "g", "h"].into_iter().take(tasks) {
         let count = 1 + random.index(3);
         let script = |_| {
             let isolation = *random.pick(levels);
-            Script::random(&mut random, &fixture, isolation, mix)
+            Script::random(&mut random, &fixture, isolation, mix, may_be_silent)
         };
         let scripts: Vec<_> = (0..count).map(script).collect();
         let fixture = fixture.clone();

@@ -269,7 +269,7 @@ impl PlantedTransaction {
     }
 
     fn ask_whole(&mut self, claim: Claim) {
-        self.requests.iter_mut().for_each(|requests| drop(requests.insert((None, claim))));
+        self.requests.iter_mut().for_each(|requests| requests.extend([(None, claim)]));
     }
 
     fn enter(&mut self, limit: Option<Duration>) -> Result<(), Abort> {

@@ -22,7 +22,7 @@ fn work(fixture: &Fixture, isolation: Isolation, seed: u64) {
     let mut planner = Planner::default();
     for _ in 0..TRANSACTIONS_PER_THREAD {
         let mix = if random.chance(50) { Mix::Everything(KEYS) } else { Mix::Phantoms };
-        let script = Script::random(&mut random, fixture, isolation, mix);
+        let script = Script::random(&mut random, fixture, isolation, mix, true);
         planner.begin(txn.needs_accesses(), &script);
         let ended = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
             End::Commit => txn.commit(),
