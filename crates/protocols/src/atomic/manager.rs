@@ -76,12 +76,15 @@ impl LockManager {
 
     /// Takes back all that `owner` has and waits for. Under the latch; those are to be woken who can run now.
     fn withdraw(&self, queues: &mut RequestQueues<Arc<Place>>, owner: OwnerId, wakes: &mut Wakes) {
-        // Relaxed, both: the count changes under the latch.
-        if !queues.is_granted(owner) {
+        let unblocked = || {
+            // Relaxed: it changes under the latch.
             self.blocked.0.fetch_sub(1, Ordering::Relaxed);
+        };
+        if !queues.is_granted(owner) {
+            unblocked();
         }
         queues.release_all(owner, &mut |place| {
-            self.blocked.0.fetch_sub(1, Ordering::Relaxed);
+            unblocked();
             place.granted.store(true, Ordering::Release);
             wakes.push(place.clone());
         });
