@@ -38,7 +38,7 @@ impl Scale {
 
     /// Length of a run's measured period.
     pub(crate) fn measured(&self) -> Duration {
-        self.pick(Duration::from_millis(1000), Duration::from_millis(150), Duration::from_secs(600))
+        self.pick(Duration::from_millis(1000), Duration::from_millis(125), Duration::from_secs(600))
     }
 
     /// What a run does before it is measured.

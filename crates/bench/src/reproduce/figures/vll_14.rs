@@ -26,7 +26,7 @@ const STANDARD: &str = "standard range lock manager";
 const HIERARCHICAL: &str = "hierarchical lock manager";
 
 fn plan(scale: &Scale) -> Plan {
-    let shares: &[u64] = scale.pick(&[0, 20, 40, 60, 80, 100], &[0, 50, 100], &[0, 100]);
+    let shares: &[u64] = scale.pick(&[0, 20, 40, 60, 80, 100], &[0, 100], &[0, 100]);
     let panel = |id, delay_us: u64, contention: &str, prefix_bits: u64| {
         let options = |share: u64| {
             let delayed = share as f64 / 100.0;
