@@ -109,14 +109,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
 
 /// What is set of the engine. A session's thread works in any partition, so there is no worker for each.
 fn settings(options: &Options) -> Settings {
-    let default = Settings::default();
     let partitions = options.partitions.map(|partitions| partitions as usize);
     Settings {
-        workers: default.workers.max(partitions.unwrap_or(1)),
+        workers: Settings::default().workers.max(partitions.unwrap_or(1)),
         partitions,
         blocked_limit: options.blocked_limit.map(|limit| limit as usize),
         network_delay: Duration::from_micros(u64::from(options.network_delay_us)),
-        ..default
     }
 }
 
