@@ -29,7 +29,7 @@ impl Copies {
     /// Makes room for the rows of a plan. `false` if they should be locked: there are many, they are large, they will be
     /// written, or the plan has more than rows.
     pub(super) fn prepare<H: RecordHeader>(&mut self, scene: Scene<'_, H>, plan: &Plan<H>) -> bool {
-        if plan.rows.len() > MOST_ROWS || !plan.prefixes.counted().is_empty() || plan.has_ranges() {
+        if plan.rows.len() > MOST_ROWS || !plan.prefixes.is_empty() || plan.has_ranges() {
             return false;
         }
         let mut bytes = 0;
