@@ -55,7 +55,7 @@ fn who_finds_a_record_by_its_key_finds_it_in_both_indexes() {
     let id = database.create_table(TableSchema::new("t", columns, &[0]));
     let work = || {
         let mut participant = database.participant();
-        for _ in 0..20_000 {
+        for _ in 0..200_000 {
             participant.enter();
             let table = database.table(participant.guard(), id).expect("it is not dropped");
             if let Some(garbage) = count_on(table, participant.guard()) {
@@ -65,7 +65,7 @@ fn who_finds_a_record_by_its_key_finds_it_in_both_indexes() {
         }
     };
     thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..6 {
             scope.spawn(work);
         }
     });
