@@ -119,7 +119,10 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench tatp --mix all", &["possible values", "standard", "forward", "update-location"]),
         ("bench micro --short --long", &["cannot be used with '--long'"]),
         ("bench micro --records 1000", &["--records 1000 in 1 partition(s) are too few", "at least 1009"]),
-        ("bench range", &["range is not run by engine 2pl-waitdie", "--manager vllr,vllr-sca,standard,hierarchical,records"]),
+        (
+            "bench range --engine 2pl-waitdie",
+            &["range is not run by engine 2pl-waitdie", "--manager vllr,vllr-sca,standard,hierarchical,records"],
+        ),
         ("bench range --manager vllr --threads 2", &["range is driven by one thread: --threads 1, not 2"]),
         ("bench range --manager vllr --prefix-bits 33", &["--key-bits 32 are too few"]),
         ("bench range --manager vllr --key-bits 65", &["65 is not in 1..=64"]),
@@ -136,7 +139,6 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("serve --max-connections 0", &["0 is not in 1.."]),
         ("serve --engine hstore --partitions 0", &["0 is not in 1.."]),
         ("serve --engine hstore --partitions 100000", &["engine hstore: 100000 partitions", "expected 1 to 4096"]),
-        ("serve --network-delay-us -1", &["-1 is not in 0..=10000000"]),
     ] {
         check(line, 2, expected);
     }
@@ -281,6 +283,11 @@ fn every_manager_of_range_locks_runs_and_grants_what_is_compatible() {
         let line = format!("bench range --manager {MANAGERS} --key-bits 16 {options} --seconds 0.1 --warmup 0.02");
         check(&line, 0, &["range: ranges of 16-bit keys", "vllr-sca", "hierarchical", "records", " ok"]);
     }
+    // Without a name all run that can: records has no counters for so many keys.
+    let output = hotrow("bench range --seconds 0.1 --warmup 0.02");
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && table.contains("vllr-sca") && table.contains("hierarchical"), "{table}");
+    assert!(!table.contains("records"), "{table}");
 }
 
 #[test]
@@ -370,7 +377,7 @@ fn every_figure_becomes_points_drawings_and_a_section() {
             assert!(read(&format!("{figure}-{panel}.svg")).trim_end().ends_with("</svg>"), "{figure} ({panel})");
         }
     }
-    assert_eq!(page.matches("<svg").count(), figures.iter().map(|(_, panels)| panels).sum());
+    assert_eq!(page.matches("<svg").count(), figures.iter().map(|(_, panels)| panels).sum::<usize>());
     assert!(!page.contains("not decided") && !page.contains("Failed"), "{page}");
 }
 
