@@ -94,14 +94,8 @@ pub struct WorkloadOptions<O: clap::Args> {
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunOptions {
     /// Engines to run, one after the other; `hotrow engines` says what they are. For `range`, as --manager: vllr, vllr-sca,
-    /// standard, hierarchical, records
-    #[arg(
-        long = "engine",
-        alias = "manager",
-        value_name = "NAME,…",
-        value_delimiter = ',',
-        default_value = "2pl-waitdie"
-    )]
+    /// standard, hierarchical, records [default: 2pl-waitdie; of `range` all managers that can have its options]
+    #[arg(long = "engine", alias = "manager", value_name = "NAME,…", value_delimiter = ',')]
     #[arg(value_parser = engine_names(), hide_possible_values = true)]
     pub engines: Vec<String>,
 
@@ -174,6 +168,9 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 }
+
+/// The engine that is run where none is named.
+pub(crate) const DEFAULT_ENGINE: &str = "2pl-waitdie";
 
 /// How many transactions a worker of a pool keeps unless `--slots` says otherwise.
 const DEFAULT_SLOTS: u32 = PoolConfig::DEFAULT_SLOTS as u32;

@@ -2,7 +2,7 @@
 
 use crate::engine_run::{self, BareLoop, RunFailure, Tools};
 use crate::host::Host;
-use crate::options::WithWorkload;
+use crate::options::{DEFAULT_ENGINE, WithWorkload};
 use crate::progress::Progress;
 use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
@@ -80,6 +80,9 @@ fn bench_workload<W: Workload>(
     if !W::RUNS_ON_ENGINES {
         run.threads.get_or_insert(1);
     }
+    if run.engines.is_empty() {
+        run.engines = default_engines(&workload, bare);
+    }
     let run = &*run;
     workload.refuse_threads(run.threads()).map_err(BenchError::Usage)?;
     refuse_engines(&workload, bare, run)?;
@@ -110,6 +113,17 @@ fn bench_workload<W: Workload>(
         Some(failure) => Err(failure),
         None if interrupt.is_raised() => Err(BenchError::Interrupted),
         None => fail_if_inconsistent(&turns),
+    }
+}
+
+/// What is run if the command line names nothing: one engine, or whatever of the workload's own can have its options.
+fn default_engines<W: Workload>(workload: &W, bare: Option<BareLoop<W>>) -> Vec<String> {
+    match bare {
+        Some(own) if !W::RUNS_ON_ENGINES => {
+            let able = own.names.iter().filter(|name| (own.refuse)(name, workload.options()).is_ok());
+            able.map(|name| (*name).to_owned()).collect()
+        }
+        _ => vec![DEFAULT_ENGINE.to_owned()],
     }
 }
 
