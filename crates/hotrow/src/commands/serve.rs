@@ -39,11 +39,6 @@ pub struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
 
-    /// Time that a message between two partitions takes in addition, to study what a network does
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
-    network_delay_us: u32,
-
     /// Lines `user:password`: who may come in. Without it everybody may, under any name
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
@@ -107,14 +102,15 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     server.run().map_err(explain)
 }
 
-/// What is set of the engine. A session's thread works in any partition, so there is no worker for each.
+/// What is set of the engine. A session's thread works in any partition, so there is no worker for each, and there are no messages
+/// between partitions.
 fn settings(options: &Options) -> Settings {
     let partitions = options.partitions.map(|partitions| partitions as usize);
     Settings {
         workers: Settings::default().workers.max(partitions.unwrap_or(1)),
         partitions,
         blocked_limit: options.blocked_limit.map(|limit| limit as usize),
-        network_delay: Duration::from_micros(u64::from(options.network_delay_us)),
+        network_delay: Duration::ZERO,
     }
 }
 
