@@ -13,10 +13,15 @@ use crate::epoch::{Garbage, Guard};
 use crate::segment::Segments;
 use crate::{Key, KeySpec, RowLayout, RowMut, RowRef, Type};
 use hotrow_sync::Arc;
-use hotrow_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+
+#[cfg(not(any(loom, shuttle)))]
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+/// A record's words are eight bytes each, which a model's own atomics are not: models switch no threads at them.
+#[cfg(any(loom, shuttle))]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a protocol keeps before each record. The default is the state at rest: unlocked, unused.
 ///

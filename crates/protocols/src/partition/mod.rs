@@ -75,6 +75,8 @@ mod core;
 mod counted;
 mod locks;
 mod messages;
+#[cfg(all(test, shuttle))]
+mod model;
 mod node;
 mod partitions;
 mod piece;
