@@ -25,6 +25,8 @@ pub(super) struct Member {
     /// It was given room that it has not used yet.
     is_invited: bool,
     is_inside: bool,
+    /// It has not told what it asks for, though somebody may want to know.
+    is_concealed: bool,
 }
 
 /// Why a transaction has not been let in.
@@ -39,14 +41,29 @@ pub(super) enum Refused {
 impl Member {
     pub(super) fn new(core: &Arc<Core>, waiter: Waiter, is_pooled: Arc<AtomicBool>) -> Self {
         let seat = core.seats().take(waiter.clone());
-        Self { core: core.clone(), seat, waiter, is_pooled, is_invited: false, is_inside: false }
+        Self { core: core.clone(), seat, waiter, is_pooled, is_invited: false, is_inside: false, is_concealed: false }
     }
 
-    /// Says what the next transaction will ask for, to those who analyse the queue.
+    /// Says what the next transaction will ask for, to those who analyse the queue. As long as nobody is blocked nobody does.
     #[inline]
-    pub(super) fn publish(&self, marks: impl Iterator<Item = Mark>) {
-        if self.core.analyses() {
+    pub(super) fn publish(&mut self, marks: impl Iterator<Item = Mark>) {
+        if !self.core.analyses() {
+            return;
+        }
+        self.is_concealed = !self.core.are_blocked();
+        if self.is_concealed {
+            self.seat.conceal();
+        } else {
             self.seat.publish(marks);
+        }
+    }
+
+    /// The transaction is blocked: says what it asks for, if that was concealed.
+    #[cold]
+    fn publish_late(&mut self, marks: impl Iterator<Item = Mark>) {
+        if std::mem::take(&mut self.is_concealed) {
+            self.seat.publish(marks);
+            self.core.has_changed();
         }
     }
 
@@ -58,12 +75,13 @@ impl Member {
     }
 
     /// Asks for everything at once, and waits until it has it all, at most until `deadline`, which is set by the first wait.
-    /// `unused` is told of each record without a row that is dead when this fails.
+    /// `marks` are those of the requests. `unused` is told of each record without a row that is dead when this fails.
     #[inline]
-    pub(super) fn enter(
+    pub(super) fn enter<M: Iterator<Item = Mark>>(
         &mut self,
         requests: &impl Requests,
         prefixes: &[Counted],
+        marks: impl Fn() -> M,
         limit: (&mut Option<Time>, Option<Duration>),
         statistics: &mut Statistics,
         mut unused: impl FnMut(usize),
@@ -80,6 +98,7 @@ impl Member {
                 Begun::Exhausted => return Err(Refused::Over(Abort::Resources)),
                 Begun::Blocked => {
                     self.is_inside = true;
+                    self.publish_late(marks());
                     let mut waiting = Waiting { member: self, requests, prefixes, unused: &mut unused };
                     return waiting.wait(limit, statistics).map_err(Refused::Over);
                 }
@@ -250,9 +269,9 @@ impl<V: Variant> VllAdmission<V> {
 
     /// Says what the plan asks for.
     #[inline]
-    fn publish(&self, plan: &Plan<V::Record>) {
+    fn publish(&mut self, plan: &Plan<V::Record>) {
         let prefixes = plan.prefixes.counted();
-        self.member.publish(plan.rows.iter().map(mark).chain(prefixes.iter().map(|counted| counted.mark())));
+        self.member.publish(marks(&plan.rows, prefixes));
         if self.member.core.has_ledgers() {
             self.member.seat.write_down(plan.rows.iter().map(|row| (row.name, row.intent)), prefixes);
         }
@@ -260,12 +279,17 @@ impl<V: Variant> VllAdmission<V> {
 
     /// Says what was added to it. Inside the critical section.
     fn publish_more(&self, row: Option<PlannedRow<V::Record>>, prefixes: &[Counted]) {
-        let marks = row.iter().map(mark).chain(prefixes.iter().map(|counted| counted.mark()));
-        self.member.publish_more(marks);
+        self.member.publish_more(marks(row.as_slice(), prefixes));
         if self.member.core.has_ledgers() {
             self.member.seat.write_down_more(row.map(|row| (row.name, row.intent)), prefixes);
         }
     }
+}
+
+/// The marks of what is asked for.
+#[inline]
+fn marks<H>(rows: &[PlannedRow<H>], prefixes: &[Counted]) -> impl Iterator<Item = Mark> {
+    rows.iter().map(mark).chain(prefixes.iter().map(|counted| counted.mark()))
 }
 
 #[inline]
@@ -303,7 +327,8 @@ impl<V: Variant> Admission for VllAdmission<V> {
             let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
             let bury = |at: usize| unused.push((rows[at].table, rows[at].record.expect("it has been counted")));
             let limit = (&mut deadline, Some(limit));
-            match self.member.enter(&requests, prefixes.counted(), limit, statistics, bury) {
+            let asked = || marks(rows, prefixes.counted());
+            match self.member.enter(&requests, prefixes.counted(), asked, limit, statistics, bury) {
                 Ok(()) => break,
                 Err(Refused::Over(abort)) => return Err(abort),
                 Err(Refused::Dead(at)) => {

@@ -35,13 +35,15 @@ pub(super) enum Begun {
 #[derive(Debug)]
 pub(super) struct Core {
     critical: CachePadded<Latch<Critical>>,
-    /// Whether there is room, as of late: to be looked at outside of the critical section.
+    /// Whether there is room and whether somebody is blocked, as of late: to be looked at outside of the critical section.
     room: CachePadded<AtomicBool>,
+    blocked: CachePadded<AtomicBool>,
     seats: Arc<Seats>,
     /// Contention analysis, if the engine does any, for one thread at a time.
     analyst: Option<Mutex<Analyst>>,
-    /// How many have left the queue while others were blocked.
-    departures: CachePadded<AtomicU64>,
+    /// How often something happened because of which an analysis may find what the last one did not: somebody has left the
+    /// queue while others were blocked, or tells now what it conceals no longer.
+    changes: CachePadded<AtomicU64>,
     /// Whether transactions write down what they ask for.
     has_ledgers: AtomicBool,
 }
@@ -52,6 +54,7 @@ pub(super) struct Critical {
     pub(super) queue: TxnQueue,
     pub(super) prefixes: PrefixCounters,
     had_room: bool,
+    had_blocked: bool,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +62,7 @@ struct Analyst {
     analysis: Analysis,
     /// The queue, as it was when the analysis began.
     entries: Vec<Entry>,
-    /// The departures before the last analysis, if that was in vain: until somebody leaves, another one would be, too.
+    /// The changes before the last analysis, if that was in vain: until there is another, another one would be, too.
     in_vain: Option<u64>,
 }
 
@@ -67,13 +70,14 @@ impl Core {
     /// With an empty queue that holds at most `blocked_limit` blocked transactions.
     pub(super) fn new(blocked_limit: usize, analyses: bool) -> Arc<Self> {
         let queue = TxnQueue::new(blocked_limit);
-        let critical = Critical { queue, prefixes: PrefixCounters::default(), had_room: true };
+        let critical = Critical { queue, prefixes: PrefixCounters::default(), had_room: true, had_blocked: false };
         Arc::new(Self {
             critical: CachePadded(Latch::new(critical)),
             room: CachePadded(AtomicBool::new(true)),
+            blocked: CachePadded(AtomicBool::new(false)),
             seats: Arc::default(),
             analyst: analyses.then(Mutex::default),
-            departures: CachePadded(AtomicU64::new(0)),
+            changes: CachePadded(AtomicU64::new(0)),
             has_ledgers: AtomicBool::new(false),
         })
     }
@@ -109,6 +113,18 @@ impl Core {
         self.room.load(Ordering::Relaxed)
     }
 
+    /// Whether somebody is blocked: as of late.
+    #[inline]
+    pub(super) fn are_blocked(&self) -> bool {
+        // Relaxed: who does not know yet conceals what it asks for, and analyses end there.
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    /// An analysis may find what the last one did not.
+    pub(super) fn has_changed(&self) {
+        self.changes.0.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Enters the critical section.
     #[inline]
     pub(super) fn enter(&self) -> LatchGuard<'_, Critical> {
@@ -123,6 +139,12 @@ impl Core {
             critical.had_room = room;
             // Relaxed: as in `has_room`.
             self.room.store(room, Ordering::Relaxed);
+        }
+        let blocked = critical.queue.blocked() > 0;
+        if blocked != critical.had_blocked {
+            critical.had_blocked = blocked;
+            // Relaxed: as in `are_blocked`.
+            self.blocked.store(blocked, Ordering::Relaxed);
         }
         drop(critical);
         if !woken.is_empty() {
@@ -183,7 +205,7 @@ impl Core {
         critical.queue.remove(seat, &mut woken);
         let are_blocked = critical.queue.blocked() > 0;
         if are_blocked && self.analyses() {
-            self.departures.0.fetch_add(1, Ordering::AcqRel);
+            self.has_changed();
         }
         self.leave(critical, woken);
         are_blocked
@@ -214,16 +236,16 @@ impl Core {
     /// one has been unblocked and woken. Somebody who is at it already does it for all.
     ///
     /// Only the list of those in the queue is taken inside the critical section. What they asked for is read outside: of
-    /// those that are still in the queue it is complete, as nobody adds to it what another one has asked for; those that
-    /// have left are in nobody's way. Nobody who came later can be before the one that is found.
+    /// those that are still in the queue it is complete, as nobody adds to it what another one has asked for; at one that
+    /// conceals it the analysis ends; those that have left are in nobody's way. Nobody who came later can be before the one that is found.
     pub(super) fn analyse(&self, statistics: &mut Statistics) -> bool {
         let Some(Ok(mut analyst)) = self.analyst.as_ref().map(Mutex::try_lock) else { return false };
         let Analyst { analysis, entries, in_vain } = &mut *analyst;
-        let departures = self.departures.0.load(Ordering::Acquire);
-        if *in_vain == Some(departures) {
+        let changes = self.changes.0.load(Ordering::Acquire);
+        if *in_vain == Some(changes) {
             return false;
         }
-        *in_vain = Some(departures);
+        *in_vain = Some(changes);
         entries.clear();
         {
             let critical = self.enter();
@@ -233,7 +255,7 @@ impl Core {
             entries.extend(critical.queue.iter());
         }
         let before = analysis.counts();
-        let queue = entries.iter().map(|&entry| (entry, entry.is_blocked(), self.seats.footprint(entry)));
+        let queue = entries.iter().map_while(|&entry| Some((entry, entry.is_blocked(), self.seats.footprint(entry)?)));
         let found = analysis.find(queue);
         let after = analysis.counts();
         statistics.analyses += after.runs - before.runs;

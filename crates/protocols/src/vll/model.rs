@@ -74,10 +74,9 @@ impl World {
     fn transact(&self, member: &mut Member, requests: &'static [(usize, Intent)]) -> bool {
         let statistics = &mut Statistics::default();
         let asked = Asked { world: self, requests };
-        if self.core.analyses() {
-            let claim = |intent| if intent == Read { Claim::Shared } else { Claim::Exclusive };
-            member.publish(requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent))));
-        }
+        let claim = |intent| if intent == Read { Claim::Shared } else { Claim::Exclusive };
+        let marks = || requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent)));
+        member.publish(marks());
         let bury = |at: usize| {
             assert_eq!(requests[at].0, ABSENT);
             assert_eq!(self.buried.fetch_add(1, Ordering::AcqRel), 0, "only one buries it");
@@ -86,7 +85,7 @@ impl World {
             self.records[ABSENT].set(&(), Counts::NONE);
         };
         // Without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
-        match member.enter(&asked, &[], (&mut None, None), statistics, bury) {
+        match member.enter(&asked, &[], marks, (&mut None, None), statistics, bury) {
             Ok(()) => {}
             Err(Refused::Over(Abort::Cancelled)) => return false,
             Err(other) => panic!("{other:?}"),

@@ -66,14 +66,17 @@ pub(crate) struct Ledger {
 
 /// What a transaction has asked for, as contention analysis reads it: the marks of its requests.
 ///
-/// The transaction itself writes it, before it enters the queue, or adds to it inside the critical section. Others
-/// read it outside: while the transaction is in the queue they see all that it asked for before they looked into the queue.
-/// Of one that has left meanwhile they may see anything.
+/// The transaction itself writes it, before it enters the queue or as soon as it is blocked, and adds to it inside the critical
+/// section. Others read it outside: while the transaction is in the queue they see all that it asked for before they looked
+/// into the queue, or that it is concealed. Of one that has left meanwhile they may see anything.
 #[derive(Debug, Default)]
 struct Footprint {
     len: AtomicU32,
     marks: Segmented<AtomicU32, 32>,
 }
+
+/// The length of a footprint that is not told.
+const CONCEALED: u32 = u32::MAX;
 
 /// A transaction in flight's place among all others. For one thread at a time.
 #[derive(Debug)]
@@ -118,12 +121,13 @@ impl Seats {
         (ledger.turn << 1 == entry.freed().0 as u32).then(|| ledger.clone())
     }
 
-    /// The marks of what the transaction of `entry` asked for.
-    pub(crate) fn footprint(&self, entry: Entry) -> impl Iterator<Item = Mark> + Clone + '_ {
+    /// The marks of what the transaction of `entry` asked for, unless it conceals that.
+    pub(crate) fn footprint(&self, entry: Entry) -> Option<impl Iterator<Item = Mark> + Clone + '_> {
         let footprint = &self.place(entry.number()).footprint;
         let len = footprint.len.load(Ordering::Acquire);
         // Relaxed: written before the length was.
-        (0..len).map(|at| Mark::from_word(footprint.marks.at(at).load(Ordering::Relaxed)))
+        let marks = (0..len).map(|at| Mark::from_word(footprint.marks.at(at).load(Ordering::Relaxed)));
+        (len != CONCEALED).then_some(marks)
     }
 }
 
@@ -155,17 +159,28 @@ impl Seat {
         ledger.prefixes.extend_from_slice(prefixes);
     }
 
-    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue.
+    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue, or concealed it before.
     pub(crate) fn publish(&self, marks: impl Iterator<Item = Mark>) {
-        self.place().footprint.len.store(0, Ordering::Release);
-        self.publish_more(marks);
+        self.append(0, marks);
     }
 
-    /// Adds to what the transaction asks for. It is not in the queue, or this is the critical section.
+    /// Says nothing of what the transaction asks for. It is not in the queue.
+    #[inline]
+    pub(crate) fn conceal(&self) {
+        self.place().footprint.len.store(CONCEALED, Ordering::Release);
+    }
+
+    /// Adds to what the transaction asks for, unless it conceals that. Inside the critical section.
     pub(crate) fn publish_more(&self, marks: impl Iterator<Item = Mark>) {
-        let footprint = &self.place().footprint;
         // Relaxed: only this thread writes it.
-        let mut len = footprint.len.load(Ordering::Relaxed);
+        let len = self.place().footprint.len.load(Ordering::Relaxed);
+        if len != CONCEALED {
+            self.append(len, marks);
+        }
+    }
+
+    fn append(&self, mut len: u32, marks: impl Iterator<Item = Mark>) {
+        let footprint = &self.place().footprint;
         for mark in marks {
             // Relaxed: the store of the length comes after it.
             footprint.marks.at(len).store(mark.to_word(), Ordering::Relaxed);
@@ -578,7 +593,8 @@ mod tests {
             case.taken[0].publish_more(more.clone().map(mark));
             let entry = case.queue.iter().next().expect("it is there");
             let expected: Vec<_> = first.chain(more).map(mark).collect();
-            assert_eq!(case.seats.footprint(entry).collect::<Vec<_>>(), expected);
+            let footprint = case.seats.footprint(entry).expect("it has been published");
+            assert_eq!(footprint.collect::<Vec<_>>(), expected);
             case.step("-a");
         }
     }

@@ -435,6 +435,29 @@ fn who_waits_for_room_may_give_up_at_any_moment() {
 }
 
 /// A dead record is not counted on, and the room that its transaction was given stays its own.
+/// Room is given to one after the other, and nobody uses it: the first stops waiting for it, the second is gone before it comes back.
+#[test]
+fn room_that_was_given_is_given_back_after_giving_up() {
+    let core = Core::new(1, false);
+    let records = [('x', Colocated::default())];
+    let asked = Asked { records: &records, requests: &[(0, Intent::Write)] };
+    let [mut free, mut blocked, mut first, mut second] =
+        std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
+    let begin = |seat: &mut Seat| core.begin(seat, &asked, &[], false, |_| {});
+    assert_eq!([begin(&mut free), begin(&mut blocked)], [Begun::Free, Begun::Blocked]);
+    assert_eq!([begin(&mut first), begin(&mut second)], [Begun::Outside, Begun::Outside]);
+    core.finish(&blocked, &asked, &[], |_| {});
+    assert_eq!([first.waits(), second.waits(), core.has_room()], [false, true, false]);
+    core.give_up_room(&first, &asked, |_| {});
+    assert_eq!([second.waits(), core.has_room()], [false, false]);
+    core.give_back_room();
+    assert!(core.has_room());
+    assert_eq!(begin(&mut first), Begun::Blocked);
+    core.finish(&first, &asked, &[], |_| {});
+    core.finish(&free, &asked, &[], |_| {});
+    core.enter().queue.audit(core.seats()).expect("the queue's invariants hold");
+}
+
 #[test]
 fn a_dead_record_is_told_and_nothing_is_counted() {
     let core = Core::new(1, false);
@@ -443,11 +466,11 @@ fn a_dead_record_is_told_and_nothing_is_counted() {
     let asked = Asked { records: &records, requests: &[(0, Intent::Write), (1, Intent::Read)] };
     let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
     let statistics = &mut Statistics::default();
-    let entered = member.enter(&asked, &[], (&mut None, None), statistics, |_| {});
+    let entered = member.enter(&asked, &[], std::iter::empty, (&mut None, None), statistics, |_| {});
     assert_eq!(entered, Err(Refused::Dead(1)));
     assert_eq!(records[0].1.get(&()), Counts::NONE);
     records[1].1.set(&(), Counts::NONE);
-    assert_eq!(member.enter(&asked, &[], (&mut None, None), statistics, |_| {}), Ok(()));
+    assert_eq!(member.enter(&asked, &[], std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
     member.leave(&asked, &[], statistics, |_| {});
 }
 
