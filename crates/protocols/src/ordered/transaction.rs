@@ -318,7 +318,7 @@ impl Transaction for OrderedTransaction {
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
         if !self.changes.is_empty() {
-            self.changes.commit(&self.database, &mut self.participant, |_| false);
+            self.changes.commit(&self.database, &mut self.participant, |_, _| false);
         }
         self.end();
         Ok(())

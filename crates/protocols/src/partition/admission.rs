@@ -330,6 +330,10 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
         }
     }
 
+    fn comes_to(&self, partition: u16) -> bool {
+        self.partitions.touch(PartitionId(partition), |_| ()).is_ok()
+    }
+
     fn add_row(
         &mut self,
         scene: Scene<'_, Self::Header>,

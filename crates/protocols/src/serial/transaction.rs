@@ -209,7 +209,7 @@ impl Transaction for SerialTransaction {
 
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
-        self.changes.commit(&self.database, &mut self.participant, |_| false);
+        self.changes.commit(&self.database, &mut self.participant, |_, _| false);
         self.end();
         Ok(())
     }

@@ -330,13 +330,13 @@ impl<H: RecordHeader> InPlace<H> {
         Ok(())
     }
 
-    /// Makes the changes final. The locks are released after this. Deleted records of tables that `keeps` says yes to stay
-    /// linked, absent: others count on them, and the caller unlinks them once nobody does.
+    /// Makes the changes final. The locks are released after this. Deleted records that `keeps` says yes to stay linked,
+    /// absent: somebody counts on them, and the caller unlinks them once nobody does.
     pub(crate) fn commit(
         &mut self,
         database: &Database<H>,
         participant: &mut Participant,
-        keeps: impl Fn(TableId) -> bool,
+        keeps: impl Fn(TableId, RecordPtr<H>) -> bool,
     ) {
         self.finish(database, participant.guard(), keeps);
         self.images.clear();
@@ -344,7 +344,7 @@ impl<H: RecordHeader> InPlace<H> {
     }
 
     #[inline]
-    fn finish(&mut self, database: &Database<H>, guard: Guard<'_>, keeps: impl Fn(TableId) -> bool) {
+    fn finish(&mut self, database: &Database<H>, guard: Guard<'_>, keeps: impl Fn(TableId, RecordPtr<H>) -> bool) {
         let mut deleted = Vec::new();
         let mut stale = Vec::new();
         let mut log = std::mem::take(&mut self.log);
@@ -354,7 +354,7 @@ impl<H: RecordHeader> InPlace<H> {
                 Step::Changed { variable, .. } => self.discard(variable),
                 Step::Revived { variable, .. } => self.discard(Some(variable)),
                 Step::Inserted { record } => record::deref(record, guard, table).set_committed(),
-                Step::Deleted { record } if !keeps(id) => deleted.push((id, record)),
+                Step::Deleted { record } if !keeps(id, record) => deleted.push((id, record)),
                 Step::Deleted { .. } => {}
                 Step::Linked { index, entry } => {
                     record::entry(entry, guard, table.secondary_index(index)).set_committed()

@@ -263,7 +263,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
         if !self.changes.is_empty() {
-            self.changes.commit(&self.database, &mut self.participant, |_| false);
+            self.changes.commit(&self.database, &mut self.participant, |_, _| false);
         }
         self.end();
         Ok(())

@@ -126,6 +126,13 @@ pub trait Admission: Send + 'static {
         Ok(())
     }
 
+    /// Whether locks can be added in this partition at all. Elsewhere no record is made for a row that is absent: nobody would
+    /// count on it.
+    #[inline]
+    fn comes_to(&self, _partition: u16) -> bool {
+        true
+    }
+
     /// Adds the lock of a row with this key to those of an admitted plan, if nobody else has asked for a conflicting one.
     /// The plan has it afterwards. `false` if it cannot be had, and then nothing has changed.
     fn add_row(

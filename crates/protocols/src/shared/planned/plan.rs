@@ -362,9 +362,26 @@ impl<H: RecordHeader> Plan<H> {
         Some(position)
     }
 
-    /// The position of a row of this name and an intent that covers `intent`.
-    pub(super) fn find(&mut self, table: TableId, name: u64, intent: Intent) -> Option<usize> {
-        let suits = |row: &PlannedRow<H>| row.table == table && row.name == name && covers(row.intent, intent);
+    /// Whether a row of the plan has this record.
+    pub(super) fn has_record(&self, record: RecordPtr<H>) -> bool {
+        self.rows.iter().any(|row| row.record == Some(record))
+    }
+
+    /// The position of a row with this key, whose lock has this name, and an intent that covers `intent`. The plan is admitted.
+    pub(super) fn find(
+        &mut self,
+        scene: Scene<'_, H>,
+        table: &Table<H>,
+        (key, name): (&Key, u64),
+        intent: Intent,
+    ) -> Option<usize> {
+        // Where names carry the locks, keys of one name have one lock; where records do, each has its own.
+        let suits = |row: &PlannedRow<H>| {
+            row.table == table.id()
+                && row.name == name
+                && covers(row.intent, intent)
+                && row.record.is_none_or(|record| scene.deref(table, record).has_key(key))
+        };
         if self.rows.len() <= SEARCHED {
             return self.rows.iter().position(suits);
         }

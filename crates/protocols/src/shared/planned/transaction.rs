@@ -182,7 +182,7 @@ impl<A: Admission> PlannedTransaction<A> {
             self.pass.leave();
             return self.begin_alone(limit);
         }
-        if self.read_only && self.copies.prepare(scene, &self.plan) && self.locking(Self::copy_everything) {
+        if self.read_only && self.copies.prepare(scene, accesses, &self.plan) && self.locking(Self::copy_everything) {
             self.role = Role::Copied;
             self.sweep();
             return Ok(());
@@ -228,7 +228,7 @@ impl<A: Admission> PlannedTransaction<A> {
                 .plan
                 .next_if(|row| row.name == name && row.record.is_none() && covers(row.intent, intent))
                 .is_some()
-            || self.plan.find(id, name, intent).is_some()
+            || self.plan.find(scene, table, (key, name), intent).is_some()
             || self.admission.reaches(table, key);
         if !reachable {
             self.missing.push(id, key.clone(), intent);
@@ -262,7 +262,8 @@ impl<A: Admission> PlannedTransaction<A> {
         }
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         let table = table(&self.database, scene.guard, id)?;
-        if self.plan.find(id, Access::name(id, key.hash64()), Intent::Read).is_some() {
+        let name = Access::name(id, key.hash64());
+        if self.plan.find(scene, table, (key, name), Intent::Read).is_some() {
             return Err(Abort::OutsidePlan);
         }
         if !add_row(&mut self.admission, scene, &mut self.plan, table, key, Intent::Write) {
@@ -302,6 +303,9 @@ fn add_row<A: Admission>(
     let name = Access::name(table.id(), hash);
     let needs: Needs = A::NEEDS;
     let mut row = PlannedRow::unfound(table, key, name, intent, needs);
+    if !admission.comes_to(row.partition) {
+        return false;
+    }
     if needs.records {
         let found = table.find(scene.guard, key, hash);
         row.record =
@@ -537,7 +541,8 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         self.enter()?;
         if !self.changes.is_empty() {
             let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
-            let counted = |table| A::NEEDS.records && !owned.owns(table);
+            // A row of an owned table is counted on only if it is in the plan, too.
+            let counted = |table, record| A::NEEDS.records && (!owned.owns(table) || self.plan.has_record(record));
             self.changes.commit(&self.database, &mut self.participant, counted);
         }
         self.end();
@@ -636,9 +641,9 @@ fn hold<A: Admission>(
 ) -> bool {
     let key = record.key();
     let name = Access::name(table.id(), key.hash64());
-    if plan.find(table.id(), name, intent).is_some() || admission.reaches(table, &key) {
+    if plan.find(scene, table, (&key, name), intent).is_some() || admission.reaches(table, &key) {
         return true;
     }
-    let read = plan.find(table.id(), name, Intent::Read).is_some();
+    let read = plan.find(scene, table, (&key, name), Intent::Read).is_some();
     !read && add_row(admission, scene, plan, table, &key, intent)
 }

@@ -7,7 +7,7 @@ use super::PlannedTransaction;
 use crate::shared::planned::{Admission, Plan, Scene};
 use crate::shared::record;
 use hotrow_storage::{Key, RecordHeader, RecordPtr, Row, RowRef, Table, TableId};
-use hotrow_txn::{Abort, Access, Intent};
+use hotrow_txn::{Abort, Access, Accesses, Intent};
 
 /// More rows, or bytes of them, than this are locked rather than copied: others are kept waiting meanwhile.
 const MOST_ROWS: usize = 16;
@@ -21,27 +21,39 @@ pub struct Copies {
 
 struct Copy {
     table: TableId,
+    key: Key,
     row: Row,
     is_present: bool,
 }
 
 impl Copies {
-    /// Makes room for the rows of a plan. `false` if they should be locked: there are many, they are large, they will be
-    /// written, or the plan has more than rows.
-    pub(super) fn prepare<H: RecordHeader>(&mut self, scene: Scene<'_, H>, plan: &Plan<H>) -> bool {
-        if plan.rows.len() > MOST_ROWS || !plan.prefixes.is_empty() || plan.has_ranges() {
+    /// Makes room for the rows of a plan that was made of `accesses`. `false` if they should be locked: there are many, they
+    /// are large, they will be written, or the plan has more or less than these rows.
+    pub(super) fn prepare<H: RecordHeader>(
+        &mut self,
+        scene: Scene<'_, H>,
+        accesses: &Accesses,
+        plan: &Plan<H>,
+    ) -> bool {
+        let are_rows = plan.rows.len() <= MOST_ROWS && plan.rows.len() == accesses.rows().len();
+        if !are_rows || !plan.prefixes.is_empty() || plan.has_ranges() {
             return false;
         }
         let mut bytes = 0;
-        for (position, row) in plan.rows.iter().enumerate() {
+        for (position, (row, access)) in plan.rows.iter().zip(accesses.rows()).enumerate() {
             let Some(table) = scene.table(row.table) else { return false };
             bytes += table.layout().fixed_size();
             if row.intent == Intent::Write || table.layout().has_variable() || bytes > MOST_BYTES {
                 return false;
             }
-            if self.rows.get(position).is_none_or(|copy| copy.table != row.table) {
-                self.rows.truncate(position);
-                self.rows.push(Copy { table: row.table, row: Row::new(table.layout()), is_present: false });
+            let key = access.key.clone();
+            match self.rows.get_mut(position).filter(|copy| copy.table == row.table) {
+                Some(copy) => copy.key = key,
+                None => {
+                    self.rows.truncate(position);
+                    let copy = Row::new(table.layout());
+                    self.rows.push(Copy { table: row.table, key, row: copy, is_present: false });
+                }
             }
         }
         true
@@ -76,7 +88,12 @@ impl<A: Admission> PlannedTransaction<A> {
     pub(super) fn find_copy(&mut self, id: TableId, key: &Key, intent: Intent) -> Result<Option<RowRef<'_>>, Abort> {
         let name = Access::name(id, key.hash64());
         let next = self.plan.next_if(|row| row.table == id && row.name == name);
-        match next.or_else(|| self.plan.find(id, name, Intent::Read)) {
+        // Two keys may have one name, and copies are of rows.
+        let is_it = |&position: &usize| {
+            let copy = &self.copies.rows[position];
+            copy.table == id && copy.key == *key
+        };
+        match next.filter(is_it).or_else(|| (0..self.plan.rows.len()).find(is_it)) {
             Some(position) if intent == Intent::Read => {
                 let copy = &self.copies.rows[position];
                 Ok(copy.is_present.then(|| copy.row.as_ref()))
