@@ -125,6 +125,12 @@ impl<L: LockState> Core<L> {
         self.queue.blocked()
     }
 
+    /// What those in the queue may do, from its front.
+    #[cfg(all(test, not(shuttle)))]
+    pub(super) fn states(&self) -> impl Iterator<Item = State> {
+        self.queue.iter().map(|(_, entry)| entry.state)
+    }
+
     /// A transaction that asks this partition only, and runs on the caller's thread, asks for everything.
     #[inline]
     pub(super) fn begin(

@@ -83,6 +83,10 @@ mod piece;
 mod queue;
 mod queued;
 mod sequencer;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod stress;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod variants;
 mod whole;
 mod worker;

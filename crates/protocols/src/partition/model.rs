@@ -135,6 +135,8 @@ impl<E: PartitionLocking> World<E> {
                 Run(locks) => self.transact(&mut txn, locks, || thread.with(Duties::receive)),
                 LeaveWithin(locks) => self.transact(&mut txn, locks, || thread.with(Duties::leave)),
             }
+            // It goes on with its next attempt, while what the last one sent may be on its way.
+            waiter.clear_cancel();
         }
         thread.with(Duties::leave);
     }
@@ -264,7 +266,7 @@ fn successors<E: PartitionLocking>() {
 }
 
 fn withdrawn<E: PartitionLocking>() {
-    let settled: &[Step] = &[Settle, Run(TRY), Run(BOTH)];
+    let settled: &[Step] = &[Settle, Run(TRY), Run(BOTH), Run(TRY)];
     for cancelled in [(OUTSIDER, &settled[1..]), (0, settled)] {
         check::<E, 3>(true, [cancelled, (1, &[Settle, Run(BOTH), Run(MOVE)]), (OUTSIDER, &[Run(TRY), Run(LOOK)])]);
     }

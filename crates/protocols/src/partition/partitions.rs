@@ -207,17 +207,14 @@ impl<L: LockState> Partitions<L> {
     }
 
     /// Gives up what [`settle`](Self::settle) gave. Whoever has something to do with the partition does it from now on.
-    /// Without a visitor the messages that are there wait for the next who comes.
-    pub(super) fn leave(&self, partition: PartitionId, visitor: Option<&mut Visitor<'_, L>>) {
+    pub(super) fn leave(&self, partition: PartitionId, visitor: &mut Visitor<'_, L>) {
         if !self.at(partition).baton.0.leave() {
             return;
         }
         // SeqCst: the leaver's fence of invariant 2, between the baton and the look at the messages.
         fence(Ordering::SeqCst);
-        if let Some(visitor) = visitor {
-            // If another thread has settled meanwhile it looks by itself.
-            let _ = self.with(partition, visitor, |_, _| ());
-        }
+        // If another thread has settled meanwhile it looks by itself.
+        let _ = self.with(partition, visitor, |_, _| ());
     }
 
     /// Acts on the messages that have come to a partition that the calling thread has settled on, and are due.

@@ -18,8 +18,8 @@ use hotrow_txn::{Duties, Statistics};
 
 type Header<E> = <<E as PartitionLocking>::Locks as LockState>::Header;
 
-/// A worker. It may settle on the partition of its own number, if there is one; if another thread has done so, or there
-/// is none, it is an outsider.
+/// A worker. Once it has transactions it may settle on the partition of its own number, if there is one; if another thread has
+/// done so, or there is none, it is an outsider.
 pub struct PartitionWorker<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     partition: Option<PartitionId>,
@@ -88,7 +88,9 @@ impl<E: PartitionLocking> PartitionWorker<E> {
 
 impl<E: PartitionLocking> Duties for PartitionWorker<E> {
     fn settle(&mut self, waiter: &Waiter) {
-        let settled = self.partition.is_some_and(|partition| self.partitions.settle(partition, waiter));
+        // Without a database it could act on no message.
+        let partition = self.partition.filter(|_| self.database.is_some());
+        let settled = partition.is_some_and(|partition| self.partitions.settle(partition, waiter));
         self.waiter = settled.then(|| waiter.clone());
     }
 
@@ -96,11 +98,7 @@ impl<E: PartitionLocking> Duties for PartitionWorker<E> {
         if self.waiter.is_none() {
             return;
         }
-        if self.visit(|partitions, partition, visitor| partitions.leave(partition, Some(visitor))).is_none()
-            && let Some(partition) = self.partition
-        {
-            self.partitions.leave(partition, None);
-        }
+        self.visit(|partitions, partition, visitor| partitions.leave(partition, visitor));
         self.waiter = None;
     }
 

@@ -1,0 +1,381 @@
+//! The loop of Fig. 3 step by step, on two threads that do one step at a time; and what settings and tables are refused.
+
+use super::queue::State;
+use super::{
+    Analysed, Counting, HStore, PartitionConfig, PartitionId, PartitionLocking, PartitionWorker, Partitioned, Queueing,
+};
+use crate::Instance;
+use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value};
+use hotrow_sync::coroutine::{Coroutine, Resumed, Stack, Suspender};
+use hotrow_sync::{Arc, Scheduler, Time, Waiter, mpsc, thread};
+use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Intent, Protocol, Settings, Transaction, WorkerId, Write};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Suspends a transaction's coroutine; the test resumes it when it pleases.
+struct Suspending(Arc<Suspender>);
+
+impl Scheduler for Suspending {
+    fn now(&self) -> Time {
+        Time(1)
+    }
+
+    fn suspend(&self, _deadline: Option<Time>) {
+        self.0.suspend();
+    }
+
+    fn resume(&self) {}
+}
+
+fn schema() -> TableSchema {
+    let columns = vec![Column::new("id", Type::Int8), Column::new("amount", Type::Int8)];
+    TableSchema { partitioned: true, ..TableSchema::new("t", columns, &[0]) }
+}
+
+fn open<E: PartitionLocking>() -> (Arc<Instance<Partitioned<E>>>, TableId) {
+    let instance = Instance::<Partitioned<E>>::new(PartitionConfig { partitions: 2, ..PartitionConfig::default() });
+    let table = instance.create_table(schema());
+    let layout = instance.layout(table);
+    for id in 0..8 {
+        let row = Row::from_values(&layout, &[Value::Int8(id), Value::Int8(0)]);
+        instance.load(table, row.as_ref()).expect("the keys differ");
+    }
+    (instance, table)
+}
+
+/// How far a transaction has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Waits,
+    Runs,
+    Committed,
+    Gone(Abort),
+}
+
+struct Client {
+    coroutine: Coroutine<()>,
+    waiter: Waiter,
+    progress: Rc<Cell<Progress>>,
+}
+
+/// One partition with its thread, and the transactions that run there. Even keys are on the left, odd ones on the right.
+struct Side<E: PartitionLocking> {
+    number: u16,
+    instance: Arc<Instance<Partitioned<E>>>,
+    table: TableId,
+    worker: PartitionWorker<E>,
+    clients: HashMap<char, Client>,
+}
+
+impl<E: PartitionLocking> Side<E> {
+    /// A new transaction updates these rows, as far as it gets.
+    fn begin(&mut self, name: char, keys: &[i64]) -> Progress {
+        let stack = Stack::new(256 * 1024).expect("memory for a stack");
+        let suspender = stack.suspender();
+        let waiter = Waiter::new(Arc::new(Suspending(suspender.clone())));
+        let mut txn = self.instance.transaction(&mut self.worker, waiter.clone());
+        let progress = Rc::new(Cell::new(Progress::Waits));
+        let (table, keys, at) = (self.table, keys.to_vec(), progress.clone());
+        let coroutine = Coroutine::new(stack, move || {
+            let mut accesses = Accesses::new();
+            keys.iter().for_each(|&key| accesses.push(table, Key::Int(key), Intent::Write));
+            if let Err(abort) = txn.begin(&Begin { accesses: Some(&accesses), ..Begin::default() }) {
+                txn.abort();
+                return at.set(Progress::Gone(abort));
+            }
+            at.set(Progress::Runs);
+            suspender.suspend();
+            for &key in &keys {
+                let updated = txn.update(table, &Key::Int(key), &mut |row: &mut RowMut<'_>| {
+                    let amount = row.as_ref().value(1).as_int().expect("an integer");
+                    row.set_int8(1, amount + 1);
+                    Ok(())
+                });
+                assert_eq!(updated, Ok(Write::Done));
+            }
+            txn.commit().expect("it holds all that it needs");
+            at.set(Progress::Committed);
+        });
+        self.clients.insert(name, Client { coroutine, waiter, progress });
+        self.go_on(name)
+    }
+
+    /// Lets a transaction go on: from waiting to running, if it can, or from running to its end.
+    fn go_on(&mut self, name: char) -> Progress {
+        let client = self.clients.get_mut(&name).expect("it has begun");
+        assert!(!matches!(client.coroutine.resume(), Resumed::Panicked(_)), "transaction {name}");
+        client.progress.get()
+    }
+
+    /// The queue, from its front.
+    fn queue(&self) -> String {
+        let show = |state| match state {
+            State::Free => "free",
+            State::Blocked => "blocked",
+            State::Waiting => "waiting",
+        };
+        let states = self
+            .instance
+            .protocol()
+            .partitions
+            .touch(PartitionId(self.number), |core| core.states().map(show).collect::<Vec<_>>().join(" "));
+        states.expect("the thread has settled")
+    }
+
+    fn cancel(&mut self, name: char) -> Progress {
+        self.clients[&name].waiter.cancel();
+        self.go_on(name)
+    }
+}
+
+type Step<E> = Box<dyn FnOnce(&mut Side<E>) + Send>;
+
+/// A thread that has settled, and does what it is told.
+struct Remote<E: PartitionLocking>(mpsc::Sender<Step<E>>);
+
+impl<E: PartitionLocking> Remote<E> {
+    fn spawn<'s>(
+        scope: &'s thread::Scope<'s, '_>,
+        number: u16,
+        instance: &Arc<Instance<Partitioned<E>>>,
+        table: TableId,
+    ) -> Self {
+        let (sender, steps) = mpsc::channel::<Step<E>>();
+        let instance = instance.clone();
+        scope.spawn(move || {
+            let mut worker = instance.worker(WorkerId(u32::from(number)));
+            drop(instance.transaction(&mut worker, Waiter::thread(Duration::ZERO)));
+            worker.settle(&Waiter::thread(Duration::ZERO));
+            let mut side = Side { number, instance, table, worker, clients: HashMap::new() };
+            steps.into_iter().for_each(|step| step(&mut side));
+            side.worker.leave();
+        });
+        let remote = Self(sender);
+        remote.step(|side| assert!(side.instance.protocol().partitions.is_mine(PartitionId(side.number))));
+        remote
+    }
+
+    /// Does one step there, and waits until it is done.
+    fn step<R: Send + 'static>(&self, step: impl FnOnce(&mut Side<E>) -> R + Send + 'static) -> R {
+        let (sender, result) = mpsc::channel();
+        self.0
+            .send(Box::new(move |side| sender.send(step(side)).expect("the test waits")))
+            .expect("the thread is there");
+        result.recv().expect("the step did not panic")
+    }
+
+    fn begin(&self, name: char, keys: &'static [i64]) -> Progress {
+        self.step(move |side| side.begin(name, keys))
+    }
+
+    fn go_on(&self, name: char) -> Progress {
+        self.step(move |side| side.go_on(name))
+    }
+
+    fn receive(&self) {
+        self.step(|side| side.worker.receive());
+    }
+
+    fn queue(&self) -> String {
+        self.step(|side| side.queue())
+    }
+}
+
+/// Does `steps` on a left and a right thread, and checks that nothing is left and what has been committed.
+fn trace<E: PartitionLocking>(amounts: [i64; 4], steps: impl FnOnce(&Remote<E>, &Remote<E>)) {
+    let (instance, table) = open::<E>();
+    thread::scope(|scope| {
+        let left = Remote::spawn(scope, 0, &instance, table);
+        let right = Remote::spawn(scope, 1, &instance, table);
+        steps(&left, &right);
+    });
+    assert_eq!(instance.audit(), Ok(()), "{}", E::INFO.name);
+    let mut txn = Engine::transaction(&*instance, Waiter::thread(Duration::ZERO));
+    txn.begin(&Begin::default()).expect("nobody else is there");
+    let amount = |key| {
+        let row = txn.read(table, &Key::Int(key)).expect("nobody is in the way").expect("it is there");
+        row.value(1).as_int().expect("an integer")
+    };
+    assert_eq!([0, 1, 2, 3].map(amount), amounts, "{}", E::INFO.name);
+}
+
+/// A transaction of both sides, and others beside it: each of the loop's choices (Fig. 3).
+#[test]
+fn a_distributed_transaction_waits_while_others_run() {
+    use Progress::{Committed, Runs, Waits};
+    trace::<Counting>([2, 2, 1, 1], |left, right| {
+        // Third choice, a new request: A has its locks here, and asks the other side.
+        assert_eq!((left.begin('A', &[0, 1]), left.queue()), (Waits, "waiting".into()));
+        // There it is still on its way: C runs, and is gone before it.
+        assert_eq!((right.begin('C', &[3]), right.queue()), (Runs, "free".into()));
+        assert_eq!((right.go_on('C'), right.queue()), (Committed, String::new()));
+        // B conflicts with A; D does not, and is the third state's point: the thread goes on.
+        assert_eq!((left.begin('B', &[0]), left.queue()), (Waits, "waiting blocked".into()));
+        assert_eq!((left.begin('D', &[2]), left.queue()), (Runs, "waiting blocked free".into()));
+        assert_eq!((left.go_on('D'), left.queue()), (Committed, "waiting blocked".into()));
+        // First choice there: a message was received, and answered.
+        right.receive();
+        assert_eq!((left.go_on('A'), right.queue()), (Waits, "waiting".into()));
+        assert_eq!((right.begin('E', &[1]), right.queue()), (Waits, "waiting blocked".into()));
+        // First choice here: A is ready to execute. Its end unblocks B, the second choice.
+        left.receive();
+        assert_eq!((left.go_on('A'), left.queue()), (Runs, "waiting blocked".into()));
+        assert_eq!((left.go_on('A'), left.queue()), (Committed, "free".into()));
+        assert_eq!((left.go_on('B'), left.go_on('B'), left.queue()), (Runs, Committed, String::new()));
+        assert_eq!((right.go_on('E'), right.queue()), (Waits, "waiting blocked".into()));
+        right.receive();
+        assert_eq!((right.go_on('E'), right.go_on('E'), right.queue()), (Runs, Committed, String::new()));
+    });
+}
+
+/// The front waits for a message, and nobody else is known to be able to run: SCA knows better (§3.3.1).
+#[test]
+fn an_analysis_finds_work_behind_a_front_that_waits() {
+    use Progress::{Committed, Runs, Waits};
+    trace::<Analysed>([1, 1, 2, 0], |left, right| {
+        assert_eq!(left.begin('D', &[2]), Runs);
+        assert_eq!((left.begin('A', &[0, 1]), left.begin('B', &[2])), (Waits, Waits));
+        // Behind D, which asked for nothing that others could know, nothing can be found.
+        assert!(!left.step(|side| side.worker.find_work()));
+        assert_eq!((left.go_on('D'), left.queue()), (Committed, "waiting blocked".into()));
+        assert_eq!(left.go_on('B'), Waits);
+        assert!(left.step(|side| side.worker.find_work()));
+        assert!(!left.step(|side| side.worker.find_work()));
+        assert_eq!((left.queue(), left.go_on('B'), left.go_on('B')), ("waiting free".into(), Runs, Committed));
+        right.receive();
+        left.receive();
+        assert_eq!((left.go_on('A'), left.go_on('A')), (Runs, Committed));
+        let counted = left.step(|side| side.worker.statistics());
+        assert_eq!((counted.analyses_found, counted.messages), (1, 0));
+    });
+}
+
+/// Under serial execution nothing runs beside one that waits.
+#[test]
+fn a_partition_of_hstore_is_for_one_transaction() {
+    use Progress::{Committed, Runs, Waits};
+    trace::<HStore>([1, 1, 1, 1], |left, right| {
+        assert_eq!((left.begin('A', &[0, 1]), left.begin('D', &[2])), (Waits, Waits));
+        assert_eq!(left.queue(), "waiting blocked");
+        assert_eq!((right.begin('C', &[3]), right.queue()), (Runs, "free".into()));
+        right.receive();
+        assert_eq!(right.queue(), "free blocked");
+        assert_eq!((right.go_on('C'), right.queue()), (Committed, "waiting".into()));
+        left.receive();
+        assert_eq!((left.go_on('A'), left.go_on('A'), left.queue()), (Runs, Committed, "free".into()));
+        assert_eq!((left.go_on('D'), left.go_on('D')), (Runs, Committed));
+        right.receive();
+        assert_eq!(right.queue(), "");
+    });
+}
+
+/// Both sides send at once; each holds the other's back until its own, which comes before it in the order, or after it, has come.
+#[test]
+fn transactions_of_both_sides_enter_both_in_one_order() {
+    use Progress::{Committed, Runs, Waits};
+    fn check<E: PartitionLocking>() {
+        trace::<E>([2, 2, 0, 0], |left, right| {
+            assert_eq!((left.begin('A', &[0, 1]), left.queue()), (Waits, "waiting".into()));
+            // B comes second in the order of both, and so not before A, of whom nothing is known yet, on its own side.
+            assert_eq!((right.begin('B', &[0, 1]), right.queue()), (Waits, String::new()));
+            left.receive();
+            assert_eq!(left.queue(), "waiting blocked");
+            right.receive();
+            assert_eq!(right.queue(), "waiting blocked");
+            left.receive();
+            assert_eq!((left.go_on('A'), left.go_on('A'), left.queue()), (Runs, Committed, "waiting".into()));
+            right.receive();
+            assert_eq!((right.go_on('B'), right.go_on('B'), right.queue()), (Runs, Committed, String::new()));
+            left.receive();
+            assert_eq!(left.queue(), "");
+        });
+    }
+    check::<Counting>();
+    check::<HStore>();
+    check::<Queueing>();
+}
+
+/// A transaction gives up before the other side has heard of it, after that one has let it in, and after it has granted.
+#[test]
+fn who_withdraws_leaves_both_sides_whatever_is_on_its_way() {
+    use Progress::{Committed, Gone, Runs, Waits};
+    fn check<E: PartitionLocking>() {
+        trace::<E>([0, 2, 0, 0], |left, right| {
+            assert_eq!((left.begin('A', &[0, 1]), left.step(|side| side.cancel('A'))), (Waits, Gone(Abort::Cancelled)));
+            assert_eq!(left.queue(), "");
+            right.receive();
+            assert_eq!(right.queue(), "", "it was never let in");
+
+            assert_eq!((right.begin('B', &[1]), left.begin('C', &[0, 1])), (Runs, Waits));
+            right.receive();
+            assert_eq!(right.queue(), "free blocked");
+            assert_eq!(left.step(|side| side.cancel('C')), Gone(Abort::Cancelled));
+            right.receive();
+            assert_eq!((right.queue(), right.go_on('B'), right.queue()), ("free".into(), Committed, String::new()));
+
+            assert_eq!(left.begin('D', &[0, 1]), Waits);
+            right.receive();
+            assert_eq!((right.queue(), right.begin('E', &[1])), ("waiting".into(), Waits));
+            assert_eq!(left.step(|side| side.cancel('D')), Gone(Abort::Cancelled));
+            left.receive();
+            right.receive();
+            assert_eq!((right.go_on('E'), right.go_on('E'), right.queue()), (Runs, Committed, String::new()));
+            assert_eq!(left.queue(), "");
+        });
+    }
+    check::<Counting>();
+    check::<Analysed>();
+    check::<HStore>();
+    check::<Queueing>();
+}
+
+/// Keys that are not there have records while somebody asks for them, also where that one gives up.
+#[test]
+fn absent_rows_of_those_who_withdraw_leave_nothing() {
+    use Progress::{Gone, Waits};
+    trace::<Counting>([0, 0, 0, 0], |left, right| {
+        assert_eq!(left.begin('A', &[100, 101]), Waits);
+        assert_eq!(left.step(|side| side.cancel('A')), Gone(Abort::Cancelled));
+        assert_eq!(left.begin('B', &[200, 201]), Waits);
+        right.receive();
+        assert_eq!(left.step(|side| side.cancel('B')), Gone(Abort::Cancelled));
+        right.receive();
+    });
+}
+
+#[test]
+fn settings_are_refused_that_no_thread_could_serve() {
+    let configure = |workers, partitions, blocked_limit| {
+        let settings = Settings { workers, partitions, blocked_limit, ..Settings::default() };
+        Partitioned::<Counting>::configure(&settings).map(|config| config.partitions).map_err(|error| error.0)
+    };
+    let too_many = |partitions| {
+        Err(format!("{partitions} partitions for 2 workers, each of which takes care of one: expected 1 to 2"))
+    };
+    assert_eq!(configure(2, None, None), Ok(2));
+    assert_eq!(configure(4, Some(3), Some(1)), Ok(3));
+    assert_eq!(configure(2, Some(0), None), too_many(0));
+    assert_eq!(configure(2, Some(3), None), too_many(3));
+    assert_eq!(
+        configure(2, None, Some(0)),
+        Err("a limit of 0 blocked transactions lets nobody in: expected 1 or more".to_owned())
+    );
+}
+
+#[test]
+fn tables_are_refused_whose_rows_have_no_partition() {
+    let (instance, _) = open::<Queueing>();
+    let text = Column::new("name", Type::Text);
+    let cases = [
+        (schema(), true),
+        (TableSchema { partitioned: false, ..schema() }, false),
+        (TableSchema { partitioned: true, ..TableSchema::new("t", vec![text], &[0]) }, false),
+    ];
+    for (schema, expected) in cases {
+        let admitted = instance.admits(&schema);
+        assert_eq!(admitted.is_ok(), expected, "{schema:?}");
+        assert!(admitted.is_ok() || admitted.is_err_and(|what| what.contains("PARTITION BY HASH")));
+    }
+}
