@@ -12,16 +12,11 @@
 use crate::epoch::{Garbage, Guard};
 use crate::segment::Segments;
 use crate::{Key, KeySpec, RowLayout, RowMut, RowRef, Type};
-use hotrow_sync::Arc;
+use hotrow_sync::atomic::Ordering;
+use hotrow_sync::{Arc, PlainAtomicU64};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-
-#[cfg(not(any(loom, shuttle)))]
-use hotrow_sync::atomic::{AtomicU64, Ordering};
-/// A record's words are eight bytes each, which a model's own atomics are not: models switch no threads at them.
-#[cfg(any(loom, shuttle))]
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a protocol keeps before each record. The default is the state at rest: unlocked, unused.
 ///
@@ -193,7 +188,7 @@ impl<H: RecordHeader> RecordPtr<H> {
     #[inline]
     pub unsafe fn is_present(self, _guard: Guard<'_>) -> bool {
         // SAFETY: the word follows the header, is allocated by the caller, and accessed as an atomic only.
-        let word = unsafe { self.0.add(const { word_at::<H>() }).cast::<AtomicU64>().as_ref() };
+        let word = unsafe { self.0.add(const { word_at::<H>() }).cast::<PlainAtomicU64>().as_ref() };
         word.load(Ordering::Acquire) & PRESENT != 0
     }
 }
@@ -378,8 +373,8 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
         variable.map(|bytes| self.swap_variable(Variable::new(bytes)))
     }
 
-    fn words(&self) -> impl Iterator<Item = &'g AtomicU64> {
-        let start = self.at(self.format.row_at).cast::<AtomicU64>();
+    fn words(&self) -> impl Iterator<Item = &'g PlainAtomicU64> {
+        let start = self.at(self.format.row_at).cast::<PlainAtomicU64>();
         // SAFETY: the fixed part is a multiple of 8 bytes, aligned to 8 and allocated for `'g`; under an engine that
         // calls this, every access to it is by these atomics.
         (0..self.fixed_size() / 8).map(move |word| unsafe { start.add(word).as_ref() })
@@ -410,9 +405,9 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     }
 
     #[inline]
-    fn word(&self) -> &'g AtomicU64 {
+    fn word(&self) -> &'g PlainAtomicU64 {
         // SAFETY: within the record, aligned to 8, allocated for `'g`, and accessed as an atomic only.
-        unsafe { self.at(self.format.word_at).cast::<AtomicU64>().as_ref() }
+        unsafe { self.at(self.format.word_at).cast::<PlainAtomicU64>().as_ref() }
     }
 
     fn inline_key(&self, len: usize) -> &'g [u8] {
