@@ -81,6 +81,8 @@ mod audit;
 mod counters;
 mod critical;
 #[cfg(all(test, shuttle))]
+mod engine_model;
+#[cfg(all(test, shuttle))]
 mod model;
 mod queue;
 #[cfg(all(test, not(any(loom, shuttle))))]
