@@ -43,6 +43,7 @@ pub(super) struct Core<L: LockState> {
     analysis: Option<Analysis>,
     /// Whether somebody has left the queue since the last analysis that found nothing: only then can there be more to find.
     may_find: bool,
+    #[expect(clippy::vec_box, reason = "messages carry them in their boxes")]
     spare: Vec<Box<Piece<L::Header>>>,
     /// Those who were granted their locks by a release: empty in between.
     granted: Vec<Ticket>,
