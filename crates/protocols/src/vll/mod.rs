@@ -81,7 +81,9 @@ mod audit;
 mod counters;
 mod critical;
 #[cfg(all(test, shuttle))]
-mod engine_model;
+mod engine {
+    mod model;
+}
 #[cfg(all(test, shuttle))]
 mod model;
 mod queue;

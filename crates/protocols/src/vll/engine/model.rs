@@ -1,8 +1,8 @@
 //! Random interleavings of whole transactions, under `--cfg shuttle`, with each engine of the family: one that is alone in the database
 //! among planned ones, and scanners among inserters.
 
-use super::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
 use crate::Instance;
+use crate::vll::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
 use hotrow_storage::{Column, IndexRef, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Isolation, RangeAccess, Scan, Transaction, Write};
