@@ -211,15 +211,21 @@ impl<'a, M: RangeLockManager> Loop<'a, M> {
             self.execute(txn);
         } else if begins && self.blocked < self.blocked_limit {
             self.begin();
-        } else if let Some(txn) = self.manager.find_work() {
-            self.blocked -= 1;
-            self.execute(txn);
-        } else if self.delayed.is_empty() {
-            return Step::Stuck;
         } else {
-            return Step::Waiting;
+            return self.find_work();
         }
         Step::Done
+    }
+
+    /// There is nothing else to do.
+    fn find_work(&mut self) -> Step {
+        self.manager.find_work(&mut self.ready);
+        self.blocked -= self.ready.len();
+        match (self.ready.is_empty(), self.delayed.is_empty()) {
+            (false, _) => Step::Done,
+            (true, false) => Step::Waiting,
+            (true, true) => Step::Stuck,
+        }
     }
 
     #[inline]

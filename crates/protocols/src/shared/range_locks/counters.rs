@@ -274,6 +274,7 @@ impl PrefixCounters {
     }
 
     /// Whether nobody has asked for anything.
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.used == 0
     }

@@ -19,7 +19,7 @@
 //!
 //! 1. A counter is the number of requests that were counted there and not given back; a bit is set while its counter is not
 //!    zero.
-//! 2. A block is there while one of its counters is not zero; the topmost always is.
+//! 2. A block is there while one of its counters is not zero; those of the first twelve levels, which are few, always are.
 //! 3. Two prefixes, one of which begins with the other, meet in the block of the shorter one: at two of its nodes, or at a node
 //!    and an exit below it.
 
@@ -128,14 +128,17 @@ pub(super) struct BitPrefix {
 
 /// The counters of all prefixes of keys of 64 bits that somebody has asked for. For one thread.
 pub(super) struct Subtrees {
-    /// The topmost block is number 0.
+    /// The first ones are those of the first twelve levels, in order.
     blocks: Vec<Block>,
     /// Blocks that nobody uses.
     free: Vec<u32>,
-    /// A hash table of open addressing: numbers of blocks, or 0. At most a quarter full.
+    /// A hash table of open addressing: numbers of the other blocks, or 0. At most a quarter full.
     index: Box<[u32]>,
     used: usize,
 }
+
+/// The blocks of the first twelve levels.
+const STANDING: usize = 1 + PLACES;
 
 /// Slots of a hash table that nobody uses.
 const SLOTS_MIN: usize = 256;
@@ -178,7 +181,9 @@ impl Block {
 impl Default for Subtrees {
     fn default() -> Self {
         let index = vec![0; SLOTS_MIN].into();
-        Self { blocks: vec![Block::new(0, 0)], free: Vec::new(), index, used: 0 }
+        let below = (0..PLACES as u64).map(|exit| Block::new(exit << (u64::BITS - LEVELS), LEVELS));
+        let blocks = std::iter::once(Block::new(0, 0)).chain(below).collect();
+        Self { blocks, free: Vec::new(), index, used: 0 }
     }
 }
 
@@ -227,7 +232,7 @@ impl Subtrees {
                 *block.bits.word(count) &= !(1 << count.place);
             }
             block.users -= 1;
-            if block.users == 0 && count.block != 0 {
+            if block.users == 0 && count.block as usize >= STANDING {
                 self.discard(count.block);
             }
         }
@@ -242,8 +247,8 @@ impl Subtrees {
     /// The number of the block below the first `depth` of `bits`, which is made if need be.
     #[inline]
     fn block(&mut self, bits: u64, depth: u32) -> u32 {
-        if depth == 0 {
-            return 0;
+        if depth <= LEVELS {
+            return if depth == 0 { 0 } else { 1 + (bits >> (u64::BITS - LEVELS)) as u32 };
         }
         let prefix = bits & !(u64::MAX >> depth);
         let slot = self.find(prefix, depth);
@@ -341,24 +346,22 @@ pub(super) struct SubtreeAnalysis {
 }
 
 impl SubtreeAnalysis {
-    /// The first blocked transaction of a queue that conflicts with none before it (Fig. 4).
-    pub(super) fn find<'c, T>(&mut self, queue: impl Iterator<Item = (T, bool, &'c Counts)>) -> Option<T> {
+    /// The blocked transactions of a queue that conflict with none before them (Fig. 4). The paper's analysis is over when it
+    /// has found one; but then the next begins at the front again.
+    pub(super) fn find<'c, T>(&mut self, queue: impl Iterator<Item = (T, bool, &'c Counts)>, found: &mut Vec<T>) {
         self.counts.runs += 1;
-        let mut found = None;
         for (transaction, is_blocked, Counts(counts)) in queue {
             let conflicts =
                 |count: &Count| self.asked.get(count.block as usize).is_some_and(|asked| asked.conflict(*count));
             if is_blocked && !counts.iter().any(conflicts) {
-                found = Some(transaction);
+                found.push(transaction);
                 self.counts.found += 1;
-                break;
             }
             counts.iter().for_each(|&count| self.ask(count));
         }
         for block in self.touched.drain(..) {
             self.asked[block as usize] = Bits::default();
         }
-        found
     }
 
     /// What was counted so far.
@@ -410,13 +413,13 @@ mod tests {
         let mut subtrees = Subtrees::default();
         let (mut a, mut b) = (Counts::default(), Counts::default());
         assert!(subtrees.request(prefix("0110011001100"), true, &mut a));
-        assert_eq!((subtrees.used, a.0.len()), (2, 3));
+        assert_eq!((subtrees.used, a.0.len()), (1, 3));
         assert!(!subtrees.request(prefix("011001"), false, &mut b));
-        assert_eq!((subtrees.used, b.0.len()), (2, 2));
+        assert_eq!((subtrees.used, b.0.len()), (1, 2));
         subtrees.release(&mut a);
-        assert_eq!(subtrees.used, 1);
+        assert_eq!((subtrees.used, subtrees.is_empty()), (0, false));
         subtrees.release(&mut b);
-        assert!(subtrees.is_empty() && subtrees.free.len() == 2);
+        assert!(subtrees.is_empty() && subtrees.free.len() == 1);
         assert!(subtrees.blocks.iter().all(|block| block.bits == Bits::default()));
     }
 

@@ -124,10 +124,8 @@ pub trait RangeLockManager {
     /// are added to `granted`.
     fn release(&mut self, txn: TxnNumber, granted: &mut Vec<TxnNumber>);
 
-    /// For a caller who has nothing else to do: grants a transaction its range, if one can be found.
-    fn find_work(&mut self) -> Option<TxnNumber> {
-        None
-    }
+    /// For a caller who has nothing else to do: transactions that can be granted their ranges are, and are added to `granted`.
+    fn find_work(&mut self, _granted: &mut Vec<TxnNumber>) {}
 
     /// Adds what was done to find work.
     fn count(&self, _statistics: &mut Statistics) {}

@@ -52,12 +52,12 @@ impl RangeLockManager for Vllr {
         granted.extend(self.queue.remove(txn));
     }
 
-    fn find_work(&mut self) -> Option<TxnNumber> {
-        let Self { queue, requests, analysis, .. } = self;
+    fn find_work(&mut self, granted: &mut Vec<TxnNumber>) {
+        let Self { queue, requests, analysis: Some(analysis), .. } = self else { return };
+        let before = granted.len();
         let walk = queue.iter().map(|(txn, is_blocked)| (txn, is_blocked, &requests[txn as usize]));
-        let found = analysis.as_mut()?.find(walk)?;
-        queue.unblock(found);
-        Some(found)
+        analysis.find(walk, granted);
+        granted[before..].iter().for_each(|&txn| queue.unblock(txn));
     }
 
     fn count(&self, statistics: &mut Statistics) {
