@@ -66,13 +66,7 @@ struct Play<'s> {
 
 /// Plays a script on a stage that has [`SESSIONS`] and no table; `table` makes one. An error tells what went wrong that never may, and the story
 /// so far; then the stage is of no use any more.
-pub fn play(
-    stage: &mut Stage,
-    level: Isolation,
-    table: &str,
-    begin: Begin,
-    script: &Script,
-) -> Result<Ending, String> {
+pub fn play(stage: &mut Stage, level: Isolation, table: &str, begin: Begin, script: &Script) -> Result<Ending, String> {
     let mut play = Play {
         script,
         stage,
