@@ -129,7 +129,9 @@ impl Index for OwnHashBatched {
     fn get_all(&mut self, keys: &[u64]) -> u64 {
         let guard = self.0.participant.guard();
         keys.iter().for_each(|&key| self.0.index.prefetch_slot(guard, mix(key)));
-        keys.iter().for_each(|&key| self.0.index.prefetch_target(guard, mix(key)));
+        for &key in keys {
+            self.0.index.prefetch_target(guard, mix(key));
+        }
         self.0.get_all(keys)
     }
 }

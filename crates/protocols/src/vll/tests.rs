@@ -16,11 +16,14 @@ use hotrow_txn::{
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+/// What a transaction asks for: positions of records.
+type Asking = Vec<(usize, Intent)>;
+
 /// Records and transactions, both called by letters.
 struct Trace {
     core: Arc<Core>,
     records: Vec<(char, Colocated)>,
-    transactions: Vec<(char, Seat, Vec<(usize, Intent)>)>,
+    transactions: Vec<(char, Seat, Asking)>,
 }
 
 struct Asked<'t> {

@@ -304,9 +304,12 @@ fn an_analysis_is_made_when_nothing_else_can_run() {
     assert!(!engine.settled.load(Ordering::Acquire), "the worker has left");
 }
 
+/// A message: when it arrives, and whom it wakes then.
+type Letter = (Time, Arc<Event>);
+
 /// A message that is on its way, and wakes somebody when it arrives.
 struct Post {
-    due: Arc<Mutex<Option<(Time, Arc<Event>)>>>,
+    due: Arc<Mutex<Option<Letter>>>,
     clock: Waiter,
 }
 
