@@ -7,7 +7,7 @@ use hotrow_storage::{
     Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, TableId, TableSchema, Type, Value,
 };
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Accesses, Engine, Intent, Procedure, Runner, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Accesses, Engine, EngineInfo, Intent, Procedure, Runner, Scan, Transaction, Write};
 use std::cell::Cell;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn schema() -> TableSchema {
     let columns =
         vec![Column::new("id", Type::Int8), Column::new("name", Type::Int4), Column::new("balance", Type::Int8)];
     let by_name = IndexSchema { name: "by_name".into(), columns: vec![1], kind: IndexKind::Ordered, unique: false };
-    TableSchema { indexes: vec![by_name], ..TableSchema::new("customer", columns, &[0]) }
+    TableSchema { indexes: vec![by_name], partitioned: true, ..TableSchema::new("customer", columns, &[0]) }
 }
 
 fn row(engine: &dyn Engine, table: TableId, id: i64, name: i32) -> Row {
@@ -29,9 +29,21 @@ fn name_key(name: i32) -> Key {
     KeySpec::bytes(&schema().columns, &[1]).key([Value::Int4(name)])
 }
 
+/// Engines whose plans are partitions as a whole: no row in one of them is outside the set.
+const WHOLE_PARTITIONS: [&str; 1] = ["hstore"];
+
 /// Does `check` with every engine that needs accesses, and ten customers of two names.
 fn for_each_planned(check: impl Fn(&Arc<dyn Engine>, TableId)) {
-    for info in ENGINES.iter().filter(|info| info.needs_accesses) {
+    for_each(|info| info.needs_accesses, check);
+}
+
+/// The same with those whose plans are rows.
+fn for_each_that_plans_rows(check: impl Fn(&Arc<dyn Engine>, TableId)) {
+    for_each(|info| info.needs_accesses && !WHOLE_PARTITIONS.contains(&info.name), check);
+}
+
+fn for_each(is_meant: fn(&EngineInfo) -> bool, check: impl Fn(&Arc<dyn Engine>, TableId)) {
+    for info in ENGINES.iter().filter(|info| is_meant(info)) {
         let engine = open(info.name).expect("it is in the registry");
         let table = engine.create_table(schema());
         for id in 0..10 {
@@ -202,7 +214,7 @@ fn what_a_procedure_knows_is_kept_beside_what_is_found() {
 
 #[test]
 fn a_wrong_set_is_corrected() {
-    for_each_planned(|engine, table| {
+    for_each_that_plans_rows(|engine, table| {
         let wrong = Made {
             accesses: |accesses: &mut Accesses| accesses.push(table, Key::Int(0), Intent::Read),
             run: |call: &mut dyn FnMut(Call<'_>) -> Result<i64, Abort>| {
@@ -216,7 +228,7 @@ fn a_wrong_set_is_corrected() {
 
 #[test]
 fn a_procedure_that_depends_on_its_own_writes_is_corrected() {
-    for_each_planned(|engine, table| {
+    for_each_that_plans_rows(|engine, table| {
         let new = row(&**engine, table, 77, 5);
         let insert_and_add = Made {
             accesses: |_: &mut Accesses| {},
@@ -236,7 +248,7 @@ fn a_procedure_that_depends_on_its_own_writes_is_corrected() {
 
 #[test]
 fn a_procedure_that_leaves_every_set_ends_nevertheless() {
-    for_each_planned(|engine, table| {
+    for_each_that_plans_rows(|engine, table| {
         let attempts = Cell::new(0);
         let restless = Made {
             accesses: |_: &mut Accesses| {},

@@ -7,7 +7,8 @@ use hotrow_txn::{Abort, Accesses, Engine, Intent, Isolation, Procedure, Runner, 
 
 fn counters(engine: &dyn Engine) -> TableId {
     let columns = vec![Column::new("id", Type::Int8), Column::new("count", Type::Int8)];
-    let table = engine.create_table(TableSchema::new("counters", columns, &[0]));
+    let schema = TableSchema { partitioned: true, ..TableSchema::new("counters", columns, &[0]) };
+    let table = engine.create_table(schema);
     engine.load(table, engine.new_row(table).as_ref()).expect("an empty table");
     table
 }

@@ -126,14 +126,15 @@ impl<'c> Curves<'_, '_, 'c> {
         Ok(())
     }
 
-    /// A tick and, where there is room, a label for each point.
+    /// A tick and, where there is room, a label for each point; the last one has its label always.
     fn x_axis(&self, axis: &XAxis, title: &str) -> Drawn<'c> {
         self.sheet.line(INK, 1, vec![(LEFT, BOTTOM), (RIGHT, BOTTOM)])?;
         let mut free = 0;
+        let end = self.panel.points.last().map_or(0, |point| axis.place(point.x));
         for point in &self.panel.points {
             let x = axis.place(point.x);
             self.sheet.line(INK, 1, vec![(x, BOTTOM), (x, BOTTOM + 4)])?;
-            if x >= free {
+            if x == end || (x >= free && x + LABEL_GAP <= end) {
                 self.sheet.text(&point.label, (x, BOTTOM + 14), 11, Side::Middle)?;
                 free = x + LABEL_GAP;
             }

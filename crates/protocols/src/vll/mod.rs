@@ -16,8 +16,8 @@
 //! | TxnQueue | [`TxnQueue`](queue::TxnQueue) |
 //! | free, blocked | [`Begun`](critical::Begun), [`Entry::is_blocked`](queue::Entry::is_blocked) |
 //! | BeginTransaction, FinishTransaction (Fig. 1) | [`Core::begin`](critical::Core::begin), [`Core::finish`](critical::Core::finish) |
-//! | VLLMainLoop (Fig. 1) | the scheduler's loop, with [`VllWorker`]'s [`Duties`](hotrow_txn::Duties) |
-//! | `TxnQueue is not full` | [`VllConfig::blocked_limit`], [`Duties::has_room`](hotrow_txn::Duties::has_room) |
+//! | VLLMainLoop (Fig. 1) | the scheduler's loop, with [`VllWorker`]'s [`Duties`] |
+//! | `TxnQueue is not full` | [`VllConfig::blocked_limit`], [`Duties::has_room`] |
 //! | SCA (§2.6, Fig. 4) | [`Core::analyse`](critical::Core::analyse), [`contention`](crate::shared::contention) |
 //! | exploratory reads (§2.4) | [`Begin::reconnaissance`](hotrow_txn::Begin::reconnaissance), and the batched look-up of the plan |
 //! | lock that turns out to be missing: abort, restart (§2.4) | [`Abort::OutsidePlan`](hotrow_txn::Abort::OutsidePlan) |
