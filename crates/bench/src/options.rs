@@ -2,7 +2,7 @@
 
 use crate::engine_run::BareLoop;
 use crate::{bare, range};
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use hotrow_runtime::PoolConfig;
 use hotrow_txn::{Isolation, Scheduler, Settings};
 use hotrow_workloads::Workload;
@@ -24,6 +24,7 @@ pub const WORKLOADS: [&str; 7] =
 #[derive(clap::Subcommand, Clone, Debug)]
 pub enum BenchCommand {
     /// Reads and read-modify-writes of one table's rows
+    #[command(mut_arg("engines", |arg| arg.value_parser(names_offering(|name| is_engine(name) || name == bare::NAME))))]
     Ycsb(WorkloadOptions<<Ycsb as Workload>::Options>),
     /// TPC-B on pgbench's tables
     Tpcb(WorkloadOptions<<Tpcb as Workload>::Options>),
@@ -36,6 +37,7 @@ pub enum BenchCommand {
     /// Short reads and writes of small rows, beside long readers: the Hekaton paper's
     Hekaton(WorkloadOptions<<Hekaton as Workload>::Options>),
     /// Locks on ranges of keys under a lock manager alone, not an engine: the VLL paper's
+    #[command(mut_arg("engines", managers))]
     Range(WorkloadOptions<<Range as Workload>::Options>),
 }
 
@@ -93,10 +95,9 @@ pub struct WorkloadOptions<O: clap::Args> {
 /// How a workload is run and reported.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunOptions {
-    /// Engines to run, one after the other; `hotrow engines` says what they are. For `range`, as --manager: vllr, vllr-sca,
-    /// standard, hierarchical, records [default: 2pl-waitdie; of `range` all managers that can have its options]
-    #[arg(long = "engine", alias = "manager", value_name = "NAME,…", value_delimiter = ',')]
-    #[arg(value_parser = engine_names(), hide_possible_values = true)]
+    /// Engines to run, one after the other; `hotrow engines` says what they are [default: 2pl-waitdie]
+    #[arg(long = "engine", value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(value_parser = names_offering(is_engine), hide_possible_values = true)]
     pub engines: Vec<String>,
 
     /// Worker threads [default: one per core]
@@ -232,10 +233,25 @@ impl RunOptions {
     }
 }
 
-/// Every engine of the registry, the bare loop, and the managers of range locks.
-fn engine_names() -> PossibleValuesParser {
+/// Names of what a workload can be run on. All engines, the bare loop and the managers of range locks are known, so that
+/// they can be refused with a reason, but only what is `offered` is listed.
+fn names_offering(offered: impl Fn(&str) -> bool) -> PossibleValuesParser {
     let engines = hotrow_protocols::ENGINES.iter().map(|info| info.name);
-    PossibleValuesParser::new(engines.chain([bare::NAME]).chain(range::MANAGERS))
+    let known = engines.chain([bare::NAME]).chain(range::MANAGERS);
+    PossibleValuesParser::new(known.map(|name| PossibleValue::new(name).hide(!offered(name))))
+}
+
+fn is_engine(name: &str) -> bool {
+    hotrow_protocols::ENGINES.iter().any(|info| info.name == name)
+}
+
+/// `--manager` in place of `--engine`, which it also goes by.
+fn managers(arg: clap::Arg) -> clap::Arg {
+    arg.long("manager")
+        .alias("engine")
+        .value_parser(names_offering(|name| range::MANAGERS.contains(&name)))
+        .hide_possible_values(false)
+        .help("Managers of range locks to run, one after the other [default: all that can have the options]")
 }
 
 /// A day: longer periods are mistakes.

@@ -6,15 +6,16 @@ use crate::options::{DEFAULT_ENGINE, WithWorkload};
 use crate::progress::Progress;
 use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
-use crate::{BenchCommand, Interrupt, RunOptions, WorkloadOptions, bare, memory, plot, range};
-use hotrow_protocols::open_with;
+use crate::{BenchCommand, Interrupt, RunOptions, SchedulerName, WorkloadOptions, bare, memory, plot, range};
+use hotrow_protocols::{open_with, refuse_unheeded};
+use hotrow_txn::{EngineInfo, Setting};
 use hotrow_workloads::Workload;
 use hotrow_workloads::range::Range;
 use hotrow_workloads::ycsb::Ycsb;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why a benchmark did not end well.
 #[derive(Debug)]
@@ -86,6 +87,8 @@ fn bench_workload<W: Workload>(
     let run = &*run;
     workload.refuse_threads(run.threads()).map_err(BenchError::Usage)?;
     refuse_engines(&workload, bare, run)?;
+    refuse_unheeded_options::<W>(run)?;
+    refuse_one_file_for_two(run)?;
     let bytes = memory::needed_bytes(&workload);
     let rows = || format!("{} rows of about {} bytes", workload.rows(), bytes / workload.rows().max(1));
     memory::refuse_if_too_large(bytes, rows)?;
@@ -152,6 +155,43 @@ fn refuse_engines<W: Workload>(workload: &W, bare: Option<BareLoop<W>>, run: &Ru
         }
     }
     Ok(())
+}
+
+/// Refuses options that mean nothing to any of the engines that are run. Managers of range locks have a limit on blocked
+/// transactions.
+fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchError> {
+    let given = [
+        ("--engine-partitions", Setting::Partitions, run.engine_partitions.is_some()),
+        ("--blocked-limit", Setting::BlockedLimit, run.blocked_limit.is_some() && W::RUNS_ON_ENGINES),
+        ("--network-delay-us", Setting::NetworkDelay, run.network_delay_us > 0),
+    ];
+    let names: Vec<_> = run.engines.iter().map(String::as_str).collect();
+    for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
+        let in_pool = |info: &EngineInfo| run.scheduler_of(info.name) == SchedulerName::Pool;
+        refuse_unheeded(option, setting, &names, in_pool).map_err(|error| BenchError::Usage(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Refuses to write the runs and the drawing into one file, by whatever names.
+fn refuse_one_file_for_two(run: &RunOptions) -> Result<(), BenchError> {
+    match (&run.json, &run.plot) {
+        (Some(json), Some(plot)) if resolved(json) == resolved(plot) => Err(BenchError::Usage(format!(
+            "--json {} and --plot {} are one file: expected two",
+            json.display(),
+            plot.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The path without links and detours, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let in_folder = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
 }
 
 /// Runs every engine once a turn: the reports of each turn, and what ended them early.

@@ -109,6 +109,27 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench micro --engine vll-st --engine-partitions 0", &["0 is not in 1.."]),
         ("bench micro --engine vll-st --threads 2 --partitions 3", &["3 partitions", "2"]),
         ("bench micro --network-delay-us 1s", &["invalid digit"]),
+        (
+            "bench micro --engine 2pl-waitdie,vll --engine-partitions 1",
+            &[
+                "--engine-partitions means nothing to engine 2pl-waitdie, vll",
+                "expected one of vll-st, vll-st-sca, hstore",
+            ],
+        ),
+        (
+            "bench micro --blocked-limit 3",
+            &["--blocked-limit means nothing to engine 2pl-waitdie", "vll-arrayed, vll-st"],
+        ),
+        (
+            "bench micro --engine vll-st --scheduler thread --blocked-limit 3",
+            &["nothing to engine vll-st", "one of vll, vll-sca, vll-arrayed\n"],
+        ),
+        (
+            "bench ycsb --engine bare,vll --network-delay-us 3",
+            &["--network-delay-us means nothing to engine bare, vll"],
+        ),
+        ("bench range --engine-partitions 2", &["--engine-partitions means nothing to engine vllr"]),
+        ("bench ycsb --json x.svg --plot ./x.svg", &["--json x.svg and --plot ./x.svg are one file"]),
         ("bench micro --lock-only --work-us 5", &["cannot be used with '--work-us"]),
         ("bench micro --partitions 2 --multi-partition 0.5 --hot-ops 6", &["--ops 10 are too few for --hot-ops 6"]),
         ("bench tpcc --warehouses 0", &["0 is not in 1..=100000"]),
@@ -123,6 +144,15 @@ fn a_wrong_command_line_says_what_was_expected() {
             "bench range --engine 2pl-waitdie",
             &["range is not run by engine 2pl-waitdie", "--manager vllr,vllr-sca,standard,hierarchical,records"],
         ),
+        (
+            "bench range --manager vlr",
+            &[
+                "invalid value 'vlr' for '--manager",
+                "[possible values: vllr, vllr-sca, standard, hierarchical, records]\n",
+                "similar",
+            ],
+        ),
+        ("bench micro --manager vllr", &["unexpected argument '--manager'"]),
         ("bench range --manager vllr --threads 2", &["range is driven by one thread: --threads 1, not 2"]),
         ("bench range --manager vllr --prefix-bits 33", &["--key-bits 32 are too few"]),
         ("bench range --manager vllr --key-bits 65", &["65 is not in 1..=64"]),
@@ -134,6 +164,15 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("serve --engine none", &["does not isolate", "2pl-timeout"]),
         ("serve --engine best", &["invalid value", "2pl-timeout"]),
         ("serve --blocked-limit 0", &["0 is not in 1.."]),
+        (
+            "serve --blocked-limit 3",
+            &["--blocked-limit means nothing to engine 2pl-timeout", "vll, vll-sca, vll-arrayed\n"],
+        ),
+        ("serve --engine vll-st --blocked-limit 3", &["--blocked-limit means nothing to engine vll-st"]),
+        (
+            "serve --engine vll --partitions 2",
+            &["--partitions means nothing to engine vll as", "expected one of vll-st,"],
+        ),
         ("serve --listen nowhere", &["nowhere", "ADDRESS:PORT"]),
         ("serve --isolation none", &["expected one of", "read committed"]),
         ("serve --max-connections 0", &["0 is not in 1.."]),
@@ -142,6 +181,22 @@ fn a_wrong_command_line_says_what_was_expected() {
     ] {
         check(line, 2, expected);
     }
+}
+
+/// Of a wrong name of an engine or a manager, only what is right there is listed.
+#[test]
+fn a_wrong_name_lists_no_other_kind() {
+    for (line, other) in [
+        ("bench range --manager vlr", "2pl-waitdie"),
+        ("bench ycsb --engine vlr", "hierarchical"),
+        ("bench micro --engine vlr", "hierarchical"),
+        ("bench micro --engine vlr", "bare"),
+    ] {
+        let output = hotrow(line);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("possible values") && !text.contains(other), "hotrow {line}: {other} is in\n{text}");
+    }
+    check("bench ycsb --engine vlr", 2, &["bare"]);
 }
 
 #[test]

@@ -18,5 +18,5 @@ pub mod two_phase;
 pub mod vll;
 
 pub use instance::Instance;
-pub use registry::{ENGINES, OpenError, UnknownEngine, WithProtocol, dispatch, open, open_with};
+pub use registry::{ENGINES, OpenError, UnknownEngine, WithProtocol, dispatch, open, open_with, refuse_unheeded};
 pub use shared::range_locks::managers as range_locks;

@@ -9,7 +9,7 @@ use crate::serial::Serial;
 use crate::two_phase::{Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
 use crate::vll::{Analysed, InVectors, Plain, Vll};
 use hotrow_sync::Arc;
-use hotrow_txn::{Engine, EngineInfo, Protocol, Settings, SettingsError};
+use hotrow_txn::{Engine, EngineInfo, Protocol, Setting, Settings, SettingsError};
 use std::fmt;
 
 /// What to do with a protocol whose type is chosen at run time.
@@ -87,6 +87,23 @@ registry!(
     Partitioned<HStore>,
     Partitioned<Queueing>,
 );
+
+/// Refuses `option`, by which users set `setting`, if it means nothing to any of the engines called `names`; the error says
+/// to which it does. `in_pool` says whether an engine's transactions run in a pool.
+pub fn refuse_unheeded(
+    option: &str,
+    setting: Setting,
+    names: &[&str],
+    in_pool: impl Fn(&EngineInfo) -> bool,
+) -> Result<(), SettingsError> {
+    let heeds = |info: &&EngineInfo| info.has(setting, in_pool(info));
+    let able: Vec<_> = ENGINES.iter().filter(heeds).map(|info| info.name).collect();
+    if names.iter().any(|name| able.contains(name)) {
+        return Ok(());
+    }
+    let (given, able) = (names.join(", "), able.join(", "));
+    Err(SettingsError(format!("{option} means nothing to engine {given} as it is run here: expected one of {able}")))
+}
 
 /// An empty database under the engine called `name`, with its default settings.
 pub fn open(name: &str) -> Result<Arc<dyn Engine>, UnknownEngine> {

@@ -1,6 +1,6 @@
 //! A database under an engine that was chosen at run time.
 
-use crate::{Isolation, Transaction};
+use crate::{Isolation, Setting, Transaction};
 use hotrow_storage::{Duplicate, Row, RowLayout, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 
@@ -43,12 +43,21 @@ pub struct EngineInfo {
     pub isolates: bool,
     /// The isolation levels it offers, weakest first. A level between is raised to the next.
     pub isolation: &'static [Isolation],
+    /// What users can set of it.
+    pub settings: &'static [Setting],
+    /// What users can set of it besides, if its transactions run in a pool: the pool's workers heed it.
+    pub pool_settings: &'static [Setting],
 }
 
 impl EngineInfo {
     /// The level that a transaction gets which asks for `wanted`.
     pub fn granted(&self, wanted: Isolation) -> Isolation {
         self.isolation.iter().copied().find(|&level| level >= wanted).unwrap_or(Isolation::Serializable)
+    }
+
+    /// Whether users can set this of it; `in_pool` says whether its transactions run in a pool.
+    pub fn has(&self, setting: Setting, in_pool: bool) -> bool {
+        self.settings.contains(&setting) || in_pool && self.pool_settings.contains(&setting)
     }
 }
 

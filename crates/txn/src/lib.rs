@@ -28,6 +28,6 @@ pub use engine::{Engine, EngineInfo, Scheduler};
 pub use isolation::Isolation;
 pub use procedure::{Procedure, Runner};
 pub use protocol::{Duties, Protocol, WorkerId};
-pub use settings::{Settings, SettingsError};
+pub use settings::{Setting, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use transaction::{Begin, Direction, LockFor, Savepoint, Scan, Transaction, Write};

@@ -17,6 +17,17 @@ pub struct Settings {
     pub network_delay: Duration,
 }
 
+/// One of the [`Settings`] that not every engine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// [`Settings::partitions`].
+    Partitions,
+    /// [`Settings::blocked_limit`].
+    BlockedLimit,
+    /// [`Settings::network_delay`].
+    NetworkDelay,
+}
+
 impl Default for Settings {
     /// A worker for each core, and everything else as the engine likes it.
     fn default() -> Self {

@@ -4,7 +4,7 @@ use super::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use hotrow_server::{Passwords, Server, ServerConfig, ServerError, TlsFiles};
 use hotrow_storage::{Column, TableSchema, Type};
-use hotrow_txn::{Isolation, Settings};
+use hotrow_txn::{Isolation, Setting, Settings};
 use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -82,6 +82,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
             isolating.join(", ")
         )));
     }
+    refuse_unheeded_options(options)?;
     let partitioned = engine.admits(&TableSchema::new("t", vec![Column::new("id", Type::Int4)], &[0])).is_err();
     let sql = hotrow_sql::Config { default_isolation: options.isolation, ..hotrow_sql::Config::default() };
     let database = hotrow_sql::Database::new(engine, sql);
@@ -100,6 +101,19 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     // After that: whoever reads that Ctrl-C stops the server may send it at once.
     print_how_to_connect(out, options, address, partitioned).map_err(Failure::Output)?;
     server.run().map_err(explain)
+}
+
+/// Refuses options that mean nothing to the engine. Sessions run in no pool.
+fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
+    let given = [
+        ("--partitions", Setting::Partitions, options.partitions.is_some()),
+        ("--blocked-limit", Setting::BlockedLimit, options.blocked_limit.is_some()),
+    ];
+    for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
+        hotrow_protocols::refuse_unheeded(option, setting, &[&options.engine], |_| false)
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// What is set of the engine. A session's thread works in any partition, so there is no worker for each, and there are no messages

@@ -50,7 +50,7 @@ use crate::shared::gate::Gate;
 use crate::shared::planned::PlannedTransaction;
 use hotrow_storage::Database;
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Duties, EngineInfo, Isolation, Protocol, Scheduler, Settings, SettingsError, WorkerId};
+use hotrow_txn::{Duties, EngineInfo, Isolation, Protocol, Scheduler, Setting, Settings, SettingsError, WorkerId};
 use std::time::Duration;
 
 /// Two-phase locking, all locks at once.
@@ -85,6 +85,8 @@ impl Protocol for Atomic {
         scheduler: Scheduler::Planned,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
+        settings: &[],
+        pool_settings: &[Setting::BlockedLimit],
     };
     type Config = AtomicConfig;
     type Record = ();

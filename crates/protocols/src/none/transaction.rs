@@ -28,6 +28,8 @@ impl Protocol for NoIsolation {
         scheduler: Scheduler::Thread,
         isolates: false,
         isolation: &[],
+        settings: &[],
+        pool_settings: &[],
     };
     type Config = NoneConfig;
     type Record = ();

@@ -29,6 +29,8 @@ impl Indexing for Whole {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        settings: &[],
+        pool_settings: &[],
     };
     type Config = ();
 
@@ -64,6 +66,8 @@ impl Indexing for Split {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        settings: &[],
+        pool_settings: &[],
     };
     type Config = SplitConfig;
 

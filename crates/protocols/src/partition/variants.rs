@@ -4,7 +4,7 @@ use super::counted::InRecords;
 use super::locks::LockState;
 use super::queued::InQueues;
 use super::whole::Whole;
-use hotrow_txn::{EngineInfo, Isolation, Scheduler};
+use hotrow_txn::{EngineInfo, Isolation, Scheduler, Setting};
 
 /// What tells one engine of the family from another.
 pub trait PartitionLocking: Send + Sync + 'static {
@@ -27,6 +27,8 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
         scheduler: Scheduler::Partition,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
+        settings: &[Setting::Partitions],
+        pool_settings: &[Setting::BlockedLimit, Setting::NetworkDelay],
     }
 }
 

@@ -53,6 +53,8 @@ impl Protocol for Serial {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::Serializable],
+        settings: &[],
+        pool_settings: &[],
     };
     type Config = SerialConfig;
     type Record = ();

@@ -63,6 +63,8 @@ impl Policy for Dreadlocks {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        settings: &[],
+        pool_settings: &[],
     };
     type Config = DreadlocksConfig;
 

@@ -67,6 +67,8 @@ impl Policy for WaitDie {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        settings: &[],
+        pool_settings: &[],
     };
     type Config = WaitDieConfig;
 
@@ -143,6 +145,8 @@ impl Policy for Timeout {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        settings: &[],
+        pool_settings: &[],
     };
     type Config = TimeoutConfig;
 

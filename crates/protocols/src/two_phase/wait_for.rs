@@ -35,6 +35,8 @@ impl Policy for WaitFor {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        settings: &[],
+        pool_settings: &[],
     };
     type Config = WaitForConfig;
 

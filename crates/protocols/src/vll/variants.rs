@@ -2,7 +2,7 @@
 
 use super::counters::{Arrayed, Counters};
 use crate::shared::counts::Colocated;
-use hotrow_txn::{EngineInfo, Isolation, Scheduler};
+use hotrow_txn::{EngineInfo, Isolation, Scheduler, Setting};
 
 /// An engine of this family.
 pub trait Variant: Send + Sync + 'static {
@@ -36,6 +36,8 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
         scheduler: Scheduler::Planned,
         isolates: true,
         isolation: ISOLATION,
+        settings: &[Setting::BlockedLimit],
+        pool_settings: &[],
     }
 }
 
