@@ -69,6 +69,18 @@ pub struct EntryAccess {
     pub key: Key,
 }
 
+/// Entries of an index that a procedure will link or unlink, of which no more is known beforehand than how their keys begin: those
+/// of rows whose numbers it draws while it runs.
+#[derive(Clone, Debug)]
+pub struct EntriesAccess {
+    /// The table.
+    pub table: TableId,
+    /// The index.
+    pub index: IndexRef,
+    /// What their keys begin with.
+    pub prefix: Key,
+}
+
 /// What a procedure will touch: its access set, in the order in which it will touch it.
 ///
 /// Engines that need accesses lock them beforehand; the others take the rows as a hint and look them up together. The
@@ -78,6 +90,7 @@ pub struct Accesses {
     rows: Vec<Access>,
     ranges: Vec<RangeAccess>,
     entries: Vec<EntryAccess>,
+    entries_below: Vec<EntriesAccess>,
     partial: bool,
 }
 
@@ -92,6 +105,7 @@ impl Accesses {
         self.rows.clear();
         self.ranges.clear();
         self.entries.clear();
+        self.entries_below.clear();
         self.partial = false;
     }
 
@@ -113,11 +127,18 @@ impl Accesses {
         self.entries.push(EntryAccess { table, index, columns, key });
     }
 
+    /// Adds the index entries whose keys begin with `prefix`: rows with any such key may be inserted and deleted. They are not named
+    /// beside it. An engine may do without, and find out when they come.
+    pub fn push_entries_below(&mut self, table: TableId, index: IndexRef, prefix: Key) {
+        self.entries_below.push(EntriesAccess { table, index, prefix });
+    }
+
     /// Adds all that is in `other`.
     pub fn extend(&mut self, other: &Accesses) {
         self.rows.extend_from_slice(&other.rows);
         self.ranges.extend_from_slice(&other.ranges);
         self.entries.extend_from_slice(&other.entries);
+        self.entries_below.extend_from_slice(&other.entries_below);
     }
 
     /// Says that there is more to be touched, which is not known beforehand: an engine that needs the whole set finds the
@@ -133,7 +154,7 @@ impl Accesses {
 
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.ranges.is_empty() && self.entries.is_empty()
+        self.rows.is_empty() && self.ranges.is_empty() && self.entries.is_empty() && self.entries_below.is_empty()
     }
 
     /// The rows, in access order.
@@ -150,5 +171,10 @@ impl Accesses {
     /// The index entries.
     pub fn entries(&self) -> &[EntryAccess] {
         &self.entries
+    }
+
+    /// The index entries of which it is known how their keys begin.
+    pub fn entries_below(&self) -> &[EntriesAccess] {
+        &self.entries_below
     }
 }

@@ -22,7 +22,7 @@ mod statistics;
 mod transaction;
 
 pub use abort::Abort;
-pub use access::{Access, Accesses, EntryAccess, Intent, RangeAccess};
+pub use access::{Access, Accesses, EntriesAccess, EntryAccess, Intent, RangeAccess};
 pub use deadlock::{Deadlock, LockPart, LockTarget, WaitsFor};
 pub use engine::{Engine, EngineInfo, Scheduler};
 pub use isolation::Isolation;
