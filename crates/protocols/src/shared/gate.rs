@@ -241,6 +241,12 @@ impl Pass {
         Ok(())
     }
 
+    /// Whether it is beside others who have entered.
+    #[inline]
+    pub(crate) fn is_inside(&self) -> bool {
+        self.standing == Standing::Inside
+    }
+
     /// Keeps everybody else out. Waits no longer than `limit` for those who are inside, and those before it.
     #[cold]
     pub(crate) fn close(&mut self, limit: Option<Duration>, statistics: &mut Statistics) -> Result<(), Abort> {

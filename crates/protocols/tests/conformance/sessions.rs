@@ -263,3 +263,45 @@ fn transactions_meet_where_they_must_and_only_there() {
         }
     });
 }
+
+/// A block that only reads at read committed holds nothing between its statements, so a client that stays away holds nobody up; and it
+/// reads on after others were there.
+#[test]
+fn an_idle_reader_at_read_committed_holds_nobody_up() {
+    for_each_engine(|engine| {
+        let (info, level) = (engine.info(), Isolation::ReadCommitted);
+        if !info.isolates || info.granted(level) != level {
+            return;
+        }
+        let name = info.name;
+        let table = engine.create_table(Shape::Indexed.schema());
+        for key in [0, 2] {
+            let values = Shape::Indexed.values(key, key, 0);
+            engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("the keys differ");
+        }
+        let number = |txn: &mut dyn Transaction| {
+            txn.read(table, &Shape::Indexed.key(0)).map(|row| row.and_then(|row| row.value(2).as_int()))
+        };
+        let mut reader = engine.transaction(refusing());
+        let mut writer = engine.transaction(refusing());
+        reader.begin(&Begin { read_only: true, ..Begin::at(level) }).expect("nobody else is there");
+        for round in 1..3 {
+            number(&mut *reader).expect("nobody is in the way");
+            scan(&mut *reader, table, 0, 6).expect("nobody is in the way");
+            reader.idle();
+            writer.begin(&Begin::at(level)).unwrap_or_else(|abort| panic!("{name}: {abort:?}"));
+            write(&mut *writer, table, 0, round).unwrap_or_else(|abort| panic!("{name}: {abort:?}"));
+            writer.commit().expect("it holds all that it needs");
+            assert_eq!(number(&mut *reader), Ok(Some(i64::from(round))), "{name}");
+            reader.idle();
+        }
+        writer.begin(&Begin::at(level)).expect("nobody is in the way");
+        write(&mut *writer, table, 0, 9).expect("nobody is in the way");
+        assert!(number(&mut *reader).is_err(), "{name}: it waits for the writer, and may not");
+        reader.abort();
+        writer.commit().expect("it holds all that it needs");
+        reader.begin(&Begin { read_only: true, ..Begin::at(level) }).expect("nobody is in the way");
+        reader.idle();
+        reader.commit().unwrap_or_else(|abort| panic!("{name}: {abort:?}"));
+    });
+}

@@ -23,7 +23,7 @@ use hotrow_txn::{
     Abort, Access, Accesses, Begin, Direction, Intent, Isolation, LockFor, RangeAccess, Savepoint, Scan, Statistics,
     Transaction, Write,
 };
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
 /// A transaction in flight.
@@ -165,16 +165,26 @@ impl<A: Admission> PlannedTransaction<A> {
     /// Keeps everybody else off the database.
     #[cold]
     fn begin_alone(&mut self, limit: Duration) -> Result<(), Abort> {
+        let waited_before = self.statistics.wait_ns;
         self.pass.close(Some(limit), &mut self.statistics)?;
         self.role = Role::Alone;
         self.participant.enter();
+        let limit = self.rest_of(limit, waited_before);
         self.admission.alone(limit, &mut self.statistics)
+    }
+
+    /// What the waits since then have left of a limit.
+    #[inline]
+    fn rest_of(&self, limit: Duration, waited_before: u64) -> Duration {
+        limit.saturating_sub(Duration::from_nanos(self.statistics.wait_ns - waited_before))
     }
 
     /// Takes the locks that the accesses need, all of them at once.
     #[inline]
     fn begin_planned(&mut self, accesses: &Accesses, limit: Duration) -> Result<(), Abort> {
+        let waited_before = self.statistics.wait_ns;
         self.pass.enter(Some(limit), &mut self.statistics)?;
+        let limit = self.rest_of(limit, waited_before);
         self.participant.enter();
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         if let Err(TooLarge) = self.plan.resolve(scene, accesses, A::NEEDS) {
@@ -230,11 +240,27 @@ impl<A: Admission> PlannedTransaction<A> {
                 .is_some()
             || self.plan.find(scene, table, (key, name), intent).is_some()
             || self.admission.reaches(table, key);
-        if !reachable {
+        if !reachable && !(self.plan.is_partial && self.add_late(id, key, intent)) {
             self.missing.push(id, key.clone(), intent);
             return Err(Abort::OutsidePlan);
         }
-        Ok(table.find(scene.guard, key, hash).map(|record| record.ptr()))
+        let guard = self.participant.guard();
+        let found = self::table(&self.database, guard, id)?.find(guard, key, hash);
+        Ok(found.map(|record| record.ptr()))
+    }
+
+    /// Adds a row to a plan whose maker knew that it might lack some: whether it could be had.
+    #[cold]
+    fn add_late(&mut self, id: TableId, key: &Key, intent: Intent) -> bool {
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        let Some(table) = scene.table(id) else { return false };
+        let name = Access::name(id, key.hash64());
+        let is_read = self.plan.find(scene, table, (key, name), Intent::Read).is_some();
+        let is_added = !is_read && add_row(&mut self.admission, scene, &mut self.plan, table, key, intent);
+        if !is_added {
+            self.sweep();
+        }
+        is_added
     }
 
     /// A row as it is for this transaction, if it is there.
@@ -260,17 +286,7 @@ impl<A: Admission> PlannedTransaction<A> {
             Err(Abort::OutsidePlan) => {}
             other => return other.map(drop),
         }
-        let scene = Scene { database: &self.database, guard: self.participant.guard() };
-        let table = table(&self.database, scene.guard, id)?;
-        let name = Access::name(id, key.hash64());
-        if self.plan.find(scene, table, (key, name), Intent::Read).is_some() {
-            return Err(Abort::OutsidePlan);
-        }
-        if !add_row(&mut self.admission, scene, &mut self.plan, table, key, Intent::Write) {
-            self.sweep();
-            return Err(Abort::OutsidePlan);
-        }
-        Ok(())
+        if self.add_late(id, key, Intent::Write) { Ok(()) } else { Err(Abort::OutsidePlan) }
     }
 
     /// What a write works with.
@@ -279,7 +295,13 @@ impl<A: Admission> PlannedTransaction<A> {
         let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
         Writer {
             scene: Scene { database: &self.database, guard: self.participant.guard() },
-            locks: EntryLocks { admission: &mut self.admission, plan: &mut self.plan, owned, row: Place::Everywhere },
+            locks: EntryLocks {
+                admission: &mut self.admission,
+                plan: &mut self.plan,
+                owned,
+                row: Place::Everywhere,
+                made: None,
+            },
             changes: &mut self.changes,
             missing: &mut self.missing,
         }
@@ -342,6 +364,8 @@ struct EntryLocks<'t, A: Admission> {
     owned: Owned<'t>,
     /// Where the row lives whose entries these are.
     row: Place,
+    /// A row that is inserted, if its record is to be locked when it is made.
+    made: Option<PlannedRow<A::Header>>,
 }
 
 impl<A: Admission> EntryLocks<'_, A> {
@@ -355,7 +379,9 @@ impl<A: Admission> EntryLocks<'_, A> {
         if self.owned.owns(table.id()) {
             return Ok(());
         }
-        if prefixes::holds_entry(self.plan.prefixes.counted(), table.id(), index, key) {
+        let id = table.id();
+        if self.plan.holds_entry(id, index, key) || prefixes::holds_entry(self.plan.prefixes.counted(), id, index, key)
+        {
             return Ok(());
         }
         let mut locks = PrefixLocks::default();
@@ -368,6 +394,27 @@ impl<A: Admission> EntryLocks<'_, A> {
 }
 
 impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
+    #[inline]
+    fn linking(&mut self, record: RecordRef<'_, A::Header>) -> bool {
+        let Some(row) = &mut self.made else { return false };
+        row.record = Some(record.ptr());
+        self.admission.lock_made(record, row);
+        true
+    }
+
+    #[inline]
+    fn linked(&mut self, _: RecordRef<'_, A::Header>) {
+        if let Some(row) = self.made.take() {
+            self.admission.add_made(self.plan, row);
+        }
+    }
+
+    /// Somebody has asked for the absent row meanwhile. Or it is a mistake: the row is in the plan.
+    fn outrun(&mut self) -> Abort {
+        assert!(self.made.is_some(), "the key is locked, so nobody else links it");
+        Abort::Conflict
+    }
+
     fn entering(&mut self, table: &Table<A::Header>, _: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
         self.lock(table, index, key, self.row)
     }
@@ -468,17 +515,26 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
 
     fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
         self.enter_to_write()?;
-        let key = table(&self.database, self.participant.guard(), id)?.key_of(row);
-        let reached = if self.owns(id) { Ok(()) } else { self.reach_to_insert(id, &key) };
+        let guard = self.participant.guard();
+        let table_of = table(&self.database, guard, id)?;
+        let key = table_of.key_of(row);
+        let hash = key.hash64();
+        let owns = self.owns(id);
+        // A row of the plan has a record, present or not.
+        let is_new = !owns && A::LOCKS_MADE && table_of.find(guard, &key, hash).is_none();
+        let reached = if owns || is_new { Ok(()) } else { self.reach_to_insert(id, &key) };
         let Writer { scene, mut locks, changes, missing } = self.writer();
         let table = table(scene.database, scene.guard, id)?;
         if let Err(abort) = reached {
             push_entries::<A>(missing, table, &key, row);
             return Err(abort);
         }
-        let hash = key.hash64();
         locks.set_row(table, &key);
-        let present = table.find(scene.guard, &key, hash).is_some_and(|record| record.is_present());
+        if is_new {
+            let name = Access::name(id, hash);
+            locks.made = Some(PlannedRow::unfound(table, &key, name, Intent::Write, A::NEEDS));
+        }
+        let present = !is_new && table.find(scene.guard, &key, hash).is_some_and(|record| record.is_present());
         let inserted = match present {
             true => Ok(Write::Duplicate(IndexRef::Primary)),
             false => locks
@@ -514,10 +570,15 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
             return self.glance_along(scan, visit);
         }
         let intent = if scan.lock == LockFor::Update { Intent::Write } else { Intent::Read };
-        let scanned = self.scan_locked(scan, intent, visit);
+        let mut left_at = None;
+        let scanned = self.scan_locked(scan, intent, &mut left_at, visit);
         let missing = &mut self.missing;
         outside(scanned, || {
-            let (lower, upper) = (scan.lower.clone(), scan.upper.clone());
+            let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
+            if let Some(key) = left_at {
+                // A walk that was to break off goes on a little, as a rule.
+                *(if scan.direction == Direction::Forward { &mut upper } else { &mut lower }) = Bound::Included(key);
+            }
             missing.push_range(RangeAccess { table: scan.table, index: scan.index, lower, upper, intent });
         })
     }
@@ -571,6 +632,10 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     }
 
     fn idle(&mut self) {
+        // Who reads one row at a time holds nothing between two reads: those who want to be alone need not wait for it.
+        if self.role == Role::Glancing {
+            self.pass.leave();
+        }
         // Rows of a plan stay where they are: their locks are counted.
         if self.participant.is_entered() {
             self.participant.leave();
@@ -589,11 +654,13 @@ impl<A: Admission> Drop for PlannedTransaction<A> {
 }
 
 impl<A: Admission> PlannedTransaction<A> {
-    /// A scan whose range is locked, or that is alone in its table. [`Abort::Conflict`] if it leaves what is locked.
+    /// A scan whose range is locked, or that is alone in its table. [`Abort::Conflict`] if it leaves what is locked, with the first
+    /// key beyond that if it was to break off there.
     fn scan_locked(
         &mut self,
         scan: &Scan,
         intent: Intent,
+        left_at: &mut Option<Key>,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         let owned = self.owns(scan.table);
@@ -607,6 +674,7 @@ impl<A: Admission> PlannedTransaction<A> {
         let mut outcome = if matches!(planned, Reach::Whole) { Ok(()) } else { Err(Abort::Conflict) };
         walk::along(table, scene.guard, scan, &mut |step: &Step<'_, A::Header>| {
             if planned.is_past(step, backward) {
+                *left_at = Some(step.key());
                 outcome = Err(Abort::Conflict);
                 return ControlFlow::Break(());
             }
@@ -639,6 +707,9 @@ fn hold<A: Admission>(
     record: RecordRef<'_, A::Header>,
     intent: Intent,
 ) -> bool {
+    if plan.is_next_in_range(record.ptr(), intent) {
+        return true;
+    }
     let key = record.key();
     let name = Access::name(table.id(), key.hash64());
     if plan.find(scene, table, (&key, name), intent).is_some() || admission.reaches(table, &key) {

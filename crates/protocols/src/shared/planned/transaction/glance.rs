@@ -12,6 +12,7 @@ use std::time::Duration;
 impl<A: Admission> PlannedTransaction<A> {
     /// A row as it was committed last.
     pub(super) fn glance_at(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.pass_again()?;
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
         let Some(record) = table.find(guard, key, key.hash64()) else { return Ok(None) };
@@ -33,6 +34,7 @@ impl<A: Admission> PlannedTransaction<A> {
         scan: &Scan,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
+        self.pass_again()?;
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         let table = table(&self.database, scene.guard, scan.table)?;
         let copy = &mut self.copy;
@@ -62,6 +64,18 @@ impl<A: Admission> PlannedTransaction<A> {
             if current { visit(row) } else { ControlFlow::Continue(()) }
         })?;
         outcome
+    }
+
+    /// Passes the gate, if the transaction has left it since it began: whoever reads keeps those out who want to be alone.
+    #[inline]
+    fn pass_again(&mut self) -> Result<(), Abort> {
+        if self.pass.is_inside() {
+            return Ok(());
+        }
+        self.participant.leave();
+        let passed = self.pass.enter(Some(self.limit), &mut self.statistics);
+        self.participant.enter();
+        passed
     }
 }
 
