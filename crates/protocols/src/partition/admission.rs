@@ -216,7 +216,7 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         }
     }
 
-    /// Waits until everything is granted.
+    /// Waits until everything is granted, or something refused.
     #[cold]
     fn wait(
         &mut self,
@@ -229,10 +229,12 @@ impl<E: PartitionLocking> PartitionAdmission<E> {
         let node = self.node.clone();
         let start = node.waiter().now();
         let withdrawal = Withdrawal { admission: self, scene, plan, statistics };
-        let wake = node.waiter().wait_until(Some(start.after(limit)), || node.is_granted(attempt));
+        let wake =
+            node.waiter().wait_until(Some(start.after(limit)), || node.is_granted(attempt) || node.is_refused(attempt));
         withdrawal.statistics.waits += 1;
         withdrawal.statistics.wait_ns += node.waiter().now().since(start).as_nanos() as u64;
         match wake {
+            Wake::Ready if node.is_refused(attempt) => Err(Abort::Resources),
             Wake::Ready => {
                 std::mem::forget(withdrawal);
                 Ok(())

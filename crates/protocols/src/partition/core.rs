@@ -205,8 +205,12 @@ impl<L: LockState> Core<L> {
         match requested {
             // It was withdrawn: it asks for nothing any more.
             None => self.spare(enter.piece),
-            // Nothing is granted: it waits until its limit.
-            Some(Err(Exhausted)) => self.spare(enter.piece),
+            // That takes no message, and no time: it is too rare to study.
+            Some(Err(Exhausted)) => {
+                self.spare(enter.piece);
+                node.refuse(attempt);
+                caller.calls.wakes.push(node);
+            }
             Some(Ok((owner, granted))) => {
                 let locks = Locked { owner, piece: Some(enter.piece) };
                 self.queue.push(Entry { state: State::Blocked, locks, asker: Some(enter.asker) });

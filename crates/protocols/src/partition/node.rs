@@ -26,6 +26,8 @@ pub(super) struct Node {
     tickets: Box<[AtomicU64]>,
     /// The attempt that asks, if it is not withdrawn.
     asking: Latch<Option<Attempt>>,
+    /// The last attempt that a partition has refused, by its number; zero at first.
+    refused: AtomicU64,
     waiter: Waiter,
 }
 
@@ -41,7 +43,13 @@ impl Node {
     /// Of a transaction that waits through `waiter`, and has made no attempt yet.
     pub(super) fn new(partitions: usize, waiter: Waiter) -> Arc<Self> {
         let tickets = (0..partitions).map(|_| AtomicU64::new(0)).collect();
-        Arc::new(Self { word: AtomicU64::new(0), tickets, asking: Latch::new(None), waiter })
+        Arc::new(Self {
+            word: AtomicU64::new(0),
+            tickets,
+            asking: Latch::new(None),
+            refused: AtomicU64::new(0),
+            waiter,
+        })
     }
 
     /// How the transaction waits.
@@ -83,6 +91,18 @@ impl Node {
         let count = |word: u64| (word >> COUNT_BITS == attempt.0 && word & COUNT > 0).then(|| word - 1);
         let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, count);
         before.is_ok_and(|word| word & COUNT == 1)
+    }
+
+    /// A partition cannot grant what the attempt asked of it, ever: it asks for nothing there any more.
+    #[cold]
+    pub(super) fn refuse(&self, attempt: Attempt) {
+        // The greatest: a refusal of an attempt that is over may come late.
+        self.refused.fetch_max(attempt.0, Ordering::AcqRel);
+    }
+
+    /// Whether some partition has refused the attempt, which is never granted then.
+    pub(super) fn is_refused(&self, attempt: Attempt) -> bool {
+        self.refused.load(Ordering::Acquire) == attempt.0
     }
 
     /// Does what an attempt asks for, unless it is withdrawn; it is not while this lasts.
@@ -132,5 +152,18 @@ mod tests {
         assert_eq!((node.while_asking(first, || 1), node.while_asking(second, || 2)), (None, Some(2)));
         assert!(!node.grant(first, PartitionId(0), Ticket(0)) && !node.is_granted(second));
         assert!(node.grant(second, PartitionId(0), Ticket(0)) && node.is_granted(second));
+    }
+
+    #[test]
+    fn a_refusal_is_of_one_attempt() {
+        let node = node();
+        let first = node.begin(2);
+        assert!(!node.is_refused(first));
+        let second = node.begin(2);
+        node.refuse(second);
+        node.refuse(first);
+        assert!(node.is_refused(second) && !node.is_granted(second), "whatever comes late");
+        let third = node.begin(2);
+        assert!(!node.is_refused(third));
     }
 }

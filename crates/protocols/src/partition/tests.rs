@@ -1,13 +1,16 @@
 //! The loop of Fig. 3 step by step, on two threads that do one step at a time; and what settings and tables are refused.
 
+use super::counted::InRecords;
 use super::queue::State;
 use super::{
     Analysed, Counting, HStore, PartitionConfig, PartitionId, PartitionLocking, PartitionWorker, Partitioned, Queueing,
 };
 use crate::Instance;
+use crate::shared::counts::Counts;
 use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value};
+use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::coroutine::{Coroutine, Resumed, Stack, Suspender};
-use hotrow_sync::{Arc, Scheduler, Time, Waiter, mpsc, thread};
+use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, mpsc, thread};
 use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Intent, Protocol, Settings, Transaction, WorkerId, Write};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -342,6 +345,99 @@ fn absent_rows_of_those_who_withdraw_leave_nothing() {
         right.receive();
         assert_eq!(left.step(|side| side.cancel('B')), Gone(Abort::Cancelled));
         right.receive();
+    });
+}
+
+/// A counter that would overflow ends a transaction of several partitions, or of another thread's, as it ends one at home; nothing is
+/// left of it.
+#[test]
+fn an_exhausted_counter_is_refused_by_other_partitions_too() {
+    use Progress::{Committed, Gone, Runs, Waits};
+    fn check<E: PartitionLocking<Locks = InRecords>>() {
+        trace::<E>([1, 1, 0, 0], |left, right| {
+            let count = |counts: Counts| {
+                right.step(move |side| {
+                    let mut participant = side.instance.database().participant();
+                    participant.enter();
+                    let table = side.instance.database().table(participant.guard(), side.table).expect("it is there");
+                    let (key, hash) = (Key::Int(1), Key::Int(1).hash64());
+                    let record = table.find(participant.guard(), &key, hash).expect("it was loaded");
+                    record.header().set_counts(counts);
+                    participant.leave();
+                });
+            };
+            count(Counts::new(u32::MAX - 1, 0));
+            assert_eq!(right.begin('A', &[1]), Gone(Abort::Resources));
+            // With and without the thread's own partition, and a record that was made for it.
+            for (name, keys) in [('B', &[0, 1][..]), ('C', &[1, 101])] {
+                assert_eq!((left.begin(name, keys), right.queue()), (Waits, String::new()));
+                right.receive();
+                assert_eq!(
+                    (left.go_on(name), left.queue(), right.queue()),
+                    (Gone(Abort::Resources), "".into(), "".into())
+                );
+                right.receive();
+            }
+            count(Counts::NONE);
+            assert_eq!(left.begin('D', &[0, 1]), Waits);
+            right.receive();
+            left.receive();
+            assert_eq!((left.go_on('D'), left.go_on('D')), (Runs, Committed));
+            right.receive();
+        });
+    }
+    check::<Counting>();
+    check::<Analysed>();
+}
+
+/// A clock that the test moves, and the deadlines of all waits.
+struct Clock {
+    suspender: Arc<Suspender>,
+    now: AtomicU64,
+    deadlines: Mutex<Vec<Option<Time>>>,
+}
+
+impl Scheduler for Clock {
+    fn now(&self) -> Time {
+        Time(self.now.load(Ordering::Acquire))
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        self.deadlines.lock().expect("nobody panics with it").push(deadline);
+        self.suspender.suspend();
+    }
+
+    fn resume(&self) {}
+}
+
+/// Who wants to be alone waits for those inside, and then for the last messages of those who are over: not longer together than for one of
+/// them.
+#[test]
+fn both_waits_of_who_wants_to_be_alone_have_one_deadline() {
+    use Progress::{Committed, Runs, Waits};
+    trace::<Counting>([1, 1, 0, 0], |left, right| {
+        assert_eq!(left.begin('A', &[0, 1]), Waits);
+        right.receive();
+        left.receive();
+        assert_eq!(left.go_on('A'), Runs);
+        let instance = left.step(|side| side.instance.clone());
+
+        let stack = Stack::new(256 * 1024).expect("memory for a stack");
+        let (suspender, now, deadlines) = (stack.suspender(), AtomicU64::new(1_000), Mutex::default());
+        let clock = Arc::new(Clock { suspender, now, deadlines });
+        let mut txn = Engine::transaction(&*instance, Waiter::new(clock.clone()));
+        let mut alone = Coroutine::new(stack, move || {
+            let begun = txn.begin(&Begin { wait_limit: Some(Duration::from_nanos(500)), ..Begin::default() });
+            txn.abort();
+            begun
+        });
+        assert!(matches!(alone.resume(), Resumed::Suspended), "A is inside");
+        clock.now.store(1_300, Ordering::Release);
+        assert_eq!(left.go_on('A'), Committed);
+        assert!(matches!(alone.resume(), Resumed::Suspended), "the right side has not heard of it");
+        right.receive();
+        assert!(matches!(alone.resume(), Resumed::Returned(Ok(()))));
+        assert_eq!(*clock.deadlines.lock().expect("nobody panics with it"), [Some(Time(1_500)); 2]);
     });
 }
 
