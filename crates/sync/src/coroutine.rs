@@ -11,11 +11,16 @@
 //! 3. A coroutine that is dropped while suspended unwinds its stack, so that what lives there is dropped; a suspension
 //!    during that unwinding returns at once.
 //! 4. A body that borrows runs in a [`Scope`], which cannot be leaked and ends before what the body borrows does.
+//!
+//! A body that needs more stack than it has ends the program, with a message that says so: `coroutine/overflow.rs`.
+
+mod overflow;
 
 use crate::Arc;
 use crate::atomic::{AtomicBool, AtomicPtr, Ordering};
 use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{CoroutineResult, Yielder};
+use overflow::{Bounds, Running};
 use std::any::Any;
 use std::io;
 use std::marker::PhantomData;
@@ -34,6 +39,7 @@ impl Stack {
     /// # Errors
     /// If the system has no memory, or no more mappings, for it.
     pub fn new(size: usize) -> io::Result<Self> {
+        overflow::watch();
         Ok(Self::around(DefaultStack::new(size)?))
     }
 
@@ -46,8 +52,7 @@ impl Stack {
         let suspender = Suspender {
             yielder: AtomicPtr::new(ptr::null_mut()),
             unwinding: AtomicBool::new(false),
-            low: memory.limit().get(),
-            high: memory.base().get(),
+            bounds: Bounds { low: memory.limit().get(), high: memory.base().get() },
         };
         Self { memory, suspender: Arc::new(suspender) }
     }
@@ -59,8 +64,7 @@ pub struct Suspender {
     /// Points into the coroutine's first frame while its body runs or is suspended; null before and after.
     yielder: AtomicPtr<Yielder<(), ()>>,
     unwinding: AtomicBool,
-    low: usize,
-    high: usize,
+    bounds: Bounds,
 }
 
 impl Suspender {
@@ -85,7 +89,7 @@ impl Suspender {
     fn is_caller(&self) -> bool {
         let local = 0_u8;
         let address = (&raw const local).addr();
-        (self.low..self.high).contains(&address)
+        (self.bounds.low..self.bounds.high).contains(&address)
     }
 }
 
@@ -149,6 +153,7 @@ impl<R: 'static> Coroutine<R> {
     pub fn resume(&mut self) -> Resumed<R> {
         assert!(!self.is_done(), "a coroutine that is done cannot be resumed");
         let inner = self.inner.as_mut().expect("present until the coroutine is consumed");
+        let _running = Running::on(self.suspender.bounds);
         match catch_unwind(AssertUnwindSafe(|| inner.resume(()))) {
             Ok(CoroutineResult::Yield(())) => Resumed::Suspended,
             Ok(CoroutineResult::Return(value)) => Resumed::Returned(value),
@@ -171,6 +176,7 @@ impl<R: 'static> Coroutine<R> {
     fn unwind(&mut self) {
         if let Some(inner) = &mut self.inner {
             self.suspender.unwinding.store(true, Ordering::Release);
+            let _running = Running::on(self.suspender.bounds);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| inner.force_unwind())) {
                 // SAFETY: what was on the stack has been dropped as far as it could be. It is not to be dropped again, which
                 // would happen to a body that was never begun.

@@ -30,7 +30,7 @@ pub struct PoolConfig {
     pub run: RunConfig,
     /// How many transactions each worker keeps, from 1 to [`MAX_SLOTS`](Self::MAX_SLOTS).
     pub slots: usize,
-    /// Bytes of a slot's stack; one that overflows ends the program.
+    /// Bytes of a slot's stack; one that overflows ends the program, with a message that names this.
     pub stack_bytes: usize,
 }
 
