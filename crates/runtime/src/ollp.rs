@@ -10,9 +10,13 @@
 //! | access estimate, annotation | [`Accesses`] |
 //! | update of the annotation, abort, restart | [`Planner::correct`], [`Transaction::add_missing`] |
 //!
-//! **Bounds.** A set is corrected [`CORRECTIONS`] times and kept; then the data has moved too far, and a new reconnaissance
-//! makes a new one. After [`RECONNAISSANCES`] of these the procedure runs without a set, which keeps everybody else off the
-//! database: so every procedure ends.
+//! **What is corrected.** A set that the procedure told is corrected by what its run missed. One that a reconnaissance found is
+//! made anew by another one, and what the run missed comes on top: either the data has moved, and much of the set with it, or the
+//! procedure depends on its own writes, which no reconnaissance sees.
+//!
+//! **Bounds.** A set that was told is corrected [`CORRECTIONS`] times, and then looked for. After [`RECONNAISSANCES`] the last
+//! set is corrected as often; then the procedure runs without one, which keeps everybody else off the database: so every
+//! procedure ends.
 
 use hotrow_storage::{
     IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowMut, RowRef, TableId, TableSchema,
@@ -26,7 +30,7 @@ use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
-/// Corrections of one set before a new reconnaissance.
+/// Corrections of one set.
 pub const CORRECTIONS: u32 = 4;
 
 /// Reconnaissances of one procedure before it runs without a set.
@@ -36,6 +40,8 @@ pub const RECONNAISSANCES: u32 = 4;
 #[derive(Debug, Default)]
 pub struct Planner {
     accesses: Accesses,
+    /// What reconnaissances have missed of this procedure's accesses, as its runs found out.
+    missing: Accesses,
     shapes: Shapes,
     stage: Stage,
     /// Corrections since the last reconnaissance, and reconnaissances, of this procedure.
@@ -76,6 +82,7 @@ impl Planner {
         self.stage = Stage::Hint;
         if needed {
             (self.corrections, self.tries) = (0, 0);
+            self.missing.clear();
             self.stage =
                 if self.accesses.is_partial() || self.accesses.is_empty() { Stage::Unknown } else { Stage::Known };
         }
@@ -133,12 +140,15 @@ impl Planner {
     pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, procedure: &impl Procedure) {
         self.estimates.wrong += 1;
         self.corrections += 1;
-        if self.corrections <= CORRECTIONS {
-            txn.add_missing(&mut self.accesses);
-        } else if self.tries < RECONNAISSANCES {
+        let is_stale = self.tries > 0 && self.corrections == 1;
+        if self.tries < RECONNAISSANCES && (is_stale || self.corrections > CORRECTIONS) {
+            txn.add_missing(&mut self.missing);
             self.accesses.clear();
             procedure.accesses(&mut self.accesses);
+            self.accesses.extend(&self.missing);
             self.stage = Stage::Unknown;
+        } else if self.corrections <= CORRECTIONS {
+            txn.add_missing(&mut self.accesses);
         } else {
             self.stage = Stage::Hopeless;
         }
@@ -359,7 +369,7 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
         Ok(Write::Done)
     }
 
-    /// Notes the range as far as the visit went, and the rows visited.
+    /// Notes the range as far as the visit went. The rows in it are known by it.
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         let shape = self.shape(scan.table)?;
         let intent = match scan.lock {
@@ -367,10 +377,9 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
             LockFor::Update => Intent::Write,
         };
         let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
-        let (accesses, ordered) = (&mut *self.accesses, shape.is_ordered(scan.index));
+        let ordered = shape.is_ordered(scan.index);
         let read = Scan { lock: LockFor::Read, ..scan.clone() };
         let scanned = self.txn.scan(&read, &mut |row| {
-            accesses.push(scan.table, shape.key_of(row), intent);
             let flow = visit(row);
             if flow.is_break() && ordered {
                 let last = Bound::Included(shape.full_key(scan.index, row));

@@ -27,6 +27,20 @@ use std::ops::ControlFlow;
 
 /// What entries of an index need beside the lock on their row. Each may wait, and abort.
 pub(crate) trait IndexLocks<H: RecordHeader> {
+    /// A record was made for a row whose key had none, and is about to be linked. Whether others may count on it from then on: if
+    /// its row goes again, it is the caller who unlinks it.
+    fn linking(&mut self, _record: RecordRef<'_, H>) -> bool {
+        false
+    }
+
+    /// That record is linked.
+    fn linked(&mut self, _record: RecordRef<'_, H>) {}
+
+    /// That record is not linked, as the key has got another one meanwhile: what the insert fails with.
+    fn outrun(&mut self) -> Abort {
+        unreachable!("the key is locked, so nobody else links it")
+    }
+
     /// An entry with this key is about to be linked.
     fn entering(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort>;
 
@@ -73,6 +87,8 @@ enum Step<H> {
     Revived { record: RecordPtr<H>, image: usize, variable: Variable },
     /// A record was linked.
     Inserted { record: RecordPtr<H> },
+    /// A record was linked that others may count on.
+    Made { record: RecordPtr<H> },
     /// A row was deleted.
     Deleted { record: RecordPtr<H> },
     /// An entry was linked.
@@ -201,9 +217,15 @@ impl<H: RecordHeader> InPlace<H> {
             None => {
                 locks.entering(table, guard, IndexRef::Primary, key)?;
                 let record = table.create(guard, key, row);
-                let linked = table.link(guard, key, hash, record);
-                assert!(linked.is_ok(), "the key is locked, so nobody else links it");
-                self.log.push((table.id(), Step::Inserted { record: record.ptr() }));
+                let pointer = record.ptr();
+                let stays = locks.linking(record);
+                if table.link(guard, key, hash, record).is_err() {
+                    drop(table.garbage(record));
+                    return Err(locks.outrun());
+                }
+                let step = if stays { Step::Made { record: pointer } } else { Step::Inserted { record: pointer } };
+                self.log.push((table.id(), step));
+                locks.linked(record);
                 locks.entered(table, guard, IndexRef::Primary, key)?;
                 record
             }
@@ -353,7 +375,9 @@ impl<H: RecordHeader> InPlace<H> {
             match step {
                 Step::Changed { variable, .. } => self.discard(variable),
                 Step::Revived { variable, .. } => self.discard(Some(variable)),
-                Step::Inserted { record } => record::deref(record, guard, table).set_committed(),
+                Step::Inserted { record } | Step::Made { record } => {
+                    record::deref(record, guard, table).set_committed()
+                }
                 Step::Deleted { record } if !keeps(id, record) => deleted.push((id, record)),
                 Step::Deleted { .. } => {}
                 Step::Linked { index, entry } => {
@@ -413,6 +437,11 @@ impl<H: RecordHeader> InPlace<H> {
                     record.set_present(false);
                     table.unlink(guard, record);
                     self.garbage.push(table.garbage(record));
+                }
+                Step::Made { record } => {
+                    let record = record::deref(record, guard, table);
+                    record.set_present(false);
+                    record.set_committed();
                 }
                 Step::Deleted { record } => record::deref(record, guard, table).set_present(true),
                 Step::Linked { index, entry } => {

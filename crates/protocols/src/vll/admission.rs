@@ -304,6 +304,7 @@ fn mark<H>(row: &PlannedRow<H>) -> Mark {
 impl<V: Variant> Admission for VllAdmission<V> {
     type Header = V::Record;
     const NEEDS: Needs = Needs { records: true, partitions: false };
+    const LOCKS_MADE: bool = <V::Record as Counters>::COUNTS_MADE;
 
     #[inline]
     fn admit(
@@ -355,6 +356,21 @@ impl<V: Variant> Admission for VllAdmission<V> {
         }
         drop(critical);
         after.is_some()
+    }
+
+    /// Who sees the record afterwards finds it counted, and the transaction says before that it asks for it.
+    #[inline]
+    fn lock_made(&mut self, record: RecordRef<'_, V::Record>, row: &PlannedRow<V::Record>) {
+        record.header().count_made();
+        self.member.publish_more(std::iter::once(mark(row)));
+    }
+
+    #[inline]
+    fn add_made(&mut self, plan: &mut Plan<V::Record>, row: PlannedRow<V::Record>) {
+        plan.rows.push(row);
+        if self.member.core.has_ledgers() {
+            self.member.seat.write_down_more(Some((row.name, row.intent)), &[]);
+        }
     }
 
     fn add_prefixes(&mut self, plan: &mut Plan<V::Record>, locks: &[Counted], _place: Place) -> bool {

@@ -20,6 +20,14 @@ pub trait Counters: RecordHeader {
     /// Sets the counters.
     fn set(&self, beside: &Self::Beside, counts: Counts);
 
+    /// Whether [`count_made`](Self::count_made) is there.
+    const COUNTS_MADE: bool = false;
+
+    /// Counts the exclusive request of a transaction that has made the record and is about to link it. Outside of the critical
+    /// section: nobody else has seen it.
+    #[inline]
+    fn count_made(&self) {}
+
     /// Has the processor fetch what [`get`](Self::get) will read beside the header, before the critical section.
     #[inline]
     fn prefetch(&self, _beside: &Self::Beside) {}
@@ -27,6 +35,13 @@ pub trait Counters: RecordHeader {
 
 impl Counters for Colocated {
     type Beside = ();
+
+    const COUNTS_MADE: bool = true;
+
+    #[inline]
+    fn count_made(&self) {
+        self.set_counts(Counts::new(1, 0));
+    }
 
     #[inline]
     fn get(&self, _: &()) -> Counts {

@@ -100,6 +100,9 @@ pub trait Admission: Send + 'static {
     /// What it wants to know of a plan's rows.
     const NEEDS: Needs;
 
+    /// Whether [`lock_made`](Self::lock_made) is there. Such an engine has a record for each row of a plan.
+    const LOCKS_MADE: bool = false;
+
     /// A transaction begins whose reports go under `label`. Called before [`admit`](Self::admit), and for those without a plan too.
     fn begin(&mut self, _label: u32) {}
 
@@ -141,6 +144,17 @@ pub trait Admission: Send + 'static {
         plan: &mut Plan<Self::Header>,
         row: PlannedRow<Self::Header>,
     ) -> bool;
+
+    /// Locks a record exclusively that the transaction has just made, for a key that had none: it is about to be linked, and nobody
+    /// else has seen it. If it is linked, [`add_made`](Self::add_made) says so.
+    #[inline]
+    fn lock_made(&mut self, _record: RecordRef<'_, Self::Header>, _row: &PlannedRow<Self::Header>) {}
+
+    /// The plan has a row from now on whose record was locked when it was made.
+    #[inline]
+    fn add_made(&mut self, plan: &mut Plan<Self::Header>, row: PlannedRow<Self::Header>) {
+        plan.rows.push(row);
+    }
 
     /// The same for prefix locks of one place, all or none.
     fn add_prefixes(&mut self, plan: &mut Plan<Self::Header>, locks: &[Counted], place: Place) -> bool;

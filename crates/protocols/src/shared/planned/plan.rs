@@ -5,14 +5,14 @@ use super::prefixes;
 use crate::shared::range_locks::PrefixLocks;
 use crate::shared::walk::{self, Step};
 use hotrow_storage::{Garbage, IndexRef, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
-use hotrow_txn::{Access, Accesses, Direction, EntryAccess, Intent, LockFor, RangeAccess, Scan};
-use std::ops::ControlFlow;
+use hotrow_txn::{Access, Accesses, Direction, EntriesAccess, EntryAccess, Intent, LockFor, RangeAccess, Scan};
+use std::ops::{Bound, ControlFlow};
 
 /// More rows than this in the ranges of one plan, and its transaction keeps the whole database instead.
 const RANGE_ROWS: usize = 1 << 16;
 
 /// A set is searched from its beginning as long as it is no larger than this.
-const SEARCHED: usize = 16;
+const SEARCHED: usize = 64;
 
 /// A row of a plan: one lock.
 #[derive(Debug)]
@@ -101,14 +101,20 @@ pub struct Plan<H> {
     pub(crate) prefixes: PrefixLocks,
     /// Where those are, beside the partitions of the rows.
     pub(crate) places: Vec<Place>,
-    /// The ranges that a scan may walk.
+    /// The ranges that a scan may walk: those of the access set, and what is locked for them.
     ranges: Vec<RangeAccess>,
+    /// Whether its maker knew that it might lack rows: they are added late.
+    pub(super) is_partial: bool,
+    /// Entries that may come and go: their common prefixes are locked exclusively.
+    entries_below: Vec<EntriesAccess>,
     /// Records that nobody counts on any more and that are not present: to be unlinked.
     pub(crate) unused: Vec<(TableId, RecordPtr<H>)>,
     /// Those that are unlinked.
     pub(super) garbage: Vec<Garbage>,
     /// The row that is asked for next, if the procedure keeps to its order.
     next: usize,
+    /// The row that a scan comes to next, if it walks the ranges in their order.
+    next_in_range: usize,
     /// The names of the first `sorted.len()` rows with their positions, in order, once a long set was searched.
     sorted: Vec<(u64, u32)>,
 }
@@ -120,9 +126,12 @@ impl<H> Default for Plan<H> {
             prefixes: PrefixLocks::default(),
             places: Vec::new(),
             ranges: Vec::new(),
+            is_partial: false,
+            entries_below: Vec::new(),
             unused: Vec::new(),
             garbage: Vec::new(),
             next: 0,
+            next_in_range: 0,
             sorted: Vec::new(),
         }
     }
@@ -171,6 +180,7 @@ impl<H: RecordHeader> Plan<H> {
         self.prefixes.clear();
         self.places.clear();
         self.ranges.clear();
+        self.entries_below.clear();
         self.sorted.clear();
         self.next = 0;
     }
@@ -179,10 +189,13 @@ impl<H: RecordHeader> Plan<H> {
     #[inline]
     pub(super) fn resolve(&mut self, scene: Scene<'_, H>, accesses: &Accesses, needs: Needs) -> Result<(), TooLarge> {
         self.clear();
+        self.is_partial = accesses.is_partial();
         let in_ranges = self.ranges(scene, accesses.ranges(), needs)?;
         self.look_up(scene, accesses.rows(), needs);
+        self.next_in_range = self.rows.len();
         self.rows.extend(in_ranges);
         accesses.entries().iter().for_each(|entry| self.entry(scene, entry, needs));
+        accesses.entries_below().iter().for_each(|entries| self.entries(scene, entries, needs));
         Ok(())
     }
 
@@ -202,6 +215,9 @@ impl<H: RecordHeader> Plan<H> {
             let likely = table.prefetch_record(scene.guard, &access.key, access.hash);
             let row = PlannedRow::unfound(table, &access.key, access.lock_name(), access.intent, needs);
             self.rows.push(row.with(likely.map(|record| record.ptr()).filter(|_| needs.records)));
+            if !needs.records && likely.is_none() {
+                self.absent(table, access);
+            }
         }
         if !needs.records {
             return;
@@ -223,11 +239,16 @@ impl<H: RecordHeader> Plan<H> {
         if let Some(record) = table.find(scene.guard, &access.key, access.hash) {
             return record.ptr();
         }
+        self.absent(table, access);
+        placeholder(table, scene, &access.key, access.hash).ptr()
+    }
+
+    /// A row of the access set is absent: if it will be written it will be inserted.
+    #[cold]
+    fn absent(&mut self, table: &Table<H>, access: &Access) {
         if access.intent == Intent::Write {
-            // It will be inserted, if anything.
             prefixes::push_entry(&mut self.prefixes, table.id(), IndexRef::Primary, &access.key);
         }
-        placeholder(table, scene, &access.key, access.hash).ptr()
     }
 
     /// [`PlannedRow::find_again`].
@@ -259,11 +280,12 @@ impl<H: RecordHeader> Plan<H> {
         let Some(table) = scene.table(range.table) else { return Ok(()) };
         prefixes::push_range(&mut self.prefixes, range);
         if needs.partitions {
-            let partition =
-                (range.index == IndexRef::Primary).then(|| table.partition_of_range(&range.lower, &range.upper));
-            self.places.push(partition.flatten().map_or(Place::Everywhere, |number| Place::Partition(number as u16)));
+            self.places.push(place_of_range(table, range.index, &range.lower, &range.upper));
         }
         self.ranges.push(range.clone());
+        if !needs.partitions {
+            self.ranges.extend(prefixes::locked_range(range));
+        }
         let scan = Scan {
             table: range.table,
             index: range.index,
@@ -309,6 +331,30 @@ impl<H: RecordHeader> Plan<H> {
                 prefixes::push_entry(&mut self.prefixes, entry.table, entry.index, &full);
             }
         }
+    }
+
+    /// Index entries of which it is known how their keys begin.
+    fn entries(&mut self, scene: Scene<'_, H>, entries: &EntriesAccess, needs: Needs) {
+        let Some(table) = scene.table(entries.table) else { return };
+        let EntriesAccess { table: id, index, ref prefix } = *entries;
+        let [lower, upper] = [(); 2].map(|()| Bound::Included(prefix.clone()));
+        if needs.partitions {
+            self.places.push(place_of_range(table, index, &lower, &upper));
+        }
+        prefixes::push_range(
+            &mut self.prefixes,
+            &RangeAccess { table: id, index, lower, upper, intent: Intent::Write },
+        );
+        self.entries_below.push(entries.clone());
+    }
+
+    /// Whether the entry with this key is one of those that may come and go, as far as is known by how their keys begin.
+    #[inline]
+    pub(super) fn holds_entry(&self, table: TableId, index: IndexRef, key: &Key) -> bool {
+        let holds = |entries: &EntriesAccess| {
+            entries.table == table && entries.index == index && key.starts_with(&entries.prefix)
+        };
+        self.entries_below.iter().any(holds)
     }
 
     /// Unlinks what nobody counts on any more.
@@ -367,6 +413,15 @@ impl<H: RecordHeader> Plan<H> {
         self.rows.iter().any(|row| row.record == Some(record))
     }
 
+    /// Whether this record is the next one of the ranges, in their order, and may be touched so.
+    #[inline]
+    pub(super) fn is_next_in_range(&mut self, record: RecordPtr<H>, intent: Intent) -> bool {
+        let is_it = |row: &PlannedRow<H>| row.record == Some(record) && covers(row.intent, intent);
+        let is_next = self.rows.get(self.next_in_range).is_some_and(is_it);
+        self.next_in_range += usize::from(is_next);
+        is_next
+    }
+
     /// The position of a row with this key, whose lock has this name, and an intent that covers `intent`. The plan is admitted.
     pub(super) fn find(
         &mut self,
@@ -401,6 +456,12 @@ impl<H: RecordHeader> Plan<H> {
 
 fn covers(held: Intent, wanted: Intent) -> bool {
     held == Intent::Write || wanted == Intent::Read
+}
+
+/// Where the locks of a range are.
+fn place_of_range<H: RecordHeader>(table: &Table<H>, index: IndexRef, lower: &Bound<Key>, upper: &Bound<Key>) -> Place {
+    let partition = (index == IndexRef::Primary).then(|| table.partition_of_range(lower, upper));
+    partition.flatten().map_or(Place::Everywhere, |number| Place::Partition(number as u16))
 }
 
 /// Forgets the rows of tables that have been dropped meanwhile: nobody counts on them any more.

@@ -4,6 +4,7 @@ use crate::shared::contention::Claim;
 use crate::shared::range_locks::{Counted, Cover, Granularity, KeySpace, PrefixLocks};
 use hotrow_storage::{IndexRef, Key, TableId};
 use hotrow_txn::{Intent, RangeAccess};
+use std::ops::Bound;
 
 fn space(table: TableId, index: IndexRef) -> KeySpace {
     KeySpace::of_index(table, index, Granularity::default())
@@ -20,6 +21,29 @@ pub(super) fn push_range(locks: &mut PrefixLocks, range: &RangeAccess) {
     for prefix in prefixes {
         locks.push(prefix, range.intent == Intent::Write);
     }
+}
+
+/// What is locked for a range, if it is known to be more.
+pub(super) fn locked_range(range: &RangeAccess) -> Option<RangeAccess> {
+    let prefixes = space(range.table, range.index).range(&range.lower, &range.upper, Cover::CommonPrefix);
+    let is_string = |bound: &Bound<Key>| match bound {
+        Bound::Included(key) | Bound::Excluded(key) => key.bytes().is_some(),
+        Bound::Unbounded => false,
+    };
+    let [prefix] = prefixes[..] else { return None };
+    if !is_string(&range.lower) && !is_string(&range.upper) {
+        return None;
+    }
+    let first = prefix.first().to_be_bytes();
+    let common = &first[..prefix.depth() as usize / 8];
+    // Where the range has no end, there is nothing beyond it.
+    let widened = |bound: &Bound<Key>| match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        _ if common.is_empty() => Bound::Unbounded,
+        _ => Bound::Included(Key::from_bytes(common)),
+    };
+    let (lower, upper) = (widened(&range.lower), widened(&range.upper));
+    Some(RangeAccess { lower, upper, ..range.clone() })
 }
 
 /// Whether an entry with this key may come or go under the locks of `held`: it, or a prefix of it, is locked exclusively.

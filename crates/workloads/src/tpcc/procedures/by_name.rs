@@ -28,7 +28,7 @@ impl Customer {
         Customer::LastName(prefix.finish())
     }
 
-    /// What finding the customer, and then reading or changing its row, touches.
+    /// What finding the customer, and then reading or changing its row, touches: that is among those that have the name.
     pub(super) fn access(
         &self,
         tables: Tables,
@@ -45,7 +45,6 @@ impl Customer {
                 let (lower, upper) = (Bound::Included(prefix.clone()), Bound::Included(prefix.clone()));
                 let (table, index) = (tables.customer, CUSTOMERS_BY_NAME);
                 accesses.push_range(RangeAccess { table, index, lower, upper, intent });
-                accesses.set_partial();
             }
         }
     }

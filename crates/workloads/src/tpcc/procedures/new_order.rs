@@ -2,9 +2,9 @@
 
 use super::super::columns::{customer, district, item, new_order, order, order_line, stock, warehouse};
 use super::super::random::ORIGINAL;
-use super::super::schema::{Tables, new_orders, order_lines, orders};
+use super::super::schema::{ORDERS_BY_CUSTOMER, Tables, new_orders, order_lines, orders};
 use super::{LINES_FEWEST, LINES_MOST, change, done, found};
-use hotrow_storage::{Key, Row, RowLayout, RowMut, TableSchema, Value};
+use hotrow_storage::{IndexRef, Key, Row, RowLayout, RowMut, TableSchema, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction};
 use std::cell::RefCell;
@@ -175,18 +175,23 @@ fn is_original(data: &[u8]) -> bool {
 impl Procedure for NewOrder {
     type Output = Ordered;
 
-    /// Inserts are left out: their keys are not known before the district is read, and nobody else has them.
+    /// What is inserted is known by its district, and the entry of the order by its customer: numbers are drawn from the
+    /// district's row.
     fn accesses(&self, accesses: &mut Accesses) {
-        let Tables { item, customer, stock, district, warehouse, .. } = self.tables;
+        let Tables { item, customer, stock, district, warehouse, order, new_order, order_line, .. } = self.tables;
+        let (of_district, of_customer) =
+            (Key::int4s([self.warehouse, self.district]), Key::int4s([self.warehouse, self.district, self.customer]));
+        accesses.push(customer, of_customer.clone(), Intent::Read);
         for line in &self.lines {
             accesses.push(item, Key::Int(i64::from(line.item)), Intent::Read);
-        }
-        accesses.push(customer, Key::int4s([self.warehouse, self.district, self.customer]), Intent::Read);
-        for line in &self.lines {
             accesses.push(stock, Key::int4s([line.supply, line.item]), Intent::Write);
         }
-        accesses.push(district, Key::int4s([self.warehouse, self.district]), Intent::Write);
+        accesses.push(district, of_district.clone(), Intent::Write);
         accesses.push(warehouse, Key::Int(i64::from(self.warehouse)), Intent::Read);
+        for table in [order, new_order, order_line] {
+            accesses.push_entries_below(table, IndexRef::Primary, of_district.clone());
+        }
+        accesses.push_entries_below(order, ORDERS_BY_CUSTOMER, of_customer);
     }
 
     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<Ordered, Abort> {

@@ -4,7 +4,7 @@ use super::super::columns::{customer, district, history, warehouse};
 use super::super::schema::{Tables, histories};
 use super::by_name::Customer;
 use super::{ROW_IDS_PER_WORKER, change, done};
-use hotrow_storage::{Key, Row, RowLayout, RowMut, Value};
+use hotrow_storage::{IndexRef, Key, Row, RowLayout, RowMut, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Intent, LockFor, Procedure, Transaction};
 use std::cell::RefCell;
@@ -93,7 +93,8 @@ impl Procedure for Payment {
         customer.access(self.tables, customer_warehouse, customer_district, Intent::Write, accesses);
         accesses.push(self.tables.district, Key::int4s([warehouse, district]), Intent::Write);
         accesses.push(self.tables.warehouse, Key::Int(i64::from(warehouse)), Intent::Write);
-        accesses.push(self.tables.history, Key::Int(self.row_id), Intent::Write);
+        let entry = Key::Int(self.row_id);
+        accesses.push_entry(self.tables.history, IndexRef::Primary, entry.clone(), entry);
     }
 
     /// Returns the customer's new balance, in cents.
