@@ -1,7 +1,7 @@
 //! What a concurrency-control protocol is.
 
 use crate::{EngineInfo, Settings, SettingsError, Statistics, Transaction};
-use hotrow_storage::{Database, RecordHeader, TableSchema};
+use hotrow_storage::{Database, RecordHeader, TableId, TableSchema};
 use hotrow_sync::{Arc, Time, Waiter};
 
 /// A worker's number, from zero.
@@ -85,6 +85,9 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     fn audit(&self, _database: &Database<Self::Record>) -> Result<(), String> {
         Ok(())
     }
+
+    /// A table is about to be dropped, which nobody uses any more, or will: gives back what is kept for its records outside them.
+    fn dropping(&self, _database: &Database<Self::Record>, _table: TableId) {}
 
     /// Parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned) table.
     fn parts(&self) -> usize {

@@ -304,6 +304,7 @@ fn mark<H>(row: &PlannedRow<H>) -> Mark {
 impl<V: Variant> Admission for VllAdmission<V> {
     type Header = V::Record;
     const NEEDS: Needs = Needs { records: true, partitions: false };
+    const KEEPS_BESIDE: bool = <V::Record as Counters>::IS_BESIDE;
     const LOCKS_MADE: bool = <V::Record as Counters>::COUNTS_MADE;
 
     #[inline]
@@ -409,6 +410,12 @@ impl<V: Variant> Admission for VllAdmission<V> {
         };
         drop(critical);
         glance
+    }
+
+    fn forget(&mut self, record: RecordRef<'_, V::Record>) {
+        let critical = self.member.core.enter();
+        record.header().forget(&self.beside);
+        drop(critical);
     }
 
     fn copy_rows(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>, copies: &mut Copies) -> bool {

@@ -28,6 +28,13 @@ pub trait Counters: RecordHeader {
     #[inline]
     fn count_made(&self) {}
 
+    /// Whether there is anything beside the records.
+    const IS_BESIDE: bool = false;
+
+    /// Gives back what is beside for a record that nobody will ask for any more, unless somebody counts on it still: who does then gives
+    /// it back.
+    fn forget(&self, _beside: &Self::Beside) {}
+
     /// Has the processor fetch what [`get`](Self::get) will read beside the header, before the critical section.
     #[inline]
     fn prefetch(&self, _beside: &Self::Beside) {}
@@ -55,7 +62,7 @@ impl Counters for Colocated {
 }
 
 /// The counters stand in two vectors, at the position that the header names. A record gets its position when it is
-/// first asked for, and gives it back when it dies.
+/// first asked for, and gives it back when it dies or is forgotten.
 #[derive(Debug, Default)]
 pub struct Arrayed {
     /// The position, counted from one; none yet; or [`DEAD`].
@@ -148,6 +155,14 @@ impl Arrayed {
 impl Counters for Arrayed {
     type Beside = Vectors;
 
+    const IS_BESIDE: bool = true;
+
+    fn forget(&self, vectors: &Vectors) {
+        if self.get(vectors) == Counts::NONE {
+            self.set(vectors, Counts::DEAD);
+        }
+    }
+
     #[inline]
     fn get(&self, vectors: &Vectors) -> Counts {
         match self.position() {
@@ -187,6 +202,21 @@ impl Counters for Arrayed {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::Instance;
+    use crate::vll::{InVectors, Vll, VllConfig};
+    use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
+    use hotrow_sync::Waiter;
+    use hotrow_txn::{Accesses, Begin, Engine, Intent, Transaction, Write};
+    use std::time::Duration;
+
+    impl Vectors {
+        /// Positions that were taken and not given back.
+        fn in_use(&self) -> u32 {
+            let next = |&free: &u32| Some(get(&self.exclusive, free)).filter(|&free| free != NO_POSITION);
+            let first = Some(self.free.load(Ordering::Acquire)).filter(|&free| free != NO_POSITION);
+            self.last.load(Ordering::Acquire) - std::iter::successors(first, next).count() as u32
+        }
+    }
 
     fn check(header: &Arrayed, vectors: &Vectors, position: u32, expected: Counts) {
         assert_eq!((header.position(), header.get(vectors)), (position, expected));
@@ -218,5 +248,71 @@ mod tests {
             check(&fresh, &vectors, position, Counts::new(0, 2));
         }
         check(&headers[5], &vectors, 6, Counts::new(5, 1));
+    }
+
+    const ROWS: i64 = 20;
+
+    fn fill(engine: &dyn Engine) -> TableId {
+        let table = engine.create_table(TableSchema::new("t", vec![Column::new("id", Type::Int8)], &[0]));
+        let rows = (0..ROWS).map(|id| Row::from_values(&engine.layout(table), &[Value::Int8(id)]));
+        rows.for_each(|row| engine.load(table, row.as_ref()).expect("the keys differ"));
+        table
+    }
+
+    /// Asks for every row, and for one that is absent.
+    fn touch(txn: &mut dyn Transaction, table: TableId) {
+        let mut accesses = Accesses::new();
+        (0..=ROWS).for_each(|id| accesses.push(table, Key::Int(id), Intent::Write));
+        txn.begin(&Begin { accesses: Some(&accesses), ..Begin::default() }).expect("nobody else is there");
+        txn.commit().expect("it holds all that it needs");
+    }
+
+    #[test]
+    fn positions_of_deleted_rows_and_dropped_tables_are_given_back() {
+        let instance = Instance::<Vll<InVectors>>::new(VllConfig::default());
+        let in_use = || instance.protocol().beside.in_use();
+        let greatest = || instance.protocol().beside.last.load(Ordering::Acquire);
+        let mut txn = Engine::transaction(&*instance, Waiter::thread(Duration::ZERO));
+        let txn = &mut *txn;
+        let table = fill(&*instance);
+        touch(txn, table);
+        assert_eq!((in_use(), greatest()), (20, 21));
+        for _ in 0..3 {
+            // Alone in the database.
+            txn.begin(&Begin::default()).expect("nobody else is there");
+            (0..ROWS).for_each(|id| assert_eq!(txn.delete(table, &Key::Int(id)), Ok(Write::Done)));
+            let again = Row::from_values(&instance.layout(table), &[Value::Int8(0)]);
+            assert_eq!(txn.insert(table, again.as_ref()), Ok(Write::Done));
+            txn.commit().expect("it holds all that it needs");
+            assert_eq!((in_use(), greatest()), (1, 21), "the first row has been there all the time");
+            // A table that the transaction has for itself, beside others.
+            let accesses = Accesses::new();
+            txn.begin(&Begin { accesses: Some(&accesses), ..Begin::default() }).expect("nobody else is there");
+            txn.own_table(table);
+            assert_eq!(txn.delete(table, &Key::Int(0)), Ok(Write::Done));
+            for id in 0..ROWS {
+                let row = Row::from_values(&instance.layout(table), &[Value::Int8(id)]);
+                assert_eq!(txn.insert(table, row.as_ref()), Ok(Write::Done));
+            }
+            txn.commit().expect("it holds all that it needs");
+            touch(txn, table);
+            assert_eq!((in_use(), greatest()), (20, 21));
+        }
+        txn.begin(&Begin::default()).expect("nobody else is there");
+        assert_eq!(txn.delete(table, &Key::Int(1)), Ok(Write::Done));
+        txn.abort();
+        assert_eq!(in_use(), 20, "the row is still there");
+
+        let other = fill(&*instance);
+        touch(txn, other);
+        assert_eq!(in_use(), 40);
+        instance.drop_table(table);
+        assert_eq!(in_use(), 20);
+        instance.drop_table(other);
+        instance.drop_table(other);
+        assert_eq!(in_use(), 0);
+        let last = fill(&*instance);
+        touch(txn, last);
+        assert_eq!((in_use(), greatest()), (20, 41));
     }
 }

@@ -99,10 +99,11 @@ use crate::shared::planned::PlannedTransaction;
 use admission::{Member, VllAdmission};
 use counters::Counters;
 use critical::Core;
-use hotrow_storage::Database;
+use hotrow_storage::{Database, TableId};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Duties, EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// Very lightweight locking, with counters and analyses as `V` says.
@@ -161,6 +162,25 @@ impl<V: Variant> Protocol for Vll<V> {
         let audited = self.core.audit(database, participant.guard(), &self.beside, !self.gate.is_closed());
         participant.leave();
         audited
+    }
+
+    fn dropping(&self, database: &Database<V::Record>, table: TableId) {
+        if !<V::Record as Counters>::IS_BESIDE {
+            return;
+        }
+        let mut participant = database.participant();
+        participant.enter();
+        let guard = participant.guard();
+        if let Some(table) = database.table(guard, table) {
+            table.records(guard, |record| {
+                // For each of them anew, since there may be many.
+                let critical = self.core.enter();
+                record.header().forget(&self.beside);
+                drop(critical);
+                ControlFlow::Continue(())
+            });
+        }
+        participant.leave();
     }
 
     fn worker(&self, _id: WorkerId) -> VllWorker {

@@ -103,6 +103,9 @@ pub trait Admission: Send + 'static {
     /// Whether [`lock_made`](Self::lock_made) is there. Such an engine has a record for each row of a plan.
     const LOCKS_MADE: bool = false;
 
+    /// Whether the engine keeps something for records outside them, and [`forget`](Self::forget) is there.
+    const KEEPS_BESIDE: bool = false;
+
     /// A transaction begins whose reports go under `label`. Called before [`admit`](Self::admit), and for those without a plan too.
     fn begin(&mut self, _label: u32) {}
 
@@ -182,6 +185,9 @@ pub trait Admission: Send + 'static {
     ) -> bool {
         false
     }
+
+    /// A record has been taken out of its table by who had the table alone, so that nobody counts on it.
+    fn forget(&mut self, _record: RecordRef<'_, Self::Header>) {}
 
     /// Whether a row that is not in the plan may be touched all the same.
     fn reaches(&self, _table: &Table<Self::Header>, _key: &Key) -> bool {

@@ -2,17 +2,16 @@
 
 mod copies;
 mod glance;
+mod scan;
 
 pub use copies::Copies;
 
-use super::plan::{Reach, TooLarge};
+use super::plan::TooLarge;
 use super::prefixes;
 use super::{Admission, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::{InPlace, IndexLocks};
-use crate::shared::locks::is_ordered;
 use crate::shared::range_locks::PrefixLocks;
-use crate::shared::walk::{self, Step};
 use crate::shared::{record, table};
 use hotrow_storage::{
     Database, Guard, IndexId, IndexRef, Key, Participant, RecordPtr, RecordRef, Row, RowMut, RowRef, Table, TableId,
@@ -43,6 +42,8 @@ pub struct PlannedTransaction<A: Admission> {
     running: bool,
     /// Tables that the caller keeps everybody else off.
     owned: Vec<TableId>,
+    /// Records of such tables whose rows were deleted, if the engine keeps something beside them.
+    deleted: Vec<(TableId, RecordPtr<A::Header>)>,
     /// What was touched outside the access set.
     missing: Accesses,
     /// The row that was read last, where none is locked.
@@ -89,6 +90,7 @@ impl<A: Admission> PlannedTransaction<A> {
             read_only: false,
             running: false,
             owned: Vec::new(),
+            deleted: Vec::new(),
             missing: Accesses::new(),
             copy: None,
             copies: Copies::default(),
@@ -128,6 +130,7 @@ impl<A: Admission> PlannedTransaction<A> {
         self.changes.retire(&mut self.participant);
         self.participant.leave();
         self.owned.clear();
+        self.deleted.clear();
         self.running = false;
     }
 
@@ -141,6 +144,16 @@ impl<A: Admission> PlannedTransaction<A> {
         self.plan.unlink_unused(scene);
         for garbage in self.plan.garbage.drain(..) {
             self.participant.retire(garbage);
+        }
+    }
+
+    /// Tells the engine of records that are not in their tables any more, though nobody has given back a lock on them.
+    #[inline]
+    fn forget_deleted(&mut self) {
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        for (id, pointer) in self.deleted.drain(..).filter(|&(_, pointer)| !self.plan.has_record(pointer)) {
+            let record = scene.table(id).map(|table| scene.deref(table, pointer));
+            record.filter(|record| !record.is_present()).into_iter().for_each(|record| self.admission.forget(record));
         }
     }
 
@@ -558,7 +571,12 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         }
         locks.set_row(table, key);
         let deleted = changes.delete(scene.guard, table, record, &mut locks);
-        outside(deleted.map(|()| Write::Done), || push_entries::<A>(missing, table, key, record::row(record)))
+        let deleted =
+            outside(deleted.map(|()| Write::Done), || push_entries::<A>(missing, table, key, record::row(record)));
+        if A::KEEPS_BESIDE && self.owns(id) {
+            self.deleted.push((id, pointer));
+        }
+        deleted
     }
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
@@ -605,6 +623,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
             // A row of an owned table is counted on only if it is in the plan, too.
             let counted = |table, record| A::NEEDS.records && (!owned.owns(table) || self.plan.has_record(record));
             self.changes.commit(&self.database, &mut self.participant, counted);
+            self.forget_deleted();
         }
         self.end();
         Ok(())
@@ -651,70 +670,4 @@ impl<A: Admission> Drop for PlannedTransaction<A> {
     fn drop(&mut self) {
         self.abort();
     }
-}
-
-impl<A: Admission> PlannedTransaction<A> {
-    /// A scan whose range is locked, or that is alone in its table. [`Abort::Conflict`] if it leaves what is locked, with the first
-    /// key beyond that if it was to break off there.
-    fn scan_locked(
-        &mut self,
-        scan: &Scan,
-        intent: Intent,
-        left_at: &mut Option<Key>,
-        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Abort> {
-        let owned = self.owns(scan.table);
-        let scene = Scene { database: &self.database, guard: self.participant.guard() };
-        let table = table(&self.database, scene.guard, scan.table)?;
-        let (plan, admission) = (&mut self.plan, &mut self.admission);
-        let planned = if owned { Some(Reach::Whole) } else { plan.reach_of(scan, is_ordered(table, scan.index)) };
-        let planned = planned.ok_or(Abort::Conflict)?;
-        let backward = scan.direction == Direction::Backward;
-        // What a walk to the end of a range that is locked in part comes to.
-        let mut outcome = if matches!(planned, Reach::Whole) { Ok(()) } else { Err(Abort::Conflict) };
-        walk::along(table, scene.guard, scan, &mut |step: &Step<'_, A::Header>| {
-            if planned.is_past(step, backward) {
-                *left_at = Some(step.key());
-                outcome = Err(Abort::Conflict);
-                return ControlFlow::Break(());
-            }
-            if !step.record.is_present() {
-                return ControlFlow::Continue(());
-            }
-            if !owned && !hold(admission, scene, plan, table, step.record, intent) {
-                outcome = Err(Abort::Conflict);
-                return ControlFlow::Break(());
-            }
-            if !step.is_current(table, scan.index) {
-                return ControlFlow::Continue(());
-            }
-            let flow = visit(record::row(step.record));
-            if flow.is_break() {
-                outcome = Ok(());
-            }
-            flow
-        })?;
-        outcome
-    }
-}
-
-/// Whether the plan has a row that a scan came to, or could be given it.
-fn hold<A: Admission>(
-    admission: &mut A,
-    scene: Scene<'_, A::Header>,
-    plan: &mut Plan<A::Header>,
-    table: &Table<A::Header>,
-    record: RecordRef<'_, A::Header>,
-    intent: Intent,
-) -> bool {
-    if plan.is_next_in_range(record.ptr(), intent) {
-        return true;
-    }
-    let key = record.key();
-    let name = Access::name(table.id(), key.hash64());
-    if plan.find(scene, table, (&key, name), intent).is_some() || admission.reaches(table, &key) {
-        return true;
-    }
-    let read = plan.find(scene, table, (&key, name), Intent::Read).is_some();
-    !read && add_row(admission, scene, plan, table, &key, intent)
 }
