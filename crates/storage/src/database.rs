@@ -1,7 +1,7 @@
-//! A database: its tables, by number.
+//! A database: its tables, by number, of whatever kind its protocol wants.
 
 use crate::epoch::{Collector, Garbage, Participant};
-use crate::{Duplicate, Guard, RecordHeader, RowRef, Table, TableId, TableSchema};
+use crate::{Duplicate, Guard, RowLayout, RowRef, Table, TableId, TableSchema};
 use hotrow_sync::atomic::{AtomicPtr, Ordering};
 use hotrow_sync::{Arc, Mutex, OnceLock};
 use std::fmt;
@@ -9,20 +9,44 @@ use std::fmt;
 const CHUNK_TABLES: usize = 1024;
 const CHUNKS: usize = 1024;
 
-type Chunk<H> = Box<[AtomicPtr<Table<H>>]>;
+/// A kind of table: how rows lie in memory, and how they are found.
+pub trait StoredTable: Sized + Send + Sync + 'static {
+    /// An empty table. If it is [partitioned](TableSchema::partitioned), what it keeps apart by partition has `parts` parts.
+    fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self;
 
-/// The tables of one database, whose records have headers of type `H`. Shared by all threads.
+    /// The definition.
+    fn schema(&self) -> &Arc<TableSchema>;
+
+    /// The rows' layout.
+    fn layout(&self) -> &Arc<RowLayout>;
+
+    /// How many rows there are; approximate while transactions run.
+    fn row_count(&self) -> u64;
+
+    /// Inserts a row with nobody looking, committed at once. Many threads may load at once.
+    ///
+    /// # Errors
+    /// A row with this key exists; nothing was changed.
+    fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate>;
+}
+
+/// The tables of a database whose records have headers of type `H`, and whose rows change in place.
+pub type Database<H> = Tables<Table<H>>;
+
+type Chunk<T> = Box<[AtomicPtr<T>]>;
+
+/// The tables of one database. Shared by all threads.
 ///
 /// Finding a table by its number takes two loads and no latch. Numbers are never used again: DDL makes new tables.
-pub struct Database<H: RecordHeader> {
+pub struct Tables<T: StoredTable> {
     collector: Arc<Collector>,
-    chunks: Box<[OnceLock<Chunk<H>>]>,
+    chunks: Box<[OnceLock<Chunk<T>>]>,
     next: Mutex<u32>,
     /// Parts of the primary indexes of partitioned tables.
     parts: usize,
 }
 
-impl<H: RecordHeader> Database<H> {
+impl<T: StoredTable> Tables<T> {
     /// A database without tables.
     pub fn new() -> Arc<Self> {
         Self::with_parts(1)
@@ -53,7 +77,7 @@ impl<H: RecordHeader> Database<H> {
         let mut next = self.next.lock().expect("no panic under the latch");
         let id = TableId(*next);
         let slot = self.slot_or_grow(id);
-        let table = Box::new(Table::new(id, schema, &self.collector, self.parts));
+        let table = Box::new(T::new(id, schema, &self.collector, self.parts));
         slot.store(Box::into_raw(table), Ordering::Release);
         *next += 1;
         id
@@ -72,14 +96,14 @@ impl<H: RecordHeader> Database<H> {
 
     /// The table with this number.
     #[inline]
-    pub fn table<'g>(&'g self, _guard: Guard<'g>, table: TableId) -> Option<&'g Table<H>> {
+    pub fn table<'g>(&'g self, _guard: Guard<'g>, table: TableId) -> Option<&'g T> {
         let table = self.slot(table)?.load(Ordering::Acquire);
         // SAFETY: null, or a table that is retired through the epochs once it is taken out of its slot.
         unsafe { table.as_ref() }
     }
 
     /// All tables.
-    pub fn tables<'g>(&'g self, guard: Guard<'g>) -> impl Iterator<Item = &'g Table<H>> {
+    pub fn tables<'g>(&'g self, guard: Guard<'g>) -> impl Iterator<Item = &'g T> {
         let made = *self.next.lock().expect("no panic under the latch");
         (0..made).filter_map(move |number| self.table(guard, TableId(number)))
     }
@@ -93,12 +117,12 @@ impl<H: RecordHeader> Database<H> {
     }
 
     #[inline]
-    fn slot(&self, table: TableId) -> Option<&AtomicPtr<Table<H>>> {
+    fn slot(&self, table: TableId) -> Option<&AtomicPtr<T>> {
         let number = table.0 as usize;
         self.chunks.get(number / CHUNK_TABLES)?.get().map(|chunk| &chunk[number % CHUNK_TABLES])
     }
 
-    fn slot_or_grow(&self, table: TableId) -> &AtomicPtr<Table<H>> {
+    fn slot_or_grow(&self, table: TableId) -> &AtomicPtr<T> {
         let number = table.0 as usize;
         assert!(number < CHUNKS * CHUNK_TABLES, "a database makes at most {} tables", CHUNKS * CHUNK_TABLES);
         let empty = || (0..CHUNK_TABLES).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
@@ -106,7 +130,7 @@ impl<H: RecordHeader> Database<H> {
     }
 }
 
-impl<H: RecordHeader> Drop for Database<H> {
+impl<T: StoredTable> Drop for Tables<T> {
     fn drop(&mut self) {
         for chunk in self.chunks.iter().filter_map(OnceLock::get) {
             for slot in chunk {
@@ -120,8 +144,8 @@ impl<H: RecordHeader> Drop for Database<H> {
     }
 }
 
-impl<H: RecordHeader> fmt::Debug for Database<H> {
+impl<T: StoredTable> fmt::Debug for Tables<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database").field("collector", &self.collector).finish_non_exhaustive()
+        f.debug_struct("Tables").field("collector", &self.collector).finish_non_exhaustive()
     }
 }

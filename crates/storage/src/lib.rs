@@ -19,7 +19,7 @@ mod segment;
 mod table;
 mod value;
 
-pub use database::Database;
+pub use database::{Database, StoredTable, Tables};
 pub use epoch::{Collector, Garbage, Guard, Participant};
 pub use hash_index::HashIndex;
 pub use huge::{HUGE_PAGE_BYTES, HugeBlock};

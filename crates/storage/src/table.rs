@@ -9,7 +9,9 @@ use crate::primary_index::PrimaryIndex;
 use crate::record::{RecordMemory, RecordPtr, RecordRef};
 use crate::secondary_index::SecondaryIndex;
 use crate::segment::Segments;
-use crate::{IndexId, IndexRef, Key, KeySpec, RecordFormat, RecordHeader, RowLayout, RowRef, TableId, TableSchema};
+use crate::{
+    IndexId, IndexRef, Key, KeySpec, RecordFormat, RecordHeader, RowLayout, RowRef, StoredTable, TableId, TableSchema,
+};
 use hotrow_sync::{Arc, Backoff, Mutex};
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
@@ -43,27 +45,6 @@ impl fmt::Display for Duplicate {
 impl std::error::Error for Duplicate {}
 
 impl<H: RecordHeader> Table<H> {
-    /// An empty table. If it is partitioned its primary hash index has `parts` parts, otherwise one.
-    pub(crate) fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self {
-        let layout = Arc::new(RowLayout::new(&schema.columns));
-        let key = KeySpec::new(&schema.columns, &schema.key);
-        let format = RecordFormat::new::<H>(layout, &key);
-        let segments = Segments::new(format.bytes());
-        let ordered = schema.ordered.then(|| OrderedIndex::new(collector, key.is_int()));
-        let secondary = schema.indexes.iter().map(|index| SecondaryIndex::new(index, &schema, collector)).collect();
-        let primary = PrimaryIndex::new(collector, &key, if schema.partitioned { parts } else { 1 });
-        Self {
-            id,
-            key,
-            memory: Arc::new(RecordMemory { format, segments }),
-            primary,
-            ordered,
-            secondary,
-            unique_load: Mutex::new(()),
-            schema: Arc::new(schema),
-        }
-    }
-
     /// The table's number.
     #[inline]
     pub fn id(&self) -> TableId {
@@ -268,8 +249,62 @@ impl<H: RecordHeader> Table<H> {
         &self.secondary[usize::from(index.0)]
     }
 
+    /// Takes back a half-loaded row.
+    fn unload(&self, guard: Guard<'_>, row: RowRef<'_>, linked: usize, record: RecordRef<'_, H>) {
+        for index in &self.secondary[..linked] {
+            if let Some(entry) = index.find(guard, &index.key_of(row), &record.key(), record.ptr()) {
+                drop(index.unlink(guard, entry));
+            }
+        }
+        self.unlink(guard, record);
+        drop(self.garbage(record));
+    }
+
+    #[inline]
+    fn record<'g>(&'g self, guard: Guard<'g>, address: usize) -> RecordRef<'g, H> {
+        // SAFETY: the address came from an index of this table under `guard`; records are retired after they are
+        // unlinked from every index.
+        unsafe { RecordPtr::from_address(address).deref(guard, &self.memory.format) }
+    }
+}
+
+impl<H: RecordHeader> StoredTable for Table<H> {
+    /// An empty table. If it is partitioned its primary hash index has `parts` parts, otherwise one.
+    fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, parts: usize) -> Self {
+        let layout = Arc::new(RowLayout::new(&schema.columns));
+        let key = KeySpec::new(&schema.columns, &schema.key);
+        let format = RecordFormat::new::<H>(layout, &key);
+        let segments = Segments::new(format.bytes());
+        let ordered = schema.ordered.then(|| OrderedIndex::new(collector, key.is_int()));
+        let secondary = schema.indexes.iter().map(|index| SecondaryIndex::new(index, &schema, collector)).collect();
+        let primary = PrimaryIndex::new(collector, &key, if schema.partitioned { parts } else { 1 });
+        Self {
+            id,
+            key,
+            memory: Arc::new(RecordMemory { format, segments }),
+            primary,
+            ordered,
+            secondary,
+            unique_load: Mutex::new(()),
+            schema: Arc::new(schema),
+        }
+    }
+
+    fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    fn layout(&self) -> &Arc<RowLayout> {
+        self.memory.format.layout()
+    }
+
+    /// Records linked in the primary index, present or not.
+    fn row_count(&self) -> u64 {
+        self.len() as u64
+    }
+
     /// Inserts a row with nobody looking: record and entries, present and committed.
-    pub fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
+    fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
         let unique = self.secondary.iter().any(SecondaryIndex::is_exclusive);
         let _alone = unique.then(|| self.unique_load.lock().unwrap_or_else(|poison| poison.into_inner()));
         let key = self.key_of(row);
@@ -290,24 +325,6 @@ impl<H: RecordHeader> Table<H> {
         record.set_present(true);
         record.set_committed();
         Ok(())
-    }
-
-    /// Takes back a half-loaded row.
-    fn unload(&self, guard: Guard<'_>, row: RowRef<'_>, linked: usize, record: RecordRef<'_, H>) {
-        for index in &self.secondary[..linked] {
-            if let Some(entry) = index.find(guard, &index.key_of(row), &record.key(), record.ptr()) {
-                drop(index.unlink(guard, entry));
-            }
-        }
-        self.unlink(guard, record);
-        drop(self.garbage(record));
-    }
-
-    #[inline]
-    fn record<'g>(&'g self, guard: Guard<'g>, address: usize) -> RecordRef<'g, H> {
-        // SAFETY: the address came from an index of this table under `guard`; records are retired after they are
-        // unlinked from every index.
-        unsafe { RecordPtr::from_address(address).deref(guard, &self.memory.format) }
     }
 }
 
