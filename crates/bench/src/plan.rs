@@ -8,7 +8,7 @@ use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
 use crate::{BenchCommand, Interrupt, RunOptions, SchedulerName, WorkloadOptions, bare, memory, plot, range};
 use hotrow_protocols::{open_with, refuse_unheeded};
-use hotrow_txn::{EngineInfo, Setting};
+use hotrow_txn::{EngineInfo, Setting, number_of};
 use hotrow_workloads::Workload;
 use hotrow_workloads::range::Range;
 use hotrow_workloads::ycsb::Ycsb;
@@ -90,7 +90,7 @@ fn bench_workload<W: Workload>(
     refuse_unheeded_options::<W>(run)?;
     refuse_one_file_for_two(run)?;
     let bytes = memory::needed_bytes(&workload);
-    let rows = || format!("{} rows of about {} bytes", workload.rows(), bytes / workload.rows().max(1));
+    let rows = || format!("{} of about {} bytes", number_of(workload.rows(), "row"), bytes / workload.rows().max(1));
     memory::refuse_if_too_large(bytes, rows)?;
     // Opened before anything is run: a name that cannot be written is better known now.
     let json = run.json.as_deref().map(create).transpose()?;
@@ -247,9 +247,9 @@ fn without_empty(mut turns: Vec<Vec<EngineReport>>) -> Vec<Vec<EngineReport>> {
 
 fn print_title(out: &mut dyn Write, title: &str, run: &RunOptions) -> io::Result<()> {
     let batch = if run.no_batch { "one by one" } else { "looked up together" };
-    let threads = run.threads();
+    let threads = number_of(run.threads(), "thread");
     writeln!(out, "{title}")?;
-    writeln!(out, "{threads} threads, {} s, {}, keys {batch}\n", run.seconds.as_secs_f64(), run.isolation)?;
+    writeln!(out, "{threads}, {} s, {}, keys {batch}\n", run.seconds.as_secs_f64(), run.isolation)?;
     out.flush()
 }
 

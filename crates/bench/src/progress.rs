@@ -2,6 +2,7 @@
 
 use crate::Interrupt;
 use hotrow_runtime::Stop;
+use hotrow_txn::number_of;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr};
 use std::ops::ControlFlow;
@@ -47,7 +48,7 @@ impl Progress {
         interrupt: &Interrupt,
         load: impl FnOnce(&hotrow_workloads::Progress<'_>) -> T,
     ) -> T {
-        self.line(&format!("loading {rows} rows"));
+        self.line(&format!("loading {}", number_of(rows, "row")));
         let bar = self.bar(rows, "{prefix:.bold} loading {wide_bar:.cyan} {human_pos} of {human_len} rows, {eta} left");
         let result = load(&|more| {
             bar.inc(more);
@@ -59,7 +60,7 @@ impl Progress {
 
     /// Shows a run of about `length`; returns when `stop` is raised.
     pub(crate) fn running(&self, length: Duration, threads: usize, stop: &Stop) {
-        self.line(&format!("running for {} s on {threads} threads", length.as_secs_f64()));
+        self.line(&format!("running for {} s on {}", length.as_secs_f64(), number_of(threads, "thread")));
         if self.shown != Shown::Bars {
             return;
         }

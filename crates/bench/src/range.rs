@@ -14,7 +14,7 @@ use hotrow_protocols::range_locks::{
 };
 use hotrow_runtime::{Counts, RunConfig, RunReport};
 use hotrow_sync::Mutex;
-use hotrow_txn::{Settings, Statistics};
+use hotrow_txn::{Settings, Statistics, number_of};
 use hotrow_workloads::range::{Client, Options, Request};
 use std::collections::VecDeque;
 use std::hint::spin_loop;
@@ -59,7 +59,8 @@ pub(crate) fn drive(
     refuse(manager, client.options())?;
     let Options { key_bits, bits_per_level, prefixes, .. } = *client.options();
     let prefixing = Prefixing::new(key_bits, bits_per_level, prefixes as usize);
-    let prefixing = prefixing.ok_or_else(|| format!("a level of prefixes cannot have {bits_per_level} bits"))?;
+    let prefixing =
+        prefixing.ok_or_else(|| format!("a level of prefixes cannot have {}", number_of(bits_per_level, "bit")))?;
     let limit = settings.blocked_limit.unwrap_or(BLOCKED_LIMIT);
     let client = &mut *client;
     Ok(match manager {
@@ -193,7 +194,7 @@ impl<'a, M: RangeLockManager> Loop<'a, M> {
         while goes_on && step(false) {}
         let Self { manager, client, blocked, .. } = self;
         if blocked > 0 {
-            client.grants.violated(format!("{blocked} transactions were never granted their ranges"));
+            client.grants.violated(format!("{} never got a range granted", number_of(blocked, "transaction")));
         } else if !manager.is_idle() {
             client.grants.violated("the manager knows of ranges that nobody holds".to_owned());
         }

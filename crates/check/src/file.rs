@@ -7,6 +7,7 @@ mod line;
 mod valid;
 
 use crate::history::History;
+use hotrow_txn::number_of;
 use line::{End, Header, Line};
 use std::fmt;
 use std::io::{self, BufRead, Write};
@@ -116,8 +117,11 @@ pub fn read_history(input: &mut dyn BufRead) -> Result<(About, History), FileErr
                 let counts = (history.initial.len() as u64, history.transactions.len() as u64);
                 if (end.rows, end.transactions) != counts {
                     let what = format!(
-                        "it counts {} rows and {} transactions, but {} and {} were before it",
-                        end.rows, end.transactions, counts.0, counts.1
+                        "it counts {} and {}, not the {} and {} before it",
+                        number_of(end.rows, "row"),
+                        number_of(end.transactions, "transaction"),
+                        counts.0,
+                        counts.1
                     );
                     return Err(wrong(number, &what));
                 }

@@ -130,7 +130,7 @@ fn what_is_no_history_is_refused() {
     refuse(&with(6, lines[2]), 6, "after the first transaction");
     refuse(&(text.clone() + "{}\n"), 8, "expected a row");
     refuse(&(text.clone() + lines[2] + "\n"), 8, "after the last line");
-    refuse(&instead("\"transactions\":3", "\"transactions\":4"), 7, "4 transactions, but 2 and 3");
+    refuse(&instead("\"transactions\":3", "\"transactions\":4"), 7, "4 transactions, not the 2 and 3 before it");
     refuse(&instead("\"version\":0", "\"version\":7"), 2, "expected 0 or less");
     refuse(&instead("\"repeatable read\"", "\"repeatable\""), 4, "expected one of read committed");
     refuse(&instead("\"outcome\":\"committed\"", "\"outcome\":\"maybe\""), 4, "expected \"committed\"");

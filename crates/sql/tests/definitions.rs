@@ -210,6 +210,8 @@ fn queries_of_the_catalogs_are_told_from_joins() {
     run(&mut session, "create table a (x int)");
     let cases = [
         ("select * from a join a b on a.x = b.x", "a join is not supported"),
+        ("select * from generate_series(1, 3) g", "the FROM item generate_series(1, 3) g is not supported"),
+        ("select * from unnest(array[1])", "the FROM item UNNEST(ARRAY[1]) is not supported"),
         (
             "select c.relname from pg_catalog.pg_class c join a on true",
             "a query of the system catalogs is not supported",

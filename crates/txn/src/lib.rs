@@ -20,6 +20,7 @@ mod protocol;
 mod settings;
 mod statistics;
 mod transaction;
+mod words;
 
 pub use abort::Abort;
 pub use access::{Access, Accesses, EntriesAccess, EntryAccess, Intent, RangeAccess};
@@ -31,3 +32,4 @@ pub use protocol::{Duties, Protocol, WorkerId};
 pub use settings::{Setting, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use transaction::{Begin, Direction, LockFor, Savepoint, Scan, Transaction, Write};
+pub use words::number_of;

@@ -3,7 +3,7 @@
 use crate::Violation;
 use crate::visit::visit_tables;
 use hotrow_storage::{RowRef, TableId};
-use hotrow_txn::Engine;
+use hotrow_txn::{Engine, number_of};
 use std::cmp::Ordering;
 
 /// Checks a table whose rows each count their updates, in column `counter`: the `rows` that were loaded are there, and the
@@ -37,7 +37,10 @@ impl Counters {
     /// Compares them with the rows that were loaded and the updates that committed.
     pub(crate) fn judge(self, rows: u64, committed: u64) -> Result<(), Violation> {
         if self.rows != rows {
-            return Err(Violation::Corruption(format!("{} rows are there, {rows} were loaded", self.rows)));
+            return Err(Violation::Corruption(format!(
+                "the table has {}, not the {rows} loaded",
+                number_of(self.rows, "row")
+            )));
         }
         let what = || format!("the counters add up to {}, but {committed} increments were committed", self.sum);
         match self.sum.cmp(&(committed as i64)) {

@@ -52,6 +52,7 @@ use book::Book;
 use claim::Verdict;
 use cost::Cost;
 use figure::Figure;
+use hotrow_txn::number_of;
 use results::Results;
 use run::Observer;
 use scale::Scale;
@@ -154,7 +155,7 @@ struct Notes<'a> {
 impl Observer for Notes<'_> {
     fn loading(&mut self, cost: Cost) {
         let Cost { rows, engines, .. } = cost;
-        self.watch.begin(&format!("{} loading {rows} rows {}", self.figure.id, under(engines)));
+        self.watch.begin(&format!("{} loading {} {}", self.figure.id, number_of(rows, "row"), under(engines)));
         self.watch.advance(cost.load(self.scale), 0);
         self.run = cost.run(self.scale);
     }
@@ -181,7 +182,7 @@ fn refuse_if_too_large(entries: &[Entry], costs: &[Vec<Cost>]) -> Result<(), Ben
     for (entry, costs) in entries.iter().zip(costs) {
         for &Cost { rows, bytes, engines, .. } in costs {
             let under = under(engines);
-            let what = || format!("{}: {rows} rows {under} (--quick takes fewer)", entry.figure.id);
+            let what = || format!("{}: {} {under} (--quick takes fewer)", entry.figure.id, number_of(rows, "row"));
             memory::refuse_if_too_large(bytes, what)?;
         }
     }

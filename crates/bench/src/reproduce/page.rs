@@ -11,6 +11,7 @@ use super::sheet::{self, hex};
 use super::watch::length;
 use super::{Entry, State, chart};
 use crate::host::{COMMIT, Host};
+use hotrow_txn::number_of;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::time::Duration;
 
@@ -56,11 +57,13 @@ pub(crate) fn render(cover: &Cover<'_>, entries: &[Entry]) -> Result<String, Str
 
 fn facts(cover: &Cover<'_>) -> Markup {
     let scale = cover.scale;
-    let (repetitions, measured) = (scale.repetitions(), scale.measured().as_secs_f64());
+    let (repetitions, measured) = (number_of(scale.repetitions(), "run"), scale.measured().as_secs_f64());
     let runs = match scale.size {
-        Size::Full => format!("full: medians of {repetitions} runs of {measured} s at each point"),
-        Size::Quick => format!("--quick: medians of {repetitions} runs of {measured} s at each point, smaller tables"),
-        Size::Steps(steps) => format!("--steps {steps}: runs of {steps} transactions, which measure nothing"),
+        Size::Full => format!("full: medians of {repetitions} of {measured} s at each point"),
+        Size::Quick => format!("--quick: medians of {repetitions} of {measured} s at each point, smaller tables"),
+        Size::Steps(steps) => {
+            format!("--steps {steps}: runs of {}, which measure nothing", number_of(steps, "transaction"))
+        }
     };
     html! {
         dl {

@@ -5,7 +5,7 @@ use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
 use hotrow_bench::trial::{Trial, TrialWorkload, run_trial};
 use hotrow_check::{About, Anomaly, Evidence, History, check, check_at, read_history, write_history};
-use hotrow_txn::Isolation;
+use hotrow_txn::{Isolation, number_of};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -143,7 +143,7 @@ fn try_engines(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     }
     match failed {
         0 => Ok(()),
-        _ => Err(Failure::Failed(format!("{failed} of {runs} runs are not what they should be"))),
+        _ => Err(Failure::Failed(format!("{failed} of {} not what it should be", number_of(runs, "run")))),
     }
 }
 
@@ -177,9 +177,10 @@ fn try_engine(
     let began = Instant::now();
     let judged = check(&history);
     let title = format!(
-        "{name}, {}, {}: {threads} threads, ran {:.1} s, judged in {:.1} s",
+        "{name}, {}, {}: {}, ran {:.1} s, judged in {:.1} s",
         levels.name(),
         workload.name(),
+        number_of(threads, "thread"),
         ran.as_secs_f64(),
         began.elapsed().as_secs_f64()
     );

@@ -100,7 +100,7 @@ use crate::shared::gate::Gate;
 use crate::shared::planned::{PlannedTransaction, Scene};
 use hotrow_storage::{Database, TableSchema, Type};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId};
+use hotrow_txn::{EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId, number_of};
 use locks::LockState;
 use partitions::{Partitions, Visitor};
 use std::time::Duration;
@@ -166,9 +166,9 @@ impl<E: PartitionLocking> Protocol for Partitioned<E> {
         let partitions = settings.partitions.unwrap_or(settings.workers.min(PARTITIONS_MAX));
         let most = settings.workers.min(PARTITIONS_MAX);
         if partitions == 0 || partitions > most {
-            let workers = settings.workers;
+            let (partitions, workers) = (number_of(partitions, "partition"), number_of(settings.workers, "worker"));
             return Err(SettingsError(format!(
-                "{partitions} partitions for {workers} workers, each of which takes care of one: expected 1 to {most}"
+                "{partitions} for {workers}, each of which takes care of one: expected 1 to {most}"
             )));
         }
         if settings.blocked_limit == Some(0) {

@@ -454,6 +454,8 @@ fn settings_are_refused_that_no_thread_could_serve() {
     assert_eq!(configure(4, Some(3), Some(1)), Ok(3));
     assert_eq!(configure(2, Some(0), None), too_many(0));
     assert_eq!(configure(2, Some(3), None), too_many(3));
+    let one_worker = "2 partitions for 1 worker, each of which takes care of one: expected 1 to 1";
+    assert_eq!(configure(1, Some(2), None), Err(one_worker.to_owned()));
     assert_eq!(
         configure(2, None, Some(0)),
         Err("a limit of 0 blocked transactions lets nobody in: expected 1 or more".to_owned())

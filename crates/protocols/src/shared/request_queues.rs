@@ -29,6 +29,7 @@ mod modes;
 
 pub(crate) use modes::Modes;
 
+use hotrow_txn::number_of;
 use std::fmt;
 use std::ops::{Index, IndexMut};
 
@@ -379,7 +380,8 @@ impl<W> RequestQueues<W> {
                     (before, next) = (next, request.behind);
                 }
                 if owners.is_empty() || before != last {
-                    return Err(format!("name {name:x} has {} requests, the last is {last}", owners.len()));
+                    let requests = number_of(owners.len(), "request");
+                    return Err(format!("name {name:x} has {requests}, the last is {last}"));
                 }
                 heads += 1;
                 requests += owners.len();

@@ -15,6 +15,7 @@ use crate::procedure::{Argument, Body, Call, MAX_CALL_DEPTH, Procedure, Step, St
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
+use hotrow_txn::number_of;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use std::collections::BTreeSet;
 
@@ -281,7 +282,8 @@ impl<'c> Compiler<'c> {
         let (plan, columns) = binder.plan(statement.clone())?;
         let columns = columns.unwrap_or_default();
         if !into.is_empty() && columns.len() != into.len() {
-            let message = format!("INTO has {} variables for {} columns", into.len(), columns.len());
+            let (variables, columns) = (number_of(into.len(), "variable"), number_of(columns.len(), "column"));
+            let message = format!("INTO has {variables} for {columns}");
             return Err(SqlError::new(state::SYNTAX_ERROR, message));
         }
         let mut targets = Vec::with_capacity(into.len());

@@ -198,7 +198,7 @@ impl Binder<'_> {
                 Ok((table, scope))
             }
             TableFactor::Derived { .. } => Err(unsupported("a subquery in FROM")),
-            _ => Err(unsupported("this kind of FROM item")),
+            item => Err(unsupported(&format!("the FROM item {item}"))),
         }
     }
 

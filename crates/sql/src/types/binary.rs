@@ -4,6 +4,7 @@ use super::{datetime, number, text};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
+use hotrow_txn::number_of;
 
 /// Appends a value in the binary format, without a length. NULL appends nothing: whoever frames the value says NULL.
 pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
@@ -60,7 +61,7 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, SqlError> {
 }
 
 fn array<const N: usize>(ty: Type, bytes: &[u8]) -> Result<[u8; N], SqlError> {
-    bytes.try_into().map_err(|_| invalid(&format!("type {ty} has {N} bytes, got {}", bytes.len())))
+    bytes.try_into().map_err(|_| invalid(&format!("type {ty} has {}, got {}", number_of(N, "byte"), bytes.len())))
 }
 
 fn invalid(what: &str) -> SqlError {

@@ -8,7 +8,7 @@ use crate::distribution::different;
 use crate::options::parse_share;
 use fastrand::Rng;
 use hotrow_storage::TableId;
-use hotrow_txn::{Abort, Runner};
+use hotrow_txn::{Abort, Runner, number_of};
 use std::fmt;
 
 /// The most reads, and the most writes, of a short transaction.
@@ -68,8 +68,10 @@ impl Options {
         let needed = u64::from(reads + writes) * BLOCKS;
         if rows < needed {
             return Err(format!(
-                "--rows {rows} are too few for {reads} reads and {writes} writes of different rows within a tenth of the \
-                 table: at least {needed} are needed"
+                "--rows {rows} are too few for {} and {} of different rows within a tenth of the table: at least \
+                 {needed} are needed",
+                number_of(reads, "read"),
+                number_of(writes, "write")
             ));
         }
         Ok(self)
@@ -79,11 +81,11 @@ impl Options {
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Options { rows, reads, writes, read_only_share, long_readers } = self;
-        write!(f, "{rows} rows, {reads} reads and {writes} writes, {:.0} % read-only", read_only_share * 100.0)?;
+        let (rows, reads, writes) = (number_of(*rows, "row"), number_of(*reads, "read"), number_of(*writes, "write"));
+        write!(f, "{rows}, {reads} and {writes}, {:.0} % read-only", read_only_share * 100.0)?;
         match long_readers {
             0 => Ok(()),
-            1 => f.write_str(", 1 long reader"),
-            readers => write!(f, ", {readers} long readers"),
+            &readers => write!(f, ", {}", number_of(readers, "long reader")),
         }
     }
 }

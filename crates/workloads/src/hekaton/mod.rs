@@ -20,7 +20,7 @@ pub use schema::{AMOUNT, COUNTER, KEY, hekaton};
 
 use crate::{LoadError, Progress, Seat, Violation};
 use hotrow_storage::{TableId, TableSchema};
-use hotrow_txn::Engine;
+use hotrow_txn::{Engine, number_of};
 
 /// The workload.
 #[derive(Clone, Debug)]
@@ -56,7 +56,8 @@ impl crate::Workload for Hekaton {
             return Ok(());
         }
         Err(format!(
-            "--long-readers {readers} is more than the {threads} worker threads: --threads {readers} is needed"
+            "--long-readers {readers} is more than the {}: --threads {readers} is needed",
+            number_of(threads, "worker thread")
         ))
     }
 

@@ -7,7 +7,7 @@ use crate::distribution::different;
 use crate::options::{parse_share, parse_within};
 use fastrand::Rng;
 use hotrow_storage::TableId;
-use hotrow_txn::{Abort, Runner};
+use hotrow_txn::{Abort, Runner, number_of};
 use std::fmt;
 
 /// The most updates of a transaction.
@@ -96,8 +96,9 @@ impl Options {
         match cold {
             Some(cold) if cold >= u64::from(ops - hot_ops) => Ok(self),
             _ => Err(format!(
-                "--records {records} in {partitions} partition(s) are too few for --hot-records {hot_records} and \
-                 {} cold ones in each: at least {} are needed",
+                "--records {records} in {} are too few for --hot-records {hot_records} and {} cold ones in each: at \
+                 least {} are needed",
+                number_of(partitions, "partition"),
                 ops - hot_ops,
                 hot_records.saturating_add(u64::from(ops - hot_ops)).saturating_mul(u64::from(partitions)),
             )),
@@ -115,7 +116,11 @@ impl fmt::Display for Options {
         let Options { records, record_bytes, ops, hot_records, hot_ops, partitions, .. } = self;
         write!(
             f,
-            "{records} records of {record_bytes} bytes, {ops} updates, {hot_ops} of them on {hot_records} hot records"
+            "{} of {}, {}, {hot_ops} of them on {}",
+            number_of(*records, "record"),
+            number_of(*record_bytes, "byte"),
+            number_of(*ops, "update"),
+            number_of(*hot_records, "hot record")
         )?;
         match self.work_us() {
             _ if self.lock_only => f.write_str(", only locked")?,

@@ -7,7 +7,7 @@ use super::schema::{Number, Tables, access_info, call_forwarding, special_facili
 use crate::Violation;
 use crate::visit::visit_tables;
 use hotrow_storage::{RowRef, TableId};
-use hotrow_txn::Engine;
+use hotrow_txn::{Engine, number_of};
 
 pub(super) fn check(
     population: &Population,
@@ -105,7 +105,8 @@ impl Census {
             ("special_facility", self.counted.facilities, facilities),
         ] {
             if counted != loaded {
-                return Err(Violation::Corruption(format!("{table} has {counted} rows, {loaded} were loaded")));
+                let rows = number_of(counted, "row");
+                return Err(Violation::Corruption(format!("{table} has {rows}, not the {loaded} loaded")));
             }
         }
         let without = |shift: i16| self.types.iter().position(|types| types >> shift & 0b1111 == 0);
@@ -121,8 +122,8 @@ impl Census {
         }
         // Two who delete one row at once may both believe that they did, if nothing keeps them apart.
         Err(Violation::Anomaly(format!(
-            "call_forwarding has {} rows, but {forwardings} were loaded, {inserted} inserted and {deleted} deleted",
-            self.counted.forwardings
+            "call_forwarding has {}, not what the {forwardings} loaded, {inserted} inserted and {deleted} deleted make",
+            number_of(self.counted.forwardings, "row")
         )))
     }
 }

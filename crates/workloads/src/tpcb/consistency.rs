@@ -4,7 +4,7 @@ use super::Client;
 use super::schema::{Tables, account, branch, entry, teller};
 use crate::Violation;
 use crate::visit::visit_tables;
-use hotrow_txn::Engine;
+use hotrow_txn::{Engine, number_of};
 
 /// The sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,9 +34,8 @@ pub(super) fn check(engine: &dyn Engine, tables: Tables, clients: &[Client]) -> 
     })?;
     let committed: u64 = clients.iter().map(Client::committed).sum();
     if entries != committed {
-        return Err(Violation::Corruption(format!(
-            "the history has {entries} entries, but {committed} transactions committed"
-        )));
+        let (rows, transactions) = (number_of(entries, "row"), number_of(committed, "transaction"));
+        return Err(Violation::Corruption(format!("the history has {rows}, but {transactions} committed")));
     }
     let deposited: i64 = clients.iter().map(Client::deposited).sum();
     let expected = Sums { accounts: deposited, tellers: deposited, branches: deposited, history: deposited };

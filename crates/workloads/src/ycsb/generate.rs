@@ -6,7 +6,7 @@ use crate::distribution::{Distribution, THETA_MAX, different};
 use crate::options::{parse_share, parse_within};
 use fastrand::Rng;
 use hotrow_storage::TableId;
-use hotrow_txn::{Abort, Intent, Runner};
+use hotrow_txn::{Abort, Intent, Runner, number_of};
 use std::fmt;
 
 /// The most operations of a transaction, and columns of a row.
@@ -156,7 +156,8 @@ impl Options {
         let (records, smallest) = (self.records, self.records / u64::from(partitions));
         if smallest < u64::from(self.ops) {
             return Err(format!(
-                "--partitions {partitions} of --records {records} have {smallest} rows, fewer than --ops {}",
+                "--partitions {partitions} of --records {records} have {}, fewer than --ops {}",
+                number_of(smallest, "row"),
                 self.ops
             ));
         }
@@ -169,16 +170,21 @@ impl fmt::Display for Options {
         let Options { records, ops, fields, value_bytes, .. } = self;
         write!(
             f,
-            "{records} rows of {fields} x {value_bytes} bytes, {ops} operations, {:.0} % reads, ",
+            "{} of {fields} x {}, {}, {:.0} % reads, ",
+            number_of(*records, "row"),
+            number_of(*value_bytes, "byte"),
+            number_of(*ops, "operation"),
             self.read_ratio * 100.0
         )?;
         match (self.hot_records, self.theta) {
             (0, 0.0) => f.write_str("uniform"),
             (0, theta) => write!(f, "Zipf {theta}"),
-            (hot, _) => write!(f, "{} of them on {hot} hot rows", self.hot_ops),
+            (hot, _) => write!(f, "{} of them on {}", self.hot_ops, number_of(hot, "hot row")),
         }?;
         match (self.partitions_per_txn, self.partitions) {
-            (Spread::Exactly(touched), Some(partitions)) => write!(f, ", in {touched} of {partitions} partitions"),
+            (Spread::Exactly(touched), Some(partitions)) => {
+                write!(f, ", in {touched} of {}", number_of(partitions, "partition"))
+            }
             _ => Ok(()),
         }
     }

@@ -31,7 +31,7 @@ fn writes_rows_and_amounts_are_counted() {
     assert_eq!(fixture.check(), Ok(()));
 
     fixture.tamper_with(|txn| txn.delete(fixture.tables, &Key::Int(7)).map(drop));
-    check_corruption(fixture.check(), "199 rows are there, 200 were loaded");
+    check_corruption(fixture.check(), "the table has 199 rows, not the 200 loaded");
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn ycsb_counts_increments_and_rows() {
     add(-1);
     assert_eq!(fixture.check(), Ok(()));
     fixture.tamper_with(|txn| txn.delete(fixture.tables, &Key::Int(7)).map(drop));
-    check_corruption(fixture.check(), "49 rows are there, 50 were loaded");
+    check_corruption(fixture.check(), "the table has 49 rows, not the 50 loaded");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn tpcb_compares_its_four_sums() {
     fixture.tamper(history, first, |row| row.set_int4(3, 100_000));
     check_corruption(fixture.check(), "was deposited in total");
     fixture.tamper_with(|txn| txn.delete(history, &Key::Int(first)).map(drop));
-    check_corruption(fixture.check(), "the history has 199 entries, but 200 transactions committed");
+    check_corruption(fixture.check(), "the history has 199 rows, but 200 transactions committed");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, everywhere, leads,
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
+use hotrow_txn::number_of;
 
 pub(super) static FIGURE: Figure = Figure {
     id: "orthrus-4",
@@ -30,7 +31,7 @@ fn plan(scale: &Scale) -> Plan {
         chart: Chart::Curves { x: "hot rows" },
         value: "thousand transactions per second",
         panels: vec![
-            panel("a", scale.cores, format!("{} threads, one on each core", scale.cores)),
+            panel("a", scale.cores, format!("{}, one on each core", number_of(scale.cores, "thread"))),
             panel("b", scale.crowd(), format!("{} threads, four on each core", scale.crowd())),
         ],
     }

@@ -5,6 +5,7 @@ use crate::reproduce::claim::{Claim, Finding};
 use crate::reproduce::figure::{self, Chart, Figure, Panel, Paper, Plan, Point, Series};
 use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
+use hotrow_txn::number_of;
 use serde_json::Value;
 
 /// The paper.
@@ -82,7 +83,7 @@ fn plan(scale: &Scale) -> Plan {
         value: "per cent of a transaction's time",
         panels: vec![
             panel("a", 1, "one thread".to_owned()),
-            panel("b", scale.cores, format!("{} threads, one on each core", scale.cores)),
+            panel("b", scale.cores, format!("{}, one on each core", number_of(scale.cores, "thread"))),
         ],
     }
 }

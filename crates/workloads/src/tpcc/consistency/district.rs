@@ -6,6 +6,7 @@ use super::super::tally::Tally;
 use super::Checker;
 use super::findings::cents;
 use hotrow_storage::RowRef;
+use hotrow_txn::number_of;
 
 /// One order, from its row, its entry among the new orders and its lines.
 #[derive(Clone, Copy, Default)]
@@ -168,7 +169,8 @@ impl<'c> District<'c> {
         let span = i64::from(new_orders.greatest) - i64::from(new_orders.least) + 1;
         if new_orders.count > 0 && span != new_orders.count {
             let Numbers { count, least, greatest } = new_orders;
-            self.find(3, &format!("no_o_id goes from {least} to {greatest}, but new_order has {count} rows"));
+            let rows = number_of(*count, "row");
+            self.find(3, &format!("no_o_id goes from {least} to {greatest}, but new_order has {rows}"));
         }
         let delivered = i64::from(self.checker.options.delivered()) + self.tally().deliveries;
         if orders.count - new_orders.count != delivered {

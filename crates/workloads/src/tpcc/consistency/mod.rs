@@ -40,7 +40,7 @@ use findings::{Findings, cents};
 use hotrow_storage::{IndexRef, Key, TableId};
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Mutex, thread};
-use hotrow_txn::{Engine, Scan};
+use hotrow_txn::{Engine, Scan, number_of};
 use payments::Payments;
 use stocks::Supplied;
 
@@ -82,7 +82,8 @@ pub(super) fn check(
     };
     let surprises: u64 = clients.iter().map(Client::surprises).sum();
     if surprises > 0 {
-        let what = format!("{surprises} transactions missed a row, or met one that should not be there");
+        let transactions = number_of(surprises, "transaction");
+        let what = format!("{transactions} missed a row, or met one that should not be there");
         checker.find(0, what);
     }
     let parts = sample.iter().flat_map(|&warehouse| (1..=DISTRICTS).map(move |district| (warehouse, district)));
