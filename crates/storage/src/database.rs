@@ -1,9 +1,10 @@
 //! A database: its tables, by number, of whatever kind its protocol wants.
 
 use crate::epoch::{Collector, Garbage, Participant};
+use crate::redo::{Position, RedoSink};
 use crate::{Duplicate, Guard, RowLayout, RowRef, Table, TableId, TableSchema};
 use hotrow_sync::atomic::{AtomicPtr, Ordering};
-use hotrow_sync::{Arc, Mutex, OnceLock};
+use hotrow_sync::{Arc, Mutex, OnceLock, Waiter};
 use std::fmt;
 
 const CHUNK_TABLES: usize = 1024;
@@ -44,6 +45,7 @@ pub struct Tables<T: StoredTable> {
     next: Mutex<u32>,
     /// Parts of the primary indexes of partitioned tables.
     parts: usize,
+    redo: OnceLock<Arc<dyn RedoSink>>,
 }
 
 impl<T: StoredTable> Tables<T> {
@@ -56,7 +58,30 @@ impl<T: StoredTable> Tables<T> {
     /// parts.
     pub fn with_parts(parts: usize) -> Arc<Self> {
         let chunks = (0..CHUNKS).map(|_| OnceLock::new()).collect();
-        Arc::new(Self { collector: Collector::new(), chunks, next: Mutex::new(0), parts })
+        let (collector, next, redo) = (Collector::new(), Mutex::new(0), OnceLock::new());
+        Arc::new(Self { collector, chunks, next, parts, redo })
+    }
+
+    /// Hands everything that happens from now on to `sink`, which knows of no table that is there already.
+    ///
+    /// # Panics
+    /// If there is a sink.
+    pub fn set_redo(&self, sink: Arc<dyn RedoSink>) {
+        assert!(self.redo.set(sink).is_ok(), "a database has one redo sink");
+    }
+
+    /// Who takes the records of this database's transactions, if anybody does.
+    #[inline]
+    pub fn redo(&self) -> Option<&dyn RedoSink> {
+        self.redo.get().map(|sink| &**sink)
+    }
+
+    /// Waits until a commit that was handed over is durable; at once if there was nobody to hand it to.
+    #[inline]
+    pub fn wait_durable(&self, handed: Option<Position>, waiter: &Waiter) {
+        if let Some((position, sink)) = handed.zip(self.redo()) {
+            sink.wait_durable(position, waiter);
+        }
     }
 
     /// What the database's participants share.
@@ -78,6 +103,9 @@ impl<T: StoredTable> Tables<T> {
         let id = TableId(*next);
         let slot = self.slot_or_grow(id);
         let table = Box::new(T::new(id, schema, &self.collector, self.parts));
+        if let Some(sink) = self.redo() {
+            sink.created(id, table.schema());
+        }
         slot.store(Box::into_raw(table), Ordering::Release);
         *next += 1;
         id
@@ -88,6 +116,9 @@ impl<T: StoredTable> Tables<T> {
         let Some(slot) = self.slot(table) else { return };
         let old = slot.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if !old.is_null() {
+            if let Some(sink) = self.redo() {
+                sink.dropped(table);
+            }
             // SAFETY: the pointer came from `Box::into_raw` in `create_table`, and the swap took it out once.
             self.collector.defer(Garbage::boxed(unsafe { Box::from_raw(old) }));
             self.collector.collect();
@@ -113,7 +144,11 @@ impl<T: StoredTable> Tables<T> {
     /// # Panics
     /// If there is no such table.
     pub fn load(&self, guard: Guard<'_>, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
-        self.table(guard, table).expect("rows are loaded into a table that exists").load(guard, row)
+        self.table(guard, table).expect("rows are loaded into a table that exists").load(guard, row)?;
+        if let Some(sink) = self.redo() {
+            sink.loaded(table, row);
+        }
+        Ok(())
     }
 
     #[inline]

@@ -10,6 +10,8 @@
 //!
 //! 1. No row is ever borrowed: a read copies it, an update works on a copy and stores that.
 //! 2. Indexes stay whole: linking and unlinking is storage's, and safe for any number of threads.
+//! 3. What is handed to a redo sink are the rows as they are at commit, whoever made them so. It gives the committed state again
+//!    where transactions run one after the other, and nowhere else: nothing says which of two writers came later.
 
 mod transaction;
 

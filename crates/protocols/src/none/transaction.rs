@@ -3,8 +3,8 @@
 use crate::shared::walk::{self, Step};
 use crate::shared::{batch, record, table};
 use hotrow_storage::{
-    Database, Guard, IndexId, IndexRef, Key, Participant, RecordPtr, RecordRef, RowLayout, RowMut, RowRef,
-    SecondaryIndex, Table, TableId, Variable,
+    Change, Database, Guard, IndexId, IndexRef, Key, Participant, Position, RecordPtr, RecordRef, RedoSink, Row,
+    RowLayout, RowMut, RowRef, SecondaryIndex, Table, TableId, Variable,
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
@@ -46,11 +46,12 @@ impl Protocol for NoIsolation {
         self: &Arc<Self>,
         database: &Arc<Database<()>>,
         _worker: &mut (),
-        _waiter: Waiter,
+        waiter: Waiter,
     ) -> NoneTransaction {
         NoneTransaction {
             database: database.clone(),
             participant: database.participant(),
+            waiter,
             row: Copied::default(),
             log: Vec::new(),
             replaced: Vec::new(),
@@ -101,10 +102,19 @@ enum Undo {
     Deleted { record: RecordPtr<()> },
 }
 
+impl Undo {
+    fn record(&self) -> RecordPtr<()> {
+        match self {
+            Undo::Changed { record, .. } | Undo::Inserted { record } | Undo::Deleted { record } => *record,
+        }
+    }
+}
+
 /// A transaction in flight.
 pub struct NoneTransaction {
     database: Arc<Database<()>>,
     participant: Participant,
+    waiter: Waiter,
     row: Copied,
     log: Vec<(TableId, Undo)>,
     /// Rows as they were before changes: fixed part, then variable part.
@@ -178,6 +188,36 @@ impl NoneTransaction {
                 index.link(guard, columns, &record.key(), record.ptr()).set_committed();
             }
         }
+    }
+
+    /// Hands the rows that the transaction has touched to the sink, as they are now, whoever made them so.
+    #[cold]
+    fn append_to(&self, sink: &dyn RedoSink) -> Position {
+        if self.log.is_empty() {
+            return sink.appended();
+        }
+        let mut touched: Vec<_> = self.log.iter().map(|(table, step)| (*table, step.record())).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let guard = self.participant.guard();
+        let mut copied = Copied::default();
+        let left = touched.into_iter().filter_map(|(id, record)| {
+            let table = self.database.table(guard, id)?;
+            let record = record::deref(record, guard, table);
+            let row = record.is_present().then(|| {
+                copied.take(record, table.layout());
+                let mut row = Row::new(table.layout());
+                row.copy_from(copied.row(table.layout()));
+                row
+            });
+            Some((id, row.ok_or_else(|| record.key())))
+        });
+        let left: Vec<_> = left.collect();
+        let mut changes = left.iter().map(|(table, row)| match row {
+            Ok(row) => Change::Put { table: *table, row: row.as_ref() },
+            Err(key) => Change::Delete { table: *table, key: key.clone() },
+        });
+        sink.append(sink.next_end(), &mut changes, &self.waiter)
     }
 
     fn undo(&mut self, to: Savepoint) {
@@ -366,7 +406,9 @@ impl Transaction for NoneTransaction {
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
+        let handed = self.database.redo().map(|sink| self.append_to(sink));
         self.end();
+        self.database.wait_durable(handed, &self.waiter);
         Ok(())
     }
 

@@ -211,8 +211,10 @@ impl Transaction for SerialTransaction {
 
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
+        let handed = self.changes.hand_over(&self.database, self.participant.guard(), self.requester.waiter());
         self.changes.commit(&self.database, &mut self.participant, |_, _| false);
         self.end();
+        self.database.wait_durable(handed, self.requester.waiter());
         Ok(())
     }
 

@@ -9,6 +9,11 @@
 //! back or take away, and whoever meets one waits for its lock. Entries of secondary indexes live the same way: a change
 //! of an indexed column links the new entry at once and unlinks the stale one at commit.
 //!
+//! **Redo.** What the transaction leaves behind of each row that it touched is handed over while those locks are held
+//! ([`InPlace::hand_over`]). So of two transactions that changed the same row, the second one could touch it only after the first had
+//! got its end and appended: the ends are in the order of the changes. Who saw a row has waited for its lock as well, and so
+//! appends later. This argues for every engine that has its rows changed here.
+//!
 //! **Invariants**
 //!
 //! 1. The log, read backwards, leads from the present state to each earlier one.
@@ -19,9 +24,10 @@
 
 use super::record;
 use hotrow_storage::{
-    Database, EntryPtr, EntryRef, Garbage, Guard, IndexId, IndexRef, Key, Participant, RecordHeader, RecordPtr,
-    RecordRef, RowMut, RowRef, Table, TableId, Variable,
+    Change, Database, EntryPtr, EntryRef, Garbage, Guard, IndexId, IndexRef, Key, Participant, Position, RecordHeader,
+    RecordPtr, RecordRef, RedoSink, RowMut, RowRef, Table, TableId, Variable,
 };
+use hotrow_sync::Waiter;
 use hotrow_txn::{Abort, Savepoint, Write};
 use std::ops::ControlFlow;
 
@@ -95,6 +101,17 @@ enum Step<H> {
     Linked { index: IndexId, entry: EntryPtr },
     /// An entry's row has other columns now, or is gone.
     Stale { index: IndexId, entry: EntryPtr },
+}
+
+impl<H> Step<H> {
+    /// The record whose row the step changed, if it did.
+    fn record(&self) -> Option<RecordPtr<H>> {
+        match self {
+            Step::Changed { record, .. } | Step::Revived { record, .. } => Some(*record),
+            Step::Inserted { record } | Step::Made { record } | Step::Deleted { record } => Some(*record),
+            Step::Linked { .. } | Step::Stale { .. } => None,
+        }
+    }
 }
 
 /// The changes of one transaction.
@@ -350,6 +367,32 @@ impl<H: RecordHeader> InPlace<H> {
         locks.leaving(table, IndexRef::Secondary(id), entry.full_key())?;
         self.log.push((table.id(), Step::Stale { index: id, entry: entry.ptr() }));
         Ok(())
+    }
+
+    /// Hands what the transaction leaves behind to the database's sink, if there is one: what it is to wait for once its locks are
+    /// released. Comes before [`commit`](Self::commit).
+    #[inline]
+    pub(crate) fn hand_over(&self, database: &Database<H>, guard: Guard<'_>, waiter: &Waiter) -> Option<Position> {
+        database.redo().map(|sink| self.append_to(sink, database, guard, waiter))
+    }
+
+    #[cold]
+    fn append_to(&self, sink: &dyn RedoSink, database: &Database<H>, guard: Guard<'_>, waiter: &Waiter) -> Position {
+        if self.is_empty() {
+            return sink.appended();
+        }
+        let records = self.log.iter().filter_map(|(table, step)| Some((*table, step.record()?)));
+        let mut changed: Vec<_> = records.collect();
+        changed.sort_unstable();
+        changed.dedup();
+        let mut changes = changed.into_iter().filter_map(|(id, record)| {
+            let record = record::deref(record, guard, database.table(guard, id)?);
+            Some(match record.is_present() {
+                true => Change::Put { table: id, row: record::row(record) },
+                false => Change::Delete { table: id, key: record.key() },
+            })
+        });
+        sink.append(sink.next_end(), &mut changes, waiter)
     }
 
     /// Makes the changes final. The locks are released after this. Deleted records that `keeps` says yes to stay linked,

@@ -262,10 +262,12 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
+        let handed = self.changes.hand_over(&self.database, self.participant.guard(), self.locks.waiter());
         if !self.changes.is_empty() {
             self.changes.commit(&self.database, &mut self.participant, |_, _| false);
         }
         self.end();
+        self.database.wait_durable(handed, self.locks.waiter());
         Ok(())
     }
 

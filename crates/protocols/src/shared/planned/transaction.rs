@@ -618,6 +618,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
+        let handed = self.changes.hand_over(&self.database, self.participant.guard(), &self.waiter);
         if !self.changes.is_empty() {
             let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
             // A row of an owned table is counted on only if it is in the plan, too.
@@ -626,6 +627,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
             self.forget_deleted();
         }
         self.end();
+        self.database.wait_durable(handed, &self.waiter);
         Ok(())
     }
 
