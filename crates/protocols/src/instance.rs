@@ -1,13 +1,13 @@
 //! A database under one protocol.
 
-use hotrow_storage::{Database, Duplicate, Participant, RowLayout, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, Participant, RowLayout, RowRef, StoredTable, TableId, TableSchema, Tables};
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{Engine, EngineInfo, Protocol, Transaction, WorkerId};
 
 /// A database under protocol `P`: for those who know the protocol's type. Others use it as an [`Engine`].
 pub struct Instance<P: Protocol> {
     protocol: Arc<P>,
-    database: Arc<Database<P::Record>>,
+    database: Arc<Tables<P::Table>>,
     /// Participants for calls that are part of no transaction.
     spare: Mutex<Vec<Participant>>,
 }
@@ -16,7 +16,7 @@ impl<P: Protocol> Instance<P> {
     /// An empty database.
     pub fn new(config: P::Config) -> Arc<Self> {
         let protocol = Arc::new(P::new(config));
-        let database = Database::with_parts(protocol.parts());
+        let database = Tables::with_parts(protocol.parts());
         Arc::new(Self { protocol, database, spare: Mutex::new(Vec::new()) })
     }
 
@@ -26,7 +26,7 @@ impl<P: Protocol> Instance<P> {
     }
 
     /// The tables.
-    pub fn database(&self) -> &Arc<Database<P::Record>> {
+    pub fn database(&self) -> &Arc<Tables<P::Table>> {
         &self.database
     }
 
@@ -50,7 +50,7 @@ impl<P: Protocol> Instance<P> {
         result
     }
 
-    fn with_table<R>(&self, table: TableId, look: impl FnOnce(&hotrow_storage::Table<P::Record>) -> R) -> R {
+    fn with_table<R>(&self, table: TableId, look: impl FnOnce(&P::Table) -> R) -> R {
         self.entered(|participant| {
             let found = self.database.table(participant.guard(), table);
             look(found.unwrap_or_else(|| panic!("there is no table {}", table.0)))
@@ -88,7 +88,7 @@ impl<P: Protocol> Engine for Instance<P> {
     }
 
     fn row_count(&self, table: TableId) -> u64 {
-        self.with_table(table, |table| table.len() as u64)
+        self.with_table(table, |table| table.row_count())
     }
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {

@@ -33,5 +33,5 @@ pub use row::{INLINE_LIMIT, Row, RowLayout, RowMut, RowRef};
 pub use rust_decimal::Decimal;
 pub use schema::{Column, IndexId, IndexKind, IndexRef, IndexSchema, TableId, TableSchema};
 pub use secondary_index::{EntryPtr, EntryRef, SecondaryIndex};
-pub use table::{Duplicate, Table};
+pub use table::{Duplicate, IndexNumber, Table};
 pub use value::{Precision, Type, Value};

@@ -21,9 +21,14 @@ use std::ptr::NonNull;
 /// What a protocol keeps before each record. The default is the state at rest: unlocked, unused.
 ///
 /// Alignment up to 8 bytes; a header needs no drop.
-pub trait RecordHeader: Default + Send + Sync + 'static {}
+pub trait RecordHeader: Default + Send + Sync + 'static {
+    /// What the protocol keeps inside each index of a table.
+    type Index: Default + Send + Sync + 'static;
+}
 
-impl RecordHeader for () {}
+impl RecordHeader for () {
+    type Index = ();
+}
 
 const PRESENT: u64 = 1 << 48;
 const COMMITTED: u64 = 1 << 49;

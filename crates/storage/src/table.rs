@@ -25,8 +25,29 @@ pub struct Table<H: RecordHeader> {
     primary: PrimaryIndex,
     ordered: Option<OrderedIndex>,
     secondary: Vec<SecondaryIndex<H>>,
+    /// What the protocol keeps inside each index, by [`IndexNumber`].
+    index_data: Box<[H::Index]>,
     /// Held while a row is loaded into a table with unique secondary indexes, whose check and link are two steps.
     unique_load: Mutex<()>,
+}
+
+/// An index of a table, the two on the primary key told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IndexNumber(pub u16);
+
+impl IndexNumber {
+    /// The hash index on the primary key.
+    pub const HASH: IndexNumber = IndexNumber(0);
+    /// The ordered index on the primary key, if the table has one.
+    pub const ORDERED: IndexNumber = IndexNumber(1);
+
+    /// The index that a scan of this one's ranges walks.
+    pub fn of_ranges(index: IndexRef) -> Self {
+        match index {
+            IndexRef::Primary => Self::ORDERED,
+            IndexRef::Secondary(IndexId(number)) => Self(number + 2),
+        }
+    }
 }
 
 /// A row with this key exists already.
@@ -249,6 +270,15 @@ impl<H: RecordHeader> Table<H> {
         &self.secondary[usize::from(index.0)]
     }
 
+    /// What the protocol keeps inside an index.
+    ///
+    /// # Panics
+    /// If there is no such index.
+    #[inline]
+    pub fn index_data(&self, index: IndexNumber) -> &H::Index {
+        &self.index_data[usize::from(index.0)]
+    }
+
     /// Takes back a half-loaded row.
     fn unload(&self, guard: Guard<'_>, row: RowRef<'_>, linked: usize, record: RecordRef<'_, H>) {
         for index in &self.secondary[..linked] {
@@ -278,6 +308,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         let ordered = schema.ordered.then(|| OrderedIndex::new(collector, key.is_int()));
         let secondary = schema.indexes.iter().map(|index| SecondaryIndex::new(index, &schema, collector)).collect();
         let primary = PrimaryIndex::new(collector, &key, if schema.partitioned { parts } else { 1 });
+        let index_data = (0..schema.indexes.len() + 2).map(|_| H::Index::default()).collect();
         Self {
             id,
             key,
@@ -285,6 +316,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
             primary,
             ordered,
             secondary,
+            index_data,
             unique_load: Mutex::new(()),
             schema: Arc::new(schema),
         }

@@ -295,7 +295,9 @@ fn a_tree_that_is_emptied_and_filled_loses_nothing() {
 #[derive(Default)]
 struct Count(AtomicUsize);
 
-impl RecordHeader for Count {}
+impl RecordHeader for Count {
+    type Index = ();
+}
 
 const DEAD: usize = usize::MAX;
 

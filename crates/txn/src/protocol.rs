@@ -1,7 +1,7 @@
 //! What a concurrency-control protocol is.
 
 use crate::{EngineInfo, Settings, SettingsError, Statistics, Transaction};
-use hotrow_storage::{Database, RecordHeader, TableId, TableSchema};
+use hotrow_storage::{StoredTable, TableId, TableSchema, Tables};
 use hotrow_sync::{Arc, Time, Waiter};
 
 /// A worker's number, from zero.
@@ -45,7 +45,7 @@ pub trait Duties: Send {
 
 impl Duties for () {}
 
-/// A concurrency-control protocol: what it keeps beside a record, what it keeps per worker, and how a transaction runs.
+/// A concurrency-control protocol: what tables it has, what it keeps per worker, and how a transaction runs.
 pub trait Protocol: Sized + Send + Sync + 'static {
     /// The engine's name and what it needs and offers.
     const INFO: EngineInfo;
@@ -53,8 +53,8 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Typed, documented knobs.
     type Config: Default + Clone + Send + Sync;
 
-    /// What stands before each record.
-    type Record: RecordHeader;
+    /// How rows lie in memory and are found, and what of the protocol's stands beside them.
+    type Table: StoredTable;
 
     /// What the transactions of one worker share.
     type Worker: Duties;
@@ -82,12 +82,12 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     }
 
     /// Checks its invariants: [`Engine::audit`](crate::Engine::audit).
-    fn audit(&self, _database: &Database<Self::Record>) -> Result<(), String> {
+    fn audit(&self, _database: &Tables<Self::Table>) -> Result<(), String> {
         Ok(())
     }
 
     /// A table is about to be dropped, which nobody uses any more, or will: gives back what is kept for its records outside them.
-    fn dropping(&self, _database: &Database<Self::Record>, _table: TableId) {}
+    fn dropping(&self, _database: &Tables<Self::Table>, _table: TableId) {}
 
     /// Parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned) table.
     fn parts(&self) -> usize {
@@ -100,7 +100,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// A transaction in flight on `worker`, waiting through `waiter`.
     fn transaction(
         self: &Arc<Self>,
-        database: &Arc<Database<Self::Record>>,
+        database: &Arc<Tables<Self::Table>>,
         worker: &mut Self::Worker,
         waiter: Waiter,
     ) -> Self::Transaction;

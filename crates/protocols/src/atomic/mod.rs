@@ -48,7 +48,7 @@ pub(crate) use manager::LockManager;
 
 use crate::shared::gate::Gate;
 use crate::shared::planned::PlannedTransaction;
-use hotrow_storage::Database;
+use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Duties, EngineInfo, Isolation, Protocol, Scheduler, Setting, Settings, SettingsError, WorkerId};
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl Protocol for Atomic {
         pool_settings: &[Setting::BlockedLimit],
     };
     type Config = AtomicConfig;
-    type Record = ();
+    type Table = Table<()>;
     type Worker = AtomicWorker;
     type Transaction = PlannedTransaction<AtomicAdmission>;
 

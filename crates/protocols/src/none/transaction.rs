@@ -32,7 +32,7 @@ impl Protocol for NoIsolation {
         pool_settings: &[],
     };
     type Config = NoneConfig;
-    type Record = ();
+    type Table = Table<()>;
     type Worker = ();
     type Transaction = NoneTransaction;
 

@@ -54,7 +54,7 @@ pub use transaction::OrderedTransaction;
 
 use crate::shared::gate::Gate;
 use crate::shared::lock_table::{LockTable, OwnerId, WaitPolicy};
-use hotrow_storage::Database;
+use hotrow_storage::{Database, Table};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{EngineInfo, Protocol, WorkerId};
@@ -90,7 +90,7 @@ impl<C: Default> Default for OrderedConfig<C> {
 impl<I: Indexing> Protocol for Ordered<I> {
     const INFO: EngineInfo = I::INFO;
     type Config = OrderedConfig<I::Config>;
-    type Record = ();
+    type Table = Table<()>;
     type Worker = ();
     type Transaction = OrderedTransaction;
 

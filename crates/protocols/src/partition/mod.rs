@@ -98,7 +98,7 @@ pub use worker::PartitionWorker;
 use self::core::Calls;
 use crate::shared::gate::Gate;
 use crate::shared::planned::{PlannedTransaction, Scene};
-use hotrow_storage::{Database, TableSchema, Type};
+use hotrow_storage::{Table, TableSchema, Tables, Type};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId, number_of};
 use locks::LockState;
@@ -157,7 +157,7 @@ impl Default for PartitionConfig {
 impl<E: PartitionLocking> Protocol for Partitioned<E> {
     const INFO: EngineInfo = E::INFO;
     type Config = PartitionConfig;
-    type Record = <E::Locks as LockState>::Header;
+    type Table = Table<<E::Locks as LockState>::Header>;
     type Worker = PartitionWorker<E>;
     type Transaction = PlannedTransaction<PartitionAdmission<E>>;
 
@@ -196,7 +196,7 @@ impl<E: PartitionLocking> Protocol for Partitioned<E> {
         ))
     }
 
-    fn audit(&self, database: &Database<Self::Record>) -> Result<(), String> {
+    fn audit(&self, database: &Tables<Self::Table>) -> Result<(), String> {
         let mut participant = database.participant();
         participant.enter();
         let waiter = Waiter::thread(Duration::ZERO);
@@ -221,7 +221,7 @@ impl<E: PartitionLocking> Protocol for Partitioned<E> {
 
     fn transaction(
         self: &Arc<Self>,
-        database: &Arc<Database<Self::Record>>,
+        database: &Arc<Tables<Self::Table>>,
         worker: &mut PartitionWorker<E>,
         waiter: Waiter,
     ) -> Self::Transaction {

@@ -6,7 +6,7 @@ use super::partitions::{Partitions, Visitor};
 use super::{Analysed, HStore, PartitionConfig, PartitionId, PartitionLocking, Partitioned, Queueing};
 use crate::Instance;
 use crate::shared::planned::Scene;
-use hotrow_storage::{Column, Database, Key, Row, RowMut, TableId, TableSchema, Type, Value};
+use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Tables, Type, Value};
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Scheduler, Time, Waiter, thread};
 use hotrow_txn::{Abort, Accesses, Begin, Duties, Engine, Intent, Protocol, Statistics, Transaction, WorkerId};
@@ -16,7 +16,7 @@ use std::time::Duration;
 struct Pumping<E: PartitionLocking> {
     partitions: Arc<Partitions<E::Locks>>,
     partition: PartitionId,
-    database: Arc<Database<<Partitioned<E> as Protocol>::Record>>,
+    database: Arc<Tables<<Partitioned<E> as Protocol>::Table>>,
 }
 
 impl<E: PartitionLocking> Scheduler for Pumping<E> {

@@ -4,7 +4,7 @@ use crate::shared::in_place::{Alone, InPlace};
 use crate::shared::lock_table::{LockTable, Name, OwnerId, Requester, WaitPolicy};
 use crate::shared::mode::Mode;
 use crate::shared::{batch, record, table, walk};
-use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, TableId};
+use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Begin, EngineInfo, Isolation, LockFor, LockTarget, Protocol, Savepoint, Scan, Scheduler, Statistics,
@@ -57,7 +57,7 @@ impl Protocol for Serial {
         pool_settings: &[],
     };
     type Config = SerialConfig;
-    type Record = ();
+    type Table = Table<()>;
     type Worker = ();
     type Transaction = SerialTransaction;
 

@@ -105,7 +105,9 @@ pub struct Colocated(AtomicU64);
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Colocated>() == 8);
 
-impl RecordHeader for Colocated {}
+impl RecordHeader for Colocated {
+    type Index = ();
+}
 
 impl Colocated {
     /// The counters.

@@ -7,7 +7,7 @@ use crate::shared::locks::Locks;
 use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use crate::shared::{batch, record, table};
-use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, TableId};
+use hotrow_storage::{Database, Key, Participant, RowMut, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Begin, Deadlock, EngineInfo, Isolation, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction,
@@ -41,7 +41,7 @@ impl<C: Default> Default for TwoPhaseConfig<C> {
 impl<P: Policy> Protocol for TwoPhase<P> {
     const INFO: EngineInfo = P::INFO;
     type Config = TwoPhaseConfig<P::Config>;
-    type Record = ();
+    type Table = Table<()>;
     type Worker = ();
     type Transaction = TwoPhaseTransaction<P>;
 

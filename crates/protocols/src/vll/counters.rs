@@ -75,7 +75,9 @@ const _: () = assert!(size_of::<Arrayed>() == 4);
 const NO_POSITION: u32 = 0;
 const DEAD: u32 = u32::MAX;
 
-impl RecordHeader for Arrayed {}
+impl RecordHeader for Arrayed {
+    type Index = ();
+}
 
 /// The two vectors of [`Arrayed`] counters.
 #[derive(Debug, Default)]

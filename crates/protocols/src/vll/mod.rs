@@ -99,7 +99,7 @@ use crate::shared::planned::PlannedTransaction;
 use admission::{Member, VllAdmission};
 use counters::Counters;
 use critical::Core;
-use hotrow_storage::{Database, TableId};
+use hotrow_storage::{Database, Table, TableId};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Duties, EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId};
@@ -138,7 +138,7 @@ impl Default for VllConfig {
 impl<V: Variant> Protocol for Vll<V> {
     const INFO: EngineInfo = V::INFO;
     type Config = VllConfig;
-    type Record = V::Record;
+    type Table = Table<V::Record>;
     type Worker = VllWorker;
     type Transaction = PlannedTransaction<VllAdmission<V>>;
 
