@@ -58,6 +58,10 @@ struct Alone;
 
 impl Pace for Alone {
     #[inline]
+    fn has_to_give_way(&self) -> bool {
+        false
+    }
+
     fn give_way(&self) {}
 
     fn begin_measured(&self) {}

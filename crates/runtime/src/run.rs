@@ -152,7 +152,10 @@ impl<'a> Run<'a> {
     {
         let mut measured = false;
         loop {
-            pace.give_way();
+            if pace.has_to_give_way() {
+                runner.transaction().idle();
+                pace.give_way();
+            }
             if self.config.stop.is_raised() {
                 break;
             }
@@ -219,7 +222,10 @@ impl<'a> Run<'a> {
 
 /// What happens on a worker between the steps of its clients.
 pub(crate) trait Pace {
-    /// Before each step: lets others have the thread.
+    /// Before each step: whether others have to have the thread first.
+    fn has_to_give_way(&self) -> bool;
+
+    /// Lets them have it.
     fn give_way(&self);
 
     /// Before the first step of the measured period.

@@ -26,7 +26,7 @@ pub use hash_index::HashIndex;
 pub use huge::{HUGE_PAGE_BYTES, HugeBlock};
 pub use key::{InlineKey, Key, KeyBuilder, KeyPart, KeySpec, mix};
 pub use ordered_index::OrderedIndex;
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_to_write};
 pub use record::{RecordFormat, RecordHeader, RecordPtr, RecordRef, Variable};
 pub use redo::{Change, Position, RedoSink};
 pub use row::{INLINE_LIMIT, Row, RowLayout, RowMut, RowRef};

@@ -12,3 +12,15 @@ pub fn prefetch(address: *const u8) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
 }
+
+/// The same, to write there: other cores give up their copies of the line.
+#[inline(always)]
+pub fn prefetch_to_write(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing and faults on nothing.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

@@ -1,8 +1,8 @@
 //! A latch of one byte: protects memory for a moment, never data for a transaction.
 
-use crate::Backoff;
 use crate::atomic::{AtomicBool, Ordering};
 use crate::cell::UnsafeCell;
+use crate::{hint, thread};
 use std::ops::{Deref, DerefMut};
 
 /// A test-and-test-and-set spin latch around a value.
@@ -10,7 +10,9 @@ use std::ops::{Deref, DerefMut};
 /// Any thread may latch it. It is held for a bounded number of instructions: never across a wait, an allocation of
 /// unbounded size or a call into user code. It is not fair and not re-entrant.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Latch<T> {
+    /// First, beside what the value has first: whoever takes the latch brings that into its cache.
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
@@ -19,6 +21,9 @@ pub struct Latch<T> {
 unsafe impl<T: Send> Sync for Latch<T> {}
 
 impl<T> Latch<T> {
+    /// After so many looks (some microseconds) whoever holds it has probably lost its core.
+    const LOOKS: u32 = 200;
+
     /// A free latch around `value`.
     pub fn new(value: T) -> Self {
         Self { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
@@ -44,7 +49,7 @@ impl<T> Latch<T> {
 
     #[cold]
     fn lock_contended(&self) -> LatchGuard<'_, T> {
-        let mut backoff = Backoff::new();
+        let mut looks = 0;
         loop {
             // Relaxed: only a hint that the exchange is worth its cache-line transfer.
             if !self.taken.load(Ordering::Relaxed)
@@ -52,7 +57,13 @@ impl<T> Latch<T> {
             {
                 return guard;
             }
-            backoff.snooze();
+            // It is held for less time than a longer pause would take, unless the holder has lost its core.
+            if cfg!(any(loom, shuttle)) || looks == Self::LOOKS {
+                thread::yield_now();
+            } else {
+                looks += 1;
+                hint::spin_loop();
+            }
         }
     }
 
@@ -97,8 +108,6 @@ impl<T> Drop for LatchGuard<'_, T> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::thread;
-
     #[test]
     fn one_at_a_time() {
         let mut latch = Latch::new(0);

@@ -203,7 +203,8 @@ pub trait Transaction: Send {
         None
     }
 
-    /// Says that nothing will be called for a while (a session waits for its client): lets reclamation go on.
+    /// Says that nothing will be called for a while (a session waits for its client, a worker goes on with another transaction):
+    /// lets reclamation go on, and of a transaction that is over nothing is left that anybody could wait for.
     fn idle(&mut self) {}
 
     /// Counters and times since the object was made.

@@ -247,6 +247,12 @@ impl Pass {
         self.standing == Standing::Inside
     }
 
+    /// Whether somebody waits for those who are inside to leave.
+    #[inline]
+    pub(crate) fn is_in_the_way(&self) -> bool {
+        self.gate.is_closed()
+    }
+
     /// Keeps everybody else out. Waits no longer than `limit` for those who are inside, and those before it.
     #[cold]
     pub(crate) fn close(&mut self, limit: Option<Duration>, statistics: &mut Statistics) -> Result<(), Abort> {

@@ -75,11 +75,12 @@ impl Member {
     }
 
     /// Asks for everything at once, and waits until it has it all, at most until `deadline`, which is set by the first wait.
-    /// `marks` are those of the requests. `unused` is told of each record without a row that is dead when this fails.
+    /// `kept` is given back before, in any case. `marks` are those of the requests. `unused` is told of each record without a row that is dead when this fails.
     #[inline]
-    pub(super) fn enter<M: Iterator<Item = Mark>>(
+    pub(super) fn enter<R: Requests, M: Iterator<Item = Mark>>(
         &mut self,
-        requests: &impl Requests,
+        mut kept: Option<&R>,
+        requests: &R,
         prefixes: &[Counted],
         marks: impl Fn() -> M,
         limit: (&mut Option<Time>, Option<Duration>),
@@ -87,7 +88,7 @@ impl Member {
         mut unused: impl FnMut(usize),
     ) -> Result<(), Refused> {
         loop {
-            let begun = self.core.begin(&mut self.seat, requests, prefixes, self.is_invited, &mut unused);
+            let begun = self.core.begin(&mut self.seat, kept.take(), requests, prefixes, self.is_invited, &mut unused);
             self.is_invited &= matches!(begun, Begun::Dead(_));
             match begun {
                 Begun::Free => {
@@ -129,8 +130,20 @@ impl Member {
 
     /// Whether contention analysis falls to the transactions themselves.
     fn idles(&self) -> bool {
+        self.core.analyses() && !self.is_pooled()
+    }
+
+    #[inline]
+    fn is_pooled(&self) -> bool {
         // Relaxed: set before the first transaction of the worker runs.
-        self.core.analyses() && !self.is_pooled.load(Ordering::Relaxed)
+        self.is_pooled.load(Ordering::Relaxed)
+    }
+
+    /// Whether what a transaction has asked for may be given back with what the next one asks for: that one is to come soon, and
+    /// nobody waits.
+    #[inline]
+    fn may_keep(&self) -> bool {
+        self.is_pooled() && !self.core.are_blocked()
     }
 
     /// Neither blocked any more nor waiting for room.
@@ -212,6 +225,7 @@ impl Drop for Member {
 }
 
 /// The rows of a plan, as requests.
+#[derive(Clone, Copy)]
 struct Rows<'r, C: Counters> {
     rows: &'r [PlannedRow<C>],
     guard: Guard<'r>,
@@ -259,12 +273,15 @@ impl<C: Counters> Requests for Rows<'_, C> {
 /// How a transaction asks for its locks.
 pub struct VllAdmission<V: Variant> {
     member: Member,
+    /// The last transaction is over, and has not given back what it asked for: `kept`, all of it for rows that are there.
+    keeps: bool,
+    kept: Vec<PlannedRow<V::Record>>,
     beside: Arc<<V::Record as Counters>::Beside>,
 }
 
 impl<V: Variant> VllAdmission<V> {
     pub(super) fn new(member: Member, beside: &Arc<<V::Record as Counters>::Beside>) -> Self {
-        Self { member, beside: beside.clone() }
+        Self { member, keeps: false, kept: Vec::new(), beside: beside.clone() }
     }
 
     /// Says what the plan asks for.
@@ -316,6 +333,13 @@ impl<V: Variant> Admission for VllAdmission<V> {
         limit: Duration,
         statistics: &mut Statistics,
     ) -> Result<(), Abort> {
+        if self.keeps && (self.member.core.are_blocked() || self.member.core.has_ledgers()) {
+            // What is published is of one transaction.
+            self.release_kept(scene, statistics);
+        }
+        let mut keeps = std::mem::take(&mut self.keeps);
+        let mut kept_rows = std::mem::take(&mut self.kept);
+        drop_lost_tables(scene, &mut kept_rows);
         self.publish(plan);
         for row in &plan.rows {
             if let Some(record) = row.record {
@@ -327,10 +351,13 @@ impl<V: Variant> Admission for VllAdmission<V> {
         loop {
             let Plan { rows, prefixes, unused, .. } = plan;
             let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
+            let kept = std::mem::take(&mut keeps).then_some(Rows { rows: &kept_rows, ..requests });
             let bury = |at: usize| unused.push((rows[at].table, rows[at].record.expect("it has been counted")));
             let limit = (&mut deadline, Some(limit));
             let asked = || marks(rows, prefixes.counted());
-            match self.member.enter(&requests, prefixes.counted(), asked, limit, statistics, bury) {
+            let entered =
+                self.member.enter(kept.as_ref(), &requests, prefixes.counted(), asked, limit, statistics, bury);
+            match entered {
                 Ok(()) => break,
                 Err(Refused::Over(abort)) => return Err(abort),
                 Err(Refused::Dead(at)) => {
@@ -340,6 +367,8 @@ impl<V: Variant> Admission for VllAdmission<V> {
                 }
             }
         }
+        kept_rows.clear();
+        self.kept = kept_rows;
         statistics.locks += plan.rows.len() as u64;
         Ok(())
     }
@@ -396,6 +425,30 @@ impl<V: Variant> Admission for VllAdmission<V> {
         self.member.leave(&requests, prefixes.counted(), statistics, bury);
         rows.clear();
         prefixes.clear();
+    }
+
+    #[inline]
+    fn keep(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>) -> bool {
+        let Plan { rows, prefixes, .. } = plan;
+        if rows.is_empty() || !prefixes.counted().is_empty() || !self.member.may_keep() {
+            return false;
+        }
+        drop_lost_tables(scene, rows);
+        let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
+        self.keeps = (0..rows.len()).all(|at| requests.is_present(at));
+        if self.keeps {
+            std::mem::swap(rows, &mut self.kept);
+        }
+        self.keeps
+    }
+
+    #[cold]
+    fn release_kept(&mut self, scene: Scene<'_, V::Record>, statistics: &mut Statistics) {
+        self.keeps = false;
+        drop_lost_tables(scene, &mut self.kept);
+        let requests = Rows { rows: &self.kept, guard: scene.guard, beside: &*self.beside };
+        self.member.leave(&requests, &[], statistics, |_| {});
+        self.kept.clear();
     }
 
     fn glance(&mut self, _table: &Table<V::Record>, record: RecordRef<'_, V::Record>, copy: &mut Row) -> Glance {

@@ -50,11 +50,12 @@ pub(super) struct Core {
 
 /// What the critical section protects, beside the counters of records.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Critical {
     pub(super) queue: TxnQueue,
-    pub(super) prefixes: PrefixCounters,
     had_room: bool,
     had_blocked: bool,
+    pub(super) prefixes: PrefixCounters,
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +71,7 @@ impl Core {
     /// With an empty queue that holds at most `blocked_limit` blocked transactions.
     pub(super) fn new(blocked_limit: usize, analyses: bool) -> Arc<Self> {
         let queue = TxnQueue::new(blocked_limit);
-        let critical = Critical { queue, prefixes: PrefixCounters::default(), had_room: true, had_blocked: false };
+        let critical = Critical { queue, had_room: true, had_blocked: false, prefixes: PrefixCounters::default() };
         Arc::new(Self {
             critical: CachePadded(Latch::new(critical)),
             room: CachePadded(AtomicBool::new(true)),
@@ -152,24 +153,33 @@ impl Core {
         }
     }
 
-    /// Asks for everything and enters the queue (BeginTransaction, Fig. 1). `is_invited` says that the transaction was given room
-    /// that it has not used yet; it keeps it if a record is dead. `unused` is as for [`finish`](Self::finish).
+    /// Asks for everything and enters the queue (BeginTransaction, Fig. 1), having given back `kept`: the requests of the one
+    /// before it on this seat, all for records with rows. `is_invited` says that the transaction was given room that it has not used yet; it keeps it if a record is dead.
+    /// `unused` is as for [`finish`](Self::finish).
     #[inline]
-    pub(super) fn begin(
+    pub(super) fn begin<R: Requests>(
         &self,
         seat: &mut Seat,
-        requests: &impl Requests,
+        kept: Option<&R>,
+        requests: &R,
         prefixes: &[Counted],
         is_invited: bool,
         unused: impl FnMut(usize),
     ) -> Begun {
+        seat.prefetch();
         let mut critical = self.enter();
+        let mut woken = Woken::new();
+        if let Some(kept) = kept {
+            critical.give_back(seat, kept, &[], |_| {}, &mut woken);
+            if critical.queue.blocked() > 0 && self.analyses() {
+                self.has_changed();
+            }
+        }
         if !is_invited && !critical.queue.has_room() {
             critical.queue.wait_for_room(seat);
-            self.leave(critical, Woken::new());
+            self.leave(critical, woken);
             return Begun::Outside;
         }
-        let mut woken = Woken::new();
         let begun = match critical.request(requests, prefixes) {
             Ok(is_free) if critical.queue.enqueue(seat, !is_free) => Begun::Blocked,
             Ok(_) => Begun::Free,
@@ -197,12 +207,8 @@ impl Core {
         unused: impl FnMut(usize),
     ) -> bool {
         let mut critical = self.enter();
-        discount(requests, unused);
-        if !prefixes.is_empty() {
-            critical.prefixes.release(prefixes);
-        }
         let mut woken = Woken::new();
-        critical.queue.remove(seat, &mut woken);
+        critical.give_back(seat, requests, prefixes, unused, &mut woken);
         let are_blocked = critical.queue.blocked() > 0;
         if are_blocked && self.analyses() {
             self.has_changed();
@@ -272,6 +278,23 @@ impl Core {
 }
 
 impl Critical {
+    /// Takes all requests back, and the transaction out of the queue.
+    #[inline]
+    fn give_back(
+        &mut self,
+        seat: &Seat,
+        requests: &impl Requests,
+        prefixes: &[Counted],
+        unused: impl FnMut(usize),
+        woken: &mut Woken,
+    ) {
+        discount(requests, unused);
+        if !prefixes.is_empty() {
+            self.prefixes.release(prefixes);
+        }
+        self.queue.remove(seat, woken);
+    }
+
     /// Counts everything that is asked for: whether all of it is granted.
     #[inline]
     fn request(&mut self, requests: &impl Requests, prefixes: &[Counted]) -> Result<bool, Refused> {

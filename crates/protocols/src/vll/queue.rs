@@ -21,6 +21,7 @@
 use crate::shared::contention::Mark;
 use crate::shared::range_locks::Counted;
 use crate::shared::segmented::Segmented;
+use hotrow_storage::prefetch_to_write;
 use hotrow_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::Intent;
@@ -85,6 +86,8 @@ pub(crate) struct Seat {
     number: u32,
     /// How often somebody on this seat has entered the queue.
     turn: u32,
+    /// The address of the entry that it is likely to write next: it is told to the cache before the critical section.
+    likely: usize,
 }
 
 impl Seats {
@@ -97,7 +100,7 @@ impl Seats {
         });
         drop(free);
         *self.place(number).waiter.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(waiter);
-        Seat { seats: self.clone(), number, turn }
+        Seat { seats: self.clone(), number, turn, likely: 0 }
     }
 
     #[inline]
@@ -137,6 +140,13 @@ impl Seat {
         self.seats.place(self.number)
     }
 
+    /// The transaction is about to enter the queue: the cache line of its entry is asked for, which comes from another core
+    /// otherwise while everybody waits.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_to_write(std::ptr::without_provenance(self.likely));
+    }
+
     /// Whether the transaction is blocked or waits for room.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
@@ -159,12 +169,13 @@ impl Seat {
         ledger.prefixes.extend_from_slice(prefixes);
     }
 
-    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue, or concealed it before.
+    /// Says what the transaction asks for, instead of what it asked for last. It is not in the queue, or concealed it before, or
+    /// is over.
     pub(crate) fn publish(&self, marks: impl Iterator<Item = Mark>) {
         self.append(0, marks);
     }
 
-    /// Says nothing of what the transaction asks for. It is not in the queue.
+    /// Says nothing of what the transaction asks for. It is not in the queue, or is over.
     #[inline]
     pub(crate) fn conceal(&self) {
         self.place().footprint.len.store(CONCEALED, Ordering::Release);
@@ -227,10 +238,11 @@ impl Entry {
 /// Those to wake, after the critical section.
 pub(crate) type Woken = SmallVec<[u32; 2]>;
 
-/// The queue. It lives inside the critical section.
+/// The queue. It lives inside the critical section. What every transaction changes comes first, and goes from core to core in
+/// one cache line.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct TxnQueue {
-    ring: Box<[Entry]>,
     /// The first position that may not be empty.
     head: u64,
     /// The position of the next transaction.
@@ -241,6 +253,7 @@ pub(crate) struct TxnQueue {
     limit: usize,
     /// Room that was given and is not used yet.
     given: usize,
+    ring: Box<[Entry]>,
     /// Those who wait for room.
     outside: VecDeque<u32>,
 }
@@ -253,7 +266,7 @@ impl TxnQueue {
     pub(crate) fn new(limit: usize) -> Self {
         assert!(limit > 0, "a queue that may hold no blocked transaction lets none in");
         let ring = vec![NOBODY; POSITIONS].into();
-        Self { ring, head: 0, tail: 0, blocked: 0, limit, given: 0, outside: VecDeque::new() }
+        Self { head: 0, tail: 0, blocked: 0, limit, given: 0, ring, outside: VecDeque::new() }
     }
 
     /// Blocked transactions.
@@ -331,6 +344,8 @@ impl TxnQueue {
         // Relaxed: for the critical section.
         seat.place().position.store(self.tail, Ordering::Relaxed);
         *self.at(self.tail) = Entry::new(seat, is_blocked);
+        // One other transaction enters between two of its turns, or a few do: a line has eight entries.
+        seat.likely = std::ptr::from_ref(self.at(self.tail)).wrapping_add(2).addr();
         self.tail += 1;
         is_blocked
     }

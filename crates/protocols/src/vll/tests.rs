@@ -11,7 +11,8 @@ use crate::shared::counts::{Colocated, Counts, Requests};
 use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value, mix};
 use hotrow_sync::{Arc, Scheduler, Time, Waiter};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Engine, Intent, Isolation, Protocol, Settings, Statistics, Transaction, Write,
+    Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, Protocol, Settings, Statistics, Transaction, WorkerId,
+    Write,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -98,7 +99,7 @@ impl Trace {
         let claim = |intent| if intent == Intent::Read { Claim::Shared } else { Claim::Exclusive };
         seat.publish(requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent))));
         let asked = Asked { records: &self.records, requests: &requests };
-        let begun = self.core.begin(&mut seat, &asked, &[], false, |_| {});
+        let begun = self.core.begin(&mut seat, None, &asked, &[], false, |_| {});
         assert!(matches!(begun, Begun::Free | Begun::Blocked), "{begun:?}");
         self.transactions.push((name.chars().next().expect("a name"), seat, requests));
     }
@@ -212,6 +213,14 @@ impl<V: Variant> Fixture<V> {
 
     fn transaction(&self) -> Box<dyn Transaction> {
         Engine::transaction(&*self.instance, Waiter::thread(Duration::ZERO))
+    }
+
+    /// One of a worker that has settled: others of the worker come soon.
+    fn settled_transaction(&self) -> impl Transaction + use<V> {
+        let waiter = Waiter::thread(Duration::ZERO);
+        let mut worker = self.instance.worker(WorkerId(0));
+        worker.settle(&waiter);
+        self.instance.transaction(&mut worker, waiter)
     }
 
     /// Begins a transaction that will read and write these keys, and waits for nothing.
@@ -424,10 +433,10 @@ fn who_waits_for_room_may_give_up_at_any_moment() {
     let records = [('x', Colocated::default())];
     let asked = Asked { records: &records, requests: &[(0, Intent::Write)] };
     let [mut one, mut two, mut three] = std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
-    assert_eq!(core.begin(&mut one, &asked, &[], false, |_| {}), Begun::Free);
-    assert_eq!(core.begin(&mut two, &asked, &[], false, |_| {}), Begun::Blocked);
+    assert_eq!(core.begin(&mut one, None, &asked, &[], false, |_| {}), Begun::Free);
+    assert_eq!(core.begin(&mut two, None, &asked, &[], false, |_| {}), Begun::Blocked);
     assert!(!core.has_room());
-    assert_eq!(core.begin(&mut three, &asked, &[], false, |_| {}), Begun::Outside);
+    assert_eq!(core.begin(&mut three, None, &asked, &[], false, |_| {}), Begun::Outside);
     core.finish(&one, &asked, &[], |_| {});
     assert!(!two.waits() && !three.waits(), "the front is free, and its room is given to the next");
     assert!(!core.has_room(), "until that one uses it or gives it up");
@@ -446,7 +455,7 @@ fn room_that_was_given_is_given_back_after_giving_up() {
     let asked = Asked { records: &records, requests: &[(0, Intent::Write)] };
     let [mut free, mut blocked, mut first, mut second] =
         std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
-    let begin = |seat: &mut Seat| core.begin(seat, &asked, &[], false, |_| {});
+    let begin = |seat: &mut Seat| core.begin(seat, None, &asked, &[], false, |_| {});
     assert_eq!([begin(&mut free), begin(&mut blocked)], [Begun::Free, Begun::Blocked]);
     assert_eq!([begin(&mut first), begin(&mut second)], [Begun::Outside, Begun::Outside]);
     core.finish(&blocked, &asked, &[], |_| {});
@@ -469,12 +478,73 @@ fn a_dead_record_is_told_and_nothing_is_counted() {
     let asked = Asked { records: &records, requests: &[(0, Intent::Write), (1, Intent::Read)] };
     let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
     let statistics = &mut Statistics::default();
-    let entered = member.enter(&asked, &[], std::iter::empty, (&mut None, None), statistics, |_| {});
+    let entered = member.enter(None, &asked, &[], std::iter::empty, (&mut None, None), statistics, |_| {});
     assert_eq!(entered, Err(Refused::Dead(1)));
     assert_eq!(records[0].1.get(&()), Counts::NONE);
     records[1].1.set(&(), Counts::NONE);
-    assert_eq!(member.enter(&asked, &[], std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
+    assert_eq!(member.enter(None, &asked, &[], std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
     member.leave(&asked, &[], statistics, |_| {});
+}
+
+/// The locks of a transaction that is over are given back when the next one asks for its own, in one step.
+fn kept<V: Variant>() {
+    let fixture = Fixture::<V>::new(8);
+    let (mut txn, mut other) = (fixture.settled_transaction(), fixture.transaction());
+    let counts = |keys: [i64; 2]| keys.map(|key| fixture.counts(key).expect("it is there"));
+    let (one, none) = (Counts::new(1, 0), Counts::NONE);
+    let nothing_waits = Some(Duration::ZERO);
+    let alone = Begin { wait_limit: nothing_waits, ..Begin::at(Isolation::Serializable) };
+
+    assert_eq!(fixture.begin(&mut txn, &[], &[1]), Ok(()));
+    txn.commit().expect("it commits");
+    assert_eq!(counts([1, 2]), [one, none], "kept");
+    fixture.assert_audit();
+    assert_eq!(fixture.begin(&mut *other, &[], &[1]), Err(Abort::Timeout));
+    other.abort();
+    assert_eq!(other.begin(&alone), Err(Abort::Timeout), "nobody is alone while locks are kept");
+    other.abort();
+
+    assert_eq!(fixture.begin(&mut txn, &[], &[2]), Ok(()));
+    assert_eq!(counts([1, 2]), [none, one]);
+    assert_eq!(fixture.begin(&mut *other, &[], &[1]), Ok(()));
+    other.commit().expect("it commits");
+    assert_eq!(txn.delete(fixture.table, &Key::Int(2)), Ok(Write::Done));
+    txn.commit().expect("it commits");
+    assert_eq!(fixture.counts(2), None, "what is not there any more is not kept");
+
+    assert_eq!(fixture.begin(&mut txn, &[], &[3]), Ok(()));
+    txn.abort();
+    assert_eq!(counts([1, 3]), [none, none], "one that has aborted may come again late");
+    assert_eq!(fixture.begin(&mut txn, &[], &[3]), Ok(()));
+    txn.commit().expect("it commits");
+    txn.idle();
+    assert_eq!(counts([1, 3]), [none, none]);
+    assert_eq!(other.begin(&alone), Ok(()));
+    other.abort();
+
+    // Somebody waits: nothing is kept.
+    assert_eq!(fixture.begin(&mut txn, &[], &[3]), Ok(()));
+    let blocked = std::thread::scope(|scope| {
+        let blocked = scope.spawn(|| {
+            let mut accesses = Accesses::new();
+            accesses.push(fixture.table, Key::Int(3), Intent::Write);
+            let begun = other.begin(&Begin { accesses: Some(&accesses), ..Begin::at(Isolation::Serializable) });
+            other.abort();
+            begun
+        });
+        while !fixture.instance.protocol().core.are_blocked() {
+            std::thread::yield_now();
+        }
+        txn.commit().expect("it commits");
+        blocked.join().expect("no panic")
+    });
+    assert_eq!(blocked, Ok(()), "it does not wait for the next one of a worker that may have none");
+    fixture.assert_at_rest(7);
+}
+
+#[test]
+fn locks_are_kept_until_the_next_transaction_of_the_worker_begins_and_no_longer() {
+    each_variant([kept::<Plain>, kept::<Analysed>, kept::<InVectors>]);
 }
 
 #[test]

@@ -236,16 +236,19 @@ struct SlotPace<'w, 'r, D> {
 }
 
 impl<D: Duties> Pace for SlotPace<'_, '_, D> {
-    /// Hands the thread back if somebody goes first, or the engine has no room.
+    /// If somebody goes first, or the engine has no room.
     #[inline]
-    fn give_way(&self) {
+    fn has_to_give_way(&self) -> bool {
         let worker = self.worker;
         worker.duties.borrow_mut().receive();
         let somebody_goes_first = worker.doorbell.rung() & !self.bit != 0 || worker.is_deadline_over();
-        if somebody_goes_first || !worker.duties.borrow().has_room() {
-            worker.free.set(worker.free.get() | self.bit);
-            self.suspender.suspend();
-        }
+        somebody_goes_first || !worker.duties.borrow().has_room()
+    }
+
+    /// Hands the thread back.
+    fn give_way(&self) {
+        self.worker.free.set(self.worker.free.get() | self.bit);
+        self.suspender.suspend();
     }
 
     fn begin_measured(&self) {

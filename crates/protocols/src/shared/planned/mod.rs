@@ -31,7 +31,10 @@
 //!    Who gives the last lock of such a record back says so in [`Plan::unused`], having seen to it that nobody counts on it any more, and
 //!    it is unlinked. Who had looked it up before finds that out when it asks for the lock, and looks it up again.
 //! 6. A transaction without a plan is alone in the database: [`gate`](super::gate). It takes no locks.
-//! 7. A reconnaissance, or a transaction that only reads and at read committed, locks one row at a time while it holds no
+//! 7. *Kept locks.* Where one worker runs transaction after transaction an engine may give the locks of one back together with
+//!    what the next one asks for ([`Admission::keep`]), to spare itself a step. As long as they are kept the transaction counts as
+//!    one in flight: nobody is alone in the database. They are given back before their worker does anything else.
+//! 8. A reconnaissance, or a transaction that only reads and at read committed, locks one row at a time while it holds no
 //!    other, so nobody waits in a circle because of it.
 
 mod plan;
@@ -164,6 +167,16 @@ pub trait Admission: Send + 'static {
 
     /// Gives back all locks of an admitted plan, and empties it but for [`Plan::unused`].
     fn release(&mut self, scene: Scene<'_, Self::Header>, plan: &mut Plan<Self::Header>, statistics: &mut Statistics);
+
+    /// A transaction is over that has committed, and another one is to come soon: whether its locks are kept until then. They
+    /// are given back by the next [`admit`](Self::admit), or [`release_kept`](Self::release_kept). The plan is empty then.
+    #[inline]
+    fn keep(&mut self, _scene: Scene<'_, Self::Header>, _plan: &mut Plan<Self::Header>) -> bool {
+        false
+    }
+
+    /// Gives back what was kept.
+    fn release_kept(&mut self, _scene: Scene<'_, Self::Header>, _statistics: &mut Statistics) {}
 
     /// Copies a row as committed without asking for its lock, if that is sound now.
     fn glance(

@@ -40,6 +40,8 @@ pub struct PlannedTransaction<A: Admission> {
     role: Role,
     read_only: bool,
     running: bool,
+    /// The last transaction's locks are kept, and its pass.
+    keeps: bool,
     /// Tables that the caller keeps everybody else off.
     owned: Vec<TableId>,
     /// Records of such tables whose rows were deleted, if the engine keeps something beside them.
@@ -89,6 +91,7 @@ impl<A: Admission> PlannedTransaction<A> {
             role: Role::Nothing,
             read_only: false,
             running: false,
+            keeps: false,
             owned: Vec::new(),
             deleted: Vec::new(),
             missing: Accesses::new(),
@@ -117,21 +120,37 @@ impl<A: Admission> PlannedTransaction<A> {
     }
 
     #[inline]
-    fn end(&mut self) {
+    fn end(&mut self, may_keep: bool) {
         if self.role == Role::Planned {
             self.locking(|txn| {
                 let scene = Scene { database: &txn.database, guard: txn.participant.guard() };
-                txn.admission.release(scene, &mut txn.plan, &mut txn.statistics);
+                txn.keeps = may_keep && txn.admission.keep(scene, &mut txn.plan);
+                if !txn.keeps {
+                    txn.admission.release(scene, &mut txn.plan, &mut txn.statistics);
+                }
             });
         }
         self.role = Role::Nothing;
         self.sweep();
-        self.pass.leave();
+        if !self.keeps {
+            self.pass.leave();
+        }
         self.changes.retire(&mut self.participant);
         self.participant.leave();
         self.owned.clear();
         self.deleted.clear();
         self.running = false;
+    }
+
+    /// Gives back what the last transaction has kept.
+    #[cold]
+    fn release_kept(&mut self) {
+        self.keeps = false;
+        self.participant.enter();
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
+        self.admission.release_kept(scene, &mut self.statistics);
+        self.participant.leave();
+        self.pass.leave();
     }
 
     /// Unlinks what nobody counts on any more, and hands it to reclamation.
@@ -195,13 +214,21 @@ impl<A: Admission> PlannedTransaction<A> {
     /// Takes the locks that the accesses need, all of them at once.
     #[inline]
     fn begin_planned(&mut self, accesses: &Accesses, limit: Duration) -> Result<(), Abort> {
+        if self.keeps && (self.read_only || self.pass.is_in_the_way()) {
+            self.release_kept();
+        }
         let waited_before = self.statistics.wait_ns;
-        self.pass.enter(Some(limit), &mut self.statistics)?;
+        if !self.keeps {
+            self.pass.enter(Some(limit), &mut self.statistics)?;
+        }
         let limit = self.rest_of(limit, waited_before);
         self.participant.enter();
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         if let Err(TooLarge) = self.plan.resolve(scene, accesses, A::NEEDS) {
             self.participant.leave();
+            if self.keeps {
+                self.release_kept();
+            }
             self.pass.leave();
             return self.begin_alone(limit);
         }
@@ -212,6 +239,7 @@ impl<A: Admission> PlannedTransaction<A> {
         }
         let admitted = self.locking(|txn| {
             let scene = Scene { database: &txn.database, guard: txn.participant.guard() };
+            txn.keeps = false;
             txn.admission.admit(scene, accesses, &mut txn.plan, limit, &mut txn.statistics)
         });
         match admitted {
@@ -478,6 +506,9 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         self.limit = begin.wait_limit.unwrap_or(self.wait_limit);
         self.admission.begin(begin.label);
         let glances = begin.read_only && begin.isolation == Isolation::ReadCommitted;
+        if self.keeps && (glances || begin.accesses.is_none()) {
+            self.release_kept();
+        }
         match begin.accesses {
             Some(accesses) if !glances => self.begin_planned(accesses, self.limit),
             _ if glances || begin.reconnaissance => {
@@ -626,7 +657,8 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
             self.changes.commit(&self.database, &mut self.participant, counted);
             self.forget_deleted();
         }
-        self.end();
+        // Who waits for a log keeps nobody waiting.
+        self.end(handed.is_none());
         self.database.wait_durable(handed, &self.waiter);
         Ok(())
     }
@@ -634,7 +666,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     fn abort(&mut self) {
         if self.enter().is_ok() {
             self.changes.abort(&self.database, &mut self.participant);
-            self.end();
+            self.end(false);
         }
     }
 
@@ -653,6 +685,9 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
     }
 
     fn idle(&mut self) {
+        if self.keeps && !self.running {
+            self.release_kept();
+        }
         // Who reads one row at a time holds nothing between two reads: those who want to be alone need not wait for it.
         if self.role == Role::Glancing {
             self.pass.leave();
@@ -671,5 +706,6 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
 impl<A: Admission> Drop for PlannedTransaction<A> {
     fn drop(&mut self) {
         self.abort();
+        self.idle();
     }
 }

@@ -5,7 +5,9 @@ use crate::Instance;
 use crate::vll::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
 use hotrow_storage::{Column, IndexRef, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
-use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Isolation, RangeAccess, Scan, Transaction, Write};
+use hotrow_txn::{
+    Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, RangeAccess, Scan, Transaction, WorkerId, Write,
+};
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
@@ -39,12 +41,28 @@ impl<V: Variant> World<V> {
         Engine::transaction(&*self.instance, Waiter::thread(Duration::ZERO))
     }
 
+    /// One of a worker that has settled: it may keep its locks until the next one.
+    fn settled_transaction(&self) -> Box<dyn Transaction> {
+        let waiter = Waiter::thread(Duration::ZERO);
+        let mut worker = self.instance.worker(WorkerId(0));
+        worker.settle(&waiter);
+        Box::new(self.instance.transaction(&mut worker, waiter))
+    }
+
+    fn run(&self, accesses: Option<Accesses>, work: impl Fn(&mut dyn Transaction) -> Result<(), Abort>) {
+        self.run_on(&mut *self.transaction(), accesses, work);
+    }
+
     /// A transaction from its beginning to its commit; again, with what was missing, if it leaves its accesses.
-    fn run(&self, mut accesses: Option<Accesses>, work: impl Fn(&mut dyn Transaction) -> Result<(), Abort>) {
-        let mut txn = self.transaction();
+    fn run_on(
+        &self,
+        txn: &mut dyn Transaction,
+        mut accesses: Option<Accesses>,
+        work: impl Fn(&mut dyn Transaction) -> Result<(), Abort>,
+    ) {
         loop {
             let begun = txn.begin(&Begin { accesses: accesses.as_ref(), ..Begin::at(Isolation::Serializable) });
-            match begun.and_then(|()| work(&mut *txn)).and_then(|()| txn.commit()) {
+            match begun.and_then(|()| work(txn)).and_then(|()| txn.commit()) {
                 Ok(()) => return,
                 Err(Abort::OutsidePlan) => accesses.iter_mut().for_each(|accesses| txn.add_missing(accesses)),
                 Err(other) => panic!("{other:?}"),
@@ -100,6 +118,40 @@ fn alone<V: Variant>() {
         });
         threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
         world.assert_at_rest(6, 2);
+    };
+    shuttle::check_random(model, iterations());
+}
+
+/// One that is alone among planned ones that keep their locks from one transaction to the next, as long as there is a next one.
+fn kept<V: Variant>() {
+    let model = || {
+        let world = World::<V>::new();
+        let planned = || {
+            let world = world.clone();
+            thread::spawn(move || {
+                let mut accesses = Accesses::new();
+                [0, 1, 9].iter().for_each(|&key| accesses.push(world.table, Key::Int(key), Intent::Write));
+                let mut rows = Accesses::new();
+                [0, 1].iter().for_each(|&key| rows.push(world.table, Key::Int(key), Intent::Write));
+                let mut txn = world.settled_transaction();
+                let read = |txn: &mut dyn Transaction| {
+                    let before = world.number(txn, 0)?;
+                    thread::yield_now();
+                    world.number(txn, 1).map(|number| assert_eq!(number, before))
+                };
+                world.run_on(&mut *txn, Some(rows.clone()), read);
+                world.run_on(&mut *txn, Some(accesses), |txn| world.add(txn));
+                world.run_on(&mut *txn, Some(rows), read);
+                txn.idle();
+            })
+        };
+        let alone = {
+            let world = world.clone();
+            thread::spawn(move || world.run(None, |txn| world.add(txn)))
+        };
+        let threads = [planned(), planned(), alone];
+        threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+        world.assert_at_rest(3, 2);
     };
     shuttle::check_random(model, iterations());
 }
@@ -164,6 +216,11 @@ fn each_engine(check: [fn(); 3]) {
 #[test]
 fn one_that_is_alone_is_alone_among_planned_ones() {
     each_engine([alone::<Plain>, alone::<Analysed>, alone::<InVectors>]);
+}
+
+#[test]
+fn one_that_is_alone_is_alone_among_those_who_keep_their_locks() {
+    each_engine([kept::<Plain>, kept::<Analysed>, kept::<InVectors>]);
 }
 
 #[test]
