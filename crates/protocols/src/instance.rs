@@ -1,6 +1,6 @@
 //! A database under one protocol.
 
-use hotrow_storage::{Duplicate, Participant, RowLayout, RowRef, StoredTable, TableId, TableSchema, Tables};
+use hotrow_storage::{Duplicate, Participant, RedoSink, RowLayout, RowRef, StoredTable, TableId, TableSchema, Tables};
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{Engine, EngineInfo, Protocol, Transaction, WorkerId};
 
@@ -65,6 +65,10 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn admits(&self, schema: &TableSchema) -> Result<(), String> {
         self.protocol.admits(schema)
+    }
+
+    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
+        self.database.set_redo(sink);
     }
 
     fn create_table(&self, schema: TableSchema) -> TableId {

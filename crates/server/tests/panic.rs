@@ -4,7 +4,7 @@ mod common;
 
 use common::Running;
 use hotrow_server::ServerConfig;
-use hotrow_storage::{Duplicate, Key, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, Key, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
@@ -15,6 +15,10 @@ struct Defective(Arc<dyn Engine>);
 impl Engine for Defective {
     fn info(&self) -> &'static EngineInfo {
         self.0.info()
+    }
+
+    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
+        self.0.set_redo(sink);
     }
 
     fn create_table(&self, schema: TableSchema) -> TableId {

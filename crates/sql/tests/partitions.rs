@@ -4,7 +4,7 @@ mod common;
 
 use common::{error, outcome, query, run, session};
 use hotrow_sql::{Config, Database};
-use hotrow_storage::{Duplicate, RowLayout, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, RedoSink, RowLayout, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Engine, EngineInfo, Transaction};
 
@@ -18,6 +18,10 @@ impl Engine for Partitioned {
 
     fn admits(&self, schema: &TableSchema) -> Result<(), String> {
         if schema.partitioned { Ok(()) } else { Err("It has no partition key.".to_owned()) }
+    }
+
+    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
+        self.0.set_redo(sink);
     }
 
     fn create_table(&self, schema: TableSchema) -> TableId {

@@ -28,7 +28,7 @@ pub use key::{InlineKey, Key, KeyBuilder, KeyPart, KeySpec, mix};
 pub use ordered_index::OrderedIndex;
 pub use prefetch::{prefetch, prefetch_to_write};
 pub use record::{RecordFormat, RecordHeader, RecordPtr, RecordRef, Variable};
-pub use redo::{Change, Position, RedoSink};
+pub use redo::{Change, End, Position, RedoSink};
 pub use row::{INLINE_LIMIT, Row, RowLayout, RowMut, RowRef};
 pub use rust_decimal::Decimal;
 pub use schema::{Column, IndexId, IndexKind, IndexRef, IndexSchema, TableId, TableSchema};

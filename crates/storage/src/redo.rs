@@ -10,8 +10,8 @@
 //!
 //! **Invariants**
 //!
-//! 1. No two records have the same end, and of two transactions that change the same row the one whose change came later has
-//!    the greater end: applying the records in the order of their ends gives the committed state.
+//! 1. No two records have the same [`End`], and of two transactions that change the same row the one whose change came later has
+//!    the later end: applying the records in the order of their ends gives the committed state.
 //! 2. A transaction that saw another one's changes appends after it. So what was appended until any moment is a state in
 //!    which no transaction has seen what is not there: what is durable may end anywhere.
 //! 3. A record holds what the transaction leaves behind: each row at most once, nothing of what was rolled back.
@@ -47,7 +47,16 @@ pub enum Change<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
-/// Who takes a database's records.
+/// What puts a transaction's record in its place among the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It comes after all that were appended before: whoever builds on its changes can do so only after it is appended.
+    Next,
+    /// The protocol has a clock of its own, by which versions end: the order of the records is the order of these times.
+    At(u64),
+}
+
+/// Who takes a database's records. The ends of a database's records are all of one kind.
 ///
 /// **Thread safety.** All threads of the database call it, at any time.
 pub trait RedoSink: Send + Sync {
@@ -60,13 +69,9 @@ pub trait RedoSink: Send + Sync {
     /// A table is gone. Nobody used it any more.
     fn dropped(&self, table: TableId);
 
-    /// An end that is greater than every one given before. Protocols ask for it while they keep everybody else off what
-    /// they changed; one that has a clock of its own, by which its versions end, does not ask.
-    fn next_end(&self) -> u64;
-
     /// Takes a transaction's changes, in any order. Where that needs room it may wait, but it does not fail; it does not wait
     /// for durability: the caller holds its locks.
-    fn append(&self, end: u64, changes: &mut dyn Iterator<Item = Change<'_>>, waiter: &Waiter) -> Position;
+    fn append(&self, end: End, changes: &mut dyn Iterator<Item = Change<'_>>, waiter: &Waiter) -> Position;
 
     /// The last position given: what a transaction asks that changed nothing, before it gives up its locks, as what it saw may not
     /// be durable yet.

@@ -1,7 +1,7 @@
 //! A database under an engine that was chosen at run time.
 
 use crate::{Isolation, Setting, Transaction};
-use hotrow_storage::{Duplicate, Row, RowLayout, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 
 /// How one-shot transactions are put onto worker threads.
@@ -73,6 +73,12 @@ pub trait Engine: Send + Sync {
     fn admits(&self, _schema: &TableSchema) -> Result<(), String> {
         Ok(())
     }
+
+    /// Hands everything that is committed from now on to `sink`, which knows of no table that is there already.
+    ///
+    /// # Panics
+    /// If there is a sink.
+    fn set_redo(&self, sink: Arc<dyn RedoSink>);
 
     /// Makes an empty table.
     ///

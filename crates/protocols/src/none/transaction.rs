@@ -3,7 +3,7 @@
 use crate::shared::walk::{self, Step};
 use crate::shared::{batch, record, table};
 use hotrow_storage::{
-    Change, Database, Guard, IndexId, IndexRef, Key, Participant, Position, RecordPtr, RecordRef, RedoSink, Row,
+    Change, Database, End, Guard, IndexId, IndexRef, Key, Participant, Position, RecordPtr, RecordRef, RedoSink, Row,
     RowLayout, RowMut, RowRef, SecondaryIndex, Table, TableId, Variable,
 };
 use hotrow_sync::{Arc, Waiter};
@@ -217,7 +217,7 @@ impl NoneTransaction {
             Ok(row) => Change::Put { table: *table, row: row.as_ref() },
             Err(key) => Change::Delete { table: *table, key: key.clone() },
         });
-        sink.append(sink.next_end(), &mut changes, &self.waiter)
+        sink.append(End::Next, &mut changes, &self.waiter)
     }
 
     fn undo(&mut self, to: Savepoint) {

@@ -11,7 +11,7 @@
 //!
 //! **Redo.** What the transaction leaves behind of each row that it touched is handed over while those locks are held
 //! ([`InPlace::hand_over`]). So of two transactions that changed the same row, the second one could touch it only after the first had
-//! got its end and appended: the ends are in the order of the changes. Who saw a row has waited for its lock as well, and so
+//! appended: the ends are in the order of the changes. Who saw a row has waited for its lock as well, and so
 //! appends later. This argues for every engine that has its rows changed here.
 //!
 //! **Invariants**
@@ -24,8 +24,8 @@
 
 use super::record;
 use hotrow_storage::{
-    Change, Database, EntryPtr, EntryRef, Garbage, Guard, IndexId, IndexRef, Key, Participant, Position, RecordHeader,
-    RecordPtr, RecordRef, RedoSink, RowMut, RowRef, Table, TableId, Variable,
+    Change, Database, End, EntryPtr, EntryRef, Garbage, Guard, IndexId, IndexRef, Key, Participant, Position,
+    RecordHeader, RecordPtr, RecordRef, RedoSink, RowMut, RowRef, Table, TableId, Variable,
 };
 use hotrow_sync::Waiter;
 use hotrow_txn::{Abort, Savepoint, Write};
@@ -392,7 +392,7 @@ impl<H: RecordHeader> InPlace<H> {
                 false => Change::Delete { table: id, key: record.key() },
             })
         });
-        sink.append(sink.next_end(), &mut changes, waiter)
+        sink.append(End::Next, &mut changes, waiter)
     }
 
     /// Makes the changes final. The locks are released after this. Deleted records that `keeps` says yes to stay linked,

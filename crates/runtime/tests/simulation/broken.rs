@@ -1,6 +1,6 @@
 //! Engines that break their promise, each in one way: the checker's canaries.
 
-use hotrow_storage::{Duplicate, IndexRef, Key, KeySpec, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, IndexRef, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Isolation, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
@@ -25,6 +25,10 @@ pub struct Broken {
 impl Engine for Broken {
     fn info(&self) -> &'static EngineInfo {
         self.inner.info()
+    }
+
+    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
+        self.inner.set_redo(sink);
     }
 
     fn create_table(&self, schema: TableSchema) -> TableId {

@@ -5,7 +5,7 @@
 //! it shared, inserts and deletes exclusively. Locks are kept to the end. With no bug it is serializable, as far as scans of the
 //! primary key go.
 
-use hotrow_storage::{Duplicate, Key, KeySpec, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Engine, EngineInfo, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
@@ -263,6 +263,10 @@ impl Drop for PlantedTransaction {
 impl Engine for Planted {
     fn info(&self) -> &'static EngineInfo {
         self.inner.info()
+    }
+
+    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
+        self.inner.set_redo(sink);
     }
 
     fn create_table(&self, schema: TableSchema) -> TableId {

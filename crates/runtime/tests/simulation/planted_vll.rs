@@ -5,7 +5,7 @@
 //! Everything happens under one mutex. A row's lock is known by its key; above all rows of a partition stands its whole, on
 //! which whoever locks a row has an intention and which scans lock. With no bug it is serializable.
 
-use hotrow_storage::{Duplicate, Key, KeySpec, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
 use hotrow_txn::{
     Abort, Accesses, Begin, Engine, EngineInfo, Intent, LockFor, RangeAccess, Savepoint, Scan, Statistics, Transaction,
@@ -468,6 +468,10 @@ impl Drop for PlantedTransaction {
 impl Engine for PlantedVll {
     fn info(&self) -> &'static EngineInfo {
         self.inner.info()
+    }
+
+    fn set_redo(&self, sink: Arc<dyn RedoSink>) {
+        self.inner.set_redo(sink);
     }
 
     fn create_table(&self, schema: TableSchema) -> TableId {
