@@ -19,6 +19,8 @@ pub(super) struct Plan {
     locks: Vec<Planned>,
     /// What is locked beside the rows of the access set.
     parts: Vec<LockTarget>,
+    /// Whether the access set is known to lack rows.
+    pub(super) is_partial: bool,
     /// The locks that the plan would have now.
     again: Vec<Planned>,
 }
@@ -48,6 +50,7 @@ impl Plan {
         self.locks.clear();
         self.parts.clear();
         self.next = 0;
+        self.is_partial = accesses.is_partial();
         for (what, access) in accesses.rows().iter().enumerate() {
             let (name, mode) = (Name(access.lock_name()), mode(access.intent));
             self.rows.push((name, mode));

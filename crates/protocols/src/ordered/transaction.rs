@@ -150,10 +150,14 @@ impl OrderedTransaction {
         }
     }
 
-    /// A row outside the plan may be touched if the transaction has come to lock it meanwhile.
+    /// A row outside the plan may be touched if the transaction has come to lock it meanwhile; or if the plan is known to lack
+    /// rows, and it is free now.
     #[cold]
     fn reach_outside(&mut self, id: TableId, key: &Key, name: Name, mode: Mode) -> Result<(), Abort> {
         if self.locks.owns(id) || self.locks.requester.holds(name).covers(mode) {
+            return Ok(());
+        }
+        if self.plan.is_partial && self.locks.row(id, key, key.hash64(), mode).is_ok() {
             return Ok(());
         }
         self.missing.push(id, key.clone(), if mode == Mode::SHARED { Intent::Read } else { Intent::Write });

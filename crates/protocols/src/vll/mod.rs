@@ -73,7 +73,8 @@
 //! over it. Before the worker does anything else ([`Transaction::idle`](hotrow_txn::Transaction::idle)) they are given back.
 //!
 //! **Late locks.** Where the paper restarts a transaction that finds that it needs another lock, it is added on the spot if
-//! nobody has asked for anything that conflicts with it.
+//! nobody has asked for anything that conflicts with it. A record that the transaction has made for a new row is counted
+//! before it is linked, without the critical section: nobody else can have seen it.
 //!
 //! **Reads that do not enter the queue.** A transaction that only reads at read committed, and every reconnaissance, copies one row at a
 //! time (invariant 8); only where a writer is in the way it waits in the queue, for that row alone. A serializable transaction that only reads

@@ -63,7 +63,8 @@ impl Case<'_> {
     }
 
     /// Whether a scan beyond the set takes what is free, as new rows do, and ranges are locked no farther than to the next
-    /// row. With other engines such a scan ends the attempt, and a range may be locked together with what is beside it.
+    /// row, and a lock to read becomes one to write. With other engines such a scan or write ends the attempt, and a range may be
+    /// locked together with what is beside it.
     fn locks_gaps(&self) -> bool {
         self.engine.info().scheduler == Scheduler::Thread
     }
@@ -182,6 +183,35 @@ fn attempts<R>(
         }
     }
     done
+}
+
+#[test]
+fn a_row_that_a_partial_set_lacks_is_touched_if_nobody_asks_for_it() {
+    for_each_that_locks_rows(|case| {
+        let partial = || {
+            let mut accesses = case.rows(&[(0, Intent::Read)]);
+            accesses.set_partial();
+            accesses
+        };
+        let mut txn = case.begin(Some(&partial())).expect("nobody else is there");
+        assert_eq!(case.update(&mut *txn, 2, 9), Ok(Write::Done), "{}", case.name());
+        assert_eq!(txn.read(case.table, &key(3)), Ok(None), "{}: an absent one", case.name());
+        let upgraded = if case.locks_gaps() { Ok(Write::Done) } else { Err(Abort::OutsidePlan) };
+        assert_eq!(case.update(&mut *txn, 0, 9), upgraded, "{}: one that it reads", case.name());
+        txn.abort();
+        txn.begin(&Begin { accesses: Some(&partial()), ..Begin::default() }).expect("nobody else is there");
+        assert_eq!(txn.read(case.table, &key(2)).map(|row| row.is_some()), Ok(true));
+        let write = case.rows(&[(2, Intent::Write)]);
+        assert_eq!(case.begin(Some(&write)).err(), Some(Abort::Cancelled), "{}: it is locked", case.name());
+        let mut reader = case.begin(Some(&partial())).expect("readers share");
+        assert_eq!(reader.delete(case.table, &key(2)), Err(Abort::OutsidePlan), "{}: it is read", case.name());
+        let mut missing = Accesses::new();
+        reader.add_missing(&mut missing);
+        assert_eq!(missing.rows().len(), 1, "{}: the next set has it", case.name());
+        drop(reader);
+        txn.commit().expect("it holds all that it needs");
+        assert_eq!((case.keys(), case.engine.row_count(case.table)), (vec![0, 2, 4, 6], 4), "{}", case.name());
+    });
 }
 
 type Attempt = fn(&Case<'_>, &mut dyn Transaction) -> Result<(), Abort>;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::observed::Observed;
-use hotrow_storage::{Column, TableSchema, Type};
+use hotrow_storage::{Column, KeySpec, TableSchema, Type};
 use hotrow_sync::{Time, Waiter, mpsc, thread};
 
 #[test]
@@ -25,6 +25,70 @@ fn absent_keys_are_locked_and_leave_nothing_behind() {
         assert_eq!(case.begin(Some(&read)).err(), Some(Abort::Cancelled), "{}: it is being written", case.name());
         writer.commit().expect("it holds all that it needs");
         assert_eq!((case.keys(), case.engine.row_count(case.table)), (vec![0, 2, 4, 6], 4), "{}", case.name());
+    });
+}
+
+/// The entries of these numbers come and go.
+fn entries_of_numbers(case: &Case<'_>, numbers: &[u8]) -> Accesses {
+    let mut accesses = Accesses::new();
+    let spec = KeySpec::bytes(&Shape::Indexed.schema().columns, &[2]);
+    for number in numbers {
+        let values = Shape::Indexed.values(0, *number, 0);
+        accesses.push_entries_below(case.table, BY_NUMBER, spec.key([values[2].clone()]));
+    }
+    accesses
+}
+
+#[test]
+fn a_new_row_that_no_set_names_is_locked_while_its_inserter_runs() {
+    for_each_that_locks_rows(|case| {
+        for how in ["commit", "abort", "drop"] {
+            let (mut txn, ()) = case.hold(entries_of_numbers(case, &[3, 5]), |txn| {
+                let before = txn.savepoint();
+                assert_eq!(case.insert(txn, 3)?, Write::Done, "{}", case.name());
+                assert_eq!(case.insert(txn, 3), Ok(Write::Duplicate(IndexRef::Primary)));
+                txn.rollback_to(before);
+                assert_eq!(txn.read(case.table, &key(3)), Ok(None), "{}: it was taken back", case.name());
+                assert_eq!(case.insert(txn, 3), Ok(Write::Done));
+                case.insert(txn, 5).map(drop)
+            });
+            for intent in [Intent::Read, Intent::Write] {
+                let of_row = case.rows(&[(3, intent)]);
+                assert_eq!(case.begin(Some(&of_row)).err(), Some(Abort::Cancelled), "{}: {intent:?}", case.name());
+            }
+            assert_eq!(txn.delete(case.table, &key(5)), Ok(Write::Done));
+            end(txn, how);
+            let expected = if how == "commit" { vec![0, 2, 3, 4, 6] } else { vec![0, 2, 4, 6] };
+            assert_eq!(
+                (case.keys(), case.engine.row_count(case.table)),
+                (expected.clone(), expected.len() as u64),
+                "{how}"
+            );
+            case.run(case.rows(&[(3, Intent::Write)]), |txn| txn.delete(case.table, &key(3)));
+            assert_eq!(case.engine.audit(), Ok(()), "{}: {how}", case.name());
+        }
+    });
+}
+
+#[test]
+fn who_scans_waits_for_entries_that_are_known_by_how_they_begin() {
+    for_each_that_locks_rows(|case| {
+        let spec = KeySpec::bytes(&Shape::Indexed.schema().columns, &[2]);
+        let number = Bound::Included(spec.key([Shape::Indexed.values(0, 5, 0)[2].clone()]));
+        let mut of_number = Accesses::new();
+        let (lower, upper, intent) = (number.clone(), number, Intent::Read);
+        of_number.push_range(RangeAccess { table: case.table, index: BY_NUMBER, lower, upper, intent });
+        let (inserter, ()) = case.hold(entries_of_numbers(case, &[5]), |txn| case.insert(txn, 5).map(drop));
+        assert_eq!(case.begin(Some(&of_number)).err(), Some(Abort::Cancelled), "{}: it comes", case.name());
+        end(inserter, "commit");
+        let reader = case.begin(Some(&of_number)).expect("nobody is in the way");
+        let mut second = case.engine.transaction(refusing());
+        let mut accesses = entries_of_numbers(case, &[5]);
+        let inserted = attempts(&mut *second, &mut accesses, |txn| case.insert_row(txn, 3, 5, 1));
+        assert!(inserted.is_err(), "{}: a scan's answer changed", case.name());
+        drop((reader, second));
+        let inserted = case.run(entries_of_numbers(case, &[5]), |txn| case.insert_row(txn, 3, 5, 1));
+        assert_eq!((inserted, case.keys()), (Write::Done, vec![0, 2, 3, 4, 5, 6]), "{}", case.name());
     });
 }
 
