@@ -5,7 +5,7 @@ use super::plan::Plan;
 use crate::shared::gate::{Gate, Pass};
 use crate::shared::in_place::InPlace;
 use crate::shared::lock_table::{LockTable, Name};
-use crate::shared::locks::{Locks, row_name};
+use crate::shared::locks::{Announced, Locks, row_name};
 use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use crate::shared::{batch, record, table};
@@ -244,7 +244,8 @@ impl Transaction for OrderedTransaction {
             return Ok(Write::Absent);
         };
         let start = self.changes.savepoint();
-        let updated = self.changes.update(&self.database, guard, table, record, &mut self.locks, change);
+        let updated =
+            self.changes.update(&self.database, guard, table, record, &mut Announced(&mut self.locks), change);
         let (missing, changes, database) = (&mut self.missing, &mut self.changes, &self.database);
         outside(updated, || {
             push_entries(missing, table, key, record::row(record));
@@ -259,10 +260,9 @@ impl Transaction for OrderedTransaction {
         let table = table(&self.database, guard, id)?;
         let key = table.key_of(row);
         let hash = key.hash64();
-        let inserted = self
-            .locks
-            .row(id, &key, hash, Mode::EXCLUSIVE)
-            .and_then(|_| self.changes.insert(&self.database, guard, table, (&key, hash), row, &mut self.locks));
+        let inserted = self.locks.row(id, &key, hash, Mode::EXCLUSIVE).and_then(|_| {
+            self.changes.insert(&self.database, guard, table, (&key, hash), row, &mut Announced(&mut self.locks))
+        });
         let missing = &mut self.missing;
         outside(inserted, || {
             missing.push(id, key.clone(), Intent::Write);
@@ -279,7 +279,7 @@ impl Transaction for OrderedTransaction {
         let Some(record) = table.find(guard, key, hash).filter(|record: &RecordRef<'_, ()>| record.is_present()) else {
             return Ok(Write::Absent);
         };
-        let deleted = self.changes.delete(guard, table, record, &mut self.locks);
+        let deleted = self.changes.delete(guard, table, record, &mut Announced(&mut self.locks));
         let missing = &mut self.missing;
         outside(deleted.map(|()| Write::Done), || push_entries(missing, table, key, record::row(record)))
     }

@@ -34,6 +34,7 @@
 use super::in_place::IndexLocks;
 use super::lock_table::{Acquired, Name, Requester, WaitPolicy};
 use super::mode::Mode;
+use super::scan::ScanLocks;
 use super::walk;
 use hotrow_storage::{Guard, IndexId, IndexKind, IndexRef, Key, RecordHeader, Table, TableId, mix};
 use hotrow_sync::atomic::{Ordering, fence};
@@ -156,30 +157,6 @@ impl<P: WaitPolicy> Locks<P> {
         if self.statistics.timed { self.timed(release) } else { release(self) }
     }
 
-    /// Locks shared the gap below an entry.
-    pub(crate) fn read_gap(&mut self, table: TableId, index: IndexRef, key: &Key) -> Result<(), Abort> {
-        self.part(table, LockPart::Gap(index), key, Mode::SHARED)
-    }
-
-    /// Locks shared the gap above an ordered index's last entry.
-    pub(crate) fn read_end(&mut self, table: TableId, index: IndexRef) -> Result<(), Abort> {
-        self.gap(&Gap::end(table, index), Mode::SHARED)
-    }
-
-    /// Locks shared all the pseudo-gaps of an unordered primary index.
-    pub(crate) fn read_stripes(&mut self, table: TableId) -> Result<(), Abort> {
-        (0..STRIPES).try_for_each(|stripe| self.gap(&Gap::stripe(table, stripe), Mode::SHARED))
-    }
-
-    fn part(&mut self, table: TableId, part: LockPart, key: &Key, mode: Mode) -> Result<(), Abort> {
-        let name = name_of(table, part, key.hash64());
-        self.acquire(name, mode, || target(table, part, key)).map(drop)
-    }
-
-    pub(crate) fn gap(&mut self, gap: &Gap, mode: Mode) -> Result<(), Abort> {
-        self.acquire(gap.name, mode, || gap.target.clone()).map(drop)
-    }
-
     #[inline]
     pub(crate) fn acquire(
         &mut self,
@@ -204,11 +181,6 @@ impl<P: WaitPolicy> Locks<P> {
         self.statistics.timed_calls += 1;
         result
     }
-
-    /// Takes the insert mode of gaps.
-    fn announce(&mut self, gaps: &[Gap]) -> Result<(), Abort> {
-        gaps.iter().try_for_each(|gap| self.gap(gap, Mode::INSERT))
-    }
 }
 
 /// A gap that is about to be locked.
@@ -228,6 +200,14 @@ impl PartialEq for Gap {
 }
 
 impl Gap {
+    /// What it is to its table.
+    pub(crate) fn part(&self) -> LockPart {
+        match self.target {
+            LockTarget::Table { part, .. } => part,
+            _ => unreachable!("gaps are made below, as parts of a table"),
+        }
+    }
+
     /// The gap below an ordered index's entry.
     pub(crate) fn below(table: TableId, index: IndexRef, key: &Key) -> Self {
         let part = LockPart::Gap(index);
@@ -257,7 +237,7 @@ impl Gap {
 
 /// The gaps that a key falls into, or fell into, now: the one below the next entry, and if that entry's insert has
 /// not committed, those up to the first entry whose has.
-pub(crate) fn gaps_around(table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Gaps {
+pub(crate) fn gaps_around<H: RecordHeader>(table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Gaps {
     if !is_ordered(table, index) {
         return Gaps::from_elem(Gap::unordered(table.id(), index, key), 1);
     }
@@ -293,47 +273,97 @@ pub(crate) fn is_ordered<H: RecordHeader>(table: &Table<H>, index: IndexRef) -> 
     }
 }
 
-impl<P: WaitPolicy> IndexLocks<()> for Locks<P> {
-    fn entering(&mut self, table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
-        if self.owns(table.id()) {
-            return Ok(());
-        }
-        let gaps = gaps_around(table, guard, index, key);
-        self.announce(&gaps)?;
-        self.announced = gaps;
-        Ok(())
+impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
+    #[inline]
+    fn owns(&self, table: TableId) -> bool {
+        self.owns(table)
     }
 
-    fn entered(&mut self, table: &Table<()>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
-        if self.owns(table.id()) || !is_ordered(table, index) {
+    #[inline]
+    fn waits(&self) -> u64 {
+        self.statistics.waits
+    }
+
+    #[inline]
+    fn lock_row(&mut self, table: &Table<()>, key: &Key, hash: u64, mode: Mode) -> Result<Acquired, Abort> {
+        self.row(table.id(), key, hash, mode)
+    }
+
+    fn unlock_row(&mut self, table: &Table<()>, hash: u64) {
+        self.release(row_name(table.id(), hash));
+    }
+
+    #[inline]
+    fn lock_part(
+        &mut self,
+        _table: &Table<()>,
+        _part: LockPart,
+        name: Name,
+        mode: Mode,
+        target: impl FnOnce() -> LockTarget,
+    ) -> Result<(), Abort> {
+        self.acquire(name, mode, target).map(drop)
+    }
+
+    fn announced(&mut self) -> &mut Gaps {
+        &mut self.announced
+    }
+}
+
+/// Index entries that come and go by the locks `L` of their transaction.
+pub(crate) struct Announced<'l, L>(pub(crate) &'l mut L);
+
+impl<L> Announced<'_, L> {
+    /// Takes the insert mode of gaps.
+    fn announce<H: RecordHeader>(&mut self, table: &Table<H>, gaps: Gaps) -> Result<(), Abort>
+    where
+        L: ScanLocks<H>,
+    {
+        gaps.iter().try_for_each(|gap| self.0.lock_gap(table, gap, Mode::INSERT))?;
+        *self.0.announced() = gaps;
+        Ok(())
+    }
+}
+
+impl<H: RecordHeader, L: ScanLocks<H>> IndexLocks<H> for Announced<'_, L> {
+    fn entering(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        if self.0.owns(table.id()) {
+            return Ok(());
+        }
+        self.announce(table, gaps_around(table, guard, index, key))
+    }
+
+    fn entered(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        if self.0.owns(table.id()) || !is_ordered(table, index) {
             return Ok(());
         }
         loop {
             fence_before_look();
             let gaps = gaps_around(table, guard, index, key);
-            if gaps == self.announced {
+            if gaps == *self.0.announced() {
                 return Ok(());
             }
-            self.announce(&gaps)?;
-            self.announced = gaps;
+            self.announce(table, gaps)?;
         }
     }
 
-    fn leaving(&mut self, table: &Table<()>, index: IndexRef, key: &Key) -> Result<(), Abort> {
-        if self.owns(table.id()) {
+    fn leaving(&mut self, table: &Table<H>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        if self.0.owns(table.id()) {
             return Ok(());
         }
         let gap = match is_ordered(table, index) {
             true => Gap::below(table.id(), index, key),
             false => Gap::unordered(table.id(), index, key),
         };
-        self.gap(&gap, Mode::INSERT)
+        self.0.lock_gap(table, &gap, Mode::INSERT)
     }
 
-    fn unique(&mut self, table: &Table<()>, index: IndexId, columns: &Key) -> Result<(), Abort> {
-        if self.owns(table.id()) {
+    fn unique(&mut self, table: &Table<H>, index: IndexId, columns: &Key) -> Result<(), Abort> {
+        if self.0.owns(table.id()) {
             return Ok(());
         }
-        self.part(table.id(), LockPart::Unique(index), columns, Mode::EXCLUSIVE)
+        let part = LockPart::Unique(index);
+        let name = name_of(table.id(), part, columns.hash64());
+        self.0.lock_part(table, part, name, Mode::EXCLUSIVE, || target(table.id(), part, columns))
     }
 }

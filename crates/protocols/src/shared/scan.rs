@@ -1,26 +1,76 @@
 //! Scans that lock what they visit, and the gaps between.
 
-use super::lock_table::{Acquired, WaitPolicy};
-use super::locks::{self, Locks, is_ordered};
+use super::lock_table::{Acquired, Name};
+use super::locks::{self, Gap, Gaps, STRIPES, is_ordered, name_of, target};
 use super::mode::Mode;
 use super::record;
 use super::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
-use hotrow_storage::{Guard, IndexRef, Key, RowRef, Table};
-use hotrow_txn::{Abort, Direction, Isolation, LockFor, Scan};
+use hotrow_storage::{Guard, IndexRef, Key, RecordHeader, RowRef, Table, TableId};
+use hotrow_txn::{Abort, Direction, Isolation, LockFor, LockPart, LockTarget, Scan};
 use std::ops::{Bound, ControlFlow};
 
+/// The locks of one transaction, wherever they are kept: what scans ask for, and those who link and unlink entries.
+pub(crate) trait ScanLocks<H: RecordHeader> {
+    /// Whether the caller keeps everybody else off the table, so that nothing of it needs a lock.
+    fn owns(&self, table: TableId) -> bool;
+
+    /// How often the transaction has waited.
+    fn waits(&self) -> u64;
+
+    /// Locks a row, present or absent. `hash` is its key's.
+    fn lock_row(&mut self, table: &Table<H>, key: &Key, hash: u64, mode: Mode) -> Result<Acquired, Abort>;
+
+    /// Releases a row before the transaction's end. `hash` is its key's.
+    fn unlock_row(&mut self, table: &Table<H>, hash: u64);
+
+    /// Locks the part of a table that is called `name`, a row aside. `target` says the same for people.
+    fn lock_part(
+        &mut self,
+        table: &Table<H>,
+        part: LockPart,
+        name: Name,
+        mode: Mode,
+        target: impl FnOnce() -> LockTarget,
+    ) -> Result<(), Abort>;
+
+    /// The gaps that the entry being linked has announced itself to.
+    fn announced(&mut self) -> &mut Gaps;
+
+    /// Locks a gap.
+    fn lock_gap(&mut self, table: &Table<H>, gap: &Gap, mode: Mode) -> Result<(), Abort> {
+        self.lock_part(table, gap.part(), gap.name, mode, || gap.target.clone())
+    }
+
+    /// Locks shared the gap below an entry.
+    fn read_gap(&mut self, table: &Table<H>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        let part = LockPart::Gap(index);
+        let name = name_of(table.id(), part, key.hash64());
+        self.lock_part(table, part, name, Mode::SHARED, || target(table.id(), part, key))
+    }
+
+    /// Locks shared the gap above an ordered index's last entry.
+    fn read_end(&mut self, table: &Table<H>, index: IndexRef) -> Result<(), Abort> {
+        self.lock_gap(table, &Gap::end(table.id(), index), Mode::SHARED)
+    }
+
+    /// Locks shared all the pseudo-gaps of an unordered primary index.
+    fn read_stripes(&mut self, table: &Table<H>) -> Result<(), Abort> {
+        (0..STRIPES).try_for_each(|stripe| self.lock_gap(table, &Gap::stripe(table.id(), stripe), Mode::SHARED))
+    }
+}
+
 /// A scan at work.
-pub(crate) struct Scanner<'s, P> {
-    pub(crate) table: &'s Table<()>,
+pub(crate) struct Scanner<'s, H: RecordHeader, L> {
+    pub(crate) table: &'s Table<H>,
     pub(crate) guard: Guard<'s>,
-    pub(crate) locks: &'s mut Locks<P>,
+    pub(crate) locks: &'s mut L,
     pub(crate) scan: &'s Scan,
     pub(crate) isolation: Isolation,
 }
 
 type Visit<'v> = &'v mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>;
 
-impl<'s, P: WaitPolicy> Scanner<'s, P> {
+impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
     /// Visits the rows of the range.
     pub(crate) fn run(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
         if is_ordered(self.table, self.scan.index) {
@@ -74,12 +124,12 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
                 }
             }
             for (position, step) in steps[..inside].iter().enumerate() {
-                let waits = self.locks.statistics.waits;
+                let waits = self.locks.waits();
                 let flow = if self.protects_gaps() { self.visit_locked(step, visit) } else { self.visit(step, visit)? };
                 if flow.is_break() {
                     return if backward { Ok(()) } else { self.lock_break(&steps[position..inside]) };
                 }
-                if self.locks.statistics.waits != waits {
+                if self.locks.waits() != waits {
                     // Whoever was waited for may have moved entries within the rest of the batch.
                     from = Bound::Excluded(step.key());
                     continue 'batches;
@@ -97,21 +147,21 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
     /// beyond the range's end.
     fn lock_batch(
         &mut self,
-        steps: &[Step<'_, ()>],
+        steps: &[Step<'_, H>],
         inside: usize,
         beyond: bool,
         from: Bound<&Key>,
     ) -> Result<(), Abort> {
         for step in &steps[..inside] {
-            self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?;
+            self.locks.read_gap(self.table, self.scan.index, &step.key())?;
             let key = step.record.key();
-            self.locks.row(self.table.id(), &key, key.hash64(), self.mode())?;
+            self.locks.lock_row(self.table, &key, key.hash64(), self.mode())?;
         }
         if !beyond {
             return Ok(());
         }
         for step in &steps[inside..] {
-            self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?;
+            self.locks.read_gap(self.table, self.scan.index, &step.key())?;
             if step.is_committed() {
                 return Ok(());
             }
@@ -121,7 +171,7 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
     }
 
     /// Locks what names the gap below the row at which a forward scan breaks off, if its own entry may yet be rolled back.
-    fn lock_break(&mut self, rest: &[Step<'_, ()>]) -> Result<(), Abort> {
+    fn lock_break(&mut self, rest: &[Step<'_, H>]) -> Result<(), Abort> {
         if !self.protects_gaps() || rest.iter().any(Step::is_committed) {
             return Ok(());
         }
@@ -132,7 +182,7 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
     /// Locks the gap that a backward scan's range ends in, above.
     fn lock_above(&mut self, range: &Range) -> Result<(), Abort> {
         if range.is_unbounded_above() {
-            return self.locks.read_end(self.table.id(), self.scan.index);
+            return self.locks.read_end(self.table, self.scan.index);
         }
         self.lock_up_to_committed(range.above())
     }
@@ -143,8 +193,8 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
         loop {
             let next = walk::next(self.table, self.guard, self.scan.index, from.as_ref());
             match &next {
-                Some(step) => self.locks.read_gap(self.table.id(), self.scan.index, &step.key())?,
-                None => self.locks.read_end(self.table.id(), self.scan.index)?,
+                Some(step) => self.locks.read_gap(self.table, self.scan.index, &step.key())?,
+                None => self.locks.read_end(self.table, self.scan.index)?,
             }
             locks::fence_before_look();
             let again = walk::next(self.table, self.guard, self.scan.index, from.as_ref());
@@ -162,7 +212,7 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
     }
 
     /// Visits a row that is locked, if it is there.
-    fn visit_locked(&self, step: &Step<'_, ()>, visit: Visit<'_>) -> ControlFlow<()> {
+    fn visit_locked(&self, step: &Step<'_, H>, visit: Visit<'_>) -> ControlFlow<()> {
         if step.is_current(self.table, self.scan.index) {
             visit(record::row(step.record))
         } else {
@@ -171,14 +221,14 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
     }
 
     /// Locks one row as the isolation level asks, and visits it if it is there.
-    fn visit(&mut self, step: &Step<'_, ()>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
+    fn visit(&mut self, step: &Step<'_, H>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
         let key = step.record.key();
         let hash = key.hash64();
         let short = self.isolation == Isolation::ReadCommitted && self.scan.lock == LockFor::Read;
-        let acquired = self.locks.row(self.table.id(), &key, hash, self.mode())?;
+        let acquired = self.locks.lock_row(self.table, &key, hash, self.mode())?;
         let flow = self.visit_locked(step, visit);
         if short && acquired == Acquired::New {
-            self.locks.release(locks::row_name(self.table.id(), hash));
+            self.locks.unlock_row(self.table, hash);
         }
         Ok(flow)
     }
@@ -187,7 +237,7 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
     fn one(&mut self, key: &Key, visit: Visit<'_>) -> Result<(), Abort> {
         let hash = key.hash64();
         if self.protects_gaps() {
-            self.locks.row(self.table.id(), key, hash, self.mode())?;
+            self.locks.lock_row(self.table, key, hash, self.mode())?;
         }
         match self.table.find(self.guard, key, hash) {
             Some(record) => self.visit(&Step { record, entry: None }, visit).map(drop),
@@ -198,7 +248,7 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
     /// An unordered table, all of it.
     fn everything(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
         if self.protects_gaps() {
-            self.locks.read_stripes(self.table.id())?;
+            self.locks.read_stripes(self.table)?;
         }
         let mut steps = Vec::new();
         self.table.records(self.guard, |record| {
@@ -214,13 +264,13 @@ impl<'s, P: WaitPolicy> Scanner<'s, P> {
     fn equal(&mut self, columns: &Key, visit: Visit<'_>) -> Result<(), Abort> {
         let IndexRef::Secondary(index) = self.scan.index else { return Ok(()) };
         if self.protects_gaps() {
-            self.locks.read_gap(self.table.id(), self.scan.index, columns)?;
+            self.locks.read_gap(self.table, self.scan.index, columns)?;
         }
         let steps = walk::equal_steps(self.table, self.guard, index, columns);
         self.visit_all(&steps, visit)
     }
 
-    fn visit_all(&mut self, steps: &[Step<'_, ()>], visit: Visit<'_>) -> Result<(), Abort> {
+    fn visit_all(&mut self, steps: &[Step<'_, H>], visit: Visit<'_>) -> Result<(), Abort> {
         for step in steps {
             if self.visit(step, visit)?.is_break() {
                 break;

@@ -3,7 +3,7 @@
 use super::policy::Policy;
 use crate::shared::in_place::InPlace;
 use crate::shared::lock_table::{LockTable, Name};
-use crate::shared::locks::Locks;
+use crate::shared::locks::{Announced, Locks};
 use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use crate::shared::{batch, record, table};
@@ -202,7 +202,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         let Some(record) = table.find(guard, key, hash).filter(|record| record.is_present()) else {
             return Ok(Write::Absent);
         };
-        let result = self.changes.update(&self.database, guard, table, record, &mut self.locks, change);
+        let result = self.changes.update(&self.database, guard, table, record, &mut Announced(&mut self.locks), change);
         self.noting(result)
     }
 
@@ -212,10 +212,9 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         let table = table(&self.database, guard, id)?;
         let key = table.key_of(row);
         let hash = key.hash64();
-        let inserted = self
-            .locks
-            .row(id, &key, hash, Mode::EXCLUSIVE)
-            .and_then(|_| self.changes.insert(&self.database, guard, table, (&key, hash), row, &mut self.locks));
+        let inserted = self.locks.row(id, &key, hash, Mode::EXCLUSIVE).and_then(|_| {
+            self.changes.insert(&self.database, guard, table, (&key, hash), row, &mut Announced(&mut self.locks))
+        });
         self.noting(inserted)
     }
 
@@ -229,7 +228,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         let Some(record) = table.find(guard, key, hash).filter(|record| record.is_present()) else {
             return Ok(Write::Absent);
         };
-        let deleted = self.changes.delete(guard, table, record, &mut self.locks);
+        let deleted = self.changes.delete(guard, table, record, &mut Announced(&mut self.locks));
         self.noting(deleted.map(|()| Write::Done))
     }
 
