@@ -1,20 +1,20 @@
 //! A planned transaction.
 
 mod copies;
+mod entries;
 mod glance;
 mod scan;
 
 pub use copies::Copies;
 
 use super::plan::TooLarge;
-use super::prefixes;
 use super::{Admission, Needs, Place, Plan, PlannedRow, Scene};
 use crate::shared::gate::{Gate, Pass};
-use crate::shared::in_place::{InPlace, IndexLocks};
-use crate::shared::range_locks::PrefixLocks;
+use crate::shared::in_place::InPlace;
 use crate::shared::{record, table};
+use entries::{EntryLocks, Owned};
 use hotrow_storage::{
-    Database, Guard, IndexId, IndexRef, Key, Participant, RecordPtr, RecordRef, Row, RowMut, RowRef, Table, TableId,
+    Database, IndexId, IndexRef, Key, Participant, RecordPtr, RecordRef, Row, RowMut, RowRef, Table, TableId,
     TableSchema,
 };
 use hotrow_sync::{Arc, Waiter};
@@ -383,95 +383,6 @@ struct Writer<'t, A: Admission> {
     locks: EntryLocks<'t, A>,
     changes: &'t mut InPlace<A::Header>,
     missing: &'t mut Accesses,
-}
-
-/// Tables that nobody else is in.
-#[derive(Clone, Copy)]
-struct Owned<'t> {
-    alone: bool,
-    tables: &'t [TableId],
-}
-
-impl Owned<'_> {
-    fn owns(self, id: TableId) -> bool {
-        self.alone || self.tables.contains(&id)
-    }
-}
-
-/// The prefix locks of entries that come or go: in the plan, or added late. One that cannot be had is [`Abort::Conflict`].
-struct EntryLocks<'t, A: Admission> {
-    admission: &'t mut A,
-    plan: &'t mut Plan<A::Header>,
-    owned: Owned<'t>,
-    /// Where the row lives whose entries these are.
-    row: Place,
-    /// A row that is inserted, if its record is to be locked when it is made.
-    made: Option<PlannedRow<A::Header>>,
-}
-
-impl<A: Admission> EntryLocks<'_, A> {
-    fn set_row(&mut self, table: &Table<A::Header>, key: &Key) {
-        if A::NEEDS.partitions {
-            self.row = Place::Partition(table.partition_of(key) as u16);
-        }
-    }
-
-    fn lock(&mut self, table: &Table<A::Header>, index: IndexRef, key: &Key, place: Place) -> Result<(), Abort> {
-        if self.owned.owns(table.id()) {
-            return Ok(());
-        }
-        let id = table.id();
-        if self.plan.holds_entry(id, index, key) || prefixes::holds_entry(self.plan.prefixes.counted(), id, index, key)
-        {
-            return Ok(());
-        }
-        let mut locks = PrefixLocks::default();
-        prefixes::push_entry(&mut locks, table.id(), index, key);
-        match self.admission.add_prefixes(self.plan, locks.counted(), place) {
-            true => Ok(()),
-            false => Err(Abort::Conflict),
-        }
-    }
-}
-
-impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
-    #[inline]
-    fn linking(&mut self, record: RecordRef<'_, A::Header>) -> bool {
-        let Some(row) = &mut self.made else { return false };
-        row.record = Some(record.ptr());
-        self.admission.lock_made(record, row);
-        true
-    }
-
-    #[inline]
-    fn linked(&mut self, _: RecordRef<'_, A::Header>) {
-        if let Some(row) = self.made.take() {
-            self.admission.add_made(self.plan, row);
-        }
-    }
-
-    /// Somebody has asked for the absent row meanwhile. Or it is a mistake: the row is in the plan.
-    fn outrun(&mut self) -> Abort {
-        assert!(self.made.is_some(), "the key is locked, so nobody else links it");
-        Abort::Conflict
-    }
-
-    fn entering(&mut self, table: &Table<A::Header>, _: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
-        self.lock(table, index, key, self.row)
-    }
-
-    fn entered(&mut self, _: &Table<A::Header>, _: Guard<'_>, _: IndexRef, _: &Key) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    fn leaving(&mut self, table: &Table<A::Header>, index: IndexRef, key: &Key) -> Result<(), Abort> {
-        self.lock(table, index, key, self.row)
-    }
-
-    fn unique(&mut self, table: &Table<A::Header>, index: IndexId, columns: &Key) -> Result<(), Abort> {
-        let place = if A::NEEDS.partitions { Place::Hashed(columns.hash64()) } else { self.row };
-        self.lock(table, IndexRef::Secondary(index), columns, place)
-    }
 }
 
 /// Adds the entries that lead to a row to what was missing.

@@ -1,0 +1,102 @@
+//! The locks of index entries that come or go, and of records that are made for new rows.
+
+use crate::shared::in_place::IndexLocks;
+use crate::shared::planned::{Admission, Place, Plan, PlannedRow, prefixes};
+use crate::shared::range_locks::PrefixLocks;
+use hotrow_storage::{Guard, IndexId, IndexRef, Key, RecordRef, Table, TableId};
+use hotrow_txn::Abort;
+
+/// Tables that nobody else is in.
+#[derive(Clone, Copy)]
+pub(super) struct Owned<'t> {
+    pub(super) alone: bool,
+    pub(super) tables: &'t [TableId],
+}
+
+impl Owned<'_> {
+    pub(super) fn owns(self, id: TableId) -> bool {
+        self.alone || self.tables.contains(&id)
+    }
+}
+
+/// The prefix locks of entries that come or go: in the plan, or added late. One that cannot be had is [`Abort::Conflict`].
+pub(super) struct EntryLocks<'t, A: Admission> {
+    pub(super) admission: &'t mut A,
+    pub(super) plan: &'t mut Plan<A::Header>,
+    pub(super) owned: Owned<'t>,
+    /// Where the row lives whose entries these are.
+    pub(super) row: Place,
+    /// A row that is inserted, if its record is to be locked when it is made.
+    pub(super) made: Option<PlannedRow<A::Header>>,
+}
+
+impl<A: Admission> EntryLocks<'_, A> {
+    pub(super) fn set_row(&mut self, table: &Table<A::Header>, key: &Key) {
+        if A::NEEDS.partitions {
+            self.row = Place::Partition(table.partition_of(key) as u16);
+        }
+    }
+
+    pub(super) fn lock(
+        &mut self,
+        table: &Table<A::Header>,
+        index: IndexRef,
+        key: &Key,
+        place: Place,
+    ) -> Result<(), Abort> {
+        if self.owned.owns(table.id()) {
+            return Ok(());
+        }
+        let id = table.id();
+        if self.plan.holds_entry(id, index, key) || prefixes::holds_entry(self.plan.prefixes.counted(), id, index, key)
+        {
+            return Ok(());
+        }
+        let mut locks = PrefixLocks::default();
+        prefixes::push_entry(&mut locks, table.id(), index, key);
+        match self.admission.add_prefixes(self.plan, locks.counted(), place) {
+            true => Ok(()),
+            false => Err(Abort::Conflict),
+        }
+    }
+}
+
+impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
+    #[inline]
+    fn linking(&mut self, record: RecordRef<'_, A::Header>) -> bool {
+        let Some(row) = &mut self.made else { return false };
+        row.record = Some(record.ptr());
+        self.admission.lock_made(record, row);
+        true
+    }
+
+    #[inline]
+    fn linked(&mut self, _: RecordRef<'_, A::Header>) {
+        if let Some(row) = self.made.take() {
+            self.admission.add_made(self.plan, row);
+        }
+    }
+
+    /// Somebody has asked for the absent row meanwhile. Or it is a mistake: the row is in the plan.
+    fn outrun(&mut self) -> Abort {
+        assert!(self.made.is_some(), "the key is locked, so nobody else links it");
+        Abort::Conflict
+    }
+
+    fn entering(&mut self, table: &Table<A::Header>, _: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        self.lock(table, index, key, self.row)
+    }
+
+    fn entered(&mut self, _: &Table<A::Header>, _: Guard<'_>, _: IndexRef, _: &Key) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn leaving(&mut self, table: &Table<A::Header>, index: IndexRef, key: &Key) -> Result<(), Abort> {
+        self.lock(table, index, key, self.row)
+    }
+
+    fn unique(&mut self, table: &Table<A::Header>, index: IndexId, columns: &Key) -> Result<(), Abort> {
+        let place = if A::NEEDS.partitions { Place::Hashed(columns.hash64()) } else { self.row };
+        self.lock(table, IndexRef::Secondary(index), columns, place)
+    }
+}
