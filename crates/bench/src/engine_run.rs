@@ -129,8 +129,8 @@ struct Loaded<P: Protocol, W: Workload> {
     load: Duration,
     /// The clients of all runs so far: the check compares the rows with what they committed.
     clients: Vec<W::Client>,
-    /// The weakest isolation level of all runs so far.
-    weakest: Isolation,
+    /// The isolation level of a run so far whose transactions need not have read [one state](Isolation::reads_one_state).
+    weak: Option<Isolation>,
 }
 
 impl<P: Protocol, W: Workload> Loaded<P, W> {
@@ -155,26 +155,24 @@ impl<P: Protocol, W: Workload> Loaded<P, W> {
             let checked = workload.check(&*instance, tables, &[]);
             checked.map_err(|violation| RunFailure::Failed(format!("after the load: {violation}")))?;
         }
-        let (clients, weakest) = (Vec::new(), Isolation::Serializable);
-        Ok(Box::new(Self { instance, drive, tables, load, clients, weakest }))
+        let (clients, weak) = (Vec::new(), None);
+        Ok(Box::new(Self { instance, drive, tables, load, clients, weak }))
     }
 
     /// An engine that does not isolate may lose updates, and a weak level show what never was: that is said, and is no
     /// failure.
     fn check(&self, workload: &W) -> Consistency {
-        let (isolates, weakest) = (self.instance.info().isolates, self.weakest);
+        let isolates = self.instance.info().isolates;
         match workload.check(&*self.instance, self.tables, &self.clients) {
             Ok(()) => match self.instance.audit() {
                 Ok(()) => Consistency::Ok,
                 Err(what) => Consistency::Failed(format!("the engine is not as it should be at rest: {what}")),
             },
-            Err(Violation::Anomaly(what) | Violation::TornRead { what, .. }) if !isolates => {
-                Consistency::Unisolated(what)
-            }
-            Err(Violation::TornRead { promised_from, what }) if weakest < promised_from => {
-                Consistency::Weak(weakest, what)
-            }
-            Err(violation) => Consistency::Failed(violation.to_string()),
+            Err(Violation::Anomaly(what) | Violation::TornRead(what)) if !isolates => Consistency::Unisolated(what),
+            Err(violation) => match (violation, self.weak) {
+                (Violation::TornRead(what), Some(level)) => Consistency::Weak(level, what),
+                (violation, _) => Consistency::Failed(violation.to_string()),
+            },
         }
     }
 }
@@ -190,7 +188,10 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
         let stop = tools.interrupt.begin_run();
         let (scheduler, slots) = (options.scheduler_of(identity.engine), options.slots_of(identity.engine));
         let config = PoolConfig { run: run_config(options, stop.clone()), slots, ..PoolConfig::default() };
-        self.weakest = self.weakest.min(self.instance.info().granted(options.isolation));
+        let granted = self.instance.info().granted(options.isolation);
+        if !granted.reads_one_state() {
+            self.weak = Some(granted);
+        }
         let first = self.clients.len();
         let client = |number| {
             let (worker, number) = ((number / slots) as u32, (first + number) as u32);

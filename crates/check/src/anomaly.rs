@@ -65,10 +65,10 @@ impl AnomalyKind {
     pub fn is_ruled_out_by(self, level: Isolation) -> bool {
         match self {
             AnomalyKind::UnstableScan | AnomalyKind::LostUpdate | AnomalyKind::SingleAntiDependency => {
-                level >= Isolation::RepeatableRead
+                level.reads_one_state()
             }
-            AnomalyKind::SinglePredicateAntiDependency => level >= Isolation::Snapshot,
-            AnomalyKind::ItemAntiDependency => level == Isolation::RepeatableRead || level == Isolation::Serializable,
+            AnomalyKind::SinglePredicateAntiDependency => level.covers(Isolation::Snapshot),
+            AnomalyKind::ItemAntiDependency => level.covers(Isolation::RepeatableRead),
             AnomalyKind::Phantom => level == Isolation::Serializable,
             _ => true,
         }

@@ -41,7 +41,7 @@ pub struct EngineInfo {
     pub scheduler: Scheduler,
     /// Whether it isolates transactions at all; one that does not is refused by the server.
     pub isolates: bool,
-    /// The isolation levels it offers, weakest first. A level between is raised to the next.
+    /// The isolation levels it offers, weakest first. Another one is raised to the first of them that covers it.
     pub isolation: &'static [Isolation],
     /// What users can set of it.
     pub settings: &'static [Setting],
@@ -52,7 +52,7 @@ pub struct EngineInfo {
 impl EngineInfo {
     /// The level that a transaction gets which asks for `wanted`.
     pub fn granted(&self, wanted: Isolation) -> Isolation {
-        self.isolation.iter().copied().find(|&level| level >= wanted).unwrap_or(Isolation::Serializable)
+        self.isolation.iter().copied().find(|level| level.covers(wanted)).unwrap_or(Isolation::Serializable)
     }
 
     /// Whether users can set this of it; `in_pool` says whether its transactions run in a pool.

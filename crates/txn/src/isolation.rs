@@ -4,8 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 /// How far a transaction is kept apart from others. Each engine says which levels it offers; a level that it does not
-/// offer is raised to the next stronger one that it does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// offer is raised to the first one it does that covers it.
+///
+/// The levels are not a chain: repeatable read rules out write skew between rows that were read, and snapshot does not; snapshot
+/// rules out phantoms, and repeatable read does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
     /// Reads see committed data only; two reads of one row may differ. No dirty writes.
     ReadCommitted,
@@ -19,9 +22,19 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// All levels, weakest first.
+    /// All levels: each before those that cover it.
     pub const ALL: [Isolation; 4] =
         [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Snapshot, Isolation::Serializable];
+
+    /// Whether this level promises all that `other` does.
+    pub fn covers(self, other: Isolation) -> bool {
+        self == other || self == Isolation::Serializable || other == Isolation::ReadCommitted
+    }
+
+    /// Whether the rows that a transaction has read were so together at some moment.
+    pub fn reads_one_state(self) -> bool {
+        self != Isolation::ReadCommitted
+    }
 
     /// The name in SQL and on the command line.
     pub fn name(self) -> &'static str {
@@ -51,5 +64,25 @@ impl FromStr for Isolation {
             let names = Isolation::ALL.map(Isolation::name).join(", ");
             format!("unknown isolation level {text:?}: expected one of {names}")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_covers_those_whose_promises_it_keeps() {
+        use Isolation::{ReadCommitted, RepeatableRead, Serializable, Snapshot};
+        let covered = [
+            (ReadCommitted, &[ReadCommitted][..]),
+            (RepeatableRead, &[ReadCommitted, RepeatableRead]),
+            (Snapshot, &[ReadCommitted, Snapshot]),
+            (Serializable, &[ReadCommitted, RepeatableRead, Snapshot, Serializable]),
+        ];
+        for (level, expected) in covered {
+            let all: Vec<_> = Isolation::ALL.into_iter().filter(|&other| level.covers(other)).collect();
+            assert_eq!(all, expected, "{level}");
+        }
     }
 }

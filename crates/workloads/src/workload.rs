@@ -3,7 +3,7 @@
 use crate::{LoadError, Progress};
 use fastrand::Rng;
 use hotrow_storage::{TableSchema, mix};
-use hotrow_txn::{Abort, Engine, Isolation, Runner};
+use hotrow_txn::{Abort, Engine, Runner};
 use std::fmt;
 
 /// A benchmark: tables, their first rows, transactions, and what must hold after a run.
@@ -90,13 +90,9 @@ pub trait Workload: Sized + Send + Sync + 'static {
 pub enum Violation {
     /// Transactions were not isolated from each other: an update was lost. An engine without isolation may do this.
     Anomaly(String),
-    /// A transaction read rows as they never were together. Levels weaker than `promised_from` may do this, too.
-    TornRead {
-        /// The weakest level at which it must not happen.
-        promised_from: Isolation,
-        /// Which transactions.
-        what: String,
-    },
+    /// A transaction read rows as they never were together. A level at which it need not
+    /// [read one state](hotrow_txn::Isolation::reads_one_state) may do this, too.
+    TornRead(String),
     /// No interleaving of the transactions explains it: rows or whole transactions are missing, or there twice.
     Corruption(String),
 }
@@ -104,9 +100,7 @@ pub enum Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Violation::Anomaly(what) | Violation::TornRead { what, .. } | Violation::Corruption(what) => {
-                f.write_str(what)
-            }
+            Violation::Anomaly(what) | Violation::TornRead(what) | Violation::Corruption(what) => f.write_str(what),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::Violation;
 use crate::counters::Counters;
 use crate::visit::visit_tables;
 use hotrow_storage::TableId;
-use hotrow_txn::{Engine, Isolation};
+use hotrow_txn::Engine;
 
 pub(super) fn check(rows: u64, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {
     let mut counted = Counters::default();
@@ -30,7 +30,7 @@ pub(super) fn check(rows: u64, engine: &dyn Engine, table: TableId, clients: &[C
         return Ok(());
     }
     let what = format!("{torn} of {reads} long readers saw a sum that never was");
-    Err(Violation::TornRead { promised_from: Isolation::RepeatableRead, what })
+    Err(Violation::TornRead(what))
 }
 
 /// What the amounts of a block add up to, at every instant.
