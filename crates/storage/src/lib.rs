@@ -19,6 +19,7 @@ mod secondary_index;
 mod segment;
 mod table;
 mod value;
+mod versions;
 
 pub use database::{Database, StoredTable, Tables};
 pub use epoch::{Collector, Garbage, Guard, Participant};
@@ -35,3 +36,7 @@ pub use schema::{Column, IndexId, IndexKind, IndexRef, IndexSchema, TableId, Tab
 pub use secondary_index::{EntryPtr, EntryRef, SecondaryIndex};
 pub use table::{Duplicate, IndexNumber, Table};
 pub use value::{Precision, Type, Value};
+pub use versions::{
+    AnchorRef, Chain, Draft, Equal, VersionFormat, VersionHeader, VersionIndex, VersionMemory, VersionPtr, VersionRef,
+    VersionTable,
+};

@@ -51,25 +51,25 @@ impl Segments {
     /// A zeroed slot, valid until it is given back or the segments are dropped.
     pub fn allocate(&self) -> NonNull<u8> {
         let mut state = self.state.lock();
-        let State { blocks, used, free } = &mut *state;
-        if let Some(slot) = free.pop() {
+        if let Some(slot) = state.free.pop() {
             drop(state);
             // SAFETY: the slot has that many bytes and, taken off the list, belongs to this call.
             unsafe { slot.write_bytes(0, self.slot_bytes) };
             return slot;
         }
-        let full = blocks.last().is_none_or(|block| *used + self.slot_bytes > block.bytes());
-        if full {
-            let last = blocks.last().map_or(FIRST_SEGMENT_BYTES / 2, HugeBlock::bytes);
-            let bytes = (2 * last).min(SEGMENT_BYTES).max(self.slot_bytes.next_power_of_two());
-            blocks.push(HugeBlock::alloc_zeroed(bytes));
-            *used = 0;
+        state.fresh(self.slot_bytes)
+    }
+
+    /// Appends `count` slots to `out`, which are not zeroed: those that were given back last come last.
+    pub fn allocate_many(&self, count: usize, out: &mut Vec<NonNull<u8>>) {
+        let mut state = self.state.lock();
+        let used_again = count.min(state.free.len());
+        for _ in used_again..count {
+            let slot = state.fresh(self.slot_bytes);
+            out.push(slot);
         }
-        let block = blocks.last().expect("a block was just made if there was none");
-        // SAFETY: `used + slot_bytes` is within the block, as checked above.
-        let slot = unsafe { block.as_ptr().add(*used) };
-        *used += self.slot_bytes;
-        NonNull::new(slot).expect("blocks do not begin at zero")
+        let kept = state.free.len() - used_again;
+        out.extend(state.free.drain(kept..));
     }
 
     /// Takes a slot back.
@@ -78,6 +78,33 @@ impl Segments {
     /// The slot came from `allocate` of these segments, was not given back since, and nobody looks at it any more.
     pub unsafe fn free(&self, slot: NonNull<u8>) {
         self.state.lock().free.push(slot);
+    }
+
+    /// Takes slots back.
+    ///
+    /// # Safety
+    /// As for [`free`](Self::free), for each of them.
+    pub unsafe fn free_many(&self, slots: impl Iterator<Item = NonNull<u8>>) {
+        self.state.lock().free.extend(slots);
+    }
+}
+
+impl State {
+    /// A slot that was never used, and is zeroed.
+    fn fresh(&mut self, slot_bytes: usize) -> NonNull<u8> {
+        let Self { blocks, used, .. } = self;
+        let full = blocks.last().is_none_or(|block| *used + slot_bytes > block.bytes());
+        if full {
+            let last = blocks.last().map_or(FIRST_SEGMENT_BYTES / 2, HugeBlock::bytes);
+            let bytes = (2 * last).min(SEGMENT_BYTES).max(slot_bytes.next_power_of_two());
+            blocks.push(HugeBlock::alloc_zeroed(bytes));
+            *used = 0;
+        }
+        let block = blocks.last().expect("a block was just made if there was none");
+        // SAFETY: `used + slot_bytes` is within the block, as checked above.
+        let slot = unsafe { block.as_ptr().add(*used) };
+        *used += slot_bytes;
+        NonNull::new(slot).expect("blocks do not begin at zero")
     }
 }
 
@@ -107,5 +134,19 @@ mod tests {
         assert_eq!(again, slots[7]);
         // SAFETY: the slot is ours again.
         assert_eq!(unsafe { again.read() }, 0);
+    }
+
+    #[test]
+    fn many_slots_come_at_once_the_warmest_last() {
+        let segments = Segments::new(64);
+        let mut slots = Vec::new();
+        segments.allocate_many(5, &mut slots);
+        let back = [slots[3], slots[1]];
+        // SAFETY: the slots are ours, are given back once and not used after.
+        unsafe { segments.free_many(back.into_iter()) };
+        let mut again = Vec::new();
+        segments.allocate_many(3, &mut again);
+        assert_eq!(again[1..], back);
+        assert!(!slots.contains(&again[0]));
     }
 }

@@ -1,0 +1,82 @@
+//! Where the parts of a table's versions lie.
+
+use crate::RowLayout;
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::AtomicU64;
+
+/// What a protocol keeps at the beginning of each version, and inside of each index.
+///
+/// Alignment up to 8 bytes; a header needs no drop.
+pub trait VersionHeader: Send + Sync + 'static {
+    /// What the protocol keeps in each index of a table: its locks, as a rule.
+    type Index: Default + Send + Sync + 'static;
+
+    /// The header of a version that is loaded with nobody looking: everybody sees it.
+    fn loaded() -> Self;
+}
+
+/// The format of a table's versions.
+#[derive(Debug)]
+pub struct VersionFormat {
+    layout: Arc<RowLayout>,
+    links: usize,
+    links_at: usize,
+    length_at: usize,
+    row_at: usize,
+    bytes: usize,
+}
+
+impl VersionFormat {
+    /// The format of versions with a header of type `H`, which are linked into `links` indexes.
+    pub(crate) fn new<H: VersionHeader>(layout: Arc<RowLayout>, links: usize) -> Self {
+        const {
+            assert!(align_of::<H>() <= 8 && !std::mem::needs_drop::<H>());
+            assert!(align_of::<AtomicU64>() <= 8 && !std::mem::needs_drop::<AtomicU64>());
+        }
+        let links_at = size_of::<H>().next_multiple_of(8);
+        let length_at = links_at + links * size_of::<AtomicU64>();
+        let row_at = length_at + if layout.has_variable() { size_of::<usize>() } else { 0 };
+        let bytes = row_at + layout.fixed_size();
+        Self { layout, links, links_at, length_at, row_at, bytes }
+    }
+
+    /// Bytes of a version without the variable part of its row, which follows.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of a version that are not its row's.
+    pub fn overhead_bytes(&self) -> usize {
+        self.row_at
+    }
+
+    /// The rows' layout.
+    pub fn layout(&self) -> &Arc<RowLayout> {
+        &self.layout
+    }
+
+    /// Into how many indexes a version is linked.
+    #[inline]
+    pub(super) fn links(&self) -> usize {
+        self.links
+    }
+
+    /// The offset of the next word of the index at `position`.
+    #[inline]
+    pub(super) fn link_at(&self, position: usize) -> usize {
+        debug_assert!(position < self.links);
+        self.links_at + position * size_of::<AtomicU64>()
+    }
+
+    /// The offset of the variable part's length, if the layout has such a part.
+    #[inline]
+    pub(super) fn length_at(&self) -> Option<usize> {
+        self.layout.has_variable().then_some(self.length_at)
+    }
+
+    /// The offset of the row's fixed part.
+    #[inline]
+    pub(super) fn row_at(&self) -> usize {
+        self.row_at
+    }
+}

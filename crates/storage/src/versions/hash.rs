@@ -1,0 +1,296 @@
+//! The hash index over versions: a split-ordered list (Shalev and Shavit: "Split-Ordered Lists: Lock-Free Extensible Hash
+//! Tables", JACM 2006).
+//!
+//! All versions of a table are in one list, in the order of their hashes with the bits reversed. A *bucket* is a word that leads
+//! into the list. Bucket b of 2^l leads to the versions whose hash ends in the l bits of b, which are neighbours in that order.
+//! When the buckets double, nothing moves: bucket b + 2^l is a new word in the midst of b's versions, put there when it is first
+//! asked for. Buckets are words of the list themselves, the *stops* of [`links`](super::links), so a look-up touches the
+//! bucket's line, and the line of each version that it meets.
+//!
+//! Doubling is one store: fresh buckets are zeroed memory of the system, in segments that never move.
+//!
+//! **Thread safety.** All threads may call everything at any time, in an epoch. There is no latch; the one who doubles takes a
+//! mutex that others try and pass by.
+//!
+//! **Definitions.** The *rank* of a version is its hash, reversed, with the lowest bit set; that of a bucket is its number,
+//! reversed, an even number: a bucket comes before all its versions, and no two buckets have one rank. A bucket's *parent* is its
+//! number without the highest bit that is set. A bucket is *ready* when its word is in the list and says so.
+//!
+//! **Invariants**, beside those of [`links`](super::links)
+//!
+//! 1. Ranks do not fall along the list. Of versions of one rank, the one in front was put in later.
+//! 2. A bucket's word is zero until somebody claims it. Then it is unready, and nobody else's, until an exchange puts it into
+//!    the list with all of the list behind it. Then it is a word of the list, and a little later it is ready.
+//! 3. Bucket 0 is ready from the beginning. Every bucket's rank is above its parent's.
+//!
+//! **Why a look-up finds what is there.** A look-up for a hash begins at the word of a ready bucket whose number is the end of the
+//! hash, or if that is not ready of its parent's, and so on: each has a rank below the hash's (3), because reversing puts the low
+//! bits first. It goes on until a stop of a higher rank or the end of the list. By 1 the versions of the hash are between, and by
+//! the argument of `links` it misses none of them that is there throughout. The number of buckets plays no part in that:
+//! a stop is compared by its rank, whoever put it there, so a look-up that knows half as many buckets as others is longer, not
+//! wrong. *Where a bucket is claimed and not ready*, others begin at its parent: nobody waits.
+//!
+//! **Why a bucket gets to its place.** Its word is complete before the exchange that puts it into the list; that expects the word
+//! before it to lead where the bucket's own leads, so nothing is lost between them. Who comes to an unready word along the list
+//! treats it as any other, and keeps the flag.
+
+mod buckets;
+
+use super::format::VersionHeader;
+use super::links::{self, Link, Lost, Place, Pointee};
+use super::memory::VersionSlots;
+use super::striped::Striped;
+use super::version::VersionRef;
+use crate::epoch::Guard;
+use crate::{KeySpec, prefetch};
+use buckets::Buckets;
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::AtomicU64;
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+
+/// After so many links a thread looks whether the buckets are too few: a power of two.
+const LOOK_EVERY: i64 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
+
+/// In a stripe of the counts: one link, in the bits above those that count the versions.
+const LINKS: u32 = 40;
+
+/// A hash index over the versions of a table, linked by their words at `position`.
+pub(super) struct VersionHash<H> {
+    position: usize,
+    spec: KeySpec,
+    slots: Arc<VersionSlots>,
+    buckets: Buckets,
+    /// The number of versions in the low bits of each stripe, that of links so far in the high ones.
+    counts: Striped,
+    marker: PhantomData<fn() -> H>,
+}
+
+impl<H: VersionHeader> VersionHash<H> {
+    /// An empty index whose keys are made by `spec`.
+    pub fn new(slots: &Arc<VersionSlots>, position: usize, spec: KeySpec) -> Self {
+        let (buckets, counts) = (Buckets::new(Link::END.bits()), Striped::new());
+        Self { position, spec, slots: slots.clone(), buckets, counts, marker: PhantomData }
+    }
+
+    /// How many versions are linked, or were a moment ago.
+    pub fn len(&self) -> u64 {
+        let versions = |stripe: i64| stripe << (64 - LINKS) >> (64 - LINKS);
+        self.counts.stripes().map(versions).sum::<i64>().max(0) as u64
+    }
+
+    /// Bytes of the buckets.
+    pub fn bytes(&self) -> usize {
+        self.buckets.bytes()
+    }
+
+    /// Asks for the bucket of a hash.
+    #[inline]
+    pub fn prefetch_slot(&self, hash: u64) {
+        prefetch(std::ptr::from_ref(self.buckets.of(hash).1).cast());
+    }
+
+    /// Asks for the first version in the bucket of a hash.
+    #[inline]
+    pub fn prefetch_target(&self, _guard: Guard<'_>, hash: u64) {
+        self.ask_for(Link::of(self.buckets.of(hash).1));
+    }
+
+    /// If the first version in the bucket of a hash has another hash, asks for the second.
+    #[inline]
+    pub fn prefetch_next(&self, guard: Guard<'_>, hash: u64) {
+        let link = Link::of(self.buckets.of(hash).1);
+        if links::is_ready(link)
+            && !link.has_tag(tag(hash))
+            && let Pointee::Version(version) = self.pointee(guard, link)
+        {
+            self.ask_for(Link::of(version.link(self.position)));
+        }
+    }
+
+    #[inline]
+    fn ask_for(&self, link: Link) {
+        let version = std::ptr::without_provenance::<u8>(link.address());
+        prefetch(version);
+        if self.slots.format.bytes() > 64 {
+            prefetch(version.wrapping_add(64));
+        }
+    }
+
+    /// The versions of a hash, front to back, and a few others: those that have its tag and are near.
+    #[inline]
+    pub fn tagged<'g>(&'g self, guard: Guard<'g>, hash: u64) -> Tagged<'g, H> {
+        self.tagged_from(guard, self.entry(guard, hash), hash)
+    }
+
+    /// Those of them behind a version that has the hash and is linked.
+    pub fn after<'g>(&'g self, guard: Guard<'g>, version: VersionRef<'g, H>, hash: u64) -> Tagged<'g, H> {
+        self.tagged_from(guard, version.link(self.position), hash)
+    }
+
+    #[inline]
+    fn tagged_from<'g>(&'g self, guard: Guard<'g>, at: &'g AtomicU64, hash: u64) -> Tagged<'g, H> {
+        Tagged { index: self, guard, at, tag: tag(hash), rank: rank(hash) }
+    }
+
+    /// Links a version, in front of all that have its hash.
+    pub fn link(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) {
+        debug_assert_eq!(hash, self.hash_of(version));
+        loop {
+            let mut place = self.find(guard, self.entry(guard, hash), rank(hash) - 1);
+            if place.put(version, self.position, tag(hash)).is_ok() {
+                break;
+            }
+        }
+        if self.counts.add((1 << LINKS) + 1) >> LINKS & (LOOK_EVERY - 1) == 0 {
+            self.buckets.double_if_below(self.len());
+        }
+    }
+
+    /// Unlinks a version, for good. Afterwards nobody who begins a walk meets it.
+    pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) {
+        links::mark(version, self.position);
+        self.find(guard, self.entry(guard, hash), rank(hash));
+        self.counts.add(-1);
+    }
+
+    /// Visits all versions, each once, until `visit` breaks.
+    pub fn all<'g>(&'g self, guard: Guard<'g>, mut visit: impl FnMut(VersionRef<'g, H>) -> ControlFlow<()>) {
+        let mut at = self.buckets.word(0);
+        loop {
+            at = match self.pointee(guard, Link::of(at)) {
+                Pointee::Version(version) if visit(version).is_break() => return,
+                Pointee::Version(version) => version.link(self.position),
+                Pointee::Stop(0) => return,
+                Pointee::Stop(address) => self.buckets.at(address).1,
+            };
+        }
+    }
+
+    fn hash_of(&self, version: VersionRef<'_, H>) -> u64 {
+        self.spec.key_of(version.row()).hash64()
+    }
+
+    #[inline]
+    fn pointee<'g>(&'g self, _guard: Guard<'g>, link: Link) -> Pointee<'g, H> {
+        // SAFETY: all words that this type reads are of its list, read in the guard's epoch, which lasts for 'g.
+        unsafe { link.pointee(&self.slots.format) }
+    }
+
+    /// The word of a hash's bucket, or of the nearest before it that is ready.
+    #[inline]
+    fn entry<'g>(&'g self, guard: Guard<'g>, hash: u64) -> &'g AtomicU64 {
+        let (bucket, word) = self.buckets.of(hash);
+        if links::is_ready(Link::of(word)) { word } else { self.make_entry(guard, bucket) }
+    }
+
+    #[cold]
+    fn make_entry<'g>(&'g self, guard: Guard<'g>, mut bucket: u64) -> &'g AtomicU64 {
+        loop {
+            let word = self.buckets.word(bucket);
+            if links::is_ready(Link::of(word)) || self.try_make(guard, bucket, word) {
+                return word;
+            }
+            bucket = parent(bucket);
+        }
+    }
+
+    /// Puts a bucket into the list, unless somebody else has begun to.
+    fn try_make(&self, guard: Guard<'_>, bucket: u64, word: &AtomicU64) -> bool {
+        if !buckets::claim(word, Link::END.unready().bits()) {
+            return false;
+        }
+        let from = self.make_entry(guard, parent(bucket));
+        loop {
+            let mut place = self.find(guard, from, bucket.reverse_bits() - 1);
+            buckets::set_claimed(word, Link::END.unready().leading_where(place.link).bits());
+            if place.lead(place.link.leading_where(Link::to_stop(word))).is_ok() {
+                links::set_ready(word);
+                return true;
+            }
+        }
+    }
+
+    /// The place after all that have a rank of at most `last`, seen from a word before it. Sweeps what is marked on the way.
+    fn find<'g>(&'g self, guard: Guard<'g>, from: &'g AtomicU64, last: u64) -> Place<'g> {
+        loop {
+            if let Ok(place) = self.try_find(guard, from, last) {
+                return place;
+            }
+        }
+    }
+
+    fn try_find<'g>(&'g self, _guard: Guard<'g>, from: &'g AtomicU64, last: u64) -> Result<Place<'g>, Lost> {
+        let mut place = Place::at(from).expect("buckets are not taken out");
+        loop {
+            // SAFETY: the place is in this index's list, and was read in the guard's epoch.
+            let (pointee, behind) = unsafe { place.next(&self.slots.format, self.position)? };
+            let (next_rank, next) = match (pointee, behind) {
+                (Pointee::Version(version), Some(behind)) => (rank(self.hash_of(version)), behind),
+                (Pointee::Stop(address), _) if address != 0 => {
+                    let (bucket, word) = self.buckets.at(address);
+                    (bucket.reverse_bits(), Place::at(word).expect("buckets are not taken out"))
+                }
+                _ => return Ok(place),
+            };
+            if next_rank > last {
+                return Ok(place);
+            }
+            place = next;
+        }
+    }
+}
+
+/// The versions of a hash in a [`VersionHash`], front to back, with few others.
+pub(super) struct Tagged<'g, H> {
+    index: &'g VersionHash<H>,
+    guard: Guard<'g>,
+    /// The word that leads to what comes next.
+    at: &'g AtomicU64,
+    tag: u64,
+    rank: u64,
+}
+
+impl<'g, H: VersionHeader> Iterator for Tagged<'g, H> {
+    type Item = VersionRef<'g, H>;
+
+    #[inline]
+    fn next(&mut self) -> Option<VersionRef<'g, H>> {
+        loop {
+            let link = Link::of(self.at);
+            match self.index.pointee(self.guard, link) {
+                Pointee::Version(version) => {
+                    self.at = version.link(self.index.position);
+                    if link.has_tag(self.tag) {
+                        return Some(version);
+                    }
+                }
+                Pointee::Stop(0) => return None,
+                Pointee::Stop(address) => {
+                    let (bucket, word) = self.index.buckets.at(address);
+                    if bucket.reverse_bits() > self.rank {
+                        return None;
+                    }
+                    self.at = word;
+                }
+            }
+        }
+    }
+}
+
+/// The bits of a hash that stand in a link: bits 42 to 57, which choose no bucket while there are fewer than 2^42.
+#[inline]
+fn tag(hash: u64) -> u64 {
+    hash << 6 & !((1 << 48) - 1)
+}
+
+#[inline]
+fn rank(hash: u64) -> u64 {
+    hash.reverse_bits() | 1
+}
+
+#[inline]
+fn parent(bucket: u64) -> u64 {
+    debug_assert!(bucket > 0, "the first bucket is ready from the beginning");
+    bucket & !(1 << bucket.ilog2())
+}

@@ -1,0 +1,139 @@
+//! The words of a hash index's buckets: segments that never move, each as large as all before it.
+
+use hotrow_sync::Mutex;
+use hotrow_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// The binary logarithm of the number of buckets at the beginning, which are the first segment.
+const FIRST_LEVEL: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 6 };
+
+/// Enough for 2^45 buckets: more memory than addresses have bits for.
+const SEGMENTS: usize = 40;
+
+/// The buckets: 2^level of them are in use.
+pub(super) struct Buckets {
+    level: AtomicU32,
+    segments: [AtomicPtr<AtomicU64>; SEGMENTS],
+    /// What the segments point to. Its holder is the one who doubles.
+    owned: Mutex<Vec<Segment>>,
+}
+
+impl Buckets {
+    /// The first segment, with `first` in its first word.
+    pub fn new(first: u64) -> Self {
+        let segment = Segment::new(1 << FIRST_LEVEL);
+        let segments = std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut()));
+        segments[0].store(segment.start(), Ordering::Release);
+        let buckets = Self { level: AtomicU32::new(FIRST_LEVEL), segments, owned: Mutex::new(vec![segment]) };
+        buckets.word(0).store(first, Ordering::Release);
+        buckets
+    }
+
+    /// The bucket of a hash, and its word.
+    #[inline]
+    pub fn of(&self, hash: u64) -> (u64, &AtomicU64) {
+        // Pairs with the release of `double_if_below`: the segment is there.
+        let bucket = hash & ((1 << self.level.load(Ordering::Acquire)) - 1);
+        (bucket, self.word(bucket))
+    }
+
+    /// The word of a bucket that is in use.
+    #[inline]
+    pub fn word(&self, bucket: u64) -> &AtomicU64 {
+        let segment = (bucket >> FIRST_LEVEL).checked_ilog2().map_or(0, |log| log as usize + 1);
+        let start = self.segments[segment].load(Ordering::Acquire);
+        debug_assert!(!start.is_null(), "bucket {bucket} is in use");
+        // SAFETY: a segment is published before its buckets are in use, has a word for each of them, and lives as long as self.
+        unsafe { &*start.add((bucket - first_of(segment)) as usize) }
+    }
+
+    /// The bucket whose word is at an address, and the word.
+    #[inline]
+    pub fn at(&self, address: usize) -> (u64, &AtomicU64) {
+        // Half of all buckets are in the last segment, and so on.
+        let last = (self.level.load(Ordering::Acquire) - FIRST_LEVEL) as usize;
+        for segment in (0..=last).rev() {
+            let start = self.segments[segment].load(Ordering::Acquire);
+            let offset = address.wrapping_sub(start.addr()) / size_of::<AtomicU64>();
+            if offset < len_of(segment) {
+                // SAFETY: the word is within the segment, which lives as long as self.
+                return (first_of(segment) + offset as u64, unsafe { &*start.add(offset) });
+            }
+        }
+        unreachable!("a stop is the word of a bucket in use")
+    }
+
+    /// Doubles the buckets if they are fewer than `versions`. Who finds another at it leaves it to them.
+    pub fn double_if_below(&self, versions: u64) {
+        let level = self.level.load(Ordering::Acquire);
+        if versions <= 1 << level {
+            return;
+        }
+        let Ok(mut owned) = self.owned.try_lock() else { return };
+        let next = (level - FIRST_LEVEL) as usize + 1;
+        // Another may have doubled since the level was read.
+        if owned.len() != next || next == SEGMENTS {
+            return;
+        }
+        let segment = Segment::new(len_of(next));
+        self.segments[next].store(segment.start(), Ordering::Release);
+        owned.push(segment);
+        self.level.store(level + 1, Ordering::Release);
+    }
+
+    /// Bytes of all segments.
+    pub fn bytes(&self) -> usize {
+        size_of::<AtomicU64>() << self.level.load(Ordering::Acquire)
+    }
+}
+
+/// Makes an unused bucket the caller's, with this value; whether it was unused.
+pub(super) fn claim(word: &AtomicU64, value: u64) -> bool {
+    word.compare_exchange(0, value, Ordering::AcqRel, Ordering::Acquire).is_ok()
+}
+
+/// Changes the word of a bucket that the caller has claimed and that is not in the list.
+pub(super) fn set_claimed(word: &AtomicU64, value: u64) {
+    word.store(value, Ordering::Release);
+}
+
+/// The number of a segment's first bucket.
+#[inline]
+fn first_of(segment: usize) -> u64 {
+    if segment == 0 { 0 } else { 1 << (FIRST_LEVEL as usize + segment - 1) }
+}
+
+#[inline]
+fn len_of(segment: usize) -> usize {
+    1 << (FIRST_LEVEL as usize + segment.saturating_sub(1))
+}
+
+/// Zeroed words.
+#[cfg(not(any(loom, shuttle)))]
+struct Segment(crate::HugeBlock);
+
+#[cfg(not(any(loom, shuttle)))]
+impl Segment {
+    fn new(words: usize) -> Self {
+        Self(crate::HugeBlock::alloc_zeroed(words * size_of::<AtomicU64>()))
+    }
+
+    fn start(&self) -> *mut AtomicU64 {
+        self.0.as_ptr().cast()
+    }
+}
+
+/// The models' atomics are not made of zeroed memory.
+#[cfg(any(loom, shuttle))]
+struct Segment(Box<[AtomicU64]>);
+
+#[cfg(any(loom, shuttle))]
+impl Segment {
+    fn new(words: usize) -> Self {
+        Self((0..words).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// The words are changed as atomics only, through this pointer too.
+    fn start(&self) -> *mut AtomicU64 {
+        self.0.as_ptr().cast_mut()
+    }
+}

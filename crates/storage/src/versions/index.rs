@@ -1,0 +1,387 @@
+//! One index over the versions of a table, hash or ordered.
+
+use super::format::VersionHeader;
+use super::hash::{Tagged, VersionHash};
+use super::memory::VersionSlots;
+use super::ordered::{AnchorRef, Chain, VersionTree};
+use super::version::VersionRef;
+use crate::epoch::{Collector, Garbage, Guard};
+use crate::{IndexKind, IndexRef, Key, KeyBuilder, KeySpec, RowRef, TableSchema};
+use hotrow_sync::Arc;
+use std::fmt;
+use std::ops::{Bound, ControlFlow};
+
+/// How many keys of an ordered index are read at once when those with equal columns are looked for.
+const KEYS_AT_ONCE: usize = 16;
+
+/// An index of a table of versions. Every version is linked into every index.
+pub struct VersionIndex<H: VersionHeader> {
+    reference: IndexRef,
+    position: usize,
+    columns: KeySpec,
+    /// What tells rows with equal columns apart in an ordered index: the primary key, unless it is among the columns.
+    suffix: Option<KeySpec>,
+    exclusive: bool,
+    links: Links<H>,
+    data: H::Index,
+}
+
+enum Links<H> {
+    Hash(VersionHash<H>),
+    Ordered(VersionTree<H>),
+}
+
+impl<H: VersionHeader> VersionIndex<H> {
+    /// The hash index on the primary key.
+    pub(super) fn primary(table: &TableSchema, slots: &Arc<VersionSlots>, position: usize) -> Self {
+        let columns = KeySpec::new(&table.columns, &table.key);
+        let links = Links::Hash(VersionHash::new(slots, position, columns.clone()));
+        let (suffix, data) = (None, H::Index::default());
+        Self { reference: IndexRef::Primary, position, columns, suffix, exclusive: true, links, data }
+    }
+
+    /// The ordered index on the primary key.
+    pub(super) fn ordered_primary(
+        table: &TableSchema,
+        slots: &Arc<VersionSlots>,
+        position: usize,
+        collector: &Arc<Collector>,
+    ) -> Self {
+        let columns = KeySpec::new(&table.columns, &table.key);
+        let links = Links::Ordered(VersionTree::new(slots, position, collector, columns.is_int()));
+        let (suffix, data) = (None, H::Index::default());
+        Self { reference: IndexRef::Primary, position, columns, suffix, exclusive: false, links, data }
+    }
+
+    /// A secondary index.
+    pub(super) fn secondary(
+        table: &TableSchema,
+        index: crate::IndexId,
+        slots: &Arc<VersionSlots>,
+        position: usize,
+        collector: &Arc<Collector>,
+    ) -> Self {
+        let schema = &table.indexes[usize::from(index.0)];
+        let columns = KeySpec::bytes(&table.columns, &schema.columns);
+        let key = KeySpec::new(&table.columns, &table.key);
+        let has_primary_key = columns.includes(&key);
+        let links = match schema.kind {
+            IndexKind::Hash => Links::Hash(VersionHash::new(slots, position, columns.clone())),
+            IndexKind::Ordered => Links::Ordered(VersionTree::new(slots, position, collector, false)),
+        };
+        let suffix = (schema.kind == IndexKind::Ordered && !has_primary_key).then_some(key);
+        let exclusive = schema.unique && !has_primary_key;
+        let (reference, data) = (IndexRef::Secondary(index), H::Index::default());
+        Self { reference, position, columns, suffix, exclusive, links, data }
+    }
+
+    /// What the protocol keeps in the index.
+    #[inline]
+    pub fn data(&self) -> &H::Index {
+        &self.data
+    }
+
+    /// Which index of the definition this is; the two on the primary key are one there.
+    pub fn reference(&self) -> IndexRef {
+        self.reference
+    }
+
+    /// Its place among the table's indexes.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Whether the index has an order: ranges and all, but a longer way to one key.
+    #[inline]
+    pub fn is_ordered(&self) -> bool {
+        matches!(self.links, Links::Ordered(_))
+    }
+
+    /// Whether the index has to refuse rows: it is the hash index on the primary key, or unique, with columns that do not
+    /// include the primary key.
+    #[inline]
+    pub fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    /// Whether the index has to refuse another row with the same columns: it is exclusive, and no column is NULL.
+    pub fn excludes(&self, row: RowRef<'_>) -> bool {
+        self.exclusive && !self.columns.parts().iter().any(|part| row.is_null(part.column))
+    }
+
+    /// How the columns' keys are made.
+    pub fn key_spec(&self) -> &KeySpec {
+        &self.columns
+    }
+
+    /// The columns' key of a row.
+    #[inline]
+    pub fn columns_of(&self, row: RowRef<'_>) -> Key {
+        self.columns.key_of(row)
+    }
+
+    /// The key under which a row stands in the index: its columns, and in an ordered index the primary key behind them, unless
+    /// it is among them.
+    pub fn key_of(&self, row: RowRef<'_>) -> Key {
+        let Some(suffix) = &self.suffix else { return self.columns_of(row) };
+        let mut builder = KeyBuilder::default();
+        builder.push_key(&self.columns_of(row));
+        builder.push_key(&suffix.key_of(row));
+        builder.finish()
+    }
+
+    /// Whether two rows of one primary key have the same bytes in the index's columns, and so the same key.
+    pub fn has_same_key(&self, row: RowRef<'_>, other: RowRef<'_>) -> bool {
+        self.columns.parts().iter().all(|part| row.has_same(part.column, &other))
+    }
+
+    /// Whether the columns' key of a row is `columns`.
+    #[inline]
+    pub fn matches(&self, row: RowRef<'_>, columns: &Key) -> bool {
+        self.columns_of(row) == *columns
+    }
+
+    /// Asks for what a look-up of `hash` reads first. Step one of a batched look-up; in an ordered index it does nothing.
+    #[inline]
+    pub fn prefetch_slot(&self, hash: u64) {
+        if let Links::Hash(index) = &self.links {
+            index.prefetch_slot(hash);
+        }
+    }
+
+    /// Asks for the version that a look-up of `hash` comes to first. Step two.
+    #[inline]
+    pub fn prefetch_target(&self, guard: Guard<'_>, hash: u64) {
+        if let Links::Hash(index) = &self.links {
+            index.prefetch_target(guard, hash);
+        }
+    }
+
+    /// If that has another hash, asks for the version behind it. Step three.
+    #[inline]
+    pub fn prefetch_next(&self, guard: Guard<'_>, hash: u64) {
+        if let Links::Hash(index) = &self.links {
+            index.prefetch_next(guard, hash);
+        }
+    }
+
+    /// The versions whose columns' key is `columns`, of which `hash` is the hash. In a hash index, and among those of one key of an
+    /// ordered one, the one linked last comes first.
+    ///
+    /// Those that are linked from before the call until the iterator's end are all among them, once.
+    #[inline]
+    pub fn equal<'g, 'k>(&'g self, guard: Guard<'g>, columns: &'k Key, hash: u64) -> Equal<'g, 'k, H> {
+        let versions = match &self.links {
+            Links::Hash(index) => Versions::Tagged(index.tagged(guard, hash)),
+            Links::Ordered(tree) if self.suffix.is_none() => {
+                let anchor = tree.get(guard, columns);
+                Versions::Anchors(Anchors {
+                    tree,
+                    guard,
+                    keys: Vec::new(),
+                    chain: anchor.map(|anchor| anchor.versions()),
+                })
+            }
+            Links::Ordered(tree) => Versions::Anchors(Anchors::starting_with(tree, guard, columns)),
+        };
+        Equal { index: self, columns, versions }
+    }
+
+    /// Those of them that are behind a linked version with the same key: that were linked earlier. In an ordered index this is about
+    /// the whole key.
+    pub fn behind<'g, 'k>(
+        &'g self,
+        guard: Guard<'g>,
+        version: VersionRef<'g, H>,
+        columns: &'k Key,
+        hash: u64,
+    ) -> Equal<'g, 'k, H> {
+        let versions = match &self.links {
+            Links::Hash(index) => Versions::Tagged(index.after(guard, version, hash)),
+            Links::Ordered(tree) => {
+                let chain = Some(tree.after(guard, version));
+                Versions::Anchors(Anchors { tree, guard, keys: Vec::new(), chain })
+            }
+        };
+        Equal { index: self, columns, versions }
+    }
+
+    /// Appends up to `limit` keys of an ordered index, starting at `from`, to `out`. Any prefix of a key is a bound. A key may have
+    /// no version any more.
+    ///
+    /// # Panics
+    /// If the index is a hash index.
+    pub fn collect<'g>(
+        &'g self,
+        guard: Guard<'g>,
+        from: Bound<&Key>,
+        backward: bool,
+        limit: usize,
+        out: &mut Vec<AnchorRef<'g, H>>,
+    ) {
+        self.tree().collect(guard, from, backward, limit, out);
+    }
+
+    /// The first key of an ordered index from `from` on.
+    ///
+    /// # Panics
+    /// If the index is a hash index.
+    pub fn next<'g>(&'g self, guard: Guard<'g>, from: Bound<&Key>) -> Option<AnchorRef<'g, H>> {
+        self.tree().next(guard, from)
+    }
+
+    fn tree(&self) -> &VersionTree<H> {
+        match &self.links {
+            Links::Ordered(tree) => tree,
+            Links::Hash(_) => panic!("a range needs an ordered index"),
+        }
+    }
+
+    /// Visits the versions of the whole index, until `visit` breaks: each that is linked from begin to end, once; in an ordered
+    /// index in the order of their keys.
+    pub fn all<'g>(&'g self, guard: Guard<'g>, mut visit: impl FnMut(VersionRef<'g, H>) -> ControlFlow<()>) {
+        let tree = match &self.links {
+            Links::Hash(index) => return index.all(guard, visit),
+            Links::Ordered(tree) => tree,
+        };
+        let mut anchors: Vec<AnchorRef<'g, H>> = Vec::new();
+        loop {
+            let last = anchors.last().map(|anchor| anchor.key());
+            anchors.clear();
+            tree.collect(guard, last.map_or(Bound::Unbounded, Bound::Excluded), false, KEYS_AT_ONCE, &mut anchors);
+            if anchors.is_empty() || anchors.iter().flat_map(AnchorRef::versions).try_for_each(&mut visit).is_break() {
+                return;
+            }
+        }
+    }
+
+    /// Links a version; `near` is a linked one with the same key.
+    pub(super) fn link(&self, guard: Guard<'_>, version: VersionRef<'_, H>, near: Option<VersionRef<'_, H>>) {
+        match (&self.links, near) {
+            (Links::Hash(index), _) => index.link(guard, version, self.columns_of(version.row()).hash64()),
+            (Links::Ordered(tree), Some(near)) => {
+                debug_assert_eq!(self.key_of(version.row()), self.key_of(near.row()));
+                tree.link_near(guard, version, near);
+            }
+            (Links::Ordered(tree), None) => tree.link(guard, version, &self.key_of(version.row())),
+        }
+    }
+
+    /// Unlinks a version. What became garbage by that, beside the version, is the result.
+    pub(super) fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Option<Garbage> {
+        match &self.links {
+            Links::Hash(index) => {
+                index.unlink(guard, version, self.columns_of(version.row()).hash64());
+                None
+            }
+            Links::Ordered(tree) => tree.unlink(guard, version),
+        }
+    }
+
+    /// How many versions a hash index links, and keys an ordered one has, or had a moment ago.
+    pub fn len(&self) -> u64 {
+        match &self.links {
+            Links::Hash(index) => index.len(),
+            Links::Ordered(tree) => tree.len() as u64,
+        }
+    }
+
+    /// Whether [`len`](Self::len) is zero.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of a hash index beside the versions' words; of an ordered one zero is given, since it does not count them.
+    pub fn bytes(&self) -> usize {
+        match &self.links {
+            Links::Hash(index) => index.bytes(),
+            Links::Ordered(_) => 0,
+        }
+    }
+
+    /// Frees what an index has on the heap beside versions. Nobody else can reach it.
+    pub(super) fn free(&self, guard: Guard<'_>) {
+        if let Links::Ordered(tree) = &self.links {
+            tree.free_anchors(guard);
+        }
+    }
+}
+
+impl<H: VersionHeader> fmt::Debug for VersionIndex<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("VersionIndex");
+        debug.field("reference", &self.reference).field("ordered", &self.is_ordered()).finish_non_exhaustive()
+    }
+}
+
+/// The versions with equal columns.
+pub struct Equal<'g, 'k, H: VersionHeader> {
+    index: &'g VersionIndex<H>,
+    columns: &'k Key,
+    versions: Versions<'g, H>,
+}
+
+enum Versions<'g, H> {
+    Tagged(Tagged<'g, H>),
+    Anchors(Anchors<'g, H>),
+}
+
+impl<'g, H: VersionHeader> Iterator for Equal<'g, '_, H> {
+    type Item = VersionRef<'g, H>;
+
+    #[inline]
+    fn next(&mut self) -> Option<VersionRef<'g, H>> {
+        match &mut self.versions {
+            Versions::Tagged(tagged) => tagged.find(|version| self.index.matches(version.row(), self.columns)),
+            Versions::Anchors(anchors) => anchors.next(self.columns),
+        }
+    }
+}
+
+impl<H: VersionHeader> fmt::Debug for Equal<'_, '_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Equal").field("index", self.index).field("columns", self.columns).finish_non_exhaustive()
+    }
+}
+
+/// The versions of keys that begin alike.
+struct Anchors<'g, H> {
+    tree: &'g VersionTree<H>,
+    guard: Guard<'g>,
+    /// Keys that are still to be walked, backwards; the last one read is the first here.
+    keys: Vec<AnchorRef<'g, H>>,
+    /// The versions of the key that is being walked.
+    chain: Option<Chain<'g, H>>,
+}
+
+impl<'g, H: VersionHeader> Anchors<'g, H> {
+    fn starting_with(tree: &'g VersionTree<H>, guard: Guard<'g>, columns: &Key) -> Self {
+        let mut anchors = Self { tree, guard, keys: Vec::new(), chain: None };
+        anchors.read(Bound::Included(columns));
+        anchors
+    }
+
+    fn read(&mut self, from: Bound<&Key>) {
+        self.keys.clear();
+        self.tree.collect(self.guard, from, false, KEYS_AT_ONCE, &mut self.keys);
+        self.keys.reverse();
+    }
+
+    fn next(&mut self, columns: &Key) -> Option<VersionRef<'g, H>> {
+        loop {
+            if let Some(version) = self.chain.as_mut().and_then(Iterator::next) {
+                return Some(version);
+            }
+            let anchor = self.keys.pop()?;
+            if !anchor.key().starts_with(columns) {
+                self.keys.clear();
+                return None;
+            }
+            self.chain = Some(anchor.versions());
+            if self.keys.is_empty() {
+                self.read(Bound::Excluded(anchor.key()));
+            }
+        }
+    }
+}

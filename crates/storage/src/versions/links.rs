@@ -1,0 +1,236 @@
+//! Link words, and the lists that they make.
+//!
+//! ```text
+//! | tag (16) | address of the pointee (45) | UNREADY | STOP | MARKED |
+//! ```
+//!
+//! A version has one such word for each index of its table; a list ends in, or is interrupted by, *stops*: words that are no
+//! version's (a bucket of a hash index, the anchor of an ordered one). The tag of a word is some bits of the hash of the version
+//! that it leads to, so that a look-up passes a wrong one without comparing keys.
+//!
+//! **Lists** are those of Michael ("High Performance Dynamic Lock-Free Hash Tables and List-Based Sets", SPAA 2002) with Harris's
+//! marks: who takes a version out marks its own word first, which freezes it, and then swings the word before it.
+//!
+//! **Definitions.** A version is *in* a list from the exchange that leads its predecessor to it until the exchange that leads
+//! past it. A word is *marked* when its owner is being taken out.
+//!
+//! **Invariants**
+//!
+//! 1. Words change by compare-exchange or by setting `MARKED` only (and a stop's `UNREADY`), once their owner is in a list.
+//! 2. A marked word never changes.
+//! 3. An exchange that puts in or takes out expects an unmarked word: so it happens behind an owner that is in the list.
+//! 4. Only marked versions are taken out; each version is put in once, and never again.
+//! 5. Stops are never taken out (an anchor is, when it is empty, and then nothing follows it).
+//! 6. The order of a list does not change: who is put in gets a place, and keeps it.
+//!
+//! **What a walk sees.** A walk begins at a stop and follows words, marked ones too, which costs it nothing: a marked version
+//! stays allocated for the walk's epoch. *Each version that a walk comes to was in the list at some moment since the walk began.*
+//! By induction: say that holds for P, and P's word led the walk to S. If P was in the list when the word was read, S followed it
+//! then. If not, P was marked and taken out since the moment that the induction speaks of: P's word is as it was when P was taken
+//! out (2), which is no earlier than that moment, and S followed P in the list then. *So a walk does not miss a version X that is in
+//! the list from before the walk begins until it ends*: at the moment at which P was in the list, and S followed it, X was
+//! there too; X comes after P, therefore S is X or comes before X. And by 6 a walk comes to no version twice.
+//!
+//! **What a sweep does.** A sweep is the walk of a writer. It stands on unmarked words only, takes out each marked version that
+//! it comes to, and begins again when an exchange fails. So each word it stands on was, at one moment, in the list, and led to the
+//! next. *If a sweep that began after X was marked passes X's place, X is out of the list*: otherwise it would have come to X,
+//! by the argument above, and have taken it out. Then X may be retired: words that lead to X can be had from a list no more.
+
+use super::format::{VersionFormat, VersionHeader};
+use super::version::VersionRef;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use std::ptr::NonNull;
+
+const MARKED: u64 = 1;
+const STOP: u64 = 2;
+const UNREADY: u64 = 4;
+const TAG: u64 = !((1 << 48) - 1);
+const ADDRESS: u64 = !TAG & !(MARKED | STOP | UNREADY);
+
+/// The value of a link word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Link(u64);
+
+/// What a link leads to.
+pub(super) enum Pointee<'g, H> {
+    Version(VersionRef<'g, H>),
+    /// The word at this address, which is no version's; zero is the list's end.
+    Stop(usize),
+}
+
+impl Link {
+    /// To the end of the list.
+    pub const END: Link = Link(STOP);
+
+    /// What the word holds.
+    #[inline]
+    pub fn of(word: &AtomicU64) -> Self {
+        // Pairs with the exchanges: who sees an address sees what was written there before.
+        Self(word.load(Ordering::Acquire))
+    }
+
+    /// To a version, with a tag.
+    #[inline]
+    pub fn to_version<H: VersionHeader>(version: VersionRef<'_, H>, tag: u64) -> Self {
+        let address = version.ptr().start().as_ptr().expose_provenance() as u64;
+        debug_assert!(address & !ADDRESS == 0 && tag & !TAG == 0, "user-space addresses have 48 bits");
+        Self(tag | address)
+    }
+
+    /// To a stop.
+    #[inline]
+    pub fn to_stop<T>(stop: *const T) -> Self {
+        let address = stop.expose_provenance() as u64;
+        debug_assert!(address & !ADDRESS == 0, "user-space addresses have 48 bits");
+        Self(address | STOP)
+    }
+
+    /// The same for an owner that is still being put in.
+    pub fn unready(self) -> Self {
+        Self(self.0 | UNREADY)
+    }
+
+    /// The word's value.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Whether the word's owner is being taken out.
+    #[inline]
+    pub fn is_marked(self) -> bool {
+        self.0 & MARKED != 0
+    }
+
+    /// Whether the word leads to a version with this tag.
+    #[inline]
+    pub fn has_tag(self, tag: u64) -> bool {
+        (self.0 ^ tag) & TAG == 0
+    }
+
+    /// The address that the word holds.
+    #[inline]
+    pub fn address(self) -> usize {
+        (self.0 & ADDRESS) as usize
+    }
+
+    /// Whether the word leads to a stop.
+    #[inline]
+    pub fn is_stop(self) -> bool {
+        self.0 & STOP != 0
+    }
+
+    /// The pointee of `other`, and what this word says of its owner.
+    #[inline]
+    pub fn leading_where(self, other: Link) -> Self {
+        const OWNER: u64 = MARKED | UNREADY;
+        Self(self.0 & OWNER | other.0 & !OWNER)
+    }
+
+    /// What the word leads to.
+    ///
+    /// # Safety
+    /// The word is one of a list of versions with headers of type `H` and with this format, and was read in an epoch that lasts
+    /// for `'g`.
+    #[inline]
+    pub unsafe fn pointee<'g, H: VersionHeader>(self, format: &'g VersionFormat) -> Pointee<'g, H> {
+        if self.is_stop() {
+            return Pointee::Stop(self.address());
+        }
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(self.address());
+        let start = NonNull::new(start).expect("a word that was never linked leads nowhere");
+        // SAFETY: the version was in the list since the epoch began, by the module's argument; it was published before that.
+        Pointee::Version(unsafe { VersionRef::new(start, format) })
+    }
+}
+
+/// A word was marked or changed under a sweep, which begins again.
+pub(super) struct Lost;
+
+/// Where a sweep stands: a word, and its unmarked value.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'g> {
+    pub word: &'g AtomicU64,
+    pub link: Link,
+}
+
+impl<'g> Place<'g> {
+    /// At a word, unless it is marked.
+    pub fn at(word: &'g AtomicU64) -> Option<Self> {
+        let link = Link::of(word);
+        (!link.is_marked()).then_some(Self { word, link })
+    }
+
+    /// At a word that nobody else knows yet, which leads to `link`.
+    pub fn new(word: &'g AtomicU64, link: Link) -> Self {
+        // Relaxed: whoever publishes the word releases it.
+        word.store(link.0, Ordering::Relaxed);
+        Self { word, link }
+    }
+
+    /// Marks the word, whose owner nothing follows.
+    pub fn close(&self) -> Result<(), Lost> {
+        let marked = self.link.0 | MARKED;
+        let closed = self.word.compare_exchange(self.link.0, marked, Ordering::AcqRel, Ordering::Acquire);
+        closed.map(|_| ()).map_err(|_| Lost)
+    }
+
+    /// What comes next: a version, which is not marked, with the place behind it; or a stop. Marked versions are taken out on
+    /// the way.
+    ///
+    /// # Safety
+    /// The place is in a list of versions with headers of type `H` and with this format, at `position` of their words, and was
+    /// read in an epoch that lasts for `'g`.
+    pub unsafe fn next<H: VersionHeader>(
+        &mut self,
+        format: &'g VersionFormat,
+        position: usize,
+    ) -> Result<(Pointee<'g, H>, Option<Place<'g>>), Lost> {
+        loop {
+            // SAFETY: by the caller.
+            let pointee = unsafe { self.link.pointee(format) };
+            let Pointee::Version(version) = pointee else { return Ok((pointee, None)) };
+            let word = version.link(position);
+            let link = Link::of(word);
+            if !link.is_marked() {
+                return Ok((pointee, Some(Place { word, link })));
+            }
+            self.lead(self.link.leading_where(link))?;
+        }
+    }
+
+    /// Swings the word.
+    #[inline]
+    pub fn lead(&mut self, link: Link) -> Result<(), Lost> {
+        debug_assert!(!link.is_marked());
+        let swung = self.word.compare_exchange(self.link.0, link.0, Ordering::AcqRel, Ordering::Acquire);
+        self.link = link;
+        swung.map(|_| ()).map_err(|_| Lost)
+    }
+
+    /// Puts a version, which is in no list yet, in here.
+    #[inline]
+    pub fn put<H: VersionHeader>(&mut self, version: VersionRef<'_, H>, position: usize, tag: u64) -> Result<(), Lost> {
+        let (new, owner_free) = (Link::to_version(version, tag), Link(0).leading_where(self.link));
+        // Relaxed: nobody comes to the version before the exchange, which releases it.
+        version.link(position).store(owner_free.0, Ordering::Relaxed);
+        self.lead(self.link.leading_where(new))
+    }
+}
+
+/// Marks a version's word, which freezes it.
+pub(super) fn mark<H: VersionHeader>(version: VersionRef<'_, H>, position: usize) {
+    let before = version.link(position).fetch_or(MARKED, Ordering::AcqRel);
+    debug_assert!(before & MARKED == 0, "a version is taken out by one, once");
+}
+
+/// Says that a stop is in its list.
+pub(super) fn set_ready(word: &AtomicU64) {
+    word.fetch_and(!UNREADY, Ordering::AcqRel);
+}
+
+/// Whether a bucket's word can be walked from: it is in its list, and known to be.
+#[inline]
+pub(super) fn is_ready(link: Link) -> bool {
+    link.0 != 0 && link.0 & UNREADY == 0
+}

@@ -1,0 +1,265 @@
+//! The ordered index over versions: a tree of anchors.
+//!
+//! The tree leads from a *full key* (the columns, then the primary key unless it is among them) to an *anchor*, and the anchor to
+//! the versions that have the key, the one linked last first. The last of them leads back to the anchor, so that an update
+//! that leaves the key finds the anchor from the version that it replaces, and never goes down the tree.
+//!
+//! **Thread safety.** All threads may call everything at any time, in an epoch. Reading and linking take no latch but those of the
+//! tree's nodes.
+//!
+//! **Invariants**, beside those of [`links`](super::links)
+//!
+//! 1. An anchor that nobody has *closed* is in the tree under its key; at most one anchor is there for a key.
+//! 2. An anchor is closed when it has no version, by the exchange that marks its word: so no version can be put in
+//!    afterwards. Who closed it takes it out of the tree, and it is retired after that.
+//!
+//! **Why a walk of the tree does not miss a version** that is linked from before it begins until it ends: its anchor has a
+//! version throughout, so it is not closed (2), so it is in the tree (1), and the walk comes to it. Who finds a closed anchor
+//! in the tree begins again, for the moment until it is gone.
+
+use super::format::VersionHeader;
+use super::links::{self, Link, Lost, Place, Pointee};
+use super::memory::VersionSlots;
+use super::version::VersionRef;
+use crate::epoch::{Collector, Garbage, Guard};
+use crate::{Key, OrderedIndex};
+use hotrow_sync::atomic::AtomicU64;
+use hotrow_sync::{Arc, Backoff};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Bound;
+
+/// Versions are linked by their words at `position`.
+pub(super) struct VersionTree<H> {
+    position: usize,
+    slots: Arc<VersionSlots>,
+    tree: OrderedIndex,
+    marker: PhantomData<fn() -> H>,
+}
+
+/// A key of the tree, and the word that leads to its versions.
+#[repr(align(8))]
+struct Anchor {
+    head: AtomicU64,
+    key: Key,
+}
+
+impl<H: VersionHeader> VersionTree<H> {
+    /// An empty index, of integers or of byte strings.
+    pub fn new(slots: &Arc<VersionSlots>, position: usize, collector: &Arc<Collector>, int_keys: bool) -> Self {
+        let tree = OrderedIndex::new(collector, int_keys);
+        Self { position, slots: slots.clone(), tree, marker: PhantomData }
+    }
+
+    /// How many keys there are, or were a moment ago.
+    pub fn len(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Links a version that has the same key as `near`, which is linked and stays so meanwhile.
+    pub fn link_near(&self, guard: Guard<'_>, version: VersionRef<'_, H>, near: VersionRef<'_, H>) {
+        let linked = self.try_link(self.anchor_of(guard, near), version);
+        debug_assert!(linked, "an anchor with a version is not closed");
+    }
+
+    /// Links a version under its key.
+    pub fn link(&self, guard: Guard<'_>, version: VersionRef<'_, H>, key: &Key) {
+        let mut backoff = Backoff::new();
+        loop {
+            let anchor = match self.tree.get(guard, key) {
+                Some(address) => self.anchor(guard, address),
+                None => match self.insert(guard, version, key) {
+                    Ok(()) => return,
+                    Err(address) => self.anchor(guard, address),
+                },
+            };
+            if self.try_link(anchor, version) {
+                return;
+            }
+            backoff.snooze();
+        }
+    }
+
+    /// Puts a new anchor with a version into the tree. Fails with the one that is there.
+    fn insert(&self, guard: Guard<'_>, version: VersionRef<'_, H>, key: &Key) -> Result<(), usize> {
+        let anchor = Box::into_raw(Box::new(Anchor { head: AtomicU64::new(0), key: key.clone() }));
+        // SAFETY: made from the box just above; nobody else knows it yet.
+        let head = unsafe { &(*anchor).head };
+        let mut place = Place::new(head, Link::to_stop(anchor));
+        place.put(version, self.position, 0).unwrap_or_else(|Lost| unreachable!("nobody else knows the anchor"));
+        self.tree.insert(guard, key, anchor.expose_provenance()).inspect_err(|_| {
+            // SAFETY: it came from the box just above, and is not in the tree.
+            drop(unsafe { Box::from_raw(anchor) });
+        })
+    }
+
+    /// Puts a version in front of the others, unless the anchor is closed.
+    fn try_link(&self, anchor: &Anchor, version: VersionRef<'_, H>) -> bool {
+        loop {
+            let Some(mut place) = Place::at(&anchor.head) else { return false };
+            if place.put(version, self.position, 0).is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Unlinks a version, for good. Afterwards nobody who begins a walk meets it. Its anchor, if it was the last, is the
+    /// result: garbage to retire.
+    pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Option<Garbage> {
+        links::mark(version, self.position);
+        let anchor = self.anchor_of(guard, version);
+        let closed = loop {
+            if let Ok(closed) = self.sweep(guard, anchor) {
+                break closed;
+            }
+        };
+        closed.then(|| {
+            let address = self.tree.remove(guard, &anchor.key);
+            debug_assert_eq!(address, Some(std::ptr::from_ref(anchor).addr()));
+            // SAFETY: the anchor came from a box in `insert`; who closed it alone takes it out of the tree and comes here.
+            Garbage::boxed(unsafe { Box::from_raw(std::ptr::from_ref(anchor).cast_mut()) })
+        })
+    }
+
+    /// Takes out all marked versions, and closes the anchor if none is left; whether it did.
+    fn sweep(&self, _guard: Guard<'_>, anchor: &Anchor) -> Result<bool, Lost> {
+        let Some(mut place) = Place::at(&anchor.head) else { return Ok(false) };
+        loop {
+            // SAFETY: the place is in the list of this index's anchor, and was read in the guard's epoch.
+            let (pointee, behind) = unsafe { place.next::<H>(&self.slots.format, self.position)? };
+            match (pointee, behind) {
+                (Pointee::Version(_), Some(behind)) => place = behind,
+                _ if std::ptr::eq(place.word, &anchor.head) => return place.close().map(|()| true),
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    /// The anchor at the end of a version's list.
+    fn anchor_of<'g>(&'g self, guard: Guard<'g>, version: VersionRef<'g, H>) -> &'g Anchor {
+        let mut version = version;
+        loop {
+            match self.pointee(guard, Link::of(version.link(self.position))) {
+                Pointee::Version(next) => version = next,
+                Pointee::Stop(address) => return self.anchor(guard, address),
+            }
+        }
+    }
+
+    /// The anchor under a key.
+    pub fn get<'g>(&'g self, guard: Guard<'g>, key: &Key) -> Option<AnchorRef<'g, H>> {
+        self.tree.get(guard, key).map(|address| self.anchor_ref(guard, address))
+    }
+
+    /// The versions behind one that is linked.
+    pub fn after<'g>(&'g self, guard: Guard<'g>, version: VersionRef<'g, H>) -> Chain<'g, H> {
+        Chain { index: self, guard, at: version.link(self.position) }
+    }
+
+    /// As [`OrderedIndex::collect`].
+    pub fn collect<'g>(
+        &'g self,
+        guard: Guard<'g>,
+        from: Bound<&Key>,
+        backward: bool,
+        limit: usize,
+        out: &mut Vec<AnchorRef<'g, H>>,
+    ) {
+        let mut found = Vec::with_capacity(limit.min(64));
+        self.tree.collect(guard, from, backward, limit, &mut found);
+        out.extend(found.into_iter().map(|(_, address)| self.anchor_ref(guard, address)));
+    }
+
+    /// As [`OrderedIndex::next`].
+    pub fn next<'g>(&'g self, guard: Guard<'g>, from: Bound<&Key>) -> Option<AnchorRef<'g, H>> {
+        self.tree.next(guard, from).map(|address| self.anchor_ref(guard, address))
+    }
+
+    #[inline]
+    fn pointee<'g>(&'g self, _guard: Guard<'g>, link: Link) -> Pointee<'g, H> {
+        // SAFETY: all words that this type reads are of its lists, read in the guard's epoch, which lasts for 'g.
+        unsafe { link.pointee(&self.slots.format) }
+    }
+
+    fn anchor_ref<'g>(&'g self, guard: Guard<'g>, address: usize) -> AnchorRef<'g, H> {
+        AnchorRef { index: self, guard, anchor: self.anchor(guard, address) }
+    }
+
+    fn anchor<'g>(&'g self, _guard: Guard<'g>, address: usize) -> &'g Anchor {
+        // SAFETY: the address came from the tree or from a list of this index under the guard; anchors are retired after they
+        // are taken out of the tree, when no version leads to them any more.
+        unsafe { &*std::ptr::with_exposed_provenance::<Anchor>(address) }
+    }
+
+    /// Frees the anchors of an index that nobody else can reach.
+    pub fn free_anchors(&self, guard: Guard<'_>) {
+        let mut anchors = Vec::new();
+        self.tree.collect(guard, Bound::Unbounded, false, usize::MAX, &mut anchors);
+        for (_, address) in anchors {
+            // SAFETY: the address came from `Box::into_raw` in `insert`; the index is being dropped.
+            drop(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<Anchor>(address)) });
+        }
+    }
+}
+
+/// A key of an ordered index, and the versions that have it. It stays allocated for `'g`.
+pub struct AnchorRef<'g, H> {
+    index: &'g VersionTree<H>,
+    guard: Guard<'g>,
+    anchor: &'g Anchor,
+}
+
+impl<H> Clone for AnchorRef<'_, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H> Copy for AnchorRef<'_, H> {}
+
+impl<'g, H: VersionHeader> AnchorRef<'g, H> {
+    /// The key under which the versions stand in the index.
+    pub fn key(&self) -> &'g Key {
+        &self.anchor.key
+    }
+
+    /// The versions, the one linked last first. There may be none, when they were unlinked since.
+    pub fn versions(&self) -> Chain<'g, H> {
+        Chain { index: self.index, guard: self.guard, at: &self.anchor.head }
+    }
+
+    /// The version linked last.
+    pub fn first(&self) -> Option<VersionRef<'g, H>> {
+        self.versions().next()
+    }
+}
+
+impl<H: VersionHeader> fmt::Debug for AnchorRef<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnchorRef").field("key", self.key()).finish_non_exhaustive()
+    }
+}
+
+/// The versions of one key, the one linked last first.
+pub struct Chain<'g, H> {
+    index: &'g VersionTree<H>,
+    guard: Guard<'g>,
+    /// The word that leads to what comes next.
+    at: &'g AtomicU64,
+}
+
+impl<'g, H: VersionHeader> Iterator for Chain<'g, H> {
+    type Item = VersionRef<'g, H>;
+
+    fn next(&mut self) -> Option<VersionRef<'g, H>> {
+        let Pointee::Version(version) = self.index.pointee(self.guard, Link::of(self.at)) else { return None };
+        self.at = version.link(self.index.position);
+        Some(version)
+    }
+}
+
+impl<H> fmt::Debug for Chain<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chain").finish_non_exhaustive()
+    }
+}

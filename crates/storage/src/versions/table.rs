@@ -1,0 +1,248 @@
+//! Tables of versions.
+
+use super::draft::Draft;
+use super::format::{VersionFormat, VersionHeader};
+use super::index::VersionIndex;
+use super::memory::{self, VersionMemory, VersionSlots};
+use super::striped::Striped;
+use super::version::{VersionPtr, VersionRef};
+use crate::epoch::{Collector, Garbage, Guard};
+use crate::{Duplicate, IndexId, IndexRef, Key, KeySpec, RowLayout, RowMut, RowRef, StoredTable, TableId, TableSchema};
+use hotrow_sync::atomic::AtomicU64;
+use hotrow_sync::{Arc, Mutex};
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// A table whose rows are versions with headers of type `H`. Shared by all threads.
+///
+/// It finds versions, links them and unlinks them; it never decides who may see them.
+pub struct VersionTable<H: VersionHeader> {
+    id: TableId,
+    schema: Arc<TableSchema>,
+    slots: Arc<VersionSlots>,
+    collector: Arc<Collector>,
+    indexes: Vec<VersionIndex<H>>,
+    /// The position of the first secondary index: there is an ordered index on the primary key, or none.
+    secondary_at: usize,
+    rows: Striped,
+    born: AtomicU64,
+    /// Held while a row is loaded into a table with unique secondary indexes, whose check and link are two steps.
+    unique_load: Mutex<()>,
+}
+
+impl<H: VersionHeader> VersionTable<H> {
+    /// The table's number.
+    #[inline]
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// The versions' format.
+    #[inline]
+    pub fn format(&self) -> &VersionFormat {
+        &self.slots.format
+    }
+
+    /// How primary keys are made.
+    pub fn key_spec(&self) -> &KeySpec {
+        self.primary().key_spec()
+    }
+
+    /// The primary key of a row.
+    pub fn key_of(&self, row: RowRef<'_>) -> Key {
+        self.primary().key_of(row)
+    }
+
+    /// Bytes that versions take from the system, indexes aside.
+    pub fn version_bytes(&self) -> usize {
+        self.slots.allocated_bytes()
+    }
+
+    /// A word that the protocol keeps for the table: zero at first.
+    pub fn born(&self) -> &AtomicU64 {
+        &self.born
+    }
+
+    /// The hash index on the primary key.
+    #[inline]
+    pub fn primary(&self) -> &VersionIndex<H> {
+        &self.indexes[0]
+    }
+
+    /// The index that a scan follows: for the primary key the ordered one, if there is one.
+    ///
+    /// # Panics
+    /// If there is no such index.
+    #[inline]
+    pub fn index(&self, scan: IndexRef) -> &VersionIndex<H> {
+        match scan {
+            IndexRef::Primary => &self.indexes[self.secondary_at - 1],
+            IndexRef::Secondary(index) => &self.indexes[self.secondary_at + usize::from(index.0)],
+        }
+    }
+
+    /// All indexes: the hash index on the primary key, the ordered one if there is one, the secondary ones.
+    #[inline]
+    pub fn indexes(&self) -> &[VersionIndex<H>] {
+        &self.indexes
+    }
+
+    /// A version of a row that nobody else knows.
+    #[inline]
+    pub fn draft<'t>(&'t self, memory: &mut VersionMemory, header: H, row: RowRef<'_>) -> Draft<'t, H> {
+        Draft::new(&self.slots, Some(memory), header, row)
+    }
+
+    /// A version of the row that `change` makes of `old`, and what `change` returns.
+    ///
+    /// # Errors
+    /// That of `change`; nothing is left of the version.
+    #[inline]
+    pub fn draft_of<'t, R, E>(
+        &'t self,
+        memory: &mut VersionMemory,
+        header: H,
+        old: RowRef<'_>,
+        change: impl FnOnce(&mut RowMut<'_>) -> Result<R, E>,
+    ) -> Result<(Draft<'t, H>, R), E> {
+        Draft::changed(&self.slots, memory, header, old, change)
+    }
+
+    /// Links a version into the index at `index`. `near` is one with the same key there, linked, and staying so meanwhile: with
+    /// it an ordered index takes the short way.
+    #[inline]
+    pub fn link(&self, guard: Guard<'_>, index: usize, version: VersionRef<'_, H>, near: Option<VersionRef<'_, H>>) {
+        self.check(version);
+        self.indexes[index].link(guard, version, near);
+    }
+
+    /// Unlinks a version from the first `linked` indexes, for good. Afterwards nobody who begins a walk meets it, so it can be
+    /// retired. What else became garbage is appended to `garbage`, to be retired too.
+    pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, linked: usize, garbage: &mut Vec<Garbage>) {
+        self.check(version);
+        garbage.extend(self.indexes[..linked].iter().rev().filter_map(|index| index.unlink(guard, version)));
+    }
+
+    /// Versions as one piece of garbage to retire.
+    ///
+    /// # Safety
+    /// They are of this table, unlinked from every index into which they were linked, and handed over once.
+    pub unsafe fn garbage(&self, versions: Vec<VersionPtr<H>>) -> Garbage {
+        // SAFETY: passed on to the caller.
+        unsafe { memory::garbage(&self.slots, versions) }
+    }
+
+    /// Counts rows that have come, or gone if negative.
+    #[inline]
+    pub fn count_rows(&self, delta: i64) {
+        self.rows.add(delta);
+    }
+
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(super) fn weak_slots(&self) -> std::sync::Weak<VersionSlots> {
+        Arc::downgrade(&self.slots)
+    }
+
+    fn check(&self, version: VersionRef<'_, H>) {
+        debug_assert!(std::ptr::eq(version.format(), &self.slots.format), "a version of another table");
+    }
+
+    /// Links a row's version into all indexes, as far as it is not refused. The number of indexes that it is linked into.
+    fn try_load(&self, guard: Guard<'_>, version: VersionRef<'_, H>) -> Result<(), (usize, Duplicate)> {
+        for (position, index) in self.indexes.iter().enumerate() {
+            let columns = index.columns_of(version.row());
+            let hash = columns.hash64();
+            // Of two who load one primary key, the later one finds the other behind it.
+            if position > 0 && index.excludes(version.row()) && index.equal(guard, &columns, hash).next().is_some() {
+                return Err((position, Duplicate(index.reference())));
+            }
+            self.link(guard, position, version, None);
+            if position == 0 && index.behind(guard, version, &columns, hash).next().is_some() {
+                return Err((1, Duplicate(IndexRef::Primary)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<H: VersionHeader> StoredTable for VersionTable<H> {
+    fn new(id: TableId, schema: TableSchema, collector: &Arc<Collector>, _parts: usize) -> Self {
+        let layout = Arc::new(RowLayout::new(&schema.columns));
+        let secondary_at = if schema.ordered { 2 } else { 1 };
+        let format = VersionFormat::new::<H>(layout, secondary_at + schema.indexes.len());
+        let slots = Arc::new(VersionSlots::new(format));
+        let mut indexes = vec![VersionIndex::primary(&schema, &slots, 0)];
+        if schema.ordered {
+            indexes.push(VersionIndex::ordered_primary(&schema, &slots, 1, collector));
+        }
+        for number in 0..schema.indexes.len() {
+            let (index, position) = (IndexId(number as u16), secondary_at + number);
+            indexes.push(VersionIndex::secondary(&schema, index, &slots, position, collector));
+        }
+        Self {
+            id,
+            schema: Arc::new(schema),
+            slots,
+            collector: collector.clone(),
+            indexes,
+            secondary_at,
+            rows: Striped::new(),
+            born: AtomicU64::new(0),
+            unique_load: Mutex::new(()),
+        }
+    }
+
+    fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    fn layout(&self) -> &Arc<RowLayout> {
+        self.slots.format.layout()
+    }
+
+    fn row_count(&self) -> u64 {
+        self.rows.sum()
+    }
+
+    fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {
+        let unique = self.indexes[self.secondary_at..].iter().any(VersionIndex::is_exclusive);
+        let _alone = unique.then(|| self.unique_load.lock().unwrap_or_else(|poison| poison.into_inner()));
+        let version = Draft::new(&self.slots, None, H::loaded(), row).publish(guard);
+        if let Err((linked, duplicate)) = self.try_load(guard, version) {
+            let mut garbage = Vec::new();
+            self.unlink(guard, version, linked, &mut garbage);
+            // SAFETY: the version is of this table, and was just unlinked from wherever it was linked.
+            garbage.push(unsafe { self.garbage(vec![version.ptr()]) });
+            garbage.into_iter().for_each(|garbage| self.collector.defer(garbage));
+            return Err(duplicate);
+        }
+        self.count_rows(1);
+        Ok(())
+    }
+}
+
+impl<H: VersionHeader> Drop for VersionTable<H> {
+    /// Versions that are slots go with the table's memory; the others, and what the indexes have on the heap, are freed here.
+    fn drop(&mut self) {
+        let collector = Collector::new();
+        let mut participant = collector.participant();
+        participant.enter();
+        let guard = participant.guard();
+        if self.slots.format.length_at().is_some() {
+            let mut versions = Vec::new();
+            self.primary().all(guard, |version| {
+                versions.push(version.ptr().start());
+                ControlFlow::Continue(())
+            });
+            // SAFETY: the table is being dropped: nobody else can reach its versions, and those that are linked are not freed.
+            unsafe { self.slots.free(versions.into_iter()) };
+        }
+        self.indexes.iter().for_each(|index| index.free(guard));
+    }
+}
+
+impl<H: VersionHeader> fmt::Debug for VersionTable<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VersionTable").field("id", &self.id).field("name", &self.schema.name).finish_non_exhaustive()
+    }
+}
