@@ -201,6 +201,30 @@ impl Participant {
         self.garbage.push_back(Stamped { stamp, garbage });
     }
 
+    /// The same for many pieces of garbage, all of them unlinked: for the price of one.
+    pub fn retire_all(&mut self, garbage: impl IntoIterator<Item = Garbage>) {
+        let mut garbage = garbage.into_iter().peekable();
+        if garbage.peek().is_some() {
+            let stamp = self.collector.stamp();
+            self.garbage.extend(garbage.map(|garbage| Stamped { stamp, garbage }));
+        }
+    }
+
+    /// Goes over to the present epoch, if that is another: as if the participant had left and entered, without the chance to free
+    /// something. For one that stays in an epoch over many calls and keeps no borrow from one to the next.
+    #[inline]
+    pub fn refresh(&mut self) {
+        debug_assert!(self.entered, "only who is in an epoch can go over to another");
+        // Relaxed: as in `enter`; nobody else writes the slot.
+        let (present, own) = (self.collector.epoch.load(Ordering::Relaxed), self.slot.0.load(Ordering::Relaxed));
+        if present != own {
+            // Release, and the fence: as in `enter`.
+            self.slot.0.store(present, Ordering::Release);
+            // SeqCst: P's fence of the module's argument.
+            fence(Ordering::SeqCst);
+        }
+    }
+
     /// Frees what can be freed now.
     #[cold]
     pub fn collect(&mut self) {
@@ -305,10 +329,21 @@ mod tests {
         writer.collect();
         assert_eq!(freed.load(Ordering::Acquire), 1, "the late one came after the unlink");
 
+        late.leave();
+        late.enter();
+        writer.enter();
+        writer.retire_all([garbage(), garbage()]);
+        writer.leave();
+        writer.collect();
+        assert_eq!(freed.load(Ordering::Acquire), 1, "the late one may still look at them");
+        late.refresh();
+        writer.collect();
+        assert_eq!(freed.load(Ordering::Acquire), 3, "the late one went over to another epoch");
+
         drop((reader, late));
         collector.defer(garbage());
         writer.retire(garbage());
         drop(writer);
-        assert_eq!(freed.load(Ordering::Acquire), 3, "a participant that goes leaves nothing behind");
+        assert_eq!(freed.load(Ordering::Acquire), 5, "a participant that goes leaves nothing behind");
     }
 }

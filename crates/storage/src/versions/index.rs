@@ -26,6 +26,7 @@ pub struct VersionIndex<H: VersionHeader> {
     data: H::Index,
 }
 
+#[allow(clippy::large_enum_variant, reason = "a look-up saves a dereference, and there are few indexes")]
 enum Links<H> {
     Hash(VersionHash<H>),
     Ordered(VersionTree<H>),

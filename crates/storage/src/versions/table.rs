@@ -74,7 +74,7 @@ impl<H: VersionHeader> VersionTable<H> {
     /// # Panics
     /// If there is no such index.
     #[inline]
-    pub fn index(&self, scan: IndexRef) -> &VersionIndex<H> {
+    pub fn index_of(&self, scan: IndexRef) -> &VersionIndex<H> {
         match scan {
             IndexRef::Primary => &self.indexes[self.secondary_at - 1],
             IndexRef::Secondary(index) => &self.indexes[self.secondary_at + usize::from(index.0)],

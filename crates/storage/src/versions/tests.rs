@@ -216,7 +216,7 @@ fn loading_refuses_duplicates_and_leaves_nothing_of_them() {
                 assert_eq!(table.load(participant.guard(), row.as_ref()), expected, "{name}");
             }
             let mut names = Vec::new();
-            table.index(IndexRef::Primary).all(participant.guard(), |version| {
+            table.index_of(IndexRef::Primary).all(participant.guard(), |version| {
                 names.push(version.row().text(0));
                 ControlFlow::Continue(())
             });
@@ -275,14 +275,14 @@ fn a_growing_and_shrinking_table_is_what_a_map_is() {
         found
     };
     let expected: Vec<_> = map.iter().flat_map(|(&key, found)| found.iter().map(move |&found| (key, found))).collect();
-    assert_eq!(walk(table.index(IndexRef::Primary)), expected, "in order");
+    assert_eq!(walk(table.index_of(IndexRef::Primary)), expected, "in order");
     let sorted = |mut found: Vec<(i64, VersionPtr<Number>)>| {
         found.sort_unstable();
         found
     };
     assert_eq!(sorted(walk(table.primary())), sorted(expected));
     let mut anchors = Vec::new();
-    let ordered = table.index(IndexRef::Secondary(IndexId(1)));
+    let ordered = table.index_of(IndexRef::Secondary(IndexId(1)));
     ordered.collect(guard, Bound::Unbounded, true, 3, &mut anchors);
     let firsts = anchors.iter().map(|anchor| anchor.first().map(|version| version.row().int8(2)));
     let least: Vec<_> = map.keys().take(3).map(|&key| Some(-key)).collect();
