@@ -1,16 +1,20 @@
-//! The two indexes beside public ones: `cargo bench -p hotrow-storage --bench indexes`.
+//! The indexes beside public ones: `cargo bench -p hotrow-storage --bench indexes`.
 //!
 //! Keys are random 64-bit integers, one record of a cache line each. Every look-up and every step of a scan ends by reading
 //! the record, as a transaction would. `HOTROW_BENCH_KEYS=1000000,10000000` (the default) sets the numbers of keys.
 //!
 //! Read the figures as time per operation: a `get` iteration makes one million look-ups, so its milliseconds are
 //! nanoseconds per look-up; a `scan_100` iteration makes ten thousand scans. The time of an `insert` iteration is to be
-//! divided by the number of keys.
+//! divided by the number of keys. `Versions` and `OrderedVersions` are tables of versions with one index: their records are the
+//! versions, which an insert has to make too.
 
 use crossbeam_skiplist::SkipMap;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use hotrow_storage::{Collector, HashIndex, Key, OrderedIndex, Participant, mix};
+use hotrow_storage::{
+    Collector, Column, HashIndex, IndexRef, Key, OrderedIndex, Participant, Row, StoredTable, TableId, TableSchema,
+    Type, VersionHeader, VersionMemory, VersionTable, mix,
+};
 use hotrow_sync::{Arc, OnceLock, RwLock};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -64,12 +68,21 @@ fn random_keys(keys: usize, count: usize) -> Vec<u64> {
 trait Index: Default {
     fn insert(&mut self, record: &'static Record);
 
-    fn get(&self, key: u64) -> Option<usize>;
+    /// Reads the record of a key.
+    fn get(&self, key: u64) -> Option<u64>;
+
+    /// Begins another transaction.
+    fn begin(&mut self) {}
 
     /// Looks a whole transaction's keys up, and reads their records.
     fn get_all(&mut self, keys: &[u64]) -> u64 {
-        keys.iter().map(|&key| self.get(key).map_or(0, |address| record_at(address).key)).fold(0, u64::wrapping_add)
+        self.begin();
+        keys.iter().filter_map(|&key| self.get(key)).fold(0, u64::wrapping_add)
     }
+}
+
+fn key_at(address: usize) -> u64 {
+    record_at(address).key
 }
 
 /// One that has an order.
@@ -102,14 +115,13 @@ impl Index for OwnHash {
             .expect("keys are different");
     }
 
-    fn get(&self, key: u64) -> Option<usize> {
-        self.index.get(self.participant.guard(), mix(key), |address| record_at(address).key == key)
+    fn get(&self, key: u64) -> Option<u64> {
+        self.index.get(self.participant.guard(), mix(key), |address| key_at(address) == key).map(key_at)
     }
 
-    fn get_all(&mut self, keys: &[u64]) -> u64 {
+    fn begin(&mut self) {
         self.participant.leave();
         self.participant.enter();
-        keys.iter().map(|&key| self.get(key).map_or(0, |address| record_at(address).key)).fold(0, u64::wrapping_add)
     }
 }
 
@@ -122,7 +134,7 @@ impl Index for OwnHashBatched {
         self.0.insert(record);
     }
 
-    fn get(&self, key: u64) -> Option<usize> {
+    fn get(&self, key: u64) -> Option<u64> {
         self.0.get(key)
     }
 
@@ -157,26 +169,116 @@ impl Index for OwnTree {
         self.index.insert(self.participant.guard(), &key, address_of(record)).expect("keys are different");
     }
 
-    fn get(&self, key: u64) -> Option<usize> {
-        self.index.get(self.participant.guard(), &Key::Int(key as i64))
+    fn get(&self, key: u64) -> Option<u64> {
+        self.index.get(self.participant.guard(), &Key::Int(key as i64)).map(key_at)
     }
 
-    fn get_all(&mut self, keys: &[u64]) -> u64 {
+    fn begin(&mut self) {
         self.participant.leave();
         self.participant.enter();
-        keys.iter().map(|&key| self.get(key).map_or(0, |address| record_at(address).key)).fold(0, u64::wrapping_add)
     }
 }
 
 impl Ordered for OwnTree {
     fn scan(&mut self, key: u64) -> u64 {
-        self.participant.leave();
-        self.participant.enter();
+        self.begin();
         self.found.clear();
         let from = Key::Int(key as i64);
         let guard = self.participant.guard();
         self.index.collect(guard, Bound::Included(&from), false, SCAN_LENGTH, &mut self.found);
-        self.found.iter().map(|&(_, address)| record_at(address).key).fold(0, u64::wrapping_add)
+        self.found.iter().map(|&(_, address)| key_at(address)).fold(0, u64::wrapping_add)
+    }
+}
+
+/// Words of a protocol.
+struct Words([u64; 2]);
+
+impl VersionHeader for Words {
+    type Index = ();
+
+    fn loaded() -> Self {
+        Self([1, 2])
+    }
+}
+
+/// A version of three columns and two words is a cache line with one index, and with two.
+struct VersionsOf<const ORDERED: bool> {
+    table: VersionTable<Words>,
+    memory: VersionMemory,
+    participant: Participant,
+    row: Row,
+}
+
+type Versions = VersionsOf<false>;
+type OrderedVersions = VersionsOf<true>;
+
+impl<const ORDERED: bool> Default for VersionsOf<ORDERED> {
+    fn default() -> Self {
+        let collector = Collector::new();
+        let mut participant = collector.participant();
+        participant.enter();
+        let columns = ["a", "b", "c"].map(|name| Column::new(name, Type::Int8)).to_vec();
+        let schema = TableSchema { ordered: ORDERED, ..TableSchema::new("t", columns, &[0]) };
+        let table: VersionTable<Words> = VersionTable::new(TableId(0), schema, &collector, 1);
+        let row = Row::new(table.layout());
+        Self { table, memory: VersionMemory::default(), participant, row }
+    }
+}
+
+impl<const ORDERED: bool> Index for VersionsOf<ORDERED> {
+    fn insert(&mut self, record: &'static Record) {
+        self.row.change(|row| row.set_int8(0, record.key as i64));
+        let guard = self.participant.guard();
+        let version = self.table.draft(&mut self.memory, Words::loaded(), self.row.as_ref()).publish(guard);
+        (0..self.table.indexes().len()).for_each(|index| self.table.link(guard, index, version, None));
+    }
+
+    fn get(&self, key: u64) -> Option<u64> {
+        let key = Key::Int(key as i64);
+        let version = self.table.primary().equal(self.participant.guard(), &key, key.hash64()).next()?;
+        // A protocol reads its words before it reads the row.
+        Some((version.row().int8(0) as u64).wrapping_add(version.header().0[1]))
+    }
+
+    fn begin(&mut self) {
+        self.participant.leave();
+        self.participant.enter();
+    }
+}
+
+impl Ordered for OrderedVersions {
+    fn scan(&mut self, key: u64) -> u64 {
+        self.begin();
+        let (from, mut anchors) = (Key::Int(key as i64), Vec::new());
+        let guard = self.participant.guard();
+        let index = self.table.index_of(IndexRef::Primary);
+        index.collect(guard, Bound::Included(&from), false, SCAN_LENGTH, &mut anchors);
+        let keys = anchors.iter().filter_map(|anchor| anchor.first()).map(|version| version.row().int8(0) as u64);
+        keys.fold(0, u64::wrapping_add)
+    }
+}
+
+/// The same with the look-ups of a transaction done together.
+#[derive(Default)]
+struct VersionsBatched(Versions);
+
+impl Index for VersionsBatched {
+    fn insert(&mut self, record: &'static Record) {
+        self.0.insert(record);
+    }
+
+    fn get(&self, key: u64) -> Option<u64> {
+        self.0.get(key)
+    }
+
+    fn get_all(&mut self, keys: &[u64]) -> u64 {
+        self.0.begin();
+        let (index, guard) = (self.0.table.primary(), self.0.participant.guard());
+        let hash = |&key: &u64| Key::Int(key as i64).hash64();
+        keys.iter().for_each(|key| index.prefetch_slot(hash(key)));
+        keys.iter().for_each(|key| index.prefetch_target(guard, hash(key)));
+        keys.iter().for_each(|key| index.prefetch_next(guard, hash(key)));
+        keys.iter().filter_map(|&key| self.get(key)).fold(0, u64::wrapping_add)
     }
 }
 
@@ -206,8 +308,8 @@ impl Index for SccHashMap {
         self.0.insert_sync(record.key, address_of(record)).expect("keys are different");
     }
 
-    fn get(&self, key: u64) -> Option<usize> {
-        self.0.read_sync(&key, |_, &address| address)
+    fn get(&self, key: u64) -> Option<u64> {
+        self.0.read_sync(&key, |_, &address| address).map(key_at)
     }
 }
 
@@ -219,8 +321,8 @@ impl Index for SccHashIndex {
         self.0.insert_sync(record.key, address_of(record)).expect("keys are different");
     }
 
-    fn get(&self, key: u64) -> Option<usize> {
-        self.0.peek_with(&key, |_, &address| address)
+    fn get(&self, key: u64) -> Option<u64> {
+        self.0.peek_with(&key, |_, &address| address).map(key_at)
     }
 }
 
@@ -232,8 +334,8 @@ impl Index for SccTree {
         self.0.insert_sync(record.key, address_of(record)).expect("keys are different");
     }
 
-    fn get(&self, key: u64) -> Option<usize> {
-        self.0.peek_with(&key, |_, &address| address)
+    fn get(&self, key: u64) -> Option<u64> {
+        self.0.peek_with(&key, |_, &address| address).map(key_at)
     }
 }
 
@@ -241,7 +343,7 @@ impl Ordered for SccTree {
     fn scan(&mut self, key: u64) -> u64 {
         let guard = scc::Guard::new();
         let found = self.0.range(key.., &guard).take(SCAN_LENGTH);
-        found.map(|(_, &address)| record_at(address).key).fold(0, u64::wrapping_add)
+        found.map(|(_, &address)| key_at(address)).fold(0, u64::wrapping_add)
     }
 }
 
@@ -253,8 +355,8 @@ impl Index for Locked {
         self.0.write().expect("no panic").insert(record.key, address_of(record));
     }
 
-    fn get(&self, key: u64) -> Option<usize> {
-        self.0.read().expect("no panic").get(&key).copied()
+    fn get(&self, key: u64) -> Option<u64> {
+        self.0.read().expect("no panic").get(&key).copied().map(key_at)
     }
 }
 
@@ -262,7 +364,7 @@ impl Ordered for Locked {
     fn scan(&mut self, key: u64) -> u64 {
         let map = self.0.read().expect("no panic");
         let found = map.range(key..).take(SCAN_LENGTH);
-        found.map(|(_, &address)| record_at(address).key).fold(0, u64::wrapping_add)
+        found.map(|(_, &address)| key_at(address)).fold(0, u64::wrapping_add)
     }
 }
 
@@ -274,15 +376,15 @@ impl Index for SkipList {
         self.0.insert(record.key, address_of(record));
     }
 
-    fn get(&self, key: u64) -> Option<usize> {
-        self.0.get(&key).map(|entry| *entry.value())
+    fn get(&self, key: u64) -> Option<u64> {
+        self.0.get(&key).map(|entry| key_at(*entry.value()))
     }
 }
 
 impl Ordered for SkipList {
     fn scan(&mut self, key: u64) -> u64 {
         let found = self.0.range(key..).take(SCAN_LENGTH);
-        found.map(|entry| record_at(*entry.value()).key).fold(0, u64::wrapping_add)
+        found.map(|entry| key_at(*entry.value())).fold(0, u64::wrapping_add)
     }
 }
 
@@ -293,7 +395,7 @@ fn filled<I: Index>(keys: usize) -> I {
 }
 
 #[divan::bench(
-    types = [OwnHash, OwnHashBatched, SccHashMap, SccHashIndex, OwnTree, SccTree, Locked, SkipList],
+    types = [OwnHash, OwnHashBatched, Versions, VersionsBatched, SccHashMap, SccHashIndex, OwnTree, SccTree, Locked, SkipList],
     args = sizes(),
     sample_count = 5,
     sample_size = 1
@@ -307,7 +409,7 @@ fn get<I: Index>(bencher: Bencher<'_, '_>, keys: usize) {
 }
 
 #[divan::bench(
-    types = [OwnHash, SccHashMap, SccHashIndex, OwnTree, SccTree, Locked, SkipList],
+    types = [OwnHash, Versions, OrderedVersions, SccHashMap, SccHashIndex, OwnTree, SccTree, Locked, SkipList],
     args = sizes(),
     sample_count = 1,
     sample_size = 1
@@ -317,7 +419,7 @@ fn insert<I: Index>(bencher: Bencher<'_, '_>, keys: usize) {
     bencher.counter(ItemsCount::new(keys)).bench_local(|| filled::<I>(keys));
 }
 
-#[divan::bench(types = [OwnTree, SccTree, Locked, SkipList], args = sizes(), sample_count = 5, sample_size = 1)]
+#[divan::bench(types = [OwnTree, OrderedVersions, SccTree, Locked, SkipList], args = sizes(), sample_count = 5, sample_size = 1)]
 fn scan_100<I: Ordered>(bencher: Bencher<'_, '_>, keys: usize) {
     let mut index = filled::<I>(keys);
     let from = random_keys(keys, SCANS);

@@ -242,7 +242,10 @@ impl KeySpec {
     /// The key of a row.
     #[inline]
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
-        if self.int4s && !self.int {
+        if self.int {
+            return Key::Int(self.int_of(row));
+        }
+        if self.int4s {
             let mut inline = InlineKey { len: self.parts.len() as u8 * 4, bytes: [0; Key::INLINE] };
             for (place, part) in inline.bytes.chunks_exact_mut(4).zip(&self.parts) {
                 place.copy_from_slice(&ordered_int4(row.int4(part.column)));
@@ -250,6 +253,26 @@ impl KeySpec {
             return Key::Bytes(inline);
         }
         self.key(self.parts.iter().map(|part| row.value(part.column)))
+    }
+
+    /// Whether the key of a row is `key`.
+    #[inline]
+    pub fn matches(&self, row: RowRef<'_>, key: &Key) -> bool {
+        match key {
+            Key::Int(int) if self.int => self.int_of(row) == *int,
+            key => self.key_of(row) == *key,
+        }
+    }
+
+    /// The integer of an integer key.
+    #[inline]
+    fn int_of(&self, row: RowRef<'_>) -> i64 {
+        let part = &self.parts[0];
+        match part.ty {
+            Type::Int8 => row.int8(part.column),
+            Type::Int4 => i64::from(row.int4(part.column)),
+            _ => i64::from(row.int2(part.column)),
+        }
     }
 
     /// The key whose leading columns have these values, in key order; fewer values than columns make a prefix.

@@ -96,10 +96,7 @@ impl<H: RecordHeader> Table<H> {
 
     /// The primary key of a row.
     pub fn key_of(&self, row: RowRef<'_>) -> Key {
-        match self.key.parts() {
-            [part] if self.key.is_int() => Key::Int(row.value(part.column).as_int().unwrap_or_default()),
-            _ => self.key.key_of(row),
-        }
+        self.key.key_of(row)
     }
 
     /// Records linked in the primary index, present or not.

@@ -140,7 +140,7 @@ impl<H: VersionHeader> VersionIndex<H> {
     /// Whether the columns' key of a row is `columns`.
     #[inline]
     pub fn matches(&self, row: RowRef<'_>, columns: &Key) -> bool {
-        self.columns_of(row) == *columns
+        self.columns.matches(row, columns)
     }
 
     /// Asks for what a look-up of `hash` reads first. Step one of a batched look-up; in an ordered index it does nothing.

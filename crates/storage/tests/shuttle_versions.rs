@@ -1,0 +1,266 @@
+//! Many random interleavings of models of tables of versions, whose hash index has two buckets at first here and doubles at
+//! once:
+//! `RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle cargo test -p hotrow-storage --test shuttle_versions --release`.
+//!
+//! `HOTROW_MODEL_ITERATIONS` says how many interleavings of each model to try. A failure prints the schedule, which
+//! `shuttle::replay` repeats.
+#![cfg(shuttle)]
+
+use hotrow_storage::{
+    Collector, Column, Garbage, Guard, Key, Participant, Row, StoredTable, TableId, TableSchema, Type, Value,
+    VersionHeader, VersionMemory, VersionPtr, VersionRef, VersionTable,
+};
+use hotrow_sync::{Arc, thread};
+use std::ops::ControlFlow;
+
+/// The number of a version, which tells whether its memory was given to another.
+#[derive(Debug, PartialEq, Eq)]
+struct Number(u64);
+
+impl VersionHeader for Number {
+    type Index = ();
+
+    fn loaded() -> Self {
+        Self(0)
+    }
+}
+
+type Table = VersionTable<Number>;
+
+/// Tries a model with schedules of two kinds: equal chances at every step, and few switches at random places.
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let iterations = std::env::var("HOTROW_MODEL_ITERATIONS").ok();
+    let iterations = iterations.map_or(1000, |text| text.parse().expect("HOTROW_MODEL_ITERATIONS is a number"));
+    let body = Arc::new(body);
+    let same = body.clone();
+    shuttle::check_random(move || same(), iterations);
+    shuttle::check_pct(move || body(), iterations, 3);
+}
+
+/// One of the threads of a model.
+struct Actor {
+    table: Arc<Table>,
+    participant: Participant,
+    memory: VersionMemory,
+}
+
+impl Actor {
+    /// Does something in an epoch, retires what it returns, and frees what can be freed.
+    fn within(&mut self, work: impl FnOnce(&Table, Guard<'_>, &mut VersionMemory) -> Vec<Garbage>) {
+        self.participant.enter();
+        let garbage = work(&self.table, self.participant.guard(), &mut self.memory);
+        self.participant.retire_all(garbage);
+        self.participant.leave();
+        self.participant.collect();
+    }
+}
+
+type Work = Box<dyn FnOnce(&mut Actor) + Send>;
+
+/// Runs all of `work` at the same time on a table that `prepare` has filled.
+fn together(ordered: bool, prepare: impl FnOnce(&mut Actor), work: Vec<Work>) -> Actor {
+    let collector = Collector::new();
+    let mut schema = TableSchema::new("t", vec![Column::new("id", Type::Int8), Column::new("n", Type::Int8)], &[0]);
+    schema.ordered = ordered;
+    let table = Arc::new(Table::new(TableId(0), schema, &collector, 1));
+    let actor =
+        || Actor { table: table.clone(), participant: collector.participant(), memory: VersionMemory::default() };
+    let mut main = actor();
+    prepare(&mut main);
+    let start = |work: Work| {
+        let mut actor = actor();
+        thread::spawn(move || work(&mut actor))
+    };
+    let threads: Vec<_> = work.into_iter().map(start).collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    main
+}
+
+/// Links a version of a row into all indexes.
+fn link<'g>(
+    table: &'g Table,
+    guard: Guard<'g>,
+    memory: &mut VersionMemory,
+    (key, number): (i64, u64),
+    near: Option<VersionRef<'_, Number>>,
+) -> VersionRef<'g, Number> {
+    let row = Row::from_values(table.layout(), &[Value::Int8(key), Value::Int8(number as i64)]);
+    let version = table.draft(memory, Number(number), row.as_ref()).publish(guard);
+    (0..table.indexes().len()).for_each(|index| table.link(guard, index, version, near));
+    version
+}
+
+fn unlink(table: &Table, guard: Guard<'_>, version: VersionRef<'_, Number>) -> Vec<Garbage> {
+    let mut garbage = Vec::new();
+    table.unlink(guard, version, table.indexes().len(), &mut garbage);
+    // SAFETY: just unlinked from all indexes.
+    garbage.push(unsafe { table.garbage(vec![version.ptr()]) });
+    garbage
+}
+
+/// The versions of a key in each index, each looked at twice: its memory stays what it is.
+fn numbers(table: &Table, guard: Guard<'_>, key: i64) -> Vec<Vec<u64>> {
+    let columns = Key::Int(key);
+    let look = |version: VersionRef<'_, Number>| {
+        let number = version.header().0;
+        thread::yield_now();
+        let row = version.row();
+        assert_eq!(
+            (version.header().0, row.int8(0), row.int8(1)),
+            (number, key, number as i64),
+            "freed under our eyes"
+        );
+        number
+    };
+    table.indexes().iter().map(|index| index.equal(guard, &columns, columns.hash64()).map(look).collect()).collect()
+}
+
+fn walk(table: &Table, guard: Guard<'_>) -> Vec<Vec<(i64, VersionPtr<Number>)>> {
+    let walk = |index: &hotrow_storage::VersionIndex<Number>| {
+        let mut found = Vec::new();
+        index.all(guard, |version| {
+            found.push((version.row().int8(0), version.ptr()));
+            ControlFlow::Continue(())
+        });
+        found
+    };
+    table.indexes().iter().map(walk).collect()
+}
+
+/// Replaces the version of a row, again and again: there is one at any time.
+fn replace(key: i64, first: u64, near: bool) -> Work {
+    Box::new(move |actor| {
+        for number in first..first + 3 {
+            actor.within(|table, guard, memory| {
+                let columns = Key::Int(key);
+                let old = table.primary().equal(guard, &columns, columns.hash64()).next().expect("there is one");
+                link(table, guard, memory, (key, number), Some(old).filter(|_| near));
+                unlink(table, guard, old)
+            });
+        }
+    })
+}
+
+/// Links rows that make the table grow, and unlinks every other.
+fn grow(keys: std::ops::Range<i64>) -> Work {
+    Box::new(move |actor| {
+        for key in keys {
+            actor.within(|table, guard, memory| {
+                let version = link(table, guard, memory, (key, 1), None);
+                assert!(numbers(table, guard, key).iter().all(|numbers| *numbers == [1]), "just linked");
+                if key % 2 != 0 {
+                    return Vec::new();
+                }
+                let garbage = unlink(table, guard, version);
+                assert!(numbers(table, guard, key).iter().all(Vec::is_empty), "just unlinked");
+                garbage
+            });
+        }
+    })
+}
+
+#[test]
+fn what_is_linked_throughout_is_found_while_buckets_double() {
+    for ordered in [false, true] {
+        model(move || {
+            let prepare = |actor: &mut Actor| {
+                actor.within(|table, guard, memory| {
+                    for key in 0..3 {
+                        link(table, guard, memory, (key, 7), None);
+                    }
+                    Vec::new()
+                });
+            };
+            let reader: Work = Box::new(|actor| {
+                for turn in 0..3 {
+                    actor.within(|table, guard, _| {
+                        assert!(numbers(table, guard, turn).iter().all(|numbers| *numbers == [7]), "missed {turn}");
+                        Vec::new()
+                    });
+                }
+                actor.within(|table, guard, _| {
+                    for mut found in walk(table, guard) {
+                        let stayed = found.iter().filter(|(key, _)| *key < 3).count();
+                        assert_eq!(stayed, 3, "a walk meets each once");
+                        found.sort_unstable();
+                        assert!(found.windows(2).all(|pair| pair[0] != pair[1]), "and none twice");
+                    }
+                    Vec::new()
+                });
+            });
+            let mut main = together(ordered, prepare, vec![grow(10..14), grow(20..24), reader]);
+            main.within(|table, guard, _| {
+                for found in walk(table, guard) {
+                    assert_eq!(found.len(), 7);
+                }
+                assert_eq!(table.primary().len(), 7);
+                Vec::new()
+            });
+        });
+    }
+}
+
+#[test]
+fn a_row_that_has_a_version_at_all_times_is_found_and_its_memory_kept() {
+    for (ordered, near) in [(false, false), (true, false), (true, true)] {
+        model(move || {
+            let prepare = |actor: &mut Actor| {
+                actor.within(|table, guard, memory| {
+                    for key in 0..2 {
+                        link(table, guard, memory, (key, 7), None);
+                    }
+                    Vec::new()
+                });
+            };
+            let reader: Work = Box::new(|actor| {
+                for turn in 0..4 {
+                    actor.within(|table, guard, _| {
+                        for found in numbers(table, guard, turn % 2) {
+                            assert!(!found.is_empty(), "row {}", turn % 2);
+                            assert!(
+                                found.windows(2).all(|pair| pair[0] > pair[1] || pair[1] == 7),
+                                "newest first: {found:?}"
+                            );
+                        }
+                        Vec::new()
+                    });
+                }
+            });
+            let mut main = together(ordered, prepare, vec![replace(0, 10, near), replace(1, 20, near), reader]);
+            main.within(|table, guard, _| {
+                for (key, last) in [(0, 12), (1, 22)] {
+                    assert!(numbers(table, guard, key).iter().all(|numbers| *numbers == [last]));
+                }
+                Vec::new()
+            });
+        });
+    }
+}
+
+/// Versions of one key come and go, so that its anchor does.
+#[test]
+fn a_key_that_loses_its_last_version_goes_and_can_come_again() {
+    model(|| {
+        let come_and_go = |first: u64| -> Work {
+            Box::new(move |actor| {
+                for number in first..first + 3 {
+                    actor.within(|table, guard, memory| {
+                        let version = link(table, guard, memory, (7, number), None);
+                        let found = numbers(table, guard, 7);
+                        assert!(found.iter().all(|found| found.contains(&number)), "{number} of {found:?}");
+                        let garbage = unlink(table, guard, version);
+                        let found = numbers(table, guard, 7);
+                        assert!(found.iter().all(|found| !found.contains(&number)), "{number} of {found:?}");
+                        garbage
+                    });
+                }
+            })
+        };
+        let mut main = together(true, |_| (), vec![come_and_go(10), come_and_go(20), come_and_go(30)]);
+        main.within(|table, guard, _| {
+            assert!(walk(table, guard).iter().all(Vec::is_empty));
+            assert!(table.indexes().iter().all(hotrow_storage::VersionIndex::is_empty), "no anchor is left");
+            Vec::new()
+        });
+    });
+}
