@@ -35,6 +35,12 @@
 //! it comes to, and begins again when an exchange fails. So each word it stands on was, at one moment, in the list, and led to the
 //! next. *If a sweep that began after X was marked passes X's place, X is out of the list*: otherwise it would have come to X,
 //! by the argument above, and have taken it out. Then X may be retired: words that lead to X can be had from a list no more.
+//!
+//! **Moments and orderings.** The arguments speak of moments as if all threads saw one order of the exchanges. Words are read with
+//! acquire and exchanged with acquire and release, and that is enough: each exchange comes after the ones whose results it
+//! was made from, down to those that put its predecessor where it is. So a walk that begins after X was put in (in the order that
+//! acquire and release make) reads, from the stop on, words that are no older than what X's own way to its place was made from, and
+//! words do not go back.
 
 use super::format::{VersionFormat, VersionHeader};
 use super::version::VersionRef;

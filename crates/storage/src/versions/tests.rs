@@ -290,6 +290,26 @@ fn a_growing_and_shrinking_table_is_what_a_map_is() {
 }
 
 #[test]
+fn there_are_about_as_many_buckets_as_versions() {
+    let collector = Collector::new();
+    let schema = TableSchema { ordered: false, ..TableSchema::new("t", vec![Column::new("id", Type::Int8)], &[0]) };
+    let table: VersionTable<Number> = VersionTable::new(TableId(0), schema, &collector, 1);
+    within(&collector, |participant| {
+        let mut row = Row::new(table.layout());
+        for key in 1..=10_000 {
+            row.change(|row| row.set_int8(0, key));
+            table.load(participant.guard(), row.as_ref()).expect("keys are different");
+            let buckets = table.primary().bytes() / size_of::<u64>();
+            // A thread looks every 64 links whether the buckets are enough.
+            assert!(
+                (key as usize - 64.min(key as usize)..=2 * key as usize + 64).contains(&buckets),
+                "{key}: {buckets}"
+            );
+        }
+    });
+}
+
+#[test]
 fn a_cache_does_not_keep_a_dropped_table() {
     let collector = Collector::new();
     let mut memory = VersionMemory::default();
