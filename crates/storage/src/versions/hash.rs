@@ -4,7 +4,7 @@
 //! All versions of a table are in one list, in the order of their hashes with the bits reversed. A *bucket* is a word that leads
 //! into the list. Bucket b of 2^l leads to the versions whose hash ends in the l bits of b, which are neighbours in that order.
 //! When the buckets double, nothing moves: bucket b + 2^l is a new word in the midst of b's versions, put there when it is first
-//! asked for. Buckets are words of the list themselves, the *stops* of [`links`](super::links), so a look-up touches the
+//! asked for. Buckets are words of the list themselves, the *stops* of [`links`], so a look-up touches the
 //! bucket's line, and the line of each version that it meets.
 //!
 //! Doubling is one store: fresh buckets are zeroed memory of the system, in segments that never move.
@@ -16,7 +16,7 @@
 //! reversed, an even number: a bucket comes before all its versions, and no two buckets have one rank. A bucket's *parent* is its
 //! number without the highest bit that is set. A bucket is *ready* when its word is in the list and says so.
 //!
-//! **Invariants**, beside those of [`links`](super::links)
+//! **Invariants**, beside those of [`links`]
 //!
 //! 1. Ranks do not fall along the list. Of versions of one rank, the one in front was put in later.
 //! 2. A bucket's word is zero until somebody claims it. Then it is unready, and nobody else's, until an exchange puts it into

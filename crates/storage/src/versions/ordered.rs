@@ -7,7 +7,7 @@
 //! **Thread safety.** All threads may call everything at any time, in an epoch. Reading and linking take no latch but those of the
 //! tree's nodes.
 //!
-//! **Invariants**, beside those of [`links`](super::links)
+//! **Invariants**, beside those of [`links`]
 //!
 //! 1. An anchor that nobody has *closed* is in the tree under its key; at most one anchor is there for a key.
 //! 2. An anchor is closed when it has no version, by the exchange that marks its word: so no version can be put in
