@@ -9,7 +9,7 @@ use crate::Instance;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Colocated, Counts, Requests};
 use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value, mix};
-use hotrow_sync::{Arc, Scheduler, Time, Waiter};
+use hotrow_sync::{Arc, Scheduler, Time, Waiter, thread};
 use hotrow_txn::{
     Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, Protocol, Settings, Statistics, Transaction, WorkerId,
     Write,
@@ -524,7 +524,7 @@ fn kept<V: Variant>() {
 
     // Somebody waits: nothing is kept.
     assert_eq!(fixture.begin(&mut txn, &[], &[3]), Ok(()));
-    let blocked = std::thread::scope(|scope| {
+    let blocked = thread::scope(|scope| {
         let blocked = scope.spawn(|| {
             let mut accesses = Accesses::new();
             accesses.push(fixture.table, Key::Int(3), Intent::Write);
@@ -533,7 +533,7 @@ fn kept<V: Variant>() {
             begun
         });
         while !fixture.instance.protocol().core.are_blocked() {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         txn.commit().expect("it commits");
         blocked.join().expect("no panic")
