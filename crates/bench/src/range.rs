@@ -30,7 +30,7 @@ const BLOCKED_LIMIT: usize = 100;
 const STEPS_PER_READING: u64 = 8;
 
 /// One grant of so many is compared with all others while the clock runs.
-const GRANTS_PER_COMPARISON: u64 = 256;
+const GRANTS_PER_COMPARISON: u64 = 4096;
 
 /// Transactions after the measured period, all of whose grants are compared.
 const COMPARED: u64 = 1000;
