@@ -33,6 +33,11 @@ use std::ops::ControlFlow;
 
 /// What entries of an index need beside the lock on their row. Each may wait, and abort.
 pub(crate) trait IndexLocks<H: RecordHeader> {
+    /// Whether the key of the row that is inserted had no record: if it has one by now, that one is not locked.
+    fn makes(&self) -> bool {
+        false
+    }
+
     /// A record was made for a row whose key had none, and is about to be linked. Whether others may count on it from then on: if
     /// its row goes again, it is the caller who unlinks it.
     fn linking(&mut self, _record: RecordRef<'_, H>) -> bool {
@@ -42,7 +47,7 @@ pub(crate) trait IndexLocks<H: RecordHeader> {
     /// That record is linked.
     fn linked(&mut self, _record: RecordRef<'_, H>) {}
 
-    /// That record is not linked, as the key has got another one meanwhile: what the insert fails with.
+    /// No record is made, as the key has got one meanwhile: what the insert fails with.
     fn outrun(&mut self) -> Abort {
         unreachable!("the key is locked, so nobody else links it")
     }
@@ -227,6 +232,7 @@ impl<H: RecordHeader> InPlace<H> {
         let found = table.find(guard, key, hash);
         let record = match found {
             Some(record) if record.is_present() => return Ok(Write::Duplicate(IndexRef::Primary)),
+            Some(_) if locks.makes() => return Err(locks.outrun()),
             Some(record) => {
                 self.revive(table, record, row);
                 record

@@ -1,9 +1,10 @@
 //! Random interleavings of whole transactions, under `--cfg shuttle`, with each engine of the family: one that is alone in the database
-//! among planned ones, and scanners among inserters.
+//! among planned ones, scanners among inserters, inserters who find their keys out as they run, and those who keep their locks among
+//! those who delete.
 
 use crate::Instance;
 use crate::vll::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
-use hotrow_storage::{Column, IndexRef, Key, Row, TableId, TableSchema, Type, Value};
+use hotrow_storage::{Column, IndexRef, Key, Row, RowMut, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{
     Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, RangeAccess, Scan, Transaction, WorkerId, Write,
@@ -82,15 +83,62 @@ impl<V: Variant> World<V> {
         thread::yield_now();
         assert_eq!(self.number(txn, 1)?, Some(before));
         for key in [0, 1] {
-            let set = |row: &mut hotrow_storage::RowMut<'_>| {
-                row.set_int8(1, before + 1);
-                Ok(())
-            };
-            assert_eq!(txn.update(self.table, &Key::Int(key), &mut { set })?, Write::Done);
-            thread::yield_now();
+            self.set(txn, key, before + 1)?;
         }
         assert_eq!(txn.insert(self.table, self.row(9).as_ref())?, Write::Done);
         assert_eq!(txn.delete(self.table, &Key::Int(9))?, Write::Done);
+        Ok(())
+    }
+
+    fn accesses(&self, keys: [i64; 2], intent: Intent) -> Accesses {
+        let mut accesses = Accesses::new();
+        keys.iter().for_each(|&key| accesses.push(self.table, Key::Int(key), intent));
+        accesses
+    }
+
+    fn set(&self, txn: &mut dyn Transaction, key: i64, number: i64) -> Result<(), Abort> {
+        let set = &mut |row: &mut RowMut<'_>| {
+            row.set_int8(1, number);
+            Ok(())
+        };
+        assert_eq!(txn.update(self.table, &Key::Int(key), set)?, Write::Done);
+        thread::yield_now();
+        Ok(())
+    }
+
+    /// Adds one to rows 0 and 1, and inserts two rows whose keys follow from what was there. They get the number 1 afterwards.
+    fn draw(&self, txn: &mut dyn Transaction) -> Result<(), Abort> {
+        let before = self.number(txn, 0)?.expect("row 0 stays");
+        [0, 1].iter().try_for_each(|&key| self.set(txn, key, before + 1))?;
+        let keys = [10, 11].map(|key| key + 2 * before);
+        for key in keys {
+            assert_eq!(txn.insert(self.table, self.row(key).as_ref())?, Write::Done);
+            thread::yield_now();
+        }
+        keys.iter().try_for_each(|&key| self.set(txn, key, 1))
+    }
+
+    /// Inserts a row, if that can be done without waiting for anybody, and rolls back.
+    fn take_back(&self, key: i64) {
+        let mut txn = self.transaction();
+        let accesses = Accesses::new();
+        txn.begin(&Begin { accesses: Some(&accesses), ..Begin::at(Isolation::Serializable) })
+            .expect("it asks for nothing");
+        let inserted = txn.insert(self.table, self.row(key).as_ref());
+        assert!(
+            matches!(inserted, Ok(Write::Done | Write::Duplicate(IndexRef::Primary)) | Err(Abort::OutsidePlan)),
+            "{inserted:?}"
+        );
+        thread::yield_now();
+        txn.abort();
+    }
+
+    /// The numbers of two rows, which come together and have the number 1, and stay as they are.
+    fn assert_stable_pair(&self, mut look: impl FnMut() -> Result<[Option<i64>; 2], Abort>) -> Result<(), Abort> {
+        let before = look()?;
+        assert!([[None; 2], [Some(1); 2]].contains(&before), "{before:?}");
+        thread::yield_now();
+        assert_eq!(look()?, before, "they have changed");
         Ok(())
     }
 
@@ -209,6 +257,83 @@ fn phantoms<V: Variant>() {
     shuttle::check_random(model, iterations());
 }
 
+/// One draws the keys of two rows from row 0, and inserts them; another one inserts the first of them too, and takes it back.
+/// Whoever looks for both by their keys, or in their range, finds both as they were committed, or neither.
+fn made<V: Variant>() {
+    let model = || {
+        let world = World::<V>::new();
+        let spawn = |work: fn(&World<V>)| {
+            let world = world.clone();
+            thread::spawn(move || work(&world))
+        };
+        let threads = [
+            spawn(|world| world.run(Some(world.accesses([0, 1], Intent::Write)), |txn| world.draw(txn))),
+            spawn(|world| world.take_back(10)),
+            spawn(|world| {
+                world.run(Some(world.accesses([10, 11], Intent::Read)), |txn| {
+                    world.assert_stable_pair(|| Ok([world.number(txn, 10)?, world.number(txn, 11)?]))
+                });
+            }),
+            spawn(|world| {
+                let (table, index) = (world.table, IndexRef::Primary);
+                let [lower, upper] = [10, 11].map(|key| Bound::Included(Key::Int(key)));
+                let range = Scan { lower: lower.clone(), upper: upper.clone(), ..Scan::all(table, index) };
+                let mut accesses = Accesses::new();
+                accesses.push_range(RangeAccess { table, index, lower, upper, intent: Intent::Read });
+                world.run(Some(accesses), |txn| {
+                    world.assert_stable_pair(|| {
+                        let mut found = [None; 2];
+                        txn.scan(&range, &mut |row| {
+                            found[row.int8(0) as usize - 10] = Some(row.int8(1));
+                            ControlFlow::Continue(())
+                        })?;
+                        Ok(found)
+                    })
+                });
+            }),
+        ];
+        threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+        world.assert_at_rest(1, 4);
+    };
+    shuttle::check_random(model, iterations());
+    shuttle::check_pct(model, iterations(), 3);
+}
+
+/// A worker that goes from one transaction to the next, and others who delete what it has used, and insert it again.
+fn deleted<V: Variant>() {
+    let model = || {
+        let world = World::<V>::new();
+        let worker = {
+            let world = world.clone();
+            thread::spawn(move || {
+                let mut txn = world.settled_transaction();
+                for keys in [[0, 7], [1, 1], [0, 1]] {
+                    let accesses = world.accesses(keys, Intent::Write);
+                    world.run_on(&mut *txn, Some(accesses), |txn| world.number(txn, keys[0]).map(drop));
+                }
+                txn.idle();
+            })
+        };
+        let replacer = |key: i64| {
+            let world = world.clone();
+            thread::spawn(move || {
+                let accesses = world.accesses([key, key], Intent::Write);
+                world.run(Some(accesses.clone()), |txn| txn.delete(world.table, &Key::Int(key)).map(drop));
+                let insert = |txn: &mut dyn Transaction| {
+                    assert_eq!(txn.insert(world.table, world.row(key).as_ref())?, Write::Done);
+                    Ok(())
+                };
+                world.run(Some(accesses), insert);
+            })
+        };
+        let threads = [worker, replacer(0), replacer(1)];
+        threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+        world.assert_at_rest(0, 2);
+    };
+    shuttle::check_random(model, iterations());
+    shuttle::check_pct(model, iterations(), 3);
+}
+
 fn each_engine(check: [fn(); 3]) {
     check.into_iter().for_each(|check| check());
 }
@@ -221,6 +346,16 @@ fn one_that_is_alone_is_alone_among_planned_ones() {
 #[test]
 fn one_that_is_alone_is_alone_among_those_who_keep_their_locks() {
     each_engine([kept::<Plain>, kept::<Analysed>, kept::<InVectors>]);
+}
+
+#[test]
+fn rows_that_were_not_planned_are_inserted_alone_or_not_at_all() {
+    each_engine([made::<Plain>, made::<Analysed>, made::<InVectors>]);
+}
+
+#[test]
+fn what_is_kept_of_a_row_that_others_delete_is_given_back() {
+    each_engine([deleted::<Plain>, deleted::<Analysed>, deleted::<InVectors>]);
 }
 
 #[test]

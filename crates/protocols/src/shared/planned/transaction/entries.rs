@@ -63,6 +63,11 @@ impl<A: Admission> EntryLocks<'_, A> {
 
 impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
     #[inline]
+    fn makes(&self) -> bool {
+        self.made.is_some()
+    }
+
+    #[inline]
     fn linking(&mut self, record: RecordRef<'_, A::Header>) -> bool {
         let Some(row) = &mut self.made else { return false };
         row.record = Some(record.ptr());
