@@ -45,12 +45,13 @@ impl Member {
     }
 
     /// Says what the next transaction will ask for, to those who analyse the queue. As long as nobody is blocked nobody does.
+    /// If the one before it `keeps` what it asked for, its seat is still in the queue for that, and nothing is told.
     #[inline]
-    pub(super) fn publish(&mut self, marks: impl Iterator<Item = Mark>) {
+    pub(super) fn publish(&mut self, keeps: bool, marks: impl Iterator<Item = Mark>) {
         if !self.core.analyses() {
             return;
         }
-        self.is_concealed = !self.core.are_blocked();
+        self.is_concealed = keeps || !self.core.are_blocked();
         if self.is_concealed {
             self.seat.conceal();
         } else {
@@ -87,6 +88,8 @@ impl Member {
         statistics: &mut Statistics,
         mut unused: impl FnMut(usize),
     ) -> Result<(), Refused> {
+        // It was, for what is kept.
+        self.is_inside = false;
         loop {
             let begun = self.core.begin(&mut self.seat, kept.take(), requests, prefixes, self.is_invited, &mut unused);
             self.is_invited &= matches!(begun, Begun::Dead(_));
@@ -284,11 +287,11 @@ impl<V: Variant> VllAdmission<V> {
         Self { member, keeps: false, kept: Vec::new(), beside: beside.clone() }
     }
 
-    /// Says what the plan asks for.
+    /// Says what the plan asks for, while the last transaction's requests are kept or not.
     #[inline]
-    fn publish(&mut self, plan: &Plan<V::Record>) {
+    fn publish(&mut self, keeps: bool, plan: &Plan<V::Record>) {
         let prefixes = plan.prefixes.counted();
-        self.member.publish(marks(&plan.rows, prefixes));
+        self.member.publish(keeps, marks(&plan.rows, prefixes));
         if self.member.core.has_ledgers() {
             self.member.seat.write_down(plan.rows.iter().map(|row| (row.name, row.intent)), prefixes);
         }
@@ -340,7 +343,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
         let mut keeps = std::mem::take(&mut self.keeps);
         let mut kept_rows = std::mem::take(&mut self.kept);
         drop_lost_tables(scene, &mut kept_rows);
-        self.publish(plan);
+        self.publish(keeps, plan);
         for row in &plan.rows {
             if let Some(record) = row.record {
                 record::header(record, scene.guard).prefetch(&self.beside);

@@ -76,7 +76,7 @@ impl World {
         let asked = Asked { world: self, requests };
         let claim = |intent| if intent == Read { Claim::Shared } else { Claim::Exclusive };
         let marks = || requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent)));
-        member.publish(marks());
+        member.publish(false, marks());
         let bury = |at: usize| {
             assert_eq!(requests[at].0, ABSENT);
             assert_eq!(self.buried.fetch_add(1, Ordering::AcqRel), 0, "only one buries it");

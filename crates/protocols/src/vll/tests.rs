@@ -446,7 +446,6 @@ fn who_waits_for_room_may_give_up_at_any_moment() {
     assert_eq!(records[0].1.get(&()), Counts::NONE);
 }
 
-/// A dead record is not counted on, and the room that its transaction was given stays its own.
 /// Room is given to one after the other, and nobody uses it: the first stops waiting for it, the second is gone before it comes back.
 #[test]
 fn room_that_was_given_is_given_back_after_giving_up() {
@@ -470,6 +469,52 @@ fn room_that_was_given_is_given_back_after_giving_up() {
     core.enter().queue.audit(core.seats()).expect("the queue's invariants hold");
 }
 
+/// One that has kept its locks gives them back before it waits for room, and is not in the queue when it gives up.
+#[test]
+fn who_waits_for_room_has_given_back_what_it_kept() {
+    let core = Core::new(1, false);
+    let records = [('x', Colocated::default()), ('y', Colocated::default())];
+    let [kept, wanted] =
+        [&[(0, Intent::Write)], &[(1, Intent::Write)]].map(|requests| Asked { records: &records, requests });
+    let [mut free, mut blocked] = std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
+    let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
+    let statistics = &mut Statistics::default();
+    assert_eq!(core.begin(&mut free, None, &wanted, &[], false, |_| {}), Begun::Free);
+    assert_eq!(member.enter(None, &kept, &[], std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
+    assert_eq!(core.begin(&mut blocked, None, &wanted, &[], false, |_| {}), Begun::Blocked);
+    let limit = (&mut None, Some(Duration::ZERO));
+    let entered = member.enter(Some(&kept), &wanted, &[], std::iter::empty, limit, statistics, |_| {});
+    assert_eq!(entered, Err(Refused::Over(Abort::Timeout)));
+    assert_eq!([0, 1].map(|at| records[at].1.get(&())), [Counts::NONE, Counts::new(2, 0)]);
+    core.finish(&blocked, &wanted, &[], |_| {});
+    core.finish(&free, &wanted, &[], |_| {});
+    core.enter().queue.audit(core.seats()).expect("the queue's invariants hold");
+}
+
+/// What a transaction will ask for is not told while its seat is still in the queue for what the one before it has kept.
+#[test]
+fn an_analysis_does_not_pass_over_what_is_kept() {
+    let core = Core::new(8, true);
+    let records = [('x', Colocated::default()), ('y', Colocated::default())];
+    let [kept, wanted] =
+        [&[(0, Intent::Write)], &[(1, Intent::Write)]].map(|requests| Asked { records: &records, requests });
+    let marks = |at: u64| std::iter::once(Mark::new(mix(at), Claim::Exclusive));
+    let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
+    let mut blocked = core.seats().take(Waiter::thread(Duration::ZERO));
+    let statistics = &mut Statistics::default();
+    member.publish(false, marks(0));
+    assert_eq!(member.enter(None, &kept, &[], || marks(0), (&mut None, None), statistics, |_| {}), Ok(()));
+    blocked.publish(marks(0));
+    assert_eq!(core.begin(&mut blocked, None, &kept, &[], false, |_| {}), Begun::Blocked);
+    member.publish(true, marks(1));
+    assert!(!core.analyse(&mut Statistics::default()), "it conflicts with what is kept");
+    assert_eq!(member.enter(Some(&kept), &wanted, &[], || marks(1), (&mut None, None), statistics, |_| {}), Ok(()));
+    assert!(!blocked.waits());
+    core.finish(&blocked, &kept, &[], |_| {});
+    member.leave(&wanted, &[], statistics, |_| {});
+}
+
+/// A dead record is not counted on, and the room that its transaction was given stays its own.
 #[test]
 fn a_dead_record_is_told_and_nothing_is_counted() {
     let core = Core::new(1, false);
