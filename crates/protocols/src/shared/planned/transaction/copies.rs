@@ -48,7 +48,7 @@ impl Copies {
             }
             let key = access.key.clone();
             match self.rows.get_mut(position).filter(|copy| copy.table == row.table) {
-                Some(copy) => copy.key = key,
+                Some(copy) => (copy.key, copy.is_present) = (key, false),
                 None => {
                     self.rows.truncate(position);
                     let copy = Row::new(table.layout());
