@@ -19,6 +19,7 @@
 //! | [`Recording`] | what recorders write into |
 //! | [`Anomaly`] | a proof that a history is not isolated, told as a story |
 //! | [`Evidence`] | what a verdict rests on when there is none |
+//! | [`RedoRecorder`] | a redo sink that makes the rows from the records again |
 //! | [`write_history`], [`read_history`] | histories in files |
 //!
 //! **Levels.** Each transaction is judged at its own level ([`check()`]) or all at one ([`check_at`]). An anti-dependency counts if
@@ -43,6 +44,7 @@ mod history;
 mod internal;
 mod recorder;
 mod recording;
+mod redo;
 mod versions;
 
 pub use anomaly::{Anomaly, AnomalyKind};
@@ -52,3 +54,4 @@ pub use file::{About, FileError, read_history, write_history};
 pub use history::{Event, History, Item, Operation, Outcome, Range, Record, Stamp, Version};
 pub use recorder::Recorder;
 pub use recording::Recording;
+pub use redo::RedoRecorder;

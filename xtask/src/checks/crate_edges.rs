@@ -97,6 +97,7 @@ const ARROWS: &[Arrow] = &[
 
 /// Dev-dependencies against the arrows: who, on whom, and for which tests. They are not part of what is shipped.
 const TEST_ARROWS: &[(&str, &str, &str)] = &[
+    ("hotrow-protocols", "hotrow-check", "the registry's engines are rebuilt from their redo records"),
     ("hotrow-runtime", "hotrow-protocols", "the simulator runs the registry's engines"),
     ("hotrow-runtime", "hotrow-check", "the simulator's tests judge recorded histories"),
     ("hotrow-sql", "hotrow-protocols", "statements are tested on an engine"),

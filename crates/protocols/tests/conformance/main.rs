@@ -6,6 +6,7 @@
 //! | `cases` | each method, one case after the other |
 //! | `planned` | engines that need the access set: what is in it, outside of it, and beside it |
 //! | `random` | sequences of calls against the model, shrunk when they differ |
+//! | `redo` | what a redo sink is told, and when |
 //! | `sessions` | two sessions: who waits, and how a wait ends |
 
 mod cases;
@@ -13,6 +14,7 @@ mod model;
 mod observed;
 mod planned;
 mod random;
+mod redo;
 mod sessions;
 mod tables;
 

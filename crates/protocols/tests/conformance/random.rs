@@ -3,6 +3,7 @@
 use crate::model::Model;
 use crate::tables::{Shape, Values, row, values_of};
 use crate::{for_each_engine, refusing};
+use hotrow_check::RedoRecorder;
 use hotrow_storage::{IndexRef, RowLayout, RowMut, TableId};
 use hotrow_txn::{
     Abort, Accesses, Begin, Direction, Engine, EngineInfo, Isolation, LockFor, Savepoint, Scan, Transaction, Write,
@@ -95,14 +96,15 @@ struct Pair<'a> {
     txn: Box<dyn Transaction>,
     savepoints: Vec<Savepoint>,
     model: Model,
+    redo: &'a RedoRecorder,
 }
 
 impl<'a> Pair<'a> {
-    fn new(engine: &'a Arc<dyn Engine>, shape: Shape, isolation: Isolation) -> Self {
+    fn new(engine: &'a Arc<dyn Engine>, redo: &'a RedoRecorder, shape: Shape, isolation: Isolation) -> Self {
         let table = engine.create_table(shape.schema());
         let (layout, txn) = (engine.layout(table), engine.transaction(refusing()));
         let (savepoints, model) = (Vec::new(), Model::new(shape));
-        Self { engine, shape, table, layout, isolation, accesses: None, txn, savepoints, model }
+        Self { engine, shape, table, layout, isolation, accesses: None, txn, savepoints, model, redo }
     }
 
     fn begin(&mut self) {
@@ -152,6 +154,7 @@ impl<'a> Pair<'a> {
         expected.sort_by_key(by_debug);
         assert_eq!((scanned, rows), (Ok(()), expected));
         self.txn.abort();
+        assert_eq!(self.redo.compare(&**self.engine), Ok(()));
     }
 
     fn call(&mut self, call: &Call) -> Result<(), Abort> {
@@ -305,10 +308,12 @@ fn check_calls(
     check: impl Fn(&mut Pair<'_>, &[Call]) -> Result<(), TestCaseError>,
 ) {
     for_each_engine(|engine| {
+        let redo = RedoRecorder::new();
+        engine.set_redo(redo.clone());
         for shape in Shape::admitted(&**engine).filter(|_| which(engine.info())) {
             let config = Config { failure_persistence: None, ..Config::default() };
             let outcome = TestRunner::new(config).run(&calls(), |calls| {
-                let mut pair = Pair::new(engine, shape, isolation);
+                let mut pair = Pair::new(engine, &redo, shape, isolation);
                 check(&mut pair, &calls)?;
                 engine.drop_table(pair.table);
                 Ok(())
@@ -327,6 +332,7 @@ fn one_after_the_other(pair: &mut Pair<'_>, calls: &[Call]) -> Result<(), TestCa
         prop_assert_eq!(answer, Ok(()), "{:?}", call);
     }
     pair.txn.abort();
+    prop_assert_eq!(pair.redo.compare(&**pair.engine), Ok(()));
     Ok(())
 }
 

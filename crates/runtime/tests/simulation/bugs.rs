@@ -30,6 +30,8 @@ enum FoundBy {
     Rows,
     /// Something is locked when nobody is there.
     Locks,
+    /// The redo records do not make the rows again.
+    Redo,
 }
 
 /// Whether the engine is audited after each step. Audits come before everything else, so who wants to know what else finds a
@@ -49,11 +51,20 @@ fn found<B: Bugs>(bug: B, audits: Audits, scripts: impl Fn(&Fixture) -> Vec<Scri
 trait Bugs: Copy + Debug {
     /// The engine with this bug.
     fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine>;
+
+    /// Whether transactions pause while they hand over what they leave. It makes schedules that find other bugs rarer.
+    fn pauses(self) -> bool {
+        false
+    }
 }
 
 impl Bugs for planted::Bug {
     fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine> {
         Arc::new(Planted::new(inner, self))
+    }
+
+    fn pauses(self) -> bool {
+        matches!(self, Self::None | Self::HandsOverLate | Self::HandsOverNoDeletes)
     }
 }
 
@@ -72,6 +83,7 @@ fn found_by_seed<B: Bugs>(
 ) -> Option<FoundBy> {
     let inner = open("none").expect("it is in the registry");
     let fixture = Arc::new(Fixture::over(bug.engine(inner), true));
+    fixture.redo.set_pauses(bug.pauses());
     // Every other seed cancels waits.
     let mut simulation =
         Simulation::new(SimulationConfig { cancel_per_mille: 30 * (seed % 2), ..SimulationConfig::new(seed) });
@@ -96,11 +108,12 @@ fn found_by_seed<B: Bugs>(
     }
     let what = fixture.check().err()?;
     // Whoever looks at the rows cannot, if they are locked.
-    match what.starts_with("the rows are") {
-        true => Some(FoundBy::Rows),
-        false if what.contains("lock") => Some(FoundBy::Locks),
-        false if audits == Audits::No => None,
-        false => panic!("neither rows nor locks: {what}"),
+    match what {
+        rows if rows.starts_with("the rows are") => Some(FoundBy::Rows),
+        redo if redo.starts_with("the redo records") => Some(FoundBy::Redo),
+        locks if locks.contains("lock") => Some(FoundBy::Locks),
+        _ if audits == Audits::No => None,
+        other => panic!("neither rows nor locks nor redo records: {other}"),
     }
 }
 
@@ -137,6 +150,14 @@ fn roll_back(fixture: &Fixture) -> Vec<Script> {
     vec![
         script(fixture, End::Rollback, &[Step::Update(X, 1), Step::Update(X, 2)]),
         script(fixture, End::Commit, &[Step::Read(X), Step::Update(Y, 1)]),
+    ]
+}
+
+/// One deletes an item, another one changes it or puts it back.
+fn delete(fixture: &Fixture) -> Vec<Script> {
+    vec![
+        script(fixture, End::Commit, &[Step::Update(X, 1), Step::Delete(X)]),
+        script(fixture, End::Commit, &[Step::Update(X, 2), Step::Insert(fixture.row(0, 1, None))]),
     ]
 }
 
@@ -190,8 +211,8 @@ fn absent(fixture: &Fixture) -> Vec<Script> {
 }
 
 type Scripts = fn(&Fixture) -> Vec<Script>;
-const ALL: [Scripts; 8] =
-    [both_upgrade, read_two, roll_back, cross, insert_where_the_other_looks, queue_up, surprise, absent];
+const ALL: [Scripts; 9] =
+    [both_upgrade, read_two, roll_back, delete, cross, insert_where_the_other_looks, queue_up, surprise, absent];
 
 fn assert_found<B: Bugs>(cases: &[(B, Audits, Scripts, FoundBy)]) {
     for &(bug, audits, scripts, expected) in cases {
@@ -217,6 +238,9 @@ fn each_bug_of_two_phase_locking_is_found_by_the_check_that_is_there_for_it() {
         (Bug::CommitLosesWrites, No, cross, Checker(AnomalyKind::LostWrite)),
         (Bug::CommitLosesWrites, No, read_two, Rows),
         (Bug::NobodyIsWoken, No, cross, LostWakeup),
+        (Bug::HandsOverLate, No, both_upgrade, Redo),
+        (Bug::HandsOverLate, No, delete, Redo),
+        (Bug::HandsOverNoDeletes, No, delete, Redo),
     ]);
 }
 

@@ -95,6 +95,8 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
         let fixture = fixture.clone();
         simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts, may_time_out));
     }
+    // Whoever waits there is to stand in a queue.
+    fixture.redo.set_pauses(mix != Mix::Queues);
     let audited = fixture.clone();
     simulation.after_each_step(move |waiting| audited.audit(if mix == Mix::Queues { waiting } else { 0 }));
     let outcome = simulation.run().and_then(|schedule| {
@@ -110,16 +112,17 @@ fn check_engines(levels: &[Isolation], seeds: u64) {
     let is_chosen = |info: &&EngineInfo| chosen.as_ref().is_none_or(|name| name == info.name);
     let isolating = ENGINES.iter().filter(|info| info.isolates).filter(is_chosen);
     for info in isolating.filter(|info| levels.iter().all(|level| info.isolation.contains(level))) {
-        let (mut ran, mut committed, mut seen) = (0, 0, Seen::default());
+        let (mut ran, mut committed, mut recorded, mut seen) = (0, 0, 0, Seen::default());
         for_each_seed(seeds, |seed| {
             let fixture = Fixture::open(info.name, &settings(seed), seed % 4 != 0);
             let (fixture, outcome) = simulate(fixture, levels, seed);
             committed += fixture.recording.history().transactions.iter().filter(|t| t.is_committed()).count();
+            recorded += fixture.redo.transactions();
             ran += 1;
             seen.add(&fixture.seen());
             outcome.map_err(|failure| failure.of(&format!("{} at {levels:?}", info.name)))
         });
-        assert!(committed > 0, "{} commits nothing", info.name);
+        assert!(committed > 0 && recorded > 0, "{} commits nothing", info.name);
         if ran >= 100 {
             assert_seen(info, &seen);
         }

@@ -5,7 +5,9 @@
 //! it shared, inserts and deletes exclusively. Locks are kept to the end. With no bug it is serializable, as far as scans of the
 //! primary key go.
 
-use hotrow_storage::{Duplicate, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{
+    Change, Duplicate, End, Key, KeySpec, Position, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema,
+};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Engine, EngineInfo, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
@@ -34,6 +36,39 @@ pub enum Bug {
     CommitLosesWrites,
     /// Who releases a lock wakes nobody.
     NobodyIsWoken,
+    /// A commit releases the locks, and then hands over what it leaves.
+    HandsOverLate,
+    /// What a commit hands over has no deletes.
+    HandsOverNoDeletes,
+}
+
+/// Takes everything but deletes.
+struct WithoutDeletes(Arc<dyn RedoSink>);
+
+impl RedoSink for WithoutDeletes {
+    fn created(&self, table: TableId, schema: &TableSchema) {
+        self.0.created(table, schema);
+    }
+
+    fn loaded(&self, table: TableId, row: RowRef<'_>) {
+        self.0.loaded(table, row);
+    }
+
+    fn dropped(&self, table: TableId) {
+        self.0.dropped(table);
+    }
+
+    fn append(&self, end: End, changes: &mut dyn Iterator<Item = Change<'_>>, waiter: &Waiter) -> Position {
+        self.0.append(end, &mut changes.filter(|change| matches!(change, Change::Put { .. })), waiter)
+    }
+
+    fn appended(&self) -> Position {
+        self.0.appended()
+    }
+
+    fn wait_durable(&self, position: Position, waiter: &Waiter) {
+        self.0.wait_durable(position, waiter);
+    }
 }
 
 /// The engine.
@@ -230,6 +265,9 @@ impl Transaction for PlantedTransaction {
     }
 
     fn commit(&mut self) -> Result<(), Abort> {
+        if self.bug == Bug::HandsOverLate {
+            self.release(|_| true);
+        }
         if self.bug == Bug::CommitLosesWrites {
             self.inner.abort();
         } else {
@@ -266,7 +304,10 @@ impl Engine for Planted {
     }
 
     fn set_redo(&self, sink: Arc<dyn RedoSink>) {
-        self.inner.set_redo(sink);
+        match self.bug {
+            Bug::HandsOverNoDeletes => self.inner.set_redo(Arc::new(WithoutDeletes(sink))),
+            _ => self.inner.set_redo(sink),
+        }
     }
 
     fn create_table(&self, schema: TableSchema) -> TableId {

@@ -1,6 +1,6 @@
 //! A small table with every kind of index, and what must hold of it when nobody uses it.
 
-use hotrow_check::{Recording, check, final_versions};
+use hotrow_check::{Recording, RedoRecorder, check, final_versions};
 use hotrow_protocols::open_with;
 use hotrow_runtime::Estimates;
 use hotrow_storage::{
@@ -31,6 +31,8 @@ pub struct Fixture {
     pub table: TableId,
     pub ordered: bool,
     pub recording: Arc<Recording>,
+    /// Who hands a redo record over waits a moment: others go on before it is appended.
+    pub redo: Arc<RedoRecorder>,
     /// What was counted while it was used.
     seen: Mutex<Seen>,
 }
@@ -104,9 +106,12 @@ impl Fixture {
 
     /// The same of an engine that is open.
     pub fn over(engine: Arc<dyn Engine>, ordered: bool) -> Self {
+        let redo = RedoRecorder::new();
+        redo.set_pauses(true);
+        engine.set_redo(redo.clone());
         let table = engine.create_table(schema(ordered));
         let recording = Recording::new();
-        let fixture = Self { engine, table, ordered, recording, seen: Mutex::default() };
+        let fixture = Self { engine, table, ordered, recording, redo, seen: Mutex::default() };
         for key in (0..KEYS).step_by(2) {
             fixture.engine.load(table, fixture.row(key, key % 3, None).as_ref()).expect("the keys differ");
         }
@@ -134,7 +139,7 @@ impl Fixture {
     }
 
     /// The history is isolated as its transactions' levels promise, the rows are those that it implies, the indexes agree with each
-    /// other, and no lock is left.
+    /// other, no lock is left, and the redo records make these rows again.
     pub fn check(&self) -> Result<(), String> {
         let history = self.recording.history().clone();
         check(&history).map_err(|anomaly| anomaly.to_string())?;
@@ -145,6 +150,7 @@ impl Fixture {
         }
         self.check_indexes()?;
         self.check_nothing_is_locked().map_err(|abort| format!("something is locked still: {abort}"))?;
+        self.redo.compare(&*self.engine)?;
         self.engine.audit()
     }
 

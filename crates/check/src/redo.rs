@@ -1,0 +1,268 @@
+//! A redo sink that keeps all it is told, and makes the rows from it again.
+
+use hotrow_storage::{
+    Change, Database, Duplicate, End, IndexRef, Key, KeySpec, Position, RedoSink, Row, RowLayout, RowRef, TableId,
+    TableSchema, mix,
+};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
+use hotrow_txn::{Begin, Engine, Isolation, Scan};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Pauses differ, or all would end in the order in which they began.
+const LONGEST_PAUSE_NS: u64 = 100_000;
+
+/// Keeps a database's redo records, to compare the rows that they make with those that are there.
+///
+/// It is given to an engine before the first table. It holds records to what [`RedoSink`] promises of them: to known tables that
+/// were not dropped, each row once in a record, no end twice.
+#[derive(Default)]
+pub struct RedoRecorder {
+    pauses: AtomicBool,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// Tables that were made and not dropped.
+    tables: BTreeMap<TableId, Arc<Kind>>,
+    /// What was loaded into them.
+    loaded: BTreeMap<TableId, Rows>,
+    /// What transactions left in these tables, in the order in which it came.
+    records: Vec<(u64, Vec<Left>)>,
+    /// All ends there were.
+    ends: BTreeSet<u64>,
+    appended: Position,
+    /// What was wrong first.
+    fault: Option<String>,
+}
+
+/// A table's definition.
+struct Kind {
+    schema: TableSchema,
+    layout: Arc<RowLayout>,
+    key: KeySpec,
+}
+
+/// What a transaction left of a row: the row, or its absence.
+type Left = (TableId, Key, Option<Row>);
+
+type Rows = BTreeMap<Key, Row>;
+
+impl Kind {
+    fn key(&self, row: RowRef<'_>) -> Key {
+        self.key.key(self.key.parts().iter().map(|part| row.value(part.column)))
+    }
+
+    fn copy(&self, row: RowRef<'_>) -> Row {
+        let mut copy = Row::new(&self.layout);
+        copy.copy_from(row);
+        copy
+    }
+}
+
+impl Kept {
+    fn note(&mut self, fault: String) {
+        self.fault.get_or_insert(fault);
+    }
+
+    fn kind(&mut self, table: TableId) -> Option<Arc<Kind>> {
+        let found = self.tables.get(&table).cloned();
+        if found.is_none() {
+            self.note(format!("there is a record of table {}, which is not there", table.0));
+        }
+        found
+    }
+
+    fn left(&mut self, change: Change<'_>) -> Option<Left> {
+        Some(match change {
+            Change::Put { table, row } => {
+                let kind = self.kind(table)?;
+                (table, kind.key(row), Some(kind.copy(row)))
+            }
+            Change::Delete { table, key } => {
+                self.kind(table)?;
+                (table, key, None)
+            }
+        })
+    }
+
+    /// The place of a record among the others.
+    fn place(&mut self, end: End) -> u64 {
+        let end = match end {
+            End::Next => self.ends.last().map_or(1, |last| last + 1),
+            End::At(end) => end,
+        };
+        if !self.ends.insert(end) {
+            self.note(format!("two records end at {end}"));
+        }
+        end
+    }
+
+    /// The rows of each table, made from the records in the order of their ends.
+    fn rows(&self) -> BTreeMap<TableId, Rows> {
+        let mut rows = self.loaded.clone();
+        let mut records: Vec<_> = self.records.iter().collect();
+        records.sort_by_key(|(end, _)| *end);
+        for (table, key, row) in records.into_iter().flat_map(|(_, changes)| changes) {
+            let Some(rows) = rows.get_mut(table) else { continue };
+            match row {
+                Some(row) => rows.insert(key.clone(), row.clone()),
+                None => rows.remove(key),
+            };
+        }
+        rows
+    }
+}
+
+impl RedoRecorder {
+    /// One that has been told nothing.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Makes whoever hands a record over, and whoever waits until it is durable, wait for a while: others go on meanwhile, and may be
+    /// done sooner.
+    pub fn set_pauses(&self, pauses: bool) {
+        self.pauses.store(pauses, Ordering::Release);
+    }
+
+    /// How many transactions have left something.
+    pub fn transactions(&self) -> usize {
+        self.kept().ends.len()
+    }
+
+    /// Rebuilds the database from the records, and compares it with the engine's. No transaction runs.
+    ///
+    /// # Errors
+    /// What the records lack, have too much, or have wrong.
+    pub fn compare(&self, engine: &dyn Engine) -> Result<(), String> {
+        self.rebuild()
+            .and_then(|(tables, rows)| {
+                tables.iter().try_for_each(|(id, kind)| compare_table(engine, *id, kind, &rows[id]))
+            })
+            .map_err(|wrong| format!("the redo records {wrong}"))
+    }
+
+    /// The tables, and the rows that the records make in them.
+    fn rebuild(&self) -> Result<(BTreeMap<TableId, Arc<Kind>>, BTreeMap<TableId, Rows>), String> {
+        let kept = self.kept();
+        if let Some(fault) = &kept.fault {
+            return Err(format!("are not what they are to be: {fault}"));
+        }
+        let rows = kept.rows();
+        load(&kept.tables, &rows)?;
+        Ok((kept.tables.clone(), rows))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    fn pause(&self, waiter: &Waiter) {
+        if self.pauses.load(Ordering::Acquire) {
+            waiter.pause(Duration::from_nanos(mix(waiter.now().0) % LONGEST_PAUSE_NS));
+        }
+    }
+}
+
+/// Loads the rows into a database of their own: unique indexes admit them.
+fn load(tables: &BTreeMap<TableId, Arc<Kind>>, rows: &BTreeMap<TableId, Rows>) -> Result<(), String> {
+    let database = Database::<()>::new();
+    let mut participant = database.participant();
+    participant.enter();
+    for (id, kind) in tables {
+        let table = database.create_table(kind.schema.clone());
+        for row in rows[id].values() {
+            let loaded = database.load(participant.guard(), table, row.as_ref());
+            if let Err(Duplicate(index)) = loaded {
+                return Err(format!("of table {} make two rows with the same {index:?}, the second {row:?}", id.0));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn compare_table(engine: &dyn Engine, id: TableId, kind: &Kind, rebuilt: &Rows) -> Result<(), String> {
+    let waiter = Waiter::thread(Duration::ZERO);
+    waiter.cancel();
+    let mut txn = engine.transaction(waiter);
+    let mut unmatched: BTreeMap<_, _> = rebuilt.iter().collect();
+    let mut wrong = None;
+    let columns = kind.layout.columns();
+    let looked = txn.begin(&Begin::at(Isolation::Serializable)).and_then(|()| {
+        txn.scan(&Scan::all(id, IndexRef::Primary), &mut |row| {
+            let expected = unmatched.remove(&kind.key(row));
+            let same = expected.is_some_and(|other| (0..columns).all(|at| row.has_same(at, &other.as_ref())));
+            if same {
+                return ControlFlow::Continue(());
+            }
+            let expected = expected.map_or("nothing".to_owned(), |row| format!("{row:?}"));
+            wrong = Some(format!("of table {} make {expected} where {row:?} is", id.0));
+            ControlFlow::Break(())
+        })
+    });
+    txn.abort();
+    looked.map_err(|abort| format!("of table {} cannot be compared with its rows: {abort}", id.0))?;
+    let missing = unmatched.values().next().map(|row| format!("of table {} make {row:?} where nothing is", id.0));
+    wrong.or(missing).map_or(Ok(()), Err)
+}
+
+impl RedoSink for RedoRecorder {
+    fn created(&self, table: TableId, schema: &TableSchema) {
+        let kind = Kind {
+            schema: schema.clone(),
+            layout: Arc::new(RowLayout::new(&schema.columns)),
+            key: KeySpec::new(&schema.columns, &schema.key),
+        };
+        let mut kept = self.kept();
+        kept.loaded.insert(table, Rows::new());
+        if kept.tables.insert(table, Arc::new(kind)).is_some() {
+            kept.note(format!("two tables have the number {}", table.0));
+        }
+    }
+
+    fn loaded(&self, table: TableId, row: RowRef<'_>) {
+        let mut kept = self.kept();
+        let Some(kind) = kept.kind(table) else { return };
+        kept.loaded.entry(table).or_default().insert(kind.key(row), kind.copy(row));
+    }
+
+    fn dropped(&self, table: TableId) {
+        let mut kept = self.kept();
+        if kept.kind(table).is_some() {
+            kept.tables.remove(&table);
+            kept.loaded.remove(&table);
+            kept.records.iter_mut().for_each(|(_, changes)| changes.retain(|(of, ..)| *of != table));
+            kept.records.retain(|(_, changes)| !changes.is_empty());
+        }
+    }
+
+    fn append(&self, end: End, changes: &mut dyn Iterator<Item = Change<'_>>, waiter: &Waiter) -> Position {
+        self.pause(waiter);
+        let mut kept = self.kept();
+        let changes: Vec<_> = changes.filter_map(|change| kept.left(change)).collect();
+        let rows: BTreeSet<_> = changes.iter().map(|(table, key, _)| (table, key)).collect();
+        if rows.len() < changes.len() {
+            kept.note(format!("a row is in one record twice: {changes:?}"));
+        }
+        let end = kept.place(end);
+        kept.records.push((end, changes));
+        kept.appended.0 += 1;
+        kept.appended
+    }
+
+    fn appended(&self) -> Position {
+        self.kept().appended
+    }
+
+    fn wait_durable(&self, position: Position, waiter: &Waiter) {
+        self.pause(waiter);
+        let mut kept = self.kept();
+        if position > kept.appended {
+            kept.note(format!("{position:?} was given to nobody"));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What a redo sink is told, and when.
+
+use crate::tables::{Shape, row};
+use crate::{for_each_engine, refusing};
+use hotrow_check::RedoRecorder;
+use hotrow_storage::{Change, End, Key, Position, RedoSink, RowRef, TableId, TableSchema, Value};
+use hotrow_sync::{Arc, Mutex, OnceLock, Waiter};
+use hotrow_txn::{Abort, Accesses, Begin, Engine, Intent, Transaction, Write};
+
+/// A column to change: `number`.
+const NUMBER: usize = 2;
+
+/// What happened, as the sink saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Event {
+    /// A record came; what another transaction sees of the watched row meanwhile, if it is let.
+    Appended(Result<i32, Abort>),
+    /// Somebody waits for so many records; the same.
+    Waited(u64, Result<i32, Abort>),
+}
+
+/// Looks at a row of the engine whenever it is told something.
+struct Watcher {
+    recorder: Arc<RedoRecorder>,
+    engine: Arc<dyn Engine>,
+    row: OnceLock<(TableId, Key)>,
+    events: Mutex<Vec<Event>>,
+}
+
+impl Watcher {
+    fn new(engine: &Arc<dyn Engine>) -> Arc<Self> {
+        let (row, events) = (OnceLock::new(), Mutex::default());
+        let watcher = Arc::new(Self { recorder: RedoRecorder::new(), engine: engine.clone(), row, events });
+        engine.set_redo(watcher.clone());
+        watcher
+    }
+
+    fn look(&self) -> Result<i32, Abort> {
+        let (table, key) = self.row.get().expect("transactions begin when it is known");
+        let mut txn = self.engine.transaction(refusing());
+        let mut accesses = Accesses::new();
+        accesses.push(*table, key.clone(), Intent::Read);
+        txn.begin(&Begin { accesses: Some(&accesses), ..Begin::default() })?;
+        Ok(txn.read(*table, key)?.expect("nobody deletes it").int4(NUMBER))
+    }
+
+    fn enter(&self, event: Event) {
+        self.events.lock().expect("no panic under the latch").push(event);
+    }
+
+    fn events(&self) -> Vec<Event> {
+        std::mem::take(&mut self.events.lock().expect("no panic under the latch"))
+    }
+}
+
+impl RedoSink for Watcher {
+    fn created(&self, table: TableId, schema: &TableSchema) {
+        self.recorder.created(table, schema);
+    }
+
+    fn loaded(&self, table: TableId, row: RowRef<'_>) {
+        self.recorder.loaded(table, row);
+    }
+
+    fn dropped(&self, table: TableId) {
+        self.recorder.dropped(table);
+    }
+
+    fn append(&self, end: End, changes: &mut dyn Iterator<Item = Change<'_>>, waiter: &Waiter) -> Position {
+        self.enter(Event::Appended(self.look()));
+        self.recorder.append(end, changes, waiter)
+    }
+
+    fn appended(&self) -> Position {
+        self.recorder.appended()
+    }
+
+    fn wait_durable(&self, position: Position, waiter: &Waiter) {
+        self.enter(Event::Waited(position.0, self.look()));
+        self.recorder.wait_durable(position, waiter);
+    }
+}
+
+/// Begins as a transaction that says what it writes, or says nothing.
+fn begin(txn: &mut dyn Transaction, told: bool, table: TableId, keys: &[Key]) {
+    let mut accesses = Accesses::new();
+    keys.iter().for_each(|key| accesses.push(table, key.clone(), Intent::Write));
+    let begin = Begin { accesses: told.then_some(&accesses), ..Begin::default() };
+    txn.begin(&begin).expect("nobody else is there");
+}
+
+fn set_number(txn: &mut dyn Transaction, table: TableId, key: &Key, number: i32) -> Result<Write, Abort> {
+    txn.update(table, key, &mut |row| {
+        row.set(NUMBER, &Value::Int4(number));
+        Ok(())
+    })
+}
+
+#[test]
+fn a_commit_appends_under_its_locks_and_waits_without_them() {
+    for_each_engine(|engine| {
+        let watcher = Watcher::new(engine);
+        let shape = Shape::Hashed;
+        let table = engine.create_table(shape.schema());
+        let layout = engine.layout(table);
+        let (key, other) = (shape.key(1), shape.key(2));
+        for number in [1, 2] {
+            engine.load(table, row(&layout, &shape.values(number, 0, 0)).as_ref()).expect("the keys differ");
+        }
+        watcher.row.set((table, key.clone())).expect("it is set once");
+        let mut txn = engine.transaction(refusing());
+        for (count, told) in [(1, false), (2, true)] {
+            begin(&mut *txn, told, table, &[key.clone(), other.clone()]);
+            let number = 10 * count as i32;
+            assert_eq!(set_number(&mut *txn, table, &key, number), Ok(Write::Done));
+            assert_eq!(txn.commit(), Ok(()));
+            let events = watcher.events();
+            let isolated = matches!(events[0], Event::Appended(Err(_))) || !engine.info().isolates;
+            assert!(isolated, "{}, told {told}: {events:?}", engine.info().name);
+            assert_eq!(events[1..], [Event::Waited(count, Ok(number))], "{}, told {told}", engine.info().name);
+
+            // What was read may not be durable, what was written and taken back was never there.
+            begin(&mut *txn, told, table, &[key.clone(), other.clone()]);
+            let savepoint = txn.savepoint();
+            assert_eq!(set_number(&mut *txn, table, &other, 5), Ok(Write::Done));
+            txn.rollback_to(savepoint);
+            assert_eq!(txn.commit(), Ok(()));
+            assert_eq!(watcher.events(), [Event::Waited(count, Ok(number))], "{}, told {told}", engine.info().name);
+        }
+        begin(&mut *txn, false, table, &[]);
+        assert_eq!(txn.delete(table, &other), Ok(Write::Done));
+        txn.abort();
+        assert_eq!(watcher.events(), [], "{}", engine.info().name);
+        assert_eq!(watcher.recorder.compare(&**engine), Ok(()), "{}", engine.info().name);
+        engine.drop_table(table);
+    });
+}
+
+/// A sink that keeps what the last transaction left, as text.
+#[derive(Default)]
+struct Reader {
+    left: Mutex<Vec<String>>,
+}
+
+impl RedoSink for Reader {
+    fn created(&self, table: TableId, schema: &TableSchema) {
+        self.left.lock().expect("no panic under the latch").push(format!("{} is {}", table.0, schema.name));
+    }
+
+    fn loaded(&self, table: TableId, row: RowRef<'_>) {
+        self.left.lock().expect("no panic under the latch").push(format!("{} has {}", table.0, row.int8(0)));
+    }
+
+    fn dropped(&self, table: TableId) {
+        self.left.lock().expect("no panic under the latch").push(format!("{} is gone", table.0));
+    }
+
+    fn append(&self, _: End, changes: &mut dyn Iterator<Item = Change<'_>>, _: &Waiter) -> Position {
+        let told = changes.map(|change| match change {
+            Change::Put { table, row } => format!("{} puts {}, {}", table.0, row.int8(0), row.int4(NUMBER)),
+            Change::Delete { table, key } => format!("{} deletes {key:?}", table.0),
+        });
+        let mut told: Vec<_> = told.collect();
+        told.sort();
+        self.left.lock().expect("no panic under the latch").extend(told);
+        Position(1)
+    }
+
+    fn appended(&self) -> Position {
+        Position(0)
+    }
+
+    fn wait_durable(&self, _: Position, _: &Waiter) {}
+}
+
+#[test]
+fn a_record_is_what_a_transaction_leaves() {
+    for_each_engine(|engine| {
+        let reader = Arc::new(Reader::default());
+        engine.set_redo(reader.clone());
+        let shape = Shape::Indexed;
+        let tables = [(); 2].map(|()| engine.create_table(shape.schema()));
+        let [table, _] = tables;
+        let layout = engine.layout(table);
+        let values = |key: u8, number| shape.values(key, number, 0);
+        for key in [2, 3, 4, 5] {
+            engine.load(table, row(&layout, &values(key, 0)).as_ref()).expect("the keys differ");
+        }
+        let key = |number: u8| shape.key(number);
+        let insert =
+            |txn: &mut dyn Transaction, key, number| txn.insert(table, row(&layout, &values(key, number)).as_ref());
+        let mut txn = engine.transaction(refusing());
+        begin(&mut *txn, false, table, &[]);
+        // Changed twice; deleted and made again; deleted; made, changed and deleted again; made twice.
+        assert_eq!(set_number(&mut *txn, table, &key(2), 7), Ok(Write::Done));
+        assert_eq!(set_number(&mut *txn, table, &key(2), 8), Ok(Write::Done));
+        assert_eq!(txn.delete(table, &key(3)), Ok(Write::Done));
+        assert_eq!(insert(&mut *txn, 3, 3), Ok(Write::Done));
+        assert_eq!(txn.delete(table, &key(4)), Ok(Write::Done));
+        assert_eq!(insert(&mut *txn, 6, 1), Ok(Write::Done));
+        assert_eq!(set_number(&mut *txn, table, &key(6), 5), Ok(Write::Done));
+        assert_eq!(txn.delete(table, &key(6)), Ok(Write::Done));
+        let savepoint = txn.savepoint();
+        assert_eq!(set_number(&mut *txn, table, &key(5), 9), Ok(Write::Done));
+        assert_eq!(insert(&mut *txn, 8, 1), Ok(Write::Done));
+        txn.rollback_to(savepoint);
+        // Refused, and so nothing.
+        assert!(matches!(insert(&mut *txn, 2, 1), Ok(Write::Duplicate(_))));
+        assert_eq!(insert(&mut *txn, 9, 2), Ok(Write::Done));
+        assert_eq!(txn.commit(), Ok(()));
+        engine.drop_table(table);
+        let expected = [
+            "0 is t",
+            "1 is t",
+            "0 has 0",
+            "0 has 1",
+            "0 has 2",
+            "0 has 3",
+            "0 deletes Int(2)",
+            "0 deletes Int(4)",
+            "0 puts 0, 8",
+            "0 puts 1, 2",
+            "0 puts 7, 1",
+            "0 is gone",
+        ];
+        assert_eq!(*reader.left.lock().expect("no panic under the latch"), expected, "{}", engine.info().name);
+        // A dropped table's number is not used again.
+        assert_eq!(engine.create_table(shape.schema()), TableId(2));
+    });
+}
