@@ -309,6 +309,34 @@ fn there_are_about_as_many_buckets_as_versions() {
     });
 }
 
+/// The integer key that has a hash: both steps of [`mix`] undone.
+fn key_of_hash(hash: u64) -> i64 {
+    let undo = |word: u64, inverse: u64| (word ^ word >> 33).wrapping_mul(inverse);
+    let word = undo(undo(hash, 0x9CB4_B2F8_1293_37DB), 0x4F74_430C_22A5_4005);
+    let key = (word ^ word >> 33 ^ 0x9E37_79B9_7F4A_7C15) as i64;
+    assert_eq!(Key::Int(key).hash64(), hash);
+    key
+}
+
+/// A bucket comes before the versions whose hash is the bucket's number, as they were there before it.
+#[test]
+fn a_hash_that_is_a_buckets_number_is_behind_the_bucket() {
+    let collector = Collector::new();
+    let table = numbers(&collector);
+    within(&collector, |participant| {
+        let load = |key| {
+            let row = row_of(&table, [key, key, key]);
+            table.load(participant.guard(), row.as_ref()).expect("keys are different");
+        };
+        // Buckets 200 and 201 come with the second doubling.
+        [200, 201].into_iter().map(key_of_hash).for_each(load);
+        (0..2000).for_each(load);
+        for hash in [200, 201] {
+            assert_eq!(equal(&table, participant, 0, key_of_hash(hash)).len(), 1, "hash {hash}");
+        }
+    });
+}
+
 #[test]
 fn a_cache_does_not_keep_a_dropped_table() {
     let collector = Collector::new();
