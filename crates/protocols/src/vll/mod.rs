@@ -69,8 +69,8 @@
 //!
 //! **One entry for two.** A worker of the pool goes from one transaction to the next without a pause, so it finishes the one and
 //! begins the other in one entry into the critical section, as long as nobody is blocked: its lines, which come from another
-//! core, come once. Whoever commits keeps its locks and its place in the queue until then; it is over, and analyses may pass
-//! over it. Before the worker does anything else ([`Transaction::idle`](hotrow_txn::Transaction::idle)) they are given back.
+//! core, come once. Whoever commits keeps its locks and its place in the queue until then; it is over, and counts as any
+//! other there. Before the worker does anything else ([`Transaction::idle`](hotrow_txn::Transaction::idle)) they are given back.
 //!
 //! **Late locks.** Where the paper restarts a transaction that finds that it needs another lock, it is added on the spot if
 //! nobody has asked for anything that conflicts with it. A record that the transaction has made for a new row is counted
