@@ -27,7 +27,7 @@ pub struct RedoRecorder {
 #[derive(Default)]
 struct Kept {
     /// Tables that were made and not dropped.
-    tables: BTreeMap<TableId, Arc<Kind>>,
+    tables: Kinds,
     /// What was loaded into them.
     loaded: BTreeMap<TableId, Rows>,
     /// What transactions left in these tables, in the order in which it came.
@@ -50,6 +50,8 @@ struct Kind {
 type Left = (TableId, Key, Option<Row>);
 
 type Rows = BTreeMap<Key, Row>;
+
+type Kinds = BTreeMap<TableId, Arc<Kind>>;
 
 impl Kind {
     fn key(&self, row: RowRef<'_>) -> Key {
@@ -147,7 +149,7 @@ impl RedoRecorder {
     }
 
     /// The tables, and the rows that the records make in them.
-    fn rebuild(&self) -> Result<(BTreeMap<TableId, Arc<Kind>>, BTreeMap<TableId, Rows>), String> {
+    fn rebuild(&self) -> Result<(Kinds, BTreeMap<TableId, Rows>), String> {
         let kept = self.kept();
         if let Some(fault) = &kept.fault {
             return Err(format!("are not what they are to be: {fault}"));
@@ -169,7 +171,7 @@ impl RedoRecorder {
 }
 
 /// Loads the rows into a database of their own: unique indexes admit them.
-fn load(tables: &BTreeMap<TableId, Arc<Kind>>, rows: &BTreeMap<TableId, Rows>) -> Result<(), String> {
+fn load(tables: &Kinds, rows: &BTreeMap<TableId, Rows>) -> Result<(), String> {
     let database = Database::<()>::new();
     let mut participant = database.participant();
     participant.enter();
