@@ -7,6 +7,7 @@
 //! A protocol names no other protocol. What two of them need is a structure in `shared`.
 
 pub mod atomic;
+pub mod hekaton;
 mod instance;
 pub mod none;
 pub mod ordered;

@@ -119,6 +119,16 @@ impl From<Abort> for SqlError {
                     .detail(format!("Reason: {abort}."))
                     .hint(retry)
             }
+            Abort::WriteConflict => {
+                Self::new(state::SERIALIZATION_FAILURE, "could not serialize access due to concurrent update")
+                    .detail("Another transaction changed the row first (the first writer wins).")
+                    .hint("Run the whole transaction again, from its first statement.")
+            }
+            Abort::Cascade => Self::new(
+                state::SERIALIZATION_FAILURE,
+                "could not serialize access: a transaction whose changes this one had read was rolled back",
+            )
+            .hint("Run the whole transaction again, from its first statement."),
             Abort::Cancelled => Self::new(state::QUERY_CANCELED, "canceling statement due to user request"),
             Abort::Resources => Self::new(state::OUT_OF_MEMORY, "out of memory"),
             Abort::User => Self::new(state::INTERNAL_ERROR, "the statement gave up without a reason"),

@@ -16,6 +16,10 @@ pub enum Abort {
     Timeout,
     /// What was read has changed since (optimistic engines).
     Validation,
+    /// Another transaction changed a row first that this one was to change (engines that keep versions).
+    WriteConflict,
+    /// A transaction was rolled back whose changes this one had read when it was about to commit.
+    Cascade,
     /// A planned transaction touched something outside its access set.
     OutsidePlan,
     /// The transaction's waiter was cancelled: the client asked for it, is gone, or the server shuts down.
@@ -28,11 +32,13 @@ pub enum Abort {
 
 impl Abort {
     /// All of them, in the order of the reports.
-    pub const ALL: [Abort; 8] = [
+    pub const ALL: [Abort; 10] = [
         Abort::Conflict,
         Abort::Deadlock,
         Abort::Timeout,
         Abort::Validation,
+        Abort::WriteConflict,
+        Abort::Cascade,
         Abort::OutsidePlan,
         Abort::Cancelled,
         Abort::Resources,
@@ -42,7 +48,13 @@ impl Abort {
     /// Whether the same transaction may succeed if it is run again.
     pub fn is_retryable(self) -> bool {
         match self {
-            Abort::Conflict | Abort::Deadlock | Abort::Timeout | Abort::Validation | Abort::OutsidePlan => true,
+            Abort::Conflict
+            | Abort::Deadlock
+            | Abort::Timeout
+            | Abort::Validation
+            | Abort::WriteConflict
+            | Abort::Cascade
+            | Abort::OutsidePlan => true,
             Abort::Cancelled | Abort::Resources | Abort::User => false,
         }
     }
@@ -54,6 +66,8 @@ impl Abort {
             Abort::Deadlock => "deadlock",
             Abort::Timeout => "timeout",
             Abort::Validation => "validation",
+            Abort::WriteConflict => "write_conflict",
+            Abort::Cascade => "cascade",
             Abort::OutsidePlan => "outside_plan",
             Abort::Cancelled => "cancelled",
             Abort::Resources => "resources",
@@ -69,6 +83,8 @@ impl fmt::Display for Abort {
             Abort::Deadlock => "deadlock detected; a retry can succeed",
             Abort::Timeout => "a lock was not granted within the wait limit; a retry can succeed",
             Abort::Validation => "data read by the transaction was changed by another; a retry can succeed",
+            Abort::WriteConflict => "another transaction changed the row first; a retry can succeed",
+            Abort::Cascade => "a transaction was rolled back whose changes this one had read; a retry can succeed",
             Abort::OutsidePlan => "the transaction touched something outside its access set; a retry can succeed",
             Abort::Cancelled => "the transaction was cancelled",
             Abort::Resources => "the engine is out of memory or transaction slots",

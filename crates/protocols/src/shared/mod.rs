@@ -38,15 +38,15 @@ pub(crate) mod segmented;
 pub(crate) mod wait_graph;
 pub(crate) mod walk;
 
-use hotrow_storage::{Database, Guard, RecordHeader, Table, TableId};
+use hotrow_storage::{Guard, StoredTable, TableId, Tables};
 use hotrow_txn::Abort;
 
 /// The table of this number; without one the transaction's own code is wrong.
 #[inline]
-pub(crate) fn table<'g, H: RecordHeader>(
-    database: &'g Database<H>,
+pub(crate) fn table<'g, T: StoredTable>(
+    database: &'g Tables<T>,
     guard: Guard<'g>,
     id: TableId,
-) -> Result<&'g Table<H>, Abort> {
+) -> Result<&'g T, Abort> {
     database.table(guard, id).ok_or(Abort::User)
 }

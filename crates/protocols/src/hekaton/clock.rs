@@ -1,0 +1,40 @@
+//! Time: one counter (§2.4).
+
+use hotrow_sync::CachePadded;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+
+/// A moment. A version with Begin b and End e is visible at all r with b ≤ r < e.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// Later than all: the begin of what never was.
+    pub const INFINITY: Timestamp = Timestamp(1 << 60);
+
+    /// When loaded rows begin: before all transactions.
+    pub const LOADED: Timestamp = Timestamp(1);
+}
+
+/// The end timestamps that were given. Everybody who commits changes takes one; everybody else only looks.
+pub(super) struct Clock(CachePadded<AtomicU64>);
+
+impl Clock {
+    pub fn new() -> Self {
+        Self(CachePadded(AtomicU64::new(Timestamp::LOADED.0)))
+    }
+
+    /// The last moment that has come.
+    ///
+    /// Who has an end timestamp that is not later has stored its status and linked its versions before this: they come before its
+    /// exchange, which this load sees, or one after it.
+    #[inline]
+    pub fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::Acquire))
+    }
+
+    /// A new moment, later than all before, for one transaction alone.
+    #[inline]
+    pub fn next(&self) -> Timestamp {
+        Timestamp(self.0.fetch_add(1, Ordering::AcqRel) + 1)
+    }
+}

@@ -1,0 +1,240 @@
+//! Looking at versions: the words, how far those have come that stand in them, and what the tables of
+//! [`visibility`](super::visibility) say.
+
+use super::Shared;
+use super::clock::Timestamp;
+use super::transactions::{Registered, TxnId};
+use super::visibility::{
+    BeginWord, Claim, EndWord, Owner, Sight, Updatability, Validity, begin_sight, end_sight, is_no_phantom, still_seen,
+    uniqueness, updatability,
+};
+use super::words::{Begin, End, Words};
+use hotrow_storage::{Guard, Key, VersionIndex, VersionPtr, VersionRef, VersionTable};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::{Ordering, fence};
+use hotrow_txn::Abort;
+use smallvec::SmallVec;
+use std::collections::HashSet;
+
+/// A transaction's eyes: what it needs to know of itself to judge a version.
+pub(super) struct Look {
+    pub shared: Arc<Shared>,
+    pub me: TxnId,
+    /// Versions whose write lock it has, and that it has not replaced.
+    pub kept: HashSet<VersionPtr<Words>>,
+    /// Whose commit it depends on, or depended.
+    dependencies: SmallVec<[TxnId; 4]>,
+}
+
+/// What came of asking for a version's write lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lock {
+    /// The transaction has it now.
+    Taken,
+    /// It has had it since an earlier call.
+    Kept,
+    /// The version is not the latest.
+    Superseded,
+}
+
+impl Look {
+    pub fn new(shared: &Arc<Shared>, me: TxnId) -> Self {
+        Self { shared: shared.clone(), me, kept: HashSet::new(), dependencies: SmallVec::new() }
+    }
+
+    /// Begins a transaction.
+    #[inline]
+    pub fn begin(&mut self, me: TxnId) {
+        debug_assert!(self.kept.is_empty());
+        self.me = me;
+        self.dependencies.clear();
+    }
+
+    /// Whether the transaction depends, or depended, on another one's commit.
+    #[inline]
+    pub fn has_dependencies(&self) -> bool {
+        !self.dependencies.is_empty()
+    }
+
+    #[inline]
+    fn owner(&self, id: TxnId) -> Owner {
+        if id == self.me { Owner::Me } else { Owner::Other(id, self.shared.transactions.look(id, &self.shared.clock)) }
+    }
+
+    #[inline]
+    fn begin_of(&self, version: VersionRef<'_, Words>) -> BeginWord {
+        match version.header().begin() {
+            Begin::At(time) => BeginWord::At(time),
+            Begin::By(id) => BeginWord::By(self.owner(id)),
+        }
+    }
+
+    #[inline]
+    fn end_of(&self, version: VersionRef<'_, Words>) -> EndWord {
+        match version.header().end() {
+            End::At(time) => EndWord::At(time),
+            End::Nobody => EndWord::Nobody,
+            End::By(id) if id == self.me && self.kept.contains(&version.ptr()) => EndWord::Kept,
+            End::By(id) => EndWord::By(self.owner(id)),
+        }
+    }
+
+    /// Takes on a commit dependency (§2.7). False if there is nothing to depend on any more: then the words are to be read again.
+    #[cold]
+    fn depends_on(&mut self, on: TxnId) -> bool {
+        if self.dependencies.contains(&on) {
+            return true;
+        }
+        match self.shared.transactions.register(self.me, on) {
+            Registered::Pending => self.dependencies.push(on),
+            Registered::Committed => {}
+            Registered::Ended => return false,
+        }
+        true
+    }
+
+    /// Whether the transaction sees a version at `read_time` (§2.5), maybe depending on others from now on.
+    #[inline]
+    pub fn sees(&mut self, version: VersionRef<'_, Words>, read_time: Timestamp) -> bool {
+        loop {
+            match begin_sight(self.begin_of(version), read_time) {
+                Sight::Yes => {}
+                Sight::No => return false,
+                Sight::YesIf(on) if self.depends_on(on) => {}
+                Sight::YesIf(_) | Sight::NoIf(_) | Sight::Again => continue,
+            }
+            match end_sight(self.end_of(version), read_time) {
+                Sight::Yes => return true,
+                Sight::No => return false,
+                Sight::NoIf(on) if self.depends_on(on) => return false,
+                Sight::YesIf(_) | Sight::NoIf(_) | Sight::Again => {}
+            }
+        }
+    }
+
+    /// The version of a row that the transaction sees.
+    #[inline]
+    pub fn find<'g>(
+        &mut self,
+        guard: Guard<'g>,
+        table: &'g VersionTable<Words>,
+        key: &Key,
+        read_time: Timestamp,
+    ) -> Option<VersionRef<'g, Words>> {
+        table.primary().equal(guard, key, key.hash64()).find(|&version| self.sees(version, read_time))
+    }
+
+    /// Asks for the write lock of a version that the transaction sees (§2.6).
+    ///
+    /// # Errors
+    /// [`Abort::WriteConflict`] if an active transaction has it.
+    pub fn lock(&self, version: VersionRef<'_, Words>) -> Result<Lock, Abort> {
+        loop {
+            let word = version.header().end();
+            match updatability(self.end_of(version)) {
+                Updatability::Yes => {
+                    if version.header().lock(word, self.me) {
+                        return Ok(Lock::Taken);
+                    }
+                }
+                Updatability::Mine => return Ok(Lock::Kept),
+                Updatability::Superseded => return Ok(Lock::Superseded),
+                Updatability::Conflict => return Err(Abort::WriteConflict),
+                Updatability::Again => {}
+            }
+        }
+    }
+
+    /// Whether a version that was seen is valid at the transaction's end (§3.2).
+    pub fn is_still_seen(&self, version: VersionRef<'_, Words>, end_time: Timestamp) -> bool {
+        loop {
+            match still_seen(self.end_of(version), end_time) {
+                Validity::Yes => return true,
+                Validity::No => return false,
+                Validity::Again => {}
+            }
+        }
+    }
+
+    /// Whether a version that a scan walks over at the transaction's end was there when it was scanned, or is not there.
+    pub fn is_no_phantom(&self, version: VersionRef<'_, Words>, read_time: Timestamp, end_time: Timestamp) -> bool {
+        loop {
+            // Begin first: who is over has written both words before it was.
+            let begin = self.begin_of(version);
+            match is_no_phantom(begin, self.end_of(version), read_time, end_time) {
+                Validity::Yes => return true,
+                Validity::No => return false,
+                Validity::Again => {}
+            }
+        }
+    }
+
+    /// Claims the key of a version in an index, in which the transaction has linked it: the other version that has it, if one does.
+    ///
+    /// Of two who link versions of one key, and then look, at least one sees the other's. So that not both give way, the one whose
+    /// version is in front passes: the other is behind it, and was there first.
+    ///
+    /// # Errors
+    /// [`Abort::WriteConflict`] if another transaction is about to decide whether there is such a row.
+    pub fn claim<'g>(
+        &mut self,
+        guard: Guard<'g>,
+        index: &'g VersionIndex<Words>,
+        version: VersionRef<'g, Words>,
+        fixed: Option<Timestamp>,
+    ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
+        // SeqCst: of two who link and then look, the one whose fence is the later one sees the other's version.
+        fence(Ordering::SeqCst);
+        let columns = index.columns_of(version.row());
+        let hash = columns.hash64();
+        if index.is_ordered() {
+            // Versions with equal columns are under different keys, and nothing says which was there first.
+            let others = index.equal(guard, &columns, hash).filter(|other| other.ptr() != version.ptr());
+            return self.first_taker(others, fixed, false);
+        }
+        // Those behind first: when one of them is replaced meanwhile, what replaces it is in front.
+        if let Some(other) = self.first_taker(index.behind(guard, version, &columns, hash), fixed, false)? {
+            return Ok(Some(other));
+        }
+        let in_front = index.equal(guard, &columns, hash).take_while(|other| other.ptr() != version.ptr());
+        self.first_taker(in_front, fixed, true)
+    }
+
+    fn first_taker<'g>(
+        &mut self,
+        others: impl Iterator<Item = VersionRef<'g, Words>>,
+        fixed: Option<Timestamp>,
+        passes_active: bool,
+    ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
+        for other in others {
+            if self.takes(other, fixed, passes_active)? {
+                return Ok(Some(other));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether another version has the key.
+    fn takes(
+        &mut self,
+        other: VersionRef<'_, Words>,
+        fixed: Option<Timestamp>,
+        passes_active: bool,
+    ) -> Result<bool, Abort> {
+        use super::transactions::State::Active;
+        loop {
+            let begin = self.begin_of(other);
+            if passes_active && matches!(begin, BeginWord::By(Owner::Other(_, Active))) {
+                return Ok(false);
+            }
+            match uniqueness(begin, self.end_of(other), fixed) {
+                Claim::Free => return Ok(false),
+                Claim::FreeIf(on) if self.depends_on(on) => return Ok(false),
+                Claim::Taken => return Ok(true),
+                Claim::TakenIf(on) if self.depends_on(on) => return Ok(true),
+                Claim::Conflict => return Err(Abort::WriteConflict),
+                Claim::FreeIf(_) | Claim::TakenIf(_) | Claim::Again => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The access points to versions that were found earlier: the only `unsafe` here.
+//!
+//! A version that an index leads to is kept by the epoch. One that a transaction remembers from an earlier call is kept by what
+//! makes it remember:
+//!
+//! - It made the version, or has its write lock. Who makes it garbage is the transaction itself: a version is collected after
+//!   its end, which the holder of the lock decides.
+//! - It read the version at a time that it has published, and still has: a version is not collected while such a time is within
+//!   its life ([`snapshots`](super::snapshots)).
+//! - The version's maker was preparing, and may abort and throw it away: then the transaction has a dependency on the maker. It
+//!   does not leave its epoch while it has one that is open or broken, and the version is retired later than that epoch began.
+
+use super::words::Words;
+use hotrow_storage::{Garbage, Guard, VersionPtr, VersionRef, VersionTable};
+
+/// A version that the transaction remembers.
+#[inline]
+pub(super) fn deref<'g>(
+    version: VersionPtr<Words>,
+    guard: Guard<'g>,
+    table: &'g VersionTable<Words>,
+) -> VersionRef<'g, Words> {
+    // SAFETY: one of the three reasons above keeps it.
+    unsafe { version.deref(guard, table.format()) }
+}
+
+/// The words of a version that the transaction remembers.
+#[inline]
+pub(super) fn words<'g>(version: VersionPtr<Words>, guard: Guard<'g>) -> &'g Words {
+    // SAFETY: as in `deref`.
+    unsafe { version.header(guard) }
+}
+
+/// Versions that the caller alone has just unlinked from every index, to be retired.
+pub(super) fn garbage(table: &VersionTable<Words>, versions: Vec<VersionPtr<Words>>) -> Garbage {
+    // SAFETY: a version is unlinked by who aborts having made it, or else by the one whose queue it is in after its end; both let
+    // go of it here.
+    unsafe { table.garbage(versions) }
+}

@@ -1,0 +1,98 @@
+//! Walking along an index, over all versions of all keys in a range.
+
+use super::words::Words;
+use crate::shared::walk::Range;
+use hotrow_storage::{Guard, IndexRef, Key, TableId, VersionRef, VersionTable};
+use hotrow_txn::{Abort, Direction, Scan};
+use std::ops::{Bound, ControlFlow};
+
+/// How many keys are read at once at first, and at most.
+const FIRST_BATCH: usize = 4;
+const GREATEST_BATCH: usize = 256;
+
+/// Where a transaction walked.
+#[derive(Clone, Debug)]
+pub(super) enum Walk {
+    /// All versions with a primary key.
+    Key(TableId, Key),
+    /// All versions in an index's range.
+    Range(Scan),
+}
+
+impl Walk {
+    pub fn table(&self) -> TableId {
+        match self {
+            Walk::Key(table, _) => *table,
+            Walk::Range(scan) => scan.table,
+        }
+    }
+
+    /// A scan that ended early, at `key` of an ordered index.
+    pub fn until(scan: &Scan, key: Option<Key>) -> Self {
+        let mut scan = scan.clone();
+        match (key, scan.direction) {
+            (Some(key), Direction::Forward) => scan.upper = Bound::Included(key),
+            (Some(key), Direction::Backward) => scan.lower = Bound::Included(key),
+            (None, _) => {}
+        }
+        Walk::Range(scan)
+    }
+}
+
+/// What is done with a version, and with the key under which it stands in an ordered index.
+pub(super) type Visit<'v, 'g> = &'v mut dyn FnMut(VersionRef<'g, Words>, Option<&Key>) -> ControlFlow<()>;
+
+/// Visits all versions along the way, seen or not, until `visit` breaks.
+///
+/// # Errors
+/// [`Abort::User`] for a range of a hash index.
+pub(super) fn walk<'g>(
+    table: &'g VersionTable<Words>,
+    guard: Guard<'g>,
+    walk: &Walk,
+    visit: Visit<'_, 'g>,
+) -> Result<(), Abort> {
+    let scan = match walk {
+        Walk::Key(_, key) => {
+            let _ = table.primary().equal(guard, key, key.hash64()).try_for_each(|version| visit(version, None));
+            return Ok(());
+        }
+        Walk::Range(scan) => scan,
+    };
+    let index = table.index_of(scan.index);
+    match (scan.index, &scan.lower) {
+        _ if index.is_ordered() => walk_ordered(table, guard, scan, visit),
+        (_, Bound::Included(columns)) => {
+            let _ = index.equal(guard, columns, columns.hash64()).try_for_each(|version| visit(version, None));
+        }
+        (IndexRef::Primary, _) => index.all(guard, |version| visit(version, None)),
+        (IndexRef::Secondary(_), _) => return Err(Abort::User),
+    }
+    Ok(())
+}
+
+fn walk_ordered<'g>(table: &'g VersionTable<Words>, guard: Guard<'g>, scan: &Scan, visit: Visit<'_, 'g>) {
+    let range = Range::new(&scan.lower, &scan.upper);
+    if range.is_empty() {
+        return;
+    }
+    let (index, backward) = (table.index_of(scan.index), scan.direction == Direction::Backward);
+    let mut from = range.start(backward).cloned();
+    let mut limit = FIRST_BATCH;
+    let mut keys = Vec::new();
+    loop {
+        keys.clear();
+        index.collect(guard, from.as_ref(), backward, limit, &mut keys);
+        for anchor in &keys {
+            if range.is_past(anchor.key(), backward) {
+                return;
+            }
+            if anchor.versions().try_for_each(|version| visit(version, Some(anchor.key()))).is_break() {
+                return;
+            }
+        }
+        let Some(last) = keys.last().filter(|_| keys.len() == limit) else { return };
+        from = Bound::Excluded(last.key().clone());
+        limit = (limit * 2).min(GREATEST_BATCH);
+    }
+}

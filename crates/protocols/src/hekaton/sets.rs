@@ -1,0 +1,282 @@
+//! What a transaction remembers: what it changed, what it read, and what it scanned (ReadSet, ScanSet and WriteSet, §3).
+
+use super::clock::Timestamp;
+use super::garbage::{Ended, Queue, life};
+use super::look::{Lock, Look};
+use super::record;
+use super::scan::{self, Walk};
+use super::words::Words;
+use hotrow_storage::{
+    Change as Redo, Garbage, Guard, IndexRef, RowMut, RowRef, TableId, Tables, VersionMemory, VersionPtr, VersionRef,
+    VersionTable,
+};
+use hotrow_txn::Abort;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// A database of versions.
+pub(super) type Database = Tables<VersionTable<Words>>;
+
+/// A step that can be undone.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    table: TableId,
+    /// The version that is replaced or deleted, or locked only: the transaction has its write lock.
+    old: Option<VersionPtr<Words>>,
+    /// What replaces it, or is inserted.
+    new: Option<VersionPtr<Words>>,
+    /// Into how many indexes that is linked.
+    linked: usize,
+    /// The lock was there before the change.
+    was_kept: bool,
+    /// Nothing was changed: the row is locked for an update that may come.
+    locks_only: bool,
+}
+
+/// What came of linking a new version.
+#[derive(Debug)]
+pub(super) enum Linked<'g> {
+    Done,
+    /// Another version has its key in this index.
+    Duplicate(IndexRef, VersionRef<'g, Words>),
+}
+
+/// The changes of a transaction, in their order.
+#[derive(Default)]
+pub(super) struct Changes {
+    log: Vec<Change>,
+    memory: VersionMemory,
+}
+
+impl Changes {
+    pub fn len(&self) -> usize {
+        self.log.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.log.is_empty()
+    }
+
+    /// Notes a write lock without a change.
+    pub fn keep(&mut self, look: &mut Look, table: TableId, version: VersionRef<'_, Words>, lock: Lock) {
+        if lock == Lock::Taken {
+            look.kept.insert(version.ptr());
+            let old = Some(version.ptr());
+            self.log.push(Change { table, old, new: None, linked: 0, was_kept: false, locks_only: true });
+        }
+    }
+
+    /// Notes that a version whose write lock the transaction has is deleted, or about to be replaced.
+    pub fn end(&mut self, look: &mut Look, table: TableId, version: VersionRef<'_, Words>, lock: Lock) {
+        let was_kept = lock == Lock::Kept;
+        if was_kept {
+            look.kept.remove(&version.ptr());
+        }
+        let old = Some(version.ptr());
+        self.log.push(Change { table, old, new: None, linked: 0, was_kept, locks_only: false });
+    }
+
+    /// Replaces the version that was [ended](Self::end) last.
+    ///
+    /// # Errors
+    /// That of `change`, or of looking for duplicates. What was done is in the log.
+    pub fn replace<'g>(
+        &mut self,
+        look: &mut Look,
+        (guard, table): (Guard<'g>, &'g VersionTable<Words>),
+        old: VersionRef<'g, Words>,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+        fixed: Option<Timestamp>,
+    ) -> Result<Linked<'g>, Abort> {
+        let words = Words::made_by(look.me);
+        let (draft, ()) = table.draft_of(&mut self.memory, words, old.row(), change)?;
+        let new = draft.publish(guard);
+        self.log.last_mut().expect("the version was ended").new = Some(new.ptr());
+        self.link(look, (guard, table), new, Some(old), fixed)
+    }
+
+    /// Makes the first version of a row.
+    pub fn insert<'g>(
+        &mut self,
+        look: &mut Look,
+        (guard, table): (Guard<'g>, &'g VersionTable<Words>),
+        row: RowRef<'_>,
+        fixed: Option<Timestamp>,
+    ) -> Result<Linked<'g>, Abort> {
+        let new = table.draft(&mut self.memory, Words::made_by(look.me), row).publish(guard);
+        let (table_id, new_ptr) = (table.id(), Some(new.ptr()));
+        let change = Change { table: table_id, old: None, new: new_ptr, linked: 0, was_kept: false, locks_only: false };
+        self.log.push(change);
+        self.link(look, (guard, table), new, None, fixed)
+    }
+
+    /// Links the version of the last change into all indexes.
+    fn link<'g>(
+        &mut self,
+        look: &mut Look,
+        (guard, table): (Guard<'g>, &'g VersionTable<Words>),
+        new: VersionRef<'g, Words>,
+        old: Option<VersionRef<'g, Words>>,
+        fixed: Option<Timestamp>,
+    ) -> Result<Linked<'g>, Abort> {
+        for index in table.indexes() {
+            let near = old.filter(|old| index.has_same_key(old.row(), new.row()));
+            table.link(guard, index.position(), new, near);
+            self.log.last_mut().expect("the change is in the log").linked = index.position() + 1;
+            if near.is_none()
+                && index.excludes(new.row())
+                && let Some(other) = look.claim(guard, index, new, fixed)?
+            {
+                return Ok(Linked::Duplicate(index.reference(), other));
+            }
+        }
+        Ok(Linked::Done)
+    }
+
+    /// Undoes all changes from the one at `to` on, the last first.
+    pub fn undo(
+        &mut self,
+        look: &mut Look,
+        database: &Database,
+        guard: Guard<'_>,
+        to: usize,
+        garbage: &mut Vec<Garbage>,
+    ) {
+        while self.log.len() > to {
+            let Some(change) = self.log.pop() else { return };
+            if let Some(old) = change.old {
+                if change.was_kept {
+                    look.kept.insert(old);
+                } else {
+                    look.kept.remove(&old);
+                }
+            }
+            // What a dropped table had went with it.
+            let Some(table) = database.table(guard, change.table) else { continue };
+            if let Some(new) = change.new {
+                record::words(new, guard).set_begin(Timestamp::INFINITY);
+            }
+            if let Some(old) = change.old.filter(|_| !change.was_kept) {
+                record::words(old, guard).unlock(look.me);
+            }
+            if let Some(new) = change.new {
+                table.unlink(guard, record::deref(new, guard, table), change.linked, garbage);
+                garbage.push(record::garbage(table, vec![new]));
+            }
+        }
+    }
+
+    /// Gives up the write locks that no change followed.
+    ///
+    /// Before the end timestamp is wanted: afterwards others would take such a lock for an update, and look for what replaces the
+    /// version.
+    pub fn release_kept(&mut self, look: &mut Look, database: &Database, guard: Guard<'_>) {
+        for change in self.log.iter_mut().filter(|change| change.locks_only || change.was_kept) {
+            change.was_kept = false;
+            let kept = change.old.filter(|old| change.locks_only && look.kept.remove(old));
+            if let Some(old) = kept.filter(|_| database.table(guard, change.table).is_some()) {
+                record::words(old, guard).unlock(look.me);
+            }
+        }
+        self.log.retain(|change| !change.locks_only);
+    }
+
+    /// What a redo record says of the changes: the rows as they are left, each once.
+    pub fn redo<'g>(&self, database: &'g Database, guard: Guard<'g>) -> Vec<Redo<'g>> {
+        let mut told = HashSet::new();
+        let mut changes = Vec::new();
+        // The last change of a row is the one that counts.
+        for change in self.log.iter().rev() {
+            let Some(table) = database.table(guard, change.table) else { continue };
+            let Some(version) = change.new.or(change.old) else { continue };
+            let version = record::deref(version, guard, table);
+            if !told.insert((change.table, table.key_of(version.row()))) {
+                continue;
+            }
+            changes.push(match change.new {
+                Some(_) => Redo::Put { table: change.table, row: version.row() },
+                None => Redo::Delete { table: change.table, key: table.key_of(version.row()) },
+            });
+        }
+        changes
+    }
+
+    /// Writes the end timestamp into all words (§2.4, Postprocessing phase), and queues what has ended. How many that are.
+    pub fn finish(&mut self, database: &Database, guard: Guard<'_>, time: Timestamp, queue: &mut Queue) -> usize {
+        // First all Begin words, so that a version that the transaction replaced itself says when it began.
+        for change in &self.log {
+            if let Some(new) = change.new.filter(|_| database.table(guard, change.table).is_some()) {
+                record::words(new, guard).set_begin(time);
+            }
+        }
+        let mut ended = 0;
+        for change in self.log.drain(..) {
+            let Some(table) = database.table(guard, change.table) else { continue };
+            if let Some(version) = change.old {
+                let words = record::words(version, guard);
+                words.set_end(time);
+                let life = life(words.begin(), time, change.new.is_none());
+                queue.push(Ended { table: change.table, version, life });
+                ended += 1;
+            }
+            match (change.old, change.new) {
+                (None, Some(_)) => table.count_rows(1),
+                (Some(_), None) => table.count_rows(-1),
+                _ => {}
+            }
+        }
+        ended
+    }
+}
+
+/// What a transaction has read at its read time, and must find again at its end.
+#[derive(Default)]
+pub(super) struct Reads {
+    rows: Vec<(TableId, VersionPtr<Words>)>,
+    walks: Vec<Walk>,
+}
+
+impl Reads {
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.walks.clear();
+    }
+
+    pub fn row(&mut self, table: TableId, version: VersionRef<'_, Words>) {
+        self.rows.push((table, version.ptr()));
+    }
+
+    pub fn walk(&mut self, walk: Walk) {
+        self.walks.push(walk);
+    }
+
+    /// Whether absence has been read: of a key, or of others than those that were visited.
+    pub fn has_walks(&self) -> bool {
+        !self.walks.is_empty()
+    }
+
+    /// Whether all reads at `read_time` would be the same at `end_time` (§3.2).
+    pub fn are_valid(
+        &self,
+        look: &Look,
+        database: &Database,
+        guard: Guard<'_>,
+        (read_time, end_time): (Timestamp, Timestamp),
+    ) -> bool {
+        let rows = self.rows.iter().all(|&(table, version)| {
+            // Nobody changes the rows of a table that is gone.
+            database
+                .table(guard, table)
+                .is_none_or(|table| look.is_still_seen(record::deref(version, guard, table), end_time))
+        });
+        rows && self.walks.iter().all(|walk| {
+            let Some(table) = database.table(guard, walk.table()) else { return true };
+            let mut is_valid = true;
+            let walked = scan::walk(table, guard, walk, &mut |version, _| {
+                is_valid = look.is_no_phantom(version, read_time, end_time);
+                if is_valid { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            walked.is_ok() && is_valid
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! What transactions may read, published for those who collect garbage.
+//!
+//! **Invariants**
+//!
+//! 1. While a transaction reads at r, its slot says that it reads at r, or from some time on that is not later.
+//! 2. It says so before the fence of entering its epoch, and draws r after it; a collector reads the clock, fences, and then reads the
+//!    slots. So if the collector misses what the slot says, r is not earlier than the collector's time, and versions that
+//!    ended by then are not for r to see.
+//! 3. Who raises the time from which on it reads needs no fence: what is collected because of that ended before.
+
+use super::clock::{Clock, Timestamp};
+use super::transactions::Transactions;
+use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
+
+/// What a transaction may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Snapshot {
+    Nothing,
+    /// Anything from this time on.
+    From(Timestamp),
+    /// What is there at one time; the transaction may write, so who ended before it saw that is its business, too.
+    Exact(Timestamp),
+    /// What is there at one time, and no more.
+    ReadOnly(Timestamp),
+}
+
+const TAG_BITS: u32 = 2;
+
+impl Snapshot {
+    const fn encode(self) -> u64 {
+        match self {
+            Snapshot::Nothing => 0,
+            Snapshot::From(time) => time.0 << TAG_BITS | 1,
+            Snapshot::Exact(time) => time.0 << TAG_BITS | 2,
+            Snapshot::ReadOnly(time) => time.0 << TAG_BITS | 3,
+        }
+    }
+
+    const fn decode(word: u64) -> Self {
+        let time = Timestamp(word >> TAG_BITS);
+        match word & 3 {
+            0 => Snapshot::Nothing,
+            1 => Snapshot::From(time),
+            2 => Snapshot::Exact(time),
+            _ => Snapshot::ReadOnly(time),
+        }
+    }
+
+    /// Says so in a transaction's slot.
+    #[inline]
+    pub fn publish(self, slot: &AtomicU64) {
+        slot.store(self.encode(), Ordering::Release);
+    }
+}
+
+/// What all transactions might read, as a collector saw it. A view that is old keeps more, never less.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    /// Whatever ended by then may be collected, as far as nobody reads it.
+    until: Option<Timestamp>,
+    /// The times at which somebody reads, in order.
+    exact: Vec<Timestamp>,
+    /// The earliest of those at which somebody reads who may write.
+    writer: Option<Timestamp>,
+}
+
+/// The life of a version: from a time on, up to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Life {
+    pub begin: Timestamp,
+    pub end: Timestamp,
+    /// No other version came after it: it was deleted.
+    pub is_last: bool,
+}
+
+/// What a version is to a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nobody can want it.
+    Dead,
+    /// Somebody reads at a time within its life, or is to find out that it was deleted.
+    Held,
+    /// Somebody may read any time from one before its end on; and so it is with all that end later.
+    TooEarly,
+}
+
+impl View {
+    /// Looks at what everybody may read now.
+    pub fn refresh(&mut self, clock: &Clock, transactions: &Transactions) {
+        let mut until = clock.now();
+        // SeqCst: the collector's fence of invariant 2.
+        fence(Ordering::SeqCst);
+        self.exact.clear();
+        self.writer = None;
+        for slot in transactions.all() {
+            match Snapshot::decode(slot.snapshot.load(Ordering::Acquire)) {
+                Snapshot::Nothing => {}
+                Snapshot::From(low) => until = until.min(low),
+                Snapshot::ReadOnly(time) => self.exact.push(time),
+                Snapshot::Exact(time) => {
+                    self.exact.push(time);
+                    self.writer = Some(self.writer.map_or(time, |earliest| earliest.min(time)));
+                }
+            }
+        }
+        self.exact.sort_unstable();
+        self.until = Some(until);
+    }
+
+    /// Whether somebody can want a version with this life.
+    pub fn verdict(&self, life: Life) -> Verdict {
+        if self.until.is_none_or(|until| until < life.end) {
+            return Verdict::TooEarly;
+        }
+        let first = self.exact.partition_point(|&time| time < life.begin);
+        let is_read = self.exact.get(first).is_some_and(|&time| time < life.end);
+        let is_to_be_known = life.is_last && self.writer.is_some_and(|time| time < life.end);
+        if is_read || is_to_be_known { Verdict::Held } else { Verdict::Dead }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hotrow_sync::Waiter;
+    use std::time::Duration;
+
+    #[test]
+    fn a_version_is_dead_when_nobody_reads_within_its_life() {
+        let (clock, transactions) = (Clock::new(), Transactions::new());
+        while clock.next() < Timestamp(100) {}
+        let publish = |snapshot: Snapshot| {
+            let (slot, _) = transactions.take(&Waiter::thread(Duration::ZERO)).expect("there are slots");
+            snapshot.publish(&transactions.slot(slot).snapshot);
+        };
+        let mut view = View::default();
+        let verdict = |view: &View, begin, end, is_last| {
+            view.verdict(Life { begin: Timestamp(begin), end: Timestamp(end), is_last })
+        };
+        assert_eq!(verdict(&view, 10, 20, false), Verdict::TooEarly, "it has not looked");
+        view.refresh(&clock, &transactions);
+        assert_eq!(verdict(&view, 10, 100, true), Verdict::Dead);
+        assert_eq!(verdict(&view, 10, 101, false), Verdict::TooEarly);
+        assert_eq!(verdict(&view, 30, 30, false), Verdict::Dead, "nobody ever saw it");
+
+        publish(Snapshot::Nothing);
+        publish(Snapshot::ReadOnly(Timestamp(40)));
+        publish(Snapshot::Exact(Timestamp(50)));
+        publish(Snapshot::From(Timestamp(90)));
+        view.refresh(&clock, &transactions);
+        let cases = [
+            (10, 40, false, Verdict::Dead),
+            (10, 41, false, Verdict::Held),
+            (40, 45, false, Verdict::Held),
+            (41, 50, false, Verdict::Dead),
+            (41, 50, true, Verdict::Dead),
+            (51, 60, false, Verdict::Dead),
+            (51, 60, true, Verdict::Held),
+            (60, 90, false, Verdict::Dead),
+            (60, 91, false, Verdict::TooEarly),
+        ];
+        for (begin, end, is_last, expected) in cases {
+            assert_eq!(verdict(&view, begin, end, is_last), expected, "{begin}..{end}");
+        }
+    }
+
+    #[test]
+    fn a_slot_says_what_it_was_told() {
+        let time = Timestamp(77);
+        for snapshot in [Snapshot::Nothing, Snapshot::From(time), Snapshot::Exact(time), Snapshot::ReadOnly(time)] {
+            assert_eq!(Snapshot::decode(snapshot.encode()), snapshot);
+        }
+    }
+}

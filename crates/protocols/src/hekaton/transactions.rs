@@ -1,0 +1,470 @@
+//! The table of transactions: who is running, and how far it has come (§2.4, §2.7).
+//!
+//! A transaction in flight has a *slot*, which never moves and is never freed, so an id is checked and not followed into memory that
+//! may be gone. An id is a slot and how many transactions ran in it before: no id ever comes again.
+//!
+//! **Invariants**
+//!
+//! 1. A slot's id changes before its status says [active](State::Active), and both before the id stands in any version. So who read
+//!    an id in a version, then the status, and then finds the same id in the slot, has read that transaction's status.
+//! 2. A transaction has one end timestamp. It says that it wants one before one is drawn, and whoever looks at it then draws one
+//!    as well; the exchange decides whose it is. So who has drawn a read time knows the end timestamp of everybody whose end could
+//!    be earlier, and waits for nobody to know it.
+//! 3. When its status says that it is [over](State::Gone), its id stands in no version any more.
+//! 4. A counter of dependencies carries the number of its transaction: who is late tells nobody else.
+
+use super::clock::{Clock, Timestamp};
+use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use hotrow_sync::{Latch, Mutex, OnceLock, Waiter};
+use smallvec::SmallVec;
+
+const SLOT_BITS: u32 = 16;
+const CHUNK_SLOTS: usize = 64;
+const CHUNKS: usize = (1 << SLOT_BITS) / CHUNK_SLOTS;
+
+/// Transactions that run in one slot, at most.
+const SEQUENCES: u64 = 1 << 38;
+
+/// A transaction: its slot, and its number there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct TxnId(pub u64);
+
+impl TxnId {
+    const NONE: TxnId = TxnId(0);
+
+    fn slot(self) -> SlotNumber {
+        SlotNumber((self.0 & ((1 << SLOT_BITS) - 1)) as u32)
+    }
+
+    fn sequence(self) -> u64 {
+        self.0 >> SLOT_BITS
+    }
+
+    /// The one after it in its slot, unless that is used up.
+    fn next(self) -> Option<Self> {
+        (self.sequence() + 1 < SEQUENCES).then_some(TxnId(self.0 + (1 << SLOT_BITS)))
+    }
+}
+
+/// A slot's place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlotNumber(u32);
+
+/// How far another transaction has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It reads and writes. Its end timestamp will be later than any that was drawn.
+    Active,
+    /// It has its end timestamp, and may abort yet.
+    Preparing(Timestamp),
+    /// It has committed; its timestamp is on the way to its versions.
+    Committed(Timestamp),
+    /// It has aborted; its versions are on the way out.
+    Aborted,
+    /// It is over, and whatever it left says so without it.
+    Gone,
+}
+
+/// A status word: what is in its highest three bits, and a timestamp or a number below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Over,
+    Active,
+    /// It wants an end timestamp; with the number of the transaction, so that nobody who is late gives one to the next.
+    Precommit(u64),
+    Preparing(Timestamp),
+    Committed(Timestamp),
+    Aborted,
+}
+
+const STATUS_SHIFT: u32 = 61;
+
+impl Status {
+    const fn encode(self) -> u64 {
+        let (tag, payload) = match self {
+            Status::Over => (0, 0),
+            Status::Active => (1, 0),
+            Status::Precommit(sequence) => (2, sequence),
+            Status::Preparing(time) => (3, time.0),
+            Status::Committed(time) => (4, time.0),
+            Status::Aborted => (5, 0),
+        };
+        tag << STATUS_SHIFT | payload
+    }
+
+    const fn decode(word: u64) -> Self {
+        let payload = word & ((1 << STATUS_SHIFT) - 1);
+        match word >> STATUS_SHIFT {
+            0 => Status::Over,
+            1 => Status::Active,
+            2 => Status::Precommit(payload),
+            3 => Status::Preparing(Timestamp(payload)),
+            4 => Status::Committed(Timestamp(payload)),
+            _ => Status::Aborted,
+        }
+    }
+}
+
+/// Whose commit a transaction waits for: how many, and whether one of them aborted (CommitDepCounter and AbortNow, §2.7).
+const ABORT_NOW: u64 = 1 << 25;
+const COUNT: u64 = ABORT_NOW - 1;
+const SEQUENCE_SHIFT: u32 = 26;
+
+/// Who waits to be told how a transaction ends (CommitDepSet, §2.7).
+struct Dependents {
+    of: TxnId,
+    /// They have been told; whoever comes now reads the status, which does not change any more.
+    closed: bool,
+    ids: SmallVec<[TxnId; 4]>,
+}
+
+/// What everybody may know of one transaction in flight.
+#[repr(align(128))]
+pub(super) struct Slot {
+    /// The transaction that runs here, or ran last.
+    id: AtomicU64,
+    status: AtomicU64,
+    /// What it may read: [`snapshots`](super::snapshots).
+    pub snapshot: AtomicU64,
+    /// Its number, whether one of those that it depends on aborted, and how many of them it has not heard of yet.
+    dependencies: AtomicU64,
+    dependents: Latch<Dependents>,
+    /// Wakes who waits for its dependencies.
+    waiter: Latch<Option<Waiter>>,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self {
+            id: AtomicU64::new(0),
+            status: AtomicU64::new(Status::Over.encode()),
+            snapshot: AtomicU64::new(0),
+            dependencies: AtomicU64::new(0),
+            dependents: Latch::new(Dependents { of: TxnId::NONE, closed: true, ids: SmallVec::new() }),
+            waiter: Latch::new(None),
+        }
+    }
+}
+
+impl Slot {
+    fn status(&self) -> Status {
+        Status::decode(self.status.load(Ordering::Acquire))
+    }
+
+    fn set_status(&self, status: Status) {
+        self.status.store(status.encode(), Ordering::Release);
+    }
+}
+
+/// What came of asking to be told how a transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Registered {
+    /// It will tell.
+    Pending,
+    /// It has committed.
+    Committed,
+    /// It has aborted, or is over: what was read of it is to be read again.
+    Ended,
+}
+
+/// What a transaction has heard of those that it depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dependencies {
+    /// Not of all yet.
+    Open,
+    /// All have committed.
+    Resolved,
+    /// One has aborted (AbortNow).
+    Broken,
+}
+
+/// All slots.
+pub(super) struct Transactions {
+    chunks: Box<[OnceLock<Box<[Slot]>>]>,
+    free: Mutex<Vec<SlotNumber>>,
+    /// Slots that were ever taken: those below this number.
+    high: AtomicU32,
+}
+
+impl Transactions {
+    pub fn new() -> Self {
+        let chunks = (0..CHUNKS).map(|_| OnceLock::new()).collect();
+        Self { chunks, free: Mutex::new(Vec::new()), high: AtomicU32::new(0) }
+    }
+
+    /// A slot for a transaction in flight that waits through `waiter`, and the id of the last one that ran there. None if
+    /// 65,536 are taken.
+    pub fn take(&self, waiter: &Waiter) -> Option<(SlotNumber, TxnId)> {
+        let mut free = self.free.lock().unwrap_or_else(|poison| poison.into_inner());
+        let number = match free.pop() {
+            Some(number) => number,
+            None => {
+                let number = self.high.load(Ordering::Acquire);
+                let chunk = self.chunks.get(number as usize / CHUNK_SLOTS)?;
+                chunk.get_or_init(|| (0..CHUNK_SLOTS).map(|_| Slot::default()).collect());
+                self.high.store(number + 1, Ordering::Release);
+                SlotNumber(number)
+            }
+        };
+        let slot = self.slot(number);
+        *slot.waiter.lock() = Some(waiter.clone());
+        let last = slot.id.load(Ordering::Acquire);
+        Some((number, if last == 0 { TxnId(u64::from(number.0)) } else { TxnId(last) }))
+    }
+
+    /// Gives a slot back, in which nothing runs.
+    pub fn give_back(&self, number: SlotNumber) {
+        *self.slot(number).waiter.lock() = None;
+        self.free.lock().unwrap_or_else(|poison| poison.into_inner()).push(number);
+    }
+
+    /// All slots that were ever taken.
+    pub fn all(&self) -> impl Iterator<Item = &Slot> {
+        (0..self.high.load(Ordering::Acquire)).map(|number| self.slot(SlotNumber(number)))
+    }
+
+    #[inline]
+    pub fn slot(&self, SlotNumber(number): SlotNumber) -> &Slot {
+        let chunk = self.chunks[number as usize / CHUNK_SLOTS].get().expect("slots are made before they are numbered");
+        &chunk[number as usize % CHUNK_SLOTS]
+    }
+
+    #[inline]
+    fn slot_of(&self, id: TxnId) -> &Slot {
+        self.slot(id.slot())
+    }
+
+    /// Begins the transaction after `last` in its slot. None if the slot is used up.
+    #[inline]
+    pub fn begin(&self, last: TxnId) -> Option<TxnId> {
+        let id = last.next()?;
+        let slot = self.slot_of(id);
+        // Before the status: invariant 1.
+        slot.id.store(id.0, Ordering::Release);
+        slot.dependencies.store(id.sequence() << SEQUENCE_SHIFT, Ordering::Release);
+        slot.set_status(Status::Active);
+        Some(id)
+    }
+
+    /// How far a transaction has come.
+    #[inline]
+    pub fn look(&self, id: TxnId, clock: &Clock) -> State {
+        let slot = self.slot_of(id);
+        loop {
+            let status = slot.status();
+            if slot.id.load(Ordering::Acquire) != id.0 {
+                return State::Gone;
+            }
+            return match status {
+                Status::Over => State::Gone,
+                Status::Active => State::Active,
+                Status::Precommit(_) => {
+                    Self::give_time(slot, id, clock);
+                    continue;
+                }
+                Status::Preparing(time) => State::Preparing(time),
+                Status::Committed(time) => State::Committed(time),
+                Status::Aborted => State::Aborted,
+            };
+        }
+    }
+
+    /// Ends the active part: its end timestamp (§2.4, Preparation phase).
+    pub fn precommit(&self, id: TxnId, clock: &Clock) -> Timestamp {
+        let slot = self.slot_of(id);
+        slot.set_status(Status::Precommit(id.sequence()));
+        Self::give_time(slot, id, clock);
+        match slot.status() {
+            Status::Preparing(time) => time,
+            status => unreachable!("whoever was faster has given a time: {status:?}"),
+        }
+    }
+
+    /// An end timestamp for the one that wants it, unless somebody else gave it one. Then this one is nobody's.
+    fn give_time(slot: &Slot, id: TxnId, clock: &Clock) {
+        let time = clock.next();
+        let (from, to) = (Status::Precommit(id.sequence()), Status::Preparing(time));
+        // An error is another one's time.
+        let _ = slot.status.compare_exchange(from.encode(), to.encode(), Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Says that it has committed at `time`, to those that depend on it, too.
+    pub fn commit(&self, id: TxnId, time: Timestamp) {
+        self.slot_of(id).set_status(Status::Committed(time));
+        self.report(id, true);
+    }
+
+    /// Says that it has aborted, to those that depend on it, too.
+    pub fn abort(&self, id: TxnId) {
+        self.slot_of(id).set_status(Status::Aborted);
+        self.report(id, false);
+    }
+
+    /// Says that it is over: its id stands in no version any more.
+    pub fn end(&self, id: TxnId) {
+        self.slot_of(id).set_status(Status::Over);
+    }
+
+    /// Has `me` be told how `on` ends, which was seen to be preparing (§2.7).
+    #[cold]
+    pub fn register(&self, me: TxnId, on: TxnId) -> Registered {
+        let slot = self.slot_of(on);
+        let mut dependents = slot.dependents.lock();
+        if slot.id.load(Ordering::Acquire) != on.0 {
+            return Registered::Ended;
+        }
+        if dependents.of != on {
+            // Of an earlier one in the slot: `on` has not told anybody yet, or the list would be its own.
+            *dependents = Dependents { of: on, closed: false, ids: SmallVec::new() };
+        }
+        if dependents.closed {
+            return match slot.status() {
+                Status::Committed(_) => Registered::Committed,
+                _ => Registered::Ended,
+            };
+        }
+        // Counted before anybody can tell.
+        self.slot_of(me).dependencies.fetch_add(1, Ordering::AcqRel);
+        dependents.ids.push(me);
+        Registered::Pending
+    }
+
+    /// Tells those that depend on it.
+    fn report(&self, me: TxnId, committed: bool) {
+        let mut dependents = self.slot_of(me).dependents.lock();
+        let ids = if dependents.of == me { std::mem::take(&mut dependents.ids) } else { SmallVec::new() };
+        (dependents.of, dependents.closed) = (me, true);
+        drop(dependents);
+        ids.into_iter().for_each(|id| self.tell(id, committed));
+    }
+
+    fn tell(&self, id: TxnId, committed: bool) {
+        let slot = self.slot_of(id);
+        let heard = |word: u64| {
+            let is_its_own = word >> SEQUENCE_SHIFT == id.sequence();
+            is_its_own.then(|| if committed { word - 1 } else { (word - 1) | ABORT_NOW })
+        };
+        // An error is another transaction's counter: the one that was to be told is over.
+        let Ok(before) = slot.dependencies.fetch_update(Ordering::AcqRel, Ordering::Acquire, heard) else { return };
+        if !committed || before & COUNT == 1 {
+            let waiter = slot.waiter.lock().clone();
+            waiter.inspect(Waiter::wake);
+        }
+    }
+
+    /// What a transaction has heard of those that it depends on.
+    #[inline]
+    pub fn dependencies(&self, me: TxnId) -> Dependencies {
+        let word = self.slot_of(me).dependencies.load(Ordering::Acquire);
+        debug_assert_eq!(word >> SEQUENCE_SHIFT, me.sequence());
+        match word {
+            word if word & ABORT_NOW != 0 => Dependencies::Broken,
+            word if word & COUNT == 0 => Dependencies::Resolved,
+            _ => Dependencies::Open,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    struct Fixture {
+        transactions: Transactions,
+        clock: Clock,
+    }
+
+    fn fixture() -> Fixture {
+        Fixture { transactions: Transactions::new(), clock: Clock::new() }
+    }
+
+    impl Fixture {
+        fn begin(&self) -> TxnId {
+            let (_, last) = self.transactions.take(&Waiter::thread(Duration::ZERO)).expect("there are slots");
+            self.transactions.begin(last).expect("the slot is new")
+        }
+
+        fn state(&self, id: TxnId) -> State {
+            self.transactions.look(id, &self.clock)
+        }
+    }
+
+    #[test]
+    fn a_transaction_is_seen_at_each_step_and_gone_afterwards() {
+        let all = fixture();
+        let first = all.begin();
+        assert_eq!(all.state(first), State::Active);
+        let time = all.transactions.precommit(first, &all.clock);
+        assert!(time > Timestamp::LOADED);
+        assert_eq!(all.state(first), State::Preparing(time));
+        all.transactions.commit(first, time);
+        assert_eq!(all.state(first), State::Committed(time));
+        all.transactions.end(first);
+        assert_eq!(all.state(first), State::Gone);
+        let second = all.transactions.begin(first).expect("the slot is not used up");
+        assert_ne!(first, second);
+        assert_eq!((all.state(first), all.state(second)), (State::Gone, State::Active));
+        all.transactions.abort(second);
+        assert_eq!(all.state(second), State::Aborted);
+    }
+
+    #[test]
+    fn whoever_looks_gives_the_time_that_is_wanted() {
+        let all = fixture();
+        let id = all.begin();
+        all.transactions.slot_of(id).set_status(Status::Precommit(id.sequence()));
+        let read_time = all.clock.now();
+        let State::Preparing(time) = all.state(id) else { panic!("it has a time") };
+        assert!(time > read_time);
+        Transactions::give_time(all.transactions.slot_of(id), id, &all.clock);
+        assert_eq!(all.state(id), State::Preparing(time), "one time for one transaction");
+    }
+
+    #[test]
+    fn dependents_hear_how_it_ended_and_nobody_after_them_does() {
+        for committed in [true, false] {
+            let all = fixture();
+            let (writer, reader, gone) = (all.begin(), all.begin(), all.begin());
+            let transactions = &all.transactions;
+            assert_eq!(transactions.dependencies(reader), Dependencies::Resolved);
+            let time = transactions.precommit(writer, &all.clock);
+            for dependent in [reader, gone] {
+                assert_eq!(transactions.register(dependent, writer), Registered::Pending);
+            }
+            assert_eq!(transactions.dependencies(reader), Dependencies::Open);
+            transactions.abort(gone);
+            transactions.end(gone);
+            let next = transactions.begin(gone).expect("the slot is not used up");
+            match committed {
+                true => transactions.commit(writer, time),
+                false => transactions.abort(writer),
+            }
+            let heard = if committed { Dependencies::Resolved } else { Dependencies::Broken };
+            assert_eq!(transactions.dependencies(reader), heard);
+            assert_eq!(transactions.dependencies(next), Dependencies::Resolved, "it registered nowhere");
+            let late = if committed { Registered::Committed } else { Registered::Ended };
+            assert_eq!(transactions.register(next, writer), late);
+            transactions.end(writer);
+            assert_eq!(transactions.register(next, writer), Registered::Ended);
+            let after = transactions.begin(writer).expect("the slot is not used up");
+            assert_eq!(transactions.register(next, after), Registered::Pending, "a list of its own");
+            assert_eq!(transactions.register(next, writer), Registered::Ended);
+        }
+    }
+
+    #[test]
+    fn slots_are_used_again_and_ids_are_not() {
+        let all = fixture();
+        let waiter = Waiter::thread(Duration::ZERO);
+        let (slot, last) = all.transactions.take(&waiter).expect("there are slots");
+        let id = all.transactions.begin(last).expect("the slot is new");
+        all.transactions.end(id);
+        all.transactions.give_back(slot);
+        let (again, last) = all.transactions.take(&waiter).expect("there are slots");
+        assert_eq!((again, last), (slot, id));
+        assert_ne!(all.transactions.begin(last), Some(id));
+        let used_up = TxnId((SEQUENCES - 1) << SLOT_BITS);
+        assert_eq!(all.transactions.begin(used_up), None);
+    }
+}

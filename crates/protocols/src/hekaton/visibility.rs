@@ -1,0 +1,376 @@
+//! Who sees a version, and who may replace it: the paper's Tables 1 and 2, and §2.6, as tables.
+//!
+//! Nothing here reads memory. [`look`](super::look) reads the words, asks how far those have come that stand in them, and
+//! asks here; where the answer is to look again, one of them was over by then, and the words say more.
+//!
+//! In Table 2 the paper has, for an End of another active transaction, what Table 1 has for a Begin of one. What §2.5 says in
+//! prose is meant: the version is visible, since the other one's end is yet to come.
+
+use super::clock::Timestamp;
+use super::transactions::{State, TxnId};
+
+/// Whose id stands in a word, and how far that one has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The one that looks.
+    Me,
+    /// Another one.
+    Other(TxnId, State),
+}
+
+/// A Begin word, looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BeginWord {
+    At(Timestamp),
+    By(Owner),
+}
+
+/// An End word, looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndWord {
+    At(Timestamp),
+    Nobody,
+    /// Locked by the one that looks, which has not replaced it.
+    Kept,
+    By(Owner),
+}
+
+/// Whether a word lets the version be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    Yes,
+    No,
+    /// If this one commits, yes (speculative read).
+    YesIf(TxnId),
+    /// If this one commits, no (speculative ignore).
+    NoIf(TxnId),
+    Again,
+}
+
+/// Table 1: whether a version has begun at `read_time`.
+pub(super) fn begin_sight(begin: BeginWord, read_time: Timestamp) -> Sight {
+    let has_begun = |time: Timestamp| if time <= read_time { Sight::Yes } else { Sight::No };
+    match begin {
+        BeginWord::At(time) => has_begun(time),
+        BeginWord::By(Owner::Me) => Sight::Yes,
+        BeginWord::By(Owner::Other(id, state)) => match state {
+            State::Active => Sight::No,
+            State::Preparing(time) if time <= read_time => Sight::YesIf(id),
+            State::Preparing(_) => Sight::No,
+            State::Committed(time) => has_begun(time),
+            State::Aborted => Sight::No,
+            State::Gone => Sight::Again,
+        },
+    }
+}
+
+/// Table 2: whether a version that has begun has not ended at `read_time`.
+pub(super) fn end_sight(end: EndWord, read_time: Timestamp) -> Sight {
+    let has_not_ended = |time: Timestamp| if read_time < time { Sight::Yes } else { Sight::No };
+    match end {
+        EndWord::At(time) => has_not_ended(time),
+        EndWord::Nobody | EndWord::Kept => Sight::Yes,
+        EndWord::By(Owner::Me) => Sight::No,
+        EndWord::By(Owner::Other(id, state)) => match state {
+            State::Active => Sight::Yes,
+            State::Preparing(time) if read_time < time => Sight::Yes,
+            State::Preparing(_) => Sight::NoIf(id),
+            State::Committed(time) => has_not_ended(time),
+            State::Aborted => Sight::Yes,
+            State::Gone => Sight::Again,
+        },
+    }
+}
+
+/// Whether a version that is seen can be replaced (§2.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Updatability {
+    /// Nobody has its write lock, or one that has aborted.
+    Yes,
+    /// The one that looks has its write lock already.
+    Mine,
+    /// It is not the latest any more, or will not be unless that one aborts.
+    Superseded,
+    /// An active transaction has its write lock: the first writer wins.
+    Conflict,
+    Again,
+}
+
+/// §2.6: whether a version can be replaced.
+pub(super) fn updatability(end: EndWord) -> Updatability {
+    match end {
+        EndWord::At(_) => Updatability::Superseded,
+        EndWord::Nobody => Updatability::Yes,
+        EndWord::Kept | EndWord::By(Owner::Me) => Updatability::Mine,
+        EndWord::By(Owner::Other(_, state)) => match state {
+            State::Active => Updatability::Conflict,
+            State::Preparing(_) | State::Committed(_) => Updatability::Superseded,
+            State::Aborted => Updatability::Yes,
+            State::Gone => Updatability::Again,
+        },
+    }
+}
+
+/// Whether what was read at the transaction's read time is the same at its end (§3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Validity {
+    Yes,
+    No,
+    Again,
+}
+
+/// Whether a version that was seen is seen at `end_time`, too. Who is preparing to end it earlier is taken to commit.
+pub(super) fn still_seen(end: EndWord, end_time: Timestamp) -> Validity {
+    match (end, end_sight(end, end_time)) {
+        // The transaction replaced it itself, so nobody else did.
+        (EndWord::By(Owner::Me), _) | (_, Sight::Yes) => Validity::Yes,
+        (_, Sight::No | Sight::NoIf(_)) => Validity::No,
+        (_, Sight::YesIf(_) | Sight::Again) => Validity::Again,
+    }
+}
+
+/// Whether a version that a scan walks over again is no phantom: it was there at `read_time`, or is not there at `end_time`. Who is
+/// preparing to make it earlier is taken to commit, and who is preparing to end it is not.
+pub(super) fn is_no_phantom(begin: BeginWord, end: EndWord, read_time: Timestamp, end_time: Timestamp) -> Validity {
+    let began = match begin {
+        BeginWord::At(time) | BeginWord::By(Owner::Other(_, State::Preparing(time) | State::Committed(time))) => time,
+        BeginWord::By(Owner::Me | Owner::Other(_, State::Active | State::Aborted)) => return Validity::Yes,
+        BeginWord::By(Owner::Other(_, State::Gone)) => return Validity::Again,
+    };
+    if began <= read_time || end_time < began {
+        return Validity::Yes;
+    }
+    match end_sight(end, end_time) {
+        Sight::No => Validity::Yes,
+        Sight::Yes | Sight::NoIf(_) => Validity::No,
+        Sight::YesIf(_) | Sight::Again => Validity::Again,
+    }
+}
+
+/// Whether another version leaves its key to one that is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    Free,
+    /// If this one commits; otherwise it is taken.
+    FreeIf(TxnId),
+    /// There is a row with this key.
+    Taken,
+    /// If this one commits; otherwise it is free.
+    TakenIf(TxnId),
+    /// Somebody else is about to decide, or has decided after the reader's time: the first writer wins.
+    Conflict,
+    Again,
+}
+
+/// What another version with the key says to one that the transaction has linked. `fixed` is the transaction's read time, if all its
+/// reads are at that one: then what it cannot see must not refuse it, nor let it in.
+pub(super) fn uniqueness(begin: BeginWord, end: EndWord, fixed: Option<Timestamp>) -> Claim {
+    let is_unseen = |time: Timestamp| fixed.is_some_and(|read_time| read_time < time);
+    let taken = match begin {
+        BeginWord::At(Timestamp::INFINITY) => return Claim::Free,
+        BeginWord::By(Owner::Other(_, State::Gone)) => return Claim::Again,
+        BeginWord::By(Owner::Other(_, State::Aborted)) => return Claim::Free,
+        BeginWord::By(Owner::Other(_, State::Active)) => return Claim::Conflict,
+        BeginWord::By(Owner::Me) => Claim::Taken,
+        BeginWord::By(Owner::Other(id, State::Preparing(time))) if !is_unseen(time) => Claim::TakenIf(id),
+        BeginWord::At(time) | BeginWord::By(Owner::Other(_, State::Committed(time))) if !is_unseen(time) => {
+            Claim::Taken
+        }
+        BeginWord::At(_) | BeginWord::By(Owner::Other(_, State::Preparing(_) | State::Committed(_))) => Claim::Conflict,
+    };
+    match end {
+        EndWord::At(time) | EndWord::By(Owner::Other(_, State::Committed(time))) => {
+            if is_unseen(time) {
+                Claim::Conflict
+            } else {
+                Claim::Free
+            }
+        }
+        EndWord::By(Owner::Other(id, State::Preparing(time))) => {
+            if is_unseen(time) {
+                Claim::Conflict
+            } else {
+                Claim::FreeIf(id)
+            }
+        }
+        EndWord::By(Owner::Me) => Claim::Free,
+        EndWord::By(Owner::Other(_, State::Gone)) => Claim::Again,
+        EndWord::By(Owner::Other(_, State::Active)) => Claim::Conflict,
+        EndWord::Nobody | EndWord::Kept | EndWord::By(Owner::Other(_, State::Aborted)) => taken,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EARLY: Timestamp = Timestamp(10);
+    const READ: Timestamp = Timestamp(20);
+    const LATE: Timestamp = Timestamp(30);
+    const END: Timestamp = Timestamp(40);
+    const LAST: Timestamp = Timestamp(50);
+    const OTHER: TxnId = TxnId(7 << 16);
+    const SECOND: TxnId = TxnId(8 << 16);
+
+    fn begin_by(state: State) -> BeginWord {
+        BeginWord::By(Owner::Other(OTHER, state))
+    }
+
+    fn end_by(state: State) -> EndWord {
+        EndWord::By(Owner::Other(SECOND, state))
+    }
+
+    #[test]
+    fn table_1() {
+        let table = [
+            (BeginWord::At(EARLY), Sight::Yes),
+            (BeginWord::At(READ), Sight::Yes),
+            (BeginWord::At(LATE), Sight::No),
+            (BeginWord::At(Timestamp::INFINITY), Sight::No),
+            (BeginWord::By(Owner::Me), Sight::Yes),
+            (begin_by(State::Active), Sight::No),
+            (begin_by(State::Preparing(EARLY)), Sight::YesIf(OTHER)),
+            (begin_by(State::Preparing(READ)), Sight::YesIf(OTHER)),
+            (begin_by(State::Preparing(LATE)), Sight::No),
+            (begin_by(State::Committed(EARLY)), Sight::Yes),
+            (begin_by(State::Committed(READ)), Sight::Yes),
+            (begin_by(State::Committed(LATE)), Sight::No),
+            (begin_by(State::Aborted), Sight::No),
+            (begin_by(State::Gone), Sight::Again),
+        ];
+        for (begin, expected) in table {
+            assert_eq!(begin_sight(begin, READ), expected, "{begin:?}");
+        }
+    }
+
+    #[test]
+    fn table_2_and_updatability() {
+        use Updatability::{Conflict, Mine, Superseded};
+        let table = [
+            (EndWord::At(EARLY), Sight::No, Superseded),
+            (EndWord::At(READ), Sight::No, Superseded),
+            (EndWord::At(LATE), Sight::Yes, Superseded),
+            (EndWord::Nobody, Sight::Yes, Updatability::Yes),
+            (EndWord::Kept, Sight::Yes, Mine),
+            (EndWord::By(Owner::Me), Sight::No, Mine),
+            (end_by(State::Active), Sight::Yes, Conflict),
+            (end_by(State::Preparing(EARLY)), Sight::NoIf(SECOND), Superseded),
+            (end_by(State::Preparing(READ)), Sight::NoIf(SECOND), Superseded),
+            (end_by(State::Preparing(LATE)), Sight::Yes, Superseded),
+            (end_by(State::Committed(EARLY)), Sight::No, Superseded),
+            (end_by(State::Committed(READ)), Sight::No, Superseded),
+            (end_by(State::Committed(LATE)), Sight::Yes, Superseded),
+            (end_by(State::Aborted), Sight::Yes, Updatability::Yes),
+            (end_by(State::Gone), Sight::Again, Updatability::Again),
+        ];
+        for (end, seen, updatable) in table {
+            assert_eq!(end_sight(end, READ), seen, "{end:?}");
+            assert_eq!(updatability(end), updatable, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_valid_unless_somebody_ended_it_before_the_end() {
+        let table = [
+            (EndWord::At(LATE), Validity::No),
+            (EndWord::At(LAST), Validity::Yes),
+            (EndWord::Nobody, Validity::Yes),
+            (EndWord::Kept, Validity::Yes),
+            (EndWord::By(Owner::Me), Validity::Yes),
+            (end_by(State::Active), Validity::Yes),
+            (end_by(State::Preparing(LATE)), Validity::No),
+            (end_by(State::Preparing(LAST)), Validity::Yes),
+            (end_by(State::Committed(LATE)), Validity::No),
+            (end_by(State::Committed(LAST)), Validity::Yes),
+            (end_by(State::Aborted), Validity::Yes),
+            (end_by(State::Gone), Validity::Again),
+        ];
+        for (end, expected) in table {
+            assert_eq!(still_seen(end, END), expected, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_phantom_began_between_the_read_time_and_the_end() {
+        let ends = [
+            (EndWord::At(LATE), Validity::Yes),
+            (EndWord::At(LAST), Validity::No),
+            (EndWord::Nobody, Validity::No),
+            (end_by(State::Active), Validity::No),
+            (end_by(State::Preparing(LATE)), Validity::No),
+            (end_by(State::Preparing(LAST)), Validity::No),
+            (end_by(State::Committed(LATE)), Validity::Yes),
+            (end_by(State::Committed(LAST)), Validity::No),
+            (end_by(State::Aborted), Validity::No),
+            (end_by(State::Gone), Validity::Again),
+        ];
+        let between = Timestamp(25);
+        let suspects =
+            [BeginWord::At(between), begin_by(State::Preparing(between)), begin_by(State::Committed(between))];
+        let harmless = [
+            BeginWord::At(EARLY),
+            BeginWord::At(READ),
+            BeginWord::At(LAST),
+            BeginWord::At(Timestamp::INFINITY),
+            BeginWord::By(Owner::Me),
+            begin_by(State::Active),
+            begin_by(State::Preparing(LAST)),
+            begin_by(State::Committed(EARLY)),
+            begin_by(State::Aborted),
+        ];
+        for (end, expected) in ends {
+            for begin in suspects {
+                assert_eq!(is_no_phantom(begin, end, READ, END), expected, "{begin:?} {end:?}");
+            }
+            for begin in harmless {
+                assert_eq!(is_no_phantom(begin, end, READ, END), Validity::Yes, "{begin:?} {end:?}");
+            }
+            assert_eq!(is_no_phantom(begin_by(State::Gone), end, READ, END), Validity::Again);
+        }
+    }
+
+    #[test]
+    fn a_key_is_free_taken_or_somebody_elses_to_decide() {
+        use Claim::{Again, Conflict, Free, FreeIf, Taken, TakenIf};
+        // By begin: whether its version may be there, with nobody ending it; and for a reader whose time is fixed.
+        let begins = [
+            (BeginWord::At(EARLY), Taken, Taken),
+            (BeginWord::At(READ), Taken, Taken),
+            (BeginWord::At(LATE), Taken, Conflict),
+            (BeginWord::At(Timestamp::INFINITY), Free, Free),
+            (BeginWord::By(Owner::Me), Taken, Taken),
+            (begin_by(State::Active), Conflict, Conflict),
+            (begin_by(State::Preparing(EARLY)), TakenIf(OTHER), TakenIf(OTHER)),
+            (begin_by(State::Preparing(LATE)), TakenIf(OTHER), Conflict),
+            (begin_by(State::Committed(EARLY)), Taken, Taken),
+            (begin_by(State::Committed(LATE)), Taken, Conflict),
+            (begin_by(State::Aborted), Free, Free),
+            (begin_by(State::Gone), Again, Again),
+        ];
+        for (begin, expected, if_fixed) in begins {
+            for end in [EndWord::Nobody, EndWord::Kept, end_by(State::Aborted)] {
+                assert_eq!(uniqueness(begin, end, None), expected, "{begin:?} {end:?}");
+                assert_eq!(uniqueness(begin, end, Some(READ)), if_fixed, "{begin:?} {end:?}");
+            }
+        }
+        // By end, of a version that may be there.
+        let ends = [
+            (EndWord::At(EARLY), Free, Free),
+            (EndWord::At(READ), Free, Free),
+            (EndWord::At(LATE), Free, Conflict),
+            (EndWord::By(Owner::Me), Free, Free),
+            (end_by(State::Active), Conflict, Conflict),
+            (end_by(State::Preparing(READ)), FreeIf(SECOND), FreeIf(SECOND)),
+            (end_by(State::Preparing(LATE)), FreeIf(SECOND), Conflict),
+            (end_by(State::Committed(READ)), Free, Free),
+            (end_by(State::Committed(LATE)), Free, Conflict),
+            (end_by(State::Gone), Again, Again),
+        ];
+        for (end, expected, if_fixed) in ends {
+            for begin in [BeginWord::At(EARLY), BeginWord::By(Owner::Me), begin_by(State::Committed(EARLY))] {
+                assert_eq!(uniqueness(begin, end, None), expected, "{begin:?} {end:?}");
+                assert_eq!(uniqueness(begin, end, Some(READ)), if_fixed, "{begin:?} {end:?}");
+            }
+        }
+    }
+}
