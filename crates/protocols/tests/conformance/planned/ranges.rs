@@ -133,6 +133,43 @@ fn what_changes_a_range_s_answer_waits_for_its_scanner() {
     });
 }
 
+/// More than a range may be locked for it, and may be walked then: nothing comes there, either.
+#[test]
+fn a_scan_that_goes_farther_than_its_range_is_refused_or_sees_no_phantoms() {
+    for_each_planned(|case| {
+        let [_, set] = ranges(case);
+        for (from, to, new) in [(1, 1, 1), (6, 7, 7), (0, 9, 7), (4, 9, 8), (200, 255, 210)] {
+            let mut beside = Accesses::new();
+            let [lower, upper] = [from, to].map(|number| Bound::Included(number_key(number)));
+            let (table, index, intent) = (case.table, BY_NUMBER, Intent::Read);
+            beside.push_range(RangeAccess { table, index, lower, upper, intent });
+            let what = format!("{}: numbers {from} to {to}", case.name());
+            let mut scanner = case.begin(Some(&set)).expect("nobody else is there");
+            let scanned = scan_range(&mut *scanner, &beside);
+            let Ok(before) = scanned else {
+                assert_eq!(scanned, Err(Abort::OutsidePlan), "{what}");
+                continue;
+            };
+            let others: [(&[_], fn(&Case<'_>, &mut dyn Transaction, u8) -> Result<Write, Abort>); 2] = [
+                (&[(5, Intent::Write)], |case, txn, new| case.insert_row(txn, 5, new, 0)),
+                // Its number will be as one that was made of `new`.
+                (&[(0, Intent::Write)], |case, txn, new| case.update(txn, 0, i32::from(new) - 1)),
+            ];
+            for (rows, does) in others {
+                let mut other = case.engine.transaction(refusing());
+                let rows = case.rows(rows);
+                let begun = other.begin(&Begin { accesses: Some(&rows), ..Begin::default() });
+                let outcome = begun.and_then(|()| does(case, &mut *other, new));
+                assert!(matches!(outcome, Err(Abort::OutsidePlan | Abort::Cancelled)), "{what}: {outcome:?}");
+                other.abort();
+                assert_eq!(scan_range(&mut *scanner, &beside).as_ref(), Ok(&before), "{what}");
+            }
+            scanner.commit().expect("it holds all that it needs");
+            assert_eq!(case.engine.audit(), Ok(()), "{what}");
+        }
+    });
+}
+
 /// What a writer did when a scan came, how it ended, and what the scan finds.
 #[test]
 fn a_scan_that_waited_finds_the_range_as_it_is_then() {
