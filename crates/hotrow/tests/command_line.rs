@@ -166,6 +166,10 @@ fn options_that_mean_nothing_here_are_refused() {
             "bench ycsb --engine bare,vll --network-delay-us 3",
             &["--network-delay-us means nothing to engine bare, vll"],
         ),
+        (
+            "bench micro --engine vll-st --scheduler thread --network-delay-us 3",
+            &["--network-delay-us means nothing to engine vll-st", "expected a pool, and one of vll-st, vll-st-sca"],
+        ),
         ("bench range --engine-partitions 2", &["--engine-partitions means nothing to engine vllr"]),
         ("bench ycsb --json x.svg --plot ./x.svg", &["--json x.svg and --plot ./x.svg are one file"]),
         (

@@ -96,13 +96,20 @@ pub fn refuse_unheeded(
     names: &[&str],
     in_pool: impl Fn(&EngineInfo) -> bool,
 ) -> Result<(), SettingsError> {
-    let heeds = |info: &&EngineInfo| info.has(setting, in_pool(info));
-    let able: Vec<_> = ENGINES.iter().filter(heeds).map(|info| info.name).collect();
-    if names.iter().any(|name| able.contains(name)) {
+    let able = |in_pool: &dyn Fn(&EngineInfo) -> bool| {
+        let heed = ENGINES.iter().filter(|info| info.has(setting, in_pool(info)));
+        heed.map(|info| info.name).collect::<Vec<_>>()
+    };
+    let here = able(&in_pool);
+    if names.iter().any(|name| here.contains(name)) {
         return Ok(());
     }
-    let (given, able) = (names.join(", "), able.join(", "));
-    Err(SettingsError(format!("{option} means nothing to engine {given} as it is run here: expected one of {able}")))
+    let given = names.join(", ");
+    let expected = match here.is_empty() {
+        false => format!("expected one of {}", here.join(", ")),
+        true => format!("expected a pool, and one of {}", able(&|_| true).join(", ")),
+    };
+    Err(SettingsError(format!("{option} means nothing to engine {given} as it is run here: {expected}")))
 }
 
 /// An empty database under the engine called `name`, with its default settings.
