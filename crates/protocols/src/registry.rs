@@ -3,6 +3,7 @@
 use crate::Instance;
 use crate::atomic::Atomic;
 use crate::none::NoIsolation;
+use crate::one_version::OneVersion;
 use crate::ordered::{Ordered, Split, Whole};
 use crate::partition::{Analysed as PartitionAnalysed, Counting, HStore, Partitioned, Queueing};
 use crate::serial::Serial;
@@ -76,6 +77,7 @@ registry!(
     TwoPhase<WaitFor>,
     TwoPhase<Dreadlocks>,
     TwoPhase<Timeout>,
+    OneVersion,
     Ordered<Whole>,
     Ordered<Split>,
     Atomic,

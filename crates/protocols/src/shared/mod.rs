@@ -17,6 +17,7 @@
 //! | [`request_queues`] | queues of requests, for transactions that ask for everything at once |
 //! | [`scan`] | scans that lock what they visit |
 //! | [`segmented`] | vectors that grow in place |
+//! | [`time_outs`] | how long transactions wait where only time tells a deadlock |
 //! | [`wait_graph`] | who waits for whom |
 //! | [`walk`] | stepping along an index |
 
@@ -35,6 +36,7 @@ pub(crate) mod record;
 pub(crate) mod request_queues;
 pub(crate) mod scan;
 pub(crate) mod segmented;
+pub(crate) mod time_outs;
 pub(crate) mod wait_graph;
 pub(crate) mod walk;
 

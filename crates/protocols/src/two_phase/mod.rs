@@ -40,7 +40,7 @@ mod transaction;
 mod wait_for;
 
 pub use dreadlocks::{Dreadlocks, DreadlocksConfig};
-pub use policy::{Policy, Timeout, TimeoutConfig, WaitDie, WaitDieConfig};
+pub use policy::{Policy, Timeout, WaitDie, WaitDieConfig};
 pub use transaction::{TwoPhase, TwoPhaseConfig, TwoPhaseTransaction};
 pub use wait_for::{WaitFor, WaitForConfig};
 

@@ -2,6 +2,7 @@
 
 use crate::shared::lock_table::{OwnerId, WaitPolicy};
 use crate::shared::per_owner::PerOwner;
+use crate::shared::time_outs::TimeOuts;
 use hotrow_sync::Time;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Begin, EngineInfo, Isolation, Scheduler};
@@ -105,35 +106,9 @@ impl WaitPolicy for WaitDie {
     }
 }
 
-/// Time-outs: everybody waits, but not for ever. A deadlock ends when the first of its waits does.
-///
-/// A wait is taken for a deadlock when for some time nobody in its way has come or gone. So those who stand behind a
-/// deadlock in a long queue do not give up with it.
+/// [Time-outs](TimeOuts): everybody waits, but not for ever. A deadlock ends when the first of its waits does.
 pub struct Timeout {
-    config: TimeoutConfig,
-}
-
-/// Knobs of [`Timeout`].
-#[derive(Clone, Debug)]
-pub struct TimeoutConfig {
-    /// The longest wait for one lock.
-    pub wait_limit: Duration,
-    /// The longest wait of an interactive transaction in which nothing moves.
-    pub patience: Duration,
-    /// The same of a one-shot transaction. Such a one takes microseconds and is retried by itself, so a wait of a thousand
-    /// times that is a deadlock in all likelihood.
-    pub one_shot_patience: Duration,
-}
-
-impl Default for TimeoutConfig {
-    /// A second, as PostgreSQL's `deadlock_timeout`; a millisecond for one-shot transactions.
-    fn default() -> Self {
-        Self {
-            wait_limit: Duration::from_secs(10),
-            patience: Duration::from_secs(1),
-            one_shot_patience: Duration::from_millis(1),
-        }
-    }
+    time_outs: TimeOuts,
 }
 
 impl Policy for Timeout {
@@ -148,25 +123,20 @@ impl Policy for Timeout {
         settings: &[],
         pool_settings: &[],
     };
-    type Config = TimeoutConfig;
+    type Config = TimeOuts;
 
     fn new(config: &Self::Config) -> Self {
-        Self { config: config.clone() }
+        Self { time_outs: config.clone() }
     }
 
     #[inline]
     fn wait_limit(&self, _one_shot: bool) -> Duration {
-        self.config.wait_limit
+        self.time_outs.wait_limit
     }
 
-    /// Who brings a limit of its own is held to that alone.
     #[inline]
     fn patience(&self, begin: &Begin<'_>) -> Option<Duration> {
-        match begin.deadlock_timeout {
-            _ if begin.one_shot && begin.wait_limit.is_none() => Some(self.config.one_shot_patience),
-            Some(timeout) => Some(timeout),
-            None => begin.wait_limit.is_none().then_some(self.config.patience),
-        }
+        self.time_outs.patience_of(begin)
     }
 
     #[inline]

@@ -32,7 +32,7 @@ const BROKEN: &str = "none";
 /// Whether an engine shows what a level permits: it waits for nothing but the rows at hand. One that must know a
 /// transaction's accesses first gives a transaction block the whole database.
 fn shows(info: &EngineInfo) -> bool {
-    info.name.starts_with("2pl-") && !info.needs_accesses
+    info.name == "1v" || info.name.starts_with("2pl-") && !info.needs_accesses
 }
 
 fn scripts() -> Scripts {

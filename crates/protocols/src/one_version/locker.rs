@@ -1,0 +1,391 @@
+//! The locks of one transaction.
+
+use super::KeyLocked;
+use super::key_locks::{KeyLock, KeyLocks, LockName, Queues};
+use crate::shared::lock_table::{Acquired, Name, Parked};
+use crate::shared::locks::Gaps;
+use crate::shared::mode::Mode;
+use crate::shared::scan::ScanLocks;
+use crate::shared::time_outs::TimeOuts;
+use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, Table, TableId, mix};
+use hotrow_sync::{Arc, Waiter, Wake};
+use hotrow_txn::{Abort, Begin, LockPart, LockTarget, Statistics};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::time::Duration;
+
+/// What a transaction holds, and how it waits.
+pub(super) struct Locker {
+    queues: Arc<Queues>,
+    parked: Arc<Parked>,
+    held: Held,
+    /// A lock to release at the next call, held shared and in no other way.
+    short: Option<LockName>,
+    /// Tables that the caller keeps everybody else off.
+    owned: Vec<TableId>,
+    /// The gaps that the entry being linked has announced itself to.
+    announced: Gaps,
+    wait_limit: Duration,
+    patience: Option<Duration>,
+    pub(super) statistics: Statistics,
+}
+
+/// The locks that are held to the transaction's end, and in which modes. The one that asked last is the last.
+#[derive(Default)]
+pub(super) struct Held {
+    locks: Vec<(LockName, Mode)>,
+    /// Where each of them is, if they are more than can be looked through.
+    places: HashMap<LockName, usize, BuildHasherDefault<NameHasher>>,
+}
+
+/// So many names are looked through one by one.
+const LOOKED_THROUGH: usize = 32;
+
+/// Room for so many locks is kept from one transaction to the next.
+const KEPT_LOCKS: usize = 1 << 14;
+
+/// A hash of a name: the name itself, mixed.
+#[derive(Default)]
+pub(super) struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = mix(self.0 ^ word);
+    }
+}
+
+/// Keeps what a request was granted whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+struct Unwinding<'l> {
+    held: &'l mut Held,
+    queues: &'l Queues,
+    parked: &'l Arc<Parked>,
+    lock: &'l KeyLock,
+    name: LockName,
+    wanted: Mode,
+}
+
+impl Unwinding<'_> {
+    /// Takes the request back, or notes that it was granted. Whether it was.
+    fn settle(&mut self) -> bool {
+        let granted = !self.queues.withdraw(self.lock, self.name, self.parked);
+        if granted {
+            self.held.set(self.name, self.wanted);
+        }
+        self.parked.reset();
+        granted
+    }
+}
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
+impl Locker {
+    pub(super) fn new(queues: Arc<Queues>, waiter: Waiter) -> Self {
+        Self {
+            queues,
+            parked: Arc::new(Parked::new(waiter)),
+            held: Held::default(),
+            short: None,
+            owned: Vec::new(),
+            announced: Gaps::new(),
+            wait_limit: Duration::ZERO,
+            patience: None,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// A transaction begins.
+    #[inline]
+    pub(super) fn begin(&mut self, begin: &Begin<'_>, time_outs: &TimeOuts) {
+        self.wait_limit = begin.wait_limit.unwrap_or(time_outs.wait_limit);
+        self.patience = time_outs.patience_of(begin);
+    }
+
+    /// How it waits.
+    pub(super) fn waiter(&self) -> &Waiter {
+        self.parked.waiter()
+    }
+
+    pub(super) fn own(&mut self, table: TableId) {
+        if !self.owns(table) {
+            self.owned.push(table);
+        }
+    }
+
+    #[inline]
+    fn owns(&self, table: TableId) -> bool {
+        !self.owned.is_empty() && self.owned.contains(&table)
+    }
+
+    /// Locks a row, present or absent, to the transaction's end. `hash` is its key's.
+    #[inline]
+    pub(super) fn row(&mut self, table: &Table<KeyLocked>, hash: u64, mode: Mode) -> Result<Acquired, Abort> {
+        self.acquire(table, IndexNumber::HASH, hash, mode)
+    }
+
+    /// Locks a row shared until the transaction's next call.
+    #[inline]
+    pub(super) fn row_for_now(&mut self, table: &Table<KeyLocked>, hash: u64) -> Result<(), Abort> {
+        if self.row(table, hash, Mode::SHARED)? == Acquired::New {
+            self.short = self.held.pop();
+        }
+        Ok(())
+    }
+
+    /// Releases what was locked for the last call only.
+    #[inline]
+    pub(super) fn release_short(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
+        if let Some(name) = self.short.take() {
+            self.timed(|locker| locker.give_back(database, guard, name, Mode::SHARED));
+        }
+    }
+
+    /// Releases everything.
+    #[inline]
+    pub(super) fn release_all(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
+        self.release_short(database, guard);
+        self.owned.clear();
+        self.timed(|locker| {
+            while let Some((name, mode)) = locker.held.locks.pop() {
+                locker.give_back(database, guard, name, mode);
+            }
+        });
+        self.held.forget_places();
+    }
+
+    /// The locks of a table that is gone are gone with it.
+    #[inline]
+    fn give_back(&self, database: &Database<KeyLocked>, guard: Guard<'_>, name: LockName, held: Mode) {
+        if let Some(table) = database.table(guard, name.table()) {
+            self.queues.release(table.index_data(name.index()).lock(name.number()), name, held);
+        }
+    }
+
+    #[inline]
+    fn acquire(
+        &mut self,
+        table: &Table<KeyLocked>,
+        index: IndexNumber,
+        hash: u64,
+        mode: Mode,
+    ) -> Result<Acquired, Abort> {
+        if self.owns(table.id()) {
+            return Ok(Acquired::Again);
+        }
+        let number = KeyLocks::number_of(hash);
+        let name = LockName::new(table.id(), index, number);
+        let lock = table.index_data(index).lock(number);
+        self.timed(|locker| {
+            if lock.take_free(mode) {
+                locker.statistics.locks += 1;
+                locker.held.push(name, mode);
+                return Ok(Acquired::New);
+            }
+            locker.acquire_used(lock, name, mode)
+        })
+    }
+
+    /// Takes a lock that is in use, by others or by this transaction.
+    #[cold]
+    fn acquire_used(&mut self, lock: &KeyLock, name: LockName, mode: Mode) -> Result<Acquired, Abort> {
+        let held = self.held.mode(name);
+        if held.covers(mode) {
+            return Ok(Acquired::Again);
+        }
+        let wanted = held | mode;
+        if lock.take_beside(held, wanted) || self.queues.ask(lock, name, (held, wanted), &self.parked) {
+            self.held.set(name, wanted);
+        } else {
+            self.wait(lock, name, wanted)?;
+        }
+        self.statistics.locks += 1;
+        Ok(if held == Mode::NONE { Acquired::New } else { Acquired::Again })
+    }
+
+    /// Waits until the request that is queued is granted, or there is a reason not to wait any longer.
+    fn wait(&mut self, lock: &KeyLock, name: LockName, wanted: Mode) -> Result<(), Abort> {
+        let (queues, parked) = (&*self.queues, &self.parked);
+        let mut unwinding = Unwinding { held: &mut self.held, queues, parked, lock, name, wanted };
+        let waiter = parked.waiter();
+        let start = waiter.now();
+        let limit = start.after(self.wait_limit);
+        let mut patience = self.patience.map(|patience| start.after(patience));
+        let ended = loop {
+            let until = patience.map_or(limit, |patience| patience.min(limit));
+            match waiter.wait_until(Some(until), || parked.is_granted()) {
+                Wake::TimedOut if until < limit && queues.has_moved(name, parked) => {
+                    patience = self.patience.map(|patience| waiter.now().after(patience));
+                }
+                ended => break ended,
+            }
+        };
+        let granted = unwinding.settle();
+        std::mem::forget(unwinding);
+        self.statistics.waits += 1;
+        self.statistics.wait_ns += waiter.now().since(start).as_nanos() as u64;
+        match ended {
+            // Granted and cancelled at once: the lock is kept for `abort` to release.
+            Wake::Cancelled => Err(Abort::Cancelled),
+            Wake::Ready | Wake::TimedOut if granted => Ok(()),
+            Wake::Ready | Wake::TimedOut => Err(Abort::Timeout),
+        }
+    }
+
+    /// A call of the lock manager, with the clock read before and after if times are taken.
+    #[inline]
+    fn timed<R>(&mut self, call: impl FnOnce(&mut Self) -> R) -> R {
+        if !self.statistics.timed {
+            return call(self);
+        }
+        let start = self.parked.waiter().now();
+        let waited_before = self.statistics.wait_ns;
+        let result = call(self);
+        let waited = self.statistics.wait_ns - waited_before;
+        let all = self.parked.waiter().now().since(start).as_nanos() as u64;
+        self.statistics.lock_manager_ns += all.saturating_sub(waited);
+        self.statistics.timed_calls += 1;
+        result
+    }
+}
+
+impl ScanLocks<KeyLocked> for Locker {
+    #[inline]
+    fn owns(&self, table: TableId) -> bool {
+        self.owns(table)
+    }
+
+    #[inline]
+    fn waits(&self) -> u64 {
+        self.statistics.waits
+    }
+
+    #[inline]
+    fn lock_row(&mut self, table: &Table<KeyLocked>, _key: &Key, hash: u64, mode: Mode) -> Result<Acquired, Abort> {
+        self.row(table, hash, mode)
+    }
+
+    fn unlock_row(&mut self, table: &Table<KeyLocked>, hash: u64) {
+        let number = KeyLocks::number_of(hash);
+        let name = LockName::new(table.id(), IndexNumber::HASH, number);
+        if let Some(held) = self.held.remove(name) {
+            let lock = table.index_data(IndexNumber::HASH).lock(number);
+            self.timed(|locker| locker.queues.release(lock, name, held));
+        }
+    }
+
+    #[inline]
+    fn lock_part(
+        &mut self,
+        table: &Table<KeyLocked>,
+        part: LockPart,
+        name: Name,
+        mode: Mode,
+        _target: impl FnOnce() -> LockTarget,
+    ) -> Result<(), Abort> {
+        self.acquire(table, index_of(part), name.0, mode).map(drop)
+    }
+
+    fn announced(&mut self) -> &mut Gaps {
+        &mut self.announced
+    }
+}
+
+/// The index that keeps the locks on a part of its table.
+fn index_of(part: LockPart) -> IndexNumber {
+    match part {
+        LockPart::Row => IndexNumber::HASH,
+        LockPart::Gap(index) | LockPart::End(index) => IndexNumber::of_ranges(index),
+        LockPart::Stripe => IndexNumber::of_ranges(IndexRef::Primary),
+        LockPart::Unique(index) => IndexNumber::of_ranges(IndexRef::Secondary(index)),
+    }
+}
+
+impl Held {
+    /// Adds a lock that is not held.
+    #[inline]
+    fn push(&mut self, name: LockName, mode: Mode) {
+        self.locks.push((name, mode));
+        if self.locks.len() > LOOKED_THROUGH {
+            self.note_last();
+        }
+    }
+
+    #[cold]
+    fn note_last(&mut self) {
+        let noted = self.places.len();
+        let names = self.locks.iter().enumerate().skip(noted).map(|(place, &(name, _))| (name, place));
+        self.places.extend(names);
+    }
+
+    /// Takes away the lock that was added last.
+    #[inline]
+    fn pop(&mut self) -> Option<LockName> {
+        let (name, _) = self.locks.pop()?;
+        if !self.places.is_empty() {
+            self.forget(name);
+        }
+        Some(name)
+    }
+
+    /// In which modes a lock is held.
+    fn mode(&self, name: LockName) -> Mode {
+        self.place(name).map_or(Mode::NONE, |place| self.locks[place].1)
+    }
+
+    /// A lock is held in these modes now.
+    fn set(&mut self, name: LockName, mode: Mode) {
+        match self.place(name) {
+            Some(place) => self.locks[place].1 = mode,
+            None => self.push(name, mode),
+        }
+    }
+
+    /// Takes a lock away: in which modes it was held.
+    fn remove(&mut self, name: LockName) -> Option<Mode> {
+        let place = self.place(name)?;
+        let (_, mode) = self.locks.swap_remove(place);
+        if !self.places.is_empty() {
+            self.forget(name);
+            if let Some(&(moved, _)) = self.locks.get(place).filter(|_| !self.places.is_empty()) {
+                self.places.insert(moved, place);
+            }
+        }
+        Some(mode)
+    }
+
+    fn place(&self, name: LockName) -> Option<usize> {
+        match self.places.is_empty() {
+            true => self.locks.iter().rposition(|&(held, _)| held == name),
+            false => self.places.get(&name).copied(),
+        }
+    }
+
+    /// A name has gone. Those of few are not kept.
+    fn forget(&mut self, name: LockName) {
+        self.places.remove(&name);
+        if self.locks.len() <= LOOKED_THROUGH {
+            self.places.clear();
+        }
+    }
+
+    /// All are gone.
+    #[inline]
+    fn forget_places(&mut self) {
+        if !self.places.is_empty() {
+            self.places.clear();
+            self.places.shrink_to(KEPT_LOCKS);
+            self.locks.shrink_to(KEPT_LOCKS);
+        }
+    }
+}

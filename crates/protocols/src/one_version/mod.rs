@@ -1,0 +1,68 @@
+//! Locking without versions, the lock table inside each index: `1v`.
+//!
+//! **Paper.** Larson, Blanas, Diaconu, Freedman, Patel, Zwilling: High-Performance Concurrency Control Mechanisms for Main-Memory
+//! Databases, §5, the single-version engine that the multiversion ones are compared with.
+//!
+//! **The idea.** There is no lock manager. Each index has a table of small locks, and a key's hash says which of them is the key's.
+//! So a lock is found without a search, taken and released by one exchange each, and covers all records with its key, those too that
+//! are not there: whoever has read an absent key keeps inserters out. Rows are changed in place; a log undoes them. Deadlocks end by time-out.
+//!
+//! | paper | code |
+//! | --- | --- |
+//! | a lock table in every index, partitioned | [`KeyLocks`], in [`RecordHeader::Index`]; in chunks that are made when first used |
+//! | each hash key assigned to a lock | [`key_locks`]: a key's hash names a word |
+//! | a lock covers all records with its key, and so phantoms | a row's lock is its key's in the primary hash index, whether or not there is a row |
+//! | time-outs break deadlocks | [`TimeOuts`] |
+//! | cursor stability at read committed | [`Locker::row_for_now`](locker::Locker::row_for_now) |
+//!
+//! # What is locked where
+//!
+//! | index | locks |
+//! | --- | --- |
+//! | hash, on the primary key | rows, present or absent |
+//! | ordered, on the primary key | gaps, by the key above each; without such an index, the pseudo-gaps of scans of everything |
+//! | secondary hash | all rows with the same columns; the right to have them, if the index is unique |
+//! | secondary ordered | gaps, by the entry above each; the right to have the columns, if the index is unique |
+//!
+//! Why gaps by the keys above them keep phantoms out of ranges is said in [`shared::locks`](crate::shared::locks), for whoever
+//! locks names. Here several names may share a lock: then it covers more than was asked for, and never less.
+//!
+//! # Isolation levels
+//!
+//! At **read committed** a read's lock is released when the transaction goes on to its next call, and gaps are not locked to be read.
+//! At **repeatable read** reads keep the locks of rows that are there to the end. At **serializable** they keep those of absent keys
+//! and lock gaps, too. Writes are the same at all
+//! levels: they announce themselves to gaps, since others may be serializable. A transaction may hold a lock by another key that
+//! shares it, and then keeps it.
+//!
+//! # Departures
+//!
+//! 1. The paper says nothing of those who wait. They stand in queues beside the locks, found by the lock's number, first come
+//!    first served; a word says whether anybody waits.
+//! 2. A wait is taken for a deadlock when nothing has moved in its way for some time, not when it has lasted so long: those who
+//!    stand behind a deadlock do not give up with it.
+//! 3. The paper has hash indexes only. Ordered ones lock gaps, in a mode of their own for those who insert.
+
+mod key_locks;
+mod locker;
+mod transaction;
+
+pub use key_locks::KeyLocks;
+pub use transaction::{OneVersion, OneVersionTransaction};
+
+use hotrow_storage::RecordHeader;
+
+/// What stands before each record: nothing, for its lock is in its table's indexes.
+#[derive(Debug, Default)]
+pub struct KeyLocked;
+
+impl RecordHeader for KeyLocked {
+    type Index = KeyLocks;
+}
+
+const _: () = assert!(size_of::<KeyLocked>() == 0);
+
+#[cfg(all(test, shuttle))]
+mod model;
+#[cfg(all(test, not(shuttle)))]
+mod tests;
