@@ -361,3 +361,29 @@ fn planned_calls_answer_as_the_model() {
         },
     );
 }
+
+/// Several planned ranges begin before each scan does: the one that goes farthest is the one to walk in.
+#[test]
+fn of_planned_ranges_the_farthest_counts() {
+    let bound = |kind, key| BoundCall { kind, row: (key, 0, 0), prefix: false };
+    let scan = |lower, upper, direction, stop_after| {
+        Call::Scan(ScanCall { index: 0, lower, upper, direction, lock: LockFor::Read, stop_after })
+    };
+    let calls = [
+        Call::Insert(5, 0, 0),
+        Call::Insert(0, 0, 0),
+        scan(bound(1, 0), bound(1, 1), Direction::Forward, None),
+        scan(bound(0, 0), bound(2, 0), Direction::Backward, Some(1)),
+        scan(bound(2, 1), bound(0, 0), Direction::Forward, None),
+    ];
+    for_each_engine(|engine| {
+        let redo = RedoRecorder::new();
+        engine.set_redo(redo.clone());
+        for shape in Shape::admitted(&**engine).filter(|_| engine.info().needs_accesses) {
+            let mut pair = Pair::new(engine, &redo, shape, Isolation::Serializable);
+            pair.planned(&calls);
+            pair.compare();
+            drop(pair);
+        }
+    });
+}

@@ -141,8 +141,9 @@ impl<H> Default for Plan<H> {
 pub(super) enum Reach {
     /// To its end.
     Whole,
-    /// Within this range, which holds the scan's beginning: a reconnaissance broke off where that ends.
-    Part(walk::Range),
+    /// Within this range, if it holds the scan's beginning: a reconnaissance broke off where that ends. How many such ranges
+    /// there are: more than one if the scan went farther than an earlier attempt did.
+    Part(walk::Range, usize),
 }
 
 impl Reach {
@@ -150,7 +151,7 @@ impl Reach {
     pub(super) fn is_past<H: RecordHeader>(&self, step: &Step<'_, H>, backward: bool) -> bool {
         match self {
             Reach::Whole => false,
-            Reach::Part(range) => range.is_past(&step.key(), backward),
+            Reach::Part(range, _) => range.is_past(&step.key(), backward),
         }
     }
 }
@@ -383,18 +384,24 @@ impl<H: RecordHeader> Plan<H> {
                 && (range.intent == Intent::Write || scan.lock == LockFor::Read)
         };
         let mut planned = self.ranges.iter().filter(suits).map(|range| walk::Range::new(&range.lower, &range.upper));
-        let mut part = None;
+        let (mut part, mut parts): (Option<walk::Range>, _) = (None, 0);
         planned
             .find_map(|range| match (range.begins_with(&wanted), range.ends_with(&wanted)) {
                 (true, true) => Some(Reach::Whole),
                 (begins, ends) => {
-                    if ordered && if backward { ends } else { begins } {
-                        part = Some(Reach::Part(range));
+                    // Of several, the one that goes farthest: another one may end before the scan begins.
+                    let is_part = ordered && if backward { ends } else { begins };
+                    parts += usize::from(is_part);
+                    let goes_farther = |part: &walk::Range| {
+                        if backward { range.begins_with(part) } else { range.ends_with(part) }
+                    };
+                    if is_part && part.as_ref().is_none_or(goes_farther) {
+                        part = Some(range);
                     }
                     None
                 }
             })
-            .or(part)
+            .or(part.map(|part| Reach::Part(part, parts)))
     }
 
     /// The position of the next row in the access set's order, if it is this one.

@@ -31,7 +31,8 @@ impl<A: Admission> PlannedTransaction<A> {
         let mut outcome = if matches!(planned, Reach::Whole) { Ok(()) } else { Err(Abort::Conflict) };
         walk::along(table, scene.guard, scan, &mut |step: &Step<'_, A::Header>| {
             if planned.is_past(step, backward) {
-                *left_at = Some(step.key());
+                // Who goes on a second time is taken to go on to the end.
+                *left_at = matches!(planned, Reach::Part(_, 1)).then(|| step.key());
                 outcome = Err(Abort::Conflict);
                 return ControlFlow::Break(());
             }
