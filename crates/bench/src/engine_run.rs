@@ -1,6 +1,6 @@
 //! A database under one engine: loaded, and then driven and checked as often as wanted.
 
-use crate::host::Host;
+use crate::host::{Host, core_distance_ns};
 use crate::progress::Progress;
 use crate::report::{Consistency, EngineReport, RunIdentity};
 use crate::{Interrupt, RunOptions, SchedulerName};
@@ -199,12 +199,14 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
         };
         let clients: Vec<_> = (0..config.run.threads * slots).map(client).collect();
         let drive = || (self.drive)(&self.instance, self.tables, &clients, scheduler, &config);
+        let core_distance_ns = if config.run.threads > 1 { core_distance_ns() } else { None };
         let report = with_progress(tools.progress, options, &stop, drive).map_err(RunFailure::Failed)?;
 
         tools.progress.checking();
         self.clients.extend(clients.into_iter().map(|client| client.into_inner().unwrap_or_else(|e| e.into_inner())));
         let consistency = self.check(workload);
-        Ok(EngineReport::new(identity, &report, self.load, &consistency, tools.host))
+        let report = EngineReport::new(identity, &report, self.load, &consistency, tools.host);
+        Ok(EngineReport { core_distance_ns, ..report })
     }
 }
 

@@ -1,7 +1,10 @@
 //! What the figures were measured on.
 
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::{hint, thread};
 use serde::Serialize;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 /// The commit that this program was built from, or `unknown`.
 pub(crate) const COMMIT: &str = env!("HOTROW_COMMIT");
@@ -35,6 +38,50 @@ impl Host {
         let system = format!("{} {} {}", std::env::consts::OS, kernel.trim(), std::env::consts::ARCH);
         Self { cores, processor, memory_bytes: memory * 1024, system, optimized: !cfg!(debug_assertions) }
     }
+}
+
+/// How long a cache line takes from one core to another and back, in nanoseconds: what transactions pay that share anything.
+/// Virtual machines move their cores about, and then it changes between two runs. Unknown if no second core answers.
+pub(crate) fn core_distance_ns() -> Option<f64> {
+    const BATCHES: usize = 9;
+    const TRIPS: u64 = 200;
+    const END: u64 = u64::MAX;
+    let line = AtomicU64::new(0);
+    let deadline = Instant::now() + Duration::from_millis(20);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // Odd numbers are questions, the next ones are their answers.
+            loop {
+                match line.load(Ordering::Acquire) {
+                    END => return,
+                    question if question % 2 == 1 => line.store(question + 1, Ordering::Release),
+                    _ => hint::spin_loop(),
+                }
+            }
+        });
+        let mut question = 1;
+        let mut batch = || {
+            let begin = Instant::now();
+            for _ in 0..TRIPS {
+                line.store(question, Ordering::Release);
+                let mut looks = 0_u32;
+                while line.load(Ordering::Acquire) == question {
+                    looks += 1;
+                    if looks.is_multiple_of(4096) && Instant::now() > deadline {
+                        return None;
+                    }
+                    hint::spin_loop();
+                }
+                question += 2;
+            }
+            Some(begin.elapsed().as_nanos() as f64 / TRIPS as f64)
+        };
+        let trips: Option<Vec<f64>> = (0..BATCHES).map(|_| batch()).collect();
+        line.store(END, Ordering::Release);
+        let mut trips = trips?;
+        trips.sort_by(f64::total_cmp);
+        Some(trips[BATCHES / 2])
+    })
 }
 
 impl fmt::Display for Host {

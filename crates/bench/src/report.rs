@@ -51,6 +51,8 @@ pub(crate) struct EngineReport {
     pub consistency: String,
     /// Whether somebody ended the run before its time.
     pub interrupted: bool,
+    /// A cache line's way from one core to another and back just before the run, in nanoseconds; null if there is one thread only.
+    pub core_distance_ns: Option<f64>,
     pub host: Host,
     pub commit: &'static str,
 }
@@ -170,6 +172,7 @@ impl EngineReport {
             load_seconds: load.as_secs_f64(),
             consistency: consistency.to_string(),
             interrupted: run.stopped_early,
+            core_distance_ns: None,
             host: host.clone(),
             commit: COMMIT,
         }

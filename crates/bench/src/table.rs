@@ -19,6 +19,8 @@ pub(crate) struct Summary<'a> {
     pub ratio: f64,
     /// What the check found, of a run that failed if one did.
     pub consistency: &'a str,
+    /// The shortest and the longest way of a cache line between two cores, in nanoseconds, before these runs.
+    pub core_distance: Option<(f64, f64)>,
 }
 
 /// Summarises `turns`, each with a report for every engine, in the same order.
@@ -41,7 +43,12 @@ fn summarize_engine(turns: &[Vec<EngineReport>], engine: usize) -> Summary<'_> {
         range: (runs[0].throughput, runs[runs.len() - 1].throughput),
         ratio: ratios[(ratios.len() - 1) / 2],
         consistency: &failed.unwrap_or(&median).consistency,
+        core_distance: span(runs.iter().filter_map(|run| run.core_distance_ns)),
     }
+}
+
+fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.map(|value| (value, value)).reduce(|span, value| (span.0.min(value.0), span.1.max(value.1)))
 }
 
 /// A column: its head, and its cell.
@@ -73,6 +80,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunO
     if options.repetitions > 1 {
         print_ranges(out, engines)?;
     }
+    print_core_distance(out, engines)?;
     print_kinds(out, engines, width)?;
     print_estimates(out, engines)?;
     print_analyses(out, engines)?;
@@ -140,6 +148,18 @@ fn print_ranges(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> 
         writeln!(out, "{:names$}{:>11} to {}", engine.engine, grouped(slowest), grouped(fastest))?;
     }
     Ok(())
+}
+
+/// How far the cores were from each other, if they moved: figures of runs with far and with near cores do not compare.
+fn print_core_distance(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
+    let ends = engines.iter().filter_map(|engine| engine.core_distance).flat_map(|(least, greatest)| [least, greatest]);
+    match span(ends) {
+        Some((least, greatest)) if greatest > 2.0 * least => writeln!(
+            out,
+            "\nthe machine moved its cores: a cache line took {least:.0} to {greatest:.0} ns from one to another and back"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Transactions of each kind per second, and how many of them found what they were looking for, if not all did. Kinds that
@@ -376,6 +396,23 @@ mod tests {
             "b: 1.50 messages between partitions per transaction",
         ];
         assert_eq!(lines(&turns, |out, engines| print_analyses(out, engines)), expected);
+    }
+
+    #[test]
+    fn cores_that_move_are_told_of() {
+        let mut turns = [vec![report("a", 1.0, "ok"), report("b", 1.0, "ok")], vec![report("a", 1.0, "ok")]];
+        for (distances, expected) in [
+            ([None, None, None], None),
+            ([Some(100.0), Some(190.0), None], None),
+            ([Some(130.0), Some(104.4), Some(570.0)], Some("took 104 to 570 ns")),
+        ] {
+            let [first, second, third] = distances;
+            (turns[0][0].core_distance_ns, turns[0][1].core_distance_ns) = (first, second);
+            turns[1][0].core_distance_ns = third;
+            let told = lines(&turns, |out, engines| print_core_distance(out, engines)).pop();
+            assert_eq!(told.is_some(), expected.is_some(), "{told:?}");
+            assert!(told.unwrap_or_default().contains(expected.unwrap_or_default()));
+        }
     }
 
     #[test]
