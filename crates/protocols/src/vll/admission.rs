@@ -81,8 +81,7 @@ impl Member {
     pub(super) fn enter<R: Requests, M: Iterator<Item = Mark>>(
         &mut self,
         mut kept: Option<&R>,
-        requests: &R,
-        prefixes: &[Counted],
+        (requests, prefixes): (&R, &[Counted]),
         marks: impl Fn() -> M,
         limit: (&mut Option<Time>, Option<Duration>),
         statistics: &mut Statistics,
@@ -359,7 +358,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
             let limit = (&mut deadline, Some(limit));
             let asked = || marks(rows, prefixes.counted());
             let entered =
-                self.member.enter(kept.as_ref(), &requests, prefixes.counted(), asked, limit, statistics, bury);
+                self.member.enter(kept.as_ref(), (&requests, prefixes.counted()), asked, limit, statistics, bury);
             match entered {
                 Ok(()) => break,
                 Err(Refused::Over(abort)) => return Err(abort),

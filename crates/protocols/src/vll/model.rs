@@ -85,7 +85,7 @@ impl World {
             self.records[ABSENT].set(&(), Counts::NONE);
         };
         // Without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
-        match member.enter(None, &asked, &[], marks, (&mut None, None), statistics, bury) {
+        match member.enter(None, (&asked, &[]), marks, (&mut None, None), statistics, bury) {
             Ok(()) => {}
             Err(Refused::Over(Abort::Cancelled)) => return false,
             Err(other) => panic!("{other:?}"),

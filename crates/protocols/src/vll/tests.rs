@@ -480,10 +480,10 @@ fn who_waits_for_room_has_given_back_what_it_kept() {
     let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
     let statistics = &mut Statistics::default();
     assert_eq!(core.begin(&mut free, None, &wanted, &[], false, |_| {}), Begun::Free);
-    assert_eq!(member.enter(None, &kept, &[], std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
+    assert_eq!(member.enter(None, (&kept, &[]), std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
     assert_eq!(core.begin(&mut blocked, None, &wanted, &[], false, |_| {}), Begun::Blocked);
     let limit = (&mut None, Some(Duration::ZERO));
-    let entered = member.enter(Some(&kept), &wanted, &[], std::iter::empty, limit, statistics, |_| {});
+    let entered = member.enter(Some(&kept), (&wanted, &[]), std::iter::empty, limit, statistics, |_| {});
     assert_eq!(entered, Err(Refused::Over(Abort::Timeout)));
     assert_eq!([0, 1].map(|at| records[at].1.get(&())), [Counts::NONE, Counts::new(2, 0)]);
     core.finish(&blocked, &wanted, &[], |_| {});
@@ -503,12 +503,12 @@ fn an_analysis_does_not_pass_over_what_is_kept() {
     let mut blocked = core.seats().take(Waiter::thread(Duration::ZERO));
     let statistics = &mut Statistics::default();
     member.publish(false, marks(0));
-    assert_eq!(member.enter(None, &kept, &[], || marks(0), (&mut None, None), statistics, |_| {}), Ok(()));
+    assert_eq!(member.enter(None, (&kept, &[]), || marks(0), (&mut None, None), statistics, |_| {}), Ok(()));
     blocked.publish(marks(0));
     assert_eq!(core.begin(&mut blocked, None, &kept, &[], false, |_| {}), Begun::Blocked);
     member.publish(true, marks(1));
     assert!(!core.analyse(&mut Statistics::default()), "it conflicts with what is kept");
-    assert_eq!(member.enter(Some(&kept), &wanted, &[], || marks(1), (&mut None, None), statistics, |_| {}), Ok(()));
+    assert_eq!(member.enter(Some(&kept), (&wanted, &[]), || marks(1), (&mut None, None), statistics, |_| {}), Ok(()));
     assert!(!blocked.waits());
     core.finish(&blocked, &kept, &[], |_| {});
     member.leave(&wanted, &[], statistics, |_| {});
@@ -523,11 +523,11 @@ fn a_dead_record_is_told_and_nothing_is_counted() {
     let asked = Asked { records: &records, requests: &[(0, Intent::Write), (1, Intent::Read)] };
     let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
     let statistics = &mut Statistics::default();
-    let entered = member.enter(None, &asked, &[], std::iter::empty, (&mut None, None), statistics, |_| {});
+    let entered = member.enter(None, (&asked, &[]), std::iter::empty, (&mut None, None), statistics, |_| {});
     assert_eq!(entered, Err(Refused::Dead(1)));
     assert_eq!(records[0].1.get(&()), Counts::NONE);
     records[1].1.set(&(), Counts::NONE);
-    assert_eq!(member.enter(None, &asked, &[], std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
+    assert_eq!(member.enter(None, (&asked, &[]), std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
     member.leave(&asked, &[], statistics, |_| {});
 }
 

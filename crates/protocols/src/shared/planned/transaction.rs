@@ -281,7 +281,7 @@ impl<A: Admission> PlannedTransaction<A> {
                 .is_some()
             || self.plan.find(scene, table, (key, name), intent).is_some()
             || self.admission.reaches(table, key);
-        if !reachable && !(self.plan.is_partial && self.add_late(id, key, intent)) {
+        if !(reachable || self.plan.is_partial && self.add_late(id, key, intent)) {
             self.missing.push(id, key.clone(), intent);
             return Err(Abort::OutsidePlan);
         }

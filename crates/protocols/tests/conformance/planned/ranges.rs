@@ -15,6 +15,9 @@ struct Beside {
     meets: [bool; 2],
 }
 
+/// What somebody else does with a key that is new.
+type Does = fn(&Case<'_>, &mut dyn Transaction, u8) -> Result<Write, Abort>;
+
 /// Rows 0, 2, 4 and 6 are there, with these numbers.
 const BESIDE: &[Beside] = &[
     Beside {
@@ -150,7 +153,7 @@ fn a_scan_that_goes_farther_than_its_range_is_refused_or_sees_no_phantoms() {
                 assert_eq!(scanned, Err(Abort::OutsidePlan), "{what}");
                 continue;
             };
-            let others: [(&[_], fn(&Case<'_>, &mut dyn Transaction, u8) -> Result<Write, Abort>); 2] = [
+            let others: [(&[_], Does); 2] = [
                 (&[(5, Intent::Write)], |case, txn, new| case.insert_row(txn, 5, new, 0)),
                 // Its number will be as one that was made of `new`.
                 (&[(0, Intent::Write)], |case, txn, new| case.update(txn, 0, i32::from(new) - 1)),
