@@ -8,8 +8,8 @@ use hotrow_sync::{Arc, Scheduler, Time, Waiter};
 use std::time::Duration;
 
 /// Engines under which a transaction that meets a lock waits, whatever its age.
-const ENGINES: [&str; 7] =
-    ["serial", "2pl-timeout", "2pl-waitfor", "2pl-dreadlocks", "2pl-ordered", "2pl-atomic", "vll"];
+const ENGINES: [&str; 8] =
+    ["serial", "2pl-timeout", "1v", "2pl-waitfor", "2pl-dreadlocks", "2pl-ordered", "2pl-atomic", "vll"];
 
 const TABLE: &str = "
     create table t (id int primary key, n int not null);

@@ -99,7 +99,7 @@ fn allocations(engine: &str, sql: &str) -> u64 {
 
 #[test]
 fn a_point_select_allocates_nothing() {
-    for engine in ["serial", "2pl-timeout", "2pl-ordered"] {
+    for engine in ["serial", "2pl-timeout", "1v", "2pl-ordered"] {
         assert_eq!(allocations(engine, "select id, n, name from t where id = $1"), 0, "{engine}");
         assert_eq!(allocations(engine, "select n + 1 from t where id = $1 and n = 1"), 0, "{engine}");
     }

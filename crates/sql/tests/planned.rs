@@ -580,3 +580,23 @@ fn sets_that_move_while_they_are_used_lose_nothing() {
         assert_eq!(outcome(&mut session(&database), "select sum(n) from a"), total.to_string(), "{engine}");
     }
 }
+
+/// A block that writes brings no access set and is alone in the database; one that only reads at read committed, and whose client stays
+/// away, is not in its way.
+#[test]
+fn an_idle_block_that_only_reads_holds_up_nobody_who_is_alone() {
+    for engine in engines() {
+        let database = tables(engine);
+        let (mut reader, mut writer) = (common::session(&database), common::session(&database));
+        run(&mut writer, "set lock_timeout = '50ms'");
+        run(&mut reader, "begin isolation level read committed read only");
+        for n in ["11", "12"] {
+            outcome(&mut reader, "select n from a where id = 1");
+            for sql in ["begin", &format!("update a set n = {n} where id = 1"), "commit"] {
+                run(&mut writer, sql);
+            }
+            assert_eq!(outcome(&mut reader, "select n from a where id = 1"), n, "{engine}");
+        }
+        run(&mut reader, "commit");
+    }
+}

@@ -10,7 +10,7 @@ use hotrow_sync::{Arc, Waiter};
 use std::time::Duration;
 
 /// The engines that sessions can use.
-pub const ENGINES: [&str; 6] = ["serial", "2pl-timeout", "2pl-waitdie", "2pl-ordered", "2pl-atomic", "vll"];
+pub const ENGINES: [&str; 7] = ["serial", "2pl-timeout", "2pl-waitdie", "1v", "2pl-ordered", "2pl-atomic", "vll"];
 
 /// An empty database.
 pub fn database(engine: &str) -> Arc<Database> {
