@@ -291,7 +291,7 @@ const WRONG_DEFINITIONS: &[Mistake] = &[
     (
         "create procedure p(x int) language sql as $$ select n, id into x from a $$",
         "42601",
-        "INTO has 1 variables for 2 columns",
+        "INTO has 1 variable for 2 columns",
         None,
     ),
     (

@@ -152,7 +152,7 @@ mod tests {
             STANDARD if panel == "c" => 99.0,
             _ => value(series, panel, way),
         };
-        let expected = [false, true, true, true, false, true];
+        let expected = [false, false, true, true, false, true];
         check(&FIGURE, |made| reversed(made.series, made.panel, made.way), &expected);
     }
 }
