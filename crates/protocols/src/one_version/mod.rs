@@ -12,7 +12,7 @@
 //! | a lock table in every index, partitioned | [`KeyLocks`], in [`RecordHeader::Index`]; in chunks that are made when first used |
 //! | each hash key assigned to a lock | [`key_locks`]: a key's hash names a word |
 //! | a lock covers all records with its key, and so phantoms | a row's lock is its key's in the primary hash index, whether or not there is a row |
-//! | time-outs break deadlocks | [`TimeOuts`] |
+//! | time-outs break deadlocks | [`TimeOuts`](crate::shared::time_outs::TimeOuts) |
 //! | cursor stability at read committed | [`Locker::row_for_now`](locker::Locker::row_for_now) |
 //!
 //! # What is locked where

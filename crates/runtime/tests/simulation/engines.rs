@@ -151,6 +151,12 @@ fn read_committed_reads_what_was_committed() {
 }
 
 #[test]
+fn repeatable_read_keeps_what_was_read() {
+    check_engines(&[Isolation::RepeatableRead], 300);
+}
+
+#[test]
 fn levels_side_by_side_each_keep_their_promise() {
     check_engines(&[Isolation::ReadCommitted, Isolation::Serializable], 300);
+    check_engines(&[Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable], 300);
 }
