@@ -54,7 +54,10 @@ pub(crate) fn core_distance_ns() -> Option<f64> {
             loop {
                 match line.load(Ordering::Acquire) {
                     END => return,
-                    question if question % 2 == 1 => line.store(question + 1, Ordering::Release),
+                    question if question % 2 == 1 => {
+                        // Who asked may have lost patience meanwhile: the end stays the end.
+                        let _ = line.compare_exchange(question, question + 1, Ordering::AcqRel, Ordering::Acquire);
+                    }
                     _ => hint::spin_loop(),
                 }
             }

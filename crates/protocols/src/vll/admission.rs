@@ -76,7 +76,8 @@ impl Member {
     }
 
     /// Asks for everything at once, and waits until it has it all, at most until `deadline`, which is set by the first wait.
-    /// `kept` is given back before, in any case. `marks` are those of the requests. `unused` is told of each record without a row that is dead when this fails.
+    /// `kept` is given back before, in any case. `marks` are those of the requests. `unused` is told of each record without a row
+    /// that is dead when this fails.
     #[inline]
     pub(super) fn enter<R: Requests, M: Iterator<Item = Mark>>(
         &mut self,

@@ -154,8 +154,8 @@ impl Core {
     }
 
     /// Asks for everything and enters the queue (BeginTransaction, Fig. 1), having given back `kept`: the requests of the one
-    /// before it on this seat, all for records with rows. `is_invited` says that the transaction was given room that it has not used yet; it keeps it if a record is dead.
-    /// `unused` is as for [`finish`](Self::finish).
+    /// before it on this seat, all for records with rows. `is_invited` says that the transaction was given room that it has not
+    /// used yet; it keeps it if a record is dead. `unused` is as for [`finish`](Self::finish).
     #[inline]
     pub(super) fn begin<R: Requests>(
         &self,

@@ -68,7 +68,8 @@ pub(crate) struct Ledger {
 /// What a transaction has asked for, as contention analysis reads it: the marks of its requests.
 ///
 /// The transaction itself writes it, before it enters the queue or as soon as it is blocked, and adds to it inside the critical
-/// section, or before others can see what it adds. Others read it outside: while the transaction is in the queue they see all that it asked for before they looked
+/// section, or before others can see what it adds. Others read it outside: while the transaction is in the queue they see all that it
+/// asked for before they looked
 /// into the queue, or that it is concealed. Of one that has left meanwhile they may see anything.
 #[derive(Debug, Default)]
 struct Footprint {
