@@ -293,14 +293,18 @@ fn a_client_that_leaves_while_it_waits_for_a_lock_is_noticed() {
             ("BEGIN; UPDATE accounts SET balance = 0 WHERE id = 1", "UPDATE accounts SET balance = 1 WHERE id = 1"),
             ("BEGIN; LOCK TABLE accounts", "TRUNCATE accounts"),
         ];
+        let mut leaving = server.client();
         for (held, waiting) in waits {
-            let mut leaving = server.client();
             leaving.run("SET lock_timeout = '1d'");
             holder.run(held);
             leaving.send_query(waiting);
             drop(leaving);
             // Its place is free long before the holder ends, and before its time is up.
-            while Client::open(server.address).begin("postgres").is_err() {}
+            leaving = loop {
+                if let Ok(next) = Client::open(server.address).begin("postgres") {
+                    break next;
+                }
+            };
             holder.run("COMMIT");
         }
         assert_eq!(holder.column("SELECT balance FROM accounts ORDER BY id"), ["0", "200", "300"], "{engine}");
