@@ -36,8 +36,7 @@
 //! must the absence of others. Who only reads has nothing to look at again at any level: all who write at serializable are as
 //! if they had run at their end timestamps, so what was there at some moment is a state between two of them.
 //!
-//! **Absent**: pessimistic transactions (MV/L), and with them read locks, bucket locks and wait-for dependencies. The engine is not in the
-//! registry: nobody can choose it by name.
+//! **Absent**: pessimistic transactions (MV/L), and with them read locks, bucket locks and wait-for dependencies.
 //!
 //! **Departures**
 //!
@@ -80,9 +79,6 @@ pub use transaction::HekatonTransaction;
 use transactions::{State, Transactions};
 pub use words::Words;
 use words::{Begin, End};
-
-/// What the engine is called where its transactions are reported. Not a name to choose it by: it is not in the registry.
-const NAME: &str = "mvo";
 
 /// Multiversion concurrency control.
 pub struct Hekaton {
@@ -147,7 +143,7 @@ impl Shared {
 
 impl Protocol for Hekaton {
     const INFO: EngineInfo = EngineInfo {
-        name: NAME,
+        name: "mvo",
         summary: "multiversion, optimistic: readers and writers do not wait for each other; the first writer of a row wins",
         source: "Hekaton §2, §3",
         needs_accesses: false,

@@ -8,6 +8,7 @@
 //! | `random` | sequences of calls against the model, shrunk when they differ |
 //! | `redo` | what a redo sink is told, and when |
 //! | `sessions` | two sessions: who waits, and how a wait ends |
+//! | `versions` | engines that keep versions: who conflicts, and what is looked at again |
 
 mod cases;
 mod model;
@@ -17,10 +18,11 @@ mod random;
 mod redo;
 mod sessions;
 mod tables;
+mod versions;
 
 use hotrow_protocols::{ENGINES, open};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::Engine;
+use hotrow_txn::{Engine, Isolation};
 use std::time::Duration;
 
 /// Does `check` with a fresh database of every engine.
@@ -30,6 +32,12 @@ fn for_each_engine(mut check: impl FnMut(&Arc<dyn Engine>)) {
         assert_eq!(engine.info(), info);
         check(&engine);
     }
+}
+
+/// Whether the engine keeps versions, so that of two that write one row the second aborts at once, and nobody waits for who
+/// writes. Those offer snapshots.
+fn first_writer_wins(engine: &Arc<dyn Engine>) -> bool {
+    engine.info().isolation.contains(&Isolation::Snapshot)
 }
 
 /// A waiter that refuses to wait: whoever would have to, aborts.
