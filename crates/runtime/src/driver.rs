@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn only_the_measured_period_counts() {
-        let (warmup, measured) = (Duration::from_millis(20), Duration::from_millis(20));
+        let (warmup, measured) = (Duration::from_millis(20), Duration::from_millis(200));
         let config = RunConfig { threads: 1, warmup, measured, ..RunConfig::default() };
         let report = drive_to(&config, || Ok(1)).expect("nothing fails");
         assert_eq!(report.counts.retries, 0, "the one retry was in the warm-up");

@@ -335,7 +335,7 @@ fn plans_of_the_simple_protocol_follow_their_tables() {
     assert_eq!(recorder.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>(), ["n", "m"]);
 
     // Another session changes the table while a cached plan waits for its lock.
-    run(&mut two, "select * from q where m = '1'");
+    run(&mut two, "set lock_timeout = '1d'; select * from q where m = '1'");
     run(&mut one, "begin; drop table q; create table q (b text, m text); insert into q values ('b', '1')");
     let other = hotrow_sync::thread::spawn(move || {
         let (recorder, result) = query(&mut two, "select * from q where m = '1'");

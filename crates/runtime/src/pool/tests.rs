@@ -218,7 +218,7 @@ fn a_run_is_stopped_while_everybody_waits() {
 
 #[test]
 fn only_the_measured_period_counts() {
-    let (warmup, measured) = (Duration::from_millis(20), Duration::from_millis(20));
+    let (warmup, measured) = (Duration::from_millis(20), Duration::from_millis(200));
     let run = RunConfig { threads: 2, warmup, measured, ..RunConfig::default() };
     let report = drive_pool(
         &PoolConfig { run, slots: 2, ..PoolConfig::default() },
