@@ -1,6 +1,6 @@
 //! A database under an engine that was chosen at run time.
 
-use crate::{Isolation, Setting, Transaction};
+use crate::{Concurrency, Isolation, Setting, Transaction};
 use hotrow_storage::{Duplicate, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 
@@ -43,6 +43,9 @@ pub struct EngineInfo {
     pub isolates: bool,
     /// The isolation levels it offers, weakest first. Another one is raised to the first of them that covers it.
     pub isolation: &'static [Isolation],
+    /// If each transaction may choose to be optimistic or pessimistic: what those are that do not
+    /// ([`Begin::concurrency`](crate::Begin::concurrency)). None if there is no choice.
+    pub concurrency: Option<Concurrency>,
     /// What users can set of it.
     pub settings: &'static [Setting],
     /// What users can set of it besides, if its transactions run in a pool: the pool's workers heed it.

@@ -12,6 +12,7 @@
 
 mod abort;
 mod access;
+mod concurrency;
 mod deadlock;
 mod engine;
 mod isolation;
@@ -24,6 +25,7 @@ mod words;
 
 pub use abort::Abort;
 pub use access::{Access, Accesses, EntriesAccess, EntryAccess, Intent, RangeAccess};
+pub use concurrency::Concurrency;
 pub use deadlock::{Deadlock, LockPart, LockTarget, WaitsFor};
 pub use engine::{Engine, EngineInfo, Scheduler};
 pub use isolation::Isolation;

@@ -1,6 +1,6 @@
 //! What a transaction can do.
 
-use crate::{Abort, Accesses, Deadlock, Isolation, Statistics};
+use crate::{Abort, Accesses, Concurrency, Deadlock, Isolation, Statistics};
 use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::Arc;
 use std::ops::{Bound, ControlFlow};
@@ -11,6 +11,9 @@ use std::time::Duration;
 pub struct Begin<'a> {
     /// The isolation level; an engine that lacks it gives a stronger one.
     pub isolation: Isolation,
+    /// Optimistic or pessimistic, in place of what the engine does by itself. Engines without a choice
+    /// ([`EngineInfo::concurrency`](crate::EngineInfo::concurrency)) ignore it.
+    pub concurrency: Option<Concurrency>,
     /// The transaction promises not to write. An engine may do less for it; a write gives [`Abort::User`].
     pub read_only: bool,
     /// What it will touch, if that is known: the whole plan for engines that need one, a hint to look the keys up

@@ -85,6 +85,7 @@ impl Protocol for Atomic {
         scheduler: Scheduler::Planned,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
+        concurrency: None,
         settings: &[],
         pool_settings: &[Setting::BlockedLimit],
     };

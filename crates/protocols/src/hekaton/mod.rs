@@ -150,6 +150,7 @@ impl Protocol for Hekaton {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &Isolation::ALL,
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };

@@ -28,6 +28,7 @@ impl Protocol for NoIsolation {
         scheduler: Scheduler::Thread,
         isolates: false,
         isolation: &[],
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };

@@ -33,6 +33,7 @@ impl Protocol for OneVersion {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable],
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };

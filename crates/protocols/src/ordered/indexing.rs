@@ -29,6 +29,7 @@ impl Indexing for Whole {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };
@@ -66,6 +67,7 @@ impl Indexing for Split {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };

@@ -27,6 +27,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
         scheduler: Scheduler::Partition,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
+        concurrency: None,
         settings: &[Setting::Partitions],
         pool_settings: &[Setting::BlockedLimit, Setting::NetworkDelay],
     }

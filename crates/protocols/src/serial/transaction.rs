@@ -53,6 +53,7 @@ impl Protocol for Serial {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::Serializable],
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };

@@ -63,6 +63,7 @@ impl Policy for Dreadlocks {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };

@@ -68,6 +68,7 @@ impl Policy for WaitDie {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };
@@ -120,6 +121,7 @@ impl Policy for Timeout {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };

@@ -35,6 +35,7 @@ impl Policy for WaitFor {
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
+        concurrency: None,
         settings: &[],
         pool_settings: &[],
     };

@@ -36,6 +36,7 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
         scheduler: Scheduler::Planned,
         isolates: true,
         isolation: ISOLATION,
+        concurrency: None,
         settings: &[Setting::BlockedLimit],
         pool_settings: &[],
     }

@@ -1,0 +1,59 @@
+//! Optimistic or pessimistic.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How a transaction keeps what it has read as it was, under an engine that has both ways, side by side in one database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Concurrency {
+    /// It reads without locks, and looks at its end whether everything is still as it was.
+    Optimistic,
+    /// It locks what it reads: who changes it waits.
+    Pessimistic,
+}
+
+impl Concurrency {
+    /// Both ways.
+    pub const ALL: [Concurrency; 2] = [Concurrency::Optimistic, Concurrency::Pessimistic];
+
+    /// The name in SQL and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Concurrency::Optimistic => "optimistic",
+            Concurrency::Pessimistic => "pessimistic",
+        }
+    }
+}
+
+impl fmt::Display for Concurrency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Concurrency {
+    type Err = String;
+
+    /// Takes the name in any case.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = text.trim().to_ascii_lowercase();
+        Concurrency::ALL.into_iter().find(|way| way.name() == wanted).ok_or_else(|| {
+            let names = Concurrency::ALL.map(Concurrency::name).join(", ");
+            format!("unknown concurrency {text:?}: expected one of {names}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for way in Concurrency::ALL {
+            assert_eq!(way.to_string().to_uppercase().parse(), Ok(way));
+        }
+        let error = "mixed".parse::<Concurrency>().expect_err("a transaction has one way");
+        assert_eq!(error, "unknown concurrency \"mixed\": expected one of optimistic, pessimistic");
+    }
+}
