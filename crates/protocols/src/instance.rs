@@ -1,6 +1,8 @@
 //! A database under one protocol.
 
-use hotrow_storage::{Duplicate, Participant, RedoSink, RowLayout, RowRef, StoredTable, TableId, TableSchema, Tables};
+use hotrow_storage::{
+    Duplicate, Participant, RedoSink, RowLayout, RowRef, StoredTable, TableId, TableMemory, TableSchema, Tables,
+};
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{Engine, EngineInfo, Protocol, Transaction, WorkerId};
 
@@ -93,6 +95,13 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn row_count(&self, table: TableId) -> u64 {
         self.with_table(table, |table| table.row_count())
+    }
+
+    fn memory(&self, table: TableId) -> TableMemory {
+        self.entered(|participant| {
+            let found = self.database.table(participant.guard(), table);
+            found.unwrap_or_else(|| panic!("there is no table {}", table.0)).memory(participant.guard())
+        })
     }
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {

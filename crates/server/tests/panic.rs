@@ -4,7 +4,7 @@ mod common;
 
 use common::Running;
 use hotrow_server::ServerConfig;
-use hotrow_storage::{Duplicate, Key, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, Key, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
@@ -39,6 +39,10 @@ impl Engine for Defective {
 
     fn row_count(&self, table: TableId) -> u64 {
         self.0.row_count(table)
+    }
+
+    fn memory(&self, table: TableId) -> TableMemory {
+        self.0.memory(table)
     }
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {

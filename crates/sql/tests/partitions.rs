@@ -4,7 +4,7 @@ mod common;
 
 use common::{error, outcome, query, run, session};
 use hotrow_sql::{Config, Database};
-use hotrow_storage::{Duplicate, RedoSink, RowLayout, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, RedoSink, RowLayout, RowRef, TableId, TableMemory, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Engine, EngineInfo, Transaction};
 
@@ -43,6 +43,10 @@ impl Engine for Partitioned {
 
     fn row_count(&self, table: TableId) -> u64 {
         self.0.row_count(table)
+    }
+
+    fn memory(&self, table: TableId) -> TableMemory {
+        self.0.memory(table)
     }
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {

@@ -2,7 +2,7 @@
 
 use crate::epoch::{Collector, Garbage, Participant};
 use crate::redo::{Position, RedoSink};
-use crate::{Duplicate, Guard, RowLayout, RowRef, Table, TableId, TableSchema};
+use crate::{Duplicate, Guard, RowLayout, RowRef, Table, TableId, TableMemory, TableSchema};
 use hotrow_sync::atomic::{AtomicPtr, Ordering};
 use hotrow_sync::{Arc, Mutex, OnceLock, Waiter};
 use std::fmt;
@@ -23,6 +23,9 @@ pub trait StoredTable: Sized + Send + Sync + 'static {
 
     /// How many rows there are; approximate while transactions run.
     fn row_count(&self) -> u64;
+
+    /// What the table's memory goes to. It walks along all that hangs on the heap, so it takes a while.
+    fn memory(&self, guard: Guard<'_>) -> TableMemory;
 
     /// Inserts a row with nobody looking, committed at once. Many threads may load at once.
     ///

@@ -53,6 +53,14 @@ impl Key {
     /// The longest key that needs no allocation, in bytes.
     pub const INLINE: usize = 24;
 
+    /// Bytes of the key on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Key::Long(bytes) => bytes.len(),
+            Key::Int(_) | Key::Bytes(_) => 0,
+        }
+    }
+
     /// The key with these bytes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         if bytes.len() > Self::INLINE {

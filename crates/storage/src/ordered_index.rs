@@ -142,6 +142,14 @@ impl OrderedIndex {
         }
     }
 
+    /// Bytes of the nodes, and of the keys that are not in them.
+    pub fn bytes(&self) -> usize {
+        match &self.tree {
+            Shape::Int(tree) => tree.bytes(),
+            Shape::Bytes(tree) => tree.bytes(),
+        }
+    }
+
     /// Whether [`len`](Self::len) is zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -99,6 +99,11 @@ impl PrimaryIndex {
         self.parts().map(HashIndex::len).collect()
     }
 
+    /// Bytes of all parts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.parts().map(HashIndex::bytes).sum()
+    }
+
     /// Visits all entries in no order, until `visit` breaks: those that are there from begin to end at least once.
     pub(crate) fn entries(&self, guard: Guard<'_>, mut visit: impl FnMut(usize) -> ControlFlow<()>) {
         let mut flow = ControlFlow::Continue(());

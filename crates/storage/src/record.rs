@@ -11,7 +11,7 @@
 
 use crate::epoch::{Garbage, Guard};
 use crate::segment::Segments;
-use crate::{Key, KeySpec, RowLayout, RowMut, RowRef, Type};
+use crate::{IndexData, Key, KeySpec, RowLayout, RowMut, RowRef, Type};
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{Arc, PlainAtomicU64};
 use std::fmt;
@@ -23,7 +23,7 @@ use std::ptr::NonNull;
 /// Alignment up to 8 bytes; a header needs no drop.
 pub trait RecordHeader: Default + Send + Sync + 'static {
     /// What the protocol keeps inside each index of a table.
-    type Index: Default + Send + Sync + 'static;
+    type Index: IndexData;
 }
 
 impl RecordHeader for () {
@@ -376,6 +376,17 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
             word.store(u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes")), Ordering::Relaxed);
         }
         variable.map(|bytes| self.swap_variable(Variable::new(bytes)))
+    }
+
+    /// Bytes of the row's variable part now, and those of all that the record has on the heap.
+    pub(crate) fn heap_bytes(&self) -> (usize, usize) {
+        let variable = self.variable().len();
+        let part = if variable > 0 { size_of::<Box<[u8]>>() + variable } else { 0 };
+        let key = match self.format.key {
+            KeyPlace::Heap => size_of::<Key>() + self.heap_key().heap_bytes(),
+            KeyPlace::Int | KeyPlace::Inline { .. } => 0,
+        };
+        (variable, part + key)
     }
 
     fn words(&self) -> impl Iterator<Item = &'g PlainAtomicU64> {

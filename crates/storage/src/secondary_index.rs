@@ -281,6 +281,35 @@ impl<H: RecordHeader> SecondaryIndex<H> {
         found
     }
 
+    /// Bytes of the entries and of what leads to them.
+    pub(crate) fn bytes(&self, guard: Guard<'_>) -> usize {
+        let mut entries = 0;
+        self.all(guard, |address| {
+            let entry = self.entry(guard, address).0;
+            entries += size_of::<Entry<H>>() + entry.columns.heap_bytes() + entry.full.heap_bytes();
+        });
+        entries
+            + match &self.links {
+                Links::Hash(hash) => hash.bytes(),
+                Links::Ordered(ordered) => ordered.bytes(),
+            }
+    }
+
+    /// Visits the addresses of all entries.
+    fn all(&self, guard: Guard<'_>, mut visit: impl FnMut(usize)) {
+        match &self.links {
+            Links::Hash(hash) => hash.entries(guard, |address| {
+                visit(address);
+                ControlFlow::Continue(())
+            }),
+            Links::Ordered(ordered) => {
+                let mut entries = Vec::new();
+                ordered.collect(guard, Bound::Unbounded, false, usize::MAX, &mut entries);
+                entries.into_iter().for_each(|(_, address)| visit(address));
+            }
+        }
+    }
+
     fn entry<'g>(&'g self, _guard: Guard<'g>, address: usize) -> EntryRef<'g, H> {
         // SAFETY: the address came from this index under the guard; entries are retired after they are unlinked.
         EntryRef(unsafe { &*(address as *const Entry<H>) })
@@ -288,21 +317,10 @@ impl<H: RecordHeader> SecondaryIndex<H> {
 
     /// Frees the entries of an index that nobody else can reach.
     pub(crate) fn free_entries(&self, guard: Guard<'_>) {
-        let free = |address: usize| {
+        self.all(guard, |address| {
             // SAFETY: the address came from `Box::into_raw` in `link`; the index is being dropped.
             drop(unsafe { Box::from_raw(address as *mut Entry<H>) });
-        };
-        match &self.links {
-            Links::Hash(hash) => hash.entries(guard, |address| {
-                free(address);
-                ControlFlow::Continue(())
-            }),
-            Links::Ordered(ordered) => {
-                let mut entries = Vec::new();
-                ordered.collect(guard, Bound::Unbounded, false, usize::MAX, &mut entries);
-                entries.into_iter().for_each(|(_, address)| free(address));
-            }
-        }
+        });
     }
 }
 

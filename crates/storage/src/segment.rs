@@ -45,7 +45,8 @@ impl Segments {
 
     /// Bytes taken from the system.
     pub fn allocated_bytes(&self) -> usize {
-        self.state.lock().blocks.iter().map(HugeBlock::bytes).sum()
+        let state = self.state.lock();
+        state.blocks.iter().map(HugeBlock::bytes).sum::<usize>() + state.free.capacity() * size_of::<NonNull<u8>>()
     }
 
     /// A zeroed slot, valid until it is given back or the segments are dropped.

@@ -10,7 +10,8 @@ use crate::record::{RecordMemory, RecordPtr, RecordRef};
 use crate::secondary_index::SecondaryIndex;
 use crate::segment::Segments;
 use crate::{
-    IndexId, IndexRef, Key, KeySpec, RecordFormat, RecordHeader, RowLayout, RowRef, StoredTable, TableId, TableSchema,
+    IndexData, IndexId, IndexRef, Key, KeySpec, RecordFormat, RecordHeader, RowLayout, RowRef, StoredTable, TableId,
+    TableMemory, TableSchema,
 };
 use hotrow_sync::{Arc, Backoff, Mutex};
 use std::fmt;
@@ -330,6 +331,28 @@ impl<H: RecordHeader> StoredTable for Table<H> {
     /// Records linked in the primary index, present or not.
     fn row_count(&self) -> u64 {
         self.len() as u64
+    }
+
+    fn memory(&self, guard: Guard<'_>) -> TableMemory {
+        let (mut variable, mut heap) = (0, 0);
+        if self.memory.has_contents() {
+            self.records(guard, |record| {
+                let (of_row, of_record) = record.heap_bytes();
+                variable += of_row;
+                heap += of_record;
+                ControlFlow::Continue(())
+            });
+        }
+        let rows = self.len();
+        let ordered = self.ordered.as_ref().map_or(0, OrderedIndex::bytes);
+        let secondary: usize = self.secondary.iter().map(|index| index.bytes(guard)).sum();
+        TableMemory {
+            rows: rows as u64,
+            payload: (rows * self.layout().fixed_size() + variable) as u64,
+            records: (self.record_bytes() + heap) as u64,
+            indexes: (self.primary.bytes() + ordered + secondary) as u64,
+            locks: self.index_data.iter().map(IndexData::bytes).sum::<usize>() as u64,
+        }
     }
 
     /// Inserts a row with nobody looking: record and entries, present and committed.

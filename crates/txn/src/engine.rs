@@ -1,7 +1,7 @@
 //! A database under an engine that was chosen at run time.
 
 use crate::{Concurrency, Isolation, Setting, Transaction};
-use hotrow_storage::{Duplicate, RedoSink, Row, RowLayout, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, RedoSink, Row, RowLayout, RowRef, TableId, TableMemory, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 
 /// How one-shot transactions are put onto worker threads.
@@ -107,6 +107,12 @@ pub trait Engine: Send + Sync {
 
     /// How many rows a table has; approximate while transactions run.
     fn row_count(&self, table: TableId) -> u64;
+
+    /// What the memory of a table goes to. It walks along all that hangs on the heap, so it takes a while.
+    ///
+    /// # Panics
+    /// If there is no such table.
+    fn memory(&self, table: TableId) -> TableMemory;
 
     /// Inserts a row outside any transaction, visible at once: for loading a table that nobody uses yet. Many threads
     /// may load at once.

@@ -29,7 +29,7 @@
 
 use crate::shared::lock_table::Parked;
 use crate::shared::mode::Mode;
-use hotrow_storage::{IndexNumber, TableId};
+use hotrow_storage::{IndexData, IndexNumber, TableId};
 use hotrow_sync::atomic::{AtomicU32, Ordering};
 use hotrow_sync::{Arc, Latch, OnceLock};
 use smallvec::SmallVec;
@@ -38,6 +38,14 @@ use std::fmt;
 /// The locks of one index.
 pub struct KeyLocks {
     chunks: [OnceLock<Chunk>; CHUNKS],
+}
+
+impl IndexData for KeyLocks {
+    /// The index of the chunks, and those that were made.
+    fn bytes(&self) -> usize {
+        let made = self.chunks.iter().filter(|chunk| chunk.get().is_some()).count();
+        size_of::<Self>() + made * CHUNK_LOCKS * size_of::<KeyLock>()
+    }
 }
 
 impl Default for KeyLocks {

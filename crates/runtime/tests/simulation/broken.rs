@@ -1,6 +1,8 @@
 //! Engines that break their promise, each in one way: the checker's canaries.
 
-use hotrow_storage::{Duplicate, IndexRef, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{
+    Duplicate, IndexRef, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory, TableSchema,
+};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Isolation, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
@@ -49,6 +51,10 @@ impl Engine for Broken {
 
     fn row_count(&self, table: TableId) -> u64 {
         self.inner.row_count(table)
+    }
+
+    fn memory(&self, table: TableId) -> TableMemory {
+        self.inner.memory(table)
     }
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {

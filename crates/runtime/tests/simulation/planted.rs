@@ -6,7 +6,8 @@
 //! primary key go.
 
 use hotrow_storage::{
-    Change, Duplicate, End, Key, KeySpec, Position, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema,
+    Change, Duplicate, End, Key, KeySpec, Position, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory,
+    TableSchema,
 };
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Engine, EngineInfo, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
@@ -328,6 +329,10 @@ impl Engine for Planted {
 
     fn row_count(&self, table: TableId) -> u64 {
         self.inner.row_count(table)
+    }
+
+    fn memory(&self, table: TableId) -> TableMemory {
+        self.inner.memory(table)
     }
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {

@@ -5,7 +5,7 @@
 //! Everything happens under one mutex. A row's lock is known by its key; above all rows of a partition stands its whole, on
 //! which whoever locks a row has an intention and which scans lock. With no bug it is serializable.
 
-use hotrow_storage::{Duplicate, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{Duplicate, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory, TableSchema};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter, Wake};
 use hotrow_txn::{
     Abort, Accesses, Begin, Engine, EngineInfo, Intent, LockFor, RangeAccess, Savepoint, Scan, Statistics, Transaction,
@@ -492,6 +492,10 @@ impl Engine for PlantedVll {
 
     fn row_count(&self, table: TableId) -> u64 {
         self.inner.row_count(table)
+    }
+
+    fn memory(&self, table: TableId) -> TableMemory {
+        self.inner.memory(table)
     }
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {

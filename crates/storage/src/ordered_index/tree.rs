@@ -13,8 +13,16 @@ const STRIPES: usize = 16;
 /// A B+-tree with keys of `W` words and `CAP` entries to a node.
 pub(super) struct Tree<const W: usize, const CAP: usize> {
     root: AtomicPtr<Node<W, CAP>>,
-    counts: Box<[CachePadded<AtomicIsize>; STRIPES]>,
+    counts: Box<[CachePadded<Counts>; STRIPES]>,
     collector: Arc<Collector>,
+}
+
+/// Figures of some of the keys: what was added less what was taken away.
+#[derive(Default)]
+struct Counts {
+    entries: AtomicIsize,
+    /// Bytes of nodes and of long keys.
+    bytes: AtomicIsize,
 }
 
 /// Where a search goes.
@@ -119,13 +127,14 @@ impl<const W: usize, const CAP: usize> Place<'_, W, CAP> {
 }
 
 impl<const W: usize, const CAP: usize> Tree<W, CAP> {
+    const NODE_BYTES: isize = size_of::<Node<W, CAP>>() as isize;
+
     /// An empty tree.
     pub fn new(collector: &Arc<Collector>) -> Self {
-        Self {
-            root: AtomicPtr::new(Box::into_raw(Node::new(0))),
-            counts: Box::new(std::array::from_fn(|_| CachePadded(AtomicIsize::new(0)))),
-            collector: collector.clone(),
-        }
+        let root = AtomicPtr::new(Box::into_raw(Node::new(0)));
+        let counts = Box::new(std::array::from_fn(|_| CachePadded(Counts::default())));
+        counts[0].bytes.store(Self::NODE_BYTES, Ordering::Release);
+        Self { root, counts, collector: collector.clone() }
     }
 
     /// The address of `key`.
@@ -143,7 +152,10 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
     pub fn insert(&self, guard: Guard<'_>, key: &Words<W>, address: usize) -> Result<(), usize> {
         let inserted = again(|| self.try_insert(guard, key, address));
         if inserted.is_ok() {
-            self.count(key, 1);
+            // Relaxed: a figure of its own.
+            self.counts(key).entries.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: the caller's key is alive; the tree's copy takes as many bytes.
+            self.count_bytes(key, unsafe { key.heap_bytes() } as isize);
         }
         inserted
     }
@@ -151,7 +163,8 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
     /// Takes the entry of `key` out.
     pub fn remove(&self, guard: Guard<'_>, key: &Words<W>) -> Option<usize> {
         let (removed, address, emptied) = again(|| self.try_remove(guard, key))?;
-        self.count(key, -1);
+        // Relaxed: a figure of its own.
+        self.counts(key).entries.fetch_sub(1, Ordering::Relaxed);
         self.retire_key(removed);
         if emptied {
             again(|| self.prune(guard, key));
@@ -162,9 +175,15 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
     /// How many entries there are.
     pub fn len(&self) -> usize {
         // Relaxed: a sum over stripes is out of date anyway.
-        let sum: isize = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        let sum: isize = self.counts.iter().map(|counts| counts.entries.load(Ordering::Relaxed)).sum();
         // A removal may be counted before the insertion it undoes.
         sum.max(0) as usize
+    }
+
+    /// Bytes of nodes and of long keys.
+    pub fn bytes(&self) -> usize {
+        // Relaxed, and not below zero: as for `len`.
+        self.counts.iter().map(|counts| counts.bytes.load(Ordering::Relaxed)).sum::<isize>().max(0) as usize
     }
 
     /// The address of the first entry beyond `key`, or from it on if `inclusive`.
@@ -244,12 +263,18 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         }
     }
 
-    fn count(&self, key: &Words<W>, change: isize) {
+    fn count_bytes(&self, key: &Words<W>, change: isize) {
+        if change != 0 {
+            // Relaxed: a figure of its own.
+            self.counts(key).bytes.fetch_add(change, Ordering::Relaxed);
+        }
+    }
+
+    /// The figures of a key.
+    fn counts(&self, key: &Words<W>) -> &Counts {
         // Not the last word of a byte string: it may be an address.
         let words = key.0.iter().take(3).fold(0, |words: u64, &word| words.rotate_left(5) ^ word);
-        let stripe = crate::mix(words) as usize % STRIPES;
-        // Relaxed: a figure of its own.
-        self.counts[stripe].fetch_add(change, Ordering::Relaxed);
+        &self.counts[crate::mix(words) as usize % STRIPES]
     }
 
     /// The root, with a version that it had while it was the root.
@@ -322,6 +347,10 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
         let ascends = left.follows_last_insert(position) || (place.upper.is_none() && position == count);
         let (separator, right) = halve(&left, if ascends { position.clamp(1, count - 1) } else { count / 2 });
         let right = Box::into_raw(right).expose_provenance();
+        let nodes = if parent.is_none() { 2 } else { 1 };
+        // SAFETY: the separator is in no node yet, so nobody frees it. That of an inner node is an old one.
+        let bytes = if left.is_leaf() { unsafe { separator.heap_bytes() } } else { 0 };
+        self.count_bytes(key, nodes * Self::NODE_BYTES + bytes as isize);
         match parent {
             Some((parent, position)) => parent.insert(position + 1, separator, right),
             None => {
@@ -373,6 +402,7 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
                 unlinked.iter().for_each(Latched::unlink);
                 let nodes: Vec<_> = unlinked.iter().map(Latched::node).collect();
                 drop((unlinked, chain));
+                self.count_bytes(key, -(nodes.len() as isize * Self::NODE_BYTES));
                 self.retire_key(separator);
                 nodes.into_iter().for_each(|node| self.retire_node(node));
             }
@@ -389,6 +419,8 @@ impl<const W: usize, const CAP: usize> Tree<W, CAP> {
     }
 
     fn retire_key(&self, key: Words<W>) {
+        // SAFETY: the key was the tree's own, and is not freed yet.
+        self.count_bytes(&key, -(unsafe { key.heap_bytes() } as isize));
         // SAFETY: the key was the tree's own, and the caller has taken it out.
         if let Some(bytes) = unsafe { key.into_heap() } {
             self.collector.defer(Garbage::boxed(bytes));

@@ -84,6 +84,16 @@ impl<const W: usize> Words<W> {
         self.long().map(|long| unsafe { Box::from_raw(long) })
     }
 
+    /// Bytes on the heap of a key with bytes of its own.
+    ///
+    /// # Safety
+    ///
+    /// A long key's bytes must be alive.
+    pub unsafe fn heap_bytes(&self) -> usize {
+        // SAFETY: `long` is the address of a `Long`, which the caller keeps alive.
+        self.long().map_or(0, |long| size_of::<Long>() + unsafe { (&*long).len() })
+    }
+
     /// A key above `lower` and not above `self`, with bytes of its own: the shortest that is easily made.
     ///
     /// # Safety

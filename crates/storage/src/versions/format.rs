@@ -1,6 +1,6 @@
 //! Where the parts of a table's versions lie.
 
-use crate::RowLayout;
+use crate::{IndexData, RowLayout};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;
 
@@ -9,7 +9,7 @@ use hotrow_sync::atomic::AtomicU64;
 /// Alignment up to 8 bytes; a header needs no drop.
 pub trait VersionHeader: Send + Sync + 'static {
     /// What the protocol keeps in each index of a table: its locks, as a rule.
-    type Index: Default + Send + Sync + 'static;
+    type Index: IndexData;
 
     /// The header of a version that is loaded with nobody looking: everybody sees it.
     fn loaded() -> Self;

@@ -293,11 +293,11 @@ impl<H: VersionHeader> VersionIndex<H> {
         self.len() == 0
     }
 
-    /// Bytes of a hash index beside the versions' words; of an ordered one zero is given, since it does not count them.
-    pub fn bytes(&self) -> usize {
+    /// Bytes of the index beside the versions' words.
+    pub fn bytes(&self, guard: Guard<'_>) -> usize {
         match &self.links {
             Links::Hash(index) => index.bytes(),
-            Links::Ordered(_) => 0,
+            Links::Ordered(tree) => tree.bytes(guard),
         }
     }
 

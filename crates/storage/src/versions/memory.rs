@@ -41,6 +41,11 @@ impl VersionSlots {
         self.segments.allocated_bytes() + self.block_bytes.sum() as usize
     }
 
+    /// Bytes of the variable parts of `versions` versions, all there are.
+    pub fn variable_bytes(&self, versions: u64) -> u64 {
+        self.block_bytes.sum().saturating_sub(versions * self.format.bytes() as u64)
+    }
+
     /// Room for a version whose row has a variable part of `variable` bytes. It is not zeroed.
     pub fn allocate(&self, variable: usize) -> NonNull<u8> {
         if self.format.length_at().is_none() {

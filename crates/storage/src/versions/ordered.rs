@@ -191,14 +191,26 @@ impl<H: VersionHeader> VersionTree<H> {
         unsafe { &*std::ptr::with_exposed_provenance::<Anchor>(address) }
     }
 
+    /// Bytes of the tree and of the anchors.
+    pub fn bytes(&self, guard: Guard<'_>) -> usize {
+        let anchors = self.anchors(guard);
+        let heap: usize = anchors.iter().map(|&address| self.anchor(guard, address).key.heap_bytes()).sum();
+        self.tree.bytes() + anchors.len() * size_of::<Anchor>() + heap
+    }
+
     /// Frees the anchors of an index that nobody else can reach.
     pub fn free_anchors(&self, guard: Guard<'_>) {
-        let mut anchors = Vec::new();
-        self.tree.collect(guard, Bound::Unbounded, false, usize::MAX, &mut anchors);
-        for (_, address) in anchors {
+        for address in self.anchors(guard) {
             // SAFETY: the address came from `Box::into_raw` in `insert`; the index is being dropped.
             drop(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<Anchor>(address)) });
         }
+    }
+
+    /// The addresses of all anchors.
+    fn anchors(&self, guard: Guard<'_>) -> Vec<usize> {
+        let mut anchors = Vec::new();
+        self.tree.collect(guard, Bound::Unbounded, false, usize::MAX, &mut anchors);
+        anchors.into_iter().map(|(_, address)| address).collect()
     }
 }
 

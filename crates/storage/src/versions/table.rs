@@ -7,7 +7,10 @@ use super::memory::{self, VersionMemory, VersionSlots};
 use super::striped::Striped;
 use super::version::{VersionPtr, VersionRef};
 use crate::epoch::{Collector, Garbage, Guard};
-use crate::{Duplicate, IndexId, IndexRef, Key, KeySpec, RowLayout, RowMut, RowRef, StoredTable, TableId, TableSchema};
+use crate::{
+    Duplicate, IndexData, IndexId, IndexRef, Key, KeySpec, RowLayout, RowMut, RowRef, StoredTable, TableId,
+    TableMemory, TableSchema,
+};
 use hotrow_sync::atomic::AtomicU64;
 use hotrow_sync::{Arc, Mutex};
 use std::fmt;
@@ -202,6 +205,19 @@ impl<H: VersionHeader> StoredTable for VersionTable<H> {
 
     fn row_count(&self) -> u64 {
         self.rows.sum()
+    }
+
+    /// The variable parts of rows are counted as large as those of all versions are on the average.
+    fn memory(&self, guard: Guard<'_>) -> TableMemory {
+        let (rows, versions) = (self.row_count(), self.primary().len());
+        let variable = u128::from(self.slots.variable_bytes(versions)) * u128::from(rows) / u128::from(versions.max(1));
+        TableMemory {
+            rows,
+            payload: rows * self.layout().fixed_size() as u64 + variable as u64,
+            records: self.version_bytes() as u64,
+            indexes: self.indexes.iter().map(|index| index.bytes(guard)).sum::<usize>() as u64,
+            locks: self.indexes.iter().map(|index| index.data().bytes()).sum::<usize>() as u64,
+        }
     }
 
     fn load(&self, guard: Guard<'_>, row: RowRef<'_>) -> Result<(), Duplicate> {

@@ -299,7 +299,7 @@ fn there_are_about_as_many_buckets_as_versions() {
         for key in 1..=10_000 {
             row.change(|row| row.set_int8(0, key));
             table.load(participant.guard(), row.as_ref()).expect("keys are different");
-            let buckets = table.primary().bytes() / size_of::<u64>();
+            let buckets = table.primary().bytes(participant.guard()) / size_of::<u64>();
             // A thread looks every 64 links whether the buckets are enough.
             assert!(
                 (key as usize - 64.min(key as usize)..=2 * key as usize + 64).contains(&buckets),
