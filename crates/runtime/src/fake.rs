@@ -1,7 +1,7 @@
 //! A transaction object for this crate's own tests: it has no data, and aborts when it is told to.
 
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
-use hotrow_txn::{Abort, Accesses, Begin, Intent, Procedure, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{Abort, Accesses, Begin, Intent, Isolation, Procedure, Savepoint, Scan, Statistics, Transaction, Write};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
@@ -13,6 +13,8 @@ pub(crate) struct Fake {
     pub calls: Vec<&'static str>,
     /// How many accesses each `begin` was told of.
     pub told: Vec<usize>,
+    /// The level of each `begin`.
+    pub levels: Vec<Isolation>,
     statistics: Statistics,
 }
 
@@ -25,6 +27,7 @@ impl Fake {
 impl Transaction for Fake {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.calls.push("begin");
+        self.levels.push(begin.isolation);
         self.told.push(begin.accesses.map_or(0, |accesses| accesses.rows().len()));
         Ok(())
     }
@@ -79,6 +82,38 @@ impl Transaction for Fake {
 
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.statistics
+    }
+}
+
+/// A procedure that needs a level.
+pub(crate) struct NeedsLevel(pub Isolation);
+
+impl Procedure for NeedsLevel {
+    type Output = ();
+
+    fn accesses(&self, _: &mut Accesses) {}
+
+    fn isolation(&self) -> Option<Isolation> {
+        Some(self.0)
+    }
+
+    fn run<T: Transaction + ?Sized>(&self, _: &mut T) -> Result<(), Abort> {
+        Ok(())
+    }
+}
+
+/// A procedure that will read so many rows, as it says.
+pub(crate) struct Tells(pub i64);
+
+impl Procedure for Tells {
+    type Output = ();
+
+    fn accesses(&self, accesses: &mut Accesses) {
+        (0..self.0).for_each(|key| accesses.push(TableId(0), Key::Int(key), Intent::Read));
+    }
+
+    fn run<T: Transaction + ?Sized>(&self, _: &mut T) -> Result<(), Abort> {
+        Ok(())
     }
 }
 

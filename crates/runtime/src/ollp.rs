@@ -36,6 +36,9 @@ pub const CORRECTIONS: u32 = 4;
 /// Reconnaissances of one procedure before it runs without a set.
 pub const RECONNAISSANCES: u32 = 4;
 
+/// The most rows of a hint: what is fetched for the first ones must still be in a core's cache when the last ones are fetched.
+pub const HINT_ROWS_MAX: usize = 1024;
+
 /// The access set of the procedure at hand, and what has become of it: what a runner keeps.
 #[derive(Debug, Default)]
 pub struct Planner {
@@ -129,6 +132,7 @@ impl Planner {
     #[inline]
     pub fn accesses(&self) -> Option<&Accesses> {
         match self.stage {
+            Stage::Hint if self.accesses.rows().len() > HINT_ROWS_MAX => None,
             Stage::Hint | Stage::Unknown => (!self.accesses.is_empty()).then_some(&self.accesses),
             Stage::Known => Some(&self.accesses),
             Stage::Hopeless => None,

@@ -7,7 +7,7 @@ use hotrow_txn::{Abort, Begin, Isolation, Procedure, Runner, Statistics, Transac
 /// The knobs of [`OneShot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneShotConfig {
-    /// The level at which procedures run.
+    /// The level at which procedures run that do not need another one.
     pub isolation: Isolation,
     /// Whether engines are told beforehand which keys a procedure will touch; if not, they look the keys up one by one.
     /// Engines that need the access set are told all the same.
@@ -109,7 +109,8 @@ impl<T: Transaction> OneShot<T> {
             self.planner.reconnoitre(&mut self.txn, procedure)?;
         }
         let accesses = self.planner.accesses();
-        let (isolation, read_only) = (self.config.isolation, procedure.read_only());
+        let isolation = procedure.isolation().unwrap_or(self.config.isolation);
+        let read_only = procedure.read_only();
         self.txn.begin(&Begin { isolation, read_only, accesses, one_shot: true, ..Begin::default() })?;
         let output = procedure.run(&mut self.txn)?;
         self.txn.commit()?;
@@ -261,7 +262,8 @@ fn nanoseconds(later: Time, earlier: Time) -> u64 {
 mod tests {
     use super::*;
     use crate::KindCount;
-    use crate::fake::{Fake, ReadOne};
+    use crate::fake::{Fake, NeedsLevel, ReadOne, Tells};
+    use crate::ollp::HINT_ROWS_MAX;
     use std::time::Duration;
 
     fn runner(aborts: &[Abort], change: impl FnOnce(&mut OneShotConfig)) -> OneShot<Fake> {
@@ -325,6 +327,23 @@ mod tests {
             assert_eq!(runner.run(&ReadOne(Ok(1))), Ok(1));
             assert_eq!(runner.transaction().told, told);
         }
+    }
+
+    #[test]
+    fn a_hint_is_no_longer_than_it_is_of_use() {
+        let mut runner = runner(&[], |_| ());
+        let longest = HINT_ROWS_MAX as i64;
+        for rows in [longest, longest + 1] {
+            assert_eq!(runner.run(&Tells(rows)), Ok(()));
+        }
+        assert_eq!(runner.transaction().told, [HINT_ROWS_MAX, 0]);
+    }
+
+    #[test]
+    fn a_procedure_runs_at_the_level_that_it_needs() {
+        let mut runner = runner(&[], |config| config.isolation = Isolation::ReadCommitted);
+        assert_eq!((runner.run(&ReadOne(Ok(1))), runner.run(&NeedsLevel(Isolation::Snapshot))), (Ok(1), Ok(())));
+        assert_eq!(runner.transaction().levels, [Isolation::ReadCommitted, Isolation::Snapshot]);
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Session {
         Ok(Txn { session: self })
     }
 
-    /// Sets the level at which [`run`](Runner::run) runs procedures; serializable at first.
+    /// Sets the level at which [`run`](Runner::run) runs procedures that do not need another one; serializable at first.
     pub fn set_isolation(&mut self, isolation: Isolation) {
         self.isolation = isolation;
     }
@@ -91,7 +91,8 @@ impl Session {
         if planner.is_unknown() {
             planner.reconnoitre(&mut *self.txn, procedure)?;
         }
-        let (isolation, read_only, accesses) = (self.isolation, procedure.read_only(), planner.accesses());
+        let isolation = procedure.isolation().unwrap_or(self.isolation);
+        let (read_only, accesses) = (procedure.read_only(), planner.accesses());
         let mut txn = self.begin_with(&Begin { isolation, read_only, accesses, one_shot: true, ..Begin::default() })?;
         let outcome = procedure.run(&mut *txn);
         if matches!(outcome, Err(Abort::OutsidePlan)) {

@@ -1,6 +1,6 @@
 //! One-shot transactions.
 
-use crate::{Abort, Accesses, Transaction};
+use crate::{Abort, Accesses, Isolation, Transaction};
 
 /// A transaction that runs from begin to commit with nobody to talk to; written once for all engines.
 ///
@@ -16,6 +16,11 @@ pub trait Procedure {
     /// Whether [`run`](Self::run) promises not to write.
     fn read_only(&self) -> bool {
         false
+    }
+
+    /// The level that it needs, if that is not up to its runner.
+    fn isolation(&self) -> Option<Isolation> {
+        None
     }
 
     /// The transaction's work. Neither begins nor ends the transaction.

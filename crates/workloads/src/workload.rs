@@ -3,7 +3,7 @@
 use crate::{LoadError, Progress};
 use fastrand::Rng;
 use hotrow_storage::{TableSchema, mix};
-use hotrow_txn::{Abort, Engine, Runner};
+use hotrow_txn::{Abort, Engine, Isolation, Runner};
 use std::fmt;
 
 /// A benchmark: tables, their first rows, transactions, and what must hold after a run.
@@ -52,6 +52,12 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Whether so many workers can run it; the error says how many can.
     fn refuse_threads(&self, _threads: usize) -> Result<(), String> {
         Ok(())
+    }
+
+    /// The level of the transactions that [`check`](Self::check) asks whether they read [one
+    /// state](Isolation::reads_one_state), if it is not that of the run.
+    fn judged_isolation(&self) -> Option<Isolation> {
+        None
     }
 
     /// Its tables, in the order of [`create`](Self::create).

@@ -8,7 +8,8 @@ use crate::distribution::different;
 use crate::options::parse_share;
 use fastrand::Rng;
 use hotrow_storage::TableId;
-use hotrow_txn::{Abort, Runner, number_of};
+use hotrow_txn::{Abort, Isolation, Runner, number_of};
+use serde::Serializer;
 use std::fmt;
 
 /// The most reads, and the most writes, of a short transaction.
@@ -43,6 +44,18 @@ pub struct Options {
     #[arg(long, value_name = "X", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
     pub long_readers: u32,
+
+    /// Isolation level of the long transactions, whatever that of the others [default: serializable]
+    #[arg(long, value_name = "LEVEL")]
+    #[serde(serialize_with = "serialize_long_isolation")]
+    pub long_isolation: Option<Isolation>,
+}
+
+/// The level of long transactions where none is given: the paper's.
+const LONG_ISOLATION: Isolation = Isolation::Serializable;
+
+fn serialize_long_isolation<S: Serializer>(level: &Option<Isolation>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(level.unwrap_or(LONG_ISOLATION).name())
 }
 
 /// The kinds of transactions.
@@ -53,11 +66,19 @@ const READ_ONLY: usize = 1;
 const LONG_READ: usize = 2;
 
 impl Options {
+    /// The level of long transactions.
+    pub(super) fn long_isolation(&self) -> Isolation {
+        self.long_isolation.unwrap_or(LONG_ISOLATION)
+    }
+
     /// Checks what one option demands of another.
     pub(super) fn validate(self) -> Result<Self, String> {
-        let Options { rows, reads, writes, long_readers, .. } = self;
+        let Options { rows, reads, writes, long_readers, long_isolation, .. } = self;
         if reads == 0 && writes == 0 {
             return Err("--reads 0 and --writes 0 leave nothing to do".to_owned());
+        }
+        if let (0, Some(level)) = (long_readers, long_isolation) {
+            return Err(format!("--long-isolation {level} means nothing without --long-readers"));
         }
         if long_readers > 0 && writes == 1 {
             return Err("--long-readers need --writes 2 or more (or 0): one row's amount cannot be moved to another, \
@@ -80,12 +101,12 @@ impl Options {
 
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { rows, reads, writes, read_only_share, long_readers } = self;
+        let Options { rows, reads, writes, read_only_share, long_readers, .. } = self;
         let (rows, reads, writes) = (number_of(*rows, "row"), number_of(*reads, "read"), number_of(*writes, "write"));
         write!(f, "{rows}, {reads} and {writes}, {:.0} % read-only", read_only_share * 100.0)?;
         match long_readers {
             0 => Ok(()),
-            &readers => write!(f, ", {}", number_of(readers, "long reader")),
+            &readers => write!(f, ", {} at {}", number_of(readers, "long reader"), self.long_isolation()),
         }
     }
 }
@@ -100,6 +121,7 @@ pub struct Client {
     writes: u32,
     read_only_share: f64,
     is_long_reader: bool,
+    long_isolation: Isolation,
     next: Operations,
     written: u64,
     long_reads: u64,
@@ -117,6 +139,7 @@ impl Client {
             writes: options.writes,
             read_only_share: options.read_only_share,
             is_long_reader: seat.worker < options.long_readers,
+            long_isolation: options.long_isolation(),
             next: Operations::new(table),
             written: 0,
             long_reads: 0,
@@ -169,7 +192,7 @@ impl Client {
 
     fn long_read<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
         let number = self.rng.u64(..BLOCKS);
-        let sum = runner.run(&LongRead::new(self.table, &block(self.rows, number)))?;
+        let sum = runner.run(&LongRead::new(self.table, &block(self.rows, number), self.long_isolation))?;
         let is_whole = sum == loaded_sum(self.rows, number);
         self.long_reads += 1;
         self.torn_reads += u64::from(!is_whole);
@@ -211,6 +234,8 @@ mod tests {
     fn options_that_contradict_each_other_are_refused() {
         for (line, expected) in [
             ("--reads 0 --writes 0", "leave nothing to do"),
+            ("--long-isolation snapshot", "--long-isolation snapshot means nothing without --long-readers"),
+            ("--long-readers 1 --long-isolation si", "expected one of read committed, repeatable read"),
             ("--long-readers 1 --writes 1", "--long-readers need --writes 2 or more"),
             ("--rows 119", "at least 120 are needed"),
             ("--rows 9 --reads 0", "9 is not in 10.."),

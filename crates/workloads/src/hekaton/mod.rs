@@ -20,7 +20,7 @@ pub use schema::{AMOUNT, COUNTER, KEY, hekaton};
 
 use crate::{LoadError, Progress, Seat, Violation};
 use hotrow_storage::{TableId, TableSchema};
-use hotrow_txn::{Engine, number_of};
+use hotrow_txn::{Engine, Isolation, number_of};
 
 /// The workload.
 #[derive(Clone, Debug)]
@@ -59,6 +59,10 @@ impl crate::Workload for Hekaton {
             "--long-readers {readers} is more than the {}: --threads {readers} is needed",
             number_of(threads, "worker thread")
         ))
+    }
+
+    fn judged_isolation(&self) -> Option<Isolation> {
+        Some(self.options.long_isolation())
     }
 
     fn schemas(&self) -> Vec<TableSchema> {

@@ -2,7 +2,7 @@
 
 use super::{AMOUNT, COUNTER};
 use hotrow_storage::{Key, TableId};
-use hotrow_txn::{Abort, Accesses, Intent, Procedure, Transaction, Write};
+use hotrow_txn::{Abort, Accesses, Intent, Isolation, Procedure, Transaction, Write};
 use std::ops::Range;
 
 /// Reads some rows, then moves amounts between others. Returns a checksum of what it read.
@@ -88,11 +88,12 @@ impl Procedure for Operations {
 pub struct LongRead {
     table: TableId,
     keys: Range<i64>,
+    isolation: Isolation,
 }
 
 impl LongRead {
-    pub(super) fn new(table: TableId, keys: &Range<u64>) -> Self {
-        Self { table, keys: keys.start as i64..keys.end as i64 }
+    pub(super) fn new(table: TableId, keys: &Range<u64>, isolation: Isolation) -> Self {
+        Self { table, keys: keys.start as i64..keys.end as i64, isolation }
     }
 }
 
@@ -107,6 +108,10 @@ impl Procedure for LongRead {
 
     fn read_only(&self) -> bool {
         true
+    }
+
+    fn isolation(&self) -> Option<Isolation> {
+        Some(self.isolation)
     }
 
     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<i64, Abort> {
