@@ -1,6 +1,8 @@
 //! A database under one engine: loaded, and then driven and checked as often as wanted.
 
+use crate::footprint::{self, Footprints};
 use crate::host::{Host, core_distance_ns};
+use crate::options::ConcurrencyName;
 use crate::progress::Progress;
 use crate::report::{Consistency, EngineReport, RunIdentity};
 use crate::{Interrupt, RunOptions, SchedulerName};
@@ -188,9 +190,10 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
         let stop = tools.interrupt.begin_run();
         let (scheduler, slots) = (options.scheduler_of(identity.engine), options.slots_of(identity.engine));
         let config = PoolConfig { run: run_config(options, stop.clone()), slots, ..PoolConfig::default() };
-        let granted = self.instance.info().granted(options.isolation);
-        if !granted.reads_one_state() {
-            self.weak = Some(granted);
+        let info = self.instance.info();
+        let judged = workload.judged_isolation().unwrap_or(options.isolation);
+        if !info.granted(judged).reads_one_state() {
+            self.weak = Some(info.granted(judged));
         }
         let first = self.clients.len();
         let client = |number| {
@@ -199,14 +202,20 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
         };
         let clients: Vec<_> = (0..config.run.threads * slots).map(client).collect();
         let drive = || (self.drive)(&self.instance, self.tables, &clients, scheduler, &config);
+        let look = || options.memory.then(|| footprint::look(&*self.instance, workload.schemas().len()));
+        let loaded = look();
         let core_distance_ns = if config.run.threads > 1 { core_distance_ns() } else { None };
         let report = with_progress(tools.progress, options, &stop, drive).map_err(RunFailure::Failed)?;
 
+        let memory = loaded.zip(look()).map(|(loaded, after)| Footprints { loaded, after });
         tools.progress.checking();
         self.clients.extend(clients.into_iter().map(|client| client.into_inner().unwrap_or_else(|e| e.into_inner())));
         let consistency = self.check(workload);
-        let report = EngineReport::new(identity, &report, self.load, &consistency, tools.host);
-        Ok(EngineReport { core_distance_ns, ..report })
+        let mut report = EngineReport::new(identity, &report, self.load, &consistency, tools.host);
+        for level in [options.isolation, judged].into_iter().filter(|_| info.isolates) {
+            report.grant(level, info.granted(level));
+        }
+        Ok(EngineReport { core_distance_ns, memory, ..report })
     }
 }
 
@@ -281,6 +290,7 @@ fn steps<T: Transaction, C: Client>(client: &Mutex<C>) -> impl FnMut(&mut OneSho
 fn run_config(options: &RunOptions, stop: Stop) -> RunConfig {
     let one_shot = OneShotConfig {
         isolation: options.isolation,
+        concurrency: options.concurrency.map(ConcurrencyName::mix).unwrap_or_default(),
         batch: !options.no_batch,
         sample_every: SAMPLE_EVERY,
         seed: options.seed,

@@ -9,6 +9,7 @@
 //! | `range.rs` | the loop of workload `range`, over a manager of range locks |
 //! | `report.rs` | what is reported of a run, in JSON |
 //! | `table.rs`, `plot.rs` | the same for people |
+//! | `footprint.rs` | what tables take of the memory |
 //! | `host.rs`, `memory.rs` | what the figures were measured on, and whether it is large enough |
 //! | [`reproduce()`] | figures of papers: measured, drawn and compared with what the papers say |
 //! | [`trial`] | recorded runs of random transactions, to be judged |
@@ -25,6 +26,7 @@
 
 mod bare;
 mod engine_run;
+mod footprint;
 mod host;
 mod interrupt;
 mod memory;
@@ -39,6 +41,6 @@ mod table;
 pub mod trial;
 
 pub use interrupt::Interrupt;
-pub use options::{BenchCommand, RunOptions, SchedulerName, WORKLOADS, WorkloadOptions};
+pub use options::{BenchCommand, ConcurrencyName, RunOptions, SchedulerName, WORKLOADS, WorkloadOptions};
 pub use plan::{BenchError, bench};
 pub use reproduce::{ReproduceOptions, reproduce};

@@ -3,8 +3,8 @@
 use crate::engine_run::BareLoop;
 use crate::{bare, range};
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use hotrow_runtime::PoolConfig;
-use hotrow_txn::{Isolation, Scheduler, Settings};
+use hotrow_runtime::{ConcurrencyMix, PoolConfig};
+use hotrow_txn::{Concurrency, Isolation, Scheduler, Settings};
 use hotrow_workloads::Workload;
 use hotrow_workloads::hekaton::Hekaton;
 use hotrow_workloads::micro::Micro;
@@ -140,6 +140,11 @@ pub struct RunOptions {
     #[arg(long, value_name = "LEVEL", default_value = "serializable")]
     pub isolation: Isolation,
 
+    /// Whether transactions are optimistic or pessimistic, of engines that have the choice; `mixed` takes turns
+    /// [default: as `hotrow engines` says of each engine]
+    #[arg(long, value_name = "NAME")]
+    pub concurrency: Option<ConcurrencyName>,
+
     /// Look keys up one by one, although they are known beforehand; engines that need them look them up together
     #[arg(long)]
     pub no_batch: bool,
@@ -156,6 +161,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
+
+    /// Print what rows, indexes and locks take of the memory too, table by table, before and after the run
+    #[arg(long)]
+    pub memory: bool,
 
     /// Print where the time went too
     #[arg(long)]
@@ -191,6 +200,37 @@ impl SchedulerName {
         match self {
             SchedulerName::Thread => "thread",
             SchedulerName::Pool => "pool",
+        }
+    }
+}
+
+/// Whether transactions are optimistic or pessimistic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ConcurrencyName {
+    /// All are optimistic
+    Optimistic,
+    /// All are pessimistic
+    Pessimistic,
+    /// One is the one, the next the other
+    Mixed,
+}
+
+impl ConcurrencyName {
+    /// The name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ConcurrencyName::Optimistic => Concurrency::Optimistic.name(),
+            ConcurrencyName::Pessimistic => Concurrency::Pessimistic.name(),
+            ConcurrencyName::Mixed => "mixed",
+        }
+    }
+
+    /// What runners do about it.
+    pub(crate) fn mix(self) -> ConcurrencyMix {
+        match self {
+            ConcurrencyName::Optimistic => ConcurrencyMix::All(Concurrency::Optimistic),
+            ConcurrencyName::Pessimistic => ConcurrencyMix::All(Concurrency::Pessimistic),
+            ConcurrencyName::Mixed => ConcurrencyMix::Alternating,
         }
     }
 }

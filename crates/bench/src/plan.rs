@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
 use crate::{BenchCommand, Interrupt, RunOptions, SchedulerName, WorkloadOptions, bare, memory, plot, range};
-use hotrow_protocols::{open_with, refuse_unheeded};
+use hotrow_protocols::{ENGINES, open_with, refuse_unheeded};
 use hotrow_txn::{EngineInfo, Setting, number_of};
 use hotrow_workloads::Workload;
 use hotrow_workloads::range::Range;
@@ -88,6 +88,8 @@ fn bench_workload<W: Workload>(
     workload.refuse_threads(run.threads()).map_err(BenchError::Usage)?;
     refuse_engines(&workload, bare, run)?;
     refuse_unheeded_options::<W>(run)?;
+    refuse_concurrency(run)?;
+    refuse_memory::<W>(run)?;
     refuse_one_file_for_two(run)?;
     let bytes = memory::needed_bytes(&workload);
     let rows = || format!("{} of about {} bytes", number_of(workload.rows(), "row"), bytes / workload.rows().max(1));
@@ -169,6 +171,28 @@ fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchErr
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
         let in_pool = |info: &EngineInfo| run.scheduler_of(info.name) == SchedulerName::Pool;
         refuse_unheeded(option, setting, &names, in_pool).map_err(|error| BenchError::Usage(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Refuses to let transactions be optimistic or pessimistic under engines none of which has the choice.
+fn refuse_concurrency(run: &RunOptions) -> Result<(), BenchError> {
+    let Some(concurrency) = run.concurrency else { return Ok(()) };
+    let able: Vec<_> = ENGINES.iter().filter(|info| info.concurrency.is_some()).map(|info| info.name).collect();
+    if run.engines.iter().any(|name| able.contains(&name.as_str())) {
+        return Ok(());
+    }
+    let (given, expected) = (run.engines.join(", "), able.join(", "));
+    Err(BenchError::Usage(format!(
+        "--concurrency {} means nothing to engine {given}: expected one of {expected}",
+        concurrency.name()
+    )))
+}
+
+/// Refuses to look at the tables of a workload that has none.
+fn refuse_memory<W: Workload>(run: &RunOptions) -> Result<(), BenchError> {
+    if run.memory && !W::RUNS_ON_ENGINES {
+        return Err(BenchError::Usage(format!("--memory means nothing to {}, which has no tables", W::NAME)));
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! What is reported of one run.
 
-use crate::RunOptions;
+use crate::footprint::Footprints;
 use crate::host::{COMMIT, Host};
+use crate::{ConcurrencyName, RunOptions};
 use hotrow_runtime::{KindCount, RunReport};
 use hotrow_txn::{Abort, Isolation};
 use serde::Serialize;
@@ -18,6 +19,8 @@ pub(crate) struct EngineReport {
     pub threads: usize,
     /// How clients were put onto threads: `thread` or `pool`.
     pub scheduler: &'static str,
+    /// The isolation levels that were asked for, each with what the engine has for it.
+    pub granted: Map<String, Value>,
     /// Clients of each thread.
     pub slots: usize,
     /// Length of the measured period as it was.
@@ -46,6 +49,8 @@ pub(crate) struct EngineReport {
     /// Messages sent to other partitions.
     pub messages: u64,
     pub load_seconds: f64,
+    /// What the tables take of the memory; null unless asked for.
+    pub memory: Option<Footprints>,
     /// `ok`, `failed: …`, `ok without isolation: …` for an engine that promises none and lost updates, or `ok at LEVEL: …`
     /// for what the isolation level lets happen
     pub consistency: String,
@@ -139,6 +144,7 @@ impl EngineReport {
             params: params(identity),
             threads: run.threads,
             scheduler: identity.options.scheduler_of(identity.engine).name(),
+            granted: Map::new(),
             slots: identity.options.slots_of(identity.engine),
             seconds: run.elapsed.as_secs_f64(),
             committed: counts.committed,
@@ -170,12 +176,18 @@ impl EngineReport {
             },
             messages: counts.statistics.messages,
             load_seconds: load.as_secs_f64(),
+            memory: None,
             consistency: consistency.to_string(),
             interrupted: run.stopped_early,
             core_distance_ns: None,
             host: host.clone(),
             commit: COMMIT,
         }
+    }
+
+    /// Enters that a level was asked for, and another one or the same was had.
+    pub(crate) fn grant(&mut self, asked: Isolation, granted: Isolation) {
+        self.granted.insert(asked.name().to_owned(), json!(granted.name()));
     }
 
     /// Attempts that aborted, of all attempts, in per cent.
@@ -211,6 +223,7 @@ fn params(identity: &RunIdentity<'_>) -> Value {
     let RunIdentity { options, .. } = identity;
     let mut params = identity.workload_options.clone();
     params["isolation"] = json!(options.isolation.name());
+    params["concurrency"] = json!(options.concurrency.map_or("default", ConcurrencyName::name));
     params["batch"] = json!(!options.no_batch);
     params["warmup"] = json!(options.warmup.as_secs_f64());
     params["blocked_limit"] = json!(options.blocked_limit);

@@ -1,6 +1,7 @@
 //! The report for people: a line for each engine, with as many columns as there is room for.
 
 use crate::RunOptions;
+use crate::footprint;
 use crate::report::{Analyses, EngineReport, KindReport};
 use std::io::{self, Write};
 
@@ -81,9 +82,11 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunO
         print_ranges(out, engines)?;
     }
     print_core_distance(out, engines)?;
+    print_granted(out, engines)?;
     print_kinds(out, engines, width)?;
     print_estimates(out, engines)?;
     print_analyses(out, engines)?;
+    footprint::print(out, engines)?;
     if options.breakdown {
         print_breakdown(out, engines, width)?;
     }
@@ -160,6 +163,17 @@ fn print_core_distance(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Resu
         ),
         _ => Ok(()),
     }
+}
+
+/// Which isolation levels engines lack, and what they have in place of them.
+fn print_granted(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
+    for Summary { engine, median, .. } in engines {
+        let raised = median.granted.iter().filter(|(asked, granted)| granted.as_str() != Some(asked));
+        for (asked, granted) in raised {
+            writeln!(out, "{engine} has no {asked}: it ran at {}", granted.as_str().unwrap_or_default())?;
+        }
+    }
+    Ok(())
 }
 
 /// Transactions of each kind per second, and how many of them found what they were looking for, if not all did. Kinds that
@@ -303,6 +317,7 @@ fn percent(share: f64) -> String {
 mod tests {
     use super::*;
     use crate::report::tests::report;
+    use hotrow_txn::Isolation;
 
     #[test]
     fn medians_are_taken_over_the_turns_and_ratios_within_them() {
@@ -413,6 +428,15 @@ mod tests {
             assert_eq!(told.is_some(), expected.is_some(), "{told:?}");
             assert!(told.unwrap_or_default().contains(expected.unwrap_or_default()));
         }
+    }
+
+    #[test]
+    fn levels_that_an_engine_lacks_are_told_of() {
+        let mut turns = [vec![report("a", 1.0, "ok"), report("b", 1.0, "ok")]];
+        turns[0][0].grant(Isolation::Serializable, Isolation::Serializable);
+        turns[0][1].grant(Isolation::Snapshot, Isolation::Serializable);
+        let told = lines(&turns, |out, engines| print_granted(out, engines));
+        assert_eq!(told, ["b has no snapshot: it ran at serializable"]);
     }
 
     #[test]

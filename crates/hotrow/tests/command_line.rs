@@ -154,6 +154,8 @@ fn options_that_mean_nothing_here_are_refused() {
                 "expected one of vll-st, vll-st-sca, hstore",
             ][..],
         ),
+        ("bench micro --concurrency mixed", &["--concurrency mixed means nothing to engine 2pl-waitdie"]),
+        ("bench range --memory", &["--memory means nothing to range", "no tables"]),
         (
             "bench micro --blocked-limit 3",
             &["--blocked-limit means nothing to engine 2pl-waitdie", "vll-arrayed, vll-st"],
@@ -307,9 +309,41 @@ fn every_engine_runs_hekaton_beside_long_readers_and_keeps_it_consistent() {
 
 #[test]
 fn sums_that_never_were_fail_no_run_at_a_level_that_lets_them_be_seen() {
-    let line = "bench hekaton --engine 2pl-waitdie --isolation read-committed --rows 2000 --long-readers 1 --threads 2 \
-                --seconds 0.2 --warmup 0";
+    let line = "bench hekaton --engine 2pl-waitdie --isolation read-committed --long-isolation read-committed --rows 2000 \
+                --long-readers 1 --threads 2 --seconds 0.2 --warmup 0";
     check(line, 0, &["update", "long-read", " ok"]);
+}
+
+#[test]
+fn levels_are_reported_as_they_were_granted() {
+    let json = output_file("granted.json");
+    let line = format!(
+        "bench hekaton --engine 1v,none --isolation snapshot --rows 500 --long-readers 1 --threads 2 --seconds 0.1 --warmup 0 \
+         --json {}",
+        json.display()
+    );
+    check(&line, 0, &["1v has no snapshot: it ran at serializable"]);
+    let runs: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(json).expect("a file")).expect("JSON");
+    assert_eq!(runs[0]["granted"], serde_json::json!({"snapshot": "serializable", "serializable": "serializable"}));
+    assert_eq!(
+        (&runs[0]["params"]["long_isolation"], &runs[1]["granted"]),
+        (&"serializable".into(), &serde_json::json!({}))
+    );
+}
+
+#[test]
+fn memory_is_told_table_by_table() {
+    let json = output_file("memory.json");
+    let line = format!("bench tpcb --memory --engine 1v,mvo --seconds 0.1 --warmup 0 --json {}", json.display());
+    check(&line, 0, &["overhead", "mvo pgbench_accounts loaded", "1v pgbench_history after"]);
+    let runs: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(json).expect("a file")).expect("JSON");
+    for run in &runs {
+        for when in ["loaded", "after"] {
+            let accounts = &run["memory"][when].as_array().expect("an array")[0];
+            assert_eq!((&accounts["table"], &accounts["rows"]), (&"pgbench_accounts".into(), &100_000.into()), "{run}");
+            assert!(accounts["overhead_of_row"].as_f64() > Some(16.0), "{run}");
+        }
+    }
 }
 
 fn check_runs(runs: &[Value], workload: &str) {

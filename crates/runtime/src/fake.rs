@@ -1,7 +1,9 @@
 //! A transaction object for this crate's own tests: it has no data, and aborts when it is told to.
 
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
-use hotrow_txn::{Abort, Accesses, Begin, Intent, Isolation, Procedure, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{
+    Abort, Accesses, Begin, Concurrency, Intent, Isolation, Procedure, Savepoint, Scan, Statistics, Transaction, Write,
+};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
@@ -13,6 +15,8 @@ pub(crate) struct Fake {
     pub calls: Vec<&'static str>,
     /// How many accesses each `begin` was told of.
     pub told: Vec<usize>,
+    /// Whether each `begin` wants to be optimistic or pessimistic.
+    pub ways: Vec<Option<Concurrency>>,
     /// The level of each `begin`.
     pub levels: Vec<Isolation>,
     statistics: Statistics,
@@ -27,6 +31,7 @@ impl Fake {
 impl Transaction for Fake {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.calls.push("begin");
+        self.ways.push(begin.concurrency);
         self.levels.push(begin.isolation);
         self.told.push(begin.accesses.map_or(0, |accesses| accesses.rows().len()));
         Ok(())

@@ -40,6 +40,6 @@ pub use random::Random;
 pub use report::{Aborts, Breakdown, Counts, KindCount, Kinds, RunReport};
 pub use retry::{Retry, RetryConfig};
 pub use run::{RunConfig, RunError};
-pub use runner::{BREAKDOWN_EVERY, OneShot, OneShotConfig};
+pub use runner::{BREAKDOWN_EVERY, ConcurrencyMix, OneShot, OneShotConfig};
 pub use session::{Session, Txn};
 pub use stop::Stop;

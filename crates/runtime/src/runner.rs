@@ -2,13 +2,15 @@
 
 use crate::{Breakdown, Counts, Planner, Retry, RetryConfig, Stop};
 use hotrow_sync::{Time, Waiter, Wake};
-use hotrow_txn::{Abort, Begin, Isolation, Procedure, Runner, Statistics, Transaction};
+use hotrow_txn::{Abort, Begin, Concurrency, Isolation, Procedure, Runner, Statistics, Transaction};
 
 /// The knobs of [`OneShot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneShotConfig {
     /// The level at which procedures run that do not need another one.
     pub isolation: Isolation,
+    /// How procedures keep what they have read as it was, under an engine that has the choice.
+    pub concurrency: ConcurrencyMix,
     /// Whether engines are told beforehand which keys a procedure will touch; if not, they look the keys up one by one.
     /// Engines that need the access set are told all the same.
     pub batch: bool,
@@ -25,7 +27,31 @@ pub struct OneShotConfig {
 impl Default for OneShotConfig {
     fn default() -> Self {
         let isolation = Isolation::Serializable;
-        Self { isolation, batch: true, sample_every: 16, retry: RetryConfig::default(), seed: 0 }
+        let (concurrency, retry) = (ConcurrencyMix::default(), RetryConfig::default());
+        Self { isolation, concurrency, batch: true, sample_every: 16, retry, seed: 0 }
+    }
+}
+
+/// Which procedures are optimistic, and which pessimistic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConcurrencyMix {
+    /// As the engine has it.
+    #[default]
+    Default,
+    /// All alike.
+    All(Concurrency),
+    /// In turn.
+    Alternating,
+}
+
+impl ConcurrencyMix {
+    /// How procedure number `number` of a runner is run.
+    fn of(self, number: usize) -> Option<Concurrency> {
+        match self {
+            ConcurrencyMix::Default => None,
+            ConcurrencyMix::All(concurrency) => Some(concurrency),
+            ConcurrencyMix::Alternating => Some(Concurrency::ALL[number % Concurrency::ALL.len()]),
+        }
     }
 }
 
@@ -51,6 +77,8 @@ pub struct OneShot<T> {
     stop: Option<Stop>,
     planner: Planner,
     retry: Retry,
+    /// Procedures so far, whatever became of them.
+    procedures: usize,
     until_sample: u32,
     samples: u32,
     counts: Counts,
@@ -69,6 +97,7 @@ impl<T: Transaction> OneShot<T> {
             stop: None,
             planner: Planner::default(),
             retry: Retry::new(config.retry, config.seed),
+            procedures: 0,
             until_sample: 0,
             samples: 0,
             counts: Counts::default(),
@@ -110,8 +139,8 @@ impl<T: Transaction> OneShot<T> {
         }
         let accesses = self.planner.accesses();
         let isolation = procedure.isolation().unwrap_or(self.config.isolation);
-        let read_only = procedure.read_only();
-        self.txn.begin(&Begin { isolation, read_only, accesses, one_shot: true, ..Begin::default() })?;
+        let (read_only, concurrency) = (procedure.read_only(), self.config.concurrency.of(self.procedures));
+        self.txn.begin(&Begin { isolation, concurrency, read_only, accesses, one_shot: true, ..Begin::default() })?;
         let output = procedure.run(&mut self.txn)?;
         self.txn.commit()?;
         Ok(output)
@@ -245,6 +274,7 @@ impl<T: Transaction> Runner for OneShot<T> {
             Sample::Breakdown => self.run_for_breakdown(procedure),
         };
         self.counts.committed += u64::from(outcome.is_ok());
+        self.procedures = self.procedures.wrapping_add(1);
         outcome
     }
 
@@ -326,6 +356,22 @@ mod tests {
             let mut runner = runner(&[Abort::Conflict], |config| config.batch = batch);
             assert_eq!(runner.run(&ReadOne(Ok(1))), Ok(1));
             assert_eq!(runner.transaction().told, told);
+        }
+    }
+
+    #[test]
+    fn a_procedure_keeps_its_way_when_it_is_run_again() {
+        use Concurrency::{Optimistic, Pessimistic};
+        for (concurrency, expected) in [
+            (ConcurrencyMix::Default, [None; 4]),
+            (ConcurrencyMix::All(Pessimistic), [Some(Pessimistic); 4]),
+            (ConcurrencyMix::Alternating, [Some(Optimistic), Some(Optimistic), Some(Pessimistic), Some(Optimistic)]),
+        ] {
+            let mut runner = runner(&[Abort::Conflict], |config| config.concurrency = concurrency);
+            for _ in 0..3 {
+                assert_eq!(runner.run(&ReadOne(Ok(7))), Ok(7));
+            }
+            assert_eq!(runner.transaction().ways, expected);
         }
     }
 
