@@ -113,9 +113,13 @@ SQL
 fi
 pgbench -i -q -I $steps -s "$scale" >"$scratch/init.log" 2>&1 || { cat "$scratch/init.log"; fail "pgbench -i"; exit 1; }
 
+# An engine that keeps versions lets nobody wait for a row: of two blocks that write one, the second is for its client to run again.
+tries=1
+[ "$(sql -c 'BEGIN ISOLATION LEVEL SNAPSHOT' -c 'SHOW hotrow.isolation' -c COMMIT)" != snapshot ] || tries=1000
+
 printf '%-38s %12s %10s %10s %8s %8s\n' run tps 'ms' committed failed retried
 for mode in simple extended prepared; do
-  run "tpcb $mode, $clients clients" -M $mode -c $clients -j 2
+  run "tpcb $mode, $clients clients" -M $mode -c $clients -j 2 --max-tries $tries
 done
 check_sums "TPC-B at read committed"
 # The same transaction as a procedure: one message instead of seven.
@@ -161,7 +165,7 @@ kill -9 "$victim" 2>/dev/null || fail "pgbench was gone before it was killed: $(
 wait "$victim" 2>/dev/null || true
 check_no_lock "kill -9 of pgbench"
 check_sums "kill -9 of pgbench"
-run "tpcb prepared after the kill" -M prepared -c $clients -j 2
+run "tpcb prepared after the kill" -M prepared -c $clients -j 2 --max-tries $tries
 check_sums "the last run"
 
 if [ -n "$server_pid" ] && ! kill -0 "$server_pid" 2>/dev/null; then

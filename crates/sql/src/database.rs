@@ -29,6 +29,8 @@ pub struct Config {
     pub max_statements: usize,
     /// How long DDL and the users of a table wait for each other, if `lock_timeout` says nothing.
     pub table_lock_wait: Duration,
+    /// The engines under which transactions choose to be optimistic or pessimistic, for who asks another one.
+    pub choosing_engines: Vec<&'static str>,
     /// How often a statement outside a transaction block is tried again after an abort that a retry can cure.
     pub max_retries: u32,
     /// The longest pause before such a retry; the first ones are shorter.
@@ -43,6 +45,7 @@ impl Default for Config {
             max_portals: 1000,
             max_statements: 10_000,
             table_lock_wait: Duration::from_secs(10),
+            choosing_engines: Vec::new(),
             max_retries: 10,
             max_retry_pause: Duration::from_millis(20),
         }
@@ -73,6 +76,12 @@ impl Database {
     /// The engine.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
+    }
+
+    /// Whether the engine keeps versions of rows, which those do that offer snapshots: nobody waits there for who changes a row, and a
+    /// commit may be refused for what others have done.
+    pub(crate) fn keeps_versions(&self) -> bool {
+        self.engine.info().isolation.contains(&Isolation::Snapshot)
     }
 
     /// A session for `user`, waiting through `waiter`.

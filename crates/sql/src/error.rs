@@ -107,6 +107,7 @@ impl From<Abort> for SqlError {
     /// 40001 for what a retry cures, 40P01 for a proven deadlock.
     fn from(abort: Abort) -> Self {
         let retry = "The transaction might succeed if retried.";
+        let again = "Run the whole transaction again, from its first statement.";
         match abort {
             Abort::Deadlock => Self::new(state::DEADLOCK_DETECTED, "deadlock detected").hint(retry),
             Abort::Timeout => Self::new(
@@ -114,7 +115,13 @@ impl From<Abort> for SqlError {
                 "could not obtain a lock within the wait limit; assuming a deadlock",
             )
             .hint(retry),
-            Abort::Conflict | Abort::Validation | Abort::OutsidePlan => {
+            Abort::Validation => Self::new(
+                state::SERIALIZATION_FAILURE,
+                "could not serialize access due to read/write dependencies among transactions",
+            )
+            .detail("Another transaction changed what this one had read, before it could commit.")
+            .hint(again),
+            Abort::Conflict | Abort::OutsidePlan => {
                 Self::new(state::SERIALIZATION_FAILURE, "could not serialize access due to a concurrent transaction")
                     .detail(format!("Reason: {abort}."))
                     .hint(retry)
@@ -122,13 +129,19 @@ impl From<Abort> for SqlError {
             Abort::WriteConflict => {
                 Self::new(state::SERIALIZATION_FAILURE, "could not serialize access due to concurrent update")
                     .detail("Another transaction changed the row first (the first writer wins).")
-                    .hint("Run the whole transaction again, from its first statement.")
+                    .hint(again)
             }
             Abort::Cascade => Self::new(
                 state::SERIALIZATION_FAILURE,
                 "could not serialize access: a transaction whose changes this one had read was rolled back",
             )
-            .hint("Run the whole transaction again, from its first statement."),
+            .hint(again),
+            Abort::TableChanged => Self::new(
+                state::SERIALIZATION_FAILURE,
+                "could not serialize access due to a change of a whole table",
+            )
+            .detail("The table has changed as a whole, or was about to, since the moment as of which this transaction reads.")
+            .hint(again),
             Abort::Cancelled => Self::new(state::QUERY_CANCELED, "canceling statement due to user request"),
             Abort::Resources => Self::new(state::OUT_OF_MEMORY, "out of memory"),
             Abort::User => Self::new(state::INTERNAL_ERROR, "the statement gave up without a reason"),

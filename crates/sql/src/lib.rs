@@ -26,6 +26,7 @@ mod deadlock;
 mod error;
 mod exec;
 mod expr;
+pub mod isolation;
 mod locks;
 mod parse;
 mod plan;

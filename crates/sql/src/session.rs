@@ -33,7 +33,7 @@ use crate::parse::lex::{Token, tokenize};
 use crate::parse::normalise::Normalised;
 use crate::parse::{self, Parsed};
 use crate::plan::Statement;
-use crate::settings::Settings;
+use crate::settings::{CONCURRENCY, Settings};
 use crate::{SqlError, state};
 use batch::Pipeline;
 use hotrow_storage::{Type, Value};
@@ -148,6 +148,9 @@ impl Session {
 
     /// A setting that the client asks for when it connects. RESET comes back to it.
     pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        if name.eq_ignore_ascii_case(CONCURRENCY) {
+            self.check_concurrency(Some(value))?;
+        }
         self.settings.set_initial(name, value)
     }
 

@@ -3,8 +3,8 @@
 //! Clients send many that mean nothing here; the known ones are accepted and shown, the rest is an error as in PostgreSQL.
 //! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
 
-use crate::{SqlError, state};
-use hotrow_txn::Isolation;
+use crate::{SqlError, isolation, state};
+use hotrow_txn::{Concurrency, Isolation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ pub const VERSION: &str = concat!("PostgreSQL 15.0 (Hotrow ", env!("CARGO_PKG_VE
 
 /// What `server_version` says.
 pub const SERVER_VERSION: &str = concat!("15.0 (Hotrow ", env!("CARGO_PKG_VERSION"), ")");
+
+/// Whether transactions are optimistic or pessimistic.
+pub(crate) const CONCURRENCY: &str = "hotrow.concurrency";
 
 /// What a setting's value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +34,14 @@ enum Kind {
     TimeZone,
     /// An isolation level.
     Isolation,
+    /// default, optimistic, pessimistic
+    Concurrency,
     /// ISO, in some order of day and month.
     DateStyle,
     /// Cannot be set.
     Fixed,
+    /// Cannot be set: the session says what it is.
+    Told,
 }
 
 /// A setting.
@@ -70,6 +77,8 @@ const KNOWN: &[Known] = &[
     known("default_transaction_isolation", Kind::Isolation, "read committed"),
     reported("default_transaction_read_only", Kind::Bool, "off"),
     known("extra_float_digits", Kind::Integer, "1"),
+    known(CONCURRENCY, Kind::Concurrency, "default"),
+    known("hotrow.isolation", Kind::Told, ""),
     known("idle_in_transaction_session_timeout", Kind::Duration, "0"),
     reported("in_hot_standby", Kind::Fixed, "off"),
     reported("integer_datetimes", Kind::Fixed, "on"),
@@ -129,10 +138,10 @@ pub(crate) struct SavedSettings {
 
 impl Settings {
     /// The settings at the start of a session that belongs to `user`.
-    pub(crate) fn new(user: &str, isolation: Isolation) -> Self {
+    pub(crate) fn new(user: &str, level: Isolation) -> Self {
         let initial = BTreeMap::from([
             ("session_authorization", user.to_owned()),
-            ("default_transaction_isolation", isolation.name().to_owned()),
+            ("default_transaction_isolation", isolation::name(level).to_owned()),
         ]);
         Self { values: initial.clone(), initial, before: None, after: None }
     }
@@ -156,11 +165,11 @@ impl Settings {
         local: bool,
     ) -> Result<Option<(&'static str, &str)>, SqlError> {
         let known = find(name)?;
-        if known.kind == Kind::Fixed {
+        if matches!(known.kind, Kind::Fixed | Kind::Told) {
             let message = format!("parameter \"{}\" cannot be changed", known.name);
             // Saying what is so already is no change.
             return match value {
-                Some(value) if value.eq_ignore_ascii_case(known.default) => Ok(None),
+                Some(value) if known.kind == Kind::Fixed && value.eq_ignore_ascii_case(known.default) => Ok(None),
                 _ => Err(SqlError::new(state::CANT_CHANGE_RUNTIME_PARAM, message)),
             };
         }
@@ -181,7 +190,7 @@ impl Settings {
     /// Changes a setting for the session and its RESET: what a client asks for when it connects.
     pub(crate) fn set_initial(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let known = find(name)?;
-        if known.kind != Kind::Fixed {
+        if !matches!(known.kind, Kind::Fixed | Kind::Told) {
             let value = check(known, value)?;
             self.initial.insert(known.name, value.clone());
             self.values.insert(known.name, value);
@@ -229,7 +238,22 @@ impl Settings {
     pub(crate) fn default_isolation(&self) -> Isolation {
         let text = self.values.get("default_transaction_isolation").map_or("read committed", String::as_str);
         // Looked at by every transaction: the values are names already.
-        Isolation::ALL.into_iter().find(|level| level.name() == text).unwrap_or(Isolation::ReadCommitted)
+        Isolation::ALL.into_iter().find(|level| isolation::name(*level) == text).unwrap_or(Isolation::ReadCommitted)
+    }
+
+    /// What transactions are to be; none if the engine is to choose.
+    pub(crate) fn concurrency(&self) -> Option<Concurrency> {
+        self.values.get(CONCURRENCY).and_then(|value| value.parse().ok())
+    }
+
+    /// The value that a setting comes to when it is set to this one, or to its default.
+    ///
+    /// # Errors
+    /// The value is none of the setting's.
+    pub(crate) fn foreseen(&self, name: &str, value: Option<&str>) -> Result<String, SqlError> {
+        let known = find(name)?;
+        let initial = || self.initial.get(known.name).map_or(known.default, String::as_str).to_owned();
+        value.map_or_else(|| Ok(initial()), |value| check(known, value))
     }
 
     /// Whether transactions are read-only that do not say otherwise.
@@ -269,7 +293,7 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
         if hint.is_empty() { error } else { error.hint(hint) }
     };
     Ok(match known.kind {
-        Kind::Text | Kind::Fixed => value.to_owned(),
+        Kind::Text | Kind::Fixed | Kind::Told => value.to_owned(),
         Kind::Bool => match value.to_lowercase().as_str() {
             "on" | "true" | "yes" | "1" | "t" | "y" => "on".to_owned(),
             "off" | "false" | "no" | "0" | "f" | "n" => "off".to_owned(),
@@ -295,13 +319,17 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
             }
             _ => return Err(invalid("Only UTC is supported.")),
         },
-        Kind::Isolation => match parse_isolation(value) {
-            Some(level) => level.name().to_owned(),
-            None => {
-                return Err(invalid(
-                    "Available values: serializable, repeatable read, read committed, read uncommitted.",
-                ));
-            }
+        Kind::Isolation => {
+            let level =
+                isolation::parse(value).map_err(|_| invalid(&format!("Available values: {}.", isolation::NAMES)))?;
+            isolation::name(level).to_owned()
+        }
+        Kind::Concurrency => match value.trim().to_ascii_lowercase().as_str() {
+            "default" => "default".to_owned(),
+            word => match word.parse::<Concurrency>() {
+                Ok(way) => way.name().to_owned(),
+                Err(_) => return Err(invalid("Available values: default, optimistic, pessimistic.")),
+            },
         },
         Kind::DateStyle => date_style(value).ok_or_else(|| invalid("Only the ISO style is supported."))?,
     })
@@ -319,13 +347,6 @@ fn date_style(value: &str) -> Option<String> {
         }
     }
     Some(format!("ISO, {order}"))
-}
-
-fn parse_isolation(text: &str) -> Option<Isolation> {
-    match text.trim().to_lowercase().as_str() {
-        "read uncommitted" => Some(Isolation::ReadCommitted),
-        other => other.parse().ok(),
-    }
 }
 
 fn parse_duration(text: &str) -> Option<Duration> {
@@ -368,6 +389,13 @@ mod tests {
             ("jit", "FALSE", "off"),
             ("datestyle", "iso, dmy", "ISO, DMY"),
             ("default_transaction_isolation", "Serializable", "serializable"),
+            ("default_transaction_isolation", "snapshot", "repeatable read"),
+            ("default_transaction_isolation", "read-stability", "read stability"),
+            ("default_transaction_isolation", "read uncommitted", "read committed"),
+            ("default_transaction_isolation", "none", "22023"),
+            ("hotrow.concurrency", "OPTIMISTIC", "optimistic"),
+            ("hotrow.concurrency", "mixed", "22023"),
+            ("hotrow.isolation", "snapshot", "55P02"),
             ("server_version", "9", "55P02"),
             ("no_such_setting", "1", "42704"),
         ];

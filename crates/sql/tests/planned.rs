@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Recorder, bind, database, execute, outcome, query, run};
-use hotrow_sql::{Client, Database, Notice, OutputColumn, Session, SqlError};
+use hotrow_sql::{Client, Database, Notice, OutputColumn, Session, SqlError, isolation};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, thread};
 use hotrow_txn::{Isolation, Scheduler};
@@ -97,7 +97,7 @@ fn the_level_that_is_shown_is_the_one_that_is_granted() {
         let database = tables(engine);
         let mut session = session(&database);
         for level in Isolation::ALL {
-            run(&mut session, &format!("begin isolation level {level}"));
+            run(&mut session, &format!("begin isolation level {}", isolation::name(level)));
             let granted = database.engine().info().granted(level).name();
             assert_eq!(outcome(&mut session, "show transaction_isolation"), granted, "{engine}, {level}");
             run(&mut session, "commit");

@@ -20,6 +20,8 @@ pub enum Abort {
     WriteConflict,
     /// A transaction was rolled back whose changes this one had read when it was about to commit.
     Cascade,
+    /// A table was made, or put in the place of another one, after the moment as of which the transaction reads.
+    TableChanged,
     /// A planned transaction touched something outside its access set.
     OutsidePlan,
     /// The transaction's waiter was cancelled: the client asked for it, is gone, or the server shuts down.
@@ -32,13 +34,14 @@ pub enum Abort {
 
 impl Abort {
     /// All of them, in the order of the reports.
-    pub const ALL: [Abort; 10] = [
+    pub const ALL: [Abort; 11] = [
         Abort::Conflict,
         Abort::Deadlock,
         Abort::Timeout,
         Abort::Validation,
         Abort::WriteConflict,
         Abort::Cascade,
+        Abort::TableChanged,
         Abort::OutsidePlan,
         Abort::Cancelled,
         Abort::Resources,
@@ -54,6 +57,7 @@ impl Abort {
             | Abort::Validation
             | Abort::WriteConflict
             | Abort::Cascade
+            | Abort::TableChanged
             | Abort::OutsidePlan => true,
             Abort::Cancelled | Abort::Resources | Abort::User => false,
         }
@@ -68,6 +72,7 @@ impl Abort {
             Abort::Validation => "validation",
             Abort::WriteConflict => "write_conflict",
             Abort::Cascade => "cascade",
+            Abort::TableChanged => "table_changed",
             Abort::OutsidePlan => "outside_plan",
             Abort::Cancelled => "cancelled",
             Abort::Resources => "resources",
@@ -85,6 +90,7 @@ impl fmt::Display for Abort {
             Abort::Validation => "data read by the transaction was changed by another; a retry can succeed",
             Abort::WriteConflict => "another transaction changed the row first; a retry can succeed",
             Abort::Cascade => "a transaction was rolled back whose changes this one had read; a retry can succeed",
+            Abort::TableChanged => "a table was changed as a whole after the transaction began; a retry can succeed",
             Abort::OutsidePlan => "the transaction touched something outside its access set; a retry can succeed",
             Abort::Cancelled => "the transaction was cancelled",
             Abort::Resources => "the engine is out of memory or transaction slots",

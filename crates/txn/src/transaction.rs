@@ -173,6 +173,21 @@ pub trait Transaction: Send {
     /// whole by DDL): the engine need not lock its rows.
     fn own_table(&mut self, table: TableId);
 
+    /// Promises the same of a table that was made for this transaction, and that others get to know of when it has committed.
+    /// Who reads as of an earlier moment must not take it for a table that was empty then: [`Abort::TableChanged`].
+    fn own_new_table(&mut self, table: TableId) {
+        self.own_table(table);
+    }
+
+    /// Whether what the transaction reads in a table that it owns is what is there, so that something made of it can be put in
+    /// the table's place.
+    ///
+    /// # Errors
+    /// [`Abort::TableChanged`]: the transaction reads as of a moment since when others have changed rows of the table.
+    fn check_owned_table(&mut self, _table: TableId) -> Result<(), Abort> {
+        Ok(())
+    }
+
     /// Marks the present state.
     fn savepoint(&mut self) -> Savepoint;
 

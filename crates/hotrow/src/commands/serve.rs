@@ -23,7 +23,7 @@ pub struct Options {
     engine: String,
 
     /// Isolation level of transactions that name none
-    #[arg(long, value_name = "LEVEL", default_value = "read committed")]
+    #[arg(long, value_name = "LEVEL", default_value = "read committed", value_parser = hotrow_sql::isolation::parse)]
     isolation: Isolation,
 
     /// Most sessions at a time
@@ -84,7 +84,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     }
     refuse_unheeded_options(options)?;
     let partitioned = engine.admits(&TableSchema::new("t", vec![Column::new("id", Type::Int4)], &[0])).is_err();
-    let sql = hotrow_sql::Config { default_isolation: options.isolation, ..hotrow_sql::Config::default() };
+    let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
+    let sql = hotrow_sql::Config {
+        default_isolation: options.isolation,
+        choosing_engines: choosing.map(|info| info.name).collect(),
+        ..hotrow_sql::Config::default()
+    };
     let database = hotrow_sql::Database::new(engine, sql);
     let server = Server::bind(config(options)?, database).map_err(explain)?;
     let address = server.local_addresses()[0];
@@ -161,7 +166,8 @@ fn print_how_to_connect(
     };
     let user = if options.password_file.is_some() { "USER" } else { "postgres" };
     let target = format!("-h {host} -p {port} -U {user} postgres");
-    writeln!(out, "hotrow listens on {address}; engine {}, {}", options.engine, options.isolation)?;
+    let isolation = hotrow_sql::isolation::name(options.isolation);
+    writeln!(out, "hotrow listens on {address}; engine {}, {isolation}", options.engine)?;
     writeln!(out, "  psql {target}")?;
     if partitioned {
         writeln!(

@@ -15,6 +15,7 @@ use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::Abort;
 use smallvec::SmallVec;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 /// A transaction's eyes: what it needs to know of itself to judge a version.
 pub(super) struct Look {
@@ -167,6 +168,22 @@ impl Look {
                 Validity::Again => {}
             }
         }
+    }
+
+    /// Whether others have changed rows of a table between two moments. Nobody changes any now.
+    pub fn has_changed<'g>(
+        &mut self,
+        guard: Guard<'g>,
+        table: &'g VersionTable<Words>,
+        (since, now): (Timestamp, Timestamp),
+    ) -> bool {
+        let mut changed = false;
+        table.primary().all(guard, |version| {
+            let gone = self.sees(version, since) && !self.is_still_seen(version, now);
+            changed = gone || !self.is_no_phantom(version, since, now);
+            if changed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        changed
     }
 
     /// Claims the key of a version in an index, in which the transaction has linked it: the other version that has it, if one does.

@@ -30,6 +30,8 @@ pub struct HekatonTransaction {
     queue: Queue,
     /// Tables that the caller keeps everybody else off.
     owned: Vec<TableId>,
+    /// Those of them that it has made.
+    made: Vec<TableId>,
     /// The longest wait for those that it depends on, if it does not say another one.
     default_limit: Duration,
     wait_limit: Duration,
@@ -52,6 +54,7 @@ impl HekatonTransaction {
             changes: Changes::default(),
             queue: Queue::default(),
             owned: Vec::new(),
+            made: Vec::new(),
             default_limit,
             wait_limit: default_limit,
             read_only: false,
@@ -149,10 +152,10 @@ impl HekatonTransaction {
         }
         self.wait_for_dependencies()?;
         let guard = self.participant.guard();
-        for table in self.owned.iter().filter_map(|&owned| self.database.table(guard, owned)) {
+        for table in self.made.iter().filter_map(|&made| self.database.table(guard, made)) {
             table.born().store(end_time.0, Ordering::Release);
         }
-        let handed = self.database.redo().map(|sink| {
+        let handed = self.database.redo().filter(|_| !self.changes.is_empty()).map(|sink| {
             let changes = self.changes.redo(&self.database, guard);
             sink.append(End::At(end_time.0), &mut changes.into_iter(), &self.waiter)
         });
@@ -169,6 +172,7 @@ impl HekatonTransaction {
         self.publish(Snapshot::Nothing);
         self.reader.reads.clear();
         self.owned.clear();
+        self.made.clear();
         let mut garbage: Vec<Garbage> = Vec::new();
         self.queue.work(&self.shared, &self.database, self.participant.guard(), ended, &mut garbage);
         self.participant.retire_all(garbage);
@@ -228,7 +232,7 @@ fn scene<'g>(
     let guard = participant.guard();
     let table = table(database, guard, id)?;
     let is_younger = |read_time: Timestamp| read_time.0 < table.born().load(Ordering::Acquire);
-    if fixed.is_some_and(is_younger) { Err(Abort::Conflict) } else { Ok((guard, table)) }
+    if fixed.is_some_and(is_younger) { Err(Abort::TableChanged) } else { Ok((guard, table)) }
 }
 
 impl Transaction for HekatonTransaction {
@@ -353,6 +357,21 @@ impl Transaction for HekatonTransaction {
         }
     }
 
+    fn own_new_table(&mut self, table: TableId) {
+        self.own_table(table);
+        if self.running && !self.made.contains(&table) {
+            self.made.push(table);
+        }
+    }
+
+    fn check_owned_table(&mut self, id: TableId) -> Result<(), Abort> {
+        self.enter()?;
+        let Some(read_time) = self.reader.fixed else { return Ok(()) };
+        let now = self.shared.clock.now();
+        let (guard, table) = scene(&self.participant, &self.database, id, Some(read_time))?;
+        if self.reader.look.has_changed(guard, table, (read_time, now)) { Err(Abort::TableChanged) } else { Ok(()) }
+    }
+
     fn savepoint(&mut self) -> Savepoint {
         Savepoint(self.changes.len())
     }
@@ -368,7 +387,8 @@ impl Transaction for HekatonTransaction {
         self.enter()?;
         let guard = self.participant.guard();
         self.changes.release_kept(&mut self.reader.look, &self.database, guard);
-        let handed = if self.changes.is_empty() {
+        // A table that is put in another one's place is a change, though no row of it is in the log.
+        let handed = if self.changes.is_empty() && self.owned.is_empty() {
             // All reads were at one time, or at times of their own: there is nothing to look at again.
             self.wait_for_dependencies()?;
             let handed = self.database.redo().map(|sink| sink.appended());

@@ -4,6 +4,7 @@
 //! `HOTROW_WRITE_DOCS=1` writes it anew.
 
 use crate::script::{POSTGRES_LEVELS, Script, Scripts};
+use hotrow_sql::isolation;
 use hotrow_txn::Isolation;
 use std::fmt::Write;
 use std::path::Path;
@@ -75,25 +76,24 @@ fn tables(scripts: &Scripts, families: &[Family<'_>]) -> String {
         let names: Vec<_> = family.names.iter().map(|name| format!("`{name}`")).collect();
         let seen = scripts.scripts.iter().zip(&family.seen).filter(|(_, row)| row.contains(&true));
         let seen: Vec<_> = seen.map(|(script, row)| row_of(script, Isolation::ALL, |at, _| row[at])).collect();
-        section(&mut out, &format!("Under {}", names.join(", ")), &Isolation::ALL, &seen);
+        section(&mut out, &format!("Under {}", names.join(", ")), &Isolation::ALL.map(Isolation::name), &seen);
     }
     let differing = scripts.scripts.iter().filter(|script| !script.postgres().is_empty());
     let rows: Vec<_> = differing
         .map(|script| row_of(script, POSTGRES_LEVELS, |_, level| script.postgres().contains(&level)))
         .collect();
-    section(&mut out, "Under PostgreSQL 15", &POSTGRES_LEVELS, &rows);
+    section(&mut out, "Under PostgreSQL 15", &POSTGRES_LEVELS.map(isolation::name), &rows);
     out.push('\n');
     out
 }
 
-fn section(out: &mut String, title: &str, levels: &[Isolation], rows: &[String]) {
+fn section(out: &mut String, title: &str, levels: &[&str], rows: &[String]) {
     let _ = writeln!(out, "\n### {title}\n");
     if rows.is_empty() {
         let _ = writeln!(out, "Nothing, whatever level was asked for.");
         return;
     }
-    let names: Vec<_> = levels.iter().map(|level| level.name()).collect();
-    let _ = writeln!(out, "| anomaly | {} |\n|{}", names.join(" | "), " --- |".repeat(levels.len() + 1));
+    let _ = writeln!(out, "| anomaly | {} |\n|{}", levels.join(" | "), " --- |".repeat(levels.len() + 1));
     let _ = writeln!(out, "{}", rows.join("\n"));
 }
 

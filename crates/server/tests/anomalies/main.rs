@@ -19,6 +19,7 @@ mod script;
 mod stage;
 
 use hotrow_protocols::ENGINES;
+use hotrow_sql::isolation;
 use hotrow_sync::thread;
 use hotrow_txn::{EngineInfo, Isolation, Scheduler};
 use play::{Begin, SESSIONS, play};
@@ -166,7 +167,7 @@ fn postgresql_shows_what_the_scripts_say_of_it() {
     let open = || Stage::postgres(address, SESSIONS);
     let verdicts = perform("PostgreSQL", &POSTGRES_LEVELS, &scripts, any, open);
     let mut failures = Vec::new();
-    println!("{:<76} promised -> PostgreSQL, at {}", "", POSTGRES_LEVELS.map(Isolation::name).join(", "));
+    println!("{:<76} promised -> PostgreSQL, at {}", "", POSTGRES_LEVELS.map(isolation::name).join(", "));
     for (script, verdicts) in scripts.scripts.iter().zip(&verdicts) {
         let word = |shown: bool| if shown { "possible" } else { "no" };
         let mut cells = Vec::new();

@@ -2,6 +2,7 @@
 
 use crate::script::{MAX_SESSIONS, Script, Statement, Step, Term};
 use crate::stage::{Outcome, Stage};
+use hotrow_sql::isolation;
 use hotrow_txn::Isolation;
 use std::collections::{HashMap, VecDeque};
 
@@ -89,7 +90,7 @@ impl Play<'_> {
     fn all(&mut self, level: Isolation, table: &str, begin: Begin) -> Result<(), String> {
         self.alone(table)?;
         for session in self.script.sessions() {
-            self.steps.push_back(step(session, &format!("begin isolation level {level}")));
+            self.steps.push_back(step(session, &format!("begin isolation level {}", isolation::name(level))));
         }
         if begin == Begin::Backwards {
             self.steps.extend(self.script.sessions().rev().map(|session| step(session, "select 1")));

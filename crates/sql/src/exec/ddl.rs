@@ -105,7 +105,7 @@ impl Ddl<'_> {
         partition::check_admitted(self.engine, &draft.schema)?;
         let id = self.engine.create_table(draft.schema);
         self.changes.created.push(id);
-        self.txn.own_table(id);
+        self.txn.own_new_table(id);
         Ok(Table::new(self.engine, id, draft.rules, row_ids, lock))
     }
 
@@ -452,6 +452,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::UNDEFINED_TABLE, message).into());
         }
         let table = self.owned_table(name)?;
+        self.txn.check_owned_table(table.id)?;
         self.changes.tables.insert(table.name().to_owned(), None);
         Ok(())
     }
@@ -460,6 +461,7 @@ impl Ddl<'_> {
     pub(crate) fn truncate(&mut self, names: &[String]) -> Result<&'static str, Fail> {
         for name in names {
             let table = self.owned_table(name)?;
+            self.txn.check_owned_table(table.id)?;
             let draft = Draft {
                 schema: (*table.schema).clone(),
                 rules: table.rules.clone(),

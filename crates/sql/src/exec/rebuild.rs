@@ -14,6 +14,7 @@ impl Ddl<'_> {
     /// Puts a table of another definition in the place of `old`, with its rows. The visible columns are the same.
     pub(super) fn rebuild(&mut self, old: &Arc<Table>, mut draft: Draft) -> Result<(), Fail> {
         complete_key(&mut draft)?;
+        self.txn.check_owned_table(old.id)?;
         let new = self.define(draft, old.row_ids.clone(), old.lock.clone())?;
         let mut row = Row::new(&new.layout);
         let mut failed = None;
@@ -37,6 +38,7 @@ impl Ddl<'_> {
 
     /// Checks the rows that there are against a table's newest CHECK constraints.
     pub(super) fn check_rows(&mut self, table: &Arc<Table>) -> Result<(), Fail> {
+        self.txn.check_owned_table(table.id)?;
         let mut failed = None;
         let env = self.env;
         self.txn.scan(&scan::everything(table), &mut |row| {

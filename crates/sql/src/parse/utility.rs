@@ -5,7 +5,7 @@ use super::cursor::Cursor;
 use super::procedure::{self, CreateProcedure, DropProcedures};
 use crate::SqlError;
 use crate::copy::CopyOptions;
-use hotrow_txn::Isolation;
+use hotrow_txn::{Concurrency, Isolation};
 
 /// What BEGIN and SET TRANSACTION say about a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Modes {
     pub isolation: Option<Isolation>,
     /// READ ONLY, READ WRITE
     pub read_only: Option<bool>,
+    /// CONCURRENCY OPTIMISTIC, CONCURRENCY PESSIMISTIC
+    pub concurrency: Option<Concurrency>,
 }
 
 /// A COPY statement.
@@ -181,6 +183,12 @@ fn modes(cursor: &mut Cursor<'_>) -> Result<Modes, SqlError> {
             if modes.read_only == Some(false) {
                 cursor.expect("write")?;
             }
+        } else if cursor.take("concurrency") {
+            let is_optimistic = cursor.take("optimistic");
+            if !is_optimistic {
+                cursor.expect("pessimistic")?;
+            }
+            modes.concurrency = Some(if is_optimistic { Concurrency::Optimistic } else { Concurrency::Pessimistic });
         } else {
             cursor.take("not");
             cursor.expect("deferrable")?;
@@ -190,18 +198,22 @@ fn modes(cursor: &mut Cursor<'_>) -> Result<Modes, SqlError> {
     Ok(modes)
 }
 
+/// The names of [`isolation`](crate::isolation), as words.
 fn isolation(cursor: &mut Cursor<'_>) -> Result<Isolation, SqlError> {
     if cursor.take("serializable") {
         return Ok(Isolation::Serializable);
     }
     if cursor.take("repeatable") {
         cursor.expect("read")?;
-        return Ok(Isolation::RepeatableRead);
+        return Ok(Isolation::Snapshot);
     }
     if cursor.take("snapshot") {
         return Ok(Isolation::Snapshot);
     }
     cursor.expect("read")?;
+    if cursor.take("stability") {
+        return Ok(Isolation::RepeatableRead);
+    }
     if !cursor.take("uncommitted") {
         cursor.expect("committed")?;
     }

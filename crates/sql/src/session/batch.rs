@@ -6,7 +6,7 @@
 
 use super::held::Held;
 use super::planned::is_plannable;
-use super::run::{Output, Source};
+use super::run::{Attempts, Output, Source};
 use super::transaction::Phase;
 use super::{Ready, Session};
 use crate::client::Client;
@@ -159,7 +159,7 @@ impl Session {
     /// Runs statements as one planned transaction, which stays open. `told` is what the client is to be told of each, and of
     /// one that has a mistake until then.
     fn run_members(&mut self, members: &[Member<'_>], told: &mut Vec<Held>) -> Result<(), SqlError> {
-        let mut retries = 0;
+        let mut attempts = Attempts::default();
         self.planning.start();
         loop {
             self.start_implicit();
@@ -171,7 +171,7 @@ impl Session {
                     // Nobody has seen any of them.
                     told.clear();
                     self.executed = 0;
-                    self.after_abort(abort, true, &mut retries)?;
+                    self.after_abort(abort, true, &mut attempts)?;
                 }
             }
         }

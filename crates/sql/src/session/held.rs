@@ -32,14 +32,28 @@ impl Held {
             if waiter.is_cancelled() {
                 return Err(Abort::Cancelled.into());
             }
-            match message {
-                Message::Columns(columns) => client.columns(&columns)?,
-                Message::Row(values) => client.row(&values)?,
-                Message::Complete(tag) => client.complete(&tag)?,
-                Message::Notice(notice) => client.notice(notice),
-            }
+            message.tell(client)?;
         }
         Ok(())
+    }
+
+    /// Tells it, whoever cancels.
+    pub(super) fn tell_all(&mut self, client: &mut dyn Client) -> Result<(), SqlError> {
+        self.messages.drain(..).try_for_each(|message| message.tell(client))
+    }
+}
+
+impl Message {
+    fn tell(self, client: &mut dyn Client) -> Result<(), SqlError> {
+        match self {
+            Message::Columns(columns) => client.columns(&columns),
+            Message::Row(values) => client.row(&values),
+            Message::Complete(tag) => client.complete(&tag),
+            Message::Notice(notice) => {
+                client.notice(notice);
+                Ok(())
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One statement: locks on its tables, a plan that is still true, execution, and another try if the engine gave it up.
 
 use super::held::Held;
+use super::planned::is_plannable;
 use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
 use super::{Session, plan};
 use crate::catalog::View;
@@ -11,12 +12,12 @@ use crate::expr::{Env, Input};
 use crate::locks::Mode;
 use crate::parse::Parsed;
 use crate::parse::lex::{Token, character_position, tokenize};
-use crate::plan::{Plan, Statement, read_only_violation};
+use crate::plan::{Plan, Statement, only_reads, read_only_violation};
 use crate::{SqlError, deadlock, parse, state};
 use hotrow_storage::Value;
-use hotrow_sync::Arc;
 use hotrow_sync::atomic::Ordering;
-use hotrow_txn::{Abort, Transaction};
+use hotrow_sync::{Arc, Time};
+use hotrow_txn::{Abort, Isolation, Transaction};
 use std::io::Write;
 use std::ops::{ControlFlow, Range};
 use std::time::Duration;
@@ -112,6 +113,14 @@ impl Tag {
     }
 }
 
+/// Those of a statement so far.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    failed: u32,
+    /// When another transaction's change of a row was met first.
+    since: Option<Time>,
+}
+
 impl Session {
     /// Runs something for no longer than `statement_timeout`.
     pub(super) fn within_limit(&mut self, run: impl FnOnce(&mut Self) -> Result<(), SqlError>) -> Result<(), SqlError> {
@@ -159,24 +168,31 @@ impl Session {
             self.start_implicit();
         }
         self.start_planning(&statement.plan, whole);
-        let (mut retries, mut held) = (0, Held::default());
+        let commits = self.commits_early(output.commit || whole);
+        let (mut attempts, mut held) = (Attempts::default(), Held::default());
         let tag = loop {
             held.clear();
-            let attempted = if self.holds_back(&statement.plan) {
+            let attempted = if self.holds_back(&statement.plan) || commits && self.awaits_commit(&statement.plan) {
                 let mut holding = Output { client: &mut held, describe: output.describe, commit: false, sent: false };
                 self.attempt(statement, params, source, &mut holding)
             } else {
                 self.attempt(statement, params, source, output)
             };
-            match attempted {
+            let ended = attempted.and_then(|tag| if commits { self.commit_attempt().map(|()| tag) } else { Ok(tag) });
+            match ended {
                 Ok(tag) => break tag,
                 Err(Fail::Sql(error)) => {
                     held.tell(output.client, &self.waiter)?;
                     return Err(error);
                 }
-                Err(Fail::Abort(abort)) => self.after_abort(abort, alone && !output.sent, &mut retries)?,
+                Err(Fail::Abort(abort)) => self.after_abort(abort, alone && !output.sent, &mut attempts)?,
             }
         };
+        if commits {
+            // Too late to be cancelled.
+            held.tell_all(output.client)?;
+            return tag.tell(output.client);
+        }
         held.tell(output.client, &self.waiter)?;
         self.executed += 1;
         if output.commit {
@@ -185,21 +201,45 @@ impl Session {
         tag.tell(output.client)
     }
 
+    /// Whether the commit, if there is one after the statement, belongs to the attempt: an engine that keeps versions may refuse
+    /// it for what others have done.
+    fn commits_early(&self, commits: bool) -> bool {
+        commits && self.phase == Phase::Implicit && self.database.keeps_versions()
+    }
+
+    /// Whether rows must be held back until the commit because it may be refused, and the statement tried again.
+    fn awaits_commit(&self, plan: &Plan) -> bool {
+        let granted = self.database.engine().info().granted(self.isolation);
+        granted != Isolation::ReadCommitted && is_plannable(plan) && !only_reads(plan)
+    }
+
     /// Undoes what an attempt did that the engine gave up, and waits a moment if there is to be another one; else the error.
     /// `unseen` says that nobody would notice.
-    pub(super) fn after_abort(&mut self, abort: Abort, unseen: bool, retries: &mut u32) -> Result<(), SqlError> {
+    pub(super) fn after_abort(&mut self, abort: Abort, unseen: bool, attempts: &mut Attempts) -> Result<(), SqlError> {
         let corrected = self.correct_accesses(abort);
         let unseen = unseen && self.phase == Phase::Implicit && (self.executed == 0 || corrected);
         let retryable = abort.is_retryable() && !self.is_lock_timeout(abort);
         self.engine_aborted(abort);
-        if !unseen || !retryable || (!corrected && *retries >= self.database.config.max_retries) {
-            return Err(self.explain_abort(abort));
+        if !unseen || !retryable || (!corrected && !self.may_try_again(abort, attempts)) {
+            return Err(self.explain_abort(abort, unseen));
         }
         if !corrected {
-            *retries += 1;
-            self.pause_before_retry(*retries);
+            attempts.failed += 1;
+            self.pause_before_retry(attempts.failed);
         }
         Ok(())
+    }
+
+    /// Whether there is to be another attempt. A row that another transaction is changing may be kept for long: where a statement would
+    /// wait for it, there is a limit to that in time, and so there is where the statement is tried again in place of waiting.
+    fn may_try_again(&self, abort: Abort, attempts: &mut Attempts) -> bool {
+        if abort != Abort::WriteConflict {
+            return attempts.failed < self.database.config.max_retries;
+        }
+        let now = self.waiter.now();
+        let since = *attempts.since.get_or_insert(now);
+        let limit = self.settings.duration("lock_timeout").unwrap_or(self.database.config.table_lock_wait);
+        now.since(since) < limit
     }
 
     /// Whether a wait has lasted as long as the client wants one to.
@@ -207,9 +247,14 @@ impl Session {
         abort == Abort::Timeout && self.settings.duration("lock_timeout").is_some()
     }
 
+    /// Whether attempts in place of a wait have.
+    fn was_kept_off(&self, abort: Abort, unseen: bool) -> bool {
+        unseen && abort == Abort::WriteConflict && self.settings.duration("lock_timeout").is_some()
+    }
+
     /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a story.
-    fn explain_abort(&self, abort: Abort) -> SqlError {
-        if self.is_lock_timeout(abort) {
+    fn explain_abort(&self, abort: Abort, unseen: bool) -> SqlError {
+        if self.is_lock_timeout(abort) || self.was_kept_off(abort, unseen) {
             return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
         }
         let error = SqlError::from(abort);

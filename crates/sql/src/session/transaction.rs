@@ -7,7 +7,7 @@ use crate::expr::now;
 use crate::locks::Mode;
 use crate::parse::Parsed;
 use crate::parse::utility::{Modes, Utility};
-use crate::settings::SavedSettings;
+use crate::settings::{CONCURRENCY, SavedSettings};
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, Wake};
 use hotrow_txn::{Abort, Begin, Savepoint};
@@ -89,6 +89,7 @@ impl Session {
             let accesses = self.planning.accesses();
             let begin = Begin {
                 isolation: self.isolation,
+                concurrency: self.settings.concurrency(),
                 accesses,
                 one_shot: self.planning.is_one_shot(),
                 read_only: self.read_only || self.planning.only_reads(),
@@ -138,16 +139,44 @@ impl Session {
             }
             self.read_only = read_only;
         }
+        if let Some(concurrency) = modes.concurrency {
+            self.check_concurrency(Some(concurrency.name()))?;
+            self.settings.set(CONCURRENCY, Some(concurrency.name()), true)?;
+        }
+        Ok(())
+    }
+
+    /// Whether transactions may be made optimistic or pessimistic; `None` is what the session began with.
+    ///
+    /// # Errors
+    /// The engine has no choice, the present transaction has begun with another one, or there is nothing of this name.
+    pub(super) fn check_concurrency(&self, value: Option<&str>) -> Result<(), SqlError> {
+        let wanted = self.settings.foreseen(CONCURRENCY, value)?;
+        let info = self.database.engine().info();
+        if wanted != "default" && info.concurrency.is_none() {
+            let message = format!("engine {} does not let transactions choose to be {wanted}", info.name);
+            let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message);
+            return Err(match &self.database.config.choosing_engines[..] {
+                [] => error,
+                engines => error.hint(format!("Engines that do: {}.", engines.join(", "))),
+            });
+        }
+        if self.begun && wanted != self.settings.show(CONCURRENCY)?.1 {
+            let message = format!("{CONCURRENCY} must be set before any query of a transaction");
+            return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
+        }
         Ok(())
     }
 
     /// Commits; on an error everything is rolled back and the session is idle.
     pub(super) fn commit(&mut self) -> Result<(), Fail> {
-        if self.begun
-            && let Err(abort) = self.txn.commit()
-        {
-            self.rollback_all();
-            return Err(abort.into());
+        self.try_commit().inspect_err(|_| self.rollback_all()).map_err(Fail::from)
+    }
+
+    /// Commits; after an error the transaction has still to be rolled back.
+    fn try_commit(&mut self) -> Result<(), Abort> {
+        if self.begun {
+            self.txn.commit()?;
         }
         self.begun = false;
         let changes = std::mem::take(&mut self.changes);
@@ -228,6 +257,15 @@ impl Session {
         let committed = self.commit();
         self.settings.end_transaction(committed.is_ok());
         committed.map_err(SqlError::from)
+    }
+
+    /// Commits an implicit transaction as the last step of an attempt, which may be made again after an error.
+    pub(super) fn commit_attempt(&mut self) -> Result<(), Fail> {
+        if self.phase == Phase::Implicit {
+            self.try_commit()?;
+            self.settings.end_transaction(true);
+        }
+        Ok(())
     }
 
     /// SAVEPOINT

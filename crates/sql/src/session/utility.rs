@@ -12,7 +12,8 @@ use crate::parse::lex::{TokenKind, tokenize};
 use crate::parse::utility::{Modes, Utility};
 use crate::parse::{parse_arguments, parse_type};
 use crate::plan::Statement;
-use crate::{SqlError, SqlState, state};
+use crate::settings::CONCURRENCY;
+use crate::{SqlError, SqlState, isolation, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
 
@@ -120,7 +121,8 @@ impl Session {
         if matches!(self.phase, Phase::Idle | Phase::Implicit) {
             warn(output, state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
         }
-        let modes = Modes { isolation: Some(self.isolation), read_only: Some(self.read_only) };
+        let concurrency = self.settings.concurrency();
+        let modes = Modes { isolation: Some(self.isolation), read_only: Some(self.read_only), concurrency };
         let commit = commit && self.phase != Phase::Failed;
         let ended = if commit {
             self.commit()
@@ -140,11 +142,14 @@ impl Session {
 
     fn set_characteristics(&mut self, modes: Modes, output: &mut Output<'_>) -> Result<Tag, Fail> {
         if let Some(isolation) = modes.isolation {
-            self.set("default_transaction_isolation", Some(isolation.name()), false, output)?;
+            self.set("default_transaction_isolation", Some(isolation::name(isolation)), false, output)?;
         }
         if let Some(read_only) = modes.read_only {
             let value = if read_only { "on" } else { "off" };
             self.set("default_transaction_read_only", Some(value), false, output)?;
+        }
+        if let Some(concurrency) = modes.concurrency {
+            self.set(CONCURRENCY, Some(concurrency.name()), false, output)?;
         }
         Ok(Tag::Word("SET"))
     }
@@ -156,17 +161,18 @@ impl Session {
         }
         match (name, value) {
             ("transaction_isolation", Some(value)) => {
-                // The setting checks the word; the transaction takes it.
-                let level = value.to_lowercase().replace("read uncommitted", "read committed").parse();
-                let isolation =
-                    level.map_err(|message: String| SqlError::new(state::INVALID_PARAMETER_VALUE, message))?;
-                self.set_modes(Modes { isolation: Some(isolation), read_only: None })?;
+                // The setting's own words; the transaction takes the level.
+                let level = isolation::parse(&self.settings.foreseen(name, Some(value))?).ok();
+                self.set_modes(Modes { isolation: level, ..Modes::default() })?;
             }
             ("transaction_read_only", Some(value)) => {
-                let read_only = matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1");
-                self.set_modes(Modes { isolation: None, read_only: Some(read_only) })?;
+                let read_only = self.settings.foreseen(name, Some(value))? == "on";
+                self.set_modes(Modes { read_only: Some(read_only), ..Modes::default() })?;
             }
             _ => {
+                if name == CONCURRENCY {
+                    self.check_concurrency(value)?;
+                }
                 if let Some((name, value)) = self.settings.set(name, value, local)? {
                     output.client.parameter(name, value);
                 }
@@ -176,29 +182,28 @@ impl Session {
     }
 
     fn show(&mut self, name: &str, statement: &Statement, output: &mut Output<'_>) -> Result<Tag, Fail> {
-        let level = self.database.engine().info().granted(self.isolation).name();
         if name == "all" {
             for (name, value, _) in self.settings.all() {
-                let value = if name == "transaction_isolation" { level } else { value };
-                let row = [Value::text(name), Value::text(value), Value::text("")];
+                let row = [Value::text(name), Value::text(self.shown(name, value)), Value::text("")];
                 output.row(statement.columns(), &row)?;
             }
             return Ok(Tag::Word("SHOW"));
         }
-        let (shown, value) = self.settings.show(name)?;
-        let value = match shown {
-            "transaction_isolation" => level,
-            "transaction_read_only" => {
-                if self.read_only {
-                    "on"
-                } else {
-                    "off"
-                }
-            }
-            _ => value,
-        };
-        output.row(statement.columns(), &[Value::text(value)])?;
+        let (name, value) = self.settings.show(name)?;
+        output.row(statement.columns(), &[Value::text(self.shown(name, value))])?;
         Ok(Tag::Word("SHOW"))
+    }
+
+    /// A setting's value, where the transaction, or the engine, has the last word.
+    fn shown<'v>(&self, name: &str, value: &'v str) -> &'v str {
+        let granted = self.database.engine().info().granted(self.isolation);
+        match name {
+            "transaction_isolation" => isolation::name(granted),
+            "hotrow.isolation" => granted.name(),
+            "transaction_read_only" if self.read_only => "on",
+            "transaction_read_only" => "off",
+            _ => value,
+        }
     }
 
     fn reset(&mut self, name: Option<&str>, output: &mut Output<'_>) -> Result<Tag, Fail> {
@@ -207,6 +212,7 @@ impl Session {
                 self.set(name, None, false, output)?;
             }
             None => {
+                self.check_concurrency(None)?;
                 let before: Vec<_> = self.parameters().map(|(name, value)| (name, value.to_owned())).collect();
                 self.settings.reset_all();
                 for ((name, old), (_, new)) in before.iter().zip(self.parameters()) {
