@@ -7,7 +7,7 @@ use hotrow_sync::atomic::{AtomicPtr, Ordering};
 use hotrow_sync::{Arc, Mutex, OnceLock, Waiter};
 use std::fmt;
 
-const CHUNK_TABLES: usize = 1024;
+const CHUNK_TABLES: usize = if cfg!(any(loom, shuttle)) { 4 } else { 1024 };
 const CHUNKS: usize = 1024;
 
 /// A kind of table: how rows lie in memory, and how they are found.

@@ -7,9 +7,10 @@
 #![cfg(shuttle)]
 
 use hotrow_storage::{
-    Collector, Column, Garbage, Guard, Key, Participant, Row, StoredTable, TableId, TableSchema, Type, Value,
+    Collector, Column, Garbage, Guard, Key, Participant, Row, StoredTable, TableId, TableSchema, Tables, Type, Value,
     VersionHeader, VersionMemory, VersionPtr, VersionRef, VersionTable,
 };
+use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, thread};
 use std::ops::ControlFlow;
 
@@ -263,4 +264,137 @@ fn a_key_that_loses_its_last_version_goes_and_can_come_again() {
             Vec::new()
         });
     });
+}
+
+/// A version goes while others link versions of its key beside it, having found it: they are linked, under a key that is new if need be.
+#[test]
+fn a_version_is_linked_beside_one_that_goes() {
+    for ordered in [false, true] {
+        model(move || {
+            let prepare = |actor: &mut Actor| {
+                actor.within(|table, guard, memory| {
+                    link(table, guard, memory, (5, 1), None);
+                    Vec::new()
+                });
+            };
+            let find = |table: &Table, guard| {
+                let columns = Key::Int(5);
+                table.primary().equal(guard, &columns, columns.hash64()).any(|version| version.header().0 == 1)
+            };
+            let go: Work = Box::new(move |actor| {
+                actor.within(|table, guard, _| {
+                    let columns = Key::Int(5);
+                    let first = table.primary().equal(guard, &columns, columns.hash64());
+                    let first = first.filter(|version| version.header().0 == 1).last().expect("nobody else unlinks it");
+                    let garbage = unlink(table, guard, first);
+                    assert!(!find(table, guard), "just unlinked");
+                    garbage
+                });
+            });
+            let beside = |number: u64| -> Work {
+                Box::new(move |actor| {
+                    actor.within(|table, guard, memory| {
+                        let columns = Key::Int(5);
+                        let near = table.primary().equal(guard, &columns, columns.hash64()).next();
+                        thread::yield_now();
+                        let version = link(table, guard, memory, (5, number), near);
+                        let found = numbers(table, guard, 5);
+                        assert!(found.iter().all(|found| found.contains(&number)), "{number} of {found:?}");
+                        if number == 2 { unlink(table, guard, version) } else { Vec::new() }
+                    });
+                })
+            };
+            let mut main = together(ordered, prepare, vec![go, beside(2), beside(3)]);
+            main.within(|table, guard, _| {
+                assert!(numbers(table, guard, 5).iter().all(|found| *found == [3]));
+                Vec::new()
+            });
+        });
+    }
+}
+
+/// Of two who link versions of a key, and then look, at least one sees the other's: in front of its own, or behind it.
+#[test]
+fn of_two_who_link_and_look_one_sees_the_other() {
+    model(|| {
+        let sights = Arc::new(AtomicUsize::new(0));
+        let link_and_look = |number: u64| -> Work {
+            let sights = sights.clone();
+            Box::new(move |actor| {
+                actor.within(|table, guard, memory| {
+                    let version = link(table, guard, memory, (5, number), None);
+                    let (columns, index) = (Key::Int(5), table.primary());
+                    let behind = index.behind(guard, version, &columns, columns.hash64()).count();
+                    let all = index.equal(guard, &columns, columns.hash64());
+                    let in_front = all.take_while(|other| other.ptr() != version.ptr()).count();
+                    sights.fetch_add(behind + in_front, Ordering::AcqRel);
+                    Vec::new()
+                });
+            })
+        };
+        // The table doubles meanwhile.
+        together(true, |_| (), vec![link_and_look(1), link_and_look(2), grow(10..13)]);
+        assert!(sights.load(Ordering::Acquire) >= 1);
+    });
+}
+
+/// A table is dropped while somebody reads it, and others hold versions of it as garbage, and slots to make versions of. Whoever
+/// reads it reads what was there, and the memory goes with the last of them.
+#[test]
+fn a_dropped_table_is_there_for_those_who_read_it() {
+    for text in [false, true] {
+        model(move || {
+            let database = Tables::<Table>::new();
+            let kind = if text { Type::Text } else { Type::Int8 };
+            let mut schema = TableSchema::new("t", vec![Column::new("id", Type::Int8), Column::new("n", kind)], &[0]);
+            schema.ordered = true;
+            let id = database.create_table(schema);
+            let row = move |table: &Table, key: i64| {
+                let value = if text { Value::text("some text of its own") } else { Value::Int8(key) };
+                Row::from_values(table.layout(), &[Value::Int8(key), value])
+            };
+            let mut participant = database.participant();
+            participant.enter();
+            for key in 0..3 {
+                let loaded = row(database.table(participant.guard(), id).expect("it was made"), key);
+                database.load(participant.guard(), id, loaded.as_ref()).expect("the keys differ");
+            }
+            participant.leave();
+            let (dropping, reading, writing) = (database.clone(), database.clone(), database);
+            let work: Vec<Box<dyn FnOnce() + Send>> = vec![
+                Box::new(move || dropping.drop_table(id)),
+                Box::new(move || {
+                    let mut participant = reading.participant();
+                    participant.enter();
+                    if let Some(table) = reading.table(participant.guard(), id) {
+                        for mut found in walk(table, participant.guard()) {
+                            found.sort_unstable();
+                            found.dedup_by_key(|(key, _)| *key);
+                            assert_eq!(found.len(), 3);
+                        }
+                    }
+                    participant.leave();
+                }),
+                Box::new(move || {
+                    let (mut participant, mut memory) = (writing.participant(), VersionMemory::default());
+                    participant.enter();
+                    let mut garbage = Vec::new();
+                    if let Some(table) = writing.table(participant.guard(), id) {
+                        let (guard, columns) = (participant.guard(), Key::Int(1));
+                        let old =
+                            table.primary().equal(guard, &columns, columns.hash64()).next().expect("it was loaded");
+                        let new = row(table, 1);
+                        let new = table.draft(&mut memory, Number(9), new.as_ref()).publish(guard);
+                        (0..2).for_each(|index| table.link(guard, index, new, Some(old)));
+                        garbage = unlink(table, guard, old);
+                    }
+                    participant.retire_all(garbage);
+                    participant.leave();
+                    participant.collect();
+                }),
+            ];
+            let threads: Vec<_> = work.into_iter().map(thread::spawn).collect();
+            threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        });
+    }
 }

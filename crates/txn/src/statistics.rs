@@ -26,6 +26,12 @@ pub struct Statistics {
     pub analyses_bits: u64,
     /// Messages sent to other partitions.
     pub messages: u64,
+    /// Versions that were read though their maker had not committed yet.
+    pub speculative_reads: u64,
+    /// Versions that were passed by though the one who replaced them had not committed yet.
+    pub speculative_ignores: u64,
+    /// Transactions whose commit another one had to wait for, because of these two.
+    pub dependencies: u64,
 }
 
 impl Statistics {
@@ -40,6 +46,9 @@ impl Statistics {
         self.analyses_found += other.analyses_found;
         self.analyses_bits += other.analyses_bits;
         self.messages += other.messages;
+        self.speculative_reads += other.speculative_reads;
+        self.speculative_ignores += other.speculative_ignores;
+        self.dependencies += other.dependencies;
     }
 
     /// What was counted after `before`.
@@ -55,6 +64,9 @@ impl Statistics {
             analyses_found: self.analyses_found - before.analyses_found,
             analyses_bits: self.analyses_bits - before.analyses_bits,
             messages: self.messages - before.messages,
+            speculative_reads: self.speculative_reads - before.speculative_reads,
+            speculative_ignores: self.speculative_ignores - before.speculative_ignores,
+            dependencies: self.dependencies - before.dependencies,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::words::{Begin, End, Words};
 use hotrow_storage::{Guard, Key, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{Ordering, fence};
-use hotrow_txn::Abort;
+use hotrow_txn::{Abort, Statistics};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -25,6 +25,7 @@ pub(super) struct Look {
     pub kept: HashSet<VersionPtr<Words>>,
     /// Whose commit it depends on, or depended.
     dependencies: SmallVec<[TxnId; 4]>,
+    pub statistics: Statistics,
 }
 
 /// What came of asking for a version's write lock.
@@ -40,7 +41,8 @@ pub(super) enum Lock {
 
 impl Look {
     pub fn new(shared: &Arc<Shared>, me: TxnId) -> Self {
-        Self { shared: shared.clone(), me, kept: HashSet::new(), dependencies: SmallVec::new() }
+        let (kept, dependencies) = (HashSet::new(), SmallVec::new());
+        Self { shared: shared.clone(), me, kept, dependencies, statistics: Statistics::default() }
     }
 
     /// Begins a transaction.
@@ -87,7 +89,10 @@ impl Look {
             return true;
         }
         match self.shared.transactions.register(self.me, on) {
-            Registered::Pending => self.dependencies.push(on),
+            Registered::Pending => {
+                self.dependencies.push(on);
+                self.statistics.dependencies += 1;
+            }
             Registered::Committed => {}
             Registered::Ended => return false,
         }
@@ -101,13 +106,16 @@ impl Look {
             match begin_sight(self.begin_of(version), read_time) {
                 Sight::Yes => {}
                 Sight::No => return false,
-                Sight::YesIf(on) if self.depends_on(on) => {}
+                Sight::YesIf(on) if self.depends_on(on) => self.statistics.speculative_reads += 1,
                 Sight::YesIf(_) | Sight::NoIf(_) | Sight::Again => continue,
             }
             match end_sight(self.end_of(version), read_time) {
                 Sight::Yes => return true,
                 Sight::No => return false,
-                Sight::NoIf(on) if self.depends_on(on) => return false,
+                Sight::NoIf(on) if self.depends_on(on) => {
+                    self.statistics.speculative_ignores += 1;
+                    return false;
+                }
                 Sight::YesIf(_) | Sight::NoIf(_) | Sight::Again => {}
             }
         }
@@ -189,10 +197,12 @@ impl Look {
     /// Claims the key of a version in an index, in which the transaction has linked it: the other version that has it, if one does.
     ///
     /// Of two who link versions of one key, and then look, at least one sees the other's. So that not both give way, the one whose
-    /// version is in front passes: the other is behind it, and was there first.
+    /// version is in front passes: the other is behind it, and was there first. Who replaces a version meanwhile links what replaces
+    /// it where the walk may have been; but then that one's end is later than the time at which the walk began, and it begins again.
     ///
     /// # Errors
-    /// [`Abort::WriteConflict`] if another transaction is about to decide whether there is such a row.
+    /// [`Abort::WriteConflict`] if another transaction is about to decide whether there is such a row, or has decided after the
+    /// time of all of this one's reads.
     pub fn claim<'g>(
         &mut self,
         guard: Guard<'g>,
@@ -202,29 +212,46 @@ impl Look {
     ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
         // SeqCst: of two who link and then look, the one whose fence is the later one sees the other's version.
         fence(Ordering::SeqCst);
+        loop {
+            let read_time = fixed.unwrap_or_else(|| self.shared.clock.now());
+            match self.taker(guard, index, version, read_time) {
+                Ok(taker) => return Ok(taker),
+                Err(Undecided::Since) if fixed.is_none() => {}
+                Err(_) => return Err(Abort::WriteConflict),
+            }
+        }
+    }
+
+    /// As of a time, the other version that has the key.
+    fn taker<'g>(
+        &mut self,
+        guard: Guard<'g>,
+        index: &'g VersionIndex<Words>,
+        version: VersionRef<'g, Words>,
+        read_time: Timestamp,
+    ) -> Result<Option<VersionRef<'g, Words>>, Undecided> {
         let columns = index.columns_of(version.row());
         let hash = columns.hash64();
         if index.is_ordered() {
             // Versions with equal columns are under different keys, and nothing says which was there first.
             let others = index.equal(guard, &columns, hash).filter(|other| other.ptr() != version.ptr());
-            return self.first_taker(others, fixed, false);
+            return self.first_taker(others, read_time, false);
         }
-        // Those behind first: when one of them is replaced meanwhile, what replaces it is in front.
-        if let Some(other) = self.first_taker(index.behind(guard, version, &columns, hash), fixed, false)? {
+        if let Some(other) = self.first_taker(index.behind(guard, version, &columns, hash), read_time, false)? {
             return Ok(Some(other));
         }
         let in_front = index.equal(guard, &columns, hash).take_while(|other| other.ptr() != version.ptr());
-        self.first_taker(in_front, fixed, true)
+        self.first_taker(in_front, read_time, true)
     }
 
     fn first_taker<'g>(
         &mut self,
         others: impl Iterator<Item = VersionRef<'g, Words>>,
-        fixed: Option<Timestamp>,
+        read_time: Timestamp,
         passes_active: bool,
-    ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
+    ) -> Result<Option<VersionRef<'g, Words>>, Undecided> {
         for other in others {
-            if self.takes(other, fixed, passes_active)? {
+            if self.takes(other, read_time, passes_active)? {
                 return Ok(Some(other));
             }
         }
@@ -235,23 +262,32 @@ impl Look {
     fn takes(
         &mut self,
         other: VersionRef<'_, Words>,
-        fixed: Option<Timestamp>,
+        read_time: Timestamp,
         passes_active: bool,
-    ) -> Result<bool, Abort> {
+    ) -> Result<bool, Undecided> {
         use super::transactions::State::Active;
         loop {
             let begin = self.begin_of(other);
             if passes_active && matches!(begin, BeginWord::By(Owner::Other(_, Active))) {
                 return Ok(false);
             }
-            match uniqueness(begin, self.end_of(other), fixed) {
+            match uniqueness(begin, self.end_of(other), read_time) {
                 Claim::Free => return Ok(false),
                 Claim::FreeIf(on) if self.depends_on(on) => return Ok(false),
                 Claim::Taken => return Ok(true),
                 Claim::TakenIf(on) if self.depends_on(on) => return Ok(true),
-                Claim::Conflict => return Err(Abort::WriteConflict),
+                Claim::Conflict => return Err(Undecided::Yet),
+                Claim::Unseen => return Err(Undecided::Since),
                 Claim::FreeIf(_) | Claim::TakenIf(_) | Claim::Again => {}
             }
         }
     }
+}
+
+/// Whether there is a row with a key is not to be said.
+enum Undecided {
+    /// An active transaction has not decided yet.
+    Yet,
+    /// Somebody has decided since the read time.
+    Since,
 }

@@ -51,9 +51,12 @@
 //! 7. A unique key that was found needs no entry in the ScanSet: as long as the version is valid, no other has the key.
 //! 8. A transaction that changes nothing is not validated, and needs no end timestamp.
 
+mod audit;
 mod clock;
 mod garbage;
 mod look;
+#[cfg(all(test, shuttle))]
+mod model;
 mod reader;
 mod record;
 mod scan;
@@ -73,12 +76,10 @@ use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{EngineInfo, Isolation, Protocol, Scheduler, WorkerId};
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 use std::time::Duration;
 pub use transaction::HekatonTransaction;
-use transactions::{State, Transactions};
+use transactions::Transactions;
 pub use words::Words;
-use words::{Begin, End};
 
 /// Multiversion concurrency control.
 pub struct Hekaton {
@@ -163,32 +164,8 @@ impl Protocol for Hekaton {
         Self { shared: Shared::new(), config }
     }
 
-    /// The ids in versions are those of transactions that are not over.
     fn audit(&self, database: &Tables<VersionTable<Words>>) -> Result<(), String> {
-        let mut participant = database.participant();
-        participant.enter();
-        let guard = participant.guard();
-        let mut found = Ok(());
-        for table in database.tables(guard) {
-            table.primary().all(guard, |version| {
-                let (begin, end) = (version.header().begin(), version.header().end());
-                let is_gone = |id| self.shared.transactions.look(id, &self.shared.clock) == State::Gone;
-                let lives = match (begin, end) {
-                    (Begin::By(maker), _) if is_gone(maker) => false,
-                    (_, End::By(writer)) if is_gone(writer) => false,
-                    (Begin::At(begin), End::At(end)) => begin <= end,
-                    _ => true,
-                };
-                if lives {
-                    return ControlFlow::Continue(());
-                }
-                let row = table.key_of(version.row());
-                found = Err(format!("a version of {row:?} in table {} has {begin:?}, {end:?}", table.id().0));
-                ControlFlow::Break(())
-            });
-        }
-        participant.leave();
-        found
+        audit::audit(&self.shared.clock, &self.shared.transactions, database)
     }
 
     fn worker(&self, _id: WorkerId) {}

@@ -6,7 +6,7 @@ use super::scan::{self, Walk};
 use super::sets::{Changes, Reads};
 use super::words::{Begin, Words};
 use hotrow_storage::{Guard, Key, RowRef, VersionRef, VersionTable};
-use hotrow_txn::{Abort, LockFor, Scan, Statistics};
+use hotrow_txn::{Abort, LockFor, Scan};
 use std::ops::ControlFlow;
 
 /// What a transaction must find again at its end.
@@ -23,7 +23,6 @@ pub(super) enum Tracks {
 pub(super) struct Reader {
     pub look: Look,
     pub reads: Reads,
-    pub statistics: Statistics,
     pub tracks: Tracks,
     /// The time of all reads, if they are not each at its own.
     pub fixed: Option<Timestamp>,
@@ -31,8 +30,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub fn new(look: Look) -> Self {
-        let (reads, statistics) = (Reads::default(), Statistics::default());
-        Self { look, reads, statistics, tracks: Tracks::Nothing, fixed: None }
+        Self { look, reads: Reads::default(), tracks: Tracks::Nothing, fixed: None }
     }
 
     /// Remembers a row that was read.
@@ -48,6 +46,16 @@ impl Reader {
     fn track_absence(&mut self, table: &VersionTable<Words>, key: &Key) {
         if self.tracks == Tracks::Absence {
             self.reads.walk(Walk::Key(table.id(), key.clone()));
+        }
+    }
+
+    /// Remembers that a version of the transaction's own has found its keys free, in the first `linked` indexes.
+    pub fn track_free_keys(&mut self, table: &VersionTable<Words>, own: VersionRef<'_, Words>, linked: usize) {
+        if self.tracks == Tracks::Absence {
+            for index in table.indexes()[..linked].iter().filter(|index| index.excludes(own.row())) {
+                let columns = index.columns_of(own.row());
+                self.reads.walk(Walk::Range(Scan::prefix(table.id(), index.reference(), columns)));
+            }
         }
     }
 
@@ -107,7 +115,7 @@ impl Reader {
                     }
                 }
                 lock => {
-                    self.statistics.locks += u64::from(lock == Lock::Taken);
+                    self.look.statistics.locks += u64::from(lock == Lock::Taken);
                     return Ok(Some((version, lock)));
                 }
             }

@@ -3,6 +3,7 @@
 use super::clock::Timestamp;
 use super::garbage::{Ended, Queue, life};
 use super::look::{Lock, Look};
+use super::reader::Reader;
 use super::record;
 use super::scan::{self, Walk};
 use super::words::Words;
@@ -131,6 +132,20 @@ impl Changes {
             }
         }
         Ok(Linked::Done)
+    }
+
+    /// What the changes from the one at `to` on have read, which is remembered when they are undone: the rows that they ended, and
+    /// that the keys were free which they took. Until then their locks and versions keep that as it is.
+    pub fn tell_reads(&self, reader: &mut Reader, database: &Database, guard: Guard<'_>, to: usize) {
+        for change in &self.log[to..] {
+            let Some(table) = database.table(guard, change.table) else { continue };
+            if let Some(old) = change.old {
+                reader.track(table, record::deref(old, guard, table));
+            }
+            if let Some(new) = change.new {
+                reader.track_free_keys(table, record::deref(new, guard, table), change.linked);
+            }
+        }
     }
 
     /// Undoes all changes from the one at `to` on, the last first.

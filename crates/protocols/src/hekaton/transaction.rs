@@ -118,6 +118,13 @@ impl HekatonTransaction {
         self.participant.retire_all(garbage);
     }
 
+    /// Undoes a part, of a transaction that goes on.
+    fn undo_part(&mut self, from: usize) {
+        let guard = self.participant.guard();
+        self.changes.tell_reads(&mut self.reader, &self.database, guard, from);
+        self.undo(from);
+    }
+
     /// Waits until all that the transaction depends on have committed (§2.7).
     fn wait_for_dependencies(&mut self) -> Result<(), Abort> {
         if self.dependencies() == Dependencies::Open {
@@ -125,8 +132,8 @@ impl HekatonTransaction {
             let wake = self
                 .waiter
                 .wait_until(Some(start.after(self.wait_limit)), || self.dependencies() != Dependencies::Open);
-            self.reader.statistics.waits += 1;
-            self.reader.statistics.wait_ns += self.waiter.now().since(start).as_nanos() as u64;
+            self.reader.look.statistics.waits += 1;
+            self.reader.look.statistics.wait_ns += self.waiter.now().since(start).as_nanos() as u64;
             if self.dependencies() == Dependencies::Open {
                 return Err(if wake == Wake::Cancelled { Abort::Cancelled } else { Abort::Timeout });
             }
@@ -309,7 +316,7 @@ impl Transaction for HekatonTransaction {
             }
             Err(abort) => Err(abort),
         };
-        self.undo(before);
+        self.undo_part(before);
         outcome
     }
 
@@ -317,7 +324,7 @@ impl Transaction for HekatonTransaction {
         self.enter_to_write()?;
         let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
         let before = self.changes.len();
-        self.reader.statistics.locks += 1;
+        self.reader.look.statistics.locks += 1;
         let outcome = match self.changes.insert(&mut self.reader.look, scene, row, self.reader.fixed) {
             Ok(Linked::Done) => return Ok(Write::Done),
             Ok(Linked::Duplicate(index, other)) => {
@@ -326,7 +333,7 @@ impl Transaction for HekatonTransaction {
             }
             Err(abort) => Err(abort),
         };
-        self.undo(before);
+        self.undo_part(before);
         outcome
     }
 
@@ -379,7 +386,7 @@ impl Transaction for HekatonTransaction {
     fn rollback_to(&mut self, savepoint: Savepoint) {
         // One that is bound to abort can still undo a part.
         if self.running && matches!(self.enter(), Ok(()) | Err(Abort::Cascade)) {
-            self.undo(savepoint.0);
+            self.undo_part(savepoint.0);
         }
     }
 
@@ -425,7 +432,7 @@ impl Transaction for HekatonTransaction {
     }
 
     fn statistics(&mut self) -> &mut Statistics {
-        &mut self.reader.statistics
+        &mut self.reader.look.statistics
     }
 }
 

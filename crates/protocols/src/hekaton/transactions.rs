@@ -17,9 +17,10 @@ use super::clock::{Clock, Timestamp};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Latch, Mutex, OnceLock, Waiter};
 use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
 
-const SLOT_BITS: u32 = 16;
-const CHUNK_SLOTS: usize = 64;
+const SLOT_BITS: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 16 };
+const CHUNK_SLOTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 const CHUNKS: usize = (1 << SLOT_BITS) / CHUNK_SLOTS;
 
 /// Transactions that run in one slot, at most.
@@ -36,7 +37,7 @@ impl TxnId {
         SlotNumber((self.0 & ((1 << SLOT_BITS) - 1)) as u32)
     }
 
-    fn sequence(self) -> u64 {
+    pub fn sequence(self) -> u64 {
         self.0 >> SLOT_BITS
     }
 
@@ -318,10 +319,10 @@ impl Transactions {
             *dependents = Dependents { of: on, closed: false, ids: SmallVec::new() };
         }
         if dependents.closed {
-            return match slot.status() {
-                Status::Committed(_) => Registered::Committed,
-                _ => Registered::Ended,
-            };
+            // The status, and then the id, which may have become the next one's since: invariant 1.
+            let status = slot.status();
+            let has_committed = matches!(status, Status::Committed(_)) && slot.id.load(Ordering::Acquire) == on.0;
+            return if has_committed { Registered::Committed } else { Registered::Ended };
         }
         // Counted before anybody can tell.
         self.slot_of(me).dependencies.fetch_add(1, Ordering::AcqRel);
@@ -362,6 +363,56 @@ impl Transactions {
             word if word & COUNT == 0 => Dependencies::Resolved,
             _ => Dependencies::Open,
         }
+    }
+}
+
+impl Transactions {
+    /// Whether no transaction runs.
+    pub fn are_over(&self) -> bool {
+        self.all().all(|slot| slot.status() == Status::Over)
+    }
+
+    /// Those that will abort, because one that they depend on has aborted, or will.
+    pub fn doomed(&self) -> BTreeSet<TxnId> {
+        let id = |slot: &Slot| TxnId(slot.id.load(Ordering::Acquire));
+        let is_broken = |slot: &&Slot| slot.dependencies.load(Ordering::Acquire) & ABORT_NOW != 0;
+        let mut doomed: BTreeSet<_> = self.all().filter(is_broken).map(id).collect();
+        loop {
+            let before = doomed.len();
+            for slot in self.all() {
+                let dependents = slot.dependents.lock();
+                if !dependents.closed && doomed.contains(&dependents.of) {
+                    doomed.extend(&dependents.ids);
+                }
+            }
+            if doomed.len() == before {
+                return doomed;
+            }
+        }
+    }
+
+    /// Each transaction waits for as many as will tell it, and those that are over read nothing. With nobody in the midst of a step.
+    pub fn audit(&self) -> Result<(), String> {
+        let mut told_by: BTreeMap<TxnId, u64> = BTreeMap::new();
+        for slot in self.all() {
+            let dependents = slot.dependents.lock();
+            if !dependents.closed {
+                dependents.ids.iter().for_each(|&id| *told_by.entry(id).or_default() += 1);
+            }
+        }
+        for slot in self.all() {
+            let id = TxnId(slot.id.load(Ordering::Acquire));
+            let word = slot.dependencies.load(Ordering::Acquire);
+            let (waits_for, tellers) = (word & COUNT, told_by.get(&id).copied().unwrap_or_default());
+            let is_over = slot.status() == Status::Over;
+            if is_over && slot.snapshot.load(Ordering::Acquire) != 0 {
+                return Err(format!("{id:?} is over, and reads"));
+            }
+            if !is_over && (waits_for != tellers || word >> SEQUENCE_SHIFT != id.sequence()) {
+                return Err(format!("{id:?} waits for {waits_for}, and {tellers} will tell it"));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -157,15 +157,16 @@ pub(super) enum Claim {
     Taken,
     /// If this one commits; otherwise it is free.
     TakenIf(TxnId),
-    /// Somebody else is about to decide, or has decided after the reader's time: the first writer wins.
+    /// Somebody else is about to decide: the first writer wins.
     Conflict,
+    /// Somebody has decided after the read time: what cannot be seen must not refuse the version, nor let it in.
+    Unseen,
     Again,
 }
 
-/// What another version with the key says to one that the transaction has linked. `fixed` is the transaction's read time, if all its
-/// reads are at that one: then what it cannot see must not refuse it, nor let it in.
-pub(super) fn uniqueness(begin: BeginWord, end: EndWord, fixed: Option<Timestamp>) -> Claim {
-    let is_unseen = |time: Timestamp| fixed.is_some_and(|read_time| read_time < time);
+/// What another version with the key says to one that the transaction has linked, as of a time that was drawn after that.
+pub(super) fn uniqueness(begin: BeginWord, end: EndWord, read_time: Timestamp) -> Claim {
+    let is_unseen = |time: Timestamp| read_time < time;
     let taken = match begin {
         BeginWord::At(Timestamp::INFINITY) => return Claim::Free,
         BeginWord::By(Owner::Other(_, State::Gone)) => return Claim::Again,
@@ -176,23 +177,16 @@ pub(super) fn uniqueness(begin: BeginWord, end: EndWord, fixed: Option<Timestamp
         BeginWord::At(time) | BeginWord::By(Owner::Other(_, State::Committed(time))) if !is_unseen(time) => {
             Claim::Taken
         }
-        BeginWord::At(_) | BeginWord::By(Owner::Other(_, State::Preparing(_) | State::Committed(_))) => Claim::Conflict,
+        BeginWord::At(_) | BeginWord::By(Owner::Other(_, State::Preparing(_) | State::Committed(_))) => Claim::Unseen,
     };
     match end {
-        EndWord::At(time) | EndWord::By(Owner::Other(_, State::Committed(time))) => {
-            if is_unseen(time) {
-                Claim::Conflict
-            } else {
-                Claim::Free
-            }
+        EndWord::At(time) | EndWord::By(Owner::Other(_, State::Committed(time) | State::Preparing(time)))
+            if is_unseen(time) =>
+        {
+            Claim::Unseen
         }
-        EndWord::By(Owner::Other(id, State::Preparing(time))) => {
-            if is_unseen(time) {
-                Claim::Conflict
-            } else {
-                Claim::FreeIf(id)
-            }
-        }
+        EndWord::At(_) | EndWord::By(Owner::Other(_, State::Committed(_))) => Claim::Free,
+        EndWord::By(Owner::Other(id, State::Preparing(_))) => Claim::FreeIf(id),
         EndWord::By(Owner::Me) => Claim::Free,
         EndWord::By(Owner::Other(_, State::Gone)) => Claim::Again,
         EndWord::By(Owner::Other(_, State::Active)) => Claim::Conflict,
@@ -331,45 +325,43 @@ mod tests {
 
     #[test]
     fn a_key_is_free_taken_or_somebody_elses_to_decide() {
-        use Claim::{Again, Conflict, Free, FreeIf, Taken, TakenIf};
-        // By begin: whether its version may be there, with nobody ending it; and for a reader whose time is fixed.
+        use Claim::{Again, Conflict, Free, FreeIf, Taken, TakenIf, Unseen};
+        // By begin: whether its version may be there, with nobody ending it.
         let begins = [
-            (BeginWord::At(EARLY), Taken, Taken),
-            (BeginWord::At(READ), Taken, Taken),
-            (BeginWord::At(LATE), Taken, Conflict),
-            (BeginWord::At(Timestamp::INFINITY), Free, Free),
-            (BeginWord::By(Owner::Me), Taken, Taken),
-            (begin_by(State::Active), Conflict, Conflict),
-            (begin_by(State::Preparing(EARLY)), TakenIf(OTHER), TakenIf(OTHER)),
-            (begin_by(State::Preparing(LATE)), TakenIf(OTHER), Conflict),
-            (begin_by(State::Committed(EARLY)), Taken, Taken),
-            (begin_by(State::Committed(LATE)), Taken, Conflict),
-            (begin_by(State::Aborted), Free, Free),
-            (begin_by(State::Gone), Again, Again),
+            (BeginWord::At(EARLY), Taken),
+            (BeginWord::At(READ), Taken),
+            (BeginWord::At(LATE), Unseen),
+            (BeginWord::At(Timestamp::INFINITY), Free),
+            (BeginWord::By(Owner::Me), Taken),
+            (begin_by(State::Active), Conflict),
+            (begin_by(State::Preparing(EARLY)), TakenIf(OTHER)),
+            (begin_by(State::Preparing(LATE)), Unseen),
+            (begin_by(State::Committed(EARLY)), Taken),
+            (begin_by(State::Committed(LATE)), Unseen),
+            (begin_by(State::Aborted), Free),
+            (begin_by(State::Gone), Again),
         ];
-        for (begin, expected, if_fixed) in begins {
+        for (begin, expected) in begins {
             for end in [EndWord::Nobody, EndWord::Kept, end_by(State::Aborted)] {
-                assert_eq!(uniqueness(begin, end, None), expected, "{begin:?} {end:?}");
-                assert_eq!(uniqueness(begin, end, Some(READ)), if_fixed, "{begin:?} {end:?}");
+                assert_eq!(uniqueness(begin, end, READ), expected, "{begin:?} {end:?}");
             }
         }
         // By end, of a version that may be there.
         let ends = [
-            (EndWord::At(EARLY), Free, Free),
-            (EndWord::At(READ), Free, Free),
-            (EndWord::At(LATE), Free, Conflict),
-            (EndWord::By(Owner::Me), Free, Free),
-            (end_by(State::Active), Conflict, Conflict),
-            (end_by(State::Preparing(READ)), FreeIf(SECOND), FreeIf(SECOND)),
-            (end_by(State::Preparing(LATE)), FreeIf(SECOND), Conflict),
-            (end_by(State::Committed(READ)), Free, Free),
-            (end_by(State::Committed(LATE)), Free, Conflict),
-            (end_by(State::Gone), Again, Again),
+            (EndWord::At(EARLY), Free),
+            (EndWord::At(READ), Free),
+            (EndWord::At(LATE), Unseen),
+            (EndWord::By(Owner::Me), Free),
+            (end_by(State::Active), Conflict),
+            (end_by(State::Preparing(READ)), FreeIf(SECOND)),
+            (end_by(State::Preparing(LATE)), Unseen),
+            (end_by(State::Committed(READ)), Free),
+            (end_by(State::Committed(LATE)), Unseen),
+            (end_by(State::Gone), Again),
         ];
-        for (end, expected, if_fixed) in ends {
+        for (end, expected) in ends {
             for begin in [BeginWord::At(EARLY), BeginWord::By(Owner::Me), begin_by(State::Committed(EARLY))] {
-                assert_eq!(uniqueness(begin, end, None), expected, "{begin:?} {end:?}");
-                assert_eq!(uniqueness(begin, end, Some(READ)), if_fixed, "{begin:?} {end:?}");
+                assert_eq!(uniqueness(begin, end, READ), expected, "{begin:?} {end:?}");
             }
         }
     }

@@ -257,15 +257,15 @@ impl<H: VersionHeader> VersionIndex<H> {
         }
     }
 
-    /// Links a version; `near` is a linked one with the same key.
+    /// Links a version; `near` is one with the same key, which was linked in the guard's epoch.
     pub(super) fn link(&self, guard: Guard<'_>, version: VersionRef<'_, H>, near: Option<VersionRef<'_, H>>) {
-        match (&self.links, near) {
-            (Links::Hash(index), _) => index.link(guard, version, self.columns_of(version.row()).hash64()),
-            (Links::Ordered(tree), Some(near)) => {
-                debug_assert_eq!(self.key_of(version.row()), self.key_of(near.row()));
-                tree.link_near(guard, version, near);
-            }
-            (Links::Ordered(tree), None) => tree.link(guard, version, &self.key_of(version.row())),
+        let tree = match &self.links {
+            Links::Hash(index) => return index.link(guard, version, self.columns_of(version.row()).hash64()),
+            Links::Ordered(tree) => tree,
+        };
+        debug_assert!(near.is_none_or(|near| self.key_of(version.row()) == self.key_of(near.row())));
+        if !near.is_some_and(|near| tree.link_near(guard, version, near)) {
+            tree.link(guard, version, &self.key_of(version.row()));
         }
     }
 

@@ -56,10 +56,10 @@ impl<H: VersionHeader> VersionTree<H> {
         self.tree.len()
     }
 
-    /// Links a version that has the same key as `near`, which is linked and stays so meanwhile.
-    pub fn link_near(&self, guard: Guard<'_>, version: VersionRef<'_, H>, near: VersionRef<'_, H>) {
-        let linked = self.try_link(self.anchor_of(guard, near), version);
-        debug_assert!(linked, "an anchor with a version is not closed");
+    /// Links a version that has the same key as `near`, which was linked in the guard's epoch; whether it did. It does not if
+    /// `near` was unlinked since, and its key went with it.
+    pub fn link_near(&self, guard: Guard<'_>, version: VersionRef<'_, H>, near: VersionRef<'_, H>) -> bool {
+        self.try_link(self.anchor_of(guard, near), version)
     }
 
     /// Links a version under its key.

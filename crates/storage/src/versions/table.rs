@@ -111,8 +111,8 @@ impl<H: VersionHeader> VersionTable<H> {
         Draft::changed(&self.slots, memory, header, old, change)
     }
 
-    /// Links a version into the index at `index`. `near` is one with the same key there, linked, and staying so meanwhile: with
-    /// it an ordered index takes the short way.
+    /// Links a version into the index at `index`. `near` is one with the same key that was linked there in the guard's epoch: from
+    /// it an ordered index takes the short way, unless it is unlinked meanwhile.
     #[inline]
     pub fn link(&self, guard: Guard<'_>, index: usize, version: VersionRef<'_, H>, near: Option<VersionRef<'_, H>>) {
         self.check(version);

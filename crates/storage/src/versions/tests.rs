@@ -70,6 +70,28 @@ fn words_and_short_rows_share_a_line() {
     }
 }
 
+/// Whoever replaces a version that was to be committed may find it gone: its maker has aborted.
+#[test]
+fn a_version_is_linked_though_the_one_it_replaces_has_gone_with_its_key() {
+    let collector = Collector::new();
+    let table = numbers(&collector);
+    within(&collector, |participant| {
+        let guard = participant.guard();
+        let mut memory = VersionMemory::default();
+        let row = row_of(&table, [7, 1, 5]);
+        let [old, new] = [1, 2].map(|of| table.draft(&mut memory, number(of), row.as_ref()).publish(guard));
+        (0..4).for_each(|index| table.link(guard, index, old, None));
+        let mut garbage = Vec::new();
+        table.unlink(guard, old, 4, &mut garbage);
+        (0..4).for_each(|index| table.link(guard, index, new, Some(old)));
+        for (position, column) in [(0, 7), (1, 7), (2, 1), (3, 5)] {
+            assert_eq!(equal(&table, participant, position, column), [2], "index {position}");
+        }
+        table.unlink(guard, new, 4, &mut garbage);
+        assert!(table.indexes().iter().all(VersionIndex::is_empty));
+    });
+}
+
 #[test]
 fn the_version_linked_last_comes_first_and_unlinked_ones_are_gone() {
     let collector = Collector::new();

@@ -101,6 +101,42 @@ fn a_level_says_what_must_be_the_same_at_the_end() {
 }
 
 #[test]
+fn what_was_undone_was_read_all_the_same() {
+    let undone: fn(&Fixture, &mut dyn Transaction, Step) = |case, txn, step| {
+        let savepoint = txn.savepoint();
+        assert_eq!(step(case, txn), Ok(Write::Done));
+        txn.rollback_to(savepoint);
+    };
+    let refused: fn(&Fixture, &mut dyn Transaction, Step) = |case, txn, step| {
+        assert_eq!(step(case, txn), Ok(Write::Duplicate(IndexRef::Secondary(IndexId(0)))));
+    };
+    // What a transaction does for nothing, what another one commits then, and at which levels the first commits a write of its own.
+    let (row, key) = ([true, false, true, false], [true, true, true, false]);
+    type Case = (&'static str, fn(&Fixture, &mut dyn Transaction, Step), Step, Step, [bool; 4]);
+    let cases: [Case; 6] = [
+        ("an update", undone, |c, t| c.write(t, 0, 8), |c, t| c.write(t, 0, 9), row),
+        ("a delete", undone, |c, t| delete(c, t, 0), |c, t| delete(c, t, 0), row),
+        ("a name", refused, |c, t| c.rename(t, 0, Some(101)), |c, t| c.write(t, 0, 9), row),
+        ("an insert", undone, |c, t| c.insert(t, 9, None), |c, t| c.insert(t, 9, None), key),
+        ("an insert's name", undone, |c, t| c.insert(t, 8, Some(1)), |c, t| c.insert(t, 9, Some(1)), key),
+        ("a new name", undone, |c, t| c.rename(t, 3, Some(1)), |c, t| c.insert(t, 9, Some(1)), key),
+    ];
+    for (at, level) in Isolation::ALL.into_iter().enumerate() {
+        for (name, undo, first, second, commits) in cases {
+            let what = format!("{level}: {name}");
+            let case = fixture(4);
+            let (mut one, mut two) = (case.begin(level), case.begin(level));
+            undo(&case, &mut *one, first);
+            assert_eq!(second(&case, &mut *two), Ok(Write::Done), "{what}: nobody is in the way");
+            two.commit().unwrap_or_else(|abort| panic!("{what}: {abort}"));
+            assert_eq!(case.write(&mut *one, 3, 9), Ok(Write::Done), "{what}");
+            let expected = if commits[at] { Ok(()) } else { Err(Abort::Validation) };
+            assert_eq!(one.commit(), expected, "{what}");
+        }
+    }
+}
+
+#[test]
 fn a_read_time_is_that_of_the_call_or_of_the_beginning() {
     for level in Isolation::ALL {
         let case = fixture(2);

@@ -1,0 +1,115 @@
+//! Unique keys: of all who want one, at most one row has it.
+//!
+//! | broken | fails |
+//! | --- | --- |
+//! | `claim` does not look again when somebody has decided since it began | the first |
+//! | `claim` looks in front first, and then behind | the second |
+//! | `claim` passes all in front, active or not | the second |
+//! | a version is not linked if the one that it replaces went meanwhile | the third |
+
+use super::{Scene, check, together, waiter};
+use hotrow_storage::{IndexKind, Key, Value};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::{AtomicI64, Ordering};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
+
+const KINDS: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Ordered];
+
+type Step = fn(&Scene, &mut dyn Transaction) -> Result<Write, Abort>;
+
+/// Whether a transaction of one step at read committed has done something.
+fn does(scene: &Scene, step: Step) -> bool {
+    let mut txn = scene.transaction(&waiter());
+    let done = txn.begin(&Begin::at(Isolation::ReadCommitted)).and_then(|()| {
+        let write = step(scene, &mut *txn)?;
+        txn.commit().map(|()| write == Write::Done)
+    });
+    done.unwrap_or(false)
+}
+
+fn rename(scene: &Scene, txn: &mut dyn Transaction, id: i64, name: i64) -> Result<Write, Abort> {
+    txn.update(scene.table, &Key::Int(id), &mut |row| {
+        row.set(2, &Value::Int8(name));
+        Ok(())
+    })
+}
+
+/// Two change a row, one after the other as a rule, while somebody wants its key or its name.
+#[test]
+fn what_is_replaced_meanwhile_keeps_its_key() {
+    let wishes: [Step; 2] = [|s, t| s.insert(t, 0, 7, None), |s, t| s.insert(t, 9, 7, Some(100))];
+    for (kind, wish) in KINDS.into_iter().flat_map(|kind| wishes.map(|wish| (kind, wish))) {
+        check(move || {
+            let scene = Scene::new(1, kind);
+            let change = || -> Box<dyn FnOnce() + Send> {
+                let scene = scene.clone();
+                Box::new(move || {
+                    does(&scene, |s, t| s.add(t, 0, 1));
+                    does(&scene, |s, t| s.add(t, 0, 1));
+                })
+            };
+            let wanting = scene.clone();
+            let want = Box::new(move || assert!(!does(&wanting, wish), "a row with its key is there throughout"));
+            together(vec![change(), change(), want]);
+            scene.engine.audit().expect("nobody is there");
+        });
+    }
+}
+
+/// Several want the same key, and the same name, and the one who has the name may give it up.
+#[test]
+fn of_many_who_want_a_key_at_most_one_gets_it() {
+    let wishes: [Step; 3] =
+        [|s, t| s.insert(t, 8, 1, Some(100)), |s, t| s.insert(t, 8, 2, None), |s, t| s.insert(t, 9, 3, Some(100))];
+    for kind in KINDS {
+        check(move || {
+            let scene = Scene::new(1, kind);
+            let rows = Arc::new(AtomicI64::new(1));
+            let want = |wish: Step| -> Box<dyn FnOnce() + Send> {
+                let (scene, rows) = (scene.clone(), rows.clone());
+                Box::new(move || {
+                    rows.fetch_add(i64::from(does(&scene, wish)), Ordering::AcqRel);
+                })
+            };
+            let giving = scene.clone();
+            let mut work: Vec<_> = wishes.into_iter().map(want).collect();
+            work.push(Box::new(move || {
+                does(&giving, |s, t| rename(s, t, 0, 50));
+            }));
+            together(work);
+            scene.engine.audit().expect("nobody is there");
+            let left = [0, 8, 9].into_iter().filter(|&id| scene.number(id).is_some()).count() as i64;
+            assert_eq!(left, rows.load(Ordering::Acquire), "rows that are there, and those that were told so");
+            let names = scene.names();
+            assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len(), "{names:?}");
+        });
+    }
+}
+
+/// A row is inserted and taken back while somebody changes it, having seen it about to be committed.
+#[test]
+fn what_replaces_a_row_that_goes_is_linked_all_the_same() {
+    check(|| {
+        let scene = Scene::new(1, IndexKind::Ordered);
+        let (inserting, rival, changing) = (scene.clone(), scene.clone(), scene.clone());
+        together(vec![
+            Box::new(move || {
+                let mut txn = inserting.begin(Isolation::Serializable);
+                let inserted = inserting
+                    .read(&mut *txn, 0)
+                    .and_then(|_| inserting.insert(&mut *txn, 5, 0, Some(7)))
+                    .and_then(|_| txn.commit());
+                assert!(matches!(inserted, Ok(()) | Err(Abort::Validation)), "{inserted:?}");
+            }),
+            Box::new(move || {
+                does(&rival, |s, t| s.add(t, 0, 1));
+            }),
+            Box::new(move || {
+                for _ in 0..2 {
+                    does(&changing, |s, t| s.add(t, 5, 1));
+                }
+            }),
+        ]);
+        scene.engine.audit().expect("nobody is there");
+    });
+}
