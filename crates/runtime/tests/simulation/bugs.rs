@@ -1,7 +1,8 @@
-//! Bugs planted in two small engines, one of two-phase locking and one of very lightweight locking, and which check finds each.
+//! Bugs planted in three small engines, of two-phase locking, of very lightweight locking and of versions, and which check finds each.
 
 use crate::engines::run_scripts;
 use crate::planted::{self, Planted};
+use crate::planted_hekaton::{self, PlantedHekaton};
 use crate::planted_vll::{self, PlantedVll};
 use crate::script::{End, Script, Step, Told};
 use crate::table::Fixture;
@@ -71,6 +72,16 @@ impl Bugs for planted::Bug {
 impl Bugs for planted_vll::Bug {
     fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine> {
         Arc::new(PlantedVll::new(inner, self))
+    }
+}
+
+impl Bugs for planted_hekaton::Bug {
+    fn engine(self, inner: Arc<dyn Engine>) -> Arc<dyn Engine> {
+        Arc::new(PlantedHekaton::new(inner, self))
+    }
+
+    fn pauses(self) -> bool {
+        true
     }
 }
 
@@ -210,15 +221,78 @@ fn absent(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
+/// One changes an item and is given up because of a second one, when many have looked.
+fn prepare_in_vain(fixture: &Fixture) -> Vec<Script> {
+    let read = script(fixture, End::Commit, &[Step::Read(X)]);
+    vec![
+        script(fixture, End::Commit, &[Step::Read(Y), Step::Update(X, 1)]),
+        script(fixture, End::Commit, &[Step::Update(Y, 1)]),
+        read.clone(),
+        read.clone(),
+        read,
+    ]
+}
+
+/// One deletes an item in vain, and does it again later; in between somebody misses the item, and writes what that one reads then.
+fn delete_in_vain(fixture: &Fixture) -> Vec<Script> {
+    let miss = script(fixture, End::Commit, &[Step::Read(X), Step::Update(Y, 2)]);
+    vec![
+        script(fixture, End::Commit, &[Step::Read(Y), Step::Delete(X)]),
+        script(fixture, End::Commit, &[Step::Update(Y, 1)]),
+        miss.clone(),
+        miss.clone(),
+        miss,
+    ]
+}
+
+/// Two put the same row where none is.
+fn absent_twice(fixture: &Fixture) -> Vec<Script> {
+    let insert = script(fixture, End::Commit, &[Step::Read(Y), Step::Insert(fixture.row(1, 1, None))]);
+    vec![insert.clone(), insert]
+}
+
+/// Each reads what the other writes.
+fn write_skew(fixture: &Fixture) -> Vec<Script> {
+    vec![
+        script(fixture, End::Commit, &[Step::Read(X), Step::Update(Y, 1)]),
+        script(fixture, End::Commit, &[Step::Read(Y), Step::Update(X, 1)]),
+    ]
+}
+
+/// One looks again and again at an item that another one changes, and at one that comes.
+fn look_again(fixture: &Fixture) -> Vec<Script> {
+    vec![
+        script(fixture, End::Commit, &[Step::Read(Y), Step::Read(X), Step::Read(X), Step::Read(X)]),
+        script(fixture, End::Commit, &[Step::Update(X, 1)]),
+        script(fixture, End::Commit, &[Step::Update(X, 2)]),
+    ]
+}
+
 type Scripts = fn(&Fixture) -> Vec<Script>;
-const ALL: [Scripts; 9] =
-    [both_upgrade, read_two, roll_back, delete, cross, insert_where_the_other_looks, queue_up, surprise, absent];
+const ALL: [Scripts; 14] = [
+    both_upgrade,
+    read_two,
+    roll_back,
+    delete,
+    cross,
+    insert_where_the_other_looks,
+    queue_up,
+    surprise,
+    absent,
+    prepare_in_vain,
+    delete_in_vain,
+    write_skew,
+    look_again,
+    absent_twice,
+];
 
 fn assert_found<B: Bugs>(cases: &[(B, Audits, Scripts, FoundBy)]) {
-    for &(bug, audits, scripts, expected) in cases {
+    let missed = cases.iter().filter_map(|&(bug, audits, scripts, expected)| {
         let found = found(bug, audits, scripts);
-        assert!(found.contains(&expected), "{bug:?}, audits {audits:?}: not found by {expected:?}, but by {found:?}");
-    }
+        let what = format!("{bug:?}, audits {audits:?}: not found by {expected:?}, but by {found:?}");
+        (!found.contains(&expected)).then_some(what)
+    });
+    assert_eq!(missed.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 #[test]
@@ -272,9 +346,35 @@ fn each_bug_of_very_lightweight_locking_is_found_by_the_checks_that_are_there_fo
 }
 
 #[test]
+fn each_bug_of_versions_is_found_by_the_check_that_is_there_for_it() {
+    use Audits::{No, Yes};
+    use FoundBy::*;
+    use planted_hekaton::Bug;
+    assert_found(&[
+        (Bug::NoDependencyOnReads, No, prepare_in_vain, Checker(AnomalyKind::AbortedRead)),
+        (Bug::NoDependencyOnIgnores, No, delete_in_vain, Checker(AnomalyKind::CircularInformation)),
+        (Bug::NoCascade, No, prepare_in_vain, Checker(AnomalyKind::AbortedRead)),
+        (Bug::NobodyIsWoken, No, prepare_in_vain, LostWakeup),
+        (Bug::TimeBeforeStatus, No, read_two, Checker(AnomalyKind::SingleAntiDependency)),
+        (Bug::RowsNotValidated, No, write_skew, Checker(AnomalyKind::ItemAntiDependency)),
+        (Bug::RangesNotValidated, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
+        (Bug::LastWriterWins, No, both_upgrade, Checker(AnomalyKind::LostWrite)),
+        (Bug::LastWriterWins, Yes, both_upgrade, Audit),
+        (Bug::InsertsSeeNobody, No, absent_twice, Checker(AnomalyKind::LostWrite)),
+        (Bug::AbortForgetsLocks, Yes, roll_back, Audit),
+        (Bug::AbortForgetsLocks, No, roll_back, Locks),
+        (Bug::EndsLate, Yes, cross, Audit),
+        (Bug::EndsLate, No, read_two, Locks),
+        (Bug::CollectsWhatIsRead, No, look_again, Checker(AnomalyKind::Internal)),
+        (Bug::HandsOverEarly, No, prepare_in_vain, Redo),
+    ]);
+}
+
+#[test]
 fn nothing_is_found_where_nothing_is_wrong() {
     for scripts in ALL {
         assert_eq!(found(planted::Bug::None, Audits::Yes, scripts), BTreeSet::new());
         assert_eq!(found(planted_vll::Bug::None, Audits::Yes, scripts), BTreeSet::new());
+        assert_eq!(found(planted_hekaton::Bug::None, Audits::Yes, scripts), BTreeSet::new());
     }
 }

@@ -39,6 +39,9 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
                 }
             });
             txn.abort();
+            if let Err(abort) = outcome {
+                fixture.seen().add_abort(abort);
+            }
             task.waiter().clear_cancel();
             attempts += 1;
             let again = outcome.is_err_and(|abort| abort.is_retryable());
@@ -95,8 +98,8 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
         let fixture = fixture.clone();
         simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts, may_time_out));
     }
-    // Whoever waits there is to stand in a queue.
-    fixture.redo.set_pauses(mix != Mix::Queues);
+    // Whoever waits there is to stand in a queue, or to depend on others.
+    fixture.redo.set_pauses(mix != Mix::Queues || is_multiversion(fixture.engine.info()));
     let audited = fixture.clone();
     simulation.after_each_step(move |waiting| audited.audit(if mix == Mix::Queues { waiting } else { 0 }));
     let outcome = simulation.run().and_then(|schedule| {
@@ -124,17 +127,26 @@ fn check_engines(levels: &[Isolation], seeds: u64) {
         });
         assert!(committed > 0 && recorded > 0, "{} commits nothing", info.name);
         if ran >= 100 {
-            assert_seen(info, &seen);
+            assert_seen(info, levels, &seen);
         }
     }
 }
 
+/// Whether an engine keeps versions: it has snapshots.
+fn is_multiversion(info: &EngineInfo) -> bool {
+    info.isolation.contains(&Isolation::Snapshot)
+}
+
 /// What an engine is there for has happened, or its audits and its histories say nothing of it.
 #[track_caller]
-fn assert_seen(info: &EngineInfo, seen: &Seen) {
+fn assert_seen(info: &EngineInfo, levels: &[Isolation], seen: &Seen) {
     // Where the first writer wins nobody stands in a queue.
-    let waits = !info.isolation.contains(&Isolation::Snapshot);
-    assert!(!waits || seen.queues > 0, "{}: {seen:?}", info.name);
+    assert!(is_multiversion(info) || seen.queues > 0, "{}: {seen:?}", info.name);
+    let speculations = [seen.speculative_reads, seen.speculative_ignores, seen.dependencies];
+    assert!(!is_multiversion(info) || !speculations.contains(&0), "{}: {seen:?}", info.name);
+    let looks_again = |level: &Isolation| level.covers(Isolation::RepeatableRead);
+    let validates = is_multiversion(info) && levels.iter().any(looks_again);
+    assert!(!validates || seen.validations > 0, "{}: {seen:?}", info.name);
     let planned = !info.needs_accesses || seen.reconnaissances > 0 && seen.wrong > 0;
     assert!(planned, "{}: {seen:?}", info.name);
     assert!(!ANALYSE_CONTENTION.contains(&info.name) || seen.analyses_found > 0, "{}: {seen:?}", info.name);

@@ -8,6 +8,7 @@ mod broken;
 mod bugs;
 mod engines;
 mod planted;
+mod planted_hekaton;
 mod planted_vll;
 mod script;
 mod stress;

@@ -14,14 +14,17 @@ use std::time::Duration;
 /// every transaction is a node.
 const TRANSACTIONS_PER_THREAD: usize = 400;
 
-fn work(fixture: &Fixture, isolation: Isolation, seed: u64) {
+/// Keys, where transactions meet all the time, and where they do now and then.
+const FEW_AND_MANY: [i64; 2] = [KEYS, 1000];
+
+fn work(fixture: &Fixture, isolation: Isolation, keys: i64, seed: u64) {
     let mut random = Random::new(seed);
     let waiter = Waiter::thread(Duration::from_micros(5));
     let connect = || Recorder::new(fixture.engine.transaction(waiter.clone()), &fixture.recording, "thread");
     let mut txn = connect();
     let mut planner = Planner::default();
     for _ in 0..TRANSACTIONS_PER_THREAD {
-        let mix = if random.chance(50) { Mix::Everything(KEYS) } else { Mix::Phantoms };
+        let mix = if random.chance(50) { Mix::Everything(keys) } else { Mix::Phantoms };
         let script = Script::random(&mut random, fixture, isolation, mix, true);
         planner.begin(txn.needs_accesses(), &script);
         let ended = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
@@ -41,18 +44,18 @@ fn work(fixture: &Fixture, isolation: Isolation, seed: u64) {
 #[test]
 fn threads_are_isolated() {
     for info in ENGINES.iter().filter(|info| info.isolates) {
-        for &isolation in info.isolation {
+        for (&isolation, keys) in info.isolation.iter().flat_map(|level| FEW_AND_MANY.map(|keys| (level, keys))) {
             let fixture = Fixture::open(info.name, &settings(0), true);
             thread::scope(|scope| {
                 for seed in 0..3 {
                     let fixture = &fixture;
-                    scope.spawn(move || work(fixture, isolation, seed));
+                    scope.spawn(move || work(fixture, isolation, keys, seed));
                 }
             });
             let judged = fixture.check_all();
-            assert!(judged.is_ok(), "{} at {isolation}: {}", info.name, judged.expect_err("wrong"));
+            assert!(judged.is_ok(), "{} at {isolation}, {keys} keys: {}", info.name, judged.expect_err("wrong"));
             let committed = fixture.recording.history().transactions.iter().filter(|t| t.is_committed()).count();
-            assert!(committed > 10, "{} at {isolation} committed {committed}", info.name);
+            assert!(committed > 10, "{} at {isolation}, {keys} keys, committed {committed}", info.name);
         }
     }
 }

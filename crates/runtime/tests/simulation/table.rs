@@ -50,6 +50,15 @@ pub struct Seen {
     pub messages: u64,
     /// Audits while three transactions or more stood in the engine's queues.
     pub queues: u64,
+    /// Versions that were read, or passed by, before it was certain that they, or what replaced them, would be committed.
+    pub speculative_reads: u64,
+    pub speculative_ignores: u64,
+    /// Transactions that had to wait for another one's commit because of that.
+    pub dependencies: u64,
+    /// Those that were aborted because that one was.
+    pub cascades: u64,
+    /// Transactions whose reads were not the same at their ends.
+    pub validations: u64,
 }
 
 impl Seen {
@@ -59,6 +68,15 @@ impl Seen {
         self.wrong += estimates.wrong;
         self.analyses_found += statistics.analyses_found;
         self.messages += statistics.messages;
+        self.speculative_reads += statistics.speculative_reads;
+        self.speculative_ignores += statistics.speculative_ignores;
+        self.dependencies += statistics.dependencies;
+    }
+
+    /// Adds why a transaction was aborted.
+    pub fn add_abort(&mut self, abort: Abort) {
+        self.cascades += u64::from(abort == Abort::Cascade);
+        self.validations += u64::from(abort == Abort::Validation);
     }
 
     /// Adds what was seen in another database.
@@ -68,6 +86,11 @@ impl Seen {
         self.analyses_found += other.analyses_found;
         self.messages += other.messages;
         self.queues += other.queues;
+        self.speculative_reads += other.speculative_reads;
+        self.speculative_ignores += other.speculative_ignores;
+        self.dependencies += other.dependencies;
+        self.cascades += other.cascades;
+        self.validations += other.validations;
     }
 }
 
