@@ -3,9 +3,13 @@
 # from what its clients saw whether they were serializable. Exit code 1 if an engine's history is not valid, or fewer of its
 # transactions committed than they should.
 #
+# Engines with versions run at REPEATABLE READ, too, which is snapshot isolation there as it is in PostgreSQL: the history must be valid
+# for a snapshot, with nothing torn, and must not be serializable, for write skew.
+#
 # Then the other way round: transactions at read committed are not serializable, and both adya and `hotrow check` must say so.
 #
-#   bench/adya.sh [--engine NAME,…] [--txns N] [--seed N] [--least-committed PERCENT] [--port N] [--deadlock-timeout TIME]
+#   bench/adya.sh [--engine NAME,…] [--snapshot NAME,…] [--txns N] [--seed N] [--least-committed PERCENT] [--port N]
+#                 [--deadlock-timeout TIME]
 #
 # It starts target/release/hotrow (cargo build --release) once for each engine, and installs adya below target/ if it is not
 # there. What the clients did is kept in target/adya/.
@@ -13,17 +17,18 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=0.1.0
-engines=2pl-waitdie,2pl-waitfor,2pl-timeout txns=2000 seed=0 least=60 port=5463 deadlock_timeout=20ms
+engines=2pl-waitdie,2pl-waitfor,2pl-timeout,mvo snapshots=mvo txns=2000 seed=0 least=60 port=5463 deadlock_timeout=20ms
 while [ $# -gt 0 ]; do
   case $1 in
     --engine) engines=$2; shift ;;
+    --snapshot) snapshots=$2; shift ;;
     --txns) txns=$2; shift ;;
     --seed) seed=$2; shift ;;
     --least-committed) least=$2; shift ;;
     --port) port=$2; shift ;;
     --deadlock-timeout) deadlock_timeout=$2; shift ;;
     *)
-      echo "unknown option $1: expected --engine, --txns, --seed, --least-committed, --port or --deadlock-timeout" >&2
+      echo "unknown option $1: expected --engine, --snapshot, --txns, --seed, --least-committed, --port or --deadlock-timeout" >&2
       exit 2
       ;;
   esac
@@ -66,14 +71,17 @@ start_server() {
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
-# run ENGINE LEVEL: runs adya, and sets verdict (true, false, unknown), ok and failed.
+# The verdict in adya's output: true, false or unknown.
+verdict_in() { sed -nE 's/^.*\.jsonl\t([a-z]+).*$/\1/p' "$1" | tail -1; }
+
+# run ENGINE LEVEL MODEL: runs adya at the level, has the history judged by the model, and sets verdict, ok and failed.
 run() {
   local name="$out/$1-$2" code=0
   # An engine that has nothing but time to tell a deadlock by should not take the usual second.
   local url="postgres://postgres@127.0.0.1:$port/postgres?options=-c%20deadlock_timeout%3D$deadlock_timeout"
-  timeout 600 "$adya" run postgres --url "$url" -i "$2" -c serializable -n "$txns" --seed "$seed" \
+  timeout 600 "$adya" run postgres --url "$url" -i "$2" -c "$3" -n "$txns" --seed "$seed" \
     -o "$name.jsonl" >"$name.log" 2>&1 || code=$?
-  verdict=$(sed -nE 's/^.*\.jsonl\t([a-z]+).*$/\1/p' "$name.log" | tail -1)
+  verdict=$(verdict_in "$name.log")
   ok=$(sed -nE 's/^([0-9]+) ok, .*/\1/p' "$name.log") failed=$(sed -nE 's/.* ok, ([0-9]+) failed.*/\1/p' "$name.log")
   if [ -z "$verdict" ] || [ -z "$ok" ] || [ -z "$failed" ]; then
     fail "adya on $1 at $2, exit code $code:"
@@ -87,18 +95,27 @@ row() { printf '%-16s %-16s %-10s %10s %10s %6s\n' "$@"; }
 row engine isolation verdict committed aborted share
 for engine in ${engines//,/ }; do
   start_server "$engine"
-  run "$engine" serializable
+  run "$engine" serializable serializable
   share=$((100 * ok / (ok + failed)))
   row "$engine" serializable "$verdict" "$ok" "$failed" "$share%"
   [ "$verdict" = true ] || { fail "$engine at serializable is not valid"; tail -20 "$out/$engine-serializable.log"; }
   [ "$share" -ge "$least" ] || fail "$engine committed $share%, less than $least%"
+  if [[ ",$snapshots," = *",$engine,"* ]]; then
+    run "$engine" repeatable-read snapshot-isolation
+    row "$engine" repeatable-read "$verdict" "$ok" "$failed" "$((100 * ok / (ok + failed)))%"
+    name="$out/$engine-repeatable-read"
+    [ "$verdict" = true ] || { fail "$engine at repeatable read is not a snapshot"; tail -20 "$name.log"; }
+    "$adya" check -c serializable "$name.jsonl" >"$name-serializable.log" 2>&1 || true
+    [ "$(verdict_in "$name-serializable.log")" = false ] ||
+      { fail "adya takes $engine at repeatable read for serializable"; tail -5 "$name-serializable.log"; }
+  fi
   stop_server
 done
 
 # What is not serializable is found by both.
 engine=${engines%%,*}
 start_server "$engine"
-run "$engine" read-committed
+run "$engine" read-committed serializable
 row "$engine" read-committed "$verdict" "$ok" "$failed" "$((100 * ok / (ok + failed)))%"
 [ "$verdict" = false ] || fail "adya takes $engine at read committed for serializable"
 stop_server
