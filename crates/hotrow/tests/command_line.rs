@@ -469,6 +469,14 @@ fn every_figure_becomes_points_drawings_and_a_section() {
         ("vll-15", 2),
         ("vll-16", 2),
         ("sli-6", 2),
+        ("hekaton-4", 1),
+        ("hekaton-5", 1),
+        ("hekaton-table-3", 1),
+        ("hekaton-6", 1),
+        ("hekaton-7", 2),
+        ("hekaton-8", 2),
+        ("hekaton-9", 2),
+        ("hekaton-table-4", 1),
     ];
     for (figure, panels) in figures {
         assert!(page.contains(&format!("<section id=\"{figure}\">")), "{figure} is not on the page");

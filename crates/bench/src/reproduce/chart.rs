@@ -1,4 +1,4 @@
-//! A panel as a picture: curves, or stacked bars.
+//! A panel as a picture: curves, stacked bars, or a table.
 
 use super::figure::{Chart, Panel, Point, Series};
 use super::results::{Results, Summary};
@@ -19,6 +19,9 @@ const BELOW: i32 = 56;
 const BARS_LEFT: i32 = 118;
 const BARS_RIGHT: i32 = WIDTH - 82;
 const BAR: i32 = 26;
+/// The rows of a table, and what is left of its numbers.
+const TABLE_ROW: i32 = 34;
+const TABLE_LEFT: i32 = 110;
 /// The legend.
 const LEGEND_ROW: i32 = 20;
 const LEGEND_COLUMNS: usize = 3;
@@ -37,6 +40,10 @@ pub(crate) fn draw(results: &Results, panel: usize) -> Result<String, String> {
         Chart::Bars { .. } => {
             let height = TOP + BAR * shown.points.len() as i32 + legend + 2 * MARGIN;
             sheet::draw((WIDTH, height), |sheet| Bars { sheet, results, number: panel, panel: shown }.draw())
+        }
+        Chart::Table { .. } => {
+            let height = TOP + TABLE_ROW * (shown.series.len() as i32 + 1) + MARGIN;
+            sheet::draw((WIDTH, height), |sheet| Table { sheet, results, number: panel, panel: shown }.draw())
         }
     }
 }
@@ -260,6 +267,53 @@ impl<'c> Bars<'_, '_, 'c> {
             Some(throughput) => self.sheet.text(&grouped(throughput), (WIDTH - MARGIN, middle), 12, Side::Right),
             None => Ok(()),
         }
+    }
+}
+
+struct Table<'a, 'b, 'c> {
+    sheet: &'a Sheet<'b, 'c>,
+    results: &'a Results,
+    number: usize,
+    panel: &'a Panel,
+}
+
+impl<'c> Table<'_, '_, 'c> {
+    fn draw(&self) -> Drawn<'c> {
+        self.sheet.text(&format!("({}) {}", self.panel.id, self.panel.title), (MARGIN, TITLE), 14, Side::Left)?;
+        self.sheet.text(self.results.plan.value, (MARGIN, TOP - 14), 11, Side::Left)?;
+        let line = |row: i32| TOP + TABLE_ROW * row + TABLE_ROW / 2;
+        for (point, shown) in self.panel.points.iter().enumerate() {
+            self.sheet.text(&shown.label, (self.right_of(point), line(0)), 12, Side::Right)?;
+        }
+        for (row, series) in (1..).zip(&self.panel.series) {
+            let top = TOP + TABLE_ROW * row;
+            self.sheet.line(FAINT, 1, vec![(MARGIN, top), (WIDTH - MARGIN, top)])?;
+            self.sheet.text(series.name, (MARGIN, line(row)), 12, Side::Left)?;
+            self.cells(series, line(row))?;
+        }
+        Ok(())
+    }
+
+    /// The medians of a series, each but the first with its distance from the first.
+    fn cells(&self, series: &Series, y: i32) -> Drawn<'c> {
+        let median = |point| Some(self.results.summary(self.number, point, series)?.median);
+        for point in 0..self.panel.points.len() {
+            let Some(value) = median(point) else { continue };
+            let number = if value < 100.0 { format!("{value:.1}") } else { grouped(value) };
+            let distance = median(0).filter(|&first| point > 0 && first > 0.0);
+            let text = match distance {
+                Some(first) => format!("{number} ({:+.1} %)", (value / first - 1.0) * 100.0),
+                None => number,
+            };
+            self.sheet.text(&text, (self.right_of(point), y), 12, Side::Right)?;
+        }
+        Ok(())
+    }
+
+    /// The right end of a column.
+    fn right_of(&self, point: usize) -> i32 {
+        let columns = self.panel.points.len().max(1) as i32;
+        TABLE_LEFT + (WIDTH - MARGIN - TABLE_LEFT) / columns * (point as i32 + 1)
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Cost {
     pub engines: u64,
     /// Runs of one repetition.
     pub runs: u64,
+    /// How many times as long as elsewhere they are.
+    pub stretch: u32,
 }
 
 /// What each set of rows of a figure costs.
@@ -50,7 +52,7 @@ pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
         let of_panel =
             |panel: &Panel| panel.points.iter().filter(|point| point.rows == set).count() * panel.engines().len();
         let runs = plan.panels.iter().map(of_panel).sum::<usize>() as u64;
-        Ok(Cost { rows, bytes: bytes.saturating_mul(engines), engines, runs })
+        Ok(Cost { rows, bytes: bytes.saturating_mul(engines), engines, runs, stretch: plan.stretch })
     };
     plan.row_sets().into_iter().map(cost).collect()
 }
@@ -68,7 +70,8 @@ impl Cost {
 
     /// How long one run takes with its check, about.
     pub(crate) fn run(&self, scale: &Scale) -> Duration {
-        let run = if scale.steps().is_some() { Duration::ZERO } else { scale.warmup() + scale.measured() };
+        let run =
+            if scale.steps().is_some() { Duration::ZERO } else { scale.warmup() + scale.measured() * self.stretch };
         run + RUN + CHECK_ROW.mul_f64(self.rows as f64)
     }
 }

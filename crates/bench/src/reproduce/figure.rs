@@ -3,6 +3,7 @@
 use super::claim::Claim;
 use super::scale::Scale;
 use crate::report::EngineReport;
+use std::time::Duration;
 
 /// A paper whose figures are reproduced.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub(crate) struct Plan {
     pub chart: Chart,
     /// What the values are, with their unit.
     pub value: &'static str,
+    /// How many times as long as elsewhere its runs are measured.
+    pub stretch: u32,
     pub panels: Vec<Panel>,
 }
 
@@ -51,13 +54,15 @@ pub(crate) enum Chart {
     Curves { x: &'static str },
     /// A bar for each point, the series stacked in it.
     Bars { x: &'static str },
+    /// A column for each point, a row for each series, and how far they are from the first column.
+    Table { x: &'static str },
 }
 
 impl Chart {
     /// What the points are.
     pub(crate) fn x(self) -> &'static str {
         match self {
-            Chart::Curves { x } | Chart::Bars { x } => x,
+            Chart::Curves { x } | Chart::Bars { x } | Chart::Table { x } => x,
         }
     }
 }
@@ -111,6 +116,11 @@ impl Series {
         Self { name, engine, value: Value::Throughput, is_reference: false }
     }
 
+    /// The throughput of an engine in transactions of one kind, so many at a time.
+    pub(crate) const fn kind(name: &'static str, engine: &'static str, kind: &'static str, unit: u32) -> Self {
+        Self { value: Value::Kind { kind, unit }, ..Self::throughput(name, engine) }
+    }
+
     /// The throughput of an engine to compare the others with.
     pub(crate) const fn reference(name: &'static str, engine: &'static str) -> Self {
         Self { is_reference: true, ..Self::throughput(name, engine) }
@@ -122,6 +132,8 @@ impl Series {
 pub(crate) enum Value {
     /// Thousand committed transactions per second.
     Throughput,
+    /// Committed transactions of this kind per second, so many at a time.
+    Kind { kind: &'static str, unit: u32 },
     /// CPU time of a worker for each committed transaction, in microseconds.
     Cpu,
     /// This part of the breakdown of the transactions' time, in per cent.
@@ -133,6 +145,12 @@ impl Value {
     pub(crate) fn of(self, report: &EngineReport) -> f64 {
         match self {
             Value::Throughput => report.throughput / 1e3,
+            Value::Kind { kind, unit } => report
+                .kinds
+                .iter()
+                .filter(|other| other.kind == kind)
+                .map(|other| other.throughput / f64::from(unit))
+                .sum(),
             Value::Cpu => report.cpu_us_per_txn,
             Value::Share(part) => report.breakdown.get(part).and_then(serde_json::Value::as_f64).unwrap_or(0.0) * 100.0,
         }
@@ -152,14 +170,14 @@ impl Panel {
     }
 
     /// The command that measures a point on its own.
-    pub(crate) fn command(&self, point: &Point, scale: &Scale) -> String {
+    pub(crate) fn command(&self, point: &Point, plan: &Plan, scale: &Scale) -> String {
         let breakdown = self.series.iter().any(|series| matches!(series.value, Value::Share(_)));
         format!(
             "hotrow bench {} {} --engine {} --seconds {} --warmup {} --repetitions {}{}",
             point.rows,
             point.options,
             self.engines().join(","),
-            scale.measured().as_secs_f64(),
+            plan.measured(scale).as_secs_f64(),
             scale.warmup().as_secs_f64(),
             scale.repetitions(),
             if breakdown { " --breakdown" } else { "" }
@@ -168,6 +186,11 @@ impl Panel {
 }
 
 impl Plan {
+    /// Length of a run's measured period.
+    pub(crate) fn measured(&self, scale: &Scale) -> Duration {
+        scale.measured() * self.stretch
+    }
+
     /// How many runs there are in one repetition.
     pub(crate) fn runs(&self) -> usize {
         self.panels.iter().map(|panel| panel.points.len() * panel.engines().len()).sum()

@@ -195,7 +195,7 @@ fn commands(results: &Results, scale: &Scale) -> Markup {
             summary { "The last point of each panel on its own" }
             @for (panel, point) in last {
                 p { "(" (panel.id) ") " (point.label) }
-                pre { code { (panel.command(point, scale)) } }
+                pre { code { (panel.command(point, &results.plan, scale)) } }
             }
         }
     }
@@ -268,7 +268,7 @@ mod tests {
             assert!(page.contains(&format!("href=\"{}.csv\"", figure.id)), "{}", figure.id);
             let plan = (figure.plan)(&QUICK);
             for panel in &plan.panels {
-                let command = panel.command(&panel.points[panel.points.len() - 1], &QUICK);
+                let command = panel.command(&panel.points[panel.points.len() - 1], &plan, &QUICK);
                 assert!(page.contains(&command), "{command}");
             }
         }

@@ -67,10 +67,14 @@ impl Results {
     }
 
     /// A series at a point, if it was measured there. The median is the value of the run whose throughput is the median,
-    /// so that parts of a whole are all of one run.
+    /// so that parts of a whole are all of one run; of one kind of transactions it is the kind's own.
     pub(crate) fn summary(&self, panel: usize, point: usize, series: &Series) -> Option<Summary> {
         let mut runs: Vec<_> = self.runs(panel, point, series).iter().collect();
-        runs.sort_by(|a, b| a.throughput.total_cmp(&b.throughput));
+        let place = |run: &EngineReport| match series.value {
+            Value::Kind { .. } => series.value.of(run),
+            Value::Throughput | Value::Cpu | Value::Share(_) => run.throughput,
+        };
+        runs.sort_by(|a, b| place(a).total_cmp(&place(b)));
         let middle = runs.get(runs.len().checked_sub(1)? / 2)?;
         let values = || runs.iter().map(|run| series.value.of(run));
         Some(Summary {
@@ -163,7 +167,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::report::tests::report;
+    use crate::report::{KindReport, tests::report};
     use crate::reproduce::figure::{Figure, Value};
     use crate::reproduce::figures::FIGURES;
     use crate::reproduce::scale::{Scale, Size};
@@ -197,6 +201,10 @@ pub(crate) mod tests {
                             let value = value(Made { panel, series: series.name, label, way, repetition });
                             match series.value {
                                 Value::Throughput => made.throughput = value * 1e3,
+                                Value::Kind { kind, unit } => {
+                                    let throughput = value * f64::from(unit);
+                                    made.kinds.push(KindReport { kind, committed: 1, throughput, success: 1.0 });
+                                }
                                 Value::Cpu => made.cpu_us_per_txn = value,
                                 Value::Share(part) => {
                                     // Of transactions that take 100 µs.

@@ -142,7 +142,7 @@ impl RunRowSet<'_> {
         for (panel_number, panel) in self.plan.panels.iter().enumerate() {
             for (point_number, point) in panel.points.iter().enumerate().filter(|(_, point)| point.rows == self.rows) {
                 let (workload, mut options) = parse_options::<W>(&point.rows, &point.options)?;
-                options.seconds = self.scale.measured();
+                options.seconds = self.plan.measured(self.scale);
                 options.warmup = self.scale.warmup();
                 options.steps = self.scale.steps();
                 jobs.push(Job {

@@ -38,12 +38,12 @@ impl Scale {
 
     /// Length of a run's measured period.
     pub(crate) fn measured(&self) -> Duration {
-        self.pick(Duration::from_millis(1000), Duration::from_millis(125), Duration::from_secs(600))
+        self.pick(Duration::from_millis(1000), Duration::from_millis(100), Duration::from_secs(600))
     }
 
     /// What a run does before it is measured.
     pub(crate) fn warmup(&self) -> Duration {
-        self.pick(Duration::from_millis(200), Duration::from_millis(50), Duration::ZERO)
+        self.pick(Duration::from_millis(200), Duration::from_millis(20), Duration::ZERO)
     }
 
     /// Steps that end the measured period of a run before its time.

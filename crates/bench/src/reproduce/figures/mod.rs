@@ -1,5 +1,14 @@
 //! One file for each reproduced figure, and what several of them share.
 
+mod hekaton;
+mod hekaton_4;
+mod hekaton_5;
+mod hekaton_6;
+mod hekaton_7;
+mod hekaton_8;
+mod hekaton_9;
+mod hekaton_table_3;
+mod hekaton_table_4;
 mod orthrus;
 mod orthrus_12;
 mod orthrus_13;
@@ -27,6 +36,14 @@ pub(crate) static FIGURES: &[&Figure] = &[
     &vll_15::FIGURE,
     &vll_16::FIGURE,
     &sli_6::FIGURE,
+    &hekaton_4::FIGURE,
+    &hekaton_5::FIGURE,
+    &hekaton_table_3::FIGURE,
+    &hekaton_6::FIGURE,
+    &hekaton_7::FIGURE,
+    &hekaton_8::FIGURE,
+    &hekaton_9::FIGURE,
+    &hekaton_table_4::FIGURE,
 ];
 
 #[cfg(test)]

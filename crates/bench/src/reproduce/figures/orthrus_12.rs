@@ -39,6 +39,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Curves { x: "threads" },
         value: "thousand transactions per second",
+        stretch: 1,
         panels: vec![
             panel("a", "uniform keys".to_owned(), uniform, 0),
             panel("b", "2 of 10 on 64 hot rows".to_owned(), contended, 64),

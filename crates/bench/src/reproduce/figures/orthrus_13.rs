@@ -35,6 +35,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Curves { x: "hot rows" },
         value: "thousand transactions per second",
+        stretch: 1,
         panels: vec![
             panel("a", 2, "first"),
             panel("b", 2, "last"),

@@ -30,6 +30,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Curves { x: "hot rows" },
         value: "thousand transactions per second",
+        stretch: 1,
         panels: vec![
             panel("a", scale.cores, format!("{}, one on each core", number_of(scale.cores, "thread"))),
             panel("b", scale.crowd(), format!("{} threads, four on each core", scale.crowd())),

@@ -81,6 +81,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Bars { x: "transaction" },
         value: "per cent of a transaction's time",
+        stretch: 1,
         panels: vec![
             panel("a", 1, "one thread".to_owned()),
             panel("b", scale.cores, format!("{}, one on each core", number_of(scale.cores, "thread"))),

@@ -33,6 +33,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Curves { x: "contention index" },
         value: "thousand transactions per second",
+        stretch: 1,
         panels: vec![panel("a", "short"), panel("b", "long")],
     }
 }

@@ -51,6 +51,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Curves { x: "transactions that wait, %" },
         value: "thousand transactions per second",
+        stretch: 1,
         panels: vec![
             panel("a", 100, "low", 15, 400),
             panel("b", 100, "high", 6, 100),

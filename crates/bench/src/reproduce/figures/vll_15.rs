@@ -40,6 +40,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Curves { x: "records of a range" },
         value: "thousand transactions per second",
+        stretch: 1,
         panels: vec![panel("a", "short"), panel("b", "long")],
     }
 }

@@ -43,6 +43,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Curves { x: "locked records" },
         value: "µs of CPU time per transaction",
+        stretch: 1,
         panels: vec![
             panel(
                 "a",

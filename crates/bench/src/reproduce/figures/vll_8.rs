@@ -50,6 +50,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Curves { x: "contention index" },
         value: "thousand transactions per second",
+        stretch: 1,
         panels: vec![
             panel("a", "long, 1 hot record", "--long", 1),
             panel("b", "long, 2 hot records", "--long", 2),

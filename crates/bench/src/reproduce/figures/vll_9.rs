@@ -40,6 +40,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Curves { x: "multi-partition transactions, %" },
         value: "thousand transactions per second",
+        stretch: 1,
         panels: vec![
             panel("a", "short", "low", low),
             panel("b", "short", "high", high),

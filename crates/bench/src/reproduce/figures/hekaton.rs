@@ -1,0 +1,105 @@
+//! What the figures of the Hekaton paper share: its three schemes, its tables, and its numbers of threads.
+
+use crate::reproduce::claim::{Finding, all, leads};
+use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::results::{At, Results};
+use crate::reproduce::scale::Scale;
+
+/// The paper.
+pub(super) static HEKATON: Paper =
+    Paper { name: "hekaton", title: "High-Performance Concurrency Control Mechanisms for Main-Memory Databases" };
+
+/// The schemes, as the paper names them.
+pub(super) const SINGLE: &str = "1V";
+pub(super) const OPTIMISTIC: &str = "MV/O";
+
+/// Those with versions.
+pub(super) const VERSIONED: [&str; 1] = [OPTIMISTIC];
+
+/// The schemes with their engines.
+const ENGINES: [(&str, &str); 2] = [(SINGLE, "1v"), (OPTIMISTIC, "mvo")];
+
+/// All that the schemes commit.
+pub(super) fn schemes() -> Vec<Series> {
+    ENGINES.map(|(name, engine)| Series::throughput(name, engine)).to_vec()
+}
+
+/// What the schemes commit of one kind of transactions, so many at a time.
+pub(super) fn schemes_by_kind(kind: &'static str, unit: u32) -> Vec<Series> {
+    ENGINES.map(|(name, engine)| Series::kind(name, engine, kind, unit)).to_vec()
+}
+
+/// The paper's large table, of ten million rows.
+pub(super) fn large(scale: &Scale) -> String {
+    format!("hekaton --rows {}", scale.pick(10_000_000, 100_000, 500))
+}
+
+/// The paper's hot spot, of a thousand rows.
+pub(super) fn hot(scale: &Scale) -> String {
+    format!("hekaton --rows {}", scale.pick(1000, 1000, 500))
+}
+
+/// Ten reads and two writes, at read committed.
+pub(super) fn short(threads: u64) -> String {
+    format!("--reads 10 --writes 2 --isolation read-committed --threads {threads}")
+}
+
+/// Numbers of long readers beside short transactions on so many threads.
+pub(super) fn readers(scale: &Scale, threads: u64) -> Vec<u64> {
+    let mut readers = vec![0, 1, threads / 2, threads];
+    readers.extend_from_slice(scale.pick(&[threads / 4, 3 * threads / 4], &[], &[]));
+    readers.sort_unstable();
+    readers.dedup();
+    readers
+}
+
+/// A panel of threads that are as many as the cores, and one of four times as many.
+pub(super) fn crowds(scale: &Scale) -> [(&'static str, u64); 2] {
+    [("a", scale.cores), ("b", scale.crowd())]
+}
+
+/// The point of a panel with this label.
+pub(super) fn labelled(results: &Results, panel: &str, label: &str) -> Option<At> {
+    (0..results.points(panel)).map(At::Number).find(|&at| results.label(panel, at) == label)
+}
+
+/// Whether both schemes with versions are at least `least` times 1V, at each of `points`.
+pub(super) fn versions_lead(
+    results: &Results,
+    panel: &str,
+    points: impl Iterator<Item = At> + Clone,
+    least: f64,
+) -> Option<Finding> {
+    all(VERSIONED.map(|name| leads(results, panel, points.clone(), name, &[SINGLE], least)))
+}
+
+/// Whether 1V is a lesser multiple of each scheme with versions at `to` than at `from`.
+pub(super) fn gains(results: &Results, panel: &str, from: At, to: At) -> Option<Finding> {
+    all(VERSIONED.map(|name| {
+        let ratio = |at| results.ratio(panel, at, name, SINGLE);
+        let (before, after) = (ratio(from)?, ratio(to)?);
+        let (first, last) = (results.label(panel, from), results.label(panel, to));
+        let x = results.plan.chart.x();
+        let evidence = format!("({panel}) {name} is {before:.2} times 1V at {first}, {after:.2} times at {last} ({x})");
+        Some(Finding { holds: after > before, evidence })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::scale::Size;
+
+    #[test]
+    fn readers_are_none_some_and_all() {
+        for (size, threads, expected) in [
+            (Size::Full, 1, &[0, 1][..]),
+            (Size::Full, 2, &[0, 1, 2]),
+            (Size::Full, 8, &[0, 1, 2, 4, 6, 8]),
+            (Size::Full, 24, &[0, 1, 6, 12, 18, 24]),
+            (Size::Quick, 8, &[0, 1, 4, 8]),
+        ] {
+            assert_eq!(readers(&Scale { size, cores: 2 }, threads), expected);
+        }
+    }
+}

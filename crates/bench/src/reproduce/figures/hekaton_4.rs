@@ -1,0 +1,101 @@
+//! Hekaton, Fig. 4: short transactions on a large table, as threads are added.
+
+use super::hekaton::{HEKATON, OPTIMISTIC, SINGLE, VERSIONED, large, schemes, short};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
+use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::results::{At, Results};
+use crate::reproduce::scale::Scale;
+
+pub(super) static FIGURE: Figure = Figure {
+    id: "hekaton-4",
+    paper: &HEKATON,
+    place: "Fig. 4, §5.1.1",
+    title: "Ten reads and two writes on a large table, as threads are added",
+    there: "Ten reads and two writes, uniform, of ten million rows of 24 bytes with a hash index, at read committed; up to 24 \
+            hardware threads of two sockets with six cores each. Log records are written in the background.",
+    here: "The same transactions; a transaction's keys are looked up together, and there is no log. The two writes of a \
+           transaction lie in one tenth of the table, chosen anew each time. The threads go up to the cores and then on to \
+           four on each core. No concurrency control at all is drawn for comparison.",
+    plan,
+    claims: &CLAIMS,
+};
+
+const NOTHING: &str = "no concurrency control";
+
+fn plan(scale: &Scale) -> Plan {
+    let rows = large(scale);
+    let point = |threads| Point::at(threads, &rows, short(threads));
+    let series = schemes().into_iter().chain([Series::reference(NOTHING, "none")]).collect();
+    let points = scale.thread_counts().into_iter().map(point).collect();
+    Plan {
+        chart: Chart::Curves { x: "threads" },
+        value: "thousand transactions per second",
+        stretch: 1,
+        panels: vec![Panel { id: "a", title: "low contention".to_owned(), points, series }],
+    }
+}
+
+static CLAIMS: [Claim; 3] = [
+    Claim {
+        text: "All schemes scale with the cores of a socket.",
+        criterion: "Each reaches at least 0.8 times as much per core with a thread on each core as with one thread.",
+        judge: |results| all([SINGLE, OPTIMISTIC].map(|name| scales(results, name))),
+        otherwise: "The cores of a shared machine may be two threads of one core, and share its caches and its memory \
+                    bandwidth.",
+    },
+    Claim {
+        text: "1V is the fastest: making versions and cleaning them up costs more than an update in place.",
+        criterion: "With a thread on each core, 1V is at least 1.05 times MV/O.",
+        judge: |results| leads(results, "a", only(cores(results)?), SINGLE, &VERSIONED, 1.0 + TOLERANCE),
+        otherwise: "Keys are looked up together here, so that the cache misses of a longer chain overlap, and reads of \
+                    versions take no locks.",
+    },
+    Claim {
+        text: "MV/O has two thirds of the throughput of 1V.",
+        criterion: "With a thread on each core, MV/O is at least 0.60 times 1V.",
+        judge: |results| leads(results, "a", only(cores(results)?), OPTIMISTIC, &[SINGLE], 0.6),
+        otherwise: "A version is a cache line more to write, and one to fetch when it is collected.",
+    },
+];
+
+/// The point with a thread on each core: two numbers of threads follow it.
+fn cores(results: &Results) -> Option<At> {
+    Some(At::Number(results.points("a").checked_sub(3)?))
+}
+
+/// Throughput with a thread on each core, over so many times that of one thread.
+fn scales(results: &Results, series: &str) -> Option<Finding> {
+    let cores = cores(results)?;
+    let (one, many) = (results.median("a", series, At::First)?, results.median("a", series, cores)?);
+    let threads: f64 = results.label("a", cores).parse().ok()?;
+    let share = many / (one * threads).max(f64::MIN_POSITIVE);
+    let evidence = format!("{series} has {share:.2} of its single-threaded throughput on each of {threads} cores");
+    Some(Finding { holds: share >= 0.8, evidence })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::results::tests::Made;
+
+    #[test]
+    fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
+        let threads = |made: Made<'_>| made.label.parse::<f64>().expect("a number of threads").min(2.0);
+        let paper = |made: Made<'_>| {
+            threads(made)
+                * match made.series {
+                    SINGLE => 100.0,
+                    OPTIMISTIC => 67.0,
+                    _ => 110.0,
+                }
+        };
+        check(&FIGURE, paper, &[true; 3]);
+        let other = |made: Made<'_>| match made.series {
+            SINGLE => 50.0,
+            OPTIMISTIC => 20.0,
+            _ => 100.0,
+        };
+        check(&FIGURE, other, &[false; 3]);
+    }
+}

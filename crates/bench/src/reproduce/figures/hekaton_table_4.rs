@@ -1,0 +1,57 @@
+//! Hekaton, Table 4: TATP.
+
+use super::hekaton::{HEKATON, SINGLE, VERSIONED, schemes};
+use crate::reproduce::claim::{Claim, TOLERANCE, leads, only};
+use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::results::At;
+use crate::reproduce::scale::Scale;
+use hotrow_txn::number_of;
+
+pub(super) static FIGURE: Figure = Figure {
+    id: "hekaton-table-4",
+    paper: &HEKATON,
+    place: "Table 4, §5.3",
+    title: "TATP",
+    there: "The standard mix with 20 million subscribers, non-uniform, on 24 threads at read committed; two indexes on each of the four \
+            tables.",
+    here: "The same mix with a million subscribers, and a thread on each core. Subscribers have two indexes, special facilities \
+           two, call forwardings three; access infos, which are looked up by their key and in no other way, have one.",
+    plan,
+    claims: &CLAIMS,
+};
+
+fn plan(scale: &Scale) -> Plan {
+    let rows = format!("tatp --subscribers {}", scale.pick(1_000_000, 50_000, 100));
+    let options = format!("--mix standard --isolation read-committed --threads {}", scale.cores);
+    let points = vec![Point { x: 0.0, label: "standard mix".to_owned(), rows, options }];
+    Plan {
+        chart: Chart::Table { x: "mix" },
+        value: "thousand transactions per second",
+        stretch: 1,
+        panels: vec![Panel { id: "a", title: number_of(scale.cores, "thread"), points, series: schemes() }],
+    }
+}
+
+static CLAIMS: [Claim; 1] = [Claim {
+    text: "1V is a third faster than the schemes with versions.",
+    criterion: "1V is at least 1.05 times MV/O.",
+    judge: |results| leads(results, "a", only(At::First), SINGLE, &VERSIONED, 1.0 + TOLERANCE),
+    otherwise: "Four in five transactions only read, and take no locks under versions.",
+}];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::results::tests::Made;
+
+    #[test]
+    fn the_papers_numbers_confirm_its_claims_and_others_refute_them() {
+        let paper = |made: Made<'_>| match made.series {
+            SINGLE => 4220.0,
+            _ => 3121.0,
+        };
+        check(&FIGURE, paper, &[true; 1]);
+        check(&FIGURE, |_| 4000.0, &[false; 1]);
+    }
+}
