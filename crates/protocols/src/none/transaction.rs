@@ -258,7 +258,7 @@ impl Transaction for NoneTransaction {
         self.running = true;
         self.participant.enter();
         if let Some(accesses) = begin.accesses {
-            batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |_| {});
+            batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |_, _| {});
         }
         Ok(())
     }

@@ -1,147 +1,200 @@
-//! The lock table of one index: a word for each key hash, and queues for those who wait.
+//! The locks of one index: one for each key hash, as far as there are as many.
 //!
 //! **Source.** Larson and others: High-Performance Concurrency Control Mechanisms for Main-Memory Databases, §5: a lock table
 //! embedded in every index, with a lock for each hash key.
 //!
-//! **Definitions.** A *key lock* is a word: who holds it, as numbers, without their names. A key has the lock that its hash
-//! names, so several keys may share one: coarser, never wrong. A transaction *holds* a lock in some modes, whatever keys it
-//! wanted it for. It knows itself what it holds, for the word does not.
+//! **Definitions.** A *level* is an array of 2^n locks, and a key has the lock that the low n bits of its hash name: several keys may
+//! share one, which is coarser than a lock for each, and never wrong. A transaction *holds* a lock in some modes, whatever keys it
+//! wanted it for. It knows itself what it holds, for the lock's word does not.
 //!
-//! ```text
-//! | exclusive (1) | awaited (1) | holders in insert mode (15) | holders in shared mode (15) |
-//! ```
+//! # How many locks
 //!
-//! **Invariants**
+//! An index begins with 65,536 locks, whatever its size. That is plenty for transactions that hold few at once, and 256 KiB stay in
+//! the caches, where a lock for each of ten million rows is one more cache miss. A transaction that holds a sixteenth of a level
+//! is in the way of others that want none of its keys. So one that holds more than a 64th, of an index with more rows than that,
+//! has the level's locks *split*: there is one more level, with a lock for each row at least. A level never goes away before its
+//! table: together they take a third more than the last one at most. That one takes 4 to 8 bytes for each row, 16 if rows were few, in
+//! chunks that are made when one of their locks is first wanted.
 //!
-//! 1. The modes in which two transactions hold a lock are compatible.
-//! 2. While a word says *awaited*, it changes under the latch of its queue only. So those who change one in a single step
-//!    expect one that is not awaited.
-//! 3. A word is awaited if and only if there is a request for it in its queue, whenever the queue's latch is free.
-//! 4. The first request for a lock cannot be granted as its holders are: whoever leaves grants what can be granted, from
-//!    the front, and stops at the first that cannot. Who comes when others wait stands behind them, so that readers who come and
-//!    go do not keep a writer waiting for ever.
-//! 5. Upgrades stand before other requests: they wait for holders only, and nothing behind them could go first.
-//! 6. A request is granted by changing the word under the latch and setting its flag; one that gives up looks under the
-//!    latch which of the two came first.
+//! # How locks are split
+//!
+//! One by one, each when nobody holds it: whoever wants a lock of a level that is being split, and finds it free, marks it as split
+//! and goes on to the key's lock in the next level; so does, at its end, the transaction that has begun it, with all that are free then.
+//! Nobody waits for that, and nothing is copied.
+//!
+//! 1. A split lock stays split, and is held by nobody.
+//! 2. So at any moment a key has one lock: the first on its way through the levels that is not split. To take another one,
+//!    somebody must have found all before it split.
+//! 3. A transaction finds again what it holds: while it does, that lock is not split, and those before it stay so.
+//! 4. Levels before [`first`](KeyLocks::first) have no lock that is not split: ways begin behind them.
 //!
 //! **Cost.** A lock that nobody else wants takes one exchange on a word that sixteen share a cache line with, and another one to release
-//! it. An index has 65,536 locks, 256 KiB, in 64 chunks that are made when one of their locks is first taken.
+//! it.
 
-use crate::shared::lock_table::Parked;
-use crate::shared::mode::Mode;
-use hotrow_storage::{IndexData, IndexNumber, TableId};
-use hotrow_sync::atomic::{AtomicU32, Ordering};
-use hotrow_sync::{Arc, Latch, OnceLock};
-use smallvec::SmallVec;
+use super::key_lock::KeyLock;
+use super::queues::{LockName, Queues};
+use hotrow_storage::{IndexData, IndexNumber, TableId, prefetch_to_write};
+use hotrow_sync::OnceLock;
+use hotrow_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::fmt;
 
 /// The locks of one index.
 pub struct KeyLocks {
-    chunks: [OnceLock<Chunk>; CHUNKS],
+    /// The first level of which some lock is not split: the logarithm of its size.
+    first: AtomicU32,
+    coarsest: Level,
+    /// Levels by the logarithm of their size.
+    finer: [OnceLock<Box<Level>>; (FINEST - COARSEST) as usize],
 }
 
-impl IndexData for KeyLocks {
-    /// The index of the chunks, and those that were made.
-    fn bytes(&self) -> usize {
-        let made = self.chunks.iter().filter(|chunk| chunk.get().is_some()).count();
-        size_of::<Self>() + made * CHUNK_LOCKS * size_of::<KeyLock>()
-    }
+/// Logarithms of the sizes of levels. In a model there are few locks, to have something to contend for.
+const COARSEST: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
+const FINEST: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 28 };
+
+/// Chunks of a level.
+const CHUNKS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
+
+/// A transaction that holds this part of a level is in the way of others.
+const MANY: usize = 64;
+
+/// A power of two of locks.
+struct Level {
+    /// The logarithm of their number.
+    log2: u32,
+    /// The same of the level that these locks are split into; 0 as long as there is none.
+    next: AtomicU32,
+    /// Locks that are not split.
+    whole: AtomicUsize,
+    chunks: [OnceLock<Box<[KeyLock]>>; CHUNKS],
+}
+
+/// A lock and its number: which of which level, as the sum of the level's size and the lock's position.
+#[derive(Clone, Copy)]
+pub(super) struct Numbered<'l> {
+    pub(super) number: u32,
+    pub(super) lock: &'l KeyLock,
 }
 
 impl Default for KeyLocks {
     fn default() -> Self {
-        Self { chunks: std::array::from_fn(|_| OnceLock::new()) }
+        Self {
+            first: AtomicU32::new(COARSEST),
+            coarsest: Level::new(COARSEST),
+            finer: std::array::from_fn(|_| OnceLock::new()),
+        }
     }
 }
 
-const CHUNKS: usize = 64;
-const CHUNK_LOCKS: usize = 1024;
-const _: () = assert!(CHUNKS * CHUNK_LOCKS == 1 << u16::BITS);
-
-type Chunk = Box<[KeyLock; CHUNK_LOCKS]>;
-
-/// One lock: its word.
-#[derive(Default)]
-pub(super) struct KeyLock(AtomicU32);
-
-const EXCLUSIVE: u32 = 1 << 31;
-const AWAITED: u32 = 1 << 30;
-const INSERT: u32 = 1 << 15;
-const SHARED: u32 = 1;
-const INSERTS: u32 = AWAITED - INSERT;
-const SHARES: u32 = INSERT - SHARED;
-
-/// A key lock among all of a database: its table, its index, its number there.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct LockName(u64);
-
-/// Those who wait for the key locks of a database.
-pub(super) struct Queues {
-    queues: Box<[Latch<Queue>]>,
-}
-
-/// Queues of a database: locks that are awaited at the same time seldom share one.
-const QUEUES: usize = 256;
-
-/// Requests for the locks whose queue this is, in order.
-type Queue = Vec<Request>;
-
-/// A transaction's wish for a lock.
-struct Request {
-    name: LockName,
-    /// What the transaction holds of it.
-    held: Mode,
-    /// What it will hold of it.
-    wanted: Mode,
-    parked: Arc<Parked>,
-    /// Somebody in its way has left since it asked.
-    moved: bool,
-}
-
-/// Those to wake, after the latch.
-type Wakes = SmallVec<[Arc<Parked>; 4]>;
-
-/// What holding a lock in these modes adds to its word.
-fn share_of(mode: Mode) -> u32 {
-    if mode.covers(Mode::EXCLUSIVE) {
-        return EXCLUSIVE;
-    }
-    let shared = if mode.covers(Mode::SHARED) { SHARED } else { 0 };
-    if mode.covers(Mode::INSERT) { shared + INSERT } else { shared }
-}
-
-/// Whether these modes may be held beside what others hold. A count that is full is as a conflict.
-fn admits(others: u32, wanted: Mode) -> bool {
-    if wanted.conflicts_with_all() {
-        return others == 0;
-    }
-    match wanted.covers(Mode::SHARED) {
-        true => others & (EXCLUSIVE | INSERTS) == 0 && others & SHARES != SHARES,
-        false => others & (EXCLUSIVE | SHARES) == 0 && others & INSERTS != INSERTS,
+impl IndexData for KeyLocks {
+    /// The levels, and their chunks that were made.
+    fn bytes(&self) -> usize {
+        let finer = self.finer.iter().filter_map(OnceLock::get).map(|level| size_of::<Level>() + level.bytes());
+        size_of::<Self>() + self.coarsest.bytes() + finer.sum::<usize>()
     }
 }
 
 impl KeyLocks {
-    /// The number of the lock of a key.
+    /// The lock of the keys with this hash, unless it is split before it is taken: then asked again, this says which it is now.
     #[inline]
-    pub(super) fn number_of(hash: u64) -> u16 {
-        hash as u16
+    pub(super) fn of(&self, hash: u64) -> Numbered<'_> {
+        let level = self.first();
+        let found = level.of(hash);
+        if level.next().is_none() { found } else { self.of_splitting(level, hash) }
+    }
+
+    #[cold]
+    fn of_splitting<'l>(&'l self, mut level: &'l Level, hash: u64) -> Numbered<'l> {
+        loop {
+            let found = level.of(hash);
+            let Some(next) = level.next() else { return found };
+            if found.lock.split() {
+                self.has_split(level, 1);
+            } else if !found.lock.is_split() {
+                return found;
+            }
+            level = self.level(next);
+        }
+    }
+
+    /// Has the processor fetch the word of a lock that will be wanted.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u64) {
+        prefetch_to_write(self.first().of(hash).lock.address());
     }
 
     /// The lock with this number.
     #[inline]
-    pub(super) fn lock(&self, number: u16) -> &KeyLock {
-        let number = usize::from(number);
-        &self.chunks[number / CHUNK_LOCKS].get_or_init(make_chunk)[number % CHUNK_LOCKS]
+    pub(super) fn numbered(&self, number: u32) -> &KeyLock {
+        self.level(number.ilog2()).of(u64::from(number)).lock
+    }
+
+    /// Begins to split the locks if a transaction that holds so many is in the way of others. `rows` are the index's.
+    /// Whether there are locks to [`split`](Self::split_free).
+    pub(super) fn split_for(&self, held: usize, rows: usize) -> bool {
+        let first = self.first();
+        let mut level = first;
+        while let Some(next) = level.next() {
+            level = self.level(next);
+        }
+        if held * MANY >= level.size() && rows > level.size() {
+            // At least four times as many: who inserts rows does not make a level for each time their number doubles.
+            let log2 = rows.next_power_of_two().ilog2().max(level.log2 + 2).min(FINEST);
+            if log2 > level.log2 {
+                self.begin_to_split(level, log2);
+            }
+        }
+        first.next().is_some()
+    }
+
+    /// Makes a next level, unless somebody else has made one.
+    fn begin_to_split(&self, level: &Level, log2: u32) {
+        self.finer[(log2 - COARSEST - 1) as usize].get_or_init(|| Box::new(Level::new(log2)));
+        // Release, for who reads it finds the level. Relaxed on failure: another one is as good.
+        let _ = level.next.compare_exchange(0, log2, Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// Splits all locks of the first level that nobody holds, if they are to be split.
+    pub(super) fn split_free(&self) {
+        let level = self.first();
+        if level.next().is_none() {
+            return;
+        }
+        let count = (0..CHUNKS).flat_map(|chunk| level.chunk(chunk)).filter(|lock| lock.split()).count();
+        self.has_split(level, count);
+    }
+
+    /// So many locks of a level have been split. After the last one, ways begin at the next level.
+    fn has_split(&self, level: &Level, count: usize) {
+        level.whole.fetch_sub(count, Ordering::AcqRel);
+        let mut first = self.first();
+        while first.whole.load(Ordering::Acquire) == 0
+            && let Some(next) = first.next()
+        {
+            // Release, for who begins at the next level must find what its locks were split by. Relaxed on failure: somebody else
+            // has come as far.
+            let _ = self.first.compare_exchange(first.log2, next, Ordering::AcqRel, Ordering::Relaxed);
+            first = self.first();
+        }
+    }
+
+    #[inline]
+    fn first(&self) -> &Level {
+        self.level(self.first.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn level(&self, log2: u32) -> &Level {
+        match log2.checked_sub(COARSEST + 1) {
+            None => &self.coarsest,
+            Some(finer) => self.finer[finer as usize].get().expect("a level that a number leads to was made"),
+        }
     }
 
     /// The locks that somebody holds or waits for.
-    fn used(&self) -> impl Iterator<Item = (u16, &KeyLock)> {
-        let made = self.chunks.iter().enumerate().filter_map(|(at, chunk)| Some((at, chunk.get()?)));
-        let locks = made.flat_map(|(at, chunk)| {
-            chunk.iter().enumerate().map(move |(position, lock)| ((at * CHUNK_LOCKS + position) as u16, lock))
-        });
-        locks.filter(|(_, lock)| lock.word() != 0)
+    fn used(&self) -> impl Iterator<Item = Numbered<'_>> {
+        let finer = self.finer.iter().filter_map(|level| Some(&**level.get()?));
+        let locks = std::iter::once(&self.coarsest).chain(finer).flat_map(Level::made);
+        locks.filter(|numbered| numbered.lock.is_used())
     }
 
     /// Whether a lock is awaited without a request in the queues, or the other way round.
@@ -149,227 +202,71 @@ impl KeyLocks {
     /// # Errors
     /// Says which.
     pub(super) fn audit(&self, table: TableId, index: IndexNumber, queues: &Queues) -> Result<(), String> {
-        for (number, lock) in self.used() {
-            let name = LockName::new(table, index, number);
-            let (word, first) = (lock.word(), queues.first(name));
-            if (word & AWAITED != 0) != first.is_some() {
-                return Err(format!("{name:?} is {word:#x} and its first request {first:?}"));
-            }
-            if first.is_some_and(|(held, wanted)| admits((word & !AWAITED) - share_of(held), wanted)) {
-                return Err(format!("{name:?} is {word:#x} and its first request waits in vain: {first:?}"));
-            }
+        for Numbered { number, lock } in self.used() {
+            let name = LockName { table, index, number };
+            lock.audit(queues.first(name)).map_err(|error| format!("{name:?} {error}"))?;
         }
         Ok(())
     }
 }
 
-/// A chunk of free locks, on the heap from the beginning.
-#[cold]
-fn make_chunk() -> Chunk {
-    let locks: Vec<_> = (0..CHUNK_LOCKS).map(|_| KeyLock::default()).collect();
-    locks.try_into().unwrap_or_else(|_| unreachable!("the vector has the array's length"))
-}
-
-impl KeyLock {
-    #[inline]
-    fn word(&self) -> u32 {
-        self.0.load(Ordering::Acquire)
-    }
-
-    /// Takes the lock if nobody holds it. Whether it was taken.
-    #[inline]
-    pub(super) fn take_free(&self, wanted: Mode) -> bool {
-        self.replace(0, share_of(wanted))
-    }
-
-    /// Takes the lock in `wanted`, of which `held` is held, if nobody is in the way. Whether it was taken.
-    pub(super) fn take_beside(&self, held: Mode, wanted: Mode) -> bool {
-        let mut word = self.word();
-        while word & AWAITED == 0 {
-            let others = word - share_of(held);
-            if !admits(others, wanted) {
-                return false;
-            }
-            if self.replace(word, others + share_of(wanted)) {
-                return true;
-            }
-            word = self.word();
-        }
-        false
-    }
-
-    /// Gives back what is held, if nobody waits.
-    #[inline]
-    fn give_back(&self, held: Mode) -> bool {
-        if self.replace(share_of(held), 0) {
-            return true;
-        }
-        let mut word = self.word();
-        while word & AWAITED == 0 {
-            if self.replace(word, word - share_of(held)) {
-                return true;
-            }
-            word = self.word();
-        }
-        false
-    }
-
-    /// Acquire and release: who takes a lock sees what all who held it before did, and they come before it.
-    #[inline]
-    fn replace(&self, word: u32, with: u32) -> bool {
-        // Relaxed on failure: nothing is read because of it.
-        self.0.compare_exchange(word, with, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    }
-}
-
-impl LockName {
-    #[inline]
-    pub(super) fn new(table: TableId, index: IndexNumber, number: u16) -> Self {
-        Self(u64::from(table.0) << 32 | u64::from(index.0) << 16 | u64::from(number))
-    }
-
-    #[inline]
-    pub(super) fn table(self) -> TableId {
-        TableId((self.0 >> 32) as u32)
-    }
-
-    #[inline]
-    pub(super) fn index(self) -> IndexNumber {
-        IndexNumber((self.0 >> 16) as u16)
-    }
-
-    #[inline]
-    pub(super) fn number(self) -> u16 {
-        self.0 as u16
-    }
-}
-
-impl fmt::Debug for LockName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "lock {} of index {} of table {}", self.number(), self.index().0, self.table().0)
-    }
-}
-
-impl Queues {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { queues: (0..QUEUES).map(|_| Latch::default()).collect() })
-    }
-
-    fn queue(&self, name: LockName) -> &Latch<Queue> {
-        &self.queues[usize::from(name.number()) % QUEUES]
-    }
-
-    /// Takes the lock in `wanted`, of which `held` is held, or queues a request for it. Whether it was taken.
-    pub(super) fn ask(
-        &self,
-        lock: &KeyLock,
-        name: LockName,
-        (held, wanted): (Mode, Mode),
-        parked: &Arc<Parked>,
-    ) -> bool {
-        let mut queue = self.queue(name).lock();
-        let upgrade = held != Mode::NONE;
-        loop {
-            let word = lock.word();
-            let (awaited, others) = (word & AWAITED, (word & !AWAITED) - share_of(held));
-            // An upgrade waits for holders only.
-            let may = admits(others, wanted) && (upgrade || awaited == 0);
-            let next = if may { awaited | (others + share_of(wanted)) } else { word | AWAITED };
-            if next == word || lock.replace(word, next) {
-                if may {
-                    return true;
-                }
-                break;
-            }
-        }
-        let behind = |request: &Request| request.name == name && request.held == Mode::NONE;
-        let place = queue.iter().position(behind).filter(|_| upgrade).unwrap_or(queue.len());
-        queue.insert(place, Request { name, held, wanted, parked: parked.clone(), moved: false });
-        false
-    }
-
-    /// Gives back a lock, of which `held` is held.
-    #[inline]
-    pub(super) fn release(&self, lock: &KeyLock, name: LockName, held: Mode) {
-        if !lock.give_back(held) {
-            self.release_awaited(lock, name, held);
+impl Level {
+    fn new(log2: u32) -> Self {
+        Self {
+            log2,
+            next: AtomicU32::new(0),
+            whole: AtomicUsize::new(1 << log2),
+            chunks: std::array::from_fn(|_| OnceLock::new()),
         }
     }
 
+    fn size(&self) -> usize {
+        1 << self.log2
+    }
+
+    /// The level that these locks are split into.
+    #[inline]
+    fn next(&self) -> Option<u32> {
+        let next = self.next.load(Ordering::Acquire);
+        (next != 0).then_some(next)
+    }
+
+    /// The lock of the keys with this hash.
+    #[inline]
+    fn of(&self, hash: u64) -> Numbered<'_> {
+        let position = hash as usize & (self.size() - 1);
+        let chunk_locks = self.size() / CHUNKS;
+        let lock = &self.chunk(position / chunk_locks)[position % chunk_locks];
+        Numbered { number: (self.size() + position) as u32, lock }
+    }
+
+    #[inline]
+    fn chunk(&self, chunk: usize) -> &[KeyLock] {
+        self.chunks[chunk].get_or_init(|| self.make_chunk())
+    }
+
+    /// A chunk of free locks.
     #[cold]
-    fn release_awaited(&self, lock: &KeyLock, name: LockName, held: Mode) {
-        let mut queue = self.queue(name).lock();
-        // Nobody may wait any more.
-        if lock.give_back(held) {
-            return;
-        }
-        lock.0.store(lock.word() - share_of(held), Ordering::Release);
-        move_on(&mut queue, name);
-        let wakes = grant(&mut queue, lock, name);
-        drop(queue);
-        wake(wakes);
+    fn make_chunk(&self) -> Box<[KeyLock]> {
+        (0..self.size() / CHUNKS).map(|_| KeyLock::default()).collect()
     }
 
-    /// Takes back a request. `false` if it was granted meanwhile.
-    pub(super) fn withdraw(&self, lock: &KeyLock, name: LockName, parked: &Arc<Parked>) -> bool {
-        let mut queue = self.queue(name).lock();
-        let Some(place) = queue.iter().position(|request| Arc::ptr_eq(&request.parked, parked)) else {
-            return false;
-        };
-        queue.remove(place);
-        move_on(&mut queue[place..], name);
-        let wakes = grant(&mut queue, lock, name);
-        drop(queue);
-        wake(wakes);
-        true
+    /// Bytes of the chunks that were made.
+    fn bytes(&self) -> usize {
+        let made = self.chunks.iter().filter(|chunk| chunk.get().is_some()).count();
+        made * (self.size() / CHUNKS) * size_of::<KeyLock>()
     }
 
-    /// Whether somebody in a request's way has left since it was queued, or since this was asked last.
-    pub(super) fn has_moved(&self, name: LockName, parked: &Arc<Parked>) -> bool {
-        let mut queue = self.queue(name).lock();
-        let request = queue.iter_mut().find(|request| Arc::ptr_eq(&request.parked, parked));
-        request.is_none_or(|request| std::mem::take(&mut request.moved))
+    /// The locks of chunks that were made.
+    fn made(&self) -> impl Iterator<Item = Numbered<'_>> {
+        let start_of = |chunk| self.size() + chunk * (self.size() / CHUNKS);
+        let chunks = self.chunks.iter().enumerate();
+        let made = chunks.filter_map(move |(number, chunk)| Some((start_of(number), chunk.get()?)));
+        made.flat_map(|(start, chunk)| {
+            let number = move |at: usize| (start + at) as u32;
+            chunk.iter().enumerate().map(move |(at, lock)| Numbered { number: number(at), lock })
+        })
     }
-
-    /// What the first request for a lock holds of it, and wants.
-    fn first(&self, name: LockName) -> Option<(Mode, Mode)> {
-        let queue = self.queue(name).lock();
-        queue.iter().find(|request| request.name == name).map(|request| (request.held, request.wanted))
-    }
-
-    /// Requests that wait: for people, and for tests that expect none.
-    pub(super) fn waiting(&self) -> usize {
-        self.queues.iter().map(|queue| queue.lock().len()).sum()
-    }
-}
-
-/// Notes that somebody has left who was in the way of these requests.
-fn move_on(requests: &mut [Request], name: LockName) {
-    requests.iter_mut().filter(|request| request.name == name).for_each(|request| request.moved = true);
-}
-
-/// Grants what can be granted of an awaited lock, somebody in the way of whose requests has left.
-fn grant(queue: &mut Queue, lock: &KeyLock, name: LockName) -> Wakes {
-    let mut wakes = Wakes::new();
-    let mut word = lock.word() & !AWAITED;
-    while let Some(place) = queue.iter().position(|request| request.name == name) {
-        let Request { held, wanted, .. } = queue[place];
-        let others = word - share_of(held);
-        if !admits(others, wanted) {
-            word |= AWAITED;
-            break;
-        }
-        word = others + share_of(wanted);
-        wakes.push(queue.remove(place).parked);
-    }
-    lock.0.store(word, Ordering::Release);
-    // After the word: who is granted may change it at once.
-    wakes.iter().for_each(|parked| parked.grant());
-    wakes
-}
-
-fn wake(wakes: Wakes) {
-    wakes.iter().for_each(|parked| parked.wake());
 }
 
 impl fmt::Debug for KeyLocks {
@@ -378,8 +275,4 @@ impl fmt::Debug for KeyLocks {
     }
 }
 
-impl fmt::Debug for Queues {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queues").field("waiting", &self.waiting()).finish()
-    }
-}
+const _: () = assert!(CHUNKS.is_power_of_two() && CHUNKS <= 1 << COARSEST && FINEST < u32::BITS - 1);

@@ -1,17 +1,18 @@
 //! The locks of one transaction.
 
 use super::KeyLocked;
-use super::key_locks::{KeyLock, KeyLocks, LockName, Queues};
+use super::held::Held;
+use super::key_lock::{Asked, KeyLock};
+use super::key_locks::Numbered;
+use super::queues::{LockName, Queues};
 use crate::shared::lock_table::{Acquired, Name, Parked};
 use crate::shared::locks::Gaps;
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::TimeOuts;
-use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, Table, TableId, mix};
+use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, Table, TableId};
 use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, LockPart, LockTarget, Statistics};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 /// What a transaction holds, and how it waits.
@@ -23,6 +24,8 @@ pub(super) struct Locker {
     short: Option<LockName>,
     /// Tables that the caller keeps everybody else off.
     owned: Vec<TableId>,
+    /// Indexes whose locks are being split, since this transaction holds many: at its end it splits those that are free.
+    splitting: Vec<(TableId, IndexNumber)>,
     /// The gaps that the entry being linked has announced itself to.
     announced: Gaps,
     wait_limit: Duration,
@@ -30,37 +33,8 @@ pub(super) struct Locker {
     pub(super) statistics: Statistics,
 }
 
-/// The locks that are held to the transaction's end, and in which modes. The one that asked last is the last.
-#[derive(Default)]
-pub(super) struct Held {
-    locks: Vec<(LockName, Mode)>,
-    /// Where each of them is, if they are more than can be looked through.
-    places: HashMap<LockName, usize, BuildHasherDefault<NameHasher>>,
-}
-
-/// So many names are looked through one by one.
-const LOOKED_THROUGH: usize = 32;
-
-/// Room for so many locks is kept from one transaction to the next.
-const KEPT_LOCKS: usize = 1 << 14;
-
-/// A hash of a name: the name itself, mixed.
-#[derive(Default)]
-pub(super) struct NameHasher(u64);
-
-impl Hasher for NameHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = mix(self.0 ^ word);
-    }
-}
+/// After each so many locks a transaction asks itself whether it is in the way of others.
+const MANY_LOCKS: usize = 1024;
 
 /// Keeps what a request was granted whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
 struct Unwinding<'l> {
@@ -98,6 +72,7 @@ impl Locker {
             held: Held::default(),
             short: None,
             owned: Vec::new(),
+            splitting: Vec::new(),
             announced: Gaps::new(),
             wait_limit: Duration::ZERO,
             patience: None,
@@ -147,7 +122,7 @@ impl Locker {
     #[inline]
     pub(super) fn release_short(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
         if let Some(name) = self.short.take() {
-            self.timed(|locker| locker.give_back(database, guard, name, Mode::SHARED));
+            self.timed(|locker| give_back(&locker.queues, database, guard, name, Mode::SHARED));
         }
     }
 
@@ -157,18 +132,21 @@ impl Locker {
         self.release_short(database, guard);
         self.owned.clear();
         self.timed(|locker| {
-            while let Some((name, mode)) = locker.held.locks.pop() {
-                locker.give_back(database, guard, name, mode);
+            let queues = &locker.queues;
+            locker.held.release_all(|name, mode| give_back(queues, database, guard, name, mode));
+            if !locker.splitting.is_empty() {
+                locker.split_free(database, guard);
             }
         });
-        self.held.forget_places();
     }
 
-    /// The locks of a table that is gone are gone with it.
-    #[inline]
-    fn give_back(&self, database: &Database<KeyLocked>, guard: Guard<'_>, name: LockName, held: Mode) {
-        if let Some(table) = database.table(guard, name.table()) {
-            self.queues.release(table.index_data(name.index()).lock(name.number()), name, held);
+    /// Splits the locks that are free of indexes of which this transaction has held many.
+    #[cold]
+    fn split_free(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
+        for (table, index) in self.splitting.drain(..) {
+            if let Some(table) = database.table(guard, table) {
+                table.index_data(index).split_free();
+            }
         }
     }
 
@@ -183,34 +161,58 @@ impl Locker {
         if self.owns(table.id()) {
             return Ok(Acquired::Again);
         }
-        let number = KeyLocks::number_of(hash);
-        let name = LockName::new(table.id(), index, number);
-        let lock = table.index_data(index).lock(number);
+        let Numbered { number, lock } = table.index_data(index).of(hash);
         self.timed(|locker| {
-            if lock.take_free(mode) {
-                locker.statistics.locks += 1;
-                locker.held.push(name, mode);
-                return Ok(Acquired::New);
+            if !lock.take_free(mode) {
+                return locker.acquire_used(table, index, hash, mode);
             }
-            locker.acquire_used(lock, name, mode)
+            locker.statistics.locks += 1;
+            locker.held.push(LockName { table: table.id(), index, number }, mode);
+            if locker.held.len().is_multiple_of(MANY_LOCKS) {
+                locker.give_way(table, index);
+            }
+            Ok(Acquired::New)
         })
+    }
+
+    /// Has an index's locks split, if this transaction holds so many that it is in the way of others.
+    #[cold]
+    fn give_way(&mut self, table: &Table<KeyLocked>, index: IndexNumber) {
+        let is_splitting = table.index_data(index).split_for(self.held.len(), table.len());
+        if is_splitting && !self.splitting.contains(&(table.id(), index)) {
+            self.splitting.push((table.id(), index));
+        }
     }
 
     /// Takes a lock that is in use, by others or by this transaction.
     #[cold]
-    fn acquire_used(&mut self, lock: &KeyLock, name: LockName, mode: Mode) -> Result<Acquired, Abort> {
-        let held = self.held.mode(name);
-        if held.covers(mode) {
-            return Ok(Acquired::Again);
+    fn acquire_used(
+        &mut self,
+        table: &Table<KeyLocked>,
+        index: IndexNumber,
+        hash: u64,
+        mode: Mode,
+    ) -> Result<Acquired, Abort> {
+        loop {
+            let Numbered { number, lock } = table.index_data(index).of(hash);
+            let name = LockName { table: table.id(), index, number };
+            let held = self.held.mode(name);
+            if held.covers(mode) {
+                return Ok(Acquired::Again);
+            }
+            let wanted = held | mode;
+            let asked = match lock.take_beside(held, wanted) {
+                true => Asked::Taken,
+                false => self.queues.ask(lock, name, (held, wanted), &self.parked),
+            };
+            match asked {
+                Asked::Taken => self.held.set(name, wanted),
+                Asked::Queued => self.wait(lock, name, wanted)?,
+                Asked::Split => continue,
+            }
+            self.statistics.locks += 1;
+            return Ok(if held == Mode::NONE { Acquired::New } else { Acquired::Again });
         }
-        let wanted = held | mode;
-        if lock.take_beside(held, wanted) || self.queues.ask(lock, name, (held, wanted), &self.parked) {
-            self.held.set(name, wanted);
-        } else {
-            self.wait(lock, name, wanted)?;
-        }
-        self.statistics.locks += 1;
-        Ok(if held == Mode::NONE { Acquired::New } else { Acquired::Again })
     }
 
     /// Waits until the request that is queued is granted, or there is a reason not to wait any longer.
@@ -276,10 +278,10 @@ impl ScanLocks<KeyLocked> for Locker {
     }
 
     fn unlock_row(&mut self, table: &Table<KeyLocked>, hash: u64) {
-        let number = KeyLocks::number_of(hash);
-        let name = LockName::new(table.id(), IndexNumber::HASH, number);
+        let index = IndexNumber::HASH;
+        let Numbered { number, lock } = table.index_data(index).of(hash);
+        let name = LockName { table: table.id(), index, number };
         if let Some(held) = self.held.remove(name) {
-            let lock = table.index_data(IndexNumber::HASH).lock(number);
             self.timed(|locker| locker.queues.release(lock, name, held));
         }
     }
@@ -301,6 +303,14 @@ impl ScanLocks<KeyLocked> for Locker {
     }
 }
 
+/// The locks of a table that is gone are gone with it.
+#[inline]
+fn give_back(queues: &Queues, database: &Database<KeyLocked>, guard: Guard<'_>, name: LockName, held: Mode) {
+    if let Some(table) = database.table(guard, name.table) {
+        queues.release(table.index_data(name.index).numbered(name.number), name, held);
+    }
+}
+
 /// The index that keeps the locks on a part of its table.
 fn index_of(part: LockPart) -> IndexNumber {
     match part {
@@ -308,84 +318,5 @@ fn index_of(part: LockPart) -> IndexNumber {
         LockPart::Gap(index) | LockPart::End(index) => IndexNumber::of_ranges(index),
         LockPart::Stripe => IndexNumber::of_ranges(IndexRef::Primary),
         LockPart::Unique(index) => IndexNumber::of_ranges(IndexRef::Secondary(index)),
-    }
-}
-
-impl Held {
-    /// Adds a lock that is not held.
-    #[inline]
-    fn push(&mut self, name: LockName, mode: Mode) {
-        self.locks.push((name, mode));
-        if self.locks.len() > LOOKED_THROUGH {
-            self.note_last();
-        }
-    }
-
-    #[cold]
-    fn note_last(&mut self) {
-        let noted = self.places.len();
-        let names = self.locks.iter().enumerate().skip(noted).map(|(place, &(name, _))| (name, place));
-        self.places.extend(names);
-    }
-
-    /// Takes away the lock that was added last.
-    #[inline]
-    fn pop(&mut self) -> Option<LockName> {
-        let (name, _) = self.locks.pop()?;
-        if !self.places.is_empty() {
-            self.forget(name);
-        }
-        Some(name)
-    }
-
-    /// In which modes a lock is held.
-    fn mode(&self, name: LockName) -> Mode {
-        self.place(name).map_or(Mode::NONE, |place| self.locks[place].1)
-    }
-
-    /// A lock is held in these modes now.
-    fn set(&mut self, name: LockName, mode: Mode) {
-        match self.place(name) {
-            Some(place) => self.locks[place].1 = mode,
-            None => self.push(name, mode),
-        }
-    }
-
-    /// Takes a lock away: in which modes it was held.
-    fn remove(&mut self, name: LockName) -> Option<Mode> {
-        let place = self.place(name)?;
-        let (_, mode) = self.locks.swap_remove(place);
-        if !self.places.is_empty() {
-            self.forget(name);
-            if let Some(&(moved, _)) = self.locks.get(place).filter(|_| !self.places.is_empty()) {
-                self.places.insert(moved, place);
-            }
-        }
-        Some(mode)
-    }
-
-    fn place(&self, name: LockName) -> Option<usize> {
-        match self.places.is_empty() {
-            true => self.locks.iter().rposition(|&(held, _)| held == name),
-            false => self.places.get(&name).copied(),
-        }
-    }
-
-    /// A name has gone. Those of few are not kept.
-    fn forget(&mut self, name: LockName) {
-        self.places.remove(&name);
-        if self.locks.len() <= LOOKED_THROUGH {
-            self.places.clear();
-        }
-    }
-
-    /// All are gone.
-    #[inline]
-    fn forget_places(&mut self) {
-        if !self.places.is_empty() {
-            self.places.clear();
-            self.places.shrink_to(KEPT_LOCKS);
-            self.locks.shrink_to(KEPT_LOCKS);
-        }
     }
 }

@@ -1,7 +1,10 @@
-//! Random interleavings of transactions that want the same few key locks, under `--cfg shuttle`: every word, latch and flag a
-//! place to switch threads at. shuttle has no time: a wake-up that is lost it reports as a deadlock.
+//! Random interleavings of transactions that want the same few keys, under `--cfg shuttle`: every word, latch and flag a
+//! place to switch threads at. shuttle has no time: a wake-up that is lost it reports as a deadlock. Meanwhile the locks are split,
+//! so that keys that share one at first have their own in the end.
 
-use super::key_locks::{KeyLocks, LockName, Queues};
+use super::key_lock::Asked;
+use super::key_locks::{KeyLocks, Numbered};
+use super::queues::{LockName, Queues};
 use crate::shared::lock_table::Parked;
 use crate::shared::mode::Mode;
 use hotrow_storage::{IndexNumber, TableId};
@@ -10,14 +13,16 @@ use hotrow_sync::{Arc, Waiter, Wake, thread};
 use shuttle::rand::{Rng, thread_rng};
 use std::time::Duration;
 
-const LOCKS: u16 = 2;
+/// Hashes of keys: the first two differ in a bit that the coarsest level looks at, the third shares the first one's lock until that is
+/// split once, the fourth until it is split again.
+const HASHES: [u64; 4] = [0b0000, 0b0001, 0b0010, 0b1000];
 const MODES: [Mode; 3] = [Mode::SHARED, Mode::INSERT, Mode::EXCLUSIVE];
 
 fn iterations() -> usize {
     std::env::var("HOTROW_MODEL_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
-/// Who is inside a lock, counted by those who are: shared, insert, exclusive.
+/// Who has locked a key, counted by those who have: shared, insert, exclusive.
 #[derive(Default)]
 struct Inside([AtomicUsize; 3]);
 
@@ -55,8 +60,11 @@ impl Inside {
 struct Scene {
     locks: KeyLocks,
     queues: Arc<Queues>,
-    inside: [Inside; LOCKS as usize],
+    inside: [Inside; HASHES.len()],
 }
+
+/// A lock that a transaction holds: for which key, by what name, in which modes.
+type Holding = (usize, LockName, Mode);
 
 impl Scene {
     fn new() -> Arc<Self> {
@@ -64,51 +72,75 @@ impl Scene {
         Arc::new(scene)
     }
 
-    /// Comes to hold a lock in `wanted` beside `held`. Whether it does: a cancelled wait may end without.
-    fn take(&self, number: u16, held: Mode, wanted: Mode, parked: &Arc<Parked>) -> bool {
-        let (lock, name) = (self.locks.lock(number), name(number));
-        let free = held == Mode::NONE && lock.take_free(wanted);
-        let taken = free || lock.take_beside(held, wanted) || self.queues.ask(lock, name, (held, wanted), parked) || {
-            let ended = parked.waiter().wait_until(None, || parked.is_granted());
-            let granted = !self.queues.withdraw(lock, name, parked);
-            assert!(granted || ended == Wake::Cancelled, "nobody gives up who was not told to");
-            parked.reset();
-            granted
-        };
-        if taken {
-            self.inside[usize::from(number)].leave(held);
-            self.inside[usize::from(number)].enter(wanted);
+    /// Comes to hold a key's lock in `wanted` beside what it holds of it: which lock that is. None if a cancelled wait ends without.
+    fn take(&self, key: usize, held: Mode, wanted: Mode, parked: &Arc<Parked>) -> Option<LockName> {
+        loop {
+            let Numbered { number, lock } = self.locks.of(HASHES[key]);
+            let name = LockName { table: TableId(0), index: IndexNumber::HASH, number };
+            let free = held == Mode::NONE && lock.take_free(wanted);
+            let asked = match free || lock.take_beside(held, wanted) {
+                true => Asked::Taken,
+                false => self.queues.ask(lock, name, (held, wanted), parked),
+            };
+            let taken = match asked {
+                Asked::Split => continue,
+                Asked::Taken => true,
+                Asked::Queued => {
+                    let ended = parked.waiter().wait_until(None, || parked.is_granted());
+                    let granted = !self.queues.withdraw(lock, name, parked);
+                    assert!(granted || ended == Wake::Cancelled, "nobody gives up who was not told to");
+                    parked.reset();
+                    granted
+                }
+            };
+            if taken {
+                self.inside[key].leave(held);
+                self.inside[key].enter(wanted);
+            }
+            return taken.then_some(name);
         }
-        taken
     }
 
-    fn release(&self, number: u16, held: Mode) {
-        self.inside[usize::from(number)].leave(held);
-        self.queues.release(self.locks.lock(number), name(number), held);
+    fn release(&self, (key, name, held): Holding) {
+        assert_eq!(self.locks.of(HASHES[key]).number, name.number, "what is held is found again");
+        self.inside[key].leave(held);
+        self.queues.release(self.locks.numbered(name.number), name, held);
     }
 
-    /// Takes the locks in the order of their numbers, the first of them perhaps twice, and gives them back.
+    /// Takes the locks of some keys, the first of them perhaps twice, and gives them back. A key whose lock is held for another one
+    /// is left out, and they are taken in the order of the coarsest locks: so there are no deadlocks.
     fn transaction(&self, may_upgrade: bool, parked: &Arc<Parked>) {
         let mut random = thread_rng();
-        let mut held = Vec::new();
-        for number in 0..LOCKS {
+        let mut held: Vec<Holding> = Vec::new();
+        for keys in [[0, 2, 3].as_slice(), &[1]] {
+            let key = keys[random.gen_range(0..keys.len())];
             let mode = MODES[random.gen_range(0..MODES.len())];
-            if random.gen_bool(0.8) && self.take(number, Mode::NONE, mode, parked) {
-                held.push((number, mode));
+            if random.gen_bool(0.8)
+                && let Some(name) = self.take(key, Mode::NONE, mode, parked)
+            {
+                held.push((key, name, mode));
             }
             let more = MODES[random.gen_range(0..MODES.len())];
-            if let Some((number, mode)) = held.last_mut().filter(|(_, mode)| may_upgrade && !mode.covers(more))
-                && self.take(*number, *mode, *mode | more, parked)
+            if let Some((key, name, mode)) = held.last_mut().filter(|(.., mode)| may_upgrade && !mode.covers(more))
+                && let Some(again) = self.take(*key, *mode, *mode | more, parked)
             {
+                assert_eq!(again, *name, "what is held is not split");
                 *mode = *mode | more;
             }
         }
-        held.into_iter().for_each(|(number, mode)| self.release(number, mode));
+        held.into_iter().for_each(|holding| self.release(holding));
     }
-}
 
-fn name(number: u16) -> LockName {
-    LockName::new(TableId(0), IndexNumber::HASH, number)
+    /// Has the locks split, twice, and splits what is free.
+    fn split(&self) {
+        let mut random = thread_rng();
+        for rows in [4, 16] {
+            self.locks.split_for(rows, rows);
+            if random.gen_bool(0.5) {
+                self.locks.split_free();
+            }
+        }
+    }
 }
 
 /// So many transactions, of which one may upgrade, as two of one lock would wait for each other, and somebody who cancels that one.
@@ -126,12 +158,17 @@ fn check(count: usize) {
         };
         let threads: Vec<_> = waiters.into_iter().enumerate().map(work).collect();
         let cancelling = thread::spawn(move || cancelled.cancel());
+        let splits = scene.clone();
+        let splitting = thread::spawn(move || splits.split());
         threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
         cancelling.join().expect("the canceller ends");
+        splitting.join().expect("the splitter ends");
         assert_eq!(scene.queues.waiting(), 0);
+        (0..2).for_each(|_| scene.locks.split_free());
+        let locks = HASHES.map(|hash| scene.locks.of(hash));
         assert!(
-            (0..LOCKS).all(|number| scene.locks.lock(number).take_free(Mode::EXCLUSIVE)),
-            "something is still held"
+            locks.iter().all(|numbered| numbered.lock.take_free(Mode::EXCLUSIVE)),
+            "something is still held, or shared"
         );
     };
     shuttle::check_random(model, iterations());

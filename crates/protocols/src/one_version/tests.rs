@@ -1,7 +1,8 @@
 //! Tests of key locks on real threads.
 
 use super::OneVersion;
-use super::key_locks::{KeyLocks, LockName, Queues};
+use super::key_lock::{Asked, KeyLock};
+use super::queues::{LockName, Queues};
 use crate::Instance;
 use crate::shared::lock_table::Parked;
 use crate::shared::mode::Mode;
@@ -16,8 +17,8 @@ fn parked() -> Arc<Parked> {
     Arc::new(Parked::new(Waiter::thread(Duration::ZERO)))
 }
 
-fn name(number: u16) -> LockName {
-    LockName::new(TableId(1), IndexNumber::HASH, number)
+fn name(number: u32) -> LockName {
+    LockName { table: TableId(1), index: IndexNumber::HASH, number }
 }
 
 #[test]
@@ -42,8 +43,7 @@ fn a_lock_is_taken_beside_others_as_the_modes_say() {
         (x, none, i, false),
     ];
     for (other, held, wanted, granted) in cases {
-        let (locks, queues) = (KeyLocks::default(), Queues::new());
-        let lock = locks.lock(7);
+        let (lock, queues) = (&KeyLock::default(), Queues::new());
         assert!(other == none || lock.take_free(other));
         assert!(held == none || lock.take_beside(none, held), "{other:?} beside {held:?}");
         assert_eq!(lock.take_beside(held, wanted), granted, "{other:?} beside {held:?}, then {wanted:?}");
@@ -59,15 +59,14 @@ fn a_lock_is_taken_beside_others_as_the_modes_say() {
 #[test]
 fn a_full_count_keeps_others_waiting_and_loses_nothing() {
     for mode in [Mode::SHARED, Mode::INSERT] {
-        let (locks, queues) = (KeyLocks::default(), Queues::new());
-        let lock = locks.lock(0);
+        let (lock, queues) = (&KeyLock::default(), Queues::new());
         let mut holders = 0;
         while lock.take_beside(Mode::NONE, mode) {
             holders += 1;
         }
         assert_eq!(holders, (1 << 15) - 1);
         let late = parked();
-        assert!(!queues.ask(lock, name(0), (Mode::NONE, mode), &late), "there is no room");
+        assert_eq!(queues.ask(lock, name(0), (Mode::NONE, mode), &late), Asked::Queued, "there is no room");
         queues.release(lock, name(0), mode);
         assert!(late.is_granted(), "one has left, so one may come");
         (0..holders).for_each(|_| queues.release(lock, name(0), mode));
@@ -77,18 +76,17 @@ fn a_full_count_keeps_others_waiting_and_loses_nothing() {
 
 #[test]
 fn requests_are_granted_in_turn_and_upgrades_first() {
-    let (locks, queues) = (KeyLocks::default(), Queues::new());
-    let lock = locks.lock(9);
+    let (lock, queues) = (&KeyLock::default(), Queues::new());
     let (reader, writer, late, upgrade) = (parked(), parked(), parked(), parked());
     assert!(lock.take_free(Mode::SHARED) && lock.take_beside(Mode::NONE, Mode::SHARED));
-    assert!(!queues.ask(lock, name(9), (Mode::NONE, Mode::EXCLUSIVE), &writer));
-    assert!(!queues.ask(lock, name(9), (Mode::NONE, Mode::SHARED), &late), "a writer waits before it");
-    assert!(!queues.ask(lock, name(9), (Mode::SHARED, Mode::EXCLUSIVE), &upgrade));
+    assert_eq!(queues.ask(lock, name(9), (Mode::NONE, Mode::EXCLUSIVE), &writer), Asked::Queued);
+    assert_eq!(queues.ask(lock, name(9), (Mode::NONE, Mode::SHARED), &late), Asked::Queued, "a writer waits before it");
+    assert_eq!(queues.ask(lock, name(9), (Mode::SHARED, Mode::EXCLUSIVE), &upgrade), Asked::Queued);
     assert!(!queues.has_moved(name(9), &writer));
     // Another table's lock, in the same queue.
-    let (other, stranger) = (locks.lock(9 + 256), parked());
+    let (other, stranger) = (&KeyLock::default(), parked());
     assert!(other.take_free(Mode::EXCLUSIVE));
-    assert!(!queues.ask(other, name(9 + 256), (Mode::NONE, Mode::SHARED), &stranger));
+    assert_eq!(queues.ask(other, name(9 + 256), (Mode::NONE, Mode::SHARED), &stranger), Asked::Queued);
 
     queues.release(lock, name(9), Mode::SHARED);
     assert!(upgrade.is_granted() && !writer.is_granted() && !late.is_granted());
@@ -105,13 +103,12 @@ fn requests_are_granted_in_turn_and_upgrades_first() {
 
 #[test]
 fn who_gives_up_lets_those_behind_it_go_on() {
-    let (locks, queues) = (KeyLocks::default(), Queues::new());
-    let lock = locks.lock(3);
+    let (lock, queues) = (&KeyLock::default(), Queues::new());
     let (writer, reader, last) = (parked(), parked(), parked());
     assert!(lock.take_free(Mode::SHARED));
-    assert!(!queues.ask(lock, name(3), (Mode::NONE, Mode::EXCLUSIVE), &writer));
-    assert!(!queues.ask(lock, name(3), (Mode::NONE, Mode::SHARED), &reader));
-    assert!(!queues.ask(lock, name(3), (Mode::NONE, Mode::EXCLUSIVE), &last));
+    assert_eq!(queues.ask(lock, name(3), (Mode::NONE, Mode::EXCLUSIVE), &writer), Asked::Queued);
+    assert_eq!(queues.ask(lock, name(3), (Mode::NONE, Mode::SHARED), &reader), Asked::Queued);
+    assert_eq!(queues.ask(lock, name(3), (Mode::NONE, Mode::EXCLUSIVE), &last), Asked::Queued);
     assert!(queues.withdraw(lock, name(3), &writer));
     assert!(reader.is_granted() && !last.is_granted());
     assert!(queues.withdraw(lock, name(3), &last));
@@ -180,6 +177,58 @@ fn a_transaction_of_many_rows_holds_each_to_its_end_and_leaves_nothing() {
         drop((txn, other));
         assert_eq!(held(&database, table), "KeyLocks { used: 0 }");
     }
+}
+
+/// How many rows another transaction cannot write.
+fn locked_rows(database: &Database, table: TableId, rows: std::ops::Range<i64>) -> usize {
+    let is_locked = |id: &i64| {
+        let mut other = refusing(database, Isolation::ReadCommitted);
+        other.read_for_update(table, &Key::Int(*id)).is_err()
+    };
+    rows.filter(is_locked).count()
+}
+
+#[test]
+fn who_holds_many_locks_has_them_split_and_shares_few_then() {
+    const ROWS: i64 = 200_000;
+    const READ: i64 = ROWS / 10;
+    let (database, table) = table_of(ROWS);
+    let read = |reader: &mut super::OneVersionTransaction| {
+        for id in 0..READ {
+            reader.read(table, &Key::Int(id)).expect("nobody else is there");
+        }
+    };
+    // The first long reader has shared locks until they were split; those after it find them split.
+    for (turn, most) in [(1, READ / 5), (2, READ / 10)] {
+        let mut reader = refusing(&database, Isolation::Serializable);
+        read(&mut reader);
+        assert_eq!(locked_rows(&database, table, 0..READ), READ as usize, "reader {turn}");
+        let shared = locked_rows(&database, table, ROWS - READ..ROWS);
+        assert!(shared > 0 && shared < most as usize, "reader {turn} keeps {shared} rows that it has not read");
+        assert_eq!(database.audit(), Ok(()));
+        reader.commit().expect("nobody is in its way");
+        assert_eq!(held(&database, table), "KeyLocks { used: 0 }");
+    }
+}
+
+#[test]
+fn a_lock_that_is_held_while_it_is_to_be_split_keeps_others_out() {
+    const ROWS: i64 = 70_000;
+    let (database, table) = table_of(ROWS);
+    let mut writer = begun(&database, Isolation::Serializable, Waiter::thread(Duration::ZERO));
+    writer.read_for_update(table, &Key::Int(7)).expect("nobody else is there");
+    for _ in 0..2 {
+        let mut reader = refusing(&database, Isolation::Serializable);
+        let read = (100..3000).filter(|&id| reader.read(table, &Key::Int(id)).is_ok()).count();
+        assert!(read > 2800, "{read} rows that do not share the writer's lock");
+        assert_eq!(locked_rows(&database, table, 7..8), 1, "another reader's locks were split");
+        // Again, and in another mode: the lock is the same.
+        writer.read_for_update(table, &Key::Int(7)).expect("it is held");
+        assert_eq!(database.audit(), Ok(()));
+    }
+    writer.commit().expect("nobody is in its way");
+    assert_eq!(locked_rows(&database, table, 0..100), 0);
+    assert_eq!(held(&database, table), "KeyLocks { used: 0 }");
 }
 
 #[test]

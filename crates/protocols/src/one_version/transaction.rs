@@ -1,8 +1,8 @@
 //! A transaction under single-version locking.
 
 use super::KeyLocked;
-use super::key_locks::Queues;
 use super::locker::Locker;
+use super::queues::Queues;
 use crate::shared::in_place::InPlace;
 use crate::shared::lock_table::Acquired;
 use crate::shared::locks::Announced;
@@ -151,7 +151,9 @@ impl Transaction for OneVersionTransaction {
         self.participant.enter();
         self.locks.begin(begin, &self.protocol.time_outs);
         if let Some(accesses) = begin.accesses {
-            batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |_| {});
+            batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |table, access| {
+                table.index_data(IndexNumber::HASH).prefetch(access.hash);
+            });
         }
         Ok(())
     }

@@ -119,7 +119,7 @@ impl OrderedTransaction {
         self.participant.enter();
         let guard = self.participant.guard();
         let lock_table = &self.lock_table;
-        batch::prefetch(&self.database, guard, accesses.rows(), |access| {
+        batch::prefetch(&self.database, guard, accesses.rows(), |_, access| {
             lock_table.prefetch(Name(access.lock_name()));
         });
         for _ in 0..PLANS {

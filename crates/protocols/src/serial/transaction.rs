@@ -133,7 +133,7 @@ impl Transaction for SerialTransaction {
         self.running = true;
         self.participant.enter();
         if let Some(accesses) = begin.accesses {
-            batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |_| {});
+            batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |_, _| {});
         }
         self.requester.begin(Some(begin.wait_limit.unwrap_or(self.wait_limit)));
         self.requester

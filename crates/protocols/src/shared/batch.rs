@@ -3,7 +3,7 @@
 //! A short transaction's price is its cache misses. When its keys are known, the slots of all of them are fetched first,
 //! then the records they lead to: the misses overlap instead of adding up.
 
-use hotrow_storage::{Database, Guard, RecordHeader};
+use hotrow_storage::{Database, Guard, RecordHeader, Table};
 use hotrow_txn::Access;
 
 /// Has the processor fetch the index slots and records of `accesses`, and whatever `also` asks for per access.
@@ -12,17 +12,17 @@ pub(crate) fn prefetch<H: RecordHeader>(
     database: &Database<H>,
     guard: Guard<'_>,
     accesses: &[Access],
-    also: impl Fn(&Access),
+    also: impl Fn(&Table<H>, &Access),
 ) {
     for access in accesses {
         if let Some(table) = database.table(guard, access.table) {
             table.prefetch_slot(guard, &access.key, access.hash);
+            also(table, access);
         }
     }
     for access in accesses {
         if let Some(table) = database.table(guard, access.table) {
             table.prefetch_record(guard, &access.key, access.hash);
         }
-        also(access);
     }
 }

@@ -160,7 +160,7 @@ impl<P: Policy> Transaction for TwoPhaseTransaction<P> {
         if let Some(accesses) = begin.accesses {
             let guard = self.participant.guard();
             let lock_table = &self.lock_table;
-            batch::prefetch(&self.database, guard, accesses.rows(), |access| {
+            batch::prefetch(&self.database, guard, accesses.rows(), |_, access| {
                 lock_table.prefetch(Name(access.lock_name()));
             });
         }

@@ -1,0 +1,168 @@
+//! What one transaction holds.
+
+use super::queues::LockName;
+use crate::shared::mode::Mode;
+use hotrow_storage::mix;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+/// The locks that are held to the transaction's end, and in which modes.
+///
+/// Adding one and releasing all take no search. Whoever holds few looks through them; the places of many are noted when somebody
+/// first asks for one, as a rule because a key has the lock that is held for another one.
+#[derive(Default)]
+pub(super) struct Held {
+    locks: Vec<(LockName, Mode)>,
+    /// Where the first locks are, as many as are noted here.
+    places: HashMap<LockName, usize, BuildHasherDefault<NameHasher>>,
+}
+
+/// So many names are looked through one by one.
+const LOOKED_THROUGH: usize = 32;
+
+/// Room for so many locks is kept from one transaction to the next.
+const KEPT_LOCKS: usize = 1 << 14;
+
+/// A hash of a name: its parts, mixed.
+#[derive(Default)]
+struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = mix(self.0 ^ word);
+    }
+}
+
+impl Hash for LockName {
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        state.write_u64(u64::from(self.table.0) << 32 | u64::from(self.number));
+        state.write_u64(u64::from(self.index.0));
+    }
+}
+
+impl Held {
+    /// How many there are.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.locks.len()
+    }
+
+    /// Adds a lock that is not held.
+    #[inline]
+    pub(super) fn push(&mut self, name: LockName, mode: Mode) {
+        self.locks.push((name, mode));
+    }
+
+    /// Takes away the lock that was added last.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<LockName> {
+        let (name, _) = self.locks.pop()?;
+        if self.places.len() > self.locks.len() {
+            self.places.remove(&name);
+        }
+        Some(name)
+    }
+
+    /// In which modes a lock is held.
+    pub(super) fn mode(&mut self, name: LockName) -> Mode {
+        self.place(name).map_or(Mode::NONE, |place| self.locks[place].1)
+    }
+
+    /// A lock is held in these modes now.
+    pub(super) fn set(&mut self, name: LockName, mode: Mode) {
+        match self.place(name) {
+            Some(place) => self.locks[place].1 = mode,
+            None => self.push(name, mode),
+        }
+    }
+
+    /// Takes a lock away: in which modes it was held.
+    pub(super) fn remove(&mut self, name: LockName) -> Option<Mode> {
+        let place = self.place(name)?;
+        let was_noted = place < self.places.len();
+        let (_, mode) = self.locks.swap_remove(place);
+        if was_noted {
+            self.places.remove(&name);
+            if let Some(&(moved, _)) = self.locks.get(place) {
+                self.places.insert(moved, place);
+            }
+        }
+        Some(mode)
+    }
+
+    fn place(&mut self, name: LockName) -> Option<usize> {
+        if self.locks.len() <= LOOKED_THROUGH {
+            return self.locks.iter().rposition(|&(held, _)| held == name);
+        }
+        let noted = self.places.len();
+        let names = self.locks.iter().enumerate().skip(noted).map(|(place, &(name, _))| (name, place));
+        self.places.extend(names);
+        self.places.get(&name).copied()
+    }
+
+    /// Releases all of them, the last one first.
+    #[inline]
+    pub(super) fn release_all(&mut self, mut release: impl FnMut(LockName, Mode)) {
+        while let Some((name, mode)) = self.locks.pop() {
+            release(name, mode);
+        }
+        if !self.places.is_empty() {
+            self.places.clear();
+        }
+        if self.locks.capacity() > KEPT_LOCKS {
+            self.locks.shrink_to(KEPT_LOCKS);
+            self.places.shrink_to(KEPT_LOCKS);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use hotrow_storage::{IndexNumber, TableId};
+
+    fn name(number: u32) -> LockName {
+        LockName { table: TableId(number / 7), index: IndexNumber((number % 3) as u16), number }
+    }
+
+    #[test]
+    fn every_lock_is_found_by_its_name_whatever_came_and_went() {
+        for count in [1, LOOKED_THROUGH as u32, LOOKED_THROUGH as u32 + 1, 500] {
+            let mut held = Held::default();
+            (0..count).for_each(|number| held.push(name(number), Mode::SHARED));
+            assert_eq!(held.mode(name(count)), Mode::NONE);
+            // Every third one goes, whether or not its place was noted, and a new one comes after each.
+            for number in (0..count).step_by(3) {
+                assert_eq!(held.remove(name(number)), Some(Mode::SHARED), "{number} of {count}");
+                held.push(name(count + number), Mode::INSERT);
+            }
+            held.push(name(9_999), Mode::SHARED);
+            assert_eq!(held.pop(), Some(name(9_999)));
+            held.set(name(count), Mode::EXCLUSIVE);
+            for number in 0..2 * count {
+                let expected = match (number < count, number % 3 == 0) {
+                    _ if number == count => Mode::EXCLUSIVE,
+                    (true, true) => Mode::NONE,
+                    (true, false) => Mode::SHARED,
+                    (false, _) if (number - count) % 3 == 0 => Mode::INSERT,
+                    (false, _) => Mode::NONE,
+                };
+                assert_eq!(held.mode(name(number)), expected, "{number} of {count}");
+            }
+            let mut released = Vec::new();
+            held.release_all(|name, _| released.push(name.number));
+            released.sort_unstable();
+            released.dedup();
+            assert_eq!((released.len(), held.len()), (count as usize, 0));
+            assert_eq!(held.mode(name(1)), Mode::NONE);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! One lock: a word that says who holds it, as numbers.
+//!
+//! ```text
+//! | exclusive (1) | awaited (1) | holders in insert mode (15) | holders in shared mode (15) |
+//! ```
+//!
+//! **Invariants**
+//!
+//! 1. The modes in which two transactions hold a lock are compatible.
+//! 2. While a word says *awaited*, it changes under the latch of its queue only. So those who change one in a single step
+//!    expect one that is not awaited.
+//! 3. A lock is split when nobody holds it or waits for it, and stays so for ever.
+
+use crate::shared::mode::Mode;
+use hotrow_sync::atomic::{AtomicU32, Ordering};
+
+/// One lock: its word.
+#[derive(Default)]
+pub(super) struct KeyLock(AtomicU32);
+
+const EXCLUSIVE: u32 = 1 << 31;
+const AWAITED: u32 = 1 << 30;
+const INSERT: u32 = 1 << 15;
+const SHARED: u32 = 1;
+const INSERTS: u32 = AWAITED - INSERT;
+const SHARES: u32 = INSERT - SHARED;
+
+/// Nobody holds the lock any more: its keys have others. It says *awaited*, too, so that nobody takes it in a single step.
+const SPLIT: u32 = u32::MAX;
+
+/// What a request for a lock came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// It holds the lock.
+    Taken,
+    /// It has to wait.
+    Queued,
+    /// The key has another lock by now.
+    Split,
+}
+
+/// A lock, some of whose requests are being granted: its word as it will be.
+pub(super) struct Granting<'l> {
+    lock: &'l KeyLock,
+    word: u32,
+}
+
+/// What holding a lock in these modes adds to its word.
+fn share_of(mode: Mode) -> u32 {
+    if mode.covers(Mode::EXCLUSIVE) {
+        return EXCLUSIVE;
+    }
+    let shared = if mode.covers(Mode::SHARED) { SHARED } else { 0 };
+    if mode.covers(Mode::INSERT) { shared + INSERT } else { shared }
+}
+
+/// Whether these modes may be held beside what others hold. A count that is full is as a conflict.
+fn admits(others: u32, wanted: Mode) -> bool {
+    if wanted.conflicts_with_all() {
+        return others == 0;
+    }
+    match wanted.covers(Mode::SHARED) {
+        true => others & (EXCLUSIVE | INSERTS) == 0 && others & SHARES != SHARES,
+        false => others & (EXCLUSIVE | SHARES) == 0 && others & INSERTS != INSERTS,
+    }
+}
+
+impl KeyLock {
+    #[inline]
+    fn word(&self) -> u32 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Where the word is, for those who prefetch it.
+    #[inline]
+    pub(super) fn address(&self) -> *const u8 {
+        std::ptr::from_ref(self).cast()
+    }
+
+    /// Takes the lock if nobody holds it. Whether it was taken.
+    #[inline]
+    pub(super) fn take_free(&self, wanted: Mode) -> bool {
+        self.replace(0, share_of(wanted))
+    }
+
+    /// Takes the lock in `wanted`, of which `held` is held, if nobody is in the way. Whether it was taken.
+    pub(super) fn take_beside(&self, held: Mode, wanted: Mode) -> bool {
+        let mut word = self.word();
+        while word & AWAITED == 0 {
+            let others = word - share_of(held);
+            if !admits(others, wanted) {
+                return false;
+            }
+            if self.replace(word, others + share_of(wanted)) {
+                return true;
+            }
+            word = self.word();
+        }
+        false
+    }
+
+    /// Gives back what is held, if nobody waits.
+    #[inline]
+    pub(super) fn give_back(&self, held: Mode) -> bool {
+        if self.replace(share_of(held), 0) {
+            return true;
+        }
+        let mut word = self.word();
+        while word & AWAITED == 0 {
+            if self.replace(word, word - share_of(held)) {
+                return true;
+            }
+            word = self.word();
+        }
+        false
+    }
+
+    /// Whether the lock has been split.
+    #[inline]
+    pub(super) fn is_split(&self) -> bool {
+        self.word() == SPLIT
+    }
+
+    /// Splits the lock if it is free. Whether this call did.
+    #[inline]
+    pub(super) fn split(&self) -> bool {
+        self.replace(0, SPLIT)
+    }
+
+    /// Whether somebody holds it, or waits for it.
+    pub(super) fn is_used(&self) -> bool {
+        !matches!(self.word(), 0 | SPLIT)
+    }
+
+    /// Takes the lock, or notes that it is awaited. The caller has the latch of its queue, and stands last in it from then on, an
+    /// upgrade first.
+    pub(super) fn take_or_await(&self, held: Mode, wanted: Mode) -> Asked {
+        loop {
+            let word = self.word();
+            if word == SPLIT {
+                return Asked::Split;
+            }
+            let (awaited, others) = (word & AWAITED, (word & !AWAITED) - share_of(held));
+            // An upgrade waits for holders only.
+            let may = admits(others, wanted) && (held != Mode::NONE || awaited == 0);
+            let next = if may { awaited | (others + share_of(wanted)) } else { word | AWAITED };
+            if next == word || self.replace(word, next) {
+                return if may { Asked::Taken } else { Asked::Queued };
+            }
+        }
+    }
+
+    /// Gives back what is held of a lock that is awaited. The caller has the latch of its queue.
+    pub(super) fn give_back_awaited(&self, held: Mode) {
+        self.0.store(self.word() - share_of(held), Ordering::Release);
+    }
+
+    /// Begins to grant requests of a lock that is awaited. The caller has the latch of its queue.
+    pub(super) fn granting(&self) -> Granting<'_> {
+        Granting { lock: self, word: self.word() & !AWAITED }
+    }
+
+    /// Whether the lock is awaited though this first request could be granted, or there is none; or the other way round.
+    ///
+    /// # Errors
+    /// Says which.
+    pub(super) fn audit(&self, first: Option<(Mode, Mode)>) -> Result<(), String> {
+        let word = self.word();
+        if (word & AWAITED != 0 && word != SPLIT) != first.is_some() {
+            return Err(format!("is {word:#x} and its first request {first:?}"));
+        }
+        if first.is_some_and(|(held, wanted)| admits((word & !AWAITED) - share_of(held), wanted)) {
+            return Err(format!("is {word:#x} and its first request waits in vain: {first:?}"));
+        }
+        Ok(())
+    }
+
+    /// Acquire and release: who takes a lock sees what all who held it before did, and they come before it. The same holds across a
+    /// split: who finds a lock split has seen all that its last holders did.
+    #[inline]
+    fn replace(&self, word: u32, with: u32) -> bool {
+        // Relaxed on failure: nothing is read because of it.
+        self.0.compare_exchange(word, with, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}
+
+impl Granting<'_> {
+    /// Grants the next request, if it can be granted. If not, no more are tried: the lock stays awaited.
+    pub(super) fn grant(&mut self, held: Mode, wanted: Mode) -> bool {
+        let others = self.word - share_of(held);
+        let granted = admits(others, wanted);
+        self.word = if granted { others + share_of(wanted) } else { self.word | AWAITED };
+        granted
+    }
+
+    /// Everybody may see it.
+    pub(super) fn publish(self) {
+        self.lock.0.store(self.word, Ordering::Release);
+    }
+}

@@ -1,0 +1,174 @@
+//! The queues of those who wait for the key locks of a database.
+//!
+//! **Invariants**, beside those of the [words](super::key_lock)
+//!
+//! 1. A word is awaited if and only if there is a request for it in its queue, whenever the queue's latch is free.
+//! 2. The first request for a lock cannot be granted as its holders are: whoever leaves grants what can be granted, from
+//!    the front, and stops at the first that cannot. Who comes when others wait stands behind them, so that readers who come and
+//!    go do not keep a writer waiting for ever.
+//! 3. Upgrades stand before other requests: they wait for holders only, and nothing behind them could go first.
+//! 4. A request is granted by changing the word under the latch and setting its flag; one that gives up looks under the
+//!    latch which of the two came first.
+
+use super::key_lock::{Asked, KeyLock};
+use crate::shared::lock_table::Parked;
+use crate::shared::mode::Mode;
+use hotrow_storage::{IndexNumber, TableId};
+use hotrow_sync::{Arc, Latch};
+use smallvec::SmallVec;
+use std::fmt;
+
+/// A key lock among all of a database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct LockName {
+    pub(super) table: TableId,
+    pub(super) index: IndexNumber,
+    /// Its number among the index's.
+    pub(super) number: u32,
+}
+
+/// Those who wait for the key locks of a database.
+pub(super) struct Queues {
+    queues: Box<[Latch<Queue>]>,
+}
+
+/// Queues of a database: locks that are awaited at the same time seldom share one.
+const QUEUES: usize = 256;
+
+/// Requests for the locks whose queue this is, in order.
+type Queue = Vec<Request>;
+
+/// A transaction's wish for a lock.
+struct Request {
+    name: LockName,
+    /// What the transaction holds of it.
+    held: Mode,
+    /// What it will hold of it.
+    wanted: Mode,
+    parked: Arc<Parked>,
+    /// Somebody in its way has left since it asked.
+    moved: bool,
+}
+
+/// Those to wake, after the latch.
+type Wakes = SmallVec<[Arc<Parked>; 4]>;
+
+impl Queues {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { queues: (0..QUEUES).map(|_| Latch::default()).collect() })
+    }
+
+    fn queue(&self, name: LockName) -> &Latch<Queue> {
+        &self.queues[name.number as usize % QUEUES]
+    }
+
+    /// Takes the lock in `wanted`, of which `held` is held, or queues a request for it.
+    pub(super) fn ask(
+        &self,
+        lock: &KeyLock,
+        name: LockName,
+        (held, wanted): (Mode, Mode),
+        parked: &Arc<Parked>,
+    ) -> Asked {
+        let mut queue = self.queue(name).lock();
+        let asked = lock.take_or_await(held, wanted);
+        if asked == Asked::Queued {
+            let is_upgrade = held != Mode::NONE;
+            let behind = |request: &Request| request.name == name && request.held == Mode::NONE;
+            let place = queue.iter().position(behind).filter(|_| is_upgrade).unwrap_or(queue.len());
+            queue.insert(place, Request { name, held, wanted, parked: parked.clone(), moved: false });
+        }
+        asked
+    }
+
+    /// Gives back a lock, of which `held` is held.
+    #[inline]
+    pub(super) fn release(&self, lock: &KeyLock, name: LockName, held: Mode) {
+        if !lock.give_back(held) {
+            self.release_awaited(lock, name, held);
+        }
+    }
+
+    #[cold]
+    fn release_awaited(&self, lock: &KeyLock, name: LockName, held: Mode) {
+        let mut queue = self.queue(name).lock();
+        // Nobody may wait any more.
+        if lock.give_back(held) {
+            return;
+        }
+        lock.give_back_awaited(held);
+        move_on(&mut queue, name);
+        let wakes = grant(&mut queue, lock, name);
+        drop(queue);
+        wake(wakes);
+    }
+
+    /// Takes back a request. `false` if it was granted meanwhile.
+    pub(super) fn withdraw(&self, lock: &KeyLock, name: LockName, parked: &Arc<Parked>) -> bool {
+        let mut queue = self.queue(name).lock();
+        let Some(place) = queue.iter().position(|request| Arc::ptr_eq(&request.parked, parked)) else {
+            return false;
+        };
+        queue.remove(place);
+        move_on(&mut queue[place..], name);
+        let wakes = grant(&mut queue, lock, name);
+        drop(queue);
+        wake(wakes);
+        true
+    }
+
+    /// Whether somebody in a request's way has left since it was queued, or since this was asked last.
+    pub(super) fn has_moved(&self, name: LockName, parked: &Arc<Parked>) -> bool {
+        let mut queue = self.queue(name).lock();
+        let request = queue.iter_mut().find(|request| Arc::ptr_eq(&request.parked, parked));
+        request.is_none_or(|request| std::mem::take(&mut request.moved))
+    }
+
+    /// What the first request for a lock holds of it, and wants.
+    pub(super) fn first(&self, name: LockName) -> Option<(Mode, Mode)> {
+        let queue = self.queue(name).lock();
+        queue.iter().find(|request| request.name == name).map(|request| (request.held, request.wanted))
+    }
+
+    /// Requests that wait: for people, and for tests that expect none.
+    pub(super) fn waiting(&self) -> usize {
+        self.queues.iter().map(|queue| queue.lock().len()).sum()
+    }
+}
+
+/// Notes that somebody has left who was in the way of these requests.
+fn move_on(requests: &mut [Request], name: LockName) {
+    requests.iter_mut().filter(|request| request.name == name).for_each(|request| request.moved = true);
+}
+
+/// Grants what can be granted of an awaited lock, somebody in the way of whose requests has left.
+fn grant(queue: &mut Queue, lock: &KeyLock, name: LockName) -> Wakes {
+    let mut wakes = Wakes::new();
+    let mut granting = lock.granting();
+    while let Some(place) = queue.iter().position(|request| request.name == name) {
+        if !granting.grant(queue[place].held, queue[place].wanted) {
+            break;
+        }
+        wakes.push(queue.remove(place).parked);
+    }
+    granting.publish();
+    // After the word: who is granted may change it at once.
+    wakes.iter().for_each(|parked| parked.grant());
+    wakes
+}
+
+fn wake(wakes: Wakes) {
+    wakes.iter().for_each(|parked| parked.wake());
+}
+
+impl fmt::Debug for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lock {} of index {} of table {}", self.number, self.index.0, self.table.0)
+    }
+}
+
+impl fmt::Debug for Queues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queues").field("waiting", &self.waiting()).finish()
+    }
+}
