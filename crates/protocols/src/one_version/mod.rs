@@ -55,7 +55,7 @@ mod queues;
 mod transaction;
 
 pub use key_locks::KeyLocks;
-pub use transaction::{OneVersion, OneVersionTransaction};
+pub use transaction::{KeyLocking, OneVersion, OneVersionTransaction};
 
 use hotrow_storage::RecordHeader;
 

@@ -3,19 +3,17 @@
 use super::KeyLocked;
 use super::locker::Locker;
 use super::queues::Queues;
-use crate::shared::in_place::InPlace;
+use crate::shared::batch;
+use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::Acquired;
+use crate::shared::locking::{Locking, LockingTransaction, Sought};
 use crate::shared::locks::Announced;
 use crate::shared::mode::Mode;
 use crate::shared::scan::{ScanLocks, Scanner};
 use crate::shared::time_outs::TimeOuts;
-use crate::shared::{batch, record, table};
-use hotrow_storage::{Database, IndexNumber, Key, Participant, RowMut, RowRef, Table, TableId};
+use hotrow_storage::{Database, Guard, IndexNumber, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{
-    Abort, Begin, EngineInfo, Isolation, LockFor, Protocol, Savepoint, Scan, Scheduler, Statistics, Transaction,
-    WorkerId, Write,
-};
+use hotrow_txn::{Abort, Begin, EngineInfo, Isolation, Protocol, Scan, Scheduler, Statistics, WorkerId};
 use std::ops::ControlFlow;
 
 /// Single-version locking with the lock table inside the indexes.
@@ -67,16 +65,9 @@ impl Protocol for OneVersion {
         _worker: &mut (),
         waiter: Waiter,
     ) -> OneVersionTransaction {
-        OneVersionTransaction {
-            protocol: self.clone(),
-            database: database.clone(),
-            participant: database.participant(),
-            locks: Locker::new(self.queues.clone(), waiter),
-            changes: InPlace::default(),
-            isolation: Isolation::Serializable,
-            read_only: false,
-            running: false,
-        }
+        let locks = Locker::new(self.queues.clone(), waiter);
+        let locking = KeyLocking { protocol: self.clone(), locks, isolation: Isolation::Serializable };
+        LockingTransaction::new(database, locking)
     }
 }
 
@@ -88,70 +79,47 @@ impl OneVersion {
 }
 
 /// A transaction in flight.
-pub struct OneVersionTransaction {
+pub type OneVersionTransaction = LockingTransaction<KeyLocking>;
+
+/// The locks of one transaction, taken as its isolation level asks.
+pub struct KeyLocking {
     protocol: Arc<OneVersion>,
-    database: Arc<Database<KeyLocked>>,
-    participant: Participant,
     locks: Locker,
-    changes: InPlace<KeyLocked>,
     isolation: Isolation,
-    read_only: bool,
-    running: bool,
 }
 
-impl OneVersionTransaction {
-    /// What every call begins with. An error if no transaction is running.
-    #[inline]
-    fn enter(&mut self) -> Result<(), Abort> {
-        if !self.running {
-            return Err(Abort::User);
-        }
-        if !self.participant.is_entered() {
-            self.participant.enter();
-        }
-        self.locks.release_short(&self.database, self.participant.guard());
-        Ok(())
-    }
-
-    #[inline]
-    fn enter_to_write(&mut self) -> Result<(), Abort> {
-        self.enter()?;
-        if self.read_only { Err(Abort::User) } else { Ok(()) }
-    }
-
-    fn end(&mut self) {
-        self.locks.release_all(&self.database, self.participant.guard());
-        self.changes.retire(&mut self.participant);
-        self.participant.leave();
-        self.running = false;
-    }
-
+impl KeyLocking {
     /// Locks a row to the transaction's end. What is not there need not stay so at repeatable read.
     #[inline]
-    fn find_locked(&mut self, id: TableId, key: &Key, mode: Mode) -> Result<Option<RowRef<'_>>, Abort> {
-        let hash = key.hash64();
-        let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
-        let acquired = self.locks.row(table, hash, mode)?;
-        let found = table.find(guard, key, hash).filter(|record| record.is_present());
+    fn find<'s>(
+        &mut self,
+        row: Sought<'_, 's, KeyLocked>,
+        mode: Mode,
+    ) -> Result<Option<RecordRef<'s, KeyLocked>>, Abort> {
+        let acquired = self.locks.row(row.table, row.hash, mode)?;
+        let found = row.find();
         if found.is_none() && self.isolation == Isolation::RepeatableRead && acquired == Acquired::New {
-            self.locks.unlock_row(table, hash);
+            self.locks.unlock_row(row.table, row.hash);
         }
-        Ok(found.map(record::row))
+        Ok(found)
     }
 }
 
-impl Transaction for OneVersionTransaction {
+impl Locking for KeyLocking {
+    type Header = KeyLocked;
+
     #[inline]
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
-        debug_assert!(!self.running, "a transaction is running");
+    fn begin(
+        &mut self,
+        database: &Database<KeyLocked>,
+        participant: &mut Participant,
+        begin: &Begin<'_>,
+    ) -> Result<(), Abort> {
         self.isolation = OneVersion::INFO.granted(begin.isolation);
-        self.read_only = begin.read_only;
-        self.running = true;
-        self.participant.enter();
+        participant.enter();
         self.locks.begin(begin, &self.protocol.time_outs);
         if let Some(accesses) = begin.accesses {
-            batch::prefetch(&self.database, self.participant.guard(), accesses.rows(), |table, access| {
+            batch::prefetch(database, participant.guard(), accesses.rows(), |table, access| {
                 table.index_data(IndexNumber::HASH).prefetch(access.hash);
             });
         }
@@ -159,122 +127,57 @@ impl Transaction for OneVersionTransaction {
     }
 
     #[inline]
-    fn read(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.enter()?;
-        if self.isolation == Isolation::ReadCommitted {
-            let hash = key.hash64();
-            let guard = self.participant.guard();
-            let table = table(&self.database, guard, id)?;
-            self.locks.row_for_now(table, hash)?;
-            let found = table.find(guard, key, hash);
-            return Ok(found.filter(|record| record.is_present()).map(record::row));
-        }
-        self.find_locked(id, key, Mode::SHARED)
-    }
-
-    fn read_for_update(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.enter()?;
-        self.find_locked(id, key, Mode::EXCLUSIVE)
+    fn next_call(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
+        self.locks.release_short(database, guard);
     }
 
     #[inline]
-    fn update(
-        &mut self,
-        id: TableId,
-        key: &Key,
-        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
-    ) -> Result<Write, Abort> {
-        self.enter_to_write()?;
-        let hash = key.hash64();
-        let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
-        self.locks.row(table, hash, Mode::EXCLUSIVE)?;
-        let Some(record) = table.find(guard, key, hash).filter(|record| record.is_present()) else {
-            return Ok(Write::Absent);
-        };
-        self.changes.update(&self.database, guard, table, record, &mut Announced(&mut self.locks), change)
-    }
-
-    fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
-        self.enter_to_write()?;
-        let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
-        let key = table.key_of(row);
-        let hash = key.hash64();
-        self.locks.row(table, hash, Mode::EXCLUSIVE)?;
-        self.changes.insert(&self.database, guard, table, (&key, hash), row, &mut Announced(&mut self.locks))
-    }
-
-    fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
-        self.enter_to_write()?;
-        let hash = key.hash64();
-        let guard = self.participant.guard();
-        let table = table(&self.database, guard, id)?;
-        self.locks.row(table, hash, Mode::EXCLUSIVE)?;
-        let Some(record) = table.find(guard, key, hash).filter(|record| record.is_present()) else {
-            return Ok(Write::Absent);
-        };
-        self.changes.delete(guard, table, record, &mut Announced(&mut self.locks))?;
-        Ok(Write::Done)
-    }
-
-    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
-        self.enter()?;
-        if self.read_only && scan.lock == LockFor::Update {
-            return Err(Abort::User);
+    fn read<'s>(&mut self, row: Sought<'_, 's, KeyLocked>) -> Result<Option<RecordRef<'s, KeyLocked>>, Abort> {
+        if self.isolation != Isolation::ReadCommitted {
+            return self.find(row, Mode::SHARED);
         }
-        let guard = self.participant.guard();
-        let table = table(&self.database, guard, scan.table)?;
+        self.locks.row_for_now(row.table, row.hash)?;
+        Ok(row.find())
+    }
+
+    #[inline]
+    fn write<'s>(&mut self, row: Sought<'_, 's, KeyLocked>) -> Result<Option<RecordRef<'s, KeyLocked>>, Abort> {
+        self.find(row, Mode::EXCLUSIVE)
+    }
+
+    fn insert(&mut self, row: Sought<'_, '_, KeyLocked>) -> Result<(), Abort> {
+        self.locks.row(row.table, row.hash, Mode::EXCLUSIVE).map(drop)
+    }
+
+    #[inline]
+    fn entries(&mut self) -> impl IndexLocks<KeyLocked> {
+        Announced(&mut self.locks)
+    }
+
+    fn scan(
+        &mut self,
+        table: &Table<KeyLocked>,
+        guard: Guard<'_>,
+        scan: &Scan,
+        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
         Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit)
     }
 
-    fn own_table(&mut self, table: TableId) {
+    fn own(&mut self, table: TableId) {
         self.locks.own(table);
     }
 
-    fn savepoint(&mut self) -> Savepoint {
-        self.changes.savepoint()
-    }
-
-    fn rollback_to(&mut self, savepoint: Savepoint) {
-        if self.enter().is_ok() {
-            self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
-        }
-    }
-
     #[inline]
-    fn commit(&mut self) -> Result<(), Abort> {
-        self.enter()?;
-        let handed = self.changes.hand_over(&self.database, self.participant.guard(), self.locks.waiter());
-        if !self.changes.is_empty() {
-            self.changes.commit(&self.database, &mut self.participant, |_, _| false);
-        }
-        self.end();
-        self.database.wait_durable(handed, self.locks.waiter());
-        Ok(())
+    fn end(&mut self, database: &Database<KeyLocked>, guard: Guard<'_>) {
+        self.locks.release_all(database, guard);
     }
 
-    fn abort(&mut self) {
-        if self.enter().is_ok() {
-            self.changes.abort(&self.database, &mut self.participant);
-            self.end();
-        }
-    }
-
-    fn idle(&mut self) {
-        if self.participant.is_entered() {
-            self.locks.release_short(&self.database, self.participant.guard());
-            self.participant.leave();
-        }
+    fn waiter(&self) -> &Waiter {
+        self.locks.waiter()
     }
 
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.locks.statistics
-    }
-}
-
-impl Drop for OneVersionTransaction {
-    fn drop(&mut self) {
-        self.abort();
     }
 }

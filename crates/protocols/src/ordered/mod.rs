@@ -50,10 +50,11 @@ mod plan;
 mod transaction;
 
 pub use indexing::{Indexing, Split, SplitConfig, Whole};
-pub use transaction::OrderedTransaction;
+pub use transaction::{OrderedTransaction, PlannedLocking};
 
 use crate::shared::gate::Gate;
 use crate::shared::lock_table::{LockTable, OwnerId, WaitPolicy};
+use crate::shared::locking::LockingTransaction;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Waiter};
@@ -110,7 +111,8 @@ impl<I: Indexing> Protocol for Ordered<I> {
         _worker: &mut (),
         waiter: Waiter,
     ) -> OrderedTransaction {
-        OrderedTransaction::new(database, &self.gate, &self.table, waiter, self.config.wait_limit)
+        let locking = PlannedLocking::new(&self.gate, &self.table, waiter, self.config.wait_limit);
+        LockingTransaction::new(database, locking)
     }
 }
 

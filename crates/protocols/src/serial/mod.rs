@@ -14,4 +14,4 @@
 
 mod transaction;
 
-pub use transaction::{Serial, SerialConfig, SerialTransaction};
+pub use transaction::{GlobalLock, Serial, SerialConfig, SerialTransaction};

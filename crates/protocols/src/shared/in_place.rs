@@ -32,7 +32,7 @@ use hotrow_txn::{Abort, Savepoint, Write};
 use std::ops::ControlFlow;
 
 /// What entries of an index need beside the lock on their row. Each may wait, and abort.
-pub(crate) trait IndexLocks<H: RecordHeader> {
+pub trait IndexLocks<H: RecordHeader> {
     /// Whether the key of the row that is inserted had no record: if it has one by now, that one is not locked.
     fn makes(&self) -> bool {
         false

@@ -8,6 +8,7 @@
 //! | [`gate`] | transactions with a plan together, one without alone |
 //! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
 //! | [`lock_table`] | lock heads behind a latch per bucket |
+//! | [`locking`] | transactions that lock rows and change them in place |
 //! | [`locks`] | the locks of one transaction: rows, gaps, unique keys |
 //! | [`mode`] | lock modes and their compatibility |
 //! | [`per_owner`] | a value for each transaction in flight |
@@ -27,6 +28,7 @@ pub(crate) mod counts;
 pub(crate) mod gate;
 pub(crate) mod in_place;
 pub(crate) mod lock_table;
+pub(crate) mod locking;
 pub(crate) mod locks;
 pub(crate) mod mode;
 pub(crate) mod per_owner;

@@ -41,7 +41,7 @@ mod wait_for;
 
 pub use dreadlocks::{Dreadlocks, DreadlocksConfig};
 pub use policy::{Policy, Timeout, WaitDie, WaitDieConfig};
-pub use transaction::{TwoPhase, TwoPhaseConfig, TwoPhaseTransaction};
+pub use transaction::{TwoPhase, TwoPhaseConfig, TwoPhaseLocking, TwoPhaseTransaction};
 pub use wait_for::{WaitFor, WaitForConfig};
 
 #[cfg(all(test, shuttle))]

@@ -1,0 +1,326 @@
+//! Transactions that lock rows and change them in place: what is the same whatever their locks are.
+//!
+//! All of them go through one life: each call locks what it touches, finds it, and reads it or changes it by
+//! [`InPlace`]; a commit hands over what it leaves behind, makes it final and only then gives up the locks. How a transaction keeps
+//! others away is its protocol's, written out as its [`Locking`]. There is nothing to choose here.
+//!
+//! **Invariants**
+//!
+//! 1. A row's bytes are touched after [`Locking`] has said that they may be, and before it [ends](Locking::end).
+//! 2. What is undone or made final is so before the locks go; what is durable is waited for after that.
+//! 3. No call leaves an epoch open that [`idle`](Transaction::idle) does not close.
+
+use super::in_place::{InPlace, IndexLocks};
+use super::{record, table};
+use hotrow_storage::{
+    Database, Guard, Key, Participant, RecordHeader, RecordRef, RowMut, RowRef, Table, TableId, TableSchema,
+};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Abort, Accesses, Begin, Deadlock, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
+use std::ops::ControlFlow;
+
+/// How one transaction keeps others away from what it touches.
+pub trait Locking: Send {
+    /// What stands before each record.
+    type Header: RecordHeader;
+
+    /// Whether transactions are to say beforehand what they touch.
+    const NEEDS_ACCESSES: bool = false;
+
+    /// A transaction begins. It enters its epoch when it need not wait longer for its turn.
+    fn begin(
+        &mut self,
+        database: &Database<Self::Header>,
+        participant: &mut Participant,
+        begin: &Begin<'_>,
+    ) -> Result<(), Abort>;
+
+    /// A call begins, or none will come for a while: what was locked for the last one only is released.
+    fn next_call(&mut self, _database: &Database<Self::Header>, _guard: Guard<'_>) {}
+
+    /// The record of a row, locked at least until the next call as the isolation level asks; none if the row is not there.
+    fn read<'s>(&mut self, row: Sought<'_, 's, Self::Header>) -> Result<Option<RecordRef<'s, Self::Header>>, Abort>;
+
+    /// The same, locked to the transaction's end, to be written.
+    fn write<'s>(&mut self, row: Sought<'_, 's, Self::Header>) -> Result<Option<RecordRef<'s, Self::Header>>, Abort>;
+
+    /// Locks a row that is to be inserted, whether or not it is there.
+    fn insert(&mut self, row: Sought<'_, '_, Self::Header>) -> Result<(), Abort>;
+
+    /// The locks of the entries of a row that is locked.
+    fn entries(&mut self) -> impl IndexLocks<Self::Header>;
+
+    /// Visits a range, locking what the isolation level asks for.
+    fn scan(
+        &mut self,
+        table: &Table<Self::Header>,
+        guard: Guard<'_>,
+        scan: &Scan,
+        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Abort>;
+
+    /// The caller keeps everybody else off a table until the transaction's end.
+    fn own(&mut self, table: TableId);
+
+    /// A call fails, with `abort` or what is answered instead.
+    fn fail(&mut self, abort: Abort, _in_reach_of: Reach<'_, Self::Header>) -> Abort {
+        abort
+    }
+
+    /// The transaction is over: everything is released.
+    fn end(&mut self, database: &Database<Self::Header>, guard: Guard<'_>);
+
+    /// How it waits.
+    fn waiter(&self) -> &Waiter;
+
+    /// Counters and times.
+    fn statistics(&mut self) -> &mut Statistics;
+
+    /// The deadlock that the transaction was the victim of, if anybody knows.
+    fn deadlock(&self) -> Option<&Deadlock> {
+        None
+    }
+
+    /// Adds what was touched outside the access set.
+    fn add_missing(&mut self, _accesses: &mut Accesses) {}
+}
+
+/// A row that is looked for by its key.
+pub struct Sought<'k, 's, H: RecordHeader> {
+    pub(crate) table: &'s Table<H>,
+    pub(crate) guard: Guard<'s>,
+    pub(crate) key: &'k Key,
+    /// The key's.
+    pub(crate) hash: u64,
+}
+
+impl<'s, H: RecordHeader> Sought<'_, 's, H> {
+    /// The row's record, if the row is there.
+    #[inline]
+    pub(crate) fn find(&self) -> Option<RecordRef<'s, H>> {
+        self.table.find(self.guard, self.key, self.hash).filter(|record| record.is_present())
+    }
+}
+
+/// What a call that fails was about.
+pub enum Reach<'a, H: RecordHeader> {
+    /// The row that it named.
+    Row,
+    /// The index entries of such a row, which is, was, or would be this one.
+    Entries(&'a Table<H>, &'a Key, RowRef<'a>),
+    /// A row that was to be inserted, and its entries.
+    Insert(&'a Table<H>, &'a Key, RowRef<'a>),
+    /// A range.
+    Range(&'a Scan),
+}
+
+/// A transaction in flight, with the locks `L`.
+pub struct LockingTransaction<L: Locking> {
+    database: Arc<Database<L::Header>>,
+    participant: Participant,
+    locks: L,
+    changes: InPlace<L::Header>,
+    read_only: bool,
+    running: bool,
+}
+
+impl<L: Locking> LockingTransaction<L> {
+    pub(crate) fn new(database: &Arc<Database<L::Header>>, locks: L) -> Self {
+        Self {
+            database: database.clone(),
+            participant: database.participant(),
+            locks,
+            changes: InPlace::default(),
+            read_only: false,
+            running: false,
+        }
+    }
+
+    /// What every call begins with. An error if no transaction is running.
+    #[inline]
+    fn enter(&mut self) -> Result<(), Abort> {
+        if !self.running {
+            return Err(Abort::User);
+        }
+        if !self.participant.is_entered() {
+            self.participant.enter();
+        }
+        self.locks.next_call(&self.database, self.participant.guard());
+        Ok(())
+    }
+
+    #[inline]
+    fn enter_to_write(&mut self) -> Result<(), Abort> {
+        self.enter()?;
+        if self.read_only { Err(Abort::User) } else { Ok(()) }
+    }
+
+    fn end(&mut self) {
+        self.locks.end(&self.database, self.participant.guard());
+        self.changes.retire(&mut self.participant);
+        self.participant.leave();
+        self.running = false;
+    }
+}
+
+impl<L: Locking> Transaction for LockingTransaction<L> {
+    #[inline]
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
+        debug_assert!(!self.running, "a transaction is running");
+        self.read_only = begin.read_only || begin.reconnaissance;
+        self.running = true;
+        self.locks.begin(&self.database, &mut self.participant, begin)
+    }
+
+    #[inline]
+    fn read(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.enter()?;
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        match self.locks.read(Sought { table, guard, key, hash: key.hash64() }) {
+            Ok(found) => Ok(found.map(record::row)),
+            Err(abort) => Err(self.locks.fail(abort, Reach::Row)),
+        }
+    }
+
+    fn read_for_update(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        self.enter()?;
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
+            Ok(found) => Ok(found.map(record::row)),
+            Err(abort) => Err(self.locks.fail(abort, Reach::Row)),
+        }
+    }
+
+    #[inline]
+    fn update(
+        &mut self,
+        id: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        self.enter_to_write()?;
+        let (database, guard) = (&*self.database, self.participant.guard());
+        let table = table(database, guard, id)?;
+        let record = match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(Write::Absent),
+            Err(abort) => return Err(self.locks.fail(abort, Reach::Row)),
+        };
+        let start = self.changes.savepoint();
+        let updated = self.changes.update(database, guard, table, record, &mut self.locks.entries(), change);
+        updated.map_err(|abort| {
+            // The entries of the row as it would be, and as it was.
+            self.locks.fail(abort, Reach::Entries(table, key, record::row(record)));
+            self.changes.rollback_to(database, guard, start);
+            self.locks.fail(abort, Reach::Entries(table, key, record::row(record)))
+        })
+    }
+
+    fn insert(&mut self, id: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
+        self.enter_to_write()?;
+        let (database, guard) = (&*self.database, self.participant.guard());
+        let table = table(database, guard, id)?;
+        let key = table.key_of(row);
+        let hash = key.hash64();
+        let locked = self.locks.insert(Sought { table, guard, key: &key, hash });
+        let inserted = locked
+            .and_then(|()| self.changes.insert(database, guard, table, (&key, hash), row, &mut self.locks.entries()));
+        inserted.map_err(|abort| self.locks.fail(abort, Reach::Insert(table, &key, row)))
+    }
+
+    fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
+        self.enter_to_write()?;
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        let record = match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(Write::Absent),
+            Err(abort) => return Err(self.locks.fail(abort, Reach::Row)),
+        };
+        let deleted = self.changes.delete(guard, table, record, &mut self.locks.entries());
+        deleted
+            .map(|()| Write::Done)
+            .map_err(|abort| self.locks.fail(abort, Reach::Entries(table, key, record::row(record))))
+    }
+
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        self.enter()?;
+        if self.read_only && scan.lock == LockFor::Update {
+            return Err(Abort::User);
+        }
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, scan.table)?;
+        let scanned = self.locks.scan(table, guard, scan, visit);
+        scanned.map_err(|abort| self.locks.fail(abort, Reach::Range(scan)))
+    }
+
+    fn own_table(&mut self, table: TableId) {
+        self.locks.own(table);
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.changes.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        if self.enter().is_ok() {
+            self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
+        }
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), Abort> {
+        self.enter()?;
+        let handed = self.changes.hand_over(&self.database, self.participant.guard(), self.locks.waiter());
+        if !self.changes.is_empty() {
+            self.changes.commit(&self.database, &mut self.participant, |_, _| false);
+        }
+        self.end();
+        self.database.wait_durable(handed, self.locks.waiter());
+        Ok(())
+    }
+
+    fn abort(&mut self) {
+        if self.enter().is_ok() {
+            self.changes.abort(&self.database, &mut self.participant);
+            self.end();
+        }
+    }
+
+    #[inline]
+    fn needs_accesses(&self) -> bool {
+        L::NEEDS_ACCESSES
+    }
+
+    fn schema(&mut self, id: TableId) -> Option<Arc<TableSchema>> {
+        self.enter().ok()?;
+        self.database.table(self.participant.guard(), id).map(|table| table.schema().clone())
+    }
+
+    fn add_missing(&mut self, accesses: &mut Accesses) {
+        self.locks.add_missing(accesses);
+    }
+
+    fn deadlock(&self) -> Option<&Deadlock> {
+        self.locks.deadlock()
+    }
+
+    fn idle(&mut self) {
+        if self.participant.is_entered() {
+            self.locks.next_call(&self.database, self.participant.guard());
+            self.participant.leave();
+        }
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        self.locks.statistics()
+    }
+}
+
+impl<L: Locking> Drop for LockingTransaction<L> {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
