@@ -4,7 +4,7 @@ use hotrow_storage::{
     Duplicate, Participant, RedoSink, RowLayout, RowRef, StoredTable, TableId, TableMemory, TableSchema, Tables,
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
-use hotrow_txn::{Engine, EngineInfo, Protocol, Transaction, WorkerId};
+use hotrow_txn::{Engine, EngineInfo, Protocol, Transaction, VersionStatistics, WorkerId};
 
 /// A database under protocol `P`: for those who know the protocol's type. Others use it as an [`Engine`].
 pub struct Instance<P: Protocol> {
@@ -106,6 +106,10 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
         self.entered(|participant| self.database.load(participant.guard(), table, row))
+    }
+
+    fn versions(&self) -> Option<VersionStatistics> {
+        self.protocol.versions(&self.database)
     }
 
     fn audit(&self) -> Result<(), String> {

@@ -18,6 +18,7 @@ mod row;
 mod schema;
 mod secondary_index;
 mod segment;
+mod striped;
 mod table;
 mod value;
 mod versions;

@@ -1,7 +1,8 @@
 //! The memory of a table's records: slots of one size in large segments.
 
 use crate::HugeBlock;
-use hotrow_sync::Latch;
+use crate::striped::{STRIPES, stripe};
+use hotrow_sync::{CachePadded, Latch};
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -9,10 +10,20 @@ const FIRST_SEGMENT_BYTES: usize = 64 << 10;
 const SEGMENT_BYTES: usize = 2 << 20;
 const LINE_BYTES: usize = 64;
 
-/// Hands out and takes back slots of one size. Any thread may call it; the latch is held for a few instructions, and
-/// for the time of an allocation once a segment.
+/// Slots that a thread takes at once, unless they are large.
+const TAKEN_SLOTS: usize = 32;
+const TAKEN_BYTES: usize = 16 << 10;
+
+/// Bytes of the slots that a thread keeps, if it is given back more than it takes.
+const KEPT_BYTES: usize = 128 << 10;
+
+/// Hands out and takes back slots of one size. Any thread may call it.
+///
+/// Each thread has free slots of its own, or shares them with few others: what it gave back it gets again, while that is in its
+/// caches. Latches are held for a few instructions, and for the time of an allocation once a segment.
 pub struct Segments {
     slot_bytes: usize,
+    free: Box<[CachePadded<Latch<Vec<NonNull<u8>>>>; STRIPES]>,
     state: Latch<State>,
 }
 
@@ -20,11 +31,14 @@ struct State {
     blocks: Vec<HugeBlock>,
     /// Bytes of the last block that are handed out.
     used: usize,
+    /// What threads have given back and do not keep.
     free: Vec<NonNull<u8>>,
 }
 
-// SAFETY: the pointers lead into `blocks`, which moves with them; nothing in them belongs to a thread.
-unsafe impl Send for State {}
+// SAFETY: the pointers lead into the blocks of `state`, which are freed with them; nothing in the slots belongs to a thread.
+unsafe impl Send for Segments {}
+// SAFETY: as above, and the latches hand out each slot to one thread.
+unsafe impl Sync for Segments {}
 
 impl Segments {
     /// Segments with slots of at least `bytes` bytes. A slot of up to a cache line lies in one; a larger one begins one.
@@ -35,7 +49,8 @@ impl Segments {
             17..=32 => 32,
             _ => bytes.next_multiple_of(LINE_BYTES),
         };
-        Self { slot_bytes, state: Latch::new(State { blocks: Vec::new(), used: 0, free: Vec::new() }) }
+        let free = Box::new(std::array::from_fn(|_| CachePadded(Latch::new(Vec::new()))));
+        Self { slot_bytes, free, state: Latch::new(State { blocks: Vec::new(), used: 0, free: Vec::new() }) }
     }
 
     /// Bytes of a slot.
@@ -45,32 +60,37 @@ impl Segments {
 
     /// Bytes taken from the system.
     pub fn allocated_bytes(&self) -> usize {
+        let kept: usize = self.free.iter().map(|free| free.lock().capacity()).sum();
         let state = self.state.lock();
-        state.blocks.iter().map(HugeBlock::bytes).sum::<usize>() + state.free.capacity() * size_of::<NonNull<u8>>()
+        let blocks: usize = state.blocks.iter().map(HugeBlock::bytes).sum();
+        blocks + (kept + state.free.capacity()) * size_of::<NonNull<u8>>()
     }
 
     /// A zeroed slot, valid until it is given back or the segments are dropped.
     pub fn allocate(&self) -> NonNull<u8> {
-        let mut state = self.state.lock();
-        if let Some(slot) = state.free.pop() {
-            drop(state);
-            // SAFETY: the slot has that many bytes and, taken off the list, belongs to this call.
-            unsafe { slot.write_bytes(0, self.slot_bytes) };
-            return slot;
-        }
-        state.fresh(self.slot_bytes)
+        let mut free = self.free[stripe()].lock();
+        self.fill(&mut free, 1);
+        let slot = free.pop().expect("there is one at least");
+        drop(free);
+        // SAFETY: the slot has that many bytes and, taken off the list, belongs to this call.
+        unsafe { slot.write_bytes(0, self.slot_bytes) };
+        slot
     }
 
     /// Appends `count` slots to `out`, which are not zeroed: those that were given back last come last.
     pub fn allocate_many(&self, count: usize, out: &mut Vec<NonNull<u8>>) {
-        let mut state = self.state.lock();
-        let used_again = count.min(state.free.len());
-        for _ in used_again..count {
-            let slot = state.fresh(self.slot_bytes);
-            out.push(slot);
+        let mut free = self.free[stripe()].lock();
+        self.fill(&mut free, count);
+        let kept = free.len() - count;
+        out.extend(free.drain(kept..));
+    }
+
+    /// Sees to it that a thread has `count` slots.
+    fn fill(&self, free: &mut Vec<NonNull<u8>>, count: usize) {
+        if free.len() < count {
+            let more = (count - free.len()).max(TAKEN_SLOTS.min(TAKEN_BYTES / self.slot_bytes));
+            self.state.lock().take(more, self.slot_bytes, free);
         }
-        let kept = state.free.len() - used_again;
-        out.extend(state.free.drain(kept..));
     }
 
     /// Takes a slot back.
@@ -78,7 +98,8 @@ impl Segments {
     /// # Safety
     /// The slot came from `allocate` of these segments, was not given back since, and nobody looks at it any more.
     pub unsafe fn free(&self, slot: NonNull<u8>) {
-        self.state.lock().free.push(slot);
+        // SAFETY: passed on to the caller.
+        unsafe { self.free_many(std::iter::once(slot)) };
     }
 
     /// Takes slots back.
@@ -86,12 +107,28 @@ impl Segments {
     /// # Safety
     /// As for [`free`](Self::free), for each of them.
     pub unsafe fn free_many(&self, slots: impl Iterator<Item = NonNull<u8>>) {
-        self.state.lock().free.extend(slots);
+        let mut free = self.free[stripe()].lock();
+        free.extend(slots);
+        let kept = (KEPT_BYTES / self.slot_bytes).max(TAKEN_SLOTS);
+        if free.len() > kept {
+            let spare = free.len() - kept / 2;
+            self.state.lock().free.extend(free.drain(..spare));
+        }
     }
 }
 
 impl State {
-    /// A slot that was never used, and is zeroed.
+    /// Appends `count` slots to `out`.
+    fn take(&mut self, count: usize, slot_bytes: usize, out: &mut Vec<NonNull<u8>>) {
+        let used_again = count.min(self.free.len());
+        for _ in used_again..count {
+            out.push(self.fresh(slot_bytes));
+        }
+        let kept = self.free.len() - used_again;
+        out.extend(self.free.drain(kept..));
+    }
+
+    /// A slot that was never used.
     fn fresh(&mut self, slot_bytes: usize) -> NonNull<u8> {
         let Self { blocks, used, .. } = self;
         let full = blocks.last().is_none_or(|block| *used + slot_bytes > block.bytes());

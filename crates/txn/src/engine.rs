@@ -64,6 +64,21 @@ impl EngineInfo {
     }
 }
 
+/// The versions of a multiversion engine, as they were found one after the other while transactions run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VersionStatistics {
+    /// Versions that an index leads to.
+    pub alive: u64,
+    /// Those of them that have ended, and wait to be collected.
+    pub garbage: u64,
+    /// Those of them that some transaction could still read when they were last looked at.
+    pub held: u64,
+    /// Transactions that are running.
+    pub transactions: u64,
+    /// How many changes of the database were committed since the time at which the oldest of them reads.
+    pub oldest_reader: Option<u64>,
+}
+
 /// A database under one engine, for those who learn the engine's name at run time. Many threads may use it at once.
 pub trait Engine: Send + Sync {
     /// Name, paper, needs and levels.
@@ -117,6 +132,11 @@ pub trait Engine: Send + Sync {
     /// Inserts a row outside any transaction, visible at once: for loading a table that nobody uses yet. Many threads
     /// may load at once.
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate>;
+
+    /// The versions of all tables, if the engine keeps any beside the rows.
+    fn versions(&self) -> Option<VersionStatistics> {
+        None
+    }
 
     /// Checks the protocol's own invariants, while no call of any transaction is under way but calls that wait: for tests.
     /// The error says which one does not hold.

@@ -1,6 +1,6 @@
 //! What a concurrency-control protocol is.
 
-use crate::{EngineInfo, Settings, SettingsError, Statistics, Transaction};
+use crate::{EngineInfo, Settings, SettingsError, Statistics, Transaction, VersionStatistics};
 use hotrow_storage::{StoredTable, TableId, TableSchema, Tables};
 use hotrow_sync::{Arc, Time, Waiter};
 
@@ -84,6 +84,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Checks its invariants: [`Engine::audit`](crate::Engine::audit).
     fn audit(&self, _database: &Tables<Self::Table>) -> Result<(), String> {
         Ok(())
+    }
+
+    /// The versions of all tables: [`Engine::versions`](crate::Engine::versions).
+    fn versions(&self, _database: &Tables<Self::Table>) -> Option<VersionStatistics> {
+        None
     }
 
     /// A table is about to be dropped, which nobody uses any more, or will: gives back what is kept for its records outside them.

@@ -1,31 +1,44 @@
 //! Versions that have ended, and when they are collected.
 //!
-//! Whoever ends versions queues them, and after each of its transactions looks at a few: those that nobody can want any more are
-//! unlinked from all indexes and retired. So collecting needs no thread of its own, is done by those that make it necessary, and
-//! keeps up with them: each transaction looks at more versions than it ended.
+//! Whoever ends versions puts them into the backlog of its slot, and looks every few transactions what of it nobody can want any
+//! more: that is unlinked from all indexes and retired. So collecting needs no thread of its own, is done by those that make
+//! it necessary, and keeps up with them: one looks at more versions than it ended.
 //!
-//! A queue is in the order of the versions' ends. What stands first and is still read by somebody goes to those that are *held*, so that
+//! A backlog is in the order of the versions' ends. What stands first and is still read by somebody goes to those that are *held*, so that
 //! a long reader keeps what it can see, and nothing that came and went since.
+//!
+//! **Who is idle keeps nothing.** Backlogs belong to the slots, which all transactions see. Each time that somebody looks after its own
+//! backlog it visits another slot, one after the other, and collects there what the owner, had it run meanwhile, would have collected by
+//! now. One that is as busy as the visitor is so left alone: its versions are in its own caches.
+//!
+//! **Invariant.** A version comes into a backlog once, by the transaction that ended it. Who takes it out, under the latch, alone unlinks and
+//! retires it.
 
 use super::Shared;
 use super::clock::Timestamp;
 use super::record;
 use super::snapshots::{Life, Verdict, View};
+use super::transactions::SlotNumber;
 use super::words::{Begin, Words};
 use hotrow_storage::{Garbage, Guard, TableId, Tables, VersionPtr, VersionTable};
+use hotrow_sync::Latch;
 use std::collections::VecDeque;
 
-/// After so many transactions a queue's owner looks again at what everybody may read.
+/// After so many transactions one looks again at what everybody may read; where there are many slots to look at, more seldom.
 const LOOK_EVERY: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
+const SLOTS_TO_A_TRANSACTION: u32 = 4;
 
-/// Versions that a transaction looks at beside twice as many as it ended.
-const LOOKS: usize = 8;
+/// Who ends so many versions at once looks at the end of the transaction.
+const MANY: usize = 256;
 
-/// Orphans that are taken over at once.
-const ORPHANS: usize = 32;
+/// Versions that one looks at beside twice as many as were ended.
+const LOOKS: usize = 64;
 
 /// Versions of one table that are retired together.
 const RETIRED_TOGETHER: usize = 64;
+
+/// Room that is kept for the next transactions.
+const KEPT: usize = 1024;
 
 /// A version that has ended.
 #[derive(Clone, Copy, Debug)]
@@ -35,65 +48,130 @@ pub(super) struct Ended {
     pub life: Life,
 }
 
-/// What one transaction object has ended, and what it takes out.
+/// What the transactions of one slot have ended, and nobody has collected.
 #[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct Backlog {
+    /// In the order of the ends.
     ended: VecDeque<Ended>,
     held: VecDeque<Ended>,
+}
+
+impl Backlog {
+    /// How many versions there are, and how many of them somebody read when they were looked at.
+    pub fn len(&self) -> (usize, usize) {
+        (self.ended.len() + self.held.len(), self.held.len())
+    }
+
+    /// Moves what nobody can want to `dead`, of the first `looks` that ended at `until` at the latest, and of as many that are held.
+    fn collect(&mut self, view: &View, until: Timestamp, looks: usize, dead: &mut Vec<Ended>) {
+        for _ in 0..looks.min(self.ended.len()) {
+            let Some(&first) = self.ended.front().filter(|first| first.life.end <= until) else { break };
+            match view.verdict(first.life) {
+                Verdict::TooEarly => break,
+                Verdict::Held => self.held.push_back(first),
+                Verdict::Dead => dead.push(first),
+            }
+            self.ended.pop_front();
+        }
+        for _ in 0..looks.min(self.held.len()) {
+            let Some(first) = self.held.pop_front() else { break };
+            match view.verdict(first.life) {
+                Verdict::Dead => dead.push(first),
+                Verdict::Held | Verdict::TooEarly => self.held.push_back(first),
+            }
+        }
+        for list in [&mut self.ended, &mut self.held] {
+            if list.capacity() > KEPT && list.len() < KEPT {
+                list.shrink_to(KEPT);
+            }
+        }
+    }
+}
+
+/// A transaction's broom: it collects what nobody can want any more.
+pub(super) struct Sweeper {
     view: View,
+    /// What was collectable when it looked the time before: whoever is awake has collected it.
+    overdue: Timestamp,
     transactions: u32,
+    /// What the running transaction has ended.
+    ended: Vec<Ended>,
+    /// There may be more to collect in the own backlog.
+    is_behind: bool,
+    /// The slot that was visited last.
+    visited: SlotNumber,
     dead: Vec<Ended>,
 }
 
-impl Queue {
-    /// Adds a version that its owner has ended.
+impl Default for Sweeper {
+    fn default() -> Self {
+        Self {
+            view: View::default(),
+            overdue: Timestamp::LOADED,
+            transactions: 0,
+            ended: Vec::new(),
+            is_behind: false,
+            visited: SlotNumber::FIRST,
+            dead: Vec::new(),
+        }
+    }
+}
+
+impl Sweeper {
+    /// Adds a version that the transaction has ended.
     pub fn push(&mut self, ended: Ended) {
-        debug_assert!(self.ended.back().is_none_or(|last| last.life.end <= ended.life.end));
-        self.ended.push_back(ended);
+        self.ended.push(ended);
     }
 
-    /// Whether there is nothing to do, and will be nothing until something is pushed.
-    fn is_idle(&self, shared: &Shared) -> bool {
-        self.ended.is_empty() && self.held.is_empty() && !shared.has_orphans()
-    }
-
-    /// After a transaction that ended so many versions: collects a few. What is to be retired is appended to `garbage`.
+    /// At the end of a transaction: queues what it ended, and collects a few. What is to be retired is appended to `garbage`.
     #[inline]
     pub fn work(
         &mut self,
         shared: &Shared,
+        slot: SlotNumber,
         database: &Tables<VersionTable<Words>>,
         guard: Guard<'_>,
-        ended: usize,
         garbage: &mut Vec<Garbage>,
     ) {
-        if !self.is_idle(shared) {
-            self.collect(shared, 2 * ended + LOOKS);
-            self.unlink(database, guard, garbage);
+        self.transactions += 1;
+        let every = LOOK_EVERY.max(shared.transactions.slots() / SLOTS_TO_A_TRANSACTION);
+        let is_due = self.transactions >= every || self.ended.len() >= MANY;
+        if self.ended.is_empty() && !is_due && !self.is_behind {
+            return;
+        }
+        if is_due {
+            self.transactions = 0;
+            self.overdue = self.view.until();
+            self.view.refresh(&shared.clock, &shared.transactions);
+        }
+        let looks = 2 * self.ended.len() + LOOKS;
+        self.sweep(&shared.transactions.slot(slot).backlog, is_due, looks);
+        if is_due {
+            self.visit(shared, slot);
+        }
+        self.unlink(database, guard, garbage);
+    }
+
+    /// Puts what the transaction ended into its backlog, and looks after that.
+    fn sweep(&mut self, backlog: &Latch<Backlog>, is_due: bool, looks: usize) {
+        let mut backlog = backlog.lock();
+        debug_assert!(backlog.ended.back().zip(self.ended.first()).is_none_or(|(a, b)| a.life.end <= b.life.end));
+        backlog.ended.extend(self.ended.drain(..));
+        self.ended.shrink_to(KEPT);
+        if is_due || self.is_behind {
+            let dead = self.dead.len();
+            backlog.collect(&self.view, self.view.until(), looks, &mut self.dead);
+            self.is_behind = self.dead.len() - dead >= looks;
         }
     }
 
-    fn collect(&mut self, shared: &Shared, looks: usize) {
-        self.transactions = self.transactions.wrapping_add(1);
-        if self.transactions.is_multiple_of(LOOK_EVERY) {
-            self.view.refresh(&shared.clock, &shared.transactions);
-            shared.take_orphans(&mut self.held, ORPHANS);
-        }
-        for _ in 0..looks.min(self.ended.len()) {
-            let Some(&first) = self.ended.front() else { break };
-            match self.view.verdict(first.life) {
-                Verdict::TooEarly => break,
-                Verdict::Held => self.held.push_back(first),
-                Verdict::Dead => self.dead.push(first),
-            }
-            self.ended.pop_front();
-        }
-        for _ in 0..LOOKS.min(self.held.len()) {
-            let Some(first) = self.held.pop_front() else { break };
-            match self.view.verdict(first.life) {
-                Verdict::Dead => self.dead.push(first),
-                Verdict::Held | Verdict::TooEarly => self.held.push_back(first),
-            }
+    /// Visits the next slot, and collects there what is overdue.
+    fn visit(&mut self, shared: &Shared, own: SlotNumber) {
+        self.visited = shared.transactions.after(self.visited);
+        if self.visited != own
+            && let Some(mut backlog) = shared.transactions.slot(self.visited).backlog.try_lock()
+        {
+            backlog.collect(&self.view, self.overdue, LOOKS, &mut self.dead);
         }
     }
 
@@ -111,11 +189,7 @@ impl Queue {
             }
         }
         self.dead.clear();
-    }
-
-    /// Leaves everything to others: the owner is going.
-    pub fn orphan(&mut self, shared: &Shared) {
-        shared.adopt(self.ended.drain(..).chain(self.held.drain(..)));
+        self.dead.shrink_to(KEPT);
     }
 }
 

@@ -70,12 +70,9 @@ mod visibility;
 mod words;
 
 use clock::Clock;
-use garbage::Ended;
 use hotrow_storage::{Tables, VersionTable};
-use hotrow_sync::atomic::{AtomicBool, Ordering};
-use hotrow_sync::{Arc, Mutex, Waiter};
-use hotrow_txn::{EngineInfo, Isolation, Protocol, Scheduler, WorkerId};
-use std::collections::VecDeque;
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{EngineInfo, Isolation, Protocol, Scheduler, VersionStatistics, WorkerId};
 use std::time::Duration;
 pub use transaction::HekatonTransaction;
 use transactions::Transactions;
@@ -104,41 +101,11 @@ impl Default for HekatonConfig {
 pub(crate) struct Shared {
     clock: Clock,
     transactions: Transactions,
-    /// What those have ended that are gone.
-    orphans: Mutex<VecDeque<Ended>>,
-    has_orphans: AtomicBool,
 }
 
 impl Shared {
     fn new() -> Arc<Self> {
-        Arc::new(Self {
-            clock: Clock::new(),
-            transactions: Transactions::new(),
-            orphans: Mutex::new(VecDeque::new()),
-            has_orphans: AtomicBool::new(false),
-        })
-    }
-
-    fn has_orphans(&self) -> bool {
-        self.has_orphans.load(Ordering::Acquire)
-    }
-
-    /// Takes what somebody leaves who goes.
-    fn adopt(&self, ended: impl Iterator<Item = Ended>) {
-        let mut orphans = self.orphans.lock().unwrap_or_else(|poison| poison.into_inner());
-        orphans.extend(ended);
-        self.has_orphans.store(!orphans.is_empty(), Ordering::Release);
-    }
-
-    /// Gives some of that away.
-    fn take_orphans(&self, to: &mut VecDeque<Ended>, most: usize) {
-        if !self.has_orphans() {
-            return;
-        }
-        let mut orphans = self.orphans.lock().unwrap_or_else(|poison| poison.into_inner());
-        let taken = orphans.len().min(most);
-        to.extend(orphans.drain(..taken));
-        self.has_orphans.store(!orphans.is_empty(), Ordering::Release);
+        Arc::new(Self { clock: Clock::new(), transactions: Transactions::new() })
     }
 }
 
@@ -166,6 +133,14 @@ impl Protocol for Hekaton {
 
     fn audit(&self, database: &Tables<VersionTable<Words>>) -> Result<(), String> {
         audit::audit(&self.shared.clock, &self.shared.transactions, database)
+    }
+
+    fn versions(&self, database: &Tables<VersionTable<Words>>) -> Option<VersionStatistics> {
+        let mut participant = database.participant();
+        participant.enter();
+        let alive = database.tables(participant.guard()).map(|table| table.primary().len()).sum();
+        participant.leave();
+        Some(snapshots::statistics(alive, &self.shared.clock, &self.shared.transactions))
     }
 
     fn worker(&self, _id: WorkerId) {}

@@ -33,7 +33,7 @@ pub(super) fn words<'g>(version: VersionPtr<Words>, guard: Guard<'g>) -> &'g Wor
 
 /// Versions that the caller alone has just unlinked from every index, to be retired.
 pub(super) fn garbage(table: &VersionTable<Words>, versions: Vec<VersionPtr<Words>>) -> Garbage {
-    // SAFETY: a version is unlinked by who aborts having made it, or else by the one whose queue it is in after its end; both let
+    // SAFETY: a version is unlinked by who aborts having made it, or else by the one that takes it out of a backlog after its end; both let
     // go of it here.
     unsafe { table.garbage(versions) }
 }

@@ -1,7 +1,7 @@
 //! What a transaction remembers: what it changed, what it read, and what it scanned (ReadSet, ScanSet and WriteSet, §3).
 
 use super::clock::Timestamp;
-use super::garbage::{Ended, Queue, life};
+use super::garbage::{Ended, Sweeper, life};
 use super::look::{Lock, Look};
 use super::reader::Reader;
 use super::record;
@@ -17,6 +17,9 @@ use std::ops::ControlFlow;
 
 /// A database of versions.
 pub(super) type Database = Tables<VersionTable<Words>>;
+
+/// Room for so many entries is kept for the next transaction.
+const KEPT: usize = 1024;
 
 /// A step that can be undone.
 #[derive(Clone, Copy, Debug)]
@@ -216,23 +219,21 @@ impl Changes {
         changes
     }
 
-    /// Writes the end timestamp into all words (§2.4, Postprocessing phase), and queues what has ended. How many that are.
-    pub fn finish(&mut self, database: &Database, guard: Guard<'_>, time: Timestamp, queue: &mut Queue) -> usize {
+    /// Writes the end timestamp into all words (§2.4, Postprocessing phase), and queues what has ended.
+    pub fn finish(&mut self, database: &Database, guard: Guard<'_>, time: Timestamp, sweeper: &mut Sweeper) {
         // First all Begin words, so that a version that the transaction replaced itself says when it began.
         for change in &self.log {
             if let Some(new) = change.new.filter(|_| database.table(guard, change.table).is_some()) {
                 record::words(new, guard).set_begin(time);
             }
         }
-        let mut ended = 0;
         for change in self.log.drain(..) {
             let Some(table) = database.table(guard, change.table) else { continue };
             if let Some(version) = change.old {
                 let words = record::words(version, guard);
                 words.set_end(time);
                 let life = life(words.begin(), time, change.new.is_none());
-                queue.push(Ended { table: change.table, version, life });
-                ended += 1;
+                sweeper.push(Ended { table: change.table, version, life });
             }
             match (change.old, change.new) {
                 (None, Some(_)) => table.count_rows(1),
@@ -240,7 +241,7 @@ impl Changes {
                 _ => {}
             }
         }
-        ended
+        self.log.shrink_to(KEPT);
     }
 }
 
@@ -254,7 +255,9 @@ pub(super) struct Reads {
 impl Reads {
     pub fn clear(&mut self) {
         self.rows.clear();
+        self.rows.shrink_to(KEPT);
         self.walks.clear();
+        self.walks.shrink_to(KEPT);
     }
 
     pub fn row(&mut self, table: TableId, version: VersionRef<'_, Words>) {

@@ -11,6 +11,7 @@
 use super::clock::{Clock, Timestamp};
 use super::transactions::Transactions;
 use hotrow_sync::atomic::{AtomicU64, Ordering, fence};
+use hotrow_txn::VersionStatistics;
 
 /// What a transaction may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,11 @@ impl Snapshot {
         }
     }
 
+    /// What a slot says.
+    fn of(slot: &AtomicU64) -> Self {
+        Self::decode(slot.load(Ordering::Acquire))
+    }
+
     /// Says so in a transaction's slot.
     #[inline]
     pub fn publish(self, slot: &AtomicU64) {
@@ -54,10 +60,10 @@ impl Snapshot {
 }
 
 /// What all transactions might read, as a collector saw it. A view that is old keeps more, never less.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct View {
     /// Whatever ended by then may be collected, as far as nobody reads it.
-    until: Option<Timestamp>,
+    until: Timestamp,
     /// The times at which somebody reads, in order.
     exact: Vec<Timestamp>,
     /// The earliest of those at which somebody reads who may write.
@@ -84,7 +90,19 @@ pub(super) enum Verdict {
     TooEarly,
 }
 
+impl Default for View {
+    /// That of one that has not looked.
+    fn default() -> Self {
+        Self { until: Timestamp::LOADED, exact: Vec::new(), writer: None }
+    }
+}
+
 impl View {
+    /// What ended later is not to be collected.
+    pub fn until(&self) -> Timestamp {
+        self.until
+    }
+
     /// Looks at what everybody may read now.
     pub fn refresh(&mut self, clock: &Clock, transactions: &Transactions) {
         let mut until = clock.now();
@@ -93,7 +111,7 @@ impl View {
         self.exact.clear();
         self.writer = None;
         for slot in transactions.all() {
-            match Snapshot::decode(slot.snapshot.load(Ordering::Acquire)) {
+            match Snapshot::of(&slot.snapshot) {
                 Snapshot::Nothing => {}
                 Snapshot::From(low) => until = until.min(low),
                 Snapshot::ReadOnly(time) => self.exact.push(time),
@@ -104,12 +122,12 @@ impl View {
             }
         }
         self.exact.sort_unstable();
-        self.until = Some(until);
+        self.until = until;
     }
 
     /// Whether somebody can want a version with this life.
     pub fn verdict(&self, life: Life) -> Verdict {
-        if self.until.is_none_or(|until| until < life.end) {
+        if self.until < life.end {
             return Verdict::TooEarly;
         }
         let first = self.exact.partition_point(|&time| time < life.begin);
@@ -117,6 +135,23 @@ impl View {
         let is_to_be_known = life.is_last && self.writer.is_some_and(|time| time < life.end);
         if is_read || is_to_be_known { Verdict::Held } else { Verdict::Dead }
     }
+}
+
+/// What is there: `alive` versions, of which some are in the slots' backlogs.
+pub(super) fn statistics(alive: u64, clock: &Clock, transactions: &Transactions) -> VersionStatistics {
+    let now = clock.now();
+    let mut statistics = VersionStatistics { alive, ..VersionStatistics::default() };
+    for slot in transactions.all() {
+        let (garbage, held) = slot.backlog.lock().len();
+        statistics.garbage += garbage as u64;
+        statistics.held += held as u64;
+        statistics.transactions += u64::from(slot.is_running());
+        if let Snapshot::From(time) | Snapshot::Exact(time) | Snapshot::ReadOnly(time) = Snapshot::of(&slot.snapshot) {
+            let age = now.0.saturating_sub(time.0);
+            statistics.oldest_reader = statistics.oldest_reader.max(Some(age));
+        }
+    }
+    statistics
 }
 
 #[cfg(test)]

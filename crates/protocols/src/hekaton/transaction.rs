@@ -1,7 +1,7 @@
 //! A transaction over versions.
 
 use super::clock::Timestamp;
-use super::garbage::Queue;
+use super::garbage::Sweeper;
 use super::look::Look;
 use super::reader::{Reader, Tracks};
 use super::sets::{Changes, Database, Linked};
@@ -27,7 +27,7 @@ pub struct HekatonTransaction {
     slot: Option<SlotNumber>,
     reader: Reader,
     changes: Changes,
-    queue: Queue,
+    sweeper: Sweeper,
     /// Tables that the caller keeps everybody else off.
     owned: Vec<TableId>,
     /// Those of them that it has made.
@@ -52,7 +52,7 @@ impl HekatonTransaction {
             slot,
             reader: Reader::new(Look::new(shared, last.unwrap_or_default())),
             changes: Changes::default(),
-            queue: Queue::default(),
+            sweeper: Sweeper::default(),
             owned: Vec::new(),
             made: Vec::new(),
             default_limit,
@@ -168,21 +168,23 @@ impl HekatonTransaction {
         });
         // From here to the last word without leaving the epoch: somebody may replace a new version and collect it meanwhile.
         shared.transactions.commit(me, end_time);
-        let ended = self.changes.finish(&self.database, guard, end_time, &mut self.queue);
-        self.end(ended);
+        self.changes.finish(&self.database, guard, end_time, &mut self.sweeper);
+        self.end();
         Ok(handed)
     }
 
-    /// The transaction is over; it ended so many versions. Its id is in none.
-    fn end(&mut self, ended: usize) {
+    /// The transaction is over: its id is in no version.
+    fn end(&mut self) {
         self.shared.transactions.end(self.reader.look.me);
         self.publish(Snapshot::Nothing);
         self.reader.reads.clear();
         self.owned.clear();
         self.made.clear();
         let mut garbage: Vec<Garbage> = Vec::new();
-        self.queue.work(&self.shared, &self.database, self.participant.guard(), ended, &mut garbage);
-        self.participant.retire_all(garbage);
+        if let Some(slot) = self.slot {
+            self.sweeper.work(&self.shared, slot, &self.database, self.participant.guard(), &mut garbage);
+            self.participant.retire_all(garbage);
+        }
         self.participant.leave();
         self.running = false;
     }
@@ -194,7 +196,7 @@ impl HekatonTransaction {
         }
         self.shared.transactions.abort(self.reader.look.me);
         self.undo(0);
-        self.end(0);
+        self.end();
     }
 
     /// Asks for what the rows of a plan need: the buckets of all, then the first versions, then where those are others' the next.
@@ -399,7 +401,7 @@ impl Transaction for HekatonTransaction {
             // All reads were at one time, or at times of their own: there is nothing to look at again.
             self.wait_for_dependencies()?;
             let handed = self.database.redo().map(|sink| sink.appended());
-            self.end(0);
+            self.end();
             handed
         } else {
             self.commit_changes()?
@@ -439,7 +441,6 @@ impl Transaction for HekatonTransaction {
 impl Drop for HekatonTransaction {
     fn drop(&mut self) {
         self.abort();
-        self.queue.orphan(&self.shared);
         if let Some(slot) = self.slot {
             self.shared.transactions.give_back(slot);
         }

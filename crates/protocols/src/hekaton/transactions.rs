@@ -14,6 +14,7 @@
 //! 4. A counter of dependencies carries the number of its transaction: who is late tells nobody else.
 
 use super::clock::{Clock, Timestamp};
+use super::garbage::Backlog;
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Latch, Mutex, OnceLock, Waiter};
 use smallvec::SmallVec;
@@ -50,6 +51,10 @@ impl TxnId {
 /// A slot's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotNumber(u32);
+
+impl SlotNumber {
+    pub const FIRST: SlotNumber = SlotNumber(0);
+}
 
 /// How far another transaction has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +137,8 @@ pub(super) struct Slot {
     dependents: Latch<Dependents>,
     /// Wakes who waits for its dependencies.
     waiter: Latch<Option<Waiter>>,
+    /// What those that ran here have ended. It stays when the slot is given back.
+    pub backlog: Latch<Backlog>,
 }
 
 impl Default for Slot {
@@ -143,6 +150,7 @@ impl Default for Slot {
             dependencies: AtomicU64::new(0),
             dependents: Latch::new(Dependents { of: TxnId::NONE, closed: true, ids: SmallVec::new() }),
             waiter: Latch::new(None),
+            backlog: Latch::new(Backlog::default()),
         }
     }
 }
@@ -150,6 +158,11 @@ impl Default for Slot {
 impl Slot {
     fn status(&self) -> Status {
         Status::decode(self.status.load(Ordering::Acquire))
+    }
+
+    /// Whether a transaction runs here that is not over.
+    pub fn is_running(&self) -> bool {
+        self.status() != Status::Over
     }
 
     fn set_status(&self, status: Status) {
@@ -219,9 +232,20 @@ impl Transactions {
         self.free.lock().unwrap_or_else(|poison| poison.into_inner()).push(number);
     }
 
-    /// All slots that were ever taken.
+    /// How many slots were ever taken.
+    #[inline]
+    pub fn slots(&self) -> u32 {
+        self.high.load(Ordering::Acquire)
+    }
+
+    /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Slot> {
-        (0..self.high.load(Ordering::Acquire)).map(|number| self.slot(SlotNumber(number)))
+        (0..self.slots()).map(|number| self.slot(SlotNumber(number)))
+    }
+
+    /// The one after another, in a circle.
+    pub fn after(&self, SlotNumber(number): SlotNumber) -> SlotNumber {
+        SlotNumber((number + 1) % self.slots().max(1))
     }
 
     #[inline]

@@ -39,9 +39,9 @@ mod buckets;
 use super::format::VersionHeader;
 use super::links::{self, Link, Lost, Place, Pointee};
 use super::memory::VersionSlots;
-use super::striped::Striped;
 use super::version::VersionRef;
 use crate::epoch::Guard;
+use crate::striped::Striped;
 use crate::{KeySpec, prefetch};
 use buckets::Buckets;
 use hotrow_sync::Arc;
@@ -150,7 +150,7 @@ impl<H: VersionHeader> VersionHash<H> {
     /// Unlinks a version, for good. Afterwards nobody who begins a walk meets it.
     pub fn unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) {
         links::mark(version, self.position);
-        self.find(guard, self.entry(guard, hash), rank(hash));
+        while self.try_unlink(guard, version, hash).is_err() {}
         self.counts.add(-1);
     }
 
@@ -220,24 +220,41 @@ impl<H: VersionHeader> VersionHash<H> {
         }
     }
 
-    fn try_find<'g>(&'g self, _guard: Guard<'g>, from: &'g AtomicU64, last: u64) -> Result<Place<'g>, Lost> {
-        let mut place = Place::at(from).expect("buckets are not taken out");
-        loop {
-            // SAFETY: the place is in this index's list, and was read in the guard's epoch.
-            let (pointee, behind) = unsafe { place.next(&self.slots.format, self.position)? };
-            let (next_rank, next) = match (pointee, behind) {
-                (Pointee::Version(version), Some(behind)) => (rank(self.hash_of(version)), behind),
-                (Pointee::Stop(address), _) if address != 0 => {
-                    let (bucket, word) = self.buckets.at(address);
-                    (bucket.reverse_bits(), Place::at(word).expect("buckets are not taken out"))
-                }
-                _ => return Ok(place),
-            };
-            if next_rank > last {
-                return Ok(place);
-            }
+    fn try_find<'g>(&'g self, guard: Guard<'g>, from: &'g AtomicU64, last: u64) -> Result<Place<'g>, Lost> {
+        let mut place = Place::at_stop(from);
+        while let Some(next) = self.step(guard, &mut place, last)? {
             place = next;
         }
+        Ok(place)
+    }
+
+    /// Takes a marked version out, or finds that somebody else has.
+    fn try_unlink(&self, guard: Guard<'_>, version: VersionRef<'_, H>, hash: u64) -> Result<(), Lost> {
+        let mut place = Place::at_stop(self.entry(guard, hash));
+        loop {
+            if place.link.leads_to(version) {
+                return place.pass(version, self.position);
+            }
+            match self.step(guard, &mut place, rank(hash))? {
+                Some(next) => place = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The place behind the next version or bucket, unless its rank is above `last`. Sweeps what is marked before it.
+    fn step<'g>(&'g self, _guard: Guard<'g>, place: &mut Place<'g>, last: u64) -> Result<Option<Place<'g>>, Lost> {
+        // SAFETY: the place is in this index's list, and was read in the guard's epoch.
+        let (pointee, behind) = unsafe { place.next(&self.slots.format, self.position)? };
+        Ok(match pointee {
+            Pointee::Version(version) => behind.filter(|_| rank(self.hash_of(version)) <= last),
+            Pointee::Stop(0) => None,
+            Pointee::Stop(address) => {
+                let (bucket, word) = self.buckets.at(address);
+                // Its word, which is in another line, is read only if need be.
+                (bucket.reverse_bits() <= last).then(|| Place::at_stop(word))
+            }
+        })
     }
 }
 

@@ -34,7 +34,9 @@
 //! **What a sweep does.** A sweep is the walk of a writer. It stands on unmarked words only, takes out each marked version that
 //! it comes to, and begins again when an exchange fails. So each word it stands on was, at one moment, in the list, and led to the
 //! next. *If a sweep that began after X was marked passes X's place, X is out of the list*: otherwise it would have come to X,
-//! by the argument above, and have taken it out. Then X may be retired: words that lead to X can be had from a list no more.
+//! by the argument above, and have taken it out. *Whoever's exchange leads past X has taken it out*, and need not look on: the word
+//! was X's predecessor's, which was in the list (3), and X had no other. Then X may be retired: words that lead to X can be had
+//! from a list no more.
 //!
 //! **Moments and orderings.** The arguments speak of moments as if all threads saw one order of the exchanges. Words are read with
 //! acquire and exchanged with acquire and release, and that is enough: each exchange comes after the ones whose results it
@@ -126,6 +128,12 @@ impl Link {
         self.0 & STOP != 0
     }
 
+    /// Whether the word leads to this version.
+    #[inline]
+    pub fn leads_to<H: VersionHeader>(self, version: VersionRef<'_, H>) -> bool {
+        self.address() == version.ptr().start().as_ptr().addr()
+    }
+
     /// The pointee of `other`, and what this word says of its owner.
     #[inline]
     pub fn leading_where(self, other: Link) -> Self {
@@ -167,6 +175,11 @@ impl<'g> Place<'g> {
         (!link.is_marked()).then_some(Self { word, link })
     }
 
+    /// At the word of a stop that is never taken out.
+    pub fn at_stop(word: &'g AtomicU64) -> Self {
+        Self::at(word).expect("stops are not marked")
+    }
+
     /// At a word that nobody else knows yet, which leads to `link`.
     pub fn new(word: &'g AtomicU64, link: Link) -> Self {
         // Relaxed: whoever publishes the word releases it.
@@ -201,8 +214,15 @@ impl<'g> Place<'g> {
             if !link.is_marked() {
                 return Ok((pointee, Some(Place { word, link })));
             }
-            self.lead(self.link.leading_where(link))?;
+            self.pass(version, position)?;
         }
+    }
+
+    /// Takes out the marked version that comes next.
+    pub fn pass<H: VersionHeader>(&mut self, version: VersionRef<'_, H>, position: usize) -> Result<(), Lost> {
+        let link = Link::of(version.link(position));
+        debug_assert!(self.link.leads_to(version) && link.is_marked());
+        self.lead(self.link.leading_where(link))
     }
 
     /// Swings the word.

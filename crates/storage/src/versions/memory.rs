@@ -4,10 +4,10 @@
 //! allocator, as long as its row needs, with the variable part at its end.
 
 use super::format::{VersionFormat, VersionHeader};
-use super::striped::Striped;
 use super::version::{VersionPtr, length};
 use crate::epoch::Garbage;
 use crate::segment::Segments;
+use crate::striped::Striped;
 use hotrow_sync::Arc;
 use std::alloc::{self, Layout};
 use std::fmt;
@@ -21,7 +21,10 @@ const SLOTS_AT_ONCE: usize = 32;
 const LINE_BYTES: usize = 64;
 
 /// The memory of one table's versions: alive until the last of its garbage is freed.
+///
+/// Aligned, because all who look at versions read the format: who counts a reference is not to take the line from them.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct VersionSlots {
     pub format: VersionFormat,
     /// Holds all versions if rows have no variable part, otherwise none.

@@ -28,7 +28,6 @@ mod index;
 mod links;
 mod memory;
 mod ordered;
-mod striped;
 mod table;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

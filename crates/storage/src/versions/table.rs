@@ -4,9 +4,9 @@ use super::draft::Draft;
 use super::format::{VersionFormat, VersionHeader};
 use super::index::VersionIndex;
 use super::memory::{self, VersionMemory, VersionSlots};
-use super::striped::Striped;
 use super::version::{VersionPtr, VersionRef};
 use crate::epoch::{Collector, Garbage, Guard};
+use crate::striped::Striped;
 use crate::{
     Duplicate, IndexData, IndexId, IndexRef, Key, KeySpec, RowLayout, RowMut, RowRef, StoredTable, TableId,
     TableMemory, TableSchema,

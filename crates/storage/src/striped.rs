@@ -1,10 +1,10 @@
-//! A sum that many threads add to.
+//! Things that there are several of, so that threads rarely share one; and a sum that many threads add to.
 
 use hotrow_sync::atomic::{AtomicI64, Ordering};
 use hotrow_sync::{CachePadded, PlainAtomicU64};
 
-/// Over how many words a sum is spread, so that threads rarely share one.
-const STRIPES: usize = 16;
+/// How many there are of a thing that is spread over threads.
+pub(crate) const STRIPES: usize = 16;
 
 static THREADS: PlainAtomicU64 = PlainAtomicU64::new(0);
 
@@ -13,9 +13,15 @@ std::thread_local! {
     static STRIPE: usize = THREADS.fetch_add(1, Ordering::Relaxed) as usize % STRIPES;
 }
 
+/// The stripe of this thread.
+#[inline]
+pub(crate) fn stripe() -> usize {
+    STRIPE.with(|stripe| *stripe)
+}
+
 /// A sum in stripes: a thread adds to its own.
 #[derive(Debug)]
-pub(super) struct Striped(Box<[CachePadded<AtomicI64>; STRIPES]>);
+pub(crate) struct Striped(Box<[CachePadded<AtomicI64>; STRIPES]>);
 
 impl Striped {
     /// Zero.
@@ -27,7 +33,7 @@ impl Striped {
     #[inline]
     pub fn add(&self, delta: i64) -> i64 {
         // Relaxed: a figure, which orders nothing.
-        self.0[STRIPE.with(|stripe| *stripe)].fetch_add(delta, Ordering::Relaxed).wrapping_add(delta)
+        self.0[stripe()].fetch_add(delta, Ordering::Relaxed).wrapping_add(delta)
     }
 
     /// The stripes, each as it was at some moment.
