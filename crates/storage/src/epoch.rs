@@ -16,11 +16,16 @@
 //! earlier read of the global epoch cannot be newer than R's later one: the slot is at most r. The scan finds it and
 //! keeps the garbage. A slot that shows an epoch older than the present one only delays.
 //!
+//! **Whose garbage it is.** A participant keeps its garbage in its slot, under a latch, and frees what it can as more gathers. One that is
+//! idle does neither, so each looks now and then at another's slot, one after the other, and frees what it finds there; and who drops a
+//! table looks at all. So what is garbage is freed while anybody is awake, and a dropped table's memory waits for running
+//! transactions only.
+//!
 //! **Thread safety.** A [`Collector`] is shared by all; a [`Participant`] belongs to one transaction in flight and may
 //! move between threads; a [`Guard`] proves that its participant is in an epoch and cannot outlive that.
 
 use hotrow_sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
-use hotrow_sync::{Arc, CachePadded, Mutex};
+use hotrow_sync::{Arc, CachePadded, Latch, Mutex};
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
@@ -28,8 +33,8 @@ use std::marker::PhantomData;
 /// How much garbage a participant lets gather before it tries to free some.
 const COLLECT_EVERY: usize = 64;
 
-/// After so many transactions a participant looks for garbage that nobody owns.
-const ORPHANS_EVERY: u32 = 256;
+/// After so many transactions a participant looks for garbage that nobody owns, or that is another's.
+const OTHERS_EVERY: u32 = 256;
 
 /// An empty slot.
 const NOT_ACTIVE: u64 = 0;
@@ -44,7 +49,27 @@ pub struct Collector {
     orphaned: AtomicUsize,
 }
 
-struct Slot(CachePadded<AtomicU64>);
+/// What all know of a participant.
+struct Slot {
+    epoch: CachePadded<AtomicU64>,
+    garbage: Latch<VecDeque<Stamped>>,
+}
+
+impl Slot {
+    fn epoch(&self) -> Option<u64> {
+        Some(self.epoch.load(Ordering::Acquire)).filter(|&epoch| epoch != NOT_ACTIVE)
+    }
+
+    /// Frees what has a stamp below `least`. How much is left, unless somebody else is at it.
+    fn free_below(&self, least: u64) -> Option<usize> {
+        let mut garbage = self.garbage.try_lock()?;
+        let free = take_free(&mut garbage, least);
+        let left = garbage.len();
+        drop(garbage);
+        drop(free);
+        Some(left)
+    }
+}
 
 struct Stamped {
     stamp: u64,
@@ -64,10 +89,11 @@ impl Collector {
 
     /// A new participant, in no epoch yet.
     pub fn participant(self: &Arc<Self>) -> Participant {
-        let slot = Arc::new(Slot(CachePadded(AtomicU64::new(NOT_ACTIVE))));
+        let epoch = CachePadded(AtomicU64::new(NOT_ACTIVE));
+        let slot = Arc::new(Slot { epoch, garbage: Latch::new(VecDeque::new()) });
         self.slots.lock().expect("no panic under the latch").push(slot.clone());
-        let (garbage, collect_at) = (VecDeque::new(), COLLECT_EVERY);
-        Participant { collector: self.clone(), slot, entered: false, garbage, collect_at, left: 0 }
+        let (garbage, collect_at) = (0, COLLECT_EVERY);
+        Participant { collector: self.clone(), slot, entered: false, garbage, collect_at, left: 0, visited: 0 }
     }
 
     /// Frees `garbage`, already unlinked, some time after everybody who may see it has left. For rare retirements by
@@ -80,16 +106,22 @@ impl Collector {
         let due = orphans.len().is_multiple_of(COLLECT_EVERY);
         drop(orphans);
         if due {
-            self.collect();
+            self.collect_orphans(self.least_active());
         }
     }
 
-    /// Frees what can be freed of the garbage that nobody owns.
+    /// Frees what can be freed of all garbage.
     pub fn collect(&self) {
-        self.collect_below(self.least_active());
+        let least = self.least_active();
+        let slots = self.slots.lock().expect("no panic under the latch").clone();
+        for slot in slots {
+            slot.free_below(least);
+        }
+        self.collect_orphans(least);
     }
 
-    fn collect_below(&self, least: u64) {
+    /// Frees what can be freed of the garbage that nobody owns.
+    fn collect_orphans(&self, least: u64) {
         let Ok(mut orphans) = self.orphans.try_lock() else { return };
         let free = take_free(&mut orphans, least);
         self.orphaned.store(orphans.len(), Ordering::Release);
@@ -102,7 +134,7 @@ impl Collector {
         // Relaxed: a figure for people.
         let now = self.epoch.load(Ordering::Relaxed);
         let slots = self.slots.lock().expect("no panic under the latch");
-        let active = slots.iter().map(|slot| slot.0.load(Ordering::Acquire)).filter(|&epoch| epoch != NOT_ACTIVE);
+        let active = slots.iter().filter_map(|slot| slot.epoch());
         active.fold((0, 0), |(count, oldest), epoch| (count + 1, oldest.max(now.saturating_sub(epoch))))
     }
 
@@ -122,8 +154,14 @@ impl Collector {
         // SeqCst: the scan's fence of the module's argument.
         fence(Ordering::SeqCst);
         let slots = self.slots.lock().expect("no panic under the latch");
-        let epochs = slots.iter().map(|slot| slot.0.load(Ordering::Acquire));
-        epochs.filter(|&epoch| epoch != NOT_ACTIVE).min().map_or(present, |least| least.min(present))
+        let least = slots.iter().filter_map(|slot| slot.epoch()).min();
+        least.map_or(present, |least| least.min(present))
+    }
+
+    /// The slot of the participant at a place in a circle of all.
+    fn slot_at(&self, place: usize) -> Option<Arc<Slot>> {
+        let slots = self.slots.lock().expect("no panic under the latch");
+        slots.get(place % slots.len().max(1)).cloned()
     }
 }
 
@@ -143,11 +181,14 @@ pub struct Participant {
     collector: Arc<Collector>,
     slot: Arc<Slot>,
     entered: bool,
-    garbage: VecDeque<Stamped>,
+    /// How much garbage is in the slot, or more.
+    garbage: usize,
     /// How much garbage makes the next attempt to free some worth its while.
     collect_at: usize,
-    /// Epochs left; every so often the garbage that nobody owns is looked after.
+    /// Epochs left; every so often others' garbage is looked after.
     left: u32,
+    /// The place of the participant that was visited last.
+    visited: usize,
 }
 
 impl Participant {
@@ -158,7 +199,7 @@ impl Participant {
         // Relaxed: a stale epoch only delays reclamation, and the store is ordered by the fence.
         let epoch = self.collector.epoch.load(Ordering::Relaxed);
         // Release: a scan that sees this epoch instead of the one left before it is ordered after what was read in that one.
-        self.slot.0.store(epoch, Ordering::Release);
+        self.slot.epoch.store(epoch, Ordering::Release);
         // SeqCst: P's fence of the module's argument, between the slot's store and every load of shared memory.
         fence(Ordering::SeqCst);
         self.entered = true;
@@ -167,12 +208,21 @@ impl Participant {
     /// Leaves the epoch; frees some garbage if enough has gathered.
     #[inline]
     pub fn leave(&mut self) {
-        self.slot.0.store(NOT_ACTIVE, Ordering::Release);
+        self.slot.epoch.store(NOT_ACTIVE, Ordering::Release);
         self.entered = false;
         self.left = self.left.wrapping_add(1);
-        if self.garbage.len() >= self.collect_at || (self.left.is_multiple_of(ORPHANS_EVERY) && self.has_orphans()) {
+        if self.garbage >= self.collect_at || (self.left.is_multiple_of(OTHERS_EVERY) && self.finds_garbage()) {
             self.collect();
         }
+    }
+
+    /// Goes on to the next participant; whether there is garbage of its, or of nobody's.
+    #[cold]
+    fn finds_garbage(&mut self) -> bool {
+        self.visited = self.visited.wrapping_add(1);
+        let others = self.collector.slot_at(self.visited);
+        let has_garbage = |slot: Arc<Slot>| slot.garbage.try_lock().is_some_and(|garbage| !garbage.is_empty());
+        self.has_orphans() || others.is_some_and(has_garbage)
     }
 
     fn has_orphans(&self) -> bool {
@@ -197,8 +247,7 @@ impl Participant {
 
     /// Frees `garbage`, already unlinked, after everybody who may see it has left.
     pub fn retire(&mut self, garbage: Garbage) {
-        let stamp = self.collector.stamp();
-        self.garbage.push_back(Stamped { stamp, garbage });
+        self.retire_all(std::iter::once(garbage));
     }
 
     /// The same for many pieces of garbage, all of them unlinked: for the price of one.
@@ -206,7 +255,9 @@ impl Participant {
         let mut garbage = garbage.into_iter().peekable();
         if garbage.peek().is_some() {
             let stamp = self.collector.stamp();
-            self.garbage.extend(garbage.map(|garbage| Stamped { stamp, garbage }));
+            let mut own = self.slot.garbage.lock();
+            own.extend(garbage.map(|garbage| Stamped { stamp, garbage }));
+            self.garbage = own.len();
         }
     }
 
@@ -216,10 +267,10 @@ impl Participant {
     pub fn refresh(&mut self) {
         debug_assert!(self.entered, "only who is in an epoch can go over to another");
         // Relaxed: as in `enter`; nobody else writes the slot.
-        let (present, own) = (self.collector.epoch.load(Ordering::Relaxed), self.slot.0.load(Ordering::Relaxed));
+        let (present, own) = (self.collector.epoch.load(Ordering::Relaxed), self.slot.epoch.load(Ordering::Relaxed));
         if present != own {
             // Release, and the fence: as in `enter`.
-            self.slot.0.store(present, Ordering::Release);
+            self.slot.epoch.store(present, Ordering::Release);
             // SeqCst: P's fence of the module's argument.
             fence(Ordering::SeqCst);
         }
@@ -229,30 +280,33 @@ impl Participant {
     #[cold]
     pub fn collect(&mut self) {
         let least = self.collector.least_active();
-        drop(take_free(&mut self.garbage, least));
-        self.collect_at = self.garbage.len() + COLLECT_EVERY;
-        self.collector.collect_below(least);
+        self.garbage = self.slot.free_below(least).unwrap_or(self.garbage);
+        self.collect_at = self.garbage + COLLECT_EVERY;
+        if let Some(other) = self.collector.slot_at(self.visited) {
+            other.free_below(least);
+        }
+        self.collector.collect_orphans(least);
     }
 }
 
 impl Drop for Participant {
     fn drop(&mut self) {
-        self.slot.0.store(NOT_ACTIVE, Ordering::Release);
+        self.slot.epoch.store(NOT_ACTIVE, Ordering::Release);
         let mut slots = self.collector.slots.lock().expect("no panic under the latch");
         slots.retain(|slot| !Arc::ptr_eq(slot, &self.slot));
         drop(slots);
         let mut orphans = self.collector.orphans.lock().expect("no panic under the latch");
-        orphans.append(&mut self.garbage);
+        orphans.append(&mut self.slot.garbage.lock());
         orphans.make_contiguous().sort_by_key(|stamped| stamped.stamp);
         self.collector.orphaned.store(orphans.len(), Ordering::Release);
         drop(orphans);
-        self.collector.collect();
+        self.collector.collect_orphans(self.collector.least_active());
     }
 }
 
 impl fmt::Debug for Participant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Participant").field("entered", &self.entered).field("garbage", &self.garbage.len()).finish()
+        f.debug_struct("Participant").field("entered", &self.entered).field("garbage", &self.garbage).finish()
     }
 }
 
@@ -340,10 +394,23 @@ mod tests {
         writer.collect();
         assert_eq!(freed.load(Ordering::Acquire), 3, "the late one went over to another epoch");
 
+        late.leave();
+        writer.enter();
+        writer.retire(garbage());
+        writer.leave();
+        for _ in 0..3 * OTHERS_EVERY {
+            late.enter();
+            late.leave();
+        }
+        assert_eq!(freed.load(Ordering::Acquire), 4, "who is idle keeps nothing while others are awake");
+        writer.retire(garbage());
+        collector.collect();
+        assert_eq!(freed.load(Ordering::Acquire), 5, "nor when all are looked after");
+
         drop((reader, late));
         collector.defer(garbage());
         writer.retire(garbage());
         drop(writer);
-        assert_eq!(freed.load(Ordering::Acquire), 5, "a participant that goes leaves nothing behind");
+        assert_eq!(freed.load(Ordering::Acquire), 7, "a participant that goes leaves nothing behind");
     }
 }

@@ -7,6 +7,8 @@
 //!    slots. So if the collector misses what the slot says, r is not earlier than the collector's time, and versions that
 //!    ended by then are not for r to see.
 //! 3. Who raises the time from which on it reads needs no fence: what is collected because of that ended before.
+//! 4. Who reads from some time on may say, without a fence, that it reads at one time from then on, for as long as it does. Before it
+//!    reads at a later one it says that it reads from now on, fences, and draws the later one: as in 2.
 
 use super::clock::{Clock, Timestamp};
 use super::transactions::Transactions;

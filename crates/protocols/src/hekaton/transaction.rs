@@ -11,7 +11,7 @@ use super::words::Words;
 use super::{Hekaton, Shared};
 use crate::shared::table;
 use hotrow_storage::{End, Garbage, Guard, Key, Participant, Position, RowMut, RowRef, TableId, VersionTable};
-use hotrow_sync::atomic::Ordering;
+use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{Abort, Access, Begin, Isolation, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
@@ -357,7 +357,16 @@ impl Transaction for HekatonTransaction {
         }
         let read_time = self.read_time();
         let scene = scene(&self.participant, &self.database, scan.table, self.reader.fixed)?;
-        self.reader.scan(scene, scan, read_time, &mut self.changes, visit)
+        if self.reader.fixed.is_some() || scan.lock == LockFor::Update {
+            return self.reader.scan(scene, scan, read_time, &mut self.changes, visit);
+        }
+        // It may take long, and reads at this time only.
+        self.publish(Snapshot::ReadOnly(read_time));
+        let scanned = self.reader.scan(scene, scan, read_time, &mut self.changes, visit);
+        self.publish(Snapshot::From(self.shared.clock.now()));
+        // SeqCst: as on entering, between what the slot says and the next read time: invariant 4 of `snapshots`.
+        fence(Ordering::SeqCst);
+        scanned
     }
 
     fn own_table(&mut self, table: TableId) {

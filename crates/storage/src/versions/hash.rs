@@ -7,7 +7,8 @@
 //! asked for. Buckets are words of the list themselves, the *stops* of [`links`], so a look-up touches the
 //! bucket's line, and the line of each version that it meets.
 //!
-//! Doubling is one store: fresh buckets are zeroed memory of the system, in segments that never move.
+//! Doubling is one store: fresh buckets are zeroed memory of the system, in segments that never move. Those who link put fresh
+//! buckets into the list ahead of those who will ask for them, a few at a time.
 //!
 //! **Thread safety.** All threads may call everything at any time, in an epoch. There is no latch; the one who doubles takes a
 //! mutex that others try and pass by.
@@ -51,6 +52,10 @@ use std::ops::ControlFlow;
 
 /// After so many links a thread looks whether the buckets are too few: a power of two.
 const LOOK_EVERY: i64 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
+
+/// After so many links a thread makes so many buckets: more than links double, so that it soon has made them all.
+const MAKE_EVERY: i64 = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
+const MADE_TOGETHER: u64 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
 /// In a stripe of the counts: one link, in the bits above those that count the versions.
 const LINKS: u32 = 40;
@@ -142,8 +147,26 @@ impl<H: VersionHeader> VersionHash<H> {
                 break;
             }
         }
-        if self.counts.add((1 << LINKS) + 1) >> LINKS & (LOOK_EVERY - 1) == 0 {
+        let links = self.counts.add((1 << LINKS) + 1) >> LINKS;
+        if links & (LOOK_EVERY - 1) == 0 {
             self.buckets.double_if_below(self.len());
+        }
+        if links & (MAKE_EVERY - 1) == 0 {
+            self.make_ahead(guard);
+        }
+    }
+
+    /// Puts some of the buckets that nobody has asked for yet into the list, so that seldom somebody has to who is looking for
+    /// something. The places of many are looked up together.
+    fn make_ahead(&self, guard: Guard<'_>) {
+        let Some(buckets) = self.buckets.take_unmade(MADE_TOGETHER) else { return };
+        for bucket in buckets.clone() {
+            self.ask_for(Link::of(self.buckets.word(parent(bucket))));
+        }
+        for bucket in buckets {
+            let word = self.buckets.word(bucket);
+            // Whoever makes it meanwhile needs no help.
+            let _ = links::is_ready(Link::of(word)) || self.try_make(guard, bucket, word);
         }
     }
 

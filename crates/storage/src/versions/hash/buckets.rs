@@ -1,7 +1,8 @@
 //! The words of a hash index's buckets: segments that never move, each as large as all before it.
 
-use hotrow_sync::Mutex;
 use hotrow_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use hotrow_sync::{CachePadded, Mutex};
+use std::ops::Range;
 
 /// The binary logarithm of the number of buckets at the beginning, which are the first segment.
 const FIRST_LEVEL: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 6 };
@@ -12,6 +13,8 @@ const SEGMENTS: usize = 40;
 /// The buckets: 2^level of them are in use.
 pub(super) struct Buckets {
     level: AtomicU32,
+    /// The buckets below this number are made, or about to be.
+    made: CachePadded<AtomicU64>,
     segments: [AtomicPtr<AtomicU64>; SEGMENTS],
     /// What the segments point to. Its holder is the one who doubles.
     owned: Mutex<Vec<Segment>>,
@@ -23,7 +26,8 @@ impl Buckets {
         let segment = Segment::new(1 << FIRST_LEVEL);
         let segments = std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut()));
         segments[0].store(segment.start(), Ordering::Release);
-        let buckets = Self { level: AtomicU32::new(FIRST_LEVEL), segments, owned: Mutex::new(vec![segment]) };
+        let (level, made) = (AtomicU32::new(FIRST_LEVEL), CachePadded(AtomicU64::new(1)));
+        let buckets = Self { level, made, segments, owned: Mutex::new(vec![segment]) };
         buckets.word(0).store(first, Ordering::Release);
         buckets
     }
@@ -78,6 +82,20 @@ impl Buckets {
         self.segments[next].store(segment.start(), Ordering::Release);
         owned.push(segment);
         self.level.store(level + 1, Ordering::Release);
+    }
+
+    /// Up to `most` buckets in use that nobody has been told to make. None if there are none, or another thread asks as well.
+    pub fn take_unmade(&self, most: u64) -> Option<Range<u64>> {
+        let end = 1 << self.level.load(Ordering::Acquire);
+        // Relaxed, here and in the exchange: it only shares work out; what a bucket's word says orders the rest.
+        let first = self.made.load(Ordering::Relaxed);
+        if first >= end {
+            return None;
+        }
+        let next = end.min(first + most);
+        // Relaxed: as above.
+        let taken = self.made.compare_exchange(first, next, Ordering::Relaxed, Ordering::Relaxed);
+        taken.ok().map(|first| first..next)
     }
 
     /// Bytes of all segments.
