@@ -2,15 +2,16 @@
 //!
 //! | broken | fails |
 //! | --- | --- |
-//! | `tell` does not compare the numbers of the transactions | both |
+//! | `tell` does not compare the numbers of the transactions | the first |
 //! | `tell` wakes nobody | both |
 //! | `register` asks a list that was closed | both |
-//! | `register` takes an earlier transaction's list for this one's | the second |
+//! | `register` takes an earlier transaction's list for this one's | the first |
 //! | `register` believes a status that is the next transaction's | the second |
+//! | who is broken (AbortNow) is resolved when it has heard of all | both |
 
 use super::super::clock::Clock;
 use super::super::transactions::{Dependencies, Registered, Transactions, TxnId};
-use super::{check, together, waiter};
+use super::{check_times, together, waiter};
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Waiter, Wake};
 
@@ -65,7 +66,7 @@ fn is_even(id: TxnId) -> bool {
 #[test]
 fn an_answer_that_is_late_is_nobody_elses() {
     for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
-        check(move || {
+        check_times(10, move || {
             let slots = Slots::new();
             let (one, two) = (slots.prepared(), slots.prepared());
             let has_answered = Arc::new(AtomicBool::new(false));
@@ -106,7 +107,7 @@ fn an_answer_that_is_late_is_nobody_elses() {
 /// Whoever is asked ends, and its slot is used again and asked again; several ask. All that wait hear, once, of the one they asked.
 #[test]
 fn whoever_asks_is_answered_by_the_one_it_asked() {
-    check(|| {
+    check_times(10, || {
         let slots = Slots::new();
         let asked = Arc::new(AtomicU64::new(slots.prepared().0));
         let ask = || -> Box<dyn FnOnce() + Send> {

@@ -3,9 +3,8 @@
 //! | broken | fails |
 //! | --- | --- |
 //! | `begin` draws the read time before it publishes what it may read | the first |
-//! | a collector looks at the slots first, and at the clock then | the first |
 //! | a version that somebody reads counts as dead | the first |
-//! | a version is not unlinked before it is retired | both |
+//! | a version is retired without being unlinked | both |
 
 use super::{Scene, check, together, waiter};
 use hotrow_storage::{IndexKind, Key};

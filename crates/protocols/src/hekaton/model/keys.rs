@@ -3,9 +3,8 @@
 //! | broken | fails |
 //! | --- | --- |
 //! | `claim` does not look again when somebody has decided since it began | the first |
-//! | `claim` looks in front first, and then behind | the second |
-//! | `claim` passes all in front, active or not | the second |
-//! | a version is not linked if the one that it replaces went meanwhile | the third |
+//! | `claim` passes those behind that are active | the second |
+//! | a version is not linked if the one that it replaces went with its key | the third, in its long form |
 
 use super::{Scene, check, together, waiter};
 use hotrow_storage::{IndexKind, Key, Value};

@@ -21,9 +21,14 @@ use std::time::Duration;
 
 /// Tries a model with schedules of two kinds: equal chances at every step, and few switches at random places.
 fn check(model: impl Fn() + Send + Sync + 'static) {
+    check_times(1, model);
+}
+
+/// The same of a model that is so many times smaller than others.
+fn check_times(times: usize, model: impl Fn() + Send + Sync + 'static) {
     let iterations = std::env::var("HOTROW_MODEL_ITERATIONS").ok();
     let iterations = iterations.map_or(300, |text| text.parse().expect("HOTROW_MODEL_ITERATIONS is a number"));
-    let model = Arc::new(model);
+    let (model, iterations) = (Arc::new(model), times * iterations);
     let same = model.clone();
     shuttle::check_random(move || same(), iterations);
     shuttle::check_pct(move || model(), iterations, 3);

@@ -10,7 +10,7 @@
 
 use super::super::clock::{Clock, Timestamp};
 use super::super::transactions::{State, Transactions, TxnId};
-use super::{check, together, waiter};
+use super::{check_times, together, waiter};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ impl Scene {
 
 #[test]
 fn everybody_knows_the_end_of_whoever_may_have_ended_before() {
-    check(|| {
+    check_times(10, || {
         let (transactions, clock) = (Transactions::new(), Clock::new());
         let (_, last) = transactions.take(&waiter()).expect("there are slots");
         let first = transactions.begin(last).expect("the slot is not used up");
