@@ -141,7 +141,7 @@ pub struct RunOptions {
     pub isolation: Isolation,
 
     /// Whether transactions are optimistic or pessimistic, of engines that have the choice; `mixed` takes turns
-    /// [default: as `hotrow engines` says of each engine]
+    /// [default: as the engine's name says]
     #[arg(long, value_name = "NAME")]
     pub concurrency: Option<ConcurrencyName>,
 
