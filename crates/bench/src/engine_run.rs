@@ -207,7 +207,7 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
         let core_distance_ns = if config.run.threads > 1 { core_distance_ns() } else { None };
         let report = with_progress(tools.progress, options, &stop, drive).map_err(RunFailure::Failed)?;
 
-        let memory = loaded.zip(look()).map(|(loaded, after)| Footprints { loaded, after });
+        let memory = loaded.zip(look()).map(|(loaded, after)| Footprints::new(loaded, after));
         tools.progress.checking();
         self.clients.extend(clients.into_iter().map(|client| client.into_inner().unwrap_or_else(|e| e.into_inner())));
         let consistency = self.check(workload);

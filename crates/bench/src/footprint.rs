@@ -11,6 +11,29 @@ use std::io::{self, Write};
 pub(crate) struct Footprints {
     pub loaded: Vec<Footprint>,
     pub after: Vec<Footprint>,
+    /// The versions of rows, of an engine that has several of one row.
+    pub versions: Option<Versions>,
+}
+
+/// How many versions there are before and after a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Versions {
+    pub loaded: VersionCounts,
+    pub after: VersionCounts,
+}
+
+/// Versions that an index leads to, and those of them that have ended and wait to be collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct VersionCounts {
+    pub alive: u64,
+    pub garbage: u64,
+}
+
+/// A look at a database.
+#[derive(Clone, Debug)]
+pub(crate) struct Look {
+    tables: Vec<Footprint>,
+    versions: Option<VersionCounts>,
 }
 
 /// Bytes of one table, by what they are for.
@@ -30,9 +53,20 @@ pub(crate) struct Footprint {
 }
 
 /// Looks at the tables of a database, which are the first ones that were made in it. Nobody runs transactions on them.
-pub(crate) fn look(engine: &dyn Engine, tables: usize) -> Vec<Footprint> {
+pub(crate) fn look(engine: &dyn Engine, tables: usize) -> Look {
     let numbers = (0..tables as u32).map(TableId);
-    numbers.map(|table| Footprint::new(&engine.schema(table).name, engine.memory(table))).collect()
+    Look {
+        tables: numbers.map(|table| Footprint::new(&engine.schema(table).name, engine.memory(table))).collect(),
+        versions: engine.versions().map(|versions| VersionCounts { alive: versions.alive, garbage: versions.garbage }),
+    }
+}
+
+impl Footprints {
+    /// What was seen before and after a run.
+    pub(crate) fn new(loaded: Look, after: Look) -> Self {
+        let versions = loaded.versions.zip(after.versions).map(|(loaded, after)| Versions { loaded, after });
+        Self { loaded: loaded.tables, after: after.tables, versions }
+    }
 }
 
 impl Footprint {
@@ -78,6 +112,15 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<
         let cells: String = (0..HEADS.len()).map(|column| format!("{:>1$}", cells[column], width(column))).collect();
         writeln!(out, "{name:names$}{cells}")?;
     }
+    for Summary { engine, median, .. } in engines {
+        let Some(Versions { loaded, after }) = median.memory.as_ref().and_then(|memory| memory.versions) else {
+            continue;
+        };
+        let told = |counts: VersionCounts| {
+            format!("{} versions, {} of them garbage", grouped(counts.alive as f64), grouped(counts.garbage as f64))
+        };
+        writeln!(out, "{engine}: {} when loaded; {} after", told(loaded), told(after))?;
+    }
     Ok(())
 }
 
@@ -94,15 +137,21 @@ mod tests {
         let before = Footprint::new("accounts", memory(1_000, 16_000));
         let after = Footprint::new("accounts", memory(2_000, 16_000));
         let mut with = report("mvo", 1.0, "ok");
-        with.memory = Some(Footprints { loaded: vec![before], after: vec![after] });
+        let look = |footprint, alive, garbage| Look {
+            tables: vec![footprint],
+            versions: Some(VersionCounts { alive, garbage }),
+        };
+        with.memory = Some(Footprints::new(look(before, 1_000, 0), look(after, 2_345, 345)));
         let mut text = Vec::new();
         let turns = [vec![report("2pl-waitdie", 1.0, "ok"), with]];
         print(&mut text, &summarize(&turns)).expect("a vector takes everything");
         let text = String::from_utf8(text).expect("text");
         let words: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(words.len(), 5, "{text}");
+        assert_eq!(words.len(), 6, "{text}");
         assert_eq!(words[3], ["mvo", "accounts", "loaded", "1,000", "24.0", "64.0", "16.0", "0.5", "56.5"]);
         assert_eq!(words[4], ["mvo", "accounts", "after", "2,000", "24.0", "64.0", "8.0", "0.5", "48.5"]);
+        let versions = "mvo: 1,000 versions, 0 of them garbage when loaded; 2,345 versions, 345 of them garbage after";
+        assert_eq!(text.lines().last(), Some(versions));
     }
 
     #[test]
