@@ -63,6 +63,126 @@ fn settings_are_set_shown_and_reset() {
 }
 
 #[test]
+fn isolation_levels_have_postgresqls_names() {
+    // What is asked for, in any of the ways; what SHOW says then, and what is promised, in our words.
+    let cases = [
+        ("2pl-timeout", "read uncommitted", "read committed", "read committed"),
+        ("2pl-timeout", "read stability", "serializable", "serializable"),
+        ("2pl-timeout", "repeatable read", "serializable", "serializable"),
+        ("serial", "read committed", "serializable", "serializable"),
+        ("1v", "read stability", "read stability", "repeatable read"),
+        ("1v", "repeatable read", "serializable", "serializable"),
+        ("mvo", "read committed", "read committed", "read committed"),
+        ("mvo", "read stability", "read stability", "repeatable read"),
+        ("mvo", "repeatable read", "repeatable read", "snapshot"),
+        ("mvo", "snapshot", "repeatable read", "snapshot"),
+        ("mvo", "serializable", "serializable", "serializable"),
+    ];
+    for (engine, asked, shown, promised) in cases {
+        let database = database(engine);
+        let ways = [
+            format!("begin isolation level {asked}"),
+            format!("start transaction read write, isolation level {asked}"),
+            format!("begin; set transaction isolation level {asked}"),
+            format!("begin; set transaction_isolation = '{asked}'"),
+            format!("set default_transaction_isolation = '{}'; begin", asked.to_uppercase()),
+            format!("set session characteristics as transaction isolation level {asked}; begin"),
+        ];
+        for way in ways {
+            let mut session = session(&database);
+            // What a session's default is, is asked when a transaction begins.
+            way.split("; ").for_each(|sql| run(&mut session, sql));
+            for (name, expected) in [
+                ("transaction_isolation", shown),
+                ("transaction isolation level", shown),
+                ("hotrow.isolation", promised),
+            ] {
+                assert_eq!(outcome(&mut session, &format!("show {name}")), expected, "{engine}, `{way}`: {name}");
+            }
+            assert_eq!(outcome(&mut session, "show transaction_isolation; commit"), shown, "{engine}: `{way}`");
+        }
+        let mut session = session(&database);
+        session.set_parameter("default_transaction_isolation", asked).expect("a name");
+        assert_eq!(outcome(&mut session, "show transaction_isolation"), shown, "{engine}: {asked}");
+    }
+    let database = database("mvo");
+    let mut session = session(&database);
+    assert_eq!(outcome(&mut session, "begin isolation level chaos"), "42601");
+    for name in ["default_transaction_isolation", "transaction_isolation"] {
+        let error = error(&mut session, &format!("set {name} = 'chaos'"));
+        let hint = "Available values: serializable, repeatable read, snapshot, read stability, read committed, read uncommitted.";
+        assert_eq!((error.state.0, error.hint.as_deref()), ("22023", Some(hint)), "{name}");
+    }
+    assert_eq!(outcome(&mut session, "set hotrow.isolation = 'snapshot'"), "55P02");
+}
+
+#[test]
+fn who_cannot_choose_to_be_optimistic_is_told_which_engines_can() {
+    let engine = hotrow_protocols::open("2pl-timeout").expect("an engine of this name");
+    let config = hotrow_sql::Config { choosing_engines: vec!["mvo", "mvl"], ..hotrow_sql::Config::default() };
+    let database = hotrow_sql::Database::new(engine, config);
+    let mut session = session(&database);
+    for sql in [
+        "set hotrow.concurrency = optimistic",
+        "set hotrow.concurrency to 'Pessimistic'",
+        "begin concurrency optimistic",
+        "set session characteristics as transaction concurrency pessimistic",
+    ] {
+        let error = error(&mut session, sql);
+        assert_eq!((error.state.0, error.hint.as_deref()), ("0A000", Some("Engines that do: mvo, mvl.")), "{sql}");
+        assert!(error.message.starts_with("engine 2pl-timeout does not let"), "{sql}: {error}");
+        run(&mut session, "rollback");
+    }
+    let error = session.set_parameter("hotrow.concurrency", "optimistic").expect_err("as it begins");
+    assert_eq!(error.state.0, "0A000");
+    session.set_parameter("hotrow.concurrency", "default").expect("what it is anyway");
+    run(&mut session, "set hotrow.concurrency = 'default'; reset hotrow.concurrency; reset all");
+    assert_eq!(outcome(&mut session, "show hotrow.concurrency"), "default");
+}
+
+#[test]
+fn transactions_choose_to_be_optimistic_or_pessimistic() {
+    let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
+    for engine in choosing.map(|info| info.name) {
+        let database = database(engine);
+        let mut session = session(&database);
+        for (sql, expected) in [
+            ("show hotrow.concurrency", "default"),
+            ("set hotrow.concurrency = mixed", "22023"),
+            ("set hotrow.concurrency = Pessimistic; show hotrow.concurrency", "pessimistic"),
+            ("reset hotrow.concurrency; show hotrow.concurrency", "default"),
+            ("begin; set local hotrow.concurrency = optimistic; show hotrow.concurrency", "optimistic"),
+            ("commit; show hotrow.concurrency", "default"),
+            ("begin; set transaction concurrency pessimistic; show hotrow.concurrency", "pessimistic"),
+            ("commit and chain; show hotrow.concurrency", "pessimistic"),
+            ("rollback; show hotrow.concurrency", "default"),
+            ("begin isolation level serializable, concurrency pessimistic; show hotrow.concurrency", "pessimistic"),
+            // It is fixed once the transaction has begun.
+            ("select 1; set local hotrow.concurrency = pessimistic; show transaction_isolation", "serializable"),
+            ("set hotrow.concurrency = optimistic", "25001"),
+            ("rollback; begin; select 1; set transaction concurrency optimistic", "25001"),
+            ("rollback; begin concurrency optimistic; select 1; reset all", "25001"),
+            (
+                "rollback; begin; savepoint s; set local hotrow.concurrency = optimistic; select 1; rollback to s",
+                "ROLLBACK",
+            ),
+            ("show hotrow.concurrency", "default"),
+            ("set local hotrow.concurrency = pessimistic; select 1; commit", "COMMIT"),
+            (
+                "set session characteristics as transaction concurrency optimistic; show hotrow.concurrency",
+                "optimistic",
+            ),
+            ("discard all; show hotrow.concurrency", "default"),
+            ("begin concurrency eager", "42601"),
+        ] {
+            assert_eq!(outcome(&mut session, sql), expected, "{engine}: {sql}");
+        }
+        session.set_parameter("hotrow.concurrency", "pessimistic").expect("as it begins");
+        assert_eq!(outcome(&mut session, "reset all; show hotrow.concurrency"), "pessimistic", "{engine}");
+    }
+}
+
+#[test]
 fn savepoints_bring_settings_back() {
     check(
         "",

@@ -101,6 +101,7 @@ const TEST_ARROWS: &[(&str, &str, &str)] = &[
     ("hotrow-runtime", "hotrow-protocols", "the simulator runs the registry's engines"),
     ("hotrow-runtime", "hotrow-check", "the simulator's tests judge recorded histories"),
     ("hotrow-sql", "hotrow-protocols", "statements are tested on an engine"),
+    ("hotrow-sql", "hotrow-check", "what sessions did is rebuilt from the redo records"),
     ("hotrow-server", "hotrow-protocols", "the server is tested over an engine"),
     ("hotrow-workloads", "hotrow-protocols", "procedures are tested on the registry's engines"),
 ];

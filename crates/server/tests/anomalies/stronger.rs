@@ -1,0 +1,64 @@
+//! What an engine does not show though its level permits it, and why not. The list is exact: what is on it must not appear, and what is
+//! permitted and not on it must.
+
+use hotrow_txn::Isolation;
+
+/// Scripts that an engine is stronger in than its level.
+pub struct Stronger {
+    pub engine: &'static str,
+    pub level: Isolation,
+    pub reason: &'static str,
+    pub scripts: &'static [&'static str],
+}
+
+/// All of them.
+pub const STRONGER: &[Stronger] = &[
+    Stronger {
+        engine: "mvo",
+        level: Isolation::ReadCommitted,
+        reason: "a scan reads as of one moment, where one that locks waits in its middle",
+        scripts: &["G-single: one question, and an answer that was never true"],
+    },
+    Stronger {
+        engine: "mvo",
+        level: Isolation::ReadCommitted,
+        reason: "who writes a row that somebody else has written, and has not committed, does not wait and go on",
+        scripts: &[
+            "PMP: a write that misses what was there all the time",
+            "P4: a lost update, where both read before either writes",
+        ],
+    },
+    Stronger {
+        engine: "mvo",
+        level: Isolation::RepeatableRead,
+        reason: "all reads are as of the beginning, so that no rows join those that were read",
+        scripts: &[
+            "PMP: one question, and more rows the second time",
+            "PMP: a range of values, and more rows the second time",
+            "PMP: a range that a row moves into",
+            "PMP: the least value, and another one the second time",
+            "PMP: a range that was read to be changed",
+            "PMP: a write that finds more rows than the read before it",
+            "PMP: a write that misses what was there all the time",
+            "G-single: nothing found, and then a row that came with it",
+        ],
+    },
+    Stronger {
+        engine: "mvo",
+        level: Isolation::RepeatableRead,
+        reason: "a key is not refused for a row that the transaction cannot see: it fails with 40001",
+        scripts: &["PMP: a key that was free, and is refused"],
+    },
+    Stronger {
+        engine: "mvo",
+        level: Isolation::Snapshot,
+        reason: "a key is not refused for a row that the transaction cannot see: it fails with 40001",
+        scripts: &["PMP: a key that was free, and is refused"],
+    },
+];
+
+/// Why an engine does not show what its level permits, if so it is.
+pub fn reason(engine: &str, level: Isolation, script: &str) -> Option<&'static str> {
+    let lists = |entry: &&Stronger| entry.engine == engine && entry.level == level && entry.scripts.contains(&script);
+    STRONGER.iter().find(lists).map(|entry| entry.reason)
+}

@@ -1,0 +1,63 @@
+//! What a session has done to its tables is in the redo records, definitions included.
+
+mod common;
+
+use common::outcome;
+use hotrow_check::RedoRecorder;
+use hotrow_sql::{Config, Database, TransactionStatus};
+use hotrow_sync::Waiter;
+use std::time::Duration;
+
+/// Engines that are unlike each other: locks, versions, plans, one at a time.
+const ENGINES: [&str; 4] = ["2pl-timeout", "mvo", "vll", "serial"];
+
+/// Statements, and what comes of them.
+const STEPS: [(&str, &str); 22] = [
+    ("create table t (id int primary key, name text not null, n int)", "CREATE TABLE"),
+    ("insert into t values (1, 'one', 10), (2, 'two', 20), (3, 'three', 30)", "INSERT 0 3"),
+    ("create unique index on t (name)", "CREATE INDEX"),
+    ("update t set n = n + 1 where id = 1", "UPDATE 1"),
+    ("insert into t values (4, 'one', 40)", "23505"),
+    (
+        "begin; delete from t where id = 2; insert into t values (2, 'zwei', 22); update t set n = 23 where id = 2",
+        "UPDATE 1",
+    ),
+    ("savepoint s; update t set id = id + 10; create index on t (n); rollback to s; commit", "COMMIT"),
+    ("select id, n from t order by id", "1|11 2|23 3|30"),
+    ("begin; truncate t; insert into t values (9, 'nine', 90); rollback", "ROLLBACK"),
+    (
+        "begin; alter table t add constraint small check (n < 1000); create index on t (n); delete from t where id = 3",
+        "DELETE 1",
+    ),
+    ("commit", "COMMIT"),
+    ("alter table t drop constraint t_pkey", "ALTER TABLE"),
+    ("insert into t values (1, 'uno', 12)", "INSERT 0 1"),
+    ("update t set n = n * 2 where name = 'uno'", "UPDATE 1"),
+    ("create table u (id int primary key, t text)", "CREATE TABLE"),
+    ("insert into u select n, name from t", "INSERT 0 3"),
+    ("begin; truncate t; insert into t values (5, 'five', 50); commit", "COMMIT"),
+    ("begin; create table gone (id int primary key); insert into gone values (1); rollback", "ROLLBACK"),
+    ("create table dropped (id int primary key); insert into dropped values (1); drop table dropped", "DROP TABLE"),
+    ("update u set t = t || '!' where id > 20; delete from u where id = 11", "DELETE 1"),
+    ("select id, name, n from t", "5|five|50"),
+    ("select id, t from u order by id", "23|zwei! 24|uno!"),
+];
+
+#[test]
+fn a_session_is_rebuilt_from_what_the_engine_hands_over() {
+    for engine in ENGINES {
+        let engine = hotrow_protocols::open(engine).expect("an engine of this name");
+        let name = engine.info().name;
+        let recorder = RedoRecorder::new();
+        engine.set_redo(recorder.clone());
+        let database = Database::new(engine.clone(), Config::default());
+        let mut session = database.session("ada", Waiter::thread(Duration::ZERO));
+        for (sql, expected) in STEPS {
+            assert_eq!(outcome(&mut session, sql), expected, "{name}: {sql}");
+            if session.status() == TransactionStatus::Idle {
+                recorder.compare(&*engine).unwrap_or_else(|wrong| panic!("{name}, after `{sql}`: {wrong}"));
+            }
+        }
+        assert!(recorder.transactions() > 0, "{name}");
+    }
+}
