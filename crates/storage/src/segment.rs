@@ -17,13 +17,16 @@ const TAKEN_BYTES: usize = 16 << 10;
 /// Bytes of the slots that a thread keeps, if it is given back more than it takes.
 const KEPT_BYTES: usize = 128 << 10;
 
+/// Free slots of a thread, or of few.
+type FreeSlots = Latch<Vec<NonNull<u8>>>;
+
 /// Hands out and takes back slots of one size. Any thread may call it.
 ///
 /// Each thread has free slots of its own, or shares them with few others: what it gave back it gets again, while that is in its
 /// caches. Latches are held for a few instructions, and for the time of an allocation once a segment.
 pub struct Segments {
     slot_bytes: usize,
-    free: Box<[CachePadded<Latch<Vec<NonNull<u8>>>>; STRIPES]>,
+    free: Box<[CachePadded<FreeSlots>; STRIPES]>,
     state: Latch<State>,
 }
 
