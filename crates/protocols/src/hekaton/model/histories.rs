@@ -3,7 +3,6 @@
 //! | broken | fails |
 //! | --- | --- |
 //! | rows, or ranges, are not looked at again at the end | it |
-//! | `update` and `insert` forget what they read when they are undone | it |
 
 use super::{check, together, waiter};
 use crate::Instance;
