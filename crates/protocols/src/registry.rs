@@ -2,7 +2,7 @@
 
 use crate::Instance;
 use crate::atomic::Atomic;
-use crate::hekaton::Hekaton;
+use crate::hekaton::{Hekaton, Optimistic, Pessimistic};
 use crate::none::NoIsolation;
 use crate::one_version::OneVersion;
 use crate::ordered::{Ordered, Split, Whole};
@@ -89,7 +89,8 @@ registry!(
     Partitioned<PartitionAnalysed>,
     Partitioned<HStore>,
     Partitioned<Queueing>,
-    Hekaton,
+    Hekaton<Optimistic>,
+    Hekaton<Pessimistic>,
 );
 
 /// Refuses `option`, by which users set `setting`, if it means nothing to any of the engines called `names`; the error says

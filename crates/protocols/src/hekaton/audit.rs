@@ -4,12 +4,12 @@
 //! 2. The lives of versions of one row do not overlap, but for those that will never have been, since who made or ended them is bound to abort.
 //! 3. All indexes have the same versions, each of them once.
 //! 4. Nobody waits for more or fewer transactions than will tell it, and who is over reads nothing.
-//! 5. When no transaction runs, no version is locked, and there are as many rows as versions without an end.
+//! 5. When no transaction runs, no version and no part of an index is locked, and there are as many rows as versions without an end.
 
 use super::clock::{Clock, Timestamp};
 use super::sets::Database;
 use super::transactions::{State, Transactions, TxnId};
-use super::words::{Begin, End, Words};
+use super::words::{Begin, End, RecordLock, Words};
 use hotrow_storage::{Guard, Key, StoredTable, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -45,7 +45,8 @@ fn audit_lives(
         let key = table.key_of(version.row());
         let wrong = |what: &str| Err(format!("a version of {key:?} with {begin:?} and {end:?} {what}"));
         let state = |id: TxnId| transactions.look(id, clock);
-        if is_at_rest && (matches!(begin, Begin::By(_)) || matches!(end, End::By(_))) {
+        let is_locked = matches!(end, End::Locked(lock) if lock != RecordLock::FREE);
+        if is_at_rest && (matches!(begin, Begin::By(_)) || is_locked) {
             return wrong("is locked, and nobody is there");
         }
         let begin = match begin {
@@ -60,8 +61,8 @@ fn audit_lives(
         };
         let end = match end {
             End::At(time) => time,
-            End::Nobody => Timestamp::INFINITY,
-            End::By(writer) => match state(writer) {
+            End::Locked(RecordLock { writer: None, .. }) => Timestamp::INFINITY,
+            End::Locked(RecordLock { writer: Some(writer), .. }) => match state(writer) {
                 State::Active | State::Aborted => Timestamp::INFINITY,
                 State::Preparing(_) if doomed.contains(&writer) => Timestamp::INFINITY,
                 State::Preparing(time) | State::Committed(time) => time,
@@ -82,6 +83,9 @@ fn audit_lives(
         if let Some(pair) = overlap {
             return Err(format!("lives of {key:?} overlap: {pair:?}"));
         }
+    }
+    if is_at_rest && !table.indexes().iter().all(|index| index.data().are_free()) {
+        return Err("a part of an index is locked, and nobody is there".to_owned());
     }
     if is_at_rest && rows != table.row_count() {
         return Err(format!("{rows} versions have no end, but {} rows are counted", table.row_count()));

@@ -5,13 +5,12 @@ use super::Shared;
 use super::clock::Timestamp;
 use super::transactions::{Registered, TxnId};
 use super::visibility::{
-    BeginWord, Claim, EndWord, Owner, Sight, Updatability, Validity, begin_sight, end_sight, is_no_phantom, still_seen,
-    uniqueness, updatability,
+    Absence, BeginWord, Claim, EndWord, Owner, Sight, Validity, absence, begin_sight, end_sight, is_no_phantom,
+    still_seen, uniqueness,
 };
-use super::words::{Begin, End, Words};
+use super::words::{Begin, End, RecordLock, Words};
 use hotrow_storage::{Guard, Key, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use hotrow_sync::Arc;
-use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::{Abort, Statistics};
 use smallvec::SmallVec;
 use std::collections::HashSet;
@@ -60,7 +59,7 @@ impl Look {
     }
 
     #[inline]
-    fn owner(&self, id: TxnId) -> Owner {
+    pub fn owner(&self, id: TxnId) -> Owner {
         if id == self.me { Owner::Me } else { Owner::Other(id, self.shared.transactions.look(id, &self.shared.clock)) }
     }
 
@@ -76,9 +75,17 @@ impl Look {
     fn end_of(&self, version: VersionRef<'_, Words>) -> EndWord {
         match version.header().end() {
             End::At(time) => EndWord::At(time),
-            End::Nobody => EndWord::Nobody,
-            End::By(id) if id == self.me && self.kept.contains(&version.ptr()) => EndWord::Kept,
-            End::By(id) => EndWord::By(self.owner(id)),
+            End::Locked(lock) => self.writer_of(version, lock),
+        }
+    }
+
+    /// Who has the write lock. Read locks are nothing to whoever looks.
+    #[inline]
+    pub fn writer_of(&self, version: VersionRef<'_, Words>, lock: RecordLock) -> EndWord {
+        match lock.writer {
+            None => EndWord::Nobody,
+            Some(id) if id == self.me && self.kept.contains(&version.ptr()) => EndWord::Kept,
+            Some(id) => EndWord::By(self.owner(id)),
         }
     }
 
@@ -133,23 +140,12 @@ impl Look {
         table.primary().equal(guard, key, key.hash64()).find(|&version| self.sees(version, read_time))
     }
 
-    /// Asks for the write lock of a version that the transaction sees (§2.6).
-    ///
-    /// # Errors
-    /// [`Abort::WriteConflict`] if an active transaction has it.
-    pub fn lock(&self, version: VersionRef<'_, Words>) -> Result<Lock, Abort> {
+    /// What a version that the transaction does not see at `read_time` says to one that must know that there is no row.
+    pub fn absence(&self, version: VersionRef<'_, Words>, read_time: Timestamp) -> Absence {
         loop {
-            let word = version.header().end();
-            match updatability(self.end_of(version)) {
-                Updatability::Yes => {
-                    if version.header().lock(word, self.me) {
-                        return Ok(Lock::Taken);
-                    }
-                }
-                Updatability::Mine => return Ok(Lock::Kept),
-                Updatability::Superseded => return Ok(Lock::Superseded),
-                Updatability::Conflict => return Err(Abort::WriteConflict),
-                Updatability::Again => {}
+            let absence = absence(self.begin_of(version), read_time);
+            if absence != Absence::Again {
+                return absence;
             }
         }
     }
@@ -197,8 +193,9 @@ impl Look {
     /// Claims the key of a version in an index, in which the transaction has linked it: the other version that has it, if one does.
     ///
     /// Of two who link versions of one key, and then look, at least one sees the other's. So that not both give way, the one whose
-    /// version is in front passes: the other is behind it, and was there first. Who replaces a version meanwhile links what replaces
-    /// it where the walk may have been; but then that one's end is later than the time at which the walk began, and it begins again.
+    /// version is in front passes: the other is behind it, and was there first. The caller has a SeqCst fence between the two. Who replaces
+    /// a version meanwhile links what replaces it where the walk may have been; but then that one's end is later than the time at
+    /// which the walk began, and it begins again.
     ///
     /// # Errors
     /// [`Abort::WriteConflict`] if another transaction is about to decide whether there is such a row, or has decided after the
@@ -210,8 +207,6 @@ impl Look {
         version: VersionRef<'g, Words>,
         fixed: Option<Timestamp>,
     ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
-        // SeqCst: of two who link and then look, the one whose fence is the later one sees the other's version.
-        fence(Ordering::SeqCst);
         loop {
             let read_time = fixed.unwrap_or_else(|| self.shared.clock.now());
             match self.taker(guard, index, version, read_time) {

@@ -1,96 +1,200 @@
-//! Reading: at which time, what is remembered of it, and locking what was read.
+//! Reading: at which time, what is remembered of it or locked, and locking what is to be written.
 
 use super::clock::Timestamp;
+use super::held::Held;
+use super::latest::part_of;
 use super::look::{Lock, Look};
+use super::record_locks::{self, ReadLock};
 use super::scan::{self, Walk};
 use super::sets::{Changes, Reads};
 use super::words::{Begin, Words};
-use hotrow_storage::{Guard, Key, RowRef, VersionRef, VersionTable};
+use hotrow_storage::{Guard, Key, RowRef, TableId, VersionRef, VersionTable};
 use hotrow_txn::{Abort, LockFor, Scan};
+use smallvec::SmallVec;
 use std::ops::ControlFlow;
 
 /// What a transaction must find again at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Tracks {
-    Nothing,
+pub(super) enum Extent {
     /// The rows that it has read.
     Rows,
     /// And that there were no others where it has looked.
     Absence,
 }
 
+/// How a transaction sees to that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tracks {
+    /// It need not find anything again.
+    Nothing,
+    /// It remembers what it has read at one time, and looks again at its end (MV/O).
+    Remembers(Extent),
+    /// It locks what it reads (MV/L).
+    Locks(Extent),
+}
+
 /// The reading part of a transaction.
 pub(super) struct Reader {
     pub look: Look,
     pub reads: Reads,
+    pub held: Held,
     pub tracks: Tracks,
     /// The time of all reads, if they are not each at its own.
     pub fixed: Option<Timestamp>,
+    /// Tables that the caller keeps everybody else off.
+    pub owned: SmallVec<[TableId; 2]>,
 }
+
+/// Where a transaction reads: the guard of a call, and a table.
+pub(super) type Scene<'g> = (Guard<'g>, &'g VersionTable<Words>);
+
+/// A version that a transaction has locked, to write it.
+type Locked<'g> = Option<(VersionRef<'g, Words>, Lock)>;
 
 impl Reader {
     pub fn new(look: Look) -> Self {
-        Self { look, reads: Reads::default(), tracks: Tracks::Nothing, fixed: None }
+        let (reads, held) = (Reads::default(), Held::default());
+        Self { look, reads, held, tracks: Tracks::Nothing, fixed: None, owned: SmallVec::new() }
     }
 
-    /// Remembers a row that was read.
+    /// What is to be found again in a table.
     #[inline]
-    pub fn track(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) {
-        // What the transaction has made itself nobody else changes.
-        if self.tracks >= Tracks::Rows && version.header().begin() != Begin::By(self.look.me) {
-            self.reads.row(table.id(), version);
+    fn tracks(&self, table: TableId) -> Tracks {
+        match self.tracks {
+            // Nobody else comes there.
+            Tracks::Locks(_) if self.owned.contains(&table) => Tracks::Nothing,
+            tracks => tracks,
         }
     }
 
-    /// Remembers that no row with this key was there.
-    fn track_absence(&mut self, table: &VersionTable<Words>, key: &Key) {
-        if self.tracks == Tracks::Absence {
-            self.reads.walk(Walk::Key(table.id(), key.clone()));
+    /// Remembers or locks a row that was read. False if it must be read again, since it is not the latest any more.
+    ///
+    /// # Errors
+    /// That of locking it.
+    #[inline]
+    pub fn track(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> Result<bool, Abort> {
+        match self.tracks(table.id()) {
+            Tracks::Nothing => Ok(true),
+            // What the transaction has made itself nobody else changes.
+            _ if version.header().begin() == Begin::By(self.look.me) => Ok(true),
+            Tracks::Remembers(_) => {
+                self.reads.row(table.id(), version);
+                Ok(true)
+            }
+            Tracks::Locks(_) => self.lock_to_read(table, version),
         }
     }
 
-    /// Remembers that a version of the transaction's own has found its keys free, in the first `linked` indexes.
+    fn lock_to_read(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> Result<bool, Abort> {
+        if self.held.has(version.ptr()) || self.look.kept.contains(&version.ptr()) {
+            return Ok(true);
+        }
+        let is_taken = self.look.lock_to_read(version)? == ReadLock::Taken;
+        if is_taken {
+            self.held.row(table.id(), version.ptr());
+            self.look.statistics.locks += 1;
+        }
+        Ok(is_taken)
+    }
+
+    /// Locks a version to write it. None if it is not the latest any more.
+    pub fn lock_to_write(&mut self, version: VersionRef<'_, Words>) -> Result<Option<Lock>, Abort> {
+        let lock = self.look.lock_to_write(version, &mut self.held)?;
+        self.look.statistics.locks += u64::from(lock == Lock::Taken);
+        Ok((lock != Lock::Superseded).then_some(lock))
+    }
+
+    /// Gives up the write lock of a version that was to be replaced, and was read: it is remembered, or read-locked. False if it has
+    /// too many readers for that, and keeps the lock.
+    pub fn give_back(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> bool {
+        let (words, me) = (version.header(), self.look.me);
+        let tracks = if words.begin() == Begin::By(me) { Tracks::Nothing } else { self.tracks(table.id()) };
+        let had_readers = match tracks {
+            Tracks::Locks(_) => {
+                let changed = record_locks::write_to_read(words, me, self.look.shared.read_locks);
+                let Some(had_readers) = changed else { return false };
+                self.held.row(table.id(), version.ptr());
+                had_readers
+            }
+            Tracks::Remembers(_) => {
+                self.reads.row(table.id(), version);
+                record_locks::release_write(words, me)
+            }
+            Tracks::Nothing => record_locks::release_write(words, me),
+        };
+        if had_readers {
+            // They are in nobody's way any more.
+            self.look.shared.transactions.release(me);
+        }
+        true
+    }
+
+    /// Remembers or locks, before it is unlinked, that a version of the transaction's own has found its keys free, in the first
+    /// `linked` indexes.
     pub fn track_free_keys(&mut self, table: &VersionTable<Words>, own: VersionRef<'_, Words>, linked: usize) {
-        if self.tracks == Tracks::Absence {
-            for index in table.indexes()[..linked].iter().filter(|index| index.excludes(own.row())) {
-                let columns = index.columns_of(own.row());
-                self.reads.walk(Walk::Range(Scan::prefix(table.id(), index.reference(), columns)));
+        for index in table.indexes()[..linked].iter().filter(|index| index.excludes(own.row())) {
+            let scan = || Scan::prefix(table.id(), index.reference(), index.columns_of(own.row()));
+            match self.tracks(table.id()) {
+                Tracks::Remembers(Extent::Absence) => self.reads.walk(Walk::Range(scan())),
+                Tracks::Locks(Extent::Absence) => drop(self.lock_part(table, index, part_of(index, &scan()))),
+                _ => {}
             }
         }
     }
 
     /// Reads the row with this key.
+    ///
+    /// # Errors
+    /// That of locking it.
     #[inline]
     pub fn read<'g>(
         &mut self,
-        (guard, table): (Guard<'g>, &'g VersionTable<Words>),
+        (guard, table): Scene<'g>,
         key: &Key,
         read_time: Timestamp,
-    ) -> Option<VersionRef<'g, Words>> {
+    ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
+        if let Tracks::Locks(extent) = self.tracks(table.id()) {
+            let found = self.read_latest((guard, table), key, (extent, LockFor::Read))?;
+            return Ok(found.map(|(version, _)| version));
+        }
         let found = self.look.find(guard, table, key, read_time);
         match found {
-            Some(version) => self.track(table, version),
-            None => self.track_absence(table, key),
+            Some(version) => drop(self.track(table, version)?),
+            None => self.remember_absence(table, key),
         }
-        found
+        Ok(found)
     }
 
     /// Reads the row with this key to write it, and locks it. While it is locked it need not be remembered.
+    ///
+    /// # Errors
+    /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has done so after the time of
+    /// all of this one's reads.
     #[inline]
     pub fn read_to_write<'g>(
         &mut self,
-        (guard, table): (Guard<'g>, &'g VersionTable<Words>),
+        (guard, table): Scene<'g>,
         key: &Key,
         read_time: Timestamp,
-    ) -> Result<Option<(VersionRef<'g, Words>, Lock)>, Abort> {
+    ) -> Result<Locked<'g>, Abort> {
+        if let Tracks::Locks(extent) = self.tracks(table.id()) {
+            return self.read_latest((guard, table), key, (extent, LockFor::Update));
+        }
         let locked = match self.look.find(guard, table, key, read_time) {
             Some(version) => self.lock_latest((guard, table), version)?,
             None => None,
         };
         if locked.is_none() {
-            self.track_absence(table, key);
+            self.remember_absence(table, key);
         }
         Ok(locked)
+    }
+
+    /// Remembers that no row with this key was there.
+    fn remember_absence(&mut self, table: &VersionTable<Words>, key: &Key) {
+        if self.tracks(table.id()) == Tracks::Remembers(Extent::Absence) {
+            self.reads.walk(Walk::Key(table.id(), key.clone()));
+        }
     }
 
     /// Locks the latest version of a row that was read. None if that was deleted, which only read committed goes on from.
@@ -100,37 +204,37 @@ impl Reader {
     /// all of this one's reads.
     fn lock_latest<'g>(
         &mut self,
-        (guard, table): (Guard<'g>, &'g VersionTable<Words>),
+        (guard, table): Scene<'g>,
         version: VersionRef<'g, Words>,
-    ) -> Result<Option<(VersionRef<'g, Words>, Lock)>, Abort> {
+    ) -> Result<Locked<'g>, Abort> {
         let mut version = version;
         loop {
-            match self.look.lock(version)? {
-                Lock::Superseded if self.fixed.is_some() => return Err(Abort::WriteConflict),
-                Lock::Superseded => {
+            match self.lock_to_write(version)? {
+                Some(lock) => return Ok(Some((version, lock))),
+                None if self.fixed.is_some() => return Err(Abort::WriteConflict),
+                None => {
                     let now = self.look.shared.clock.now();
                     match self.look.find(guard, table, &table.key_of(version.row()), now) {
                         Some(later) => version = later,
                         None => return Ok(None),
                     }
                 }
-                lock => {
-                    self.look.statistics.locks += u64::from(lock == Lock::Taken);
-                    return Ok(Some((version, lock)));
-                }
             }
         }
     }
 
-    /// Visits the rows of a range, and remembers them, and how far it came.
+    /// Visits the rows of a range, and remembers or locks them, and how far it came.
     pub fn scan<'g>(
         &mut self,
-        (guard, table): (Guard<'g>, &'g VersionTable<Words>),
+        (guard, table): Scene<'g>,
         scan: &Scan,
         read_time: Timestamp,
         changes: &mut Changes,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
+        if let Tracks::Locks(extent) = self.tracks(table.id()) {
+            return self.scan_latest((guard, table), scan, extent, changes, visit);
+        }
         let index = table.index_of(scan.index);
         let mut outcome = Ok(());
         let mut broke_at = None;
@@ -139,31 +243,28 @@ impl Reader {
                 return ControlFlow::Continue(());
             }
             let seen = match scan.lock {
-                LockFor::Read => version,
-                LockFor::Update => match self.lock_latest((guard, table), version) {
-                    Ok(Some((latest, lock))) => {
-                        changes.keep(&mut self.look, table.id(), latest, lock);
-                        if !index.has_same_key(latest.row(), version.row()) {
-                            // It is elsewhere in the index now, and is locked all the same.
-                            return ControlFlow::Continue(());
-                        }
-                        latest
-                    }
-                    Ok(None) => return ControlFlow::Continue(()),
-                    Err(abort) => {
-                        outcome = Err(abort);
-                        return ControlFlow::Break(());
-                    }
-                },
+                LockFor::Read => self.track(table, version).map(|_| Some(version)),
+                LockFor::Update => self.lock_latest((guard, table), version).map(|latest| {
+                    let (latest, lock) = latest?;
+                    changes.keep(&mut self.look, table.id(), latest, lock);
+                    // One that is elsewhere in the index now is locked all the same.
+                    index.has_same_key(latest.row(), version.row()).then_some(latest)
+                }),
             };
-            self.track(table, seen);
-            let flow = visit(seen.row());
+            let flow = match seen {
+                Ok(Some(seen)) => visit(seen.row()),
+                Ok(None) => ControlFlow::Continue(()),
+                Err(abort) => {
+                    outcome = Err(abort);
+                    ControlFlow::Break(())
+                }
+            };
             if flow.is_break() {
                 broke_at = key.cloned();
             }
             flow
         })?;
-        if self.tracks == Tracks::Absence {
+        if self.tracks(table.id()) == Tracks::Remembers(Extent::Absence) {
             self.reads.walk(Walk::until(scan, broke_at));
         }
         outcome

@@ -2,15 +2,19 @@
 
 use super::clock::Timestamp;
 use super::garbage::{Ended, Sweeper, life};
+use super::index_locks;
 use super::look::{Lock, Look};
 use super::reader::Reader;
 use super::record;
+use super::record_locks;
 use super::scan::{self, Walk};
+use super::transactions::TxnId;
 use super::words::Words;
 use hotrow_storage::{
     Change as Redo, Garbage, Guard, IndexRef, RowMut, RowRef, TableId, Tables, VersionMemory, VersionPtr, VersionRef,
     VersionTable,
 };
+use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::Abort;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -39,10 +43,10 @@ struct Change {
 
 /// What came of linking a new version.
 #[derive(Debug)]
-pub(super) enum Linked<'g> {
+pub(super) enum Linked {
     Done,
     /// Another version has its key in this index.
-    Duplicate(IndexRef, VersionRef<'g, Words>),
+    Duplicate(IndexRef),
 }
 
 /// The changes of a transaction, in their order.
@@ -57,8 +61,9 @@ impl Changes {
         self.log.len()
     }
 
+    /// Whether nothing but locks is in the log.
     pub fn is_empty(&self) -> bool {
-        self.log.is_empty()
+        self.log.iter().all(|change| change.locks_only)
     }
 
     /// Notes a write lock without a change.
@@ -86,114 +91,146 @@ impl Changes {
     /// That of `change`, or of looking for duplicates. What was done is in the log.
     pub fn replace<'g>(
         &mut self,
-        look: &mut Look,
+        reader: &mut Reader,
         (guard, table): (Guard<'g>, &'g VersionTable<Words>),
         old: VersionRef<'g, Words>,
         change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
-        fixed: Option<Timestamp>,
-    ) -> Result<Linked<'g>, Abort> {
-        let words = Words::made_by(look.me);
+    ) -> Result<Linked, Abort> {
+        let words = Words::made_by(reader.look.me);
         let (draft, ()) = table.draft_of(&mut self.memory, words, old.row(), change)?;
         let new = draft.publish(guard);
         self.log.last_mut().expect("the version was ended").new = Some(new.ptr());
-        self.link(look, (guard, table), new, Some(old), fixed)
+        self.link(reader, (guard, table), new, Some(old))
     }
 
     /// Makes the first version of a row.
     pub fn insert<'g>(
         &mut self,
-        look: &mut Look,
+        reader: &mut Reader,
         (guard, table): (Guard<'g>, &'g VersionTable<Words>),
         row: RowRef<'_>,
-        fixed: Option<Timestamp>,
-    ) -> Result<Linked<'g>, Abort> {
-        let new = table.draft(&mut self.memory, Words::made_by(look.me), row).publish(guard);
+    ) -> Result<Linked, Abort> {
+        let new = table.draft(&mut self.memory, Words::made_by(reader.look.me), row).publish(guard);
         let (table_id, new_ptr) = (table.id(), Some(new.ptr()));
         let change = Change { table: table_id, old: None, new: new_ptr, linked: 0, was_kept: false, locks_only: false };
         self.log.push(change);
-        self.link(look, (guard, table), new, None, fixed)
+        self.link(reader, (guard, table), new, None)
     }
 
     /// Links the version of the last change into all indexes.
     fn link<'g>(
         &mut self,
-        look: &mut Look,
+        reader: &mut Reader,
         (guard, table): (Guard<'g>, &'g VersionTable<Words>),
         new: VersionRef<'g, Words>,
         old: Option<VersionRef<'g, Words>>,
-        fixed: Option<Timestamp>,
-    ) -> Result<Linked<'g>, Abort> {
+    ) -> Result<Linked, Abort> {
         for index in table.indexes() {
             let near = old.filter(|old| index.has_same_key(old.row(), new.row()));
             table.link(guard, index.position(), new, near);
             self.log.last_mut().expect("the change is in the log").linked = index.position() + 1;
-            if near.is_none()
-                && index.excludes(new.row())
-                && let Some(other) = look.claim(guard, index, new, fixed)?
-            {
-                return Ok(Linked::Duplicate(index.reference(), other));
+            if near.is_some() {
+                // Who must not meet it has a lock on the version that it replaces, or waits for that one's maker.
+                continue;
+            }
+            // SeqCst: of two who link and then look for each other's version, the one whose fence is the later one sees the
+            // other's; and so it is with one who links and looks for locks, and one who locks and looks for versions.
+            fence(Ordering::SeqCst);
+            let reference = index.reference();
+            if index.excludes(new.row()) {
+                while let Some(other) = reader.look.claim(guard, index, new, reader.fixed)? {
+                    if reader.track(table, other)? {
+                        return Ok(Linked::Duplicate(reference));
+                    }
+                }
+            }
+            let (transactions, me) = (&reader.look.shared.transactions, reader.look.me);
+            for holder in index_locks::holders(index, new.row()).into_iter().filter(|&holder| holder != me) {
+                transactions.wait_behind(me, holder, (table.id(), reference))?;
             }
         }
         Ok(Linked::Done)
     }
 
-    /// What the changes from the one at `to` on have read, which is remembered when they are undone: the rows that they ended, and
-    /// that the keys were free which they took. Until then their locks and versions keep that as it is.
-    pub fn tell_reads(&self, reader: &mut Reader, database: &Database, guard: Guard<'_>, to: usize) {
-        for change in &self.log[to..] {
-            let Some(table) = database.table(guard, change.table) else { continue };
-            if let Some(old) = change.old {
-                reader.track(table, record::deref(old, guard, table));
-            }
-            if let Some(new) = change.new {
-                reader.track_free_keys(table, record::deref(new, guard, table), change.linked);
-            }
-        }
-    }
-
-    /// Undoes all changes from the one at `to` on, the last first.
-    pub fn undo(
+    /// Undoes all changes from the one at `to` on, of a transaction that goes on, and has read what they ended, and that the keys were
+    /// free which they took. Until then their locks and versions keep that as it is.
+    pub fn take_back(
         &mut self,
-        look: &mut Look,
+        reader: &mut Reader,
         database: &Database,
         guard: Guard<'_>,
         to: usize,
         garbage: &mut Vec<Garbage>,
     ) {
+        let mut kept = Vec::new();
         while self.log.len() > to {
-            let Some(change) = self.log.pop() else { return };
-            if let Some(old) = change.old {
-                if change.was_kept {
-                    look.kept.insert(old);
-                } else {
-                    look.kept.remove(&old);
-                }
-            }
+            let Some(change) = self.log.pop() else { break };
+            change.old.inspect(|old| {
+                reader.look.kept.remove(old);
+            });
             // What a dropped table had went with it.
             let Some(table) = database.table(guard, change.table) else { continue };
             if let Some(new) = change.new {
-                record::words(new, guard).set_begin(Timestamp::INFINITY);
+                reader.track_free_keys(table, record::deref(new, guard, table), change.linked);
             }
+            if let Some(old) = change.old {
+                if change.was_kept {
+                    reader.look.kept.insert(old);
+                } else if !reader.give_back(table, record::deref(old, guard, table)) {
+                    reader.look.kept.insert(old);
+                    kept.push(Change { new: None, linked: 0, locks_only: true, ..change });
+                }
+            }
+            Self::throw_away(change, (guard, table), garbage);
+        }
+        self.log.extend(kept.into_iter().rev());
+    }
+
+    /// Undoes everything, the last change first.
+    pub fn undo(&mut self, look: &mut Look, database: &Database, guard: Guard<'_>, garbage: &mut Vec<Garbage>) {
+        look.kept.clear();
+        while let Some(change) = self.log.pop() {
+            // What a dropped table had went with it.
+            let Some(table) = database.table(guard, change.table) else { continue };
             if let Some(old) = change.old.filter(|_| !change.was_kept) {
-                record::words(old, guard).unlock(look.me);
+                record_locks::release_write(record::words(old, guard), look.me);
             }
-            if let Some(new) = change.new {
-                table.unlink(guard, record::deref(new, guard, table), change.linked, garbage);
-                garbage.push(record::garbage(table, vec![new]));
-            }
+            Self::throw_away(change, (guard, table), garbage);
         }
     }
 
-    /// Gives up the write locks that no change followed.
+    /// Makes the version of a change that is undone one that never was.
+    fn throw_away(change: Change, (guard, table): (Guard<'_>, &VersionTable<Words>), garbage: &mut Vec<Garbage>) {
+        if let Some(new) = change.new {
+            record::words(new, guard).set_begin(Timestamp::INFINITY);
+            table.unlink(guard, record::deref(new, guard, table), change.linked, garbage);
+            garbage.push(record::garbage(table, vec![new]));
+        }
+    }
+
+    /// Lets nobody else read under locks what the transaction is about to replace, and has readers.
+    pub fn close_to_readers(&self, me: TxnId, database: &Database, guard: Guard<'_>) {
+        for change in self.log.iter().filter(|change| database.table(guard, change.table).is_some()) {
+            change.old.inspect(|&old| record_locks::close_to_readers(record::words(old, guard), me));
+        }
+    }
+
+    /// Gives up the write locks that no change followed; `keep` says what else is done about each.
     ///
     /// Before the end timestamp is wanted: afterwards others would take such a lock for an update, and look for what replaces the
     /// version.
-    pub fn release_kept(&mut self, look: &mut Look, database: &Database, guard: Guard<'_>) {
-        for change in self.log.iter_mut().filter(|change| change.locks_only || change.was_kept) {
+    pub fn end_kept(
+        &mut self,
+        look: &mut Look,
+        database: &Database,
+        guard: Guard<'_>,
+        mut end: impl FnMut(TableId, VersionPtr<Words>, &Words),
+    ) {
+        for change in self.log.iter_mut() {
             change.was_kept = false;
             let kept = change.old.filter(|old| change.locks_only && look.kept.remove(old));
             if let Some(old) = kept.filter(|_| database.table(guard, change.table).is_some()) {
-                record::words(old, guard).unlock(look.me);
+                end(change.table, old, record::words(old, guard));
             }
         }
         self.log.retain(|change| !change.locks_only);
@@ -204,7 +241,7 @@ impl Changes {
         let mut told = HashSet::new();
         let mut changes = Vec::new();
         // The last change of a row is the one that counts.
-        for change in self.log.iter().rev() {
+        for change in self.log.iter().rev().filter(|change| !change.locks_only) {
             let Some(table) = database.table(guard, change.table) else { continue };
             let Some(version) = change.new.or(change.old) else { continue };
             let version = record::deref(version, guard, table);
@@ -227,7 +264,7 @@ impl Changes {
                 record::words(new, guard).set_begin(time);
             }
         }
-        for change in self.log.drain(..) {
+        for change in self.log.drain(..).filter(|change| !change.locks_only) {
             let Some(table) = database.table(guard, change.table) else { continue };
             if let Some(version) = change.old {
                 let words = record::words(version, guard);

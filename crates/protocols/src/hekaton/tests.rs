@@ -1,26 +1,31 @@
 //! Versions that come and go, and transactions that meet others on their way out.
 
 mod levels;
+mod locks;
 
-use super::{Hekaton, HekatonConfig};
+use super::{Hekaton, HekatonConfig, Optimistic};
 use crate::Instance;
 use hotrow_storage::{
     Change, Column, End, IndexKind, IndexRef, IndexSchema, Key, KeyBuilder, Position, RedoSink, Row, RowRef, TableId,
     TableSchema, Type, Value,
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Savepoint, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Savepoint, Scan, Transaction, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 struct Fixture {
-    engine: Arc<Instance<Hekaton>>,
+    engine: Arc<Instance<Hekaton<Optimistic>>>,
     table: TableId,
 }
 
 /// A table with so many rows, all zero, whose names begin at 100; names are unique.
 fn fixture(rows: i64) -> Fixture {
-    let engine = Instance::<Hekaton>::new(HekatonConfig::default());
+    fixture_with(rows, HekatonConfig::default())
+}
+
+fn fixture_with(rows: i64, config: HekatonConfig) -> Fixture {
+    let engine = Instance::<Hekaton<Optimistic>>::new(config);
     let columns =
         vec![Column::new("id", Type::Int8), Column::new("number", Type::Int8), Column::nullable("name", Type::Int8)];
     let mut schema = TableSchema::new("numbers", columns, &[0]);
@@ -33,7 +38,7 @@ fn fixture(rows: i64) -> Fixture {
     Fixture { engine, table }
 }
 
-fn row(engine: &Instance<Hekaton>, table: TableId, id: i64, number: i64, name: Option<i64>) -> Row {
+fn row(engine: &Instance<Hekaton<Optimistic>>, table: TableId, id: i64, number: i64, name: Option<i64>) -> Row {
     let name = name.map_or(Value::Null, Value::Int8);
     Row::from_values(&engine.layout(table), &[Value::Int8(id), Value::Int8(number), name])
 }
@@ -48,6 +53,12 @@ impl Fixture {
     fn begin(&self, level: Isolation) -> Box<dyn Transaction> {
         let mut txn = self.transaction();
         txn.begin(&Begin::at(level)).expect("beginning needs nothing");
+        txn
+    }
+
+    fn begin_as(&self, level: Isolation, concurrency: Concurrency) -> Box<dyn Transaction> {
+        let mut txn = self.transaction();
+        txn.begin(&Begin { concurrency: Some(concurrency), ..Begin::at(level) }).expect("beginning needs nothing");
         txn
     }
 
@@ -220,39 +231,45 @@ fn while_one_prepares(meanwhile: impl FnOnce(&Fixture) + Send + 'static) -> Arc<
     case
 }
 
+/// Each level, for each kind of transaction.
+fn levels_and_ways() -> impl Iterator<Item = (Isolation, Concurrency)> {
+    Isolation::ALL.into_iter().flat_map(|level| Concurrency::ALL.map(|way| (level, way)))
+}
+
 #[test]
 fn what_is_about_to_commit_is_read_and_does_not_commit_after_its_reader() {
-    for level in Isolation::ALL {
+    for (level, way) in levels_and_ways() {
         let dependent: Arc<Mutex<Option<Box<dyn Transaction>>>> = Arc::default();
         let out = dependent.clone();
         let case = while_one_prepares(move |case| {
-            let mut early = case.begin(level);
-            assert_eq!(case.read(&mut *early, 0), Ok(Some(1)), "{level}: it reads what is not committed");
-            assert_eq!(early.commit(), Err(Abort::Cancelled), "{level}: and may not wait for that");
+            let mut early = case.begin_as(level, way);
+            assert_eq!(case.read(&mut *early, 0), Ok(Some(1)), "{level}, {way}: it reads what is not committed");
+            assert_eq!(early.commit(), Err(Abort::Cancelled), "{level}, {way}: and may not wait for that");
             early.abort();
-            let mut later = case.begin(level);
+            let mut later = case.begin_as(level, way);
             assert_eq!(case.read(&mut *later, 0), Ok(Some(1)));
-            assert_eq!(case.write(&mut *later, 0, 2), Ok(Write::Done), "{level}: and replaces it");
+            assert_eq!(case.write(&mut *later, 0, 2), Ok(Write::Done), "{level}, {way}: and replaces it");
             *out.lock().expect("nobody panics under it") = Some(later);
         });
         let mut later = dependent.lock().expect("nobody panics under it").take().expect("it began");
-        assert_eq!(later.commit(), Ok(()), "{level}: what it has read is committed");
-        let mut reader = case.begin(level);
+        assert_eq!(later.commit(), Ok(()), "{level}, {way}: what it has read is committed");
+        let mut reader = case.begin_as(level, way);
         assert_eq!(case.read(&mut *reader, 0), Ok(Some(2)));
     }
 }
 
 #[test]
 fn who_has_read_what_is_rolled_back_is_rolled_back() {
-    for level in Isolation::ALL {
+    for (level, way) in levels_and_ways() {
         let case = while_one_prepares(move |case| {
             // Depends on the one that is about to commit, and so prepares, and can go no further.
-            let mut middle = case.begin(level);
+            let mut middle = case.begin_as(level, way);
             assert_eq!(case.read(&mut *middle, 0), Ok(Some(1)));
             assert_eq!(case.write(&mut *middle, 1, 7), Ok(Write::Done));
             assert_eq!(middle.commit(), Err(Abort::Cancelled));
 
-            let (mut reader, mut writer, mut idler) = (case.begin(level), case.begin(level), case.begin(level));
+            let (mut reader, mut writer, mut idler) =
+                (case.begin_as(level, way), case.begin_as(level, way), case.begin_as(level, way));
             assert_eq!(case.read(&mut *reader, 1), Ok(Some(7)));
             assert_eq!(case.write(&mut *writer, 1, 8), Ok(Write::Done));
             assert_eq!(case.sum(&mut *idler), 8);
@@ -265,10 +282,10 @@ fn who_has_read_what_is_rolled_back_is_rolled_back() {
             for mut txn in [reader, writer, idler] {
                 txn.abort();
             }
-            let mut after = case.begin(level);
-            assert_eq!(case.read(&mut *after, 1), Ok(Some(0)), "{level}: as if it had never been");
-            assert_eq!(case.write(&mut *after, 1, 9), Ok(Write::Done), "{level}: and nobody is in the way");
+            let mut after = case.begin_as(level, way);
+            assert_eq!(case.read(&mut *after, 1), Ok(Some(0)), "{level}, {way}: as if it had never been");
+            assert_eq!(case.write(&mut *after, 1, 9), Ok(Write::Done), "{level}, {way}: and nobody is in the way");
         });
-        assert_eq!(case.versions(), 4 + 1, "{level}: the row that was replaced is waiting to be collected");
+        assert_eq!(case.versions(), 4 + 1, "{level}, {way}: the row that was replaced is waiting to be collected");
     }
 }

@@ -3,17 +3,21 @@
 use super::clock::Timestamp;
 use super::garbage::Sweeper;
 use super::look::Look;
-use super::reader::{Reader, Tracks};
+use super::reader::{Extent, Reader, Tracks};
 use super::sets::{Changes, Database, Linked};
 use super::snapshots::Snapshot;
-use super::transactions::{Dependencies, SlotNumber, Transactions};
+use super::transactions::{Dependencies, SlotNumber, Transactions, TxnId};
+use super::wait_for::Blocked;
 use super::words::Words;
-use super::{Hekaton, Shared};
+use super::{Shared, record_locks};
 use crate::shared::table;
 use hotrow_storage::{End, Garbage, Guard, Key, Participant, Position, RowMut, RowRef, TableId, VersionTable};
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_sync::{Arc, Waiter, Wake};
-use hotrow_txn::{Abort, Access, Begin, Isolation, LockFor, Protocol, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{
+    Abort, Access, Begin, Concurrency, Deadlock, EngineInfo, Isolation, LockFor, Savepoint, Scan, Statistics,
+    Transaction, Write,
+};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -28,21 +32,28 @@ pub struct HekatonTransaction {
     reader: Reader,
     changes: Changes,
     sweeper: Sweeper,
-    /// Tables that the caller keeps everybody else off.
-    owned: Vec<TableId>,
-    /// Those of them that it has made.
+    info: &'static EngineInfo,
+    /// Tables that it has made.
     made: Vec<TableId>,
-    /// The longest wait for those that it depends on, if it does not say another one.
+    /// The longest wait for others, if it does not say another one.
     default_limit: Duration,
     wait_limit: Duration,
+    label: u32,
     read_only: bool,
     running: bool,
     /// It was rolled back between two calls, and the caller does not know yet.
     failed: Option<Abort>,
+    /// The deadlock that it was the victim of.
+    deadlock: Option<Deadlock>,
 }
 
 impl HekatonTransaction {
-    pub(super) fn new(database: &Arc<Database>, shared: &Arc<Shared>, default_limit: Duration, waiter: Waiter) -> Self {
+    pub(super) fn new(
+        database: &Arc<Database>,
+        shared: &Arc<Shared>,
+        (info, default_limit): (&'static EngineInfo, Duration),
+        waiter: Waiter,
+    ) -> Self {
         let (slot, last) = shared.transactions.take(&waiter).unzip();
         Self {
             database: database.clone(),
@@ -53,13 +64,15 @@ impl HekatonTransaction {
             reader: Reader::new(Look::new(shared, last.unwrap_or_default())),
             changes: Changes::default(),
             sweeper: Sweeper::default(),
-            owned: Vec::new(),
             made: Vec::new(),
+            info,
             default_limit,
             wait_limit: default_limit,
+            label: 0,
             read_only: false,
             running: false,
             failed: None,
+            deadlock: None,
         }
     }
 
@@ -70,10 +83,7 @@ impl HekatonTransaction {
             return Err(self.failed.unwrap_or(Abort::User));
         }
         if !self.participant.is_entered() {
-            if self.reader.fixed.is_none() {
-                self.publish(Snapshot::From(self.shared.clock.now()));
-            }
-            self.participant.enter();
+            self.step_in();
         } else if !self.reader.look.has_dependencies() {
             // Nothing is borrowed from one call to the next, and what is remembered is kept without the epoch.
             self.participant.refresh();
@@ -111,34 +121,100 @@ impl HekatonTransaction {
         self.shared.transactions.dependencies(self.reader.look.me)
     }
 
-    fn undo(&mut self, to: usize) {
+    /// Undoes what was done since a savepoint.
+    fn take_back(&mut self, to: usize) {
         let mut garbage = Vec::new();
         let guard = self.participant.guard();
-        self.changes.undo(&mut self.reader.look, &self.database, guard, to, &mut garbage);
+        self.changes.take_back(&mut self.reader, &self.database, guard, to, &mut garbage);
         self.participant.retire_all(garbage);
     }
 
-    /// Undoes a part, of a transaction that goes on.
-    fn undo_part(&mut self, from: usize) {
-        let guard = self.participant.guard();
-        self.changes.tell_reads(&mut self.reader, &self.database, guard, from);
-        self.undo(from);
+    /// Waits for others, until the limit.
+    fn wait_until(&mut self, is_over: impl Fn(&Transactions, TxnId) -> bool) -> Result<(), Abort> {
+        let start = self.waiter.now();
+        let is_over = || is_over(&self.shared.transactions, self.reader.look.me);
+        let wake = self.waiter.wait_until(Some(start.after(self.wait_limit)), is_over);
+        let is_over = is_over();
+        self.reader.look.statistics.waits += 1;
+        self.reader.look.statistics.wait_ns += self.waiter.now().since(start).as_nanos() as u64;
+        match wake {
+            _ if is_over => Ok(()),
+            Wake::Cancelled => Err(Abort::Cancelled),
+            Wake::Ready | Wake::TimedOut => Err(Abort::Timeout),
+        }
     }
 
     /// Waits until all that the transaction depends on have committed (§2.7).
     fn wait_for_dependencies(&mut self) -> Result<(), Abort> {
         if self.dependencies() == Dependencies::Open {
-            let start = self.waiter.now();
-            let wake = self
-                .waiter
-                .wait_until(Some(start.after(self.wait_limit)), || self.dependencies() != Dependencies::Open);
-            self.reader.look.statistics.waits += 1;
-            self.reader.look.statistics.wait_ns += self.waiter.now().since(start).as_nanos() as u64;
-            if self.dependencies() == Dependencies::Open {
-                return Err(if wake == Wake::Cancelled { Abort::Cancelled } else { Abort::Timeout });
-            }
+            self.wait_until(|transactions, me| transactions.dependencies(me) != Dependencies::Open)?;
         }
         if self.dependencies() == Dependencies::Broken { Err(Abort::Cascade) } else { Ok(()) }
+    }
+
+    /// Waits for those that must end before the transaction (§4.2), and lets no more of them come.
+    fn wait_for_readers(&mut self) -> Result<(), Abort> {
+        let (shared, me) = (self.shared.clone(), self.reader.look.me);
+        shared.transactions.shut(me);
+        if shared.transactions.waits_for_nobody(me) {
+            return Ok(());
+        }
+        // Those that it depends on are about to end; until they have, it cannot leave its epoch.
+        self.wait_for_dependencies()?;
+        self.changes.close_to_readers(me, &self.database, self.participant.guard());
+        let read_locks = self.reader.held.rows().to_vec();
+        shared.show(Blocked { id: me, label: self.label, read_locks });
+        // However the wait ends, and if a panic ends it.
+        let shown = Shown { shared: &shared, me };
+        self.deadlock = shared.detect(me, &self.database, self.participant.guard());
+        if self.deadlock.is_some() {
+            return Err(Abort::Deadlock);
+        }
+        self.step_out();
+        let waited = self.wait_until(Transactions::waits_for_nobody);
+        drop(shown);
+        self.step_in();
+        waited
+    }
+
+    /// Enters an epoch.
+    fn step_in(&mut self) {
+        if self.reader.fixed.is_none() {
+            self.publish(Snapshot::From(self.shared.clock.now()));
+        }
+        self.participant.enter();
+    }
+
+    /// Leaves the epoch for a while; nobody is depended on.
+    fn step_out(&mut self) {
+        if self.reader.fixed.is_none() {
+            self.publish(Snapshot::Nothing);
+        }
+        self.participant.leave();
+    }
+
+    /// Takes the end timestamp, as soon as all have theirs that must end before. Locks that no change followed are read locks then.
+    fn precommit(&mut self) -> Result<Timestamp, Abort> {
+        let (shared, me) = (self.shared.clone(), self.reader.look.me);
+        if self.reader.look.kept.is_empty()
+            && let Some(time) = shared.transactions.precommit(me, &shared.clock)
+        {
+            return Ok(time);
+        }
+        self.wait_for_readers()?;
+        let Reader { look, held, .. } = &mut self.reader;
+        self.changes.end_kept(look, &self.database, self.participant.guard(), |table, version, words| {
+            let has_others = record_locks::write_to_read(words, me, shared.read_locks);
+            debug_assert_eq!(has_others, Some(false), "it has waited for all readers");
+            held.row(table, version);
+        });
+        Ok(shared.transactions.precommit(me, &shared.clock).expect("nobody can make it wait any more"))
+    }
+
+    /// Gives up read locks and index locks.
+    fn release_locks(&mut self) {
+        let guard = self.participant.guard();
+        self.reader.held.release(self.reader.look.me, &self.shared.transactions, &self.database, guard);
     }
 
     /// Commits a transaction that has changed something: takes its end timestamp, looks again at what was read, waits for those that it
@@ -150,13 +226,15 @@ impl HekatonTransaction {
             // What begins and ends from now on must be met again: no collector may take it for something that nobody reads.
             self.publish(Snapshot::From(read_time));
         }
-        let end_time = shared.transactions.precommit(me, &shared.clock);
+        let end_time = self.precommit()?;
         if let Some(read_time) = self.reader.fixed {
             let (guard, times) = (self.participant.guard(), (read_time, end_time));
             if !self.reader.reads.are_valid(&self.reader.look, &self.database, guard, times) {
                 return Err(Abort::Validation);
             }
         }
+        // Not before the end timestamp was drawn: whoever changes what was read ends later.
+        self.release_locks();
         self.wait_for_dependencies()?;
         let guard = self.participant.guard();
         for table in self.made.iter().filter_map(|&made| self.database.table(guard, made)) {
@@ -178,7 +256,7 @@ impl HekatonTransaction {
         self.shared.transactions.end(self.reader.look.me);
         self.publish(Snapshot::Nothing);
         self.reader.reads.clear();
-        self.owned.clear();
+        self.reader.owned.clear();
         self.made.clear();
         let mut garbage: Vec<Garbage> = Vec::new();
         if let Some(slot) = self.slot {
@@ -195,7 +273,11 @@ impl HekatonTransaction {
             self.participant.enter();
         }
         self.shared.transactions.abort(self.reader.look.me);
-        self.undo(0);
+        self.release_locks();
+        let mut garbage = Vec::new();
+        let guard = self.participant.guard();
+        self.changes.undo(&mut self.reader.look, &self.database, guard, &mut garbage);
+        self.participant.retire_all(garbage);
         self.end();
     }
 
@@ -230,6 +312,18 @@ impl HekatonTransaction {
     }
 }
 
+/// Says, when it goes, that a transaction does not wait any more.
+struct Shown<'s> {
+    shared: &'s Shared,
+    me: TxnId,
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        self.shared.withdraw(self.me);
+    }
+}
+
 /// The guard of a call, and a table to look at: one that was rebuilt after the time of all reads has none of the rows of then.
 #[inline]
 fn scene<'g>(
@@ -247,24 +341,31 @@ fn scene<'g>(
 impl Transaction for HekatonTransaction {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         debug_assert!(!self.running, "a transaction is running");
-        self.failed = None;
+        (self.failed, self.deadlock) = (None, None);
         self.take_slot()?;
         self.running = true;
         self.read_only = begin.read_only;
         self.wait_limit = begin.wait_limit.unwrap_or(self.default_limit);
+        self.label = begin.label;
         let level = match begin.reconnaissance {
             true => Isolation::ReadCommitted,
-            false => Hekaton::INFO.granted(begin.isolation),
+            false => self.info.granted(begin.isolation),
         };
-        self.reader.tracks = match level {
-            Isolation::Serializable if !begin.read_only => Tracks::Absence,
-            Isolation::RepeatableRead if !begin.read_only => Tracks::Rows,
-            _ => Tracks::Nothing,
+        let extent = match level {
+            Isolation::Serializable if !begin.read_only => Some(Extent::Absence),
+            Isolation::RepeatableRead if !begin.read_only => Some(Extent::Rows),
+            _ => None,
         };
+        let tracks = match begin.concurrency.or(self.info.concurrency) {
+            Some(Concurrency::Pessimistic) => Tracks::Locks,
+            Some(Concurrency::Optimistic) | None => Tracks::Remembers,
+        };
+        self.reader.tracks = extent.map_or(Tracks::Nothing, tracks);
         self.reader.fixed = None;
         self.publish(Snapshot::From(self.shared.clock.now()));
         self.participant.enter();
-        if level != Isolation::ReadCommitted || begin.read_only && begin.one_shot {
+        let reads_latest = level == Isolation::ReadCommitted || matches!(self.reader.tracks, Tracks::Locks(_));
+        if !reads_latest || begin.read_only && begin.one_shot {
             let now = self.shared.clock.now();
             self.reader.fixed = Some(now);
             self.publish(if begin.read_only { Snapshot::ReadOnly(now) } else { Snapshot::Exact(now) });
@@ -280,7 +381,7 @@ impl Transaction for HekatonTransaction {
         self.enter()?;
         let read_time = self.read_time();
         let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
-        Ok(self.reader.read(scene, key, read_time).map(|version| version.row()))
+        Ok(self.reader.read(scene, key, read_time)?.map(|version| version.row()))
     }
 
     fn read_for_update(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
@@ -288,8 +389,7 @@ impl Transaction for HekatonTransaction {
         let read_time = self.read_time();
         let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
         let Some((version, lock)) = self.reader.read_to_write(scene, key, read_time)? else { return Ok(None) };
-        // The lock is given up just before the end.
-        self.reader.track(scene.1, version);
+        // The lock is there to the end timestamp, so there is nothing to remember.
         self.changes.keep(&mut self.reader.look, id, version, lock);
         Ok(Some(version.row()))
     }
@@ -309,16 +409,12 @@ impl Transaction for HekatonTransaction {
         };
         let before = self.changes.len();
         self.changes.end(&mut self.reader.look, id, version, lock);
-        let linked = self.changes.replace(&mut self.reader.look, scene, version, change, self.reader.fixed);
-        let outcome = match linked {
+        let outcome = match self.changes.replace(&mut self.reader, scene, version, change) {
             Ok(Linked::Done) => return Ok(Write::Done),
-            Ok(Linked::Duplicate(index, other)) => {
-                self.reader.track(scene.1, other);
-                Ok(Write::Duplicate(index))
-            }
+            Ok(Linked::Duplicate(index)) => Ok(Write::Duplicate(index)),
             Err(abort) => Err(abort),
         };
-        self.undo_part(before);
+        self.take_back(before);
         outcome
     }
 
@@ -327,15 +423,12 @@ impl Transaction for HekatonTransaction {
         let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
         let before = self.changes.len();
         self.reader.look.statistics.locks += 1;
-        let outcome = match self.changes.insert(&mut self.reader.look, scene, row, self.reader.fixed) {
+        let outcome = match self.changes.insert(&mut self.reader, scene, row) {
             Ok(Linked::Done) => return Ok(Write::Done),
-            Ok(Linked::Duplicate(index, other)) => {
-                self.reader.track(scene.1, other);
-                Ok(Write::Duplicate(index))
-            }
+            Ok(Linked::Duplicate(index)) => Ok(Write::Duplicate(index)),
             Err(abort) => Err(abort),
         };
-        self.undo_part(before);
+        self.take_back(before);
         outcome
     }
 
@@ -357,7 +450,7 @@ impl Transaction for HekatonTransaction {
         }
         let read_time = self.read_time();
         let scene = scene(&self.participant, &self.database, scan.table, self.reader.fixed)?;
-        if self.reader.fixed.is_some() || scan.lock == LockFor::Update {
+        if self.reader.fixed.is_some() || self.reader.tracks != Tracks::Nothing || scan.lock == LockFor::Update {
             return self.reader.scan(scene, scan, read_time, &mut self.changes, visit);
         }
         // It may take long, and reads at this time only.
@@ -370,8 +463,8 @@ impl Transaction for HekatonTransaction {
     }
 
     fn own_table(&mut self, table: TableId) {
-        if self.running && !self.owned.contains(&table) {
-            self.owned.push(table);
+        if self.running && !self.reader.owned.contains(&table) {
+            self.reader.owned.push(table);
         }
     }
 
@@ -397,17 +490,21 @@ impl Transaction for HekatonTransaction {
     fn rollback_to(&mut self, savepoint: Savepoint) {
         // One that is bound to abort can still undo a part.
         if self.running && matches!(self.enter(), Ok(()) | Err(Abort::Cascade)) {
-            self.undo_part(savepoint.0);
+            self.take_back(savepoint.0);
         }
     }
 
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
-        let guard = self.participant.guard();
-        self.changes.release_kept(&mut self.reader.look, &self.database, guard);
         // A table that is put in another one's place is a change, though no row of it is in the log.
-        let handed = if self.changes.is_empty() && self.owned.is_empty() {
-            // All reads were at one time, or at times of their own: there is nothing to look at again.
+        let handed = if self.changes.is_empty() && self.reader.owned.is_empty() {
+            // All reads were at one time, or at times of their own, or are locked now: there is nothing to look at again.
+            let (guard, me) = (self.participant.guard(), self.reader.look.me);
+            let release = |_, _, words: &Words| {
+                record_locks::release_write(words, me);
+            };
+            self.changes.end_kept(&mut self.reader.look, &self.database, guard, release);
+            self.release_locks();
             self.wait_for_dependencies()?;
             let handed = self.database.redo().map(|sink| sink.appended());
             self.end();
@@ -435,11 +532,12 @@ impl Transaction for HekatonTransaction {
             self.roll_back();
             self.failed = Some(Abort::Cascade);
         } else if self.dependencies() == Dependencies::Resolved {
-            if self.reader.fixed.is_none() {
-                self.publish(Snapshot::Nothing);
-            }
-            self.participant.leave();
+            self.step_out();
         }
+    }
+
+    fn deadlock(&self) -> Option<&Deadlock> {
+        self.deadlock.as_ref()
     }
 
     fn statistics(&mut self) -> &mut Statistics {

@@ -15,6 +15,7 @@
 
 use super::clock::{Clock, Timestamp};
 use super::garbage::Backlog;
+use super::wait_for::{WaitFor, Waiting};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Latch, Mutex, OnceLock, Waiter};
 use smallvec::SmallVec;
@@ -24,17 +25,20 @@ const SLOT_BITS: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 16 };
 const CHUNK_SLOTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 const CHUNKS: usize = (1 << SLOT_BITS) / CHUNK_SLOTS;
 
-/// Transactions that run in one slot, at most.
-const SEQUENCES: u64 = 1 << 38;
+/// Transactions that run in one slot, at most. No id is all ones: that is nobody's.
+const SEQUENCES: u64 = (1 << (TxnId::BITS - SLOT_BITS)) - 1;
 
 /// A transaction: its slot, and its number there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct TxnId(pub u64);
 
 impl TxnId {
-    const NONE: TxnId = TxnId(0);
+    /// An id has so many bits.
+    pub const BITS: u32 = 54;
 
-    fn slot(self) -> SlotNumber {
+    pub const NONE: TxnId = TxnId(0);
+
+    pub fn slot(self) -> SlotNumber {
         SlotNumber((self.0 & ((1 << SLOT_BITS) - 1)) as u32)
     }
 
@@ -73,9 +77,10 @@ pub(super) enum State {
 
 /// A status word: what is in its highest three bits, and a timestamp or a number below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Status {
+pub(super) enum Status {
     Over,
-    Active,
+    /// With what it waits for before it wants an end timestamp, so that it is one exchange to want one when that is nothing.
+    Active(WaitFor),
     /// It wants an end timestamp; with the number of the transaction, so that nobody who is late gives one to the next.
     Precommit(u64),
     Preparing(Timestamp),
@@ -86,10 +91,10 @@ enum Status {
 const STATUS_SHIFT: u32 = 61;
 
 impl Status {
-    const fn encode(self) -> u64 {
+    pub const fn encode(self) -> u64 {
         let (tag, payload) = match self {
             Status::Over => (0, 0),
-            Status::Active => (1, 0),
+            Status::Active(wait_for) => (1, wait_for.encode()),
             Status::Precommit(sequence) => (2, sequence),
             Status::Preparing(time) => (3, time.0),
             Status::Committed(time) => (4, time.0),
@@ -98,11 +103,11 @@ impl Status {
         tag << STATUS_SHIFT | payload
     }
 
-    const fn decode(word: u64) -> Self {
+    pub const fn decode(word: u64) -> Self {
         let payload = word & ((1 << STATUS_SHIFT) - 1);
         match word >> STATUS_SHIFT {
             0 => Status::Over,
-            1 => Status::Active,
+            1 => Status::Active(WaitFor::decode(payload)),
             2 => Status::Precommit(payload),
             3 => Status::Preparing(Timestamp(payload)),
             4 => Status::Committed(Timestamp(payload)),
@@ -128,15 +133,17 @@ struct Dependents {
 #[repr(align(128))]
 pub(super) struct Slot {
     /// The transaction that runs here, or ran last.
-    id: AtomicU64,
-    status: AtomicU64,
+    pub id: AtomicU64,
+    pub status: AtomicU64,
     /// What it may read: [`snapshots`](super::snapshots).
     pub snapshot: AtomicU64,
     /// Its number, whether one of those that it depends on aborted, and how many of them it has not heard of yet.
     dependencies: AtomicU64,
     dependents: Latch<Dependents>,
-    /// Wakes who waits for its dependencies.
-    waiter: Latch<Option<Waiter>>,
+    /// Who waits for it, and what it holds while it waits itself.
+    pub waiting: Latch<Waiting>,
+    /// Wakes it when it waits.
+    pub waiter: Latch<Option<Waiter>>,
     /// What those that ran here have ended. It stays when the slot is given back.
     pub backlog: Latch<Backlog>,
 }
@@ -149,6 +156,7 @@ impl Default for Slot {
             snapshot: AtomicU64::new(0),
             dependencies: AtomicU64::new(0),
             dependents: Latch::new(Dependents { of: TxnId::NONE, closed: true, ids: SmallVec::new() }),
+            waiting: Latch::default(),
             waiter: Latch::new(None),
             backlog: Latch::new(Backlog::default()),
         }
@@ -156,7 +164,7 @@ impl Default for Slot {
 }
 
 impl Slot {
-    fn status(&self) -> Status {
+    pub fn status(&self) -> Status {
         Status::decode(self.status.load(Ordering::Acquire))
     }
 
@@ -255,7 +263,7 @@ impl Transactions {
     }
 
     #[inline]
-    fn slot_of(&self, id: TxnId) -> &Slot {
+    pub fn slot_of(&self, id: TxnId) -> &Slot {
         self.slot(id.slot())
     }
 
@@ -267,7 +275,7 @@ impl Transactions {
         // Before the status: invariant 1.
         slot.id.store(id.0, Ordering::Release);
         slot.dependencies.store(id.sequence() << SEQUENCE_SHIFT, Ordering::Release);
-        slot.set_status(Status::Active);
+        slot.set_status(Status::Active(WaitFor::none(id)));
         Some(id)
     }
 
@@ -282,7 +290,7 @@ impl Transactions {
             }
             return match status {
                 Status::Over => State::Gone,
-                Status::Active => State::Active,
+                Status::Active(_) => State::Active,
                 Status::Precommit(_) => {
                     Self::give_time(slot, id, clock);
                     continue;
@@ -294,13 +302,20 @@ impl Transactions {
         }
     }
 
-    /// Ends the active part: its end timestamp (§2.4, Preparation phase).
-    pub fn precommit(&self, id: TxnId, clock: &Clock) -> Timestamp {
+    /// Ends the active part: its end timestamp (§2.4, Preparation phase). None if somebody must end before it.
+    pub fn precommit(&self, id: TxnId, clock: &Clock) -> Option<Timestamp> {
         let slot = self.slot_of(id);
-        slot.set_status(Status::Precommit(id.sequence()));
+        let wants = Status::Precommit(id.sequence()).encode();
+        let from = |wait_for| {
+            let from = Status::Active(wait_for).encode();
+            slot.status.compare_exchange(from, wants, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        };
+        if !from(WaitFor::none(id)) && !from(WaitFor::none(id).shut()) {
+            return None;
+        }
         Self::give_time(slot, id, clock);
         match slot.status() {
-            Status::Preparing(time) => time,
+            Status::Preparing(time) => Some(time),
             status => unreachable!("whoever was faster has given a time: {status:?}"),
         }
     }
@@ -470,7 +485,7 @@ mod tests {
         let all = fixture();
         let first = all.begin();
         assert_eq!(all.state(first), State::Active);
-        let time = all.transactions.precommit(first, &all.clock);
+        let time = all.transactions.precommit(first, &all.clock).expect("it waits for nobody");
         assert!(time > Timestamp::LOADED);
         assert_eq!(all.state(first), State::Preparing(time));
         all.transactions.commit(first, time);
@@ -503,7 +518,7 @@ mod tests {
             let (writer, reader, gone) = (all.begin(), all.begin(), all.begin());
             let transactions = &all.transactions;
             assert_eq!(transactions.dependencies(reader), Dependencies::Resolved);
-            let time = transactions.precommit(writer, &all.clock);
+            let time = transactions.precommit(writer, &all.clock).expect("it waits for nobody");
             for dependent in [reader, gone] {
                 assert_eq!(transactions.register(dependent, writer), Registered::Pending);
             }

@@ -147,6 +147,31 @@ pub(super) fn is_no_phantom(begin: BeginWord, end: EndWord, read_time: Timestamp
     }
 }
 
+/// What a version that a transaction does not see is to one that locks what it walks over (§4.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// It is none, and will be none.
+    Stays,
+    /// It will be one unless this one aborts, which is active: that one must wait.
+    Imposes(TxnId),
+    /// It is one now, or about to be.
+    Later,
+    Again,
+}
+
+/// What a version that is not seen at `read_time` is to one that locks what it walks over.
+pub(super) fn absence(begin: BeginWord, read_time: Timestamp) -> Absence {
+    match begin {
+        BeginWord::At(Timestamp::INFINITY) => Absence::Stays,
+        BeginWord::At(time) | BeginWord::By(Owner::Other(_, State::Preparing(time) | State::Committed(time))) => {
+            if time <= read_time { Absence::Stays } else { Absence::Later }
+        }
+        BeginWord::By(Owner::Other(id, State::Active)) => Absence::Imposes(id),
+        BeginWord::By(Owner::Me | Owner::Other(_, State::Aborted)) => Absence::Stays,
+        BeginWord::By(Owner::Other(_, State::Gone)) => Absence::Again,
+    }
+}
+
 /// Whether another version leaves its key to one that is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
@@ -320,6 +345,27 @@ mod tests {
                 assert_eq!(is_no_phantom(begin, end, READ, END), Validity::Yes, "{begin:?} {end:?}");
             }
             assert_eq!(is_no_phantom(begin_by(State::Gone), end, READ, END), Validity::Again);
+        }
+    }
+
+    #[test]
+    fn what_is_not_seen_stays_so_or_must_wait_or_is_looked_at_later() {
+        let table = [
+            (BeginWord::At(EARLY), Absence::Stays),
+            (BeginWord::At(READ), Absence::Stays),
+            (BeginWord::At(LATE), Absence::Later),
+            (BeginWord::At(Timestamp::INFINITY), Absence::Stays),
+            (BeginWord::By(Owner::Me), Absence::Stays),
+            (begin_by(State::Active), Absence::Imposes(OTHER)),
+            (begin_by(State::Preparing(READ)), Absence::Stays),
+            (begin_by(State::Preparing(LATE)), Absence::Later),
+            (begin_by(State::Committed(READ)), Absence::Stays),
+            (begin_by(State::Committed(LATE)), Absence::Later),
+            (begin_by(State::Aborted), Absence::Stays),
+            (begin_by(State::Gone), Absence::Again),
+        ];
+        for (begin, expected) in table {
+            assert_eq!(absence(begin, READ), expected, "{begin:?}");
         }
     }
 

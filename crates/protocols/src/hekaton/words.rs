@@ -1,6 +1,7 @@
 //! The two words at the beginning of each version (§2.3).
 
 use super::clock::Timestamp;
+use super::index_locks::IndexLocks;
 use super::transactions::TxnId;
 use hotrow_storage::VersionHeader;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +9,18 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 /// Set in a word that names a transaction; clear in one that holds a timestamp.
 const IS_ID: u64 = 1 << 63;
 
-/// The End word of a version that nobody has replaced, or is about to.
-const NOBODY: u64 = u64::MAX;
+/// In an End word that holds no timestamp: the write lock's holder, how many have read locks, and NoMoreReadLocks (§4.1.1).
+const WRITER: u64 = (1 << READERS_SHIFT) - 1;
+const NOBODY: u64 = WRITER;
+const READERS_SHIFT: u32 = TxnId::BITS;
+const CLOSED: u64 = 1 << 62;
 
 /// When a version's life begins and ends, or who decides that.
 ///
 /// **Invariant.** Whose id stands in Begin made the version, and changes Begin once: to its end timestamp, or to
 /// infinity when it aborts. Whose id stands in End has the version's write lock: from everybody else who
-/// wants to write, the word keeps it until it is that one's end timestamp, or the writer aborts or gives it up.
+/// wants to write, the word keeps it until it is that one's end timestamp, or the writer aborts or gives it up. While there are read
+/// locks, the word is no timestamp: whoever has the write lock waits for them before it has an end.
 pub struct Words {
     begin: AtomicU64,
     end: AtomicU64,
@@ -38,10 +43,38 @@ pub(super) enum Begin {
 pub(super) enum End {
     /// It is none from this time on.
     At(Timestamp),
-    /// Nobody replaces it.
-    Nobody,
-    /// The fate of the one that has the write lock decides.
-    By(TxnId),
+    /// It is the latest, but for what the holder of the write lock makes of it.
+    Locked(RecordLock),
+}
+
+/// The locks of a version that is the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordLock {
+    /// Who has the write lock: that one's fate decides whether the version ends.
+    pub writer: Option<TxnId>,
+    /// How many have read locks (ReadLockCount).
+    pub readers: u8,
+    /// Nobody else gets one, since the writer waits for those (NoMoreReadLocks).
+    pub is_closed: bool,
+}
+
+impl RecordLock {
+    /// Nobody replaces the version, or wants it to stay.
+    pub const FREE: RecordLock = RecordLock { writer: None, readers: 0, is_closed: false };
+
+    const fn encode(self) -> u64 {
+        let writer = match self.writer {
+            Some(id) => id.0,
+            None => NOBODY,
+        };
+        let closed = if self.is_closed { CLOSED } else { 0 };
+        IS_ID | closed | (self.readers as u64) << READERS_SHIFT | writer
+    }
+
+    const fn decode(word: u64) -> Self {
+        let writer = if word & WRITER == NOBODY { None } else { Some(TxnId(word & WRITER)) };
+        Self { writer, readers: (word >> READERS_SHIFT) as u8, is_closed: word & CLOSED != 0 }
+    }
 }
 
 impl Begin {
@@ -59,24 +92,19 @@ impl Begin {
 
 impl End {
     const fn decode(word: u64) -> Self {
-        match word {
-            NOBODY => End::Nobody,
-            word if word & IS_ID == 0 => End::At(Timestamp(word)),
-            word => End::By(TxnId(word & !IS_ID)),
-        }
+        if word & IS_ID == 0 { End::At(Timestamp(word)) } else { End::Locked(RecordLock::decode(word)) }
     }
 
     const fn encode(self) -> u64 {
         match self {
             End::At(time) => time.0,
-            End::Nobody => NOBODY,
-            End::By(id) => id.0 | IS_ID,
+            End::Locked(lock) => lock.encode(),
         }
     }
 }
 
 impl VersionHeader for Words {
-    type Index = ();
+    type Index = IndexLocks;
 
     fn loaded() -> Self {
         Self::new(Begin::At(Timestamp::LOADED))
@@ -85,7 +113,7 @@ impl VersionHeader for Words {
 
 impl Words {
     fn new(begin: Begin) -> Self {
-        Self { begin: AtomicU64::new(begin.encode()), end: AtomicU64::new(NOBODY) }
+        Self { begin: AtomicU64::new(begin.encode()), end: AtomicU64::new(RecordLock::FREE.encode()) }
     }
 
     /// Those of a version that this transaction makes.
@@ -115,18 +143,10 @@ impl Words {
         self.end.store(End::At(time).encode(), Ordering::Release);
     }
 
-    /// Takes the write lock, from nobody or from one that aborted, if the word is still `from`.
+    /// Changes the locks, if they are still `from`: the one way in which anybody does.
     #[inline]
-    pub(super) fn lock(&self, from: End, by: TxnId) -> bool {
-        let (from, to) = (from.encode(), End::By(by).encode());
-        self.end.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
-    /// Gives the write lock up, unless somebody has taken it over.
-    #[inline]
-    pub(super) fn unlock(&self, by: TxnId) {
-        // An error is a transaction that took it over.
-        let _ = self.end.compare_exchange(End::By(by).encode(), NOBODY, Ordering::AcqRel, Ordering::Acquire);
+    pub(super) fn exchange(&self, from: RecordLock, to: RecordLock) -> bool {
+        self.end.compare_exchange(from.encode(), to.encode(), Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 
@@ -140,20 +160,22 @@ mod tests {
         for begin in [Begin::At(time), Begin::At(Timestamp::INFINITY), Begin::By(id)] {
             assert_eq!(Begin::decode(begin.encode()), begin);
         }
-        for end in [End::At(time), End::Nobody, End::By(id)] {
+        let free = RecordLock::FREE;
+        let locks = [free, RecordLock { readers: 255, ..free }, RecordLock { writer: Some(id), ..free }];
+        let closed = RecordLock { writer: Some(id), readers: 7, is_closed: true };
+        for end in locks.into_iter().chain([closed]).map(End::Locked).chain([End::At(time)]) {
             assert_eq!(End::decode(end.encode()), end);
         }
     }
 
     #[test]
-    fn a_write_lock_goes_from_nobody_or_from_one_that_is_named() {
+    fn locks_change_only_from_what_they_are() {
         let (first, second) = (TxnId(1 << 16), TxnId(2 << 16));
         let words = Words::loaded();
-        assert!(words.lock(End::Nobody, first) && !words.lock(End::Nobody, second));
-        assert!(words.lock(End::By(first), second), "the first has aborted");
-        words.unlock(first);
-        assert_eq!(words.end(), End::By(second), "what was taken over is not given up by the one before");
-        words.unlock(second);
-        assert_eq!(words.end(), End::Nobody);
+        let [mine, others] = [first, second].map(|id| RecordLock { writer: Some(id), ..RecordLock::FREE });
+        assert!(words.exchange(RecordLock::FREE, mine) && !words.exchange(RecordLock::FREE, others));
+        assert!(!words.exchange(RecordLock { readers: 1, ..mine }, others), "a reader has gone meanwhile");
+        assert!(words.exchange(mine, others));
+        assert_eq!(words.end(), End::Locked(others));
     }
 }

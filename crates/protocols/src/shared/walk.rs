@@ -167,6 +167,11 @@ impl Range {
         }
     }
 
+    /// Whether a key is in the range.
+    pub(crate) fn contains(&self, key: &Key) -> bool {
+        !self.is_past(key, false) && !self.is_past(key, true)
+    }
+
     /// Whether no key of `other` is below this range.
     pub(crate) fn begins_with(&self, other: &Range) -> bool {
         match (&self.lower, &other.lower) {

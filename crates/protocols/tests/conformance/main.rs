@@ -22,7 +22,7 @@ mod versions;
 
 use hotrow_protocols::{ENGINES, open};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Engine, Isolation};
+use hotrow_txn::{Concurrency, Engine, Isolation};
 use std::time::Duration;
 
 /// Does `check` with a fresh database of every engine.
@@ -38,6 +38,11 @@ fn for_each_engine(mut check: impl FnMut(&Arc<dyn Engine>)) {
 /// writes. Those offer snapshots.
 fn first_writer_wins(engine: &Arc<dyn Engine>) -> bool {
     engine.info().isolation.contains(&Isolation::Snapshot)
+}
+
+/// Whether the engine's transactions lock what they read, unless they say otherwise: who changes it waits before its end.
+fn writers_wait_for_readers(engine: &Arc<dyn Engine>) -> bool {
+    engine.info().concurrency == Some(Concurrency::Pessimistic)
 }
 
 /// A waiter that refuses to wait: whoever would have to, aborts.

@@ -2,7 +2,7 @@
 
 use crate::observed::Observed;
 use crate::tables::{Shape, row, values_of};
-use crate::{first_writer_wins, for_each_engine, refusing};
+use crate::{first_writer_wins, for_each_engine, refusing, writers_wait_for_readers};
 use hotrow_storage::{TableId, Value};
 use hotrow_sync::{Arc, Time, Waiter, mpsc, thread};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
@@ -11,11 +11,13 @@ use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
 struct Blocked {
     engine: Arc<dyn Engine>,
     table: TableId,
-    /// Wrote the row, and runs.
+    /// Wrote the row, or read it where there are versions, and runs.
     holder: Box<dyn Transaction>,
     scheduler: Arc<Observed>,
     waiter: Waiter,
     deadline: Option<Time>,
+    /// The row's number when the holder has committed.
+    held: i64,
     /// What the waiting thread's update came to, once it ends.
     outcome: mpsc::Receiver<Result<Write, Abort>>,
 }
@@ -29,11 +31,11 @@ fn update(txn: &mut dyn Transaction, table: TableId, number: i32) -> Result<Writ
     })
 }
 
-/// Does `check` with every engine that isolates and whose writers wait, while a thread waits to update the row that another
-/// updated.
+/// Does `check` with every engine whose transactions wait, while a thread waits to update the row that another updated; or, where
+/// there are versions, waits before its end, having updated a row that another read.
 fn while_one_waits(check: impl Fn(Blocked)) {
     for_each_engine(|engine| {
-        if engine.info().isolates && !first_writer_wins(&engine) {
+        if engine.info().isolates && (!first_writer_wins(engine) || writers_wait_for_readers(engine)) {
             let (engine, table) = (engine.clone(), engine.create_table(Shape::Hashed.schema()));
             let values = Shape::Hashed.values(KEY, 1, 1);
             engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("an empty table");
@@ -63,7 +65,13 @@ fn block<'scope>(
         has_begun = false;
         holder.begin(&Begin::default()).expect("nobody else is there");
     }
-    assert_eq!(update(&mut *holder, table, 10), Ok(Write::Done));
+    let held = if writers_wait_for_readers(engine) {
+        holder.read(table, &Shape::Hashed.key(KEY)).expect("nobody else is there");
+        0
+    } else {
+        assert_eq!(update(&mut *holder, table, 10), Ok(Write::Done));
+        10
+    };
     let (sender, outcome) = mpsc::channel();
     scope.spawn(move || {
         let begun = if has_begun { Ok(()) } else { second.begin(&Begin::default()) };
@@ -74,7 +82,7 @@ fn block<'scope>(
         let _ = sender.send(ended);
     });
     let deadline = waits.recv().expect("the second waits");
-    check(Blocked { engine: engine.clone(), table, holder, scheduler, waiter, deadline, outcome });
+    check(Blocked { engine: engine.clone(), table, holder, scheduler, waiter, deadline, held, outcome });
 }
 
 impl Blocked {
@@ -121,7 +129,7 @@ fn a_cancelled_wait_ends_and_leaves_nothing_behind() {
         blocked.waiter.cancel();
         assert_eq!(blocked.outcome(), Err(Abort::Cancelled), "{}", blocked.name());
         blocked.holder.commit().expect("it holds all that it needs");
-        assert_eq!(blocked.number(), 10, "{}", blocked.name());
+        assert_eq!(blocked.number(), blocked.held, "{}", blocked.name());
     });
 }
 
@@ -132,7 +140,7 @@ fn a_wait_ends_at_its_deadline_and_leaves_nothing_behind() {
         blocked.scheduler.move_to(deadline);
         assert_eq!(blocked.outcome(), Err(Abort::Timeout), "{}", blocked.name());
         blocked.holder.commit().expect("it holds all that it needs");
-        assert_eq!(blocked.number(), 10, "{}", blocked.name());
+        assert_eq!(blocked.number(), blocked.held, "{}", blocked.name());
     });
 }
 
@@ -244,7 +252,7 @@ fn transactions_meet_where_they_must_and_only_there() {
             for (level, may) in [Isolation::ReadCommitted, Isolation::Serializable].into_iter().zip(beside.may) {
                 // Without an access set, transactions of engines that need one are alone.
                 let is_alone = info.needs_accesses || info.isolation.len() < 2;
-                if is_alone || info.granted(level) != level || first_writer_wins(&engine) {
+                if is_alone || info.granted(level) != level || first_writer_wins(engine) {
                     continue;
                 }
                 let table = engine.create_table(Shape::Indexed.schema());
@@ -299,7 +307,7 @@ fn an_idle_reader_at_read_committed_holds_nobody_up() {
         }
         writer.begin(&Begin::at(level)).expect("nobody is in the way");
         write(&mut *writer, table, 0, 9).expect("nobody is in the way");
-        if first_writer_wins(&engine) {
+        if first_writer_wins(engine) {
             assert_eq!(number(&mut *reader), Ok(Some(2)), "{name}: what is committed is there to read");
         } else {
             assert!(number(&mut *reader).is_err(), "{name}: it waits for the writer, and may not");

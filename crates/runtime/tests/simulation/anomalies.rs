@@ -33,7 +33,8 @@ fn found(engine: impl Fn() -> Arc<dyn Engine>, scripts: impl Fn(&Fixture) -> Vec
 }
 
 fn script(fixture: &Fixture, end: End, steps: &[Step]) -> Script {
-    Script { table: fixture.table, isolation: Isolation::Serializable, steps: steps.to_vec(), end, told: Told::Nothing }
+    let (table, isolation, concurrency) = (fixture.table, Isolation::Serializable, None);
+    Script { table, isolation, concurrency, steps: steps.to_vec(), end, told: Told::Nothing }
 }
 
 fn with_flaw(flaw: Flaw) -> impl Fn() -> Arc<dyn Engine> {

@@ -132,6 +132,7 @@ fn script(fixture: &Fixture, end: End, steps: &[Step]) -> Script {
     Script {
         table: fixture.table,
         isolation: Isolation::Serializable,
+        concurrency: None,
         steps: steps.to_vec(),
         end,
         told: Told::Everything,

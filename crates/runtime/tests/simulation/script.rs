@@ -4,8 +4,8 @@ use crate::table::{BY_CODE, BY_GROUP, BY_TAG, CODE, Fixture, GROUP, KEYS, TAG, i
 use hotrow_runtime::{Planner, Random};
 use hotrow_storage::{IndexRef, Key, Row, TableId, Value};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Direction, Intent, Isolation, LockFor, Procedure, RangeAccess, Savepoint, Scan,
-    Transaction, Write,
+    Abort, Accesses, Begin, Concurrency, Direction, Intent, Isolation, LockFor, Procedure, RangeAccess, Savepoint,
+    Scan, Transaction, Write,
 };
 use std::ops::{Bound, ControlFlow};
 
@@ -53,6 +53,8 @@ pub enum Told {
 pub struct Script {
     pub table: TableId,
     pub isolation: Isolation,
+    /// Of an engine that has the choice, or what that does by itself.
+    pub concurrency: Option<Concurrency>,
     pub steps: Vec<Step>,
     pub end: End,
     pub told: Told,
@@ -98,7 +100,10 @@ impl Script {
             5..8 => Told::Some(random.below(1 << 8)),
             _ => Told::Found,
         };
-        Self { table: fixture.table, isolation, steps, end, told }
+        // Optimistic and pessimistic transactions side by side.
+        let choice = fixture.engine.info().concurrency.filter(|_| random.chance(50));
+        let concurrency = choice.map(|_| *random.pick(&Concurrency::ALL));
+        Self { table: fixture.table, isolation, concurrency, steps, end, told }
     }
 
     /// Begins and makes the calls; ends nothing. If the engine needs accesses, `planner` has them, or finds them first.
@@ -107,7 +112,8 @@ impl Script {
             planner.reconnoitre(txn, self)?;
         }
         let accesses = if self.told == Told::Nothing { None } else { planner.accesses() };
-        txn.begin(&Begin { one_shot: true, accesses, ..Begin::at(self.isolation) })?;
+        let (concurrency, one_shot) = (self.concurrency, true);
+        txn.begin(&Begin { one_shot, accesses, concurrency, ..Begin::at(self.isolation) })?;
         let called = self.run(txn);
         if called == Err(Abort::OutsidePlan) {
             planner.correct(txn, self);

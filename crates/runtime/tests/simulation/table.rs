@@ -59,6 +59,8 @@ pub struct Seen {
     pub cascades: u64,
     /// Transactions whose reads were not the same at their ends.
     pub validations: u64,
+    /// Transactions that would have waited for one that waited for them.
+    pub deadlocks: u64,
 }
 
 impl Seen {
@@ -77,6 +79,7 @@ impl Seen {
     pub fn add_abort(&mut self, abort: Abort) {
         self.cascades += u64::from(abort == Abort::Cascade);
         self.validations += u64::from(abort == Abort::Validation);
+        self.deadlocks += u64::from(abort == Abort::Deadlock);
     }
 
     /// Adds what was seen in another database.
@@ -91,6 +94,7 @@ impl Seen {
         self.dependencies += other.dependencies;
         self.cascades += other.cascades;
         self.validations += other.validations;
+        self.deadlocks += other.deadlocks;
     }
 }
 

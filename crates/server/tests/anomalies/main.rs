@@ -142,7 +142,7 @@ fn every_engine_keeps_what_its_levels_promise() {
     }
     for entry in stronger::STRONGER {
         let known = |name: &&&str| scripts.scripts.iter().any(|script| script.name == ***name);
-        assert_eq!(entry.scripts.iter().filter(known).count(), entry.scripts.len(), "scripts of {}", entry.engine);
+        assert_eq!(entry.scripts.iter().filter(known).count(), entry.scripts.len(), "scripts of {:?}", entry.engines);
     }
     assert!(failures.is_empty(), "{} failures\n\n{}", failures.len(), failures.join("\n\n"));
     let shown =

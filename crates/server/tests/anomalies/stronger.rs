@@ -3,9 +3,9 @@
 
 use hotrow_txn::Isolation;
 
-/// Scripts that an engine is stronger in than its level.
+/// Scripts that engines are stronger in than their level.
 pub struct Stronger {
-    pub engine: &'static str,
+    pub engines: &'static [&'static str],
     pub level: Isolation,
     pub reason: &'static str,
     pub scripts: &'static [&'static str],
@@ -14,13 +14,13 @@ pub struct Stronger {
 /// All of them.
 pub const STRONGER: &[Stronger] = &[
     Stronger {
-        engine: "mvo",
+        engines: &["mvo", "mvl"],
         level: Isolation::ReadCommitted,
         reason: "a scan reads as of one moment, where one that locks waits in its middle",
         scripts: &["G-single: one question, and an answer that was never true"],
     },
     Stronger {
-        engine: "mvo",
+        engines: &["mvo", "mvl"],
         level: Isolation::ReadCommitted,
         reason: "who writes a row that somebody else has written, and has not committed, does not wait and go on",
         scripts: &[
@@ -29,7 +29,13 @@ pub const STRONGER: &[Stronger] = &[
         ],
     },
     Stronger {
-        engine: "mvo",
+        engines: &["mvl"],
+        level: Isolation::RepeatableRead,
+        reason: "who writes a row that somebody else has written, and has not committed, does not wait and go on",
+        scripts: &["PMP: a write that misses what was there all the time"],
+    },
+    Stronger {
+        engines: &["mvo"],
         level: Isolation::RepeatableRead,
         reason: "all reads are as of the beginning, so that no rows join those that were read",
         scripts: &[
@@ -44,13 +50,13 @@ pub const STRONGER: &[Stronger] = &[
         ],
     },
     Stronger {
-        engine: "mvo",
+        engines: &["mvo"],
         level: Isolation::RepeatableRead,
         reason: "a key is not refused for a row that the transaction cannot see: it fails with 40001",
         scripts: &["PMP: a key that was free, and is refused"],
     },
     Stronger {
-        engine: "mvo",
+        engines: &["mvo", "mvl"],
         level: Isolation::Snapshot,
         reason: "a key is not refused for a row that the transaction cannot see: it fails with 40001",
         scripts: &["PMP: a key that was free, and is refused"],
@@ -59,6 +65,7 @@ pub const STRONGER: &[Stronger] = &[
 
 /// Why an engine does not show what its level permits, if so it is.
 pub fn reason(engine: &str, level: Isolation, script: &str) -> Option<&'static str> {
-    let lists = |entry: &&Stronger| entry.engine == engine && entry.level == level && entry.scripts.contains(&script);
+    let lists =
+        |entry: &&Stronger| entry.engines.contains(&engine) && entry.level == level && entry.scripts.contains(&script);
     STRONGER.iter().find(lists).map(|entry| entry.reason)
 }

@@ -6,7 +6,7 @@
 
 use super::{check, together, waiter};
 use crate::Instance;
-use crate::hekaton::{Hekaton, HekatonConfig};
+use crate::hekaton::{Hekaton, HekatonConfig, Optimistic};
 use hotrow_check::{Recorder, Recording, check as judge, final_versions};
 use hotrow_storage::{Column, IndexKind, IndexRef, IndexSchema, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::Arc;
@@ -18,14 +18,14 @@ use std::ops::{Bound, ControlFlow};
 const KEYS: i64 = 3;
 
 struct Scene {
-    engine: Arc<Instance<Hekaton>>,
+    engine: Arc<Instance<Hekaton<Optimistic>>>,
     table: TableId,
     recording: Arc<Recording>,
 }
 
 impl Scene {
     fn new() -> Self {
-        let engine = Instance::<Hekaton>::new(HekatonConfig::default());
+        let engine = Instance::<Hekaton<Optimistic>>::new(HekatonConfig::default());
         let columns =
             vec![Column::new("id", Type::Int8), Column::new("stamp", Type::Int8), Column::nullable("code", Type::Int8)];
         let kind = *pick(&[IndexKind::Hash, IndexKind::Ordered]);

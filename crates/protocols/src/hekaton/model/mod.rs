@@ -11,7 +11,7 @@ mod keys;
 mod precommit;
 mod speculation;
 
-use super::{Hekaton, HekatonConfig};
+use super::{Hekaton, HekatonConfig, Optimistic};
 use crate::Instance;
 use hotrow_storage::{Column, IndexKind, IndexRef, IndexSchema, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
@@ -42,14 +42,14 @@ fn together(work: Vec<Box<dyn FnOnce() + Send>>) {
 
 /// A database with one table: a key, a number that is zero at first, and a name that is unique if it is not NULL.
 struct Scene {
-    engine: Arc<Instance<Hekaton>>,
+    engine: Arc<Instance<Hekaton<Optimistic>>>,
     table: TableId,
 }
 
 impl Scene {
     /// With so many rows, whose names begin at 100. `names` is the kind of the index on them.
     fn new(rows: i64, names: IndexKind) -> Arc<Self> {
-        let engine = Instance::<Hekaton>::new(HekatonConfig::default());
+        let engine = Instance::<Hekaton<Optimistic>>::new(HekatonConfig::default());
         let columns = vec![
             Column::new("id", Type::Int8),
             Column::new("number", Type::Int8),

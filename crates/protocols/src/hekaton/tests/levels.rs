@@ -6,27 +6,27 @@ use hotrow_txn::{Abort, Begin, Engine, Isolation, LockFor, Scan, Transaction, Wr
 use std::ops::{Bound, ControlFlow};
 
 /// What a transaction does.
-type Step = fn(&Fixture, &mut dyn Transaction) -> Result<Write, Abort>;
+pub(super) type Step = fn(&Fixture, &mut dyn Transaction) -> Result<Write, Abort>;
 
-fn read(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write, Abort> {
+pub(super) fn read(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write, Abort> {
     case.read(txn, id).map(|_| Write::Done)
 }
 
-fn lock(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write, Abort> {
+pub(super) fn lock(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write, Abort> {
     txn.read_for_update(case.table, &Key::Int(id)).map(|_| Write::Done)
 }
 
-fn delete(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write, Abort> {
+pub(super) fn delete(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write, Abort> {
     txn.delete(case.table, &Key::Int(id))
 }
 
 /// Rows from `lower` to `upper`.
-fn range(case: &Fixture, lower: i64, upper: i64) -> Scan {
+pub(super) fn range(case: &Fixture, lower: i64, upper: i64) -> Scan {
     let bound = |id| Bound::Included(Key::Int(id));
     Scan { lower: bound(lower), upper: bound(upper), ..Scan::all(case.table, IndexRef::Primary) }
 }
 
-fn scan(case: &Fixture, txn: &mut dyn Transaction, lower: i64, upper: i64) -> Result<Write, Abort> {
+pub(super) fn scan(case: &Fixture, txn: &mut dyn Transaction, lower: i64, upper: i64) -> Result<Write, Abort> {
     txn.scan(&range(case, lower, upper), &mut |_| ControlFlow::Continue(())).map(|()| Write::Done)
 }
 

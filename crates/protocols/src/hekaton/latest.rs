@@ -1,0 +1,203 @@
+//! Reading under locks (MV/L, §4): what is read is the latest, and stays so until the transaction has its end timestamp.
+//!
+//! A version that is seen is locked; if it was replaced before that, the row is read once more, at a later time. Rows that were read
+//! before are locked, so they are still the same then. Where no other row may come to be, the place is locked *before* its
+//! versions are walked over, and the time of reading drawn after that: a version that is not seen was made by one that is
+//! active, and is made to wait, or has committed since, and is looked at once more.
+
+use super::clock::Timestamp;
+use super::index_locks::Part;
+use super::look::Lock;
+use super::reader::{Extent, Reader, Scene};
+use super::scan::{self, Walk};
+use super::sets::Changes;
+use super::visibility::Absence;
+use super::wait_for::Imposed;
+use super::words::Words;
+use crate::shared::walk::Range;
+use hotrow_storage::{Key, RowRef, VersionIndex, VersionRef, VersionTable};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::{Ordering, fence};
+use hotrow_txn::{Abort, LockFor, Scan};
+use std::ops::{Bound, ControlFlow};
+
+/// What to do with a version that a scan meets.
+enum Met<'g> {
+    /// It is this row, locked.
+    Row(VersionRef<'g, Words>),
+    Nothing,
+}
+
+impl Reader {
+    /// Reads the row with this key, and locks it.
+    pub(super) fn read_latest<'g>(
+        &mut self,
+        (guard, table): Scene<'g>,
+        key: &Key,
+        (extent, lock_for): (Extent, LockFor),
+    ) -> Result<Option<(VersionRef<'g, Words>, Lock)>, Abort> {
+        let index = table.primary();
+        let hash = key.hash64();
+        let mut is_locked = false;
+        loop {
+            let now = self.look.shared.clock.now();
+            if let Some(version) = self.look.find(guard, table, key, now) {
+                // As long as it is locked no other row can have its key, which need not be locked.
+                match self.lock(table, version, lock_for)? {
+                    Some(lock) => return Ok(Some((version, lock))),
+                    None => continue,
+                }
+            }
+            if extent == Extent::Rows {
+                return Ok(None);
+            }
+            if !is_locked {
+                self.lock_part(table, index, Part::Hash(hash));
+                is_locked = true;
+                continue;
+            }
+            let mut stays = true;
+            for version in index.equal(guard, key, hash) {
+                stays = stays && self.holds_back((guard, table), index, version, now)?;
+            }
+            if stays {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Visits the rows of a range, and locks them, and the range.
+    pub(super) fn scan_latest<'g>(
+        &mut self,
+        (guard, table): Scene<'g>,
+        scan: &Scan,
+        extent: Extent,
+        changes: &mut Changes,
+        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        let index = table.index_of(scan.index);
+        let walk = Walk::Range(scan.clone());
+        let part = (extent == Extent::Absence).then(|| part_of(index, scan));
+        let locks_range = part.is_some_and(|part| self.lock_part(table, index, part));
+        let mut read_time = self.look.shared.clock.now();
+        let mut outcome = Ok(());
+        let mut broke_at = None;
+        scan::walk(table, guard, &walk, &mut |version, key| {
+            let met = self.meet((guard, table), index, version, (extent, scan.lock), &mut read_time, changes);
+            let flow = match met {
+                Ok(Met::Row(row)) => visit(row.row()),
+                Ok(Met::Nothing) => ControlFlow::Continue(()),
+                Err(abort) => {
+                    outcome = Err(abort);
+                    ControlFlow::Break(())
+                }
+            };
+            if flow.is_break() {
+                broke_at = key.cloned();
+            }
+            flow
+        })?;
+        // What it has not come to need not stay as it is.
+        if let (true, Some(_), Walk::Range(walked)) = (locks_range, &broke_at, Walk::until(scan, broke_at.clone())) {
+            let part = part_of(index, &walked);
+            index.data().lock(&part, self.look.me);
+            let before = self.held.narrow(part);
+            index.data().unlock(&before, self.look.me);
+        }
+        outcome
+    }
+
+    /// Meets a version on a walk at `read_time`, or, if that proves too early, later.
+    fn meet<'g>(
+        &mut self,
+        (guard, table): Scene<'g>,
+        index: &VersionIndex<Words>,
+        version: VersionRef<'g, Words>,
+        (extent, lock_for): (Extent, LockFor),
+        read_time: &mut Timestamp,
+        changes: &mut Changes,
+    ) -> Result<Met<'g>, Abort> {
+        while !self.look.sees(version, *read_time) {
+            if extent == Extent::Rows || self.holds_back((guard, table), index, version, *read_time)? {
+                return Ok(Met::Nothing);
+            }
+            *read_time = self.look.shared.clock.now();
+        }
+        let mut latest = version;
+        loop {
+            if let Some(lock) = self.lock(table, latest, lock_for)? {
+                if lock_for == LockFor::Update {
+                    changes.keep(&mut self.look, table.id(), latest, lock);
+                }
+                return Ok(Met::Row(latest));
+            }
+            // What replaced it is where the walk has been already, if it has the same key, and was not to be seen then.
+            *read_time = self.look.shared.clock.now();
+            match self.look.find(guard, table, &table.key_of(latest.row()), *read_time) {
+                Some(later) if index.has_same_key(later.row(), version.row()) => latest = later,
+                _ => return Ok(Met::Nothing),
+            }
+        }
+    }
+
+    /// Locks a version that is seen; a read lock is noted at once. None if it is not the latest any more.
+    fn lock(
+        &mut self,
+        table: &VersionTable<Words>,
+        version: VersionRef<'_, Words>,
+        lock_for: LockFor,
+    ) -> Result<Option<Lock>, Abort> {
+        match lock_for {
+            LockFor::Read => Ok(self.track(table, version)?.then_some(Lock::Kept)),
+            LockFor::Update => self.lock_to_write(version),
+        }
+    }
+
+    /// Locks a part of an index, unless it has before. The walk comes after this.
+    pub(super) fn lock_part(&mut self, table: &VersionTable<Words>, index: &VersionIndex<Words>, part: Part) -> bool {
+        let is_new = index.data().lock(&part, self.look.me);
+        // SeqCst: the fence of the one who locks and then walks, against those of whoever links and then looks for locks.
+        fence(Ordering::SeqCst);
+        if is_new {
+            self.held.part(table.id(), index.position(), part);
+            self.look.statistics.locks += 1;
+        }
+        is_new
+    }
+
+    /// Sees to it that a version that is not seen at `read_time` stays away: its maker has to end after this transaction. False if
+    /// it has come meanwhile, and is to be looked at again at a later time.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if the maker waits already for those that it waits for.
+    fn holds_back(
+        &self,
+        (guard, table): Scene<'_>,
+        index: &VersionIndex<Words>,
+        version: VersionRef<'_, Words>,
+        read_time: Timestamp,
+    ) -> Result<bool, Abort> {
+        let maker = match self.look.absence(version, read_time) {
+            Absence::Stays => return Ok(true),
+            Absence::Later | Absence::Again => return Ok(false),
+            Absence::Imposes(maker) => maker,
+        };
+        let transactions = &self.look.shared.transactions;
+        match transactions.hold_back(self.look.me, maker, (table.id(), index.reference())) {
+            Imposed::Done => Ok(true),
+            Imposed::Ended => Ok(false),
+            // It may be for this one that it waits.
+            Imposed::Shut if self.held.keeps_waiting(table, guard, maker) => Ok(true),
+            Imposed::Shut => Err(Abort::Conflict),
+        }
+    }
+}
+
+/// The part of an index that a scan locks.
+pub(super) fn part_of(index: &VersionIndex<Words>, scan: &Scan) -> Part {
+    match &scan.lower {
+        _ if index.is_ordered() => Part::Range(Arc::new(Range::new(&scan.lower, &scan.upper))),
+        Bound::Included(columns) => Part::Hash(columns.hash64()),
+        _ => Part::Range(Arc::new(Range::new(&Bound::Unbounded, &Bound::Unbounded))),
+    }
+}

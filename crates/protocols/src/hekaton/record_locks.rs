@@ -1,0 +1,168 @@
+//! Locks of versions (§4.1.1): each step is one exchange of the End word.
+//!
+//! A read lock keeps a version the latest until its holder has an end timestamp. It keeps nobody from replacing the version: who
+//! does only ends after the readers. A write lock is had by one, and the first one to come wins (§2.6).
+
+use super::held::Held;
+use super::look::{Lock, Look};
+use super::transactions::{State, Transactions, TxnId};
+use super::visibility::{Owner, Updatability, updatability};
+use super::wait_for::Imposed;
+use super::words::{End, RecordLock, Words};
+use hotrow_storage::VersionRef;
+use hotrow_txn::Abort;
+
+/// What came of asking for a version's read lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadLock {
+    /// The transaction has it now.
+    Taken,
+    /// The version is not the latest any more.
+    Superseded,
+}
+
+impl Look {
+    /// Asks for the read lock of a version that the transaction sees, and has neither lock of.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if there are as many readers as can be counted, or a writer that waits for those there are.
+    pub fn lock_to_read(&self, version: VersionRef<'_, Words>) -> Result<ReadLock, Abort> {
+        let words = version.header();
+        let transactions = &self.shared.transactions;
+        loop {
+            let End::Locked(lock) = words.end() else { return Ok(ReadLock::Superseded) };
+            let one_more = RecordLock { readers: lock.readers.wrapping_add(1), ..lock };
+            let to = match lock.writer.map(|writer| (writer, self.owner(writer))) {
+                None => one_more,
+                // What it leaves undone is done here.
+                Some((_, Owner::Other(_, State::Aborted))) => RecordLock { writer: None, is_closed: false, ..one_more },
+                Some((_, Owner::Other(_, State::Active))) if lock.is_closed => return Err(Abort::Conflict),
+                Some((writer, Owner::Other(_, State::Active))) if lock.readers == 0 => {
+                    match transactions.impose(writer) {
+                        Imposed::Done if words.exchange(lock, one_more) => return Ok(ReadLock::Taken),
+                        Imposed::Done => transactions.release(writer),
+                        Imposed::Shut => return Err(Abort::Conflict),
+                        Imposed::Ended => {}
+                    }
+                    continue;
+                }
+                Some((_, Owner::Other(_, State::Active))) => one_more,
+                Some((_, Owner::Other(_, State::Preparing(_) | State::Committed(_)))) => {
+                    return Ok(ReadLock::Superseded);
+                }
+                Some((_, Owner::Other(_, State::Gone))) => continue,
+                Some((_, Owner::Me)) => return Ok(ReadLock::Superseded),
+            };
+            if lock.readers >= self.shared.read_locks {
+                return Err(Abort::Conflict);
+            }
+            if words.exchange(lock, to) {
+                return Ok(ReadLock::Taken);
+            }
+        }
+    }
+
+    /// Asks for the write lock of a version that the transaction sees (§2.6). It waits before its end for those that
+    /// have read locks; its own it gives up for the write lock.
+    ///
+    /// # Errors
+    /// [`Abort::WriteConflict`] if an active transaction has it.
+    pub fn lock_to_write(&self, version: VersionRef<'_, Words>, held: &mut Held) -> Result<Lock, Abort> {
+        let words = version.header();
+        loop {
+            let End::Locked(lock) = words.end() else { return Ok(Lock::Superseded) };
+            match updatability(self.writer_of(version, lock)) {
+                Updatability::Yes => {}
+                Updatability::Mine => return Ok(Lock::Kept),
+                Updatability::Superseded => return Ok(Lock::Superseded),
+                Updatability::Conflict => return Err(Abort::WriteConflict),
+                Updatability::Again => continue,
+            }
+            let mine = RecordLock { writer: Some(self.me), readers: lock.readers, is_closed: false };
+            if lock.readers == 0 {
+                if words.exchange(lock, mine) {
+                    return Ok(Lock::Taken);
+                }
+            } else if self.lock_among_readers(version, lock, mine, held)? {
+                return Ok(Lock::Taken);
+            }
+        }
+    }
+
+    /// Takes the write lock of a version that has readers, if its locks are still `lock`.
+    #[cold]
+    fn lock_among_readers(
+        &self,
+        version: VersionRef<'_, Words>,
+        lock: RecordLock,
+        mine: RecordLock,
+        held: &mut Held,
+    ) -> Result<bool, Abort> {
+        let transactions = &self.shared.transactions;
+        let reads = held.has(version.ptr());
+        let others = lock.readers - u8::from(reads);
+        // Counted before a reader that goes can count it down.
+        if others > 0 && transactions.impose(self.me) != Imposed::Done {
+            return Err(Abort::Conflict);
+        }
+        let taken = version.header().exchange(lock, RecordLock { readers: others, ..mine });
+        if taken && reads {
+            held.forget(version.ptr());
+        } else if !taken && others > 0 {
+            transactions.release(self.me);
+        }
+        Ok(taken)
+    }
+}
+
+/// Gives up a read lock. If it was the last one, the writer has one less to wait for.
+pub(super) fn release_read(words: &Words, transactions: &Transactions) {
+    while let End::Locked(lock) = words.end() {
+        debug_assert!(lock.readers > 0, "a read lock is counted");
+        let to = RecordLock { readers: lock.readers - 1, ..lock };
+        if words.exchange(lock, to) {
+            lock.writer.filter(|_| to.readers == 0).inspect(|&writer| transactions.release(writer));
+            return;
+        }
+    }
+    debug_assert!(false, "a version ends when nobody has a read lock on it any more");
+}
+
+/// Gives up the write lock of a version that the transaction does not replace after all, unless somebody has taken it over. Whether it
+/// waits for readers of the version, and need not any more.
+pub(super) fn release_write(words: &Words, me: TxnId) -> bool {
+    while let End::Locked(lock) = words.end() {
+        if lock.writer != Some(me) {
+            return false;
+        }
+        if words.exchange(lock, RecordLock { writer: None, is_closed: false, ..lock }) {
+            return lock.readers > 0;
+        }
+    }
+    false
+}
+
+/// Lets nobody else have a read lock of a version whose write lock the transaction has, and that has readers (NoMoreReadLocks).
+pub(super) fn close_to_readers(words: &Words, me: TxnId) {
+    while let End::Locked(lock) = words.end() {
+        let is_open = lock.writer == Some(me) && lock.readers > 0 && !lock.is_closed;
+        if !is_open || words.exchange(lock, RecordLock { is_closed: true, ..lock }) {
+            return;
+        }
+    }
+}
+
+/// Makes a read lock of the write lock that an active transaction has. Whether it waits for other readers of the version, and need not
+/// any more; nothing is changed if there are `most` of them.
+pub(super) fn write_to_read(words: &Words, me: TxnId, most: u8) -> Option<bool> {
+    loop {
+        let End::Locked(lock) = words.end() else { unreachable!("who has the write lock decides about the end") };
+        debug_assert_eq!(lock.writer, Some(me));
+        if lock.readers >= most {
+            return None;
+        }
+        if words.exchange(lock, RecordLock { writer: None, readers: lock.readers + 1, is_closed: false }) {
+            return Some(lock.readers > 0);
+        }
+    }
+}

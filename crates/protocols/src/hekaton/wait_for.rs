@@ -1,0 +1,208 @@
+//! Who must end before whom: wait-for dependencies (§4.2).
+//!
+//! A transaction that wants an end timestamp waits for those that hold read locks on what it replaces, or index locks where it has
+//! linked a version. It counts them in its status, so that the one exchange that ends its active part fails while there is one.
+//!
+//! **Invariants**
+//!
+//! 1. A transaction counts one for each version whose write lock it has and that others have read locks on, and one for each
+//!    transaction in whose [`Waiting`] list it is. Whoever takes away the last of those read locks, or the list, counts it down.
+//! 2. One is counted before what it is counted for can be seen, and counted down if that did not come about.
+//! 3. What one transaction counts for another that is not active any more, or not that one any more, is nothing.
+//! 4. After it has *shut* its counter (NoMoreWaitFors) nobody makes it wait for more. It shuts it when it begins to wait: so it does
+//!    not wait for ever for readers that come one after the other, and the edges that leave a waiting transaction are only those that
+//!    were there when it began to.
+
+use super::transactions::{Status, Transactions, TxnId};
+use super::words::Words;
+use hotrow_storage::{IndexRef, TableId, VersionPtr};
+use hotrow_sync::Waiter;
+use hotrow_sync::atomic::Ordering;
+use hotrow_txn::Abort;
+
+/// What an active transaction waits for before its end: the number of the transaction, how many (WaitForCounter), and whether it
+/// takes on no more (NoMoreWaitFors).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WaitFor {
+    sequence: u64,
+    is_shut: bool,
+    count: u64,
+}
+
+const COUNT_BITS: u32 = 22;
+const MOST: u64 = (1 << COUNT_BITS) - 1;
+const SHUT: u64 = 1 << COUNT_BITS;
+const SEQUENCE_SHIFT: u32 = COUNT_BITS + 1;
+
+impl WaitFor {
+    /// That of a transaction that waits for nobody.
+    pub fn none(id: TxnId) -> Self {
+        Self { sequence: id.sequence(), is_shut: false, count: 0 }
+    }
+
+    /// The same, taking on no more.
+    pub fn shut(self) -> Self {
+        Self { is_shut: true, ..self }
+    }
+
+    /// Sixty-one bits.
+    pub const fn encode(self) -> u64 {
+        self.sequence << SEQUENCE_SHIFT | if self.is_shut { SHUT } else { 0 } | self.count
+    }
+
+    /// What was encoded.
+    pub const fn decode(word: u64) -> Self {
+        Self { sequence: word >> SEQUENCE_SHIFT, is_shut: word & SHUT != 0, count: word & MOST }
+    }
+}
+
+/// What came of making a transaction wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Imposed {
+    /// It will.
+    Done,
+    /// It is active, and takes on no more.
+    Shut,
+    /// It is not active any more.
+    Ended,
+}
+
+/// A transaction that waits for the list's, which has a lock where it linked a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Behind {
+    pub id: TxnId,
+    /// The index that is locked.
+    pub index: (TableId, IndexRef),
+}
+
+/// Those that wait for a transaction that has locks in indexes (WaitingTxnList), and what it holds while it waits itself.
+#[derive(Default)]
+pub(super) struct Waiting {
+    of: TxnId,
+    /// It has its end timestamp, or is over: whoever comes now ends after it.
+    is_closed: bool,
+    behind: Vec<Behind>,
+    pub blocked: Option<Blocked>,
+}
+
+impl Waiting {
+    /// Those that wait for transaction `of`.
+    pub fn behind(&self, of: TxnId) -> &[Behind] {
+        if self.of == of { &self.behind } else { &[] }
+    }
+
+    /// The list of transaction `of`, empty if there was none.
+    fn list(&mut self, of: TxnId) -> &mut Vec<Behind> {
+        if self.of != of {
+            (self.of, self.is_closed) = (of, false);
+            self.behind.clear();
+        }
+        &mut self.behind
+    }
+}
+
+/// What a transaction shows of itself while it waits before its end.
+#[derive(Debug)]
+pub(super) struct Blocked {
+    pub id: TxnId,
+    /// The number under which reports name it.
+    pub label: u32,
+    /// The versions that it has read locks on.
+    pub read_locks: Vec<(TableId, VersionPtr<Words>)>,
+}
+
+impl Transactions {
+    /// Makes `on` wait for somebody.
+    pub fn impose(&self, on: TxnId) -> Imposed {
+        let one_more = |wait_for: WaitFor| {
+            let is_open = !wait_for.is_shut && wait_for.count < MOST;
+            is_open.then_some(WaitFor { count: wait_for.count + 1, ..wait_for })
+        };
+        match self.change(on, one_more) {
+            Ok(_) => Imposed::Done,
+            Err(Some(_)) => Imposed::Shut,
+            Err(None) => Imposed::Ended,
+        }
+    }
+
+    /// Says that one of those that `from` waits for is out of its way.
+    pub fn release(&self, from: TxnId) {
+        let one_less = |wait_for: WaitFor| Some(WaitFor { count: wait_for.count - 1, ..wait_for });
+        // Before it has shut its counter it does not wait for what that says.
+        if self.change(from, one_less).is_ok_and(|before| before.is_shut && before.count == 1) {
+            let waiter = self.slot_of(from).waiter.lock().clone();
+            waiter.inspect(Waiter::wake);
+        }
+    }
+
+    /// Lets nobody impose on `me` any more (NoMoreWaitFors).
+    pub fn shut(&self, me: TxnId) {
+        let shut = |wait_for: WaitFor| Some(wait_for.shut());
+        let shut = self.change(me, shut);
+        debug_assert!(shut.is_ok(), "an active transaction shuts its counter");
+    }
+
+    /// Whether `me`, which is active, has nobody to wait for.
+    pub fn waits_for_nobody(&self, me: TxnId) -> bool {
+        matches!(self.slot_of(me).status(), Status::Active(WaitFor { count: 0, .. }))
+    }
+
+    /// Changes what an active transaction waits for: what it was before; or why not, none if it is not active.
+    fn change(&self, of: TxnId, to: impl Fn(WaitFor) -> Option<WaitFor>) -> Result<WaitFor, Option<WaitFor>> {
+        let its_own = |word| match Status::decode(word) {
+            Status::Active(wait_for) if wait_for.sequence == of.sequence() => Some(wait_for),
+            _ => None,
+        };
+        let changed = |word| its_own(word).and_then(&to).map(|wait_for| Status::Active(wait_for).encode());
+        let outcome = self.slot_of(of).status.fetch_update(Ordering::AcqRel, Ordering::Acquire, changed);
+        match outcome {
+            Ok(before) => Ok(its_own(before).expect("it was changed")),
+            Err(found) => Err(its_own(found)),
+        }
+    }
+
+    /// Makes `me` wait for `before`, which has a lock where `me` has linked a version: unless that one is past its end timestamp.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if `me` can take on no more.
+    pub fn wait_behind(&self, me: TxnId, before: TxnId, index: (TableId, IndexRef)) -> Result<(), Abort> {
+        self.queue(me, before, index).map(|_| ()).map_err(|_| Abort::Conflict)
+    }
+
+    /// Makes `on`, which has linked a version where `me` has a lock, wait for `me`.
+    pub fn hold_back(&self, me: TxnId, on: TxnId, index: (TableId, IndexRef)) -> Imposed {
+        match self.queue(on, me, index) {
+            Ok(_) => Imposed::Done,
+            Err(imposed) => imposed,
+        }
+    }
+
+    /// Puts `id` into the list of those that wait for `before`. Whether it is there; not if that one is past its end timestamp.
+    fn queue(&self, id: TxnId, before: TxnId, index: (TableId, IndexRef)) -> Result<bool, Imposed> {
+        let slot = self.slot_of(before);
+        let mut waiting = slot.waiting.lock();
+        if slot.id.load(Ordering::Acquire) != before.0 {
+            return Ok(false);
+        }
+        if waiting.list(before).iter().any(|behind| behind.id == id) {
+            return Ok(true);
+        }
+        if waiting.is_closed {
+            return Ok(false);
+        }
+        match self.impose(id) {
+            Imposed::Done => waiting.behind.push(Behind { id, index }),
+            refused => return Err(refused),
+        }
+        Ok(true)
+    }
+
+    /// Lets those go on that wait for `me`, which is past its end timestamp, or aborts.
+    pub fn close_waiting(&self, me: TxnId) {
+        let mut waiting = self.slot_of(me).waiting.lock();
+        let behind = std::mem::take(waiting.list(me));
+        waiting.is_closed = true;
+        drop(waiting);
+        behind.iter().for_each(|behind| self.release(behind.id));
+    }
+}
