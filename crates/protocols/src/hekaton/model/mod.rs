@@ -4,11 +4,13 @@
 //!
 //! Each model says what to break to see it fail.
 
+mod bucket_locks;
 mod counters;
 mod garbage;
 mod histories;
 mod keys;
 mod precommit;
+mod read_locks;
 mod speculation;
 
 use super::{Hekaton, HekatonConfig, Optimistic};

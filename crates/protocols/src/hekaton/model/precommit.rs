@@ -33,7 +33,7 @@ impl Scene {
         let mut id = TxnId(self.seen.load(Ordering::Acquire));
         for turn in 0..times {
             let before = self.clock.now();
-            let time = self.transactions.precommit(id, &self.clock);
+            let time = self.transactions.precommit(id, &self.clock).expect("it waits for nobody");
             assert!(time > before, "an end at {time:?}, wanted later than {before:?}");
             self.ends.lock().expect("nobody panics under it").insert(id, time);
             match turn % 2 {

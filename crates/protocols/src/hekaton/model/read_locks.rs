@@ -1,0 +1,96 @@
+//! Read locks, and those who wait for them: who replaces what was read ends after the reader, and not never.
+//!
+//! | broken | fails |
+//! | --- | --- |
+//! | the last reader that goes does not tell the writer | all |
+//! | a reader counts itself at the writer after the exchange of the End word | `a_writer_waits_for_the_last_reader` |
+//! | who takes a write lock among readers does not count them | `a_writer_waits_for_the_last_reader` |
+//! | read locks are given up before the end timestamp | `who_reads_what_the_other_writes_is_before_it` |
+//! | nobody looks for deadlocks | `who_reads_what_the_other_writes_is_before_it` |
+
+use super::{Scene, check, together, waiter};
+use hotrow_storage::IndexKind;
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Transaction, Write};
+
+/// Does `work` in a transaction, which is dropped where it fails.
+pub(super) fn transact(
+    scene: &Scene,
+    (level, concurrency): (Isolation, Concurrency),
+    work: impl FnOnce(&mut dyn Transaction) -> Result<(), Abort>,
+) -> Result<(), Abort> {
+    let mut txn = scene.transaction(&waiter());
+    txn.begin(&Begin { concurrency: Some(concurrency), ..Begin::at(level) })?;
+    work(&mut *txn)?;
+    txn.commit()
+}
+
+/// Two readers of a row, who look twice; one who adds to it, and one who does and takes it back, in whatever order.
+#[test]
+fn a_writer_waits_for_the_last_reader() {
+    check(|| {
+        let scene = Scene::new(1, IndexKind::Hash);
+        let committed = Arc::new(AtomicI64::new(0));
+        let reader = |scene: Arc<Scene>| -> Box<dyn FnOnce() + Send> {
+            Box::new(move || {
+                let pessimist = (Isolation::RepeatableRead, Concurrency::Pessimistic);
+                let _ = transact(&scene, pessimist, |txn| {
+                    let first = scene.read(txn, 0)?;
+                    assert_eq!(scene.read(txn, 0)?, first, "it stays as it was");
+                    Ok(())
+                });
+            })
+        };
+        let (writing, added) = (scene.clone(), committed.clone());
+        let writer = Box::new(move || {
+            let optimist = (Isolation::ReadCommitted, Concurrency::Optimistic);
+            let outcome = transact(&writing, optimist, |txn| {
+                assert_eq!(writing.add(txn, 0, 1)?, Write::Done);
+                Ok(())
+            });
+            match outcome {
+                Ok(()) => added.store(1, Ordering::Release),
+                Err(abort) => assert_eq!(abort, Abort::WriteConflict, "nobody else is in its way for ever"),
+            }
+        });
+        let leaving = scene.clone();
+        let leaver = Box::new(move || {
+            let pessimist = (Isolation::RepeatableRead, Concurrency::Pessimistic);
+            let _ = transact(&leaving, pessimist, |txn| {
+                leaving.add(txn, 0, 8)?;
+                Err(Abort::User)
+            });
+        });
+        together(vec![reader(scene.clone()), reader(scene.clone()), writer, leaver]);
+        assert_eq!(scene.number(0), Some(committed.load(Ordering::Acquire)));
+        scene.engine.audit().expect("nobody is there");
+    });
+}
+
+/// Each reads the row that the next one writes, and writes only if nobody has written there.
+#[test]
+fn who_reads_what_the_other_writes_is_before_it() {
+    check(|| {
+        const ROWS: i64 = 2;
+        let scene = Scene::new(ROWS, IndexKind::Hash);
+        let committed = Arc::new(AtomicUsize::new(0));
+        let member = |id: i64| -> Box<dyn FnOnce() + Send> {
+            let (scene, committed) = (scene.clone(), committed.clone());
+            Box::new(move || {
+                let outcome = transact(&scene, (Isolation::Serializable, Concurrency::Pessimistic), |txn| {
+                    if scene.read(txn, (id + 1) % ROWS)? == Some(0) {
+                        scene.add(txn, id, 1)?;
+                    }
+                    Ok(())
+                });
+                committed.fetch_add(usize::from(outcome.is_ok()), Ordering::AcqRel);
+            })
+        };
+        together((0..ROWS).map(member).collect());
+        let written: i64 = (0..ROWS).filter_map(|id| scene.number(id)).sum();
+        assert!(written <= 1, "each has missed what the other one wrote");
+        assert!(committed.load(Ordering::Acquire) > 0, "of a circle one goes on");
+        scene.engine.audit().expect("nobody is there");
+    });
+}
