@@ -31,10 +31,10 @@ run() {
 }
 
 short=(hekaton --rows "$rows" --reads 10 --writes 2)
-run read-committed "${short[@]}" --engine none,1v,mvo --isolation read-committed --memory
-run serializable "${short[@]}" --engine 1v,mvo --isolation serializable
-run long-reader "${short[@]}" --engine 1v,mvo --isolation read-committed --long-readers 1
+run read-committed "${short[@]}" --engine none,1v,mvo,mvl --isolation read-committed --memory
+run serializable "${short[@]}" --engine 1v,mvo,mvl --isolation serializable
+run long-reader "${short[@]}" --engine 1v,mvo,mvl --isolation read-committed --long-readers 1
 
-ycsb=(ycsb --engine bare,none,1v,mvo --records 1000000 --ops 10 --read-ratio 0.5 --value-bytes 100)
+ycsb=(ycsb --engine bare,none,1v,mvo,mvl --records 1000000 --ops 10 --read-ratio 0.5 --value-bytes 100)
 run ycsb-uniform "${ycsb[@]}" --theta 0
 run ycsb-zipf "${ycsb[@]}" --theta 0.9

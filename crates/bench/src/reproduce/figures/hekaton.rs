@@ -11,13 +11,14 @@ pub(super) static HEKATON: Paper =
 
 /// The schemes, as the paper names them.
 pub(super) const SINGLE: &str = "1V";
+pub(super) const LOCKING: &str = "MV/L";
 pub(super) const OPTIMISTIC: &str = "MV/O";
 
 /// Those with versions.
-pub(super) const VERSIONED: [&str; 1] = [OPTIMISTIC];
+pub(super) const VERSIONED: [&str; 2] = [LOCKING, OPTIMISTIC];
 
 /// The schemes with their engines.
-const ENGINES: [(&str, &str); 2] = [(SINGLE, "1v"), (OPTIMISTIC, "mvo")];
+const ENGINES: [(&str, &str); 3] = [(SINGLE, "1v"), (LOCKING, "mvl"), (OPTIMISTIC, "mvo")];
 
 /// All that the schemes commit.
 pub(super) fn schemes() -> Vec<Series> {

@@ -1,6 +1,6 @@
 //! Hekaton, Fig. 4: short transactions on a large table, as threads are added.
 
-use super::hekaton::{HEKATON, OPTIMISTIC, SINGLE, VERSIONED, large, schemes, short};
+use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, VERSIONED, large, schemes, short};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
@@ -35,26 +35,36 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-static CLAIMS: [Claim; 3] = [
+static CLAIMS: [Claim; 4] = [
     Claim {
-        text: "All schemes scale with the cores of a socket.",
+        text: "All three schemes scale with the cores of a socket.",
         criterion: "Each reaches at least 0.8 times as much per core with a thread on each core as with one thread.",
-        judge: |results| all([SINGLE, OPTIMISTIC].map(|name| scales(results, name))),
+        judge: |results| all([SINGLE, LOCKING, OPTIMISTIC].map(|name| scales(results, name))),
         otherwise: "The cores of a shared machine may be two threads of one core, and share its caches and its memory \
                     bandwidth.",
     },
     Claim {
         text: "1V is the fastest: making versions and cleaning them up costs more than an update in place.",
-        criterion: "With a thread on each core, 1V is at least 1.05 times MV/O.",
+        criterion: "With a thread on each core, 1V is at least 1.05 times each of the other two.",
         judge: |results| leads(results, "a", only(cores(results)?), SINGLE, &VERSIONED, 1.0 + TOLERANCE),
         otherwise: "Keys are looked up together here, so that the cache misses of a longer chain overlap, and reads of \
                     versions take no locks.",
     },
     Claim {
-        text: "MV/O has two thirds of the throughput of 1V.",
-        criterion: "With a thread on each core, MV/O is at least 0.60 times 1V.",
-        judge: |results| leads(results, "a", only(cores(results)?), OPTIMISTIC, &[SINGLE], 0.6),
+        text: "MV/O has two thirds of the throughput of 1V, MV/L half of it.",
+        criterion: "With a thread on each core, MV/O is at least 0.60 times 1V, and MV/L at least 0.45 times.",
+        judge: |results| {
+            let near = |name, least| leads(results, "a", only(cores(results)?), name, &[SINGLE], least);
+            all([near(OPTIMISTIC, 0.6), near(LOCKING, 0.45)])
+        },
         otherwise: "A version is a cache line more to write, and one to fetch when it is collected.",
+    },
+    Claim {
+        text: "MV/L is slower than MV/O, by 30 %: it writes more, for locks and dependencies.",
+        criterion: "With a thread on each core, MV/O is at least 1.05 times MV/L.",
+        judge: |results| leads(results, "a", only(cores(results)?), OPTIMISTIC, &[LOCKING], 1.0 + TOLERANCE),
+        otherwise: "At read committed neither tracks what it reads: a pessimistic transaction has no read locks here, and \
+                    waits for nobody who has none.",
     },
 ];
 
@@ -87,12 +97,13 @@ mod tests {
                 * match made.series {
                     SINGLE => 100.0,
                     OPTIMISTIC => 67.0,
+                    LOCKING => 47.0,
                     _ => 110.0,
                 }
         };
-        check(&FIGURE, paper, &[true; 3]);
+        check(&FIGURE, paper, &[true; 4]);
         let slow = |made: Made<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
-        check(&FIGURE, slow, &[false, true, false]);
-        check(&FIGURE, |_| 50.0, &[false, false, true]);
+        check(&FIGURE, slow, &[false, true, false, false]);
+        check(&FIGURE, |_| 50.0, &[false, false, true, false]);
     }
 }

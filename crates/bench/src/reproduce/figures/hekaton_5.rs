@@ -1,6 +1,6 @@
 //! Hekaton, Fig. 5: short transactions on a thousand rows, as threads are added.
 
-use super::hekaton::{HEKATON, OPTIMISTIC, SINGLE, hot, schemes, short};
+use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, hot, schemes, short};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
@@ -31,9 +31,9 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 2] = [
     Claim {
-        text: "With all threads MV/O is slightly ahead of 1V.",
-        criterion: "With the most threads, MV/O is at least 1.00 times 1V.",
-        judge: |results| leads(results, "a", only(At::Last), OPTIMISTIC, &[SINGLE], 1.0),
+        text: "With all threads MV/O is slightly ahead of both locking schemes.",
+        criterion: "With the most threads, MV/O is at least 1.00 times each of the other two.",
+        judge: |results| leads(results, "a", only(At::Last), OPTIMISTIC, &[SINGLE, LOCKING], 1.0),
         otherwise: "What holds 1V up there is many cores at the same locks. Two of them meet seldom on a thousand rows, and \
                     a row that is updated in place stays in the cache.",
     },

@@ -41,9 +41,9 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 2] = [
     Claim {
-        text: "With 80 % read-only transactions MV/O is 73 % faster than 1V: who reads a snapshot is in nobody's \
+        text: "With 80 % read-only transactions MV/L is 63 % and MV/O 73 % faster than 1V: who reads a snapshot is in nobody's \
                way.",
-        criterion: "At 80 %, MV/O is at least 1.05 times 1V in (a) and in (b).",
+        criterion: "At 80 %, MV/L and MV/O are both at least 1.05 times 1V in (a) and in (b).",
         judge: |results| {
             let lead = |panel| {
                 let many = labelled(results, panel, &MANY.to_string())?;
@@ -56,7 +56,7 @@ static CLAIMS: [Claim; 2] = [
     },
     Claim {
         text: "The more transactions only read, the better for the schemes with versions.",
-        criterion: "In (a) and in (b), MV/O is a greater multiple of 1V at 80 % than at the first point.",
+        criterion: "In (a) and in (b), MV/L and MV/O are both a greater multiple of 1V at 80 % than at the first point.",
         judge: |results| {
             let gain = |panel| gains(results, panel, At::First, labelled(results, panel, &MANY.to_string())?);
             all([gain("a"), gain("b")])

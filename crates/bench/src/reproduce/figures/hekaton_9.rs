@@ -18,7 +18,7 @@ pub(super) static FIGURE: Figure = Figure {
 
 static CLAIMS: [Claim; 1] = [Claim {
     text: "The schemes with versions read more than 1V, however many threads read.",
-    criterion: "MV/O is at least 1.05 times 1V at every point of (a) and (b).",
+    criterion: "MV/L and MV/O are both at least 1.05 times 1V at every point of (a) and (b).",
     judge: |results| {
         let lead = |panel| versions_lead(results, panel, everywhere(results, panel), 1.0 + TOLERANCE);
         all([lead("a"), lead("b")])
