@@ -378,6 +378,24 @@ fn a_long_transaction_that_is_idle_in_between_reads_as_its_level_says() {
     });
 }
 
+#[test]
+fn what_a_long_reader_keeps_is_shown() {
+    for_each(|engine, database, writer| {
+        let shown = |session: &mut Session| outcome(session, "show hotrow.versions");
+        assert!(shown(writer).starts_with("alive 3, garbage 0, held 0, "), "{engine}: {}", shown(writer));
+        let mut reader = restless(database);
+        run(&mut reader, "begin isolation level repeatable read; select count(*) from t");
+        for _ in 0..50 {
+            run(writer, "update t set n = n + 1 where id = 1");
+        }
+        let busy = shown(writer);
+        assert!(busy.contains(", the oldest reader 50 changes behind"), "{engine}: {busy}");
+        run(&mut reader, "commit");
+    });
+    let mut session = session(&database("2pl-timeout"));
+    assert_eq!(outcome(&mut session, "show hotrow.versions"), "none beside the rows");
+}
+
 /// What changes a table as a whole.
 const DEFINITIONS: [&str; 5] = [
     "create index on t (id, n)",

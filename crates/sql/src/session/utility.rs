@@ -16,6 +16,8 @@ use crate::settings::CONCURRENCY;
 use crate::{SqlError, SqlState, isolation, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
+use hotrow_txn::VersionStatistics;
+use std::borrow::Cow;
 
 impl Utility {
     /// Whether it begins or ends transactions, so that it runs outside one.
@@ -184,26 +186,29 @@ impl Session {
     fn show(&mut self, name: &str, statement: &Statement, output: &mut Output<'_>) -> Result<Tag, Fail> {
         if name == "all" {
             for (name, value, _) in self.settings.all() {
-                let row = [Value::text(name), Value::text(self.shown(name, value)), Value::text("")];
+                let shown = self.shown(name, value);
+                let row = [Value::text(name), Value::text(&shown), Value::text("")];
                 output.row(statement.columns(), &row)?;
             }
             return Ok(Tag::Word("SHOW"));
         }
         let (name, value) = self.settings.show(name)?;
-        output.row(statement.columns(), &[Value::text(self.shown(name, value))])?;
+        output.row(statement.columns(), &[Value::text(&self.shown(name, value))])?;
         Ok(Tag::Word("SHOW"))
     }
 
     /// A setting's value, where the transaction, or the engine, has the last word.
-    fn shown<'v>(&self, name: &str, value: &'v str) -> &'v str {
-        let granted = self.database.engine().info().granted(self.isolation);
-        match name {
+    fn shown<'v>(&self, name: &str, value: &'v str) -> Cow<'v, str> {
+        let engine = self.database.engine();
+        let granted = engine.info().granted(self.isolation);
+        Cow::Borrowed(match name {
             "transaction_isolation" => isolation::name(granted),
             "hotrow.isolation" => granted.name(),
+            "hotrow.versions" => return Cow::Owned(versions(engine.versions())),
             "transaction_read_only" if self.read_only => "on",
             "transaction_read_only" => "off",
             _ => value,
-        }
+        })
     }
 
     fn reset(&mut self, name: Option<&str>, output: &mut Output<'_>) -> Result<Tag, Fail> {
@@ -315,6 +320,15 @@ impl Session {
         }
         Ok(Tag::Word("LOCK TABLE"))
     }
+}
+
+/// The versions of rows that an engine keeps, in words.
+fn versions(statistics: Option<VersionStatistics>) -> String {
+    let Some(VersionStatistics { alive, garbage, held, transactions, oldest_reader }) = statistics else {
+        return "none beside the rows".to_owned();
+    };
+    let oldest = oldest_reader.map_or(String::new(), |behind| format!(", the oldest reader {behind} changes behind"));
+    format!("alive {alive}, garbage {garbage}, held {held}, transactions {transactions}{oldest}")
 }
 
 /// PREPARE takes what reads and writes rows, and nothing else. WITH, TABLE and MERGE have the planner's own answer.
