@@ -45,10 +45,10 @@ where
         let mut runner = run.runner(txn, &waiter, worker.0 as usize);
         let steps = Steps::new(run.config);
         run.step_until_stopped(&Alone, &steps, &mut runner, &mut client)?;
-        Ok((runner.counts().clone(), steps.cpu()))
+        Ok((runner.counts().clone(), steps.cpu(), !steps.are_left()))
     }));
     match outcome_of(worker, outcome) {
-        Ok((counts, cpu)) => run.finish(&counts, cpu),
+        Ok((counts, cpu, made_all)) => run.finish(&counts, cpu, made_all),
         Err(error) => run.fail(error),
     }
 }

@@ -181,12 +181,12 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Adds what a worker counted which made its last step.
-    pub fn finish(&self, counts: &Counts, cpu: Duration) {
+    /// Adds what a worker counted that has ended, and the CPU time that it took; whether it made all its steps, or was stopped.
+    pub fn finish(&self, counts: &Counts, cpu: Duration, made_all: bool) {
         let mut total = self.total();
         total.counts.add(counts);
         total.cpu += cpu;
-        total.finished += 1;
+        total.finished += usize::from(made_all);
         drop(total);
         if self.is_finished() {
             self.config.stop.raise();

@@ -100,7 +100,7 @@ fn pgbench_initialises_and_runs() {
         pgbench(&["-i", "-s", "1", "-q"]);
         for mode in ["simple", "extended", "prepared"] {
             for script in ["tpcb-like", "select-only"] {
-                let printed = pgbench(&["-n", "-c", "4", "-T", "1", "--max-tries", "100", "-M", mode, "-b", script]);
+                let printed = pgbench(&["-n", "-c", "4", "-T", "1", "--max-tries", "10000", "-M", mode, "-b", script]);
                 let failed = "number of failed transactions: 0 (0.000%)";
                 assert!(printed.contains(failed), "{engine}, {mode}, {script}: {printed}");
                 assert!(!printed.contains("number of transactions actually processed: 0\n"), "{printed}");

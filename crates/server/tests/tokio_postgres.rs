@@ -157,14 +157,15 @@ fn sessions_end_when_the_server_does() {
 fn errors_name_the_table_and_the_column_or_constraint() {
     with_client(|client, _| async move {
         let table = "CREATE TABLE t (id int PRIMARY KEY, a int NOT NULL CHECK (a > 0), b int CONSTRAINT only UNIQUE); \
-                     INSERT INTO t VALUES (1, 1, 1); CREATE TABLE u (a int); INSERT INTO u VALUES (NULL), (0), (0)";
+                     INSERT INTO t VALUES (1, 1, 1); CREATE TABLE u (a int); INSERT INTO u VALUES (0), (0); \
+                     CREATE TABLE v (a int); INSERT INTO v VALUES (NULL)";
         client.batch_execute(table).await.unwrap();
         let cases = [
             ("INSERT INTO t VALUES (1, 2, 2)", "t", None, Some("t_pkey")),
             ("UPDATE t SET a = NULL", "t", Some("a"), None),
             ("UPDATE t SET a = 0", "t", None, Some("t_a_check")),
             ("INSERT INTO t VALUES (2, 2, 1)", "t", None, Some("only")),
-            ("ALTER TABLE u ADD PRIMARY KEY (a)", "u", Some("a"), None),
+            ("ALTER TABLE v ADD PRIMARY KEY (a)", "v", Some("a"), None),
             ("ALTER TABLE u ADD CONSTRAINT positive CHECK (a > 0)", "u", None, Some("positive")),
             ("CREATE UNIQUE INDEX one ON u (a)", "u", None, Some("one")),
         ];

@@ -158,7 +158,7 @@ fn transactions_choose_to_be_optimistic_or_pessimistic() {
             ("rollback; show hotrow.concurrency", "default"),
             ("begin isolation level serializable, concurrency pessimistic; show hotrow.concurrency", "pessimistic"),
             // It is fixed once the transaction has begun.
-            ("select 1; set local hotrow.concurrency = pessimistic; show transaction_isolation", "serializable"),
+            ("select 1; set local hotrow.concurrency = pessimistic; show transaction_isolation", "1 serializable"),
             ("set hotrow.concurrency = optimistic", "25001"),
             ("rollback; begin; select 1; set transaction concurrency optimistic", "25001"),
             ("rollback; begin concurrency optimistic; select 1; reset all", "25001"),

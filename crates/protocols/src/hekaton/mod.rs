@@ -74,9 +74,9 @@
 //!    changes what was read could end earlier, be read by a third, and that one end before the reader as well: a circle.
 //! 10. What is locked in an index is a key's hash, or a range of keys, not a bucket: buckets split here.
 //! 11. Deadlocks are looked for when a transaction begins to wait, and not from time to time. It has shut its counter by then, so nobody
-//!    else can close a circle later; and it is the victim.
+//!     else can close a circle later; and it is the victim.
 //! 12. A version's row that a walk did not see, since it was made in the moment, is looked at once more at a later time, where the paper
-//!    aborts; what was read before is locked, and the same then.
+//!     aborts; what was read before is locked, and the same then.
 //! 13. What was read or refused in a part that was rolled back to a savepoint is remembered, or stays read-locked.
 
 mod audit;

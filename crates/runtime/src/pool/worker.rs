@@ -31,10 +31,11 @@ pub(super) fn work<D, T, C>(
 {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let worker = Worker::new(run, id, make_worker(id));
-        worker.work(config, make_slot)
+        let (counts, cpu) = worker.work(config, make_slot);
+        (counts, cpu, !worker.steps.are_left())
     }));
     match outcome {
-        Ok((counts, cpu)) => run.finish(&counts, cpu),
+        Ok((counts, cpu, made_all)) => run.finish(&counts, cpu, made_all),
         Err(panic) => run.fail(RunError::Panicked { worker: id, message: panic_message(panic.as_ref()) }),
     }
 }
