@@ -1,11 +1,4 @@
 //! Locks in indexes against those who link versions there: a walk meets the version, or its maker meets the lock.
-//!
-//! | broken | fails |
-//! | --- | --- |
-//! | a part is locked after the walk | all |
-//! | who links looks for locks before it links | all |
-//! | a walk passes versions of those who are active | all |
-//! | the list of those who wait is closed before the end timestamp is drawn | `each_looks_for_what_the_other_one_inserts` |
 
 use super::read_locks::transact;
 use super::{Scene, check, together};

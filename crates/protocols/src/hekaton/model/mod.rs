@@ -2,7 +2,7 @@
 //! at. shuttle has no time, and reports a wake-up that is lost as a deadlock; its memory is sequentially consistent, so a
 //! fence or an ordering that is too weak is not found here.
 //!
-//! Each model says what to break to see it fail.
+//! Most models say what to break to see them fail.
 
 mod bucket_locks;
 mod counters;

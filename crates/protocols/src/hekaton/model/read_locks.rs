@@ -3,10 +3,7 @@
 //! | broken | fails |
 //! | --- | --- |
 //! | the last reader that goes does not tell the writer | all |
-//! | a reader counts itself at the writer after the exchange of the End word | `a_writer_waits_for_the_last_reader` |
-//! | who takes a write lock among readers does not count them | `a_writer_waits_for_the_last_reader` |
-//! | read locks are given up before the end timestamp | `who_reads_what_the_other_writes_is_before_it` |
-//! | nobody looks for deadlocks | `who_reads_what_the_other_writes_is_before_it` |
+//! | a reader counts itself at the writer after the exchange of the End word | all |
 
 use super::{Scene, check, together, waiter};
 use hotrow_storage::IndexKind;
