@@ -9,6 +9,7 @@
 
 pub mod atomic;
 pub mod hekaton;
+pub mod ilock;
 mod instance;
 pub mod none;
 pub mod one_version;

@@ -3,12 +3,13 @@
 use crate::Instance;
 use crate::atomic::Atomic;
 use crate::hekaton::{Hekaton, Optimistic, Pessimistic};
+use crate::ilock::Interactive;
 use crate::none::NoIsolation;
 use crate::one_version::OneVersion;
 use crate::ordered::{Ordered, Split, Whole};
 use crate::partition::{Analysed as PartitionAnalysed, Counting, HStore, Partitioned, Queueing};
 use crate::serial::Serial;
-use crate::two_phase::{Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
+use crate::two_phase::{Centralized, Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
 use crate::vll::{Analysed, InVectors, Plain, Vll};
 use hotrow_sync::Arc;
 use hotrow_txn::{Engine, EngineInfo, Protocol, Setting, Settings, SettingsError};
@@ -78,7 +79,9 @@ registry!(
     TwoPhase<WaitFor>,
     TwoPhase<Dreadlocks>,
     TwoPhase<Timeout>,
+    TwoPhase<Centralized>,
     OneVersion,
+    Interactive,
     Ordered<Whole>,
     Ordered<Split>,
     Atomic,

@@ -15,6 +15,7 @@ use crate::{IndexData, Key, KeySpec, RowLayout, RowMut, RowRef, Type};
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{Arc, PlainAtomicU64};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -138,6 +139,13 @@ impl<H> Ord for RecordPtr<H> {
     /// By address.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.cmp(&other.0)
+    }
+}
+
+impl<H> Hash for RecordPtr<H> {
+    /// The address.
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        state.write_usize(self.0.as_ptr().addr());
     }
 }
 

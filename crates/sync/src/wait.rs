@@ -102,7 +102,6 @@ impl Waiter {
     }
 
     /// A waiter that parks the calling thread. `spin` is how long it looks for the condition before it parks.
-    #[cfg(not(loom))]
     pub fn thread(spin: Duration) -> Self {
         Self::new(Arc::new(ThreadScheduler::new(spin)))
     }

@@ -10,7 +10,7 @@ use crate::shared::locks::Gaps;
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::TimeOuts;
-use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, Table, TableId};
+use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, RecordRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, LockPart, LockTarget, Statistics};
 use std::time::Duration;
@@ -116,6 +116,16 @@ impl Locker {
             self.short = self.held.pop();
         }
         Ok(())
+    }
+
+    /// Releases a row before the transaction's end. `hash` is its key's.
+    pub(super) fn unlock_row(&mut self, table: &Table<KeyLocked>, hash: u64) {
+        let index = IndexNumber::HASH;
+        let Numbered { number, lock } = table.index_data(index).of(hash);
+        let name = LockName { table: table.id(), index, number };
+        if let Some(held) = self.held.remove(name) {
+            self.timed(|locker| locker.queues.release(lock, name, held));
+        }
     }
 
     /// Releases what was locked for the last call only.
@@ -272,18 +282,29 @@ impl ScanLocks<KeyLocked> for Locker {
         self.statistics.waits
     }
 
-    #[inline]
-    fn lock_row(&mut self, table: &Table<KeyLocked>, _key: &Key, hash: u64, mode: Mode) -> Result<Acquired, Abort> {
-        self.row(table, hash, mode)
+    fn lock_key<'g>(
+        &mut self,
+        table: &'g Table<KeyLocked>,
+        guard: Guard<'g>,
+        (key, hash): (&Key, u64),
+        mode: Mode,
+    ) -> Result<Option<RecordRef<'g, KeyLocked>>, Abort> {
+        self.row(table, hash, mode)?;
+        Ok(table.find(guard, key, hash))
     }
 
-    fn unlock_row(&mut self, table: &Table<KeyLocked>, hash: u64) {
-        let index = IndexNumber::HASH;
-        let Numbered { number, lock } = table.index_data(index).of(hash);
-        let name = LockName { table: table.id(), index, number };
-        if let Some(held) = self.held.remove(name) {
-            self.timed(|locker| locker.queues.release(lock, name, held));
-        }
+    #[inline]
+    fn lock_record(
+        &mut self,
+        table: &Table<KeyLocked>,
+        record: RecordRef<'_, KeyLocked>,
+        mode: Mode,
+    ) -> Result<Acquired, Abort> {
+        self.row(table, record.key().hash64(), mode)
+    }
+
+    fn unlock_record(&mut self, table: &Table<KeyLocked>, record: RecordRef<'_, KeyLocked>) {
+        self.unlock_row(table, record.key().hash64());
     }
 
     #[inline]

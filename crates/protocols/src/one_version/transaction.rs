@@ -9,7 +9,7 @@ use crate::shared::lock_table::Acquired;
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
 use crate::shared::locks::Announced;
 use crate::shared::mode::Mode;
-use crate::shared::scan::{ScanLocks, Scanner};
+use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, IndexNumber, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};

@@ -40,7 +40,7 @@ pub trait IndexLocks<H: RecordHeader> {
 
     /// A record was made for a row whose key had none, and is about to be linked. Whether others may count on it from then on: if
     /// its row goes again, it is the caller who unlinks it.
-    fn linking(&mut self, _record: RecordRef<'_, H>) -> bool {
+    fn linking(&mut self, _table: &Table<H>, _record: RecordRef<'_, H>) -> bool {
         false
     }
 
@@ -241,7 +241,7 @@ impl<H: RecordHeader> InPlace<H> {
                 locks.entering(table, guard, IndexRef::Primary, key)?;
                 let record = table.create(guard, key, row);
                 let pointer = record.ptr();
-                let stays = locks.linking(record);
+                let stays = locks.linking(table, record);
                 if table.link(guard, key, hash, record).is_err() {
                     drop(table.garbage(record));
                     return Err(locks.outrun());

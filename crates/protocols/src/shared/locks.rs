@@ -36,7 +36,7 @@ use super::lock_table::{Acquired, Name, Requester, WaitPolicy};
 use super::mode::Mode;
 use super::scan::ScanLocks;
 use super::walk;
-use hotrow_storage::{Guard, IndexId, IndexKind, IndexRef, Key, RecordHeader, Table, TableId, mix};
+use hotrow_storage::{Guard, IndexId, IndexKind, IndexRef, Key, RecordHeader, RecordRef, Table, TableId, mix};
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Access, LockPart, LockTarget, Statistics};
@@ -169,6 +169,11 @@ impl<P: WaitPolicy> Locks<P> {
         if self.statistics.timed { self.timed(acquire) } else { acquire(self) }
     }
 
+    /// The gaps that the entry being linked has announced itself to.
+    pub(crate) fn announced(&mut self) -> &mut Gaps {
+        &mut self.announced
+    }
+
     /// A call of the lock manager with the clock read before and after.
     #[cold]
     fn timed<R>(&mut self, call: impl FnOnce(&mut Self) -> R) -> R {
@@ -284,13 +289,25 @@ impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
         self.statistics.waits
     }
 
-    #[inline]
-    fn lock_row(&mut self, table: &Table<()>, key: &Key, hash: u64, mode: Mode) -> Result<Acquired, Abort> {
-        self.row(table.id(), key, hash, mode)
+    fn lock_key<'g>(
+        &mut self,
+        table: &'g Table<()>,
+        guard: Guard<'g>,
+        (key, hash): (&Key, u64),
+        mode: Mode,
+    ) -> Result<Option<RecordRef<'g, ()>>, Abort> {
+        self.row(table.id(), key, hash, mode)?;
+        Ok(table.find(guard, key, hash))
     }
 
-    fn unlock_row(&mut self, table: &Table<()>, hash: u64) {
-        self.release(row_name(table.id(), hash));
+    #[inline]
+    fn lock_record(&mut self, table: &Table<()>, record: RecordRef<'_, ()>, mode: Mode) -> Result<Acquired, Abort> {
+        let key = record.key();
+        self.row(table.id(), &key, key.hash64(), mode)
+    }
+
+    fn unlock_record(&mut self, table: &Table<()>, record: RecordRef<'_, ()>) {
+        self.release(row_name(table.id(), record.key().hash64()));
     }
 
     #[inline]
@@ -326,6 +343,11 @@ impl<L> Announced<'_, L> {
 }
 
 impl<H: RecordHeader, L: ScanLocks<H>> IndexLocks<H> for Announced<'_, L> {
+    fn linking(&mut self, table: &Table<H>, record: RecordRef<'_, H>) -> bool {
+        self.0.linking(table, record);
+        false
+    }
+
     fn entering(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
         if self.0.owns(table.id()) {
             return Ok(());

@@ -15,6 +15,7 @@
 //! | [`range_locks`] | locks on ranges of keys |
 //! | [`planned`] | transactions whose locks are all asked for at once |
 //! | [`record`] | the access points to a record's row |
+//! | [`record_locks`] | locks that stand before the records, and names for what has no record |
 //! | [`request_queues`] | queues of requests, for transactions that ask for everything at once |
 //! | [`scan`] | scans that lock what they visit |
 //! | [`segmented`] | vectors that grow in place |
@@ -35,6 +36,7 @@ pub(crate) mod per_owner;
 pub(crate) mod planned;
 pub(crate) mod range_locks;
 pub(crate) mod record;
+pub(crate) mod record_locks;
 pub(crate) mod request_queues;
 pub(crate) mod scan;
 pub(crate) mod segmented;

@@ -5,7 +5,7 @@ use super::locks::{self, Gap, Gaps, STRIPES, is_ordered, name_of, target};
 use super::mode::Mode;
 use super::record;
 use super::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
-use hotrow_storage::{Guard, IndexRef, Key, RecordHeader, RowRef, Table, TableId};
+use hotrow_storage::{Guard, IndexRef, Key, RecordHeader, RecordRef, RowRef, Table, TableId};
 use hotrow_txn::{Abort, Direction, Isolation, LockFor, LockPart, LockTarget, Scan};
 use std::ops::{Bound, ControlFlow};
 
@@ -17,11 +17,23 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
     /// How often the transaction has waited.
     fn waits(&self) -> u64;
 
-    /// Locks a row, present or absent. `hash` is its key's.
-    fn lock_row(&mut self, table: &Table<H>, key: &Key, hash: u64, mode: Mode) -> Result<Acquired, Abort>;
+    /// Locks the row of a key, present or absent, and finds its record. The key comes with its hash.
+    fn lock_key<'g>(
+        &mut self,
+        table: &'g Table<H>,
+        guard: Guard<'g>,
+        key: (&Key, u64),
+        mode: Mode,
+    ) -> Result<Option<RecordRef<'g, H>>, Abort>;
 
-    /// Releases a row before the transaction's end. `hash` is its key's.
-    fn unlock_row(&mut self, table: &Table<H>, hash: u64);
+    /// Locks the row of a record that an index led to.
+    fn lock_record(&mut self, table: &Table<H>, record: RecordRef<'_, H>, mode: Mode) -> Result<Acquired, Abort>;
+
+    /// Releases such a row before the transaction's end.
+    fn unlock_record(&mut self, table: &Table<H>, record: RecordRef<'_, H>);
+
+    /// A record for a row whose key had none is about to be linked.
+    fn linking(&mut self, _table: &Table<H>, _record: RecordRef<'_, H>) {}
 
     /// Locks the part of a table that is called `name`, a row aside. `target` says the same for people.
     fn lock_part(
@@ -154,8 +166,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
     ) -> Result<(), Abort> {
         for step in &steps[..inside] {
             self.locks.read_gap(self.table, self.scan.index, &step.key())?;
-            let key = step.record.key();
-            self.locks.lock_row(self.table, &key, key.hash64(), self.mode())?;
+            self.locks.lock_record(self.table, step.record, self.mode())?;
         }
         if !beyond {
             return Ok(());
@@ -222,24 +233,23 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
 
     /// Locks one row as the isolation level asks, and visits it if it is there.
     fn visit(&mut self, step: &Step<'_, H>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
-        let key = step.record.key();
-        let hash = key.hash64();
         let short = self.isolation == Isolation::ReadCommitted && self.scan.lock == LockFor::Read;
-        let acquired = self.locks.lock_row(self.table, &key, hash, self.mode())?;
+        let acquired = self.locks.lock_record(self.table, step.record, self.mode())?;
         let flow = self.visit_locked(step, visit);
         if short && acquired == Acquired::New {
-            self.locks.unlock_row(self.table, hash);
+            self.locks.unlock_record(self.table, step.record);
         }
         Ok(flow)
     }
 
     /// One row of an unordered table, by its key.
     fn one(&mut self, key: &Key, visit: Visit<'_>) -> Result<(), Abort> {
-        let hash = key.hash64();
-        if self.protects_gaps() {
-            self.locks.lock_row(self.table, key, hash, self.mode())?;
-        }
-        match self.table.find(self.guard, key, hash) {
+        let key = (key, key.hash64());
+        let found = match self.protects_gaps() {
+            true => self.locks.lock_key(self.table, self.guard, key, self.mode())?,
+            false => self.table.find(self.guard, key.0, key.1),
+        };
+        match found {
             Some(record) => self.visit(&Step { record, entry: None }, visit).map(drop),
             None => Ok(()),
         }

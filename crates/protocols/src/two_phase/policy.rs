@@ -151,6 +151,44 @@ impl WaitPolicy for Timeout {
     }
 }
 
+/// The same under the name of the lock manager that iLock is measured against: a lock table for all, and time-outs.
+pub struct Centralized(Timeout);
+
+impl Policy for Centralized {
+    const INFO: EngineInfo = EngineInfo {
+        name: "lock-table",
+        summary: "as 2pl-timeout: the lock table and the time-outs that ilock is measured against",
+        source: "interactive transactions §5 (Lock-Table)",
+        ..Timeout::INFO
+    };
+    type Config = TimeOuts;
+
+    fn new(config: &Self::Config) -> Self {
+        Self(Timeout::new(config))
+    }
+
+    #[inline]
+    fn wait_limit(&self, one_shot: bool) -> Duration {
+        self.0.wait_limit(one_shot)
+    }
+
+    #[inline]
+    fn patience(&self, begin: &Begin<'_>) -> Option<Duration> {
+        self.0.patience(begin)
+    }
+
+    #[inline]
+    fn begin(&self, owner: OwnerId, begin: &Begin<'_>, now: impl FnOnce() -> Time, retry: bool) {
+        self.0.begin(owner, begin, now, retry);
+    }
+}
+
+impl WaitPolicy for Centralized {
+    fn may_wait(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool {
+        self.0.may_wait(waiter, blockers)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

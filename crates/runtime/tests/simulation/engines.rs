@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Engines in which transactions may deadlock, until one of their waits has lasted too long. In all others a wait ends
 /// because somebody goes on, and a time-out is a deadlock that should not be.
-const DEADLOCKS_TIME_OUT: [&str; 2] = ["2pl-timeout", "1v"];
+const DEADLOCKS_TIME_OUT: [&str; 4] = ["2pl-timeout", "lock-table", "1v", "ilock"];
 
 /// Engines that look for blocked transactions that need not be.
 const ANALYSE_CONTENTION: [&str; 2] = ["vll-sca", "vll-st-sca"];

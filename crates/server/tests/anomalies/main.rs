@@ -35,7 +35,9 @@ const BROKEN: &str = "none";
 /// at hand. One that must know a transaction's accesses first gives a transaction block the whole database.
 fn shows(info: &EngineInfo) -> bool {
     let keeps_versions = info.isolation.contains(&Isolation::Snapshot);
-    keeps_versions || info.name == "1v" || info.name.starts_with("2pl-") && !info.needs_accesses
+    keeps_versions
+        || ["lock-table", "1v", "ilock"].contains(&info.name)
+        || info.name.starts_with("2pl-") && !info.needs_accesses
 }
 
 fn scripts() -> Scripts {

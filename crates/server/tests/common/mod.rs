@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 pub use client::Client;
 
 /// The engines that SQL is tested on.
-pub const ENGINES: [&str; 7] = ["serial", "2pl-timeout", "1v", "mvo", "2pl-ordered", "2pl-atomic", "vll"];
+pub const ENGINES: [&str; 8] = ["serial", "2pl-timeout", "1v", "ilock", "mvo", "2pl-ordered", "2pl-atomic", "vll"];
 
 /// A running server, until dropped.
 pub struct Running {

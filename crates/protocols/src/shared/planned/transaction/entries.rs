@@ -68,7 +68,7 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
     }
 
     #[inline]
-    fn linking(&mut self, record: RecordRef<'_, A::Header>) -> bool {
+    fn linking(&mut self, _: &Table<A::Header>, record: RecordRef<'_, A::Header>) -> bool {
         let Some(row) = &mut self.made else { return false };
         row.record = Some(record.ptr());
         self.admission.lock_made(record, row);

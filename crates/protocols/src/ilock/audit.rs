@@ -1,0 +1,67 @@
+//! Whether bits, wait-maps and lock-states agree, while no call is under way but calls that wait.
+
+use super::lock::ILock;
+use super::wait_map::{WaitMaps, Wanted};
+use hotrow_storage::Database;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// What the wait-maps say of one lock.
+#[derive(Default)]
+struct Expected {
+    write_waiter: u64,
+    read_waiter: u64,
+    wanted: Vec<Wanted>,
+}
+
+/// Compares every record's bits with the wait-maps, and looks for transactions that wait in vain.
+///
+/// # Errors
+/// Says of which record, and what.
+pub(super) fn audit(database: &Database<ILock>, maps: &WaitMaps) -> Result<(), String> {
+    let mut awaited: HashMap<usize, Expected> = HashMap::new();
+    maps.awaited(|worker, lock, wanted| {
+        let expected = awaited.entry(lock).or_default();
+        for &wanted in wanted {
+            match wanted {
+                Wanted::Read => expected.read_waiter |= 1 << worker,
+                Wanted::Write => expected.write_waiter |= 1 << worker,
+                Wanted::Upgrade => {}
+            }
+            expected.wanted.push(wanted);
+        }
+    });
+    let mut participant = database.participant();
+    participant.enter();
+    let guard = participant.guard();
+    for table in database.tables(guard) {
+        let mut wrong = None;
+        table.records(guard, |record| {
+            let lock = record.header();
+            let expected = awaited.remove(&std::ptr::from_ref(lock).addr()).unwrap_or_default();
+            wrong =
+                check(lock, &expected).err().map(|what| format!("{} {:?} {what}", table.schema().name, record.key()));
+            if wrong.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if let Some(wrong) = wrong {
+            return Err(wrong);
+        }
+    }
+    Ok(())
+}
+
+fn check(lock: &ILock, expected: &Expected) -> Result<(), String> {
+    let (write_waiter, read_waiter) = (lock.bits(Wanted::Write), lock.bits(Wanted::Read));
+    if (write_waiter, read_waiter) != (expected.write_waiter, expected.read_waiter) {
+        return Err(format!(
+            "is {:?} and its waiters are {write_waiter:#x} and {read_waiter:#x}, in the wait-maps {:#x} and {:#x}",
+            lock.state(),
+            expected.write_waiter,
+            expected.read_waiter
+        ));
+    }
+    match expected.wanted.iter().find(|&&wanted| lock.keeps_in_vain(wanted)) {
+        Some(wanted) => Err(format!("is {:?}, and {wanted:?} waits in vain", lock.state())),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,437 @@
+//! The lock of a record: how it is acquired, waited for, released and handed over.
+//!
+//! **Source.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §4.1, §4.2,
+//! Figs. 6 to 11.
+//!
+//! ```text
+//! lock-state, in write mode | 1 | transaction that owns it, 0 for the dummy write lock (63)                      |
+//!             in read mode  | 0 | a reader waits to become the writer (1) | its worker (6) | readers (56)        |
+//! write-waiter, read-waiter | a bit for each worker                                                              |
+//! ```
+//!
+//! **Invariants**
+//!
+//! 1. At any time one transaction owns the write lock, or whoever made it the dummy one has it, or readers have the lock. A transaction comes to own it by an
+//!    exchange of *free*, or of itself as the only reader, or is given it by whoever has the dummy write lock.
+//! 2. A worker's bit is set if and only if its wait-map has such a request for the lock, whenever the map's latch is free.
+//! 3. *No wake-up is lost.* Who waits sets the bit and then looks at the state once more; who leaves the lock free does that
+//!    and then looks at the bits once more. Of two such, the second to come between its two steps sees what the other did (Fig. 13).
+//! 4. *Nobody waits in vain.* Between two calls, who waits for the write lock waits for somebody who has the lock, and who waits for
+//!    the read lock for a writer, or for one who waits to become the writer: whoever stops being that [lets them pass](ILock::let_pass).
+//! 5. *No hand-over is stolen.* Between the release and the hand-over the state is never free.
+//! 6. While a reader waits to become the writer, no other one does, and none comes new: when the others have left, it is the writer.
+
+use super::owner::Owner;
+use super::wait_map::{Granted, WaitMaps, Waiting, Wanted};
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+
+/// A record's lock. The default is free.
+#[derive(Debug, Default)]
+pub struct ILock {
+    state: AtomicU64,
+    write_waiter: AtomicU64,
+    read_waiter: AtomicU64,
+}
+
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(size_of::<ILock>() == 24);
+
+/// A lock-state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State(u64);
+
+const WRITE: u64 = 1 << 63;
+const UPGRADING: u64 = 1 << 62;
+const WORKER_AT: u32 = 56;
+const WORKER: u64 = UPGRADING - (1 << WORKER_AT);
+const READERS: u64 = (1 << WORKER_AT) - 1;
+
+const _: () = assert!(super::wait_map::WORKERS as u64 <= (WORKER >> WORKER_AT) + 1);
+
+/// Whose turn it is to be given a lock, if there are both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Readers,
+    Writers,
+}
+
+/// What a request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// The lock is there.
+    Taken,
+    /// The request is in the wait-map.
+    Waits,
+    /// Another reader waits to become the writer, and waits for this transaction: a deadlock.
+    Deadlock,
+}
+
+impl State {
+    const FREE: State = State(0);
+    /// The dummy write lock: `mask`.
+    const DUMMY: State = State(WRITE);
+    const ONE_READER: State = State(1);
+
+    #[inline]
+    fn owned_by(tid: u64) -> Self {
+        State(WRITE | tid)
+    }
+
+    #[inline]
+    fn is_write(self) -> bool {
+        self.0 & WRITE != 0
+    }
+
+    #[inline]
+    fn readers(self) -> u64 {
+        self.0 & READERS
+    }
+
+    /// The worker of the reader that waits to become the writer.
+    #[inline]
+    fn upgrader(self) -> Option<u32> {
+        (self.0 & (WRITE | UPGRADING) == UPGRADING).then_some(((self.0 & WORKER) >> WORKER_AT) as u32)
+    }
+
+    fn with_upgrader(self, worker: u32) -> Self {
+        State(self.0 | UPGRADING | u64::from(worker) << WORKER_AT)
+    }
+
+    fn without_upgrader(self) -> Self {
+        State(self.readers())
+    }
+
+    #[inline]
+    fn with_readers(self, count: u64) -> Self {
+        State(self.0 + count)
+    }
+}
+
+/// `atomic-synchronize()`. Both sides of invariant 3 store and load with `SeqCst`, which orders them; loom knows that of fences only.
+#[inline]
+fn synchronize() {
+    #[cfg(loom)]
+    // SeqCst: as above.
+    hotrow_sync::atomic::fence(Ordering::SeqCst);
+}
+
+impl ILock {
+    #[inline]
+    pub(super) fn state(&self) -> State {
+        // SeqCst: the second look of who waits (invariant 3).
+        State(self.state.load(Ordering::SeqCst))
+    }
+
+    /// Acquire and release: who has the lock sees what all before it did.
+    #[inline]
+    fn replace(&self, state: State, with: State) -> bool {
+        // SeqCst, on failure as well: the second look of who waits, and the first step of who leaves (invariant 3).
+        self.state.compare_exchange(state.0, with.0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Sets the state of a lock of which the caller has the write lock, his own or the dummy one.
+    #[inline]
+    fn set(&self, state: State) {
+        // SeqCst: as in `replace`.
+        let _ = self.state.swap(state.0, Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn waiters(&self, wanted: Wanted) -> &AtomicU64 {
+        match wanted {
+            Wanted::Read => &self.read_waiter,
+            Wanted::Write | Wanted::Upgrade => &self.write_waiter,
+        }
+    }
+
+    /// The workers whose transactions want this.
+    #[inline]
+    pub(super) fn bits(&self, wanted: Wanted) -> u64 {
+        // SeqCst: the second look of who leaves (invariant 3).
+        self.waiters(wanted).load(Ordering::SeqCst)
+    }
+
+    #[inline]
+    fn set_bit(&self, wanted: Wanted, worker: u32) {
+        // SeqCst: the first step of who waits (invariant 3).
+        self.waiters(wanted).fetch_or(1 << worker, Ordering::SeqCst);
+    }
+
+    fn clear_bit(&self, wanted: Wanted, worker: u32) {
+        // SeqCst: readers who wait because of it look once more, as in invariant 3.
+        self.waiters(wanted).fetch_and(!(1 << worker), Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn is_awaited(&self) -> bool {
+        self.bits(Wanted::Write) | self.bits(Wanted::Read) != 0
+    }
+
+    /// Whether `tid` owns it.
+    #[inline]
+    pub(super) fn is_owned_by(&self, tid: u64) -> bool {
+        self.state() == State::owned_by(tid)
+    }
+
+    /// Makes `tid` the owner of a lock that nobody else has seen.
+    #[inline]
+    pub(super) fn set_owner(&self, tid: u64) {
+        self.set(State::owned_by(tid));
+    }
+
+    /// Takes the lock if that can be done at once. Line 2 of Fig. 6, lines 2 to 16 of Fig. 7.
+    #[inline]
+    pub(super) fn take(&self, wanted: Wanted, tid: u64) -> bool {
+        match wanted {
+            Wanted::Write => self.replace(State::FREE, State::owned_by(tid)),
+            Wanted::Upgrade => self.replace(State::ONE_READER, State::owned_by(tid)),
+            Wanted::Read => self.take_to_read(),
+        }
+    }
+
+    /// The same, of a lock that nobody has. Somebody who waits for it is about to have it.
+    #[inline]
+    pub(super) fn take_free_to_read(&self) -> bool {
+        self.bits(Wanted::Write) == 0 && self.replace(State::FREE, State::ONE_READER)
+    }
+
+    #[inline]
+    fn take_to_read(&self) -> bool {
+        loop {
+            let state = self.state();
+            if state.is_write() || state.upgrader().is_some() || self.bits(Wanted::Write) != 0 {
+                return false;
+            }
+            if self.replace(state, state.with_readers(1)) {
+                return true;
+            }
+        }
+    }
+
+    /// Takes the lock, or leaves a request for it. Fig. 6, lines 3 to 10; Fig. 7, lines 4 to 8.
+    pub(super) fn ask(&self, wanted: Wanted, owner: &Owner) -> Asked {
+        let (tid, worker) = (owner.tid(), owner.worker());
+        let mut map = owner.maps().of(worker).lock();
+        if wanted == Wanted::Upgrade {
+            loop {
+                let state = self.state();
+                if state == State::ONE_READER && self.take(wanted, tid) {
+                    return Asked::Taken;
+                }
+                if state.upgrader().is_some() {
+                    return Asked::Deadlock;
+                }
+                if state != State::ONE_READER && self.replace(state, state.with_upgrader(worker)) {
+                    break;
+                }
+            }
+        } else {
+            let is_first = !map.awaits(self, wanted);
+            self.set_bit(wanted, worker);
+            synchronize();
+            if self.take(wanted, tid) {
+                if is_first {
+                    self.clear_bit(wanted, worker);
+                }
+                return Asked::Taken;
+            }
+        }
+        map.put(self, Waiting { tid, wanted, parked: owner.parked().clone() });
+        Asked::Waits
+    }
+
+    /// Takes back a request. `false` if it was granted meanwhile.
+    pub(super) fn withdraw(&self, owner: &Owner) -> bool {
+        let (maps, worker) = (owner.maps(), owner.worker());
+        let mut map = maps.of(worker).lock();
+        let Some(Waiting { wanted, .. }) = map.take_out(self, owner.parked()) else { return false };
+        match wanted {
+            Wanted::Upgrade => loop {
+                let state = self.state();
+                if self.replace(state, state.without_upgrader()) {
+                    break;
+                }
+            },
+            wanted if map.awaits(self, wanted) => {}
+            wanted => self.clear_bit(wanted, worker),
+        }
+        drop(map);
+        if wanted != Wanted::Read {
+            self.let_pass(maps, worker);
+        }
+        true
+    }
+
+    /// Lets those pass who waited because of one who does not wait any more (invariant 4).
+    #[cold]
+    fn let_pass(&self, maps: &WaitMaps, from: u32) {
+        synchronize();
+        loop {
+            let state = self.state();
+            if state.is_write() || state.upgrader().is_some() {
+                // Whoever has the lock, or waits to have it, hands it over.
+                return;
+            }
+            if state == State::FREE {
+                if !self.is_awaited() {
+                    return;
+                }
+                if self.replace(State::FREE, State::DUMMY) {
+                    return self.hand_over(maps, from, Some(Turn::Readers));
+                }
+            } else if self.bits(Wanted::Write) != 0 || self.bits(Wanted::Read) == 0 {
+                return;
+            } else if self.replace(state, state.with_readers(1)) {
+                self.grant_readers(maps);
+                return self.hand_over(maps, from, self.leave_read(maps));
+            }
+        }
+    }
+
+    /// Releases the lock. Figs. 8 and 9.
+    #[inline]
+    pub(super) fn release(&self, owner: &Owner) {
+        let turn = if self.state().is_write() { self.leave_write() } else { self.leave_read(owner.maps()) };
+        if turn.is_some() {
+            self.hand_over(owner.maps(), owner.worker(), turn);
+        }
+    }
+
+    /// Reverts the state of a write lock. If that made it the dummy one, says whose turn it is. Fig. 8, lines 1 to 11.
+    #[inline]
+    fn leave_write(&self) -> Option<Turn> {
+        if self.is_awaited() {
+            self.set(State::DUMMY);
+            return Some(Turn::Readers);
+        }
+        self.set(State::FREE);
+        self.look_again().then_some(Turn::Readers)
+    }
+
+    /// Reverts the state of a read lock, in the same way. Fig. 9, lines 1 to 13.
+    #[inline]
+    fn leave_read(&self, maps: &WaitMaps) -> Option<Turn> {
+        loop {
+            let state = self.state();
+            debug_assert!(!state.is_write() && state.readers() > 0, "{state:?} is left by a reader");
+            if state == State::ONE_READER {
+                let next = if self.is_awaited() { State::DUMMY } else { State::FREE };
+                if self.replace(state, next) {
+                    let is_dummy = next == State::DUMMY || self.look_again();
+                    return is_dummy.then_some(Turn::Writers);
+                }
+            } else if self.replace(state, State(state.0 - 1)) {
+                if let Some(worker) = state.upgrader().filter(|_| state.readers() == 2) {
+                    self.send_upgrade(maps, worker);
+                }
+                return None;
+            }
+        }
+    }
+
+    /// The second look at the waiters of a lock that was left free: whether it is the dummy write lock now.
+    #[inline]
+    fn look_again(&self) -> bool {
+        synchronize();
+        self.is_awaited() && self.replace(State::FREE, State::DUMMY)
+    }
+
+    /// Gives the lock to who waits for it. The caller has the dummy write lock, unless there is no turn. Fig. 8, lines 12 to 16; Fig. 9,
+    /// lines 14 to 18.
+    #[cold]
+    fn hand_over(&self, maps: &WaitMaps, from: u32, turn: Option<Turn>) {
+        let mut next = turn;
+        while let Some(turn) = next {
+            let (readers, writers) = (self.bits(Wanted::Read) != 0, self.bits(Wanted::Write) != 0);
+            next = match (turn, readers, writers) {
+                (Turn::Readers, true, _) | (_, true, false) => self.send_read_lock(maps),
+                (_, _, true) => self.send_write_lock(maps, from).then_some(turn),
+                (_, false, false) => {
+                    // Whoever waited has gone.
+                    self.set(State::FREE);
+                    self.look_again().then_some(turn)
+                }
+            };
+        }
+    }
+
+    /// Gives the write lock to one who waits for it. `true` if nobody does any more. Fig. 10.
+    fn send_write_lock(&self, maps: &WaitMaps, from: u32) -> bool {
+        for worker in workers_after(self.bits(Wanted::Write), from) {
+            let mut map = maps.of(worker).lock();
+            let Some(Waiting { tid, parked, .. }) = map.take_first(self, Wanted::Write) else { continue };
+            if !map.awaits(self, Wanted::Write) {
+                self.clear_bit(Wanted::Write, worker);
+            }
+            self.set(State::owned_by(tid));
+            parked.grant();
+            drop(map);
+            parked.wake();
+            return false;
+        }
+        true
+    }
+
+    /// Gives the read lock to all who wait for it. Fig. 11.
+    fn send_read_lock(&self, maps: &WaitMaps) -> Option<Turn> {
+        self.set(State::ONE_READER);
+        synchronize();
+        self.grant_readers(maps);
+        self.leave_read(maps)
+    }
+
+    /// Gives the read lock to all who wait for it. The caller has it, so that it stays one.
+    fn grant_readers(&self, maps: &WaitMaps) {
+        let mut granted = Granted::new();
+        for worker in workers_after(self.bits(Wanted::Read), 0) {
+            let mut map = maps.of(worker).lock();
+            let before = granted.len();
+            while let Some(waiting) = map.take_first(self, Wanted::Read) {
+                granted.push(waiting.parked);
+            }
+            // SeqCst: as in `replace`.
+            self.state.fetch_add((granted.len() - before) as u64, Ordering::SeqCst);
+            self.clear_bit(Wanted::Read, worker);
+            granted[before..].iter().for_each(|parked| parked.grant());
+        }
+        granted.iter().for_each(|parked| parked.wake());
+    }
+
+    /// Gives the write lock to the only reader that is left, if it still waits for that.
+    #[cold]
+    fn send_upgrade(&self, maps: &WaitMaps, worker: u32) {
+        let mut map = maps.of(worker).lock();
+        let Some(Waiting { tid, parked, .. }) = map.take_first(self, Wanted::Upgrade) else { return };
+        self.set(State::owned_by(tid));
+        parked.grant();
+        drop(map);
+        parked.wake();
+    }
+
+    /// Whether one who wants this waits in vain, between two calls: what invariant 4 excludes.
+    pub(super) fn keeps_in_vain(&self, wanted: Wanted) -> bool {
+        let state = self.state();
+        match wanted {
+            Wanted::Write => state == State::FREE,
+            Wanted::Read => !state.is_write() && state.upgrader().is_none() && self.bits(Wanted::Write) == 0,
+            Wanted::Upgrade => state.upgrader().is_none() || state.readers() == 1,
+        }
+    }
+
+    /// Whether nobody has it or waits for it.
+    #[cfg(all(test, any(loom, shuttle)))]
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.state() == State::FREE && !self.is_awaited()
+    }
+}
+
+/// The workers whose bits are set, in turn, the one after `from` first.
+fn workers_after(bits: u64, from: u32) -> impl Iterator<Item = u32> {
+    let first = (from + 1) % u64::BITS;
+    let mut rest = bits.rotate_right(first);
+    std::iter::from_fn(move || {
+        let next = (rest != 0).then(|| rest.trailing_zeros())?;
+        rest &= rest - 1;
+        Some((first + next) % u64::BITS)
+    })
+}

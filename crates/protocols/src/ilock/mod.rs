@@ -1,0 +1,152 @@
+//! Latch-free locks in the records' headers, with bit maps of those who wait: `ilock`.
+//!
+//! **Paper.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §4, the lock manager iLock.
+//!
+//! **The idea.** A client that sends its statements one by one keeps its locks for long, so conflicts are many, and to wait is better than to
+//! abort. Three words before each record tell who has it locked and which workers have transactions that wait for it. A free lock
+//! costs one exchange; who must wait sets its worker's bit and is suspended; who releases looks at the bits and hands the lock over to
+//! one of the workers' transactions, so that nobody looks in vain. Deadlocks end by time-out.
+//!
+//! | paper | code |
+//! | --- | --- |
+//! | lock-state, write-waiter, read-waiter | [`ILock`], the record's header |
+//! | acquire-write-lock, Fig. 6; acquire-read-lock, Fig. 7 | `ILock::take`, `ILock::ask` and [`RecordLock::wait`](crate::shared::record_locks::RecordLock::wait) |
+//! | release-write-lock, Fig. 8; release-read-lock, Fig. 9 | `ILock::release`: `leave_write`, `leave_read`, `hand_over` |
+//! | send-write-lock, Fig. 10; send-read-lock, Fig. 11 | `ILock::send_write_lock`, `ILock::send_read_lock` |
+//! | dummy write lock, dummy read lock | `State::DUMMY`; the reader that `send_read_lock` begins with |
+//! | thd | [`Worker`], numbered as they come |
+//! | wait-map | `WaitMap`, one for each worker |
+//! | tid | the number of [`Owner`]'s transaction |
+//! | co-pointer | how the transaction [waits](hotrow_sync::Waiter): a thread that parks, a coroutine that yields |
+//! | time-outs, §4.3 | [`TimeOuts`]; a wait is taken for a deadlock when the lock-state has not changed for so long |
+//! | Fig. 13's schedules | `model`, every one of them |
+//!
+//! # What has no record
+//!
+//! The paper locks records only. Here absent keys, gaps and the columns of unique indexes are locked as well, by names in a lock table, as
+//! [`shared::locks`](crate::shared::locks) says; how keys come to have records and lose them is in [`shared::record_locks`](crate::shared::record_locks).
+//! They are no iLocks: a gap needs a third mode, and a transaction that inserts a million rows locks a million of them.
+//!
+//! # Isolation levels
+//!
+//! At **read committed** a read's lock is released when the transaction goes on to its next call, and neither gaps nor absent keys are
+//! locked to be read. At **serializable** all locks are kept to the end. Writes are the same at both.
+//!
+//! # Workers
+//!
+//! Each [`Worker`], as it is made, takes the next of 64 bits; a session on a thread of its own is a worker. Those beyond 64 share bits, and wait-maps: a
+//! bit then says that somebody of several workers waits. Nothing else changes, as a worker has many transactions anyway.
+//!
+//! # Departures
+//!
+//! 1. *There is no lock-queue.* Who hands a lock over does what the receiving worker would do with the entry: it looks in that worker's wait-map, makes
+//!    the transaction it finds the owner, clears the bit, and wakes it, under the map's latch. A library's threads have no loop that would receive
+//!    entries, a worker that is busy would leave the lock idle meanwhile, and a time-out meets a hand-over at one latch. So one dummy read lock, that of
+//!    the sender, does for all workers, and there is a latch where a lock is waited for; none where it is free or shared.
+//! 2. The bit, the second attempt and the entry in the wait-map are made under the own map's latch, which keeps bits exact.
+//! 3. A hand-over that finds nobody, as all have timed out, goes on to other workers, and at last leaves the lock free and looks again.
+//! 4. A writer that gives up lets those readers pass who waited only because of it.
+//! 5. *Upgrades.* A reader that wants to write says so in the lock-state, with its worker, and is given the lock by the last other reader to leave.
+//!    A second one would wait for the first, and the first for it: it aborts at once.
+//! 6. New readers always wait while a writer waits, which the paper names as a refinement.
+
+mod audit;
+mod lock;
+#[cfg(all(test, any(loom, shuttle)))]
+mod model;
+mod owner;
+mod wait_map;
+
+pub use lock::ILock;
+pub use owner::Owner;
+
+use crate::shared::lock_table::LockTable;
+use crate::shared::record_locks::{Parts, RecordLocking, RecordTransaction};
+use crate::shared::time_outs::TimeOuts;
+use hotrow_storage::{Database, Table};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Duties, EngineInfo, Isolation, Protocol, Scheduler, WorkerId};
+use wait_map::WaitMaps;
+
+/// Locks in the records' headers, with waiter bit maps.
+pub struct Interactive {
+    config: InteractiveConfig,
+    maps: Arc<WaitMaps>,
+    names: Arc<LockTable>,
+}
+
+/// Knobs of [`Interactive`].
+#[derive(Clone, Debug)]
+pub struct InteractiveConfig {
+    /// How long transactions wait.
+    pub time_outs: TimeOuts,
+    /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes 64 bytes.
+    pub buckets: usize,
+}
+
+impl Default for InteractiveConfig {
+    fn default() -> Self {
+        Self { time_outs: TimeOuts::default(), buckets: 1 << 14 }
+    }
+}
+
+/// A worker: the bit that says that transactions of its wait.
+pub struct Worker {
+    number: u32,
+}
+
+impl Duties for Worker {}
+
+impl Protocol for Interactive {
+    const INFO: EngineInfo = EngineInfo {
+        name: "ilock",
+        summary: "latch-free locks in the records, handed over to who waits; a wait that takes too long aborts",
+        source: "interactive transactions §4 (iLock)",
+        needs_accesses: false,
+        scheduler: Scheduler::Thread,
+        isolates: true,
+        isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
+        concurrency: None,
+        settings: &[],
+        pool_settings: &[],
+    };
+    type Config = InteractiveConfig;
+    type Table = Table<ILock>;
+    type Worker = Worker;
+    type Transaction = RecordTransaction<ILock>;
+
+    fn new(config: InteractiveConfig) -> Self {
+        Self { maps: WaitMaps::new(), names: LockTable::new(config.buckets), config }
+    }
+
+    fn audit(&self, database: &Database<ILock>) -> Result<(), String> {
+        audit::audit(database, &self.maps)
+    }
+
+    fn worker(&self, _id: WorkerId) -> Worker {
+        Worker { number: self.maps.add_worker() }
+    }
+
+    fn transaction(
+        self: &Arc<Self>,
+        database: &Arc<Database<ILock>>,
+        worker: &mut Worker,
+        waiter: Waiter,
+    ) -> RecordTransaction<ILock> {
+        let parts = Parts {
+            info: &Self::INFO,
+            names: &self.names,
+            time_outs: &self.config.time_outs,
+            owner: Owner::new(&self.maps, worker.number, waiter.clone()),
+            waiter,
+        };
+        RecordLocking::transaction(database, parts)
+    }
+}
+
+impl Interactive {
+    /// Transactions that wait now: for records, and for anything else.
+    pub fn waiting(&self) -> (usize, usize) {
+        (self.maps.waiting(), self.names.usage().1)
+    }
+}

@@ -1,0 +1,146 @@
+//! A transaction in flight as the locks of records know it: who it is, and how it waits.
+
+use super::lock::{Asked, ILock};
+use super::wait_map::{WaitMaps, Wanted};
+use crate::shared::lock_table::Parked;
+use crate::shared::record_locks::{Ended, LockOwner, Patience, RecordLock};
+use hotrow_storage::RecordHeader;
+use hotrow_sync::{Arc, Waiter, Wake};
+
+/// Who asks for locks, with the number of the transaction that runs.
+pub struct Owner {
+    tid: u64,
+    worker: u32,
+    maps: Arc<WaitMaps>,
+    parked: Arc<Parked>,
+}
+
+/// Numbers in a block: each transaction object takes a block, and another one when that is used up.
+const BLOCK: u64 = 1 << 24;
+
+impl Owner {
+    pub(super) fn new(maps: &Arc<WaitMaps>, worker: u32, waiter: Waiter) -> Self {
+        Self { tid: maps.add_block() * BLOCK, worker, maps: maps.clone(), parked: Arc::new(Parked::new(waiter)) }
+    }
+
+    /// The number of its transaction: positive, and never used before.
+    #[inline]
+    pub(super) fn tid(&self) -> u64 {
+        self.tid
+    }
+
+    #[inline]
+    pub(super) fn worker(&self) -> u32 {
+        self.worker
+    }
+
+    #[inline]
+    pub(super) fn maps(&self) -> &WaitMaps {
+        &self.maps
+    }
+
+    pub(super) fn parked(&self) -> &Arc<Parked> {
+        &self.parked
+    }
+}
+
+impl LockOwner for Owner {
+    #[inline]
+    fn begin(&mut self) {
+        self.tid += 1;
+        if self.tid.is_multiple_of(BLOCK) {
+            self.tid = self.maps.add_block() * BLOCK + 1;
+        }
+    }
+}
+
+/// Withdraws a request whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
+struct Unwinding<'l> {
+    lock: &'l ILock,
+    owner: &'l Owner,
+    wanted: Wanted,
+}
+
+impl Unwinding<'_> {
+    /// Takes the request back. `false` if it was granted.
+    fn withdraw(&self) -> bool {
+        let withdrawn = self.lock.withdraw(self.owner);
+        self.owner.parked.reset();
+        withdrawn
+    }
+}
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        // A granted upgrade is released with what was held before.
+        if !self.withdraw() && self.wanted != Wanted::Upgrade {
+            self.lock.release(self.owner);
+        }
+    }
+}
+
+impl RecordHeader for ILock {
+    type Index = ();
+}
+
+fn wanted(upgrades: bool, exclusive: bool) -> Wanted {
+    match (exclusive, upgrades) {
+        (false, _) => Wanted::Read,
+        (true, false) => Wanted::Write,
+        (true, true) => Wanted::Upgrade,
+    }
+}
+
+impl RecordLock for ILock {
+    type Owner = Owner;
+
+    #[inline]
+    fn take_free(&self, owner: &Owner, exclusive: bool) -> bool {
+        if exclusive { self.take(Wanted::Write, owner.tid) } else { self.take_free_to_read() }
+    }
+
+    #[inline]
+    fn take(&self, owner: &Owner, upgrades: bool, exclusive: bool) -> bool {
+        self.take(wanted(upgrades, exclusive), owner.tid)
+    }
+
+    #[inline]
+    fn is_owned_by(&self, owner: &Owner) -> bool {
+        self.is_owned_by(owner.tid)
+    }
+
+    fn take_made(&self, owner: &Owner) {
+        self.set_owner(owner.tid);
+    }
+
+    /// Lines 3 to 14 of Fig. 6, 4 to 13 of Fig. 7. Whoever hands the lock over makes this transaction its owner, so that nothing is left to do
+    /// when it is resumed.
+    fn wait(&self, owner: &Owner, upgrades: bool, exclusive: bool, mut patience: Patience) -> Ended {
+        let wanted = wanted(upgrades, exclusive);
+        match self.ask(wanted, owner) {
+            Asked::Taken => return Ended::Granted,
+            Asked::Deadlock => return Ended::Deadlock,
+            Asked::Waits => {}
+        }
+        let unwinding = Unwinding { lock: self, owner, wanted };
+        let (waiter, mut known) = (owner.parked.waiter(), self.state());
+        let ended = loop {
+            match waiter.wait_until(Some(patience.until()), || owner.parked.is_granted()) {
+                // Whoever comes and goes changes the state.
+                Wake::TimedOut if patience.is_left() && known != self.state() => {
+                    known = self.state();
+                    patience.renew(waiter.now());
+                }
+                ended => break ended,
+            }
+        };
+        let granted = !unwinding.withdraw();
+        std::mem::forget(unwinding);
+        Ended::of(ended, granted)
+    }
+
+    #[inline]
+    fn release(&self, owner: &Owner) {
+        self.release(owner);
+    }
+}

@@ -1,0 +1,158 @@
+//! Who waits for which record, by worker.
+
+use super::lock::ILock;
+use crate::shared::lock_table::Parked;
+use hotrow_storage::mix;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::{Arc, CachePadded, Latch};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Workers that waiter bits can tell apart. Two are enough for loom.
+pub(super) const WORKERS: u32 = if cfg!(loom) { 2 } else { u64::BITS };
+
+/// The wait-maps of a database's workers, and the numbers that its workers and transactions have.
+pub(super) struct WaitMaps {
+    maps: Box<[CachePadded<Latch<WaitMap>>]>,
+    workers: AtomicU64,
+    /// Blocks of transaction numbers that were given out.
+    blocks: AtomicU64,
+}
+
+/// The suspended transactions of one worker: for each lock that is awaited, those who wait for it, in order.
+#[derive(Default)]
+pub(super) struct WaitMap {
+    waiting: HashMap<LockAt, SmallVec<[Waiting; 2]>, BuildHasherDefault<AddressHasher>>,
+}
+
+/// A lock, known by its address. It is not freed while somebody waits for it: who waits is in his epoch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct LockAt(usize);
+
+/// What a suspended transaction waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// The read lock.
+    Read,
+    /// The write lock.
+    Write,
+    /// The write lock, in place of the read lock that it holds.
+    Upgrade,
+}
+
+/// A suspended transaction.
+pub(super) struct Waiting {
+    pub(super) tid: u64,
+    pub(super) wanted: Wanted,
+    pub(super) parked: Arc<Parked>,
+}
+
+/// Those who were given a lock, to be woken after the latch.
+pub(super) type Granted = SmallVec<[Arc<Parked>; 4]>;
+
+/// The hash of an address.
+#[derive(Default)]
+pub(super) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = mix(self.0 ^ u64::from(byte)));
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        self.0 = mix(address as u64);
+    }
+}
+
+impl WaitMaps {
+    pub(super) fn new() -> Arc<Self> {
+        let maps = (0..WORKERS).map(|_| CachePadded(Latch::default())).collect();
+        Arc::new(Self { maps, workers: AtomicU64::new(0), blocks: AtomicU64::new(0) })
+    }
+
+    /// The number of a new worker. Workers beyond those that can be told apart share numbers.
+    pub(super) fn add_worker(&self) -> u32 {
+        (self.workers.fetch_add(1, Ordering::AcqRel) % u64::from(WORKERS)) as u32
+    }
+
+    /// The number of a new block of transaction numbers.
+    pub(super) fn add_block(&self) -> u64 {
+        self.blocks.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// A worker's map.
+    #[inline]
+    pub(super) fn of(&self, worker: u32) -> &Latch<WaitMap> {
+        &self.maps[worker as usize].0
+    }
+
+    /// Transactions that wait for a record: for people, and for tests that expect none.
+    pub(super) fn waiting(&self) -> usize {
+        self.maps.iter().map(|map| map.0.lock().waiting.values().map(SmallVec::len).sum::<usize>()).sum()
+    }
+
+    /// Calls `visit` for each lock that transactions of a worker wait for, with the worker, the lock's address, and what they want.
+    pub(super) fn awaited(&self, mut visit: impl FnMut(u32, usize, &[Wanted])) {
+        for (worker, map) in (0..).zip(&self.maps) {
+            for (lock, waiting) in &map.0.lock().waiting {
+                let wanted: SmallVec<[Wanted; 8]> = waiting.iter().map(|waiting| waiting.wanted).collect();
+                visit(worker, lock.0, &wanted);
+            }
+        }
+    }
+}
+
+impl WaitMap {
+    /// Whether anybody waits for this.
+    pub(super) fn awaits(&self, lock: &ILock, wanted: Wanted) -> bool {
+        self.of(lock).iter().any(|waiting| waiting.wanted == wanted)
+    }
+
+    fn of(&self, lock: &ILock) -> &[Waiting] {
+        self.waiting.get(&LockAt::of(lock)).map_or(&[], SmallVec::as_slice)
+    }
+
+    /// Adds one who waits.
+    pub(super) fn put(&mut self, lock: &ILock, waiting: Waiting) {
+        self.waiting.entry(LockAt::of(lock)).or_default().push(waiting);
+    }
+
+    /// Takes out the first who wants this.
+    pub(super) fn take_first(&mut self, lock: &ILock, wanted: Wanted) -> Option<Waiting> {
+        self.take(lock, |waiting| waiting.wanted == wanted)
+    }
+
+    /// Takes out the one who waits at `parked`, if he is there.
+    pub(super) fn take_out(&mut self, lock: &ILock, parked: &Arc<Parked>) -> Option<Waiting> {
+        self.take(lock, |waiting| Arc::ptr_eq(&waiting.parked, parked))
+    }
+
+    fn take(&mut self, lock: &ILock, is_it: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
+        let at = LockAt::of(lock);
+        let waiting = self.waiting.get_mut(&at)?;
+        let place = waiting.iter().position(is_it)?;
+        let taken = waiting.remove(place);
+        if waiting.is_empty() {
+            self.waiting.remove(&at);
+        }
+        Some(taken)
+    }
+}
+
+impl LockAt {
+    fn of(lock: &ILock) -> Self {
+        LockAt(std::ptr::from_ref(lock).addr())
+    }
+}
+
+impl fmt::Debug for WaitMaps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitMaps").field("waiting", &self.waiting()).finish()
+    }
+}

@@ -1,0 +1,127 @@
+//! Locks that stand before the records, and names for what has no record: the locks of one transaction.
+//!
+//! **Definitions.** A [`RecordLock`] is in the header of its record. What has no record has a [`Name`] in a lock table: gaps, the columns of
+//! unique indexes, absent keys.
+//!
+//! **Invariants**
+//!
+//! 1. A record whose lock is free, or which a transaction comes to hold that did not before, has a row or is *dead*: unlinked for good. For only
+//!    who holds the lock takes the row away, and unlinks the record before the lock is released, or puts the row back.
+//! 2. A record is linked with its lock held by who made it. So who finds it waits for that transaction to end.
+//! 3. *A key has one lock at any time.* Its record's while it has one. Else its name's: who makes a record for the key holds the name exclusively, from
+//!    before the last look that found no record, to the transaction's end; who has found the key absent holds the name, and looked after that.
+//! 4. A record stays allocated while a transaction holds its lock, for only the holder of the exclusive one unlinks it, and while one
+//!    waits for its lock, for that one is in its epoch.
+//!
+//! **Cost.** A record's lock is in the cache line that its row begins in. Absent keys and gaps cost what they do in the lock table.
+
+mod held;
+mod locker;
+mod transaction;
+
+pub(crate) use transaction::{Parts, RecordLocking, RecordTransaction};
+
+use hotrow_storage::RecordHeader;
+use hotrow_sync::{Time, Wake};
+use hotrow_txn::Abort;
+use std::time::Duration;
+
+/// Who asks for the locks of records: part of a transaction in flight.
+pub trait LockOwner: Send {
+    /// A transaction begins.
+    fn begin(&mut self);
+}
+
+/// A lock in the header of its record. The default is free.
+pub trait RecordLock: RecordHeader {
+    /// Who asks.
+    type Owner: LockOwner;
+
+    /// Takes the lock, to read or exclusively, if nobody has it.
+    fn take_free(&self, owner: &Self::Owner, exclusive: bool) -> bool;
+
+    /// Takes the lock, to read or exclusively, if that can be done without waiting. Who `upgrades` holds it to read, and wants it exclusively.
+    fn take(&self, owner: &Self::Owner, upgrades: bool, exclusive: bool) -> bool;
+
+    /// Whether the transaction holds it exclusively.
+    fn is_owned_by(&self, owner: &Self::Owner) -> bool;
+
+    /// Takes the lock of a record that nobody else has seen, exclusively.
+    fn take_made(&self, owner: &Self::Owner);
+
+    /// Waits until it has the lock, or patience ends. Of a wait that unwinds nothing is left but an upgrade that was granted.
+    fn wait(&self, owner: &Self::Owner, upgrades: bool, exclusive: bool, patience: Patience) -> Ended;
+
+    /// Releases the lock, in whatever mode it is held.
+    fn release(&self, owner: &Self::Owner);
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With the lock.
+    Granted,
+    /// With the lock, but the transaction is to end.
+    GrantedCancelled,
+    /// Without it.
+    TimedOut,
+    /// Without it: the transaction is to end.
+    Cancelled,
+    /// Without it: nobody would ever have granted it.
+    Deadlock,
+}
+
+impl Ended {
+    /// How a wait ended that the waiter saw ending like this, if the lock is granted by then.
+    pub(crate) fn of(ended: Wake, granted: bool) -> Self {
+        match (ended, granted) {
+            (Wake::Cancelled, true) => Ended::GrantedCancelled,
+            (Wake::Cancelled, false) => Ended::Cancelled,
+            (_, true) => Ended::Granted,
+            (_, false) => Ended::TimedOut,
+        }
+    }
+
+    pub(crate) fn is_granted(self) -> bool {
+        matches!(self, Ended::Granted | Ended::GrantedCancelled)
+    }
+
+    pub(crate) fn result(self) -> Result<(), Abort> {
+        match self {
+            Ended::Granted => Ok(()),
+            Ended::TimedOut => Err(Abort::Timeout),
+            Ended::GrantedCancelled | Ended::Cancelled => Err(Abort::Cancelled),
+            Ended::Deadlock => Err(Abort::Deadlock),
+        }
+    }
+}
+
+/// How long a wait may last: for some time at all, and for some while nothing moves.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    limit: Time,
+    still: Option<(Duration, Time)>,
+}
+
+impl Patience {
+    pub(crate) fn new(now: Time, limit: Duration, still: Option<Duration>) -> Self {
+        Self { limit: now.after(limit), still: still.map(|still| (still, now.after(still))) }
+    }
+
+    /// When it ends, if nothing moves.
+    pub(crate) fn until(&self) -> Time {
+        self.still.map_or(self.limit, |(_, until)| until.min(self.limit))
+    }
+
+    /// Whether it may be renewed.
+    pub(crate) fn is_left(&self) -> bool {
+        self.until() < self.limit
+    }
+
+    /// Something has moved.
+    pub(crate) fn renew(&mut self, now: Time) {
+        if let Some((still, until)) = &mut self.still {
+            *until = now.after(*still);
+        }
+    }
+}

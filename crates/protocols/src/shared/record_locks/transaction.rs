@@ -1,0 +1,128 @@
+//! A transaction that locks its records in their headers.
+
+use super::RecordLock;
+use super::locker::Locker;
+use crate::shared::batch;
+use crate::shared::in_place::IndexLocks;
+use crate::shared::lock_table::LockTable;
+use crate::shared::locking::{Locking, LockingTransaction, Sought};
+use crate::shared::locks::Announced;
+use crate::shared::mode::Mode;
+use crate::shared::scan::Scanner;
+use crate::shared::time_outs::TimeOuts;
+use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Abort, Begin, EngineInfo, Isolation, Scan, Statistics};
+use std::ops::ControlFlow;
+
+/// A transaction in flight.
+pub type RecordTransaction<L> = LockingTransaction<RecordLocking<L>>;
+
+/// What a transaction's locks are made of.
+pub(crate) struct Parts<'p, L: RecordLock> {
+    pub(crate) info: &'static EngineInfo,
+    /// Locks of what has no record.
+    pub(crate) names: &'p Arc<LockTable>,
+    pub(crate) time_outs: &'p TimeOuts,
+    pub(crate) owner: L::Owner,
+    pub(crate) waiter: Waiter,
+}
+
+/// The locks of one transaction, taken as its isolation level asks.
+pub struct RecordLocking<L: RecordLock> {
+    info: &'static EngineInfo,
+    time_outs: TimeOuts,
+    locks: Locker<L>,
+    isolation: Isolation,
+}
+
+impl<L: RecordLock> RecordLocking<L> {
+    /// A transaction of these parts.
+    pub(crate) fn transaction(database: &Arc<Database<L>>, parts: Parts<'_, L>) -> RecordTransaction<L> {
+        let Parts { info, names, time_outs, owner, waiter } = parts;
+        let locking = Self {
+            info,
+            time_outs: time_outs.clone(),
+            locks: Locker::new(owner, names.requester(waiter)),
+            isolation: Isolation::Serializable,
+        };
+        LockingTransaction::new(database, locking)
+    }
+
+    /// Locks a row, present or absent, to the transaction's end.
+    #[inline]
+    fn find<'s>(&mut self, row: Sought<'_, 's, L>, mode: Mode) -> Result<Option<RecordRef<'s, L>>, Abort> {
+        let found = self.locks.row(row.table, row.guard, (row.key, row.hash), mode)?;
+        Ok(found.filter(RecordRef::is_present))
+    }
+}
+
+impl<L: RecordLock> Locking for RecordLocking<L> {
+    type Header = L;
+
+    #[inline]
+    fn begin(&mut self, database: &Database<L>, participant: &mut Participant, begin: &Begin<'_>) -> Result<(), Abort> {
+        self.isolation = self.info.granted(begin.isolation);
+        participant.enter();
+        self.locks.begin(begin, &self.time_outs);
+        if let Some(accesses) = begin.accesses {
+            batch::prefetch(database, participant.guard(), accesses.rows(), |_, _| {});
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next_call(&mut self, database: &Database<L>, guard: Guard<'_>) {
+        self.locks.release_short(database, guard);
+    }
+
+    #[inline]
+    fn read<'s>(&mut self, row: Sought<'_, 's, L>) -> Result<Option<RecordRef<'s, L>>, Abort> {
+        if self.isolation != Isolation::ReadCommitted {
+            return self.find(row, Mode::SHARED);
+        }
+        let found = self.locks.row_for_now(row.table, row.guard, (row.key, row.hash))?;
+        Ok(found.filter(RecordRef::is_present))
+    }
+
+    #[inline]
+    fn write<'s>(&mut self, row: Sought<'_, 's, L>) -> Result<Option<RecordRef<'s, L>>, Abort> {
+        self.find(row, Mode::EXCLUSIVE)
+    }
+
+    fn insert(&mut self, row: Sought<'_, '_, L>) -> Result<(), Abort> {
+        self.find(row, Mode::EXCLUSIVE).map(drop)
+    }
+
+    #[inline]
+    fn entries(&mut self) -> impl IndexLocks<L> {
+        Announced(&mut self.locks)
+    }
+
+    fn scan(
+        &mut self,
+        table: &Table<L>,
+        guard: Guard<'_>,
+        scan: &Scan,
+        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit)
+    }
+
+    fn own(&mut self, table: TableId) {
+        self.locks.own(table);
+    }
+
+    #[inline]
+    fn end(&mut self, database: &Database<L>, guard: Guard<'_>) {
+        self.locks.release_all(database, guard);
+    }
+
+    fn waiter(&self) -> &Waiter {
+        self.locks.waiter()
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        self.locks.statistics()
+    }
+}
