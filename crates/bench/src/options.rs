@@ -7,6 +7,7 @@ use hotrow_runtime::{ConcurrencyMix, PoolConfig};
 use hotrow_txn::{Concurrency, Isolation, Scheduler, Settings};
 use hotrow_workloads::Workload;
 use hotrow_workloads::hekaton::Hekaton;
+use hotrow_workloads::interactive::Interactive;
 use hotrow_workloads::micro::Micro;
 use hotrow_workloads::range::Range;
 use hotrow_workloads::tatp::Tatp;
@@ -17,8 +18,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The workloads' names.
-pub const WORKLOADS: [&str; 7] =
-    [Ycsb::NAME, Tpcb::NAME, Tpcc::NAME, Tatp::NAME, Micro::NAME, Hekaton::NAME, Range::NAME];
+pub const WORKLOADS: [&str; 8] =
+    [Ycsb::NAME, Interactive::NAME, Tpcb::NAME, Tpcc::NAME, Tatp::NAME, Micro::NAME, Hekaton::NAME, Range::NAME];
 
 /// `hotrow bench WORKLOAD …`
 #[derive(clap::Subcommand, Clone, Debug)]
@@ -26,6 +27,8 @@ pub enum BenchCommand {
     /// Reads and read-modify-writes of one table's rows
     #[command(mut_arg("engines", |arg| arg.value_parser(names_offering(|name| is_engine(name) || name == bare::NAME))))]
     Ycsb(WorkloadOptions<<Ycsb as Workload>::Options>),
+    /// Reads and writes of keys and values, each a request of its own: the interactive paper's
+    Interactive(WorkloadOptions<<Interactive as Workload>::Options>),
     /// TPC-B on pgbench's tables
     Tpcb(WorkloadOptions<<Tpcb as Workload>::Options>),
     /// TPC-C on BenchBase's tables
@@ -64,6 +67,7 @@ impl BenchCommand {
                 };
                 what.run::<Ycsb>(options, Some(drive))
             }
+            BenchCommand::Interactive(options) => what.run::<Interactive>(options, None),
             BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, None),
             BenchCommand::Tpcc(options) => what.run::<Tpcc>(options, None),
             BenchCommand::Tatp(options) => what.run::<Tatp>(options, None),

@@ -37,7 +37,7 @@ fn engine_names() -> Vec<String> {
 
 /// The engines that can have a workload's tables: those that keep partitions apart need partition keys.
 fn engines_for(workload: &str) -> Vec<String> {
-    let has_partition_keys = ["ycsb", "micro", "tatp"].contains(&workload);
+    let has_partition_keys = ["ycsb", "interactive", "micro", "tatp"].contains(&workload);
     let mut engines = engines();
     engines.retain(|engine| has_partition_keys || engine["scheduler"] != "partition");
     engines.iter().map(|engine| engine["name"].as_str().expect("a name").to_owned()).collect()
@@ -295,6 +295,11 @@ fn every_engine_runs_micro_and_keeps_it_consistent() {
     let locking = runs.iter().find(|run| run["engine"] == "2pl-waitdie").expect("it is an engine");
     let us = |part: &str| locking["breakdown_us"][part].as_f64().expect("a time");
     assert!(us("lock_manager") > 0.0 && us("work") > 0.0 && us("log") == 0.0, "{locking}");
+}
+
+#[test]
+fn every_engine_runs_interactive_and_keeps_it_consistent() {
+    check_runs(&run_all("interactive --records 500", "interactive.json"), "interactive");
 }
 
 #[test]

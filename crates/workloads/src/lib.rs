@@ -14,6 +14,7 @@
 //! | --- | --- |
 //! | [`ycsb`] | reads and read-modify-writes of one table's rows; uniform, Zipfian or hot/cold keys |
 //! | [`hekaton`] | short reads and writes of small rows, beside long readers |
+//! | [`interactive`] | reads and writes of a table of keys and values, each a request of its own |
 //! | [`micro`] | read-and-update of a few records, some of them hot |
 //! | [`range`] | locks on ranges of keys: no rows, no engine, and so neither schema nor procedures |
 //! | [`tatp`] | TATP: seven short transactions of a register of mobile subscribers |
@@ -27,6 +28,7 @@ mod computation;
 mod counters;
 pub mod distribution;
 pub mod hekaton;
+pub mod interactive;
 mod load;
 pub mod micro;
 mod options;

@@ -8,6 +8,7 @@ mod tpcc;
 
 use fixture::{Fixture, check_anomaly, check_corruption, workload};
 use hotrow_storage::Key;
+use hotrow_workloads::interactive::{Interactive, VALUE};
 use hotrow_workloads::tpcb::{Tables, Tpcb};
 use hotrow_workloads::ycsb::Ycsb;
 use hotrow_workloads::{LoadError, Workload};
@@ -27,6 +28,22 @@ fn ycsb_counts_increments_and_rows() {
     check_corruption(fixture.check(), "increments were committed");
     add(-1);
     assert_eq!(fixture.check(), Ok(()));
+    fixture.tamper_with(|txn| txn.delete(fixture.tables, &Key::Int(7)).map(drop));
+    check_corruption(fixture.check(), "the table has 49 rows, not the 50 loaded");
+}
+
+#[test]
+fn interactive_counts_writes_and_rows() {
+    let fixture = Fixture::<Interactive>::new("--records 50 --reads 2 --writes 3");
+    assert_eq!(fixture.check(), Ok(()));
+    let add = |delta: i64| {
+        fixture.tamper(fixture.tables, 7, move |row| row.set_int8(VALUE, row.as_ref().int8(VALUE) + delta))
+    };
+    add(-1);
+    check_anomaly(fixture.check(), "600 increments were committed");
+    add(2);
+    check_corruption(fixture.check(), "600 increments were committed");
+    add(-1);
     fixture.tamper_with(|txn| txn.delete(fixture.tables, &Key::Int(7)).map(drop));
     check_corruption(fixture.check(), "the table has 49 rows, not the 50 loaded");
 }

@@ -1,0 +1,77 @@
+//! The interactive paper's micro benchmark (*Interactive Transaction Processing for In-Memory Database System*, section 5):
+//! a transaction reads N rows of a table of keys and values and writes M others, drawn from a Zipfian distribution.
+//!
+//! Each operation is a request of its own, so nothing is known of a transaction before it begins: engines that want to know
+//! its rows look for them first, and no keys are looked up together. With `--over-wire` each is a statement from a client
+//! over the network, as in the paper.
+//!
+//! A write adds one to the value. The paper does not say what it writes; so the values tell what was committed.
+
+mod consistency;
+mod generate;
+mod load;
+mod procedures;
+mod schema;
+
+pub use generate::{Client, Options};
+pub use procedures::Operations;
+pub use schema::{KEY, VALUE, kv};
+
+use crate::{LoadError, Progress, Seat, Violation};
+use hotrow_storage::{TableId, TableSchema};
+use hotrow_txn::Engine;
+
+/// The workload.
+#[derive(Clone, Debug)]
+pub struct Interactive {
+    options: Options,
+}
+
+impl crate::Workload for Interactive {
+    const NAME: &'static str = "interactive";
+    type Options = Options;
+    type Tables = TableId;
+    type Client = Client;
+
+    fn new(options: Options) -> Result<Self, String> {
+        Ok(Self { options: options.validate()? })
+    }
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn summary(&self) -> String {
+        self.options.to_string()
+    }
+
+    fn schemas(&self) -> Vec<TableSchema> {
+        vec![kv()]
+    }
+
+    fn create(&self, engine: &dyn Engine) -> TableId {
+        engine.create_table(kv())
+    }
+
+    fn rows_of_tables(&self) -> Vec<u64> {
+        vec![self.options.records]
+    }
+
+    fn load(
+        &self,
+        engine: &dyn Engine,
+        table: TableId,
+        threads: usize,
+        progress: &Progress<'_>,
+    ) -> Result<(), LoadError> {
+        load::load(&self.options, engine, table, threads, progress)
+    }
+
+    fn client(&self, table: TableId, seat: Seat) -> Client {
+        Client::new(&self.options, table, seat)
+    }
+
+    fn check(&self, engine: &dyn Engine, table: TableId, clients: &[Client]) -> Result<(), Violation> {
+        consistency::check(&self.options, engine, table, clients)
+    }
+}
