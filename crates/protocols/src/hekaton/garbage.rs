@@ -4,8 +4,8 @@
 //! more: that is unlinked from all indexes and retired. So collecting needs no thread of its own, is done by those that make
 //! it necessary, and keeps up with them: one looks at more versions than it ended.
 //!
-//! A backlog is in the order of the versions' ends. What stands first and is still read by somebody goes to those that are *held*, so that
-//! a long reader keeps what it can see, and nothing that came and went since.
+//! A backlog is in the order of the versions' ends. What stands first and is still read by somebody goes to those that are *held* by who
+//! reads at that time, so that a long reader keeps what it can see, nothing that came and went since, and nobody busy.
 //!
 //! **Who is idle keeps nothing.** Backlogs belong to the slots, which all transactions see. Each time that somebody looks after its own
 //! backlog it visits another slot, one after the other, and collects there what the owner, had it run meanwhile, would have collected by
@@ -22,7 +22,7 @@ use super::transactions::SlotNumber;
 use super::words::{Begin, Words};
 use hotrow_storage::{Garbage, Guard, TableId, Tables, VersionPtr, VersionTable};
 use hotrow_sync::Latch;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// After so many transactions one looks again at what everybody may read; where there are many slots to look at, more seldom.
 const LOOK_EVERY: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
@@ -53,36 +53,45 @@ pub(super) struct Ended {
 pub(super) struct Backlog {
     /// In the order of the ends.
     ended: VecDeque<Ended>,
-    held: VecDeque<Ended>,
+    /// By the time at which somebody reads it, the earliest if there are several. While somebody does, nobody looks at them again.
+    held: BTreeMap<Timestamp, Vec<Ended>>,
+    /// What was held by those who have left since.
+    released: Vec<Vec<Ended>>,
 }
 
 impl Backlog {
     /// How many versions there are, and how many of them somebody read when they were looked at.
     pub fn len(&self) -> (usize, usize) {
-        (self.ended.len() + self.held.len(), self.held.len())
+        let held = self.held.values().chain(&self.released).map(Vec::len).sum();
+        (self.ended.len() + held, held)
     }
 
-    /// Moves what nobody can want to `dead`, of the first `looks` that ended at `until` at the latest, and of as many that are held.
+    /// Moves what nobody can want to `dead`, of the first `looks` that ended at `until` at the latest, and of as many that were held.
     fn collect(&mut self, view: &View, until: Timestamp, looks: usize, dead: &mut Vec<Ended>) {
         for _ in 0..looks.min(self.ended.len()) {
             let Some(&first) = self.ended.front().filter(|first| first.life.end <= until) else { break };
             match view.verdict(first.life) {
                 Verdict::TooEarly => break,
-                Verdict::Held => self.held.push_back(first),
+                Verdict::Held(by) => self.held.entry(by).or_default().push(first),
                 Verdict::Dead => dead.push(first),
             }
             self.ended.pop_front();
         }
-        for _ in 0..looks.min(self.held.len()) {
-            let Some(first) = self.held.pop_front() else { break };
-            match view.verdict(first.life) {
-                Verdict::Dead => dead.push(first),
-                Verdict::Held | Verdict::TooEarly => self.held.push_back(first),
-            }
+        if self.ended.capacity() > KEPT && self.ended.len() < KEPT {
+            self.ended.shrink_to(KEPT);
         }
-        for list in [&mut self.ended, &mut self.held] {
-            if list.capacity() > KEPT && list.len() < KEPT {
-                list.shrink_to(KEPT);
+        self.released.extend(self.held.extract_if(.., |&by, _| !view.has_reader_at(by)).map(|(_, versions)| versions));
+        for _ in 0..looks {
+            let Some(versions) = self.released.last_mut() else { break };
+            if let Some(last) = versions.pop() {
+                match view.verdict(last.life) {
+                    // Whoever looks has looked around longer ago than who held it.
+                    Verdict::TooEarly => return versions.push(last),
+                    Verdict::Held(by) => self.held.entry(by).or_default().push(last),
+                    Verdict::Dead => dead.push(last),
+                }
+            } else {
+                self.released.pop();
             }
         }
     }
@@ -182,9 +191,9 @@ impl Sweeper {
             // What a dropped table had went with it.
             let Some(table) = database.table(guard, of_table[0].table) else { continue };
             for together in of_table.chunks(RETIRED_TOGETHER) {
-                for ended in together {
-                    table.unlink(guard, record::deref(ended.version, guard, table), table.indexes().len(), garbage);
-                }
+                let versions: Vec<_> =
+                    together.iter().map(|ended| record::deref(ended.version, guard, table)).collect();
+                table.unlink_all(guard, &versions, garbage);
                 garbage.push(record::garbage(table, together.iter().map(|ended| ended.version).collect()));
             }
         }

@@ -86,8 +86,8 @@ pub(super) struct Life {
 pub(super) enum Verdict {
     /// Nobody can want it.
     Dead,
-    /// Somebody reads at a time within its life, or is to find out that it was deleted.
-    Held,
+    /// Who reads at this time reads it, or is to find out that it was deleted; and so may others.
+    Held(Timestamp),
     /// Somebody may read any time from one before its end on; and so it is with all that end later.
     TooEarly,
 }
@@ -133,9 +133,15 @@ impl View {
             return Verdict::TooEarly;
         }
         let first = self.exact.partition_point(|&time| time < life.begin);
-        let is_read = self.exact.get(first).is_some_and(|&time| time < life.end);
-        let is_to_be_known = life.is_last && self.writer.is_some_and(|time| time < life.end);
-        if is_read || is_to_be_known { Verdict::Held } else { Verdict::Dead }
+        let reader = self.exact.get(first).copied();
+        let writer = self.writer.filter(|_| life.is_last);
+        let holder = [reader, writer].into_iter().flatten().find(|&time| time < life.end);
+        holder.map_or(Verdict::Dead, Verdict::Held)
+    }
+
+    /// Whether somebody reads at exactly this time.
+    pub fn has_reader_at(&self, time: Timestamp) -> bool {
+        self.exact.binary_search(&time).is_ok()
     }
 }
 
@@ -187,12 +193,13 @@ mod tests {
         view.refresh(&clock, &transactions);
         let cases = [
             (10, 40, false, Verdict::Dead),
-            (10, 41, false, Verdict::Held),
-            (40, 45, false, Verdict::Held),
+            (10, 41, false, Verdict::Held(Timestamp(40))),
+            (40, 45, false, Verdict::Held(Timestamp(40))),
             (41, 50, false, Verdict::Dead),
             (41, 50, true, Verdict::Dead),
+            (41, 51, false, Verdict::Held(Timestamp(50))),
             (51, 60, false, Verdict::Dead),
-            (51, 60, true, Verdict::Held),
+            (51, 60, true, Verdict::Held(Timestamp(50))),
             (60, 90, false, Verdict::Dead),
             (60, 91, false, Verdict::TooEarly),
         ];

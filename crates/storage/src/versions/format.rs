@@ -1,8 +1,11 @@
 //! Where the parts of a table's versions lie.
 
-use crate::{IndexData, RowLayout};
+use crate::{IndexData, RowLayout, prefetch};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;
+
+/// A cache line. Versions begin at one, so that the words and the first columns share it.
+pub(super) const LINE_BYTES: usize = 64;
 
 /// What a protocol keeps at the beginning of each version, and inside of each index.
 ///
@@ -48,6 +51,16 @@ impl VersionFormat {
     /// Bytes of a version that are not its row's.
     pub fn overhead_bytes(&self) -> usize {
         self.row_at
+    }
+
+    /// Asks for the words and the first columns of the version at `address`.
+    #[inline]
+    pub(super) fn prefetch(&self, address: usize) {
+        let version = std::ptr::without_provenance::<u8>(address);
+        prefetch(version);
+        if self.bytes > LINE_BYTES {
+            prefetch(version.wrapping_add(LINE_BYTES));
+        }
     }
 
     /// The rows' layout.

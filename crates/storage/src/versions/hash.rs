@@ -115,11 +115,7 @@ impl<H: VersionHeader> VersionHash<H> {
 
     #[inline]
     fn ask_for(&self, link: Link) {
-        let version = std::ptr::without_provenance::<u8>(link.address());
-        prefetch(version);
-        if self.slots.format.bytes() > 64 {
-            prefetch(version.wrapping_add(64));
-        }
+        self.slots.format.prefetch(link.address());
     }
 
     /// The versions of a hash, front to back, and a few others: those that have its tag and are near.

@@ -3,7 +3,7 @@
 //! Where rows have no variable part, a version is a slot of its table's [`Segments`]. Where they have one, it is a block of the
 //! allocator, as long as its row needs, with the variable part at its end.
 
-use super::format::{VersionFormat, VersionHeader};
+use super::format::{LINE_BYTES, VersionFormat, VersionHeader};
 use super::version::{VersionPtr, length};
 use crate::epoch::Garbage;
 use crate::segment::Segments;
@@ -16,9 +16,6 @@ use std::sync::Weak;
 
 /// How many slots a transaction takes from a table at once.
 const SLOTS_AT_ONCE: usize = 32;
-
-/// The alignment of versions: a cache line, so that the words and the first columns share one.
-const LINE_BYTES: usize = 64;
 
 /// The memory of one table's versions: alive until the last of its garbage is freed.
 ///

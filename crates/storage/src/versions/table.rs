@@ -126,6 +126,21 @@ impl<H: VersionHeader> VersionTable<H> {
         garbage.extend(self.indexes[..linked].iter().rev().filter_map(|index| index.unlink(guard, version)));
     }
 
+    /// Unlinks versions from all indexes, as [`unlink`](Self::unlink) does. Where they and their neighbours lie is asked for together:
+    /// versions that somebody read for long are in no cache any more.
+    pub fn unlink_all(&self, guard: Guard<'_>, versions: &[VersionRef<'_, H>], garbage: &mut Vec<Garbage>) {
+        versions.iter().for_each(|version| self.slots.format.prefetch(version.ptr().start().addr().get()));
+        let mut hashes = Vec::with_capacity(versions.len());
+        for index in self.indexes.iter().filter(|index| !index.is_ordered()) {
+            hashes.clear();
+            hashes.extend(versions.iter().map(|version| index.columns_of(version.row()).hash64()));
+            hashes.iter().for_each(|&hash| index.prefetch_slot(hash));
+            hashes.iter().for_each(|&hash| index.prefetch_target(guard, hash));
+            hashes.iter().for_each(|&hash| index.prefetch_next(guard, hash));
+        }
+        versions.iter().for_each(|&version| self.unlink(guard, version, self.indexes.len(), garbage));
+    }
+
     /// Versions as one piece of garbage to retire.
     ///
     /// # Safety
