@@ -6,10 +6,12 @@
 # Engines with versions run at REPEATABLE READ, too, which is snapshot isolation there as it is in PostgreSQL: the history must be valid
 # for a snapshot, with nothing torn, and must not be serializable, for write skew.
 #
+# Engines that let transactions be optimistic or pessimistic run with both mixed, too.
+#
 # Then the other way round: transactions at read committed are not serializable, and both adya and `hotrow check` must say so.
 #
-#   bench/adya.sh [--engine NAME,…] [--snapshot NAME,…] [--txns N] [--seed N] [--least-committed PERCENT] [--port N]
-#                 [--deadlock-timeout TIME]
+#   bench/adya.sh [--engine NAME,…] [--snapshot NAME,…] [--mixed NAME,…] [--txns N] [--seed N] [--least-committed PERCENT]
+#                 [--port N] [--deadlock-timeout TIME]
 #
 # It starts target/release/hotrow (cargo build --release) once for each engine, and installs adya below target/ if it is not
 # there. What the clients did is kept in target/adya/.
@@ -17,18 +19,20 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=0.1.0
-engines=2pl-waitdie,2pl-waitfor,2pl-timeout,mvo snapshots=mvo txns=2000 seed=0 least=60 port=5463 deadlock_timeout=20ms
+engines=2pl-waitdie,2pl-waitfor,2pl-timeout,mvo,mvl snapshots=mvo,mvl mixed=mvo
+txns=2000 seed=0 least=30 port=5463 deadlock_timeout=20ms
 while [ $# -gt 0 ]; do
   case $1 in
     --engine) engines=$2; shift ;;
     --snapshot) snapshots=$2; shift ;;
+    --mixed) mixed=$2; shift ;;
     --txns) txns=$2; shift ;;
     --seed) seed=$2; shift ;;
     --least-committed) least=$2; shift ;;
     --port) port=$2; shift ;;
     --deadlock-timeout) deadlock_timeout=$2; shift ;;
     *)
-      echo "unknown option $1: expected --engine, --snapshot, --txns, --seed, --least-committed, --port or --deadlock-timeout" >&2
+      echo "unknown option $1: expected --engine, --snapshot, --mixed, --txns, --seed, --least-committed, --port or --deadlock-timeout" >&2
       exit 2
       ;;
   esac
@@ -74,11 +78,13 @@ fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 # The verdict in adya's output: true, false or unknown.
 verdict_in() { sed -nE 's/^.*\.jsonl\t([a-z]+).*$/\1/p' "$1" | tail -1; }
 
-# run ENGINE LEVEL MODEL: runs adya at the level, has the history judged by the model, and sets verdict, ok and failed.
+# run ENGINE LEVEL MODEL [CONCURRENCY]: runs adya at the level, has the history judged by the model, and sets verdict, ok and failed.
 run() {
   local name="$out/$1-$2" code=0
   # An engine that has nothing but time to tell a deadlock by should not take the usual second.
-  local url="postgres://postgres@127.0.0.1:$port/postgres?options=-c%20deadlock_timeout%3D$deadlock_timeout"
+  local options="-c%20deadlock_timeout%3D$deadlock_timeout"
+  [ -z "${4:-}" ] || { options+="%20-c%20hotrow.concurrency%3D$4"; name+="-$4"; }
+  local url="postgres://postgres@127.0.0.1:$port/postgres?options=$options"
   timeout 600 "$adya" run postgres --url "$url" -i "$2" -c "$3" -n "$txns" --seed "$seed" \
     -o "$name.jsonl" >"$name.log" 2>&1 || code=$?
   verdict=$(verdict_in "$name.log")
@@ -92,14 +98,21 @@ run() {
 
 row() { printf '%-16s %-16s %-10s %10s %10s %6s\n' "$@"; }
 
+# judge ENGINE [CONCURRENCY]: whether the engine is serializable, and not because it aborts everybody.
+judge() {
+  local what="$1${2:+ $2}" log="$out/$1-serializable${2:+-$2}.log"
+  run "$1" serializable serializable "${2:-}"
+  share=$((100 * ok / (ok + failed)))
+  row "$what" serializable "$verdict" "$ok" "$failed" "$share%"
+  [ "$verdict" = true ] || { fail "$what at serializable is not valid"; tail -20 "$log"; }
+  [ "$share" -ge "$least" ] || fail "$what committed $share%, less than $least%"
+}
+
 row engine isolation verdict committed aborted share
 for engine in ${engines//,/ }; do
   start_server "$engine"
-  run "$engine" serializable serializable
-  share=$((100 * ok / (ok + failed)))
-  row "$engine" serializable "$verdict" "$ok" "$failed" "$share%"
-  [ "$verdict" = true ] || { fail "$engine at serializable is not valid"; tail -20 "$out/$engine-serializable.log"; }
-  [ "$share" -ge "$least" ] || fail "$engine committed $share%, less than $least%"
+  judge "$engine"
+  [[ ",$mixed," != *",$engine,"* ]] || judge "$engine" mixed
   if [[ ",$snapshots," = *",$engine,"* ]]; then
     run "$engine" repeatable-read snapshot-isolation
     row "$engine" repeatable-read "$verdict" "$ok" "$failed" "$((100 * ok / (ok + failed)))%"

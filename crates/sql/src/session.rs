@@ -38,7 +38,7 @@ use crate::{SqlError, state};
 use batch::Pipeline;
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Isolation, Transaction};
+use hotrow_txn::{Abort, Concurrency, Isolation, Transaction};
 use planned::Planning;
 use portal::Portal;
 use run::{Output, Source};
@@ -66,6 +66,8 @@ pub struct Session {
     begun: bool,
     isolation: Isolation,
     read_only: bool,
+    /// Whose turn it was last, where optimistic and pessimistic transactions take turns.
+    turn: Concurrency,
     /// When the transaction began.
     now: i64,
     /// Statements that have run in the implicit transaction.
@@ -111,6 +113,7 @@ impl Session {
             begun: false,
             isolation,
             read_only: false,
+            turn: Concurrency::Pessimistic,
             now: 0,
             executed: 0,
             locks: HeldLocks::default(),

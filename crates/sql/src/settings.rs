@@ -17,6 +17,9 @@ pub const SERVER_VERSION: &str = concat!("15.0 (Hotrow ", env!("CARGO_PKG_VERSIO
 /// Whether transactions are optimistic or pessimistic.
 pub(crate) const CONCURRENCY: &str = "hotrow.concurrency";
 
+/// The value of [`CONCURRENCY`] under which transactions take turns.
+const MIXED: &str = "mixed";
+
 /// What a setting's value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -34,7 +37,7 @@ enum Kind {
     TimeZone,
     /// An isolation level.
     Isolation,
-    /// default, optimistic, pessimistic
+    /// default, optimistic, pessimistic, mixed
     Concurrency,
     /// ISO, in some order of day and month.
     DateStyle,
@@ -242,9 +245,14 @@ impl Settings {
         Isolation::ALL.into_iter().find(|level| isolation::name(*level) == text).unwrap_or(Isolation::ReadCommitted)
     }
 
-    /// What transactions are to be; none if the engine is to choose.
+    /// What transactions are to be; none if the engine is to choose, or they take turns.
     pub(crate) fn concurrency(&self) -> Option<Concurrency> {
         self.values.get(CONCURRENCY).and_then(|value| value.parse().ok())
+    }
+
+    /// Whether one transaction is to be optimistic, and the next one pessimistic.
+    pub(crate) fn mixes_concurrency(&self) -> bool {
+        self.values.get(CONCURRENCY).is_some_and(|value| value == MIXED)
     }
 
     /// The value that a setting comes to when it is set to this one, or to its default.
@@ -326,10 +334,10 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
             isolation::name(level).to_owned()
         }
         Kind::Concurrency => match value.trim().to_ascii_lowercase().as_str() {
-            "default" => "default".to_owned(),
+            word @ ("default" | MIXED) => word.to_owned(),
             word => match word.parse::<Concurrency>() {
                 Ok(way) => way.name().to_owned(),
-                Err(_) => return Err(invalid("Available values: default, optimistic, pessimistic.")),
+                Err(_) => return Err(invalid("Available values: default, optimistic, pessimistic, mixed.")),
             },
         },
         Kind::DateStyle => date_style(value).ok_or_else(|| invalid("Only the ISO style is supported."))?,
@@ -395,7 +403,8 @@ mod tests {
             ("default_transaction_isolation", "read uncommitted", "read committed"),
             ("default_transaction_isolation", "none", "22023"),
             ("hotrow.concurrency", "OPTIMISTIC", "optimistic"),
-            ("hotrow.concurrency", "mixed", "22023"),
+            ("hotrow.concurrency", " Mixed", "mixed"),
+            ("hotrow.concurrency", "both", "22023"),
             ("hotrow.isolation", "snapshot", "55P02"),
             ("server_version", "9", "55P02"),
             ("no_such_setting", "1", "42704"),

@@ -148,7 +148,8 @@ fn transactions_choose_to_be_optimistic_or_pessimistic() {
         let mut session = session(&database);
         for (sql, expected) in [
             ("show hotrow.concurrency", "default"),
-            ("set hotrow.concurrency = mixed", "22023"),
+            ("set hotrow.concurrency = both", "22023"),
+            ("set hotrow.concurrency = mixed; show hotrow.concurrency", "mixed"),
             ("set hotrow.concurrency = Pessimistic; show hotrow.concurrency", "pessimistic"),
             ("reset hotrow.concurrency; show hotrow.concurrency", "default"),
             ("begin; set local hotrow.concurrency = optimistic; show hotrow.concurrency", "optimistic"),

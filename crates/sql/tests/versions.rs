@@ -379,6 +379,51 @@ fn a_long_transaction_that_is_idle_in_between_reads_as_its_level_says() {
 }
 
 #[test]
+fn a_pessimistic_reader_keeps_the_commit_of_a_writer_waiting() {
+    let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
+    for engine in choosing.map(|info| info.name) {
+        let database = database(engine);
+        let mut reader = session(&database);
+        run(&mut reader, TABLES);
+        run(&mut reader, "begin isolation level serializable, concurrency pessimistic; select n from t where id = 1");
+        let (mut writer, meanwhile) = with_time(&database);
+        run(&mut writer, "set lock_timeout = '1s'");
+        for sql in ["update t set n = 11 where id = 1", "begin; update t set n = 11 where id = 1; commit"] {
+            let start = meanwhile.now();
+            assert_eq!(outcome(&mut writer, sql), "55P03", "{engine}: {sql}");
+            let passed = meanwhile.now().since(start);
+            assert!((Duration::from_secs(1)..Duration::from_secs(2)).contains(&passed), "{engine}: {sql}: {passed:?}");
+        }
+        assert_eq!(outcome(&mut reader, "select n from t where id = 1"), "10", "{engine}");
+        meanwhile.happens(None, move || run(&mut reader, "commit"));
+        assert_eq!(outcome(&mut writer, "update t set n = 11 where id = 1 returning n"), "11", "{engine}");
+        assert!(meanwhile.has_happened(), "{engine}: it has waited");
+    }
+}
+
+#[test]
+fn optimistic_and_pessimistic_transactions_take_turns() {
+    let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
+    for engine in choosing.map(|info| info.name) {
+        let database = database(engine);
+        let mut reader = session(&database);
+        run(&mut reader, TABLES);
+        run(&mut reader, "set default_transaction_isolation = serializable; set hotrow.concurrency = mixed");
+        let (mut writer, _) = with_time(&database);
+        run(&mut writer, "set lock_timeout = '1s'");
+        // Only a pessimistic reader is in a writer's way.
+        let expected = ["11", "55P03", "11"];
+        let seen = expected.map(|_| {
+            run(&mut reader, "begin; select n from t where id = 1");
+            let seen = outcome(&mut writer, "update t set n = 11 where id = 1 returning n");
+            run(&mut reader, "rollback");
+            seen
+        });
+        assert_eq!(seen, expected, "{engine}");
+    }
+}
+
+#[test]
 fn what_a_long_reader_keeps_is_shown() {
     for_each(|engine, database, writer| {
         let shown = |session: &mut Session| outcome(session, "show hotrow.versions");

@@ -15,7 +15,8 @@ use std::net::SocketAddr;
 pub use client::Client;
 
 /// The engines that SQL is tested on.
-pub const ENGINES: [&str; 8] = ["serial", "2pl-timeout", "1v", "ilock", "mvo", "2pl-ordered", "2pl-atomic", "vll"];
+pub const ENGINES: [&str; 9] =
+    ["serial", "2pl-timeout", "1v", "ilock", "mvo", "mvl", "2pl-ordered", "2pl-atomic", "vll"];
 
 /// A running server, until dropped.
 pub struct Running {

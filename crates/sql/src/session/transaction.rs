@@ -10,7 +10,7 @@ use crate::parse::utility::{Modes, Utility};
 use crate::settings::{CONCURRENCY, SavedSettings};
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, Wake};
-use hotrow_txn::{Abort, Begin, Savepoint};
+use hotrow_txn::{Abort, Begin, Concurrency, Savepoint};
 use std::time::Duration;
 
 /// Where a session stands, as the protocol reports it.
@@ -86,10 +86,11 @@ impl Session {
     /// Begins the engine's transaction, if it has not begun.
     pub(super) fn begin_engine(&mut self) -> Result<(), Fail> {
         if !self.begun {
+            let concurrency = self.next_concurrency();
             let accesses = self.planning.accesses();
             let begin = Begin {
                 isolation: self.isolation,
-                concurrency: self.settings.concurrency(),
+                concurrency,
                 accesses,
                 one_shot: self.planning.is_one_shot(),
                 read_only: self.read_only || self.planning.only_reads(),
@@ -144,6 +145,18 @@ impl Session {
             self.settings.set(CONCURRENCY, Some(concurrency.name()), true)?;
         }
         Ok(())
+    }
+
+    /// What the transaction that begins is to be.
+    fn next_concurrency(&mut self) -> Option<Concurrency> {
+        if !self.settings.mixes_concurrency() {
+            return self.settings.concurrency();
+        }
+        self.turn = match self.turn {
+            Concurrency::Optimistic => Concurrency::Pessimistic,
+            Concurrency::Pessimistic => Concurrency::Optimistic,
+        };
+        Some(self.turn)
     }
 
     /// Whether transactions may be made optimistic or pessimistic; `None` is what the session began with.
