@@ -137,6 +137,10 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("serve --listen nowhere", &["nowhere", "ADDRESS:PORT"]),
         ("serve --isolation none", &["expected one of", "read committed"]),
         ("serve --max-connections 0", &["0 is not in 1.."]),
+        ("serve --execution fibre", &["invalid value", "coroutine, thread"]),
+        ("serve --threads 0", &["0 is not in 1.."]),
+        ("serve --stack-kib 64", &["64 is not in 4096.."]),
+        ("serve --execution thread --threads 2", &["--threads means nothing to --execution thread"]),
         ("serve --engine hstore --partitions 0", &["0 is not in 1.."]),
         ("serve --engine hstore --partitions 100000", &["engine hstore: 100000 partitions", "expected 1 to 4096"]),
     ] {

@@ -21,15 +21,38 @@ pub struct ServerConfig {
     pub write_timeout: Duration,
     /// How long a shutdown waits for clients to take what was sent to them before their connections are cut.
     pub shutdown_grace: Duration,
-    /// How long a session that waits for a lock looks for it before its thread is blocked.
+    /// How long a session that waits for a lock looks for it before its thread is blocked, if it is.
     pub wait_spin: Duration,
-    /// How often a session that waits for a lock looks whether its client is still there. A client that has closed its
+    /// How often a session that waits for a lock looks whether its client is still there, if its thread is blocked; else it is
+    /// told at once. A client that has closed its
     /// connection, or its sending side, is not; its statement is cancelled.
     pub presence_interval: Duration,
+    /// What runs the clients' messages.
+    pub execution: Execution,
+    /// How many workers there are, one at the least. Under [`Execution::Thread`] there are none.
+    pub threads: usize,
+    /// Bytes of a coroutine's stack, at least [`MIN_STACK_BYTES`](Self::MIN_STACK_BYTES). Memory is taken as it is used.
+    pub stack_bytes: usize,
     /// Certificate and key, to offer TLS.
     pub tls: Option<TlsFiles>,
     /// Who may come in, by SCRAM-SHA-256. Without, everybody may, under any name.
     pub passwords: Option<Passwords>,
+}
+
+/// What runs the clients' messages: the execution models of *Interactive Transaction Processing for In-Memory Database System*, §3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Execution {
+    /// Each connection has a thread.
+    Thread,
+    /// A worker per core has many connections. The messages that have come on one of them are run in a coroutine, which is suspended
+    /// if it has to wait.
+    #[default]
+    Coroutine,
+}
+
+impl ServerConfig {
+    /// The smallest stack on which each statement ends with an answer, and be it that it is too complex.
+    pub const MIN_STACK_BYTES: usize = 4 << 20;
 }
 
 impl Default for ServerConfig {
@@ -44,6 +67,9 @@ impl Default for ServerConfig {
             shutdown_grace: Duration::from_secs(5),
             wait_spin: Duration::ZERO,
             presence_interval: Duration::from_millis(250),
+            execution: Execution::default(),
+            threads: hotrow_sync::cores(),
+            stack_bytes: Self::MIN_STACK_BYTES,
             tls: None,
             passwords: None,
         }

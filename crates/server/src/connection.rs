@@ -9,17 +9,19 @@ use crate::frontend::{Body, malformed};
 use crate::input::{Frame, Input};
 use crate::link::{Link, OUTPUT_LIMIT, flush};
 use crate::sessions::Peer;
+use crate::stream::Stream;
 use bytes::BytesMut;
 use hotrow_sql::{Session, SqlError, TransactionStatus, state};
-use std::io::{Read, Write};
+use hotrow_sync::Arc;
+use std::io::{ErrorKind, Read, Write};
 
 /// A client's session and its two buffers.
-pub struct Connection<'a, S> {
-    pub(crate) stream: &'a mut S,
+pub struct Connection<S> {
+    pub(crate) stream: S,
     pub(crate) input: Input,
     pub(crate) out: BytesMut,
     pub(crate) session: Session,
-    pub(crate) peer: &'a Peer,
+    pub(crate) peer: Arc<Peer>,
     pub(crate) limit: usize,
     /// The statement's text or portal's name, kept while the input goes on.
     pub(crate) text: String,
@@ -27,6 +29,8 @@ pub struct Connection<'a, S> {
     pub(crate) portals: Portals,
     /// After an error, until Sync.
     skipping: bool,
+    /// The client sends nothing more.
+    at_end: bool,
 }
 
 /// How a connection ends.
@@ -38,9 +42,9 @@ pub enum End {
     Told(SqlError),
 }
 
-impl<'a, S: Read + Write> Connection<'a, S> {
+impl<S: Read + Write> Connection<S> {
     /// A connection whose session has begun; `out` holds what the client is told first.
-    pub fn new(stream: &'a mut S, input: Input, out: BytesMut, session: Session, peer: &'a Peer, limit: usize) -> Self {
+    pub fn new(stream: S, input: Input, out: BytesMut, session: Session, peer: Arc<Peer>, limit: usize) -> Self {
         Self {
             stream,
             input,
@@ -52,36 +56,38 @@ impl<'a, S: Read + Write> Connection<'a, S> {
             shape: RowShape::default(),
             portals: Portals::default(),
             skipping: false,
+            at_end: false,
         }
     }
 
-    /// Answers messages until the connection ends.
-    pub fn run(&mut self) -> End {
+    /// Answers the messages that have come, all with one flush, and says whether the connection ends.
+    pub fn answer(&mut self) -> Option<End> {
         loop {
             if self.peer.is_closing() {
                 let message = "terminating connection due to administrator command";
-                return End::Told(SqlError::new(state::ADMIN_SHUTDOWN, message));
+                return Some(End::Told(SqlError::new(state::ADMIN_SHUTDOWN, message)));
             }
             match self.input.frame(self.limit) {
-                Err(error) => return End::Told(error),
+                Err(error) => return Some(End::Told(error)),
                 Ok(Some(frame)) => {
                     if let Some(end) = self.handle(&frame) {
-                        return end;
+                        return Some(end);
                     }
                 }
-                Ok(None) => {
-                    if flush(self.stream, &mut self.out).is_err() {
-                        return End::Left;
-                    }
-                    match self.input.fill(self.stream) {
-                        // A shutdown ends the input too; the loop looks for it.
-                        Ok(0) if self.peer.is_closing() => {}
-                        Ok(0) | Err(_) => return End::Left,
-                        Ok(_) => {}
-                    }
-                }
+                Ok(None) if self.at_end || flush(&mut self.stream, &mut self.out).is_err() => return Some(End::Left),
+                Ok(None) => return None,
             }
         }
+    }
+
+    /// Whether there is something to answer or to end.
+    pub fn has_work(&self) -> bool {
+        self.at_end || self.input.has_frame(self.limit) || self.peer.is_closing()
+    }
+
+    /// Reads what has come; waits until something has. An error ends the input.
+    pub fn receive(&mut self) {
+        self.at_end |= !matches!(self.input.fill(&mut self.stream), Ok(1..));
     }
 
     /// Says why, and gives the session's transaction up.
@@ -92,7 +98,7 @@ impl<'a, S: Read + Write> Connection<'a, S> {
         // Before the flush, which may wait for a client that reads nothing.
         self.session.end();
         // The client may be gone.
-        let _ = flush(self.stream, &mut self.out);
+        let _ = flush(&mut self.stream, &mut self.out);
     }
 
     /// [`finish`](Self::finish) after a panic: what was not sent yet may be half a message.
@@ -117,7 +123,7 @@ impl<'a, S: Read + Write> Connection<'a, S> {
                     backend::error(&mut self.out, "ERROR", &error);
                 }
             }
-            b'H' => return flush(self.stream, &mut self.out).err().map(|_| End::Left),
+            b'H' => return flush(&mut self.stream, &mut self.out).err().map(|_| End::Left),
             // What is left of a COPY that has failed.
             b'd' | b'c' | b'f' => {}
             b'F' => {
@@ -126,7 +132,7 @@ impl<'a, S: Read + Write> Connection<'a, S> {
             }
             kind => return Some(End::Told(malformed(&format!("invalid frontend message type {kind}")))),
         }
-        if self.out.len() >= OUTPUT_LIMIT && flush(self.stream, &mut self.out).is_err() {
+        if self.out.len() >= OUTPUT_LIMIT && flush(&mut self.stream, &mut self.out).is_err() {
             return Some(End::Left);
         }
         None
@@ -144,7 +150,7 @@ impl<'a, S: Read + Write> Connection<'a, S> {
         self.text.push_str(text);
         self.peer.begin();
         let mut link = Link {
-            stream: &mut *self.stream,
+            stream: &mut self.stream,
             input: &mut self.input,
             out: &mut self.out,
             shape: &mut self.shape,
@@ -183,5 +189,37 @@ impl<'a, S: Read + Write> Connection<'a, S> {
             self.portals.clear_named();
         }
         backend::ready_for_query(&mut self.out, status);
+    }
+}
+
+/// What a look for input came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// There was something; more may be there.
+    Some,
+    /// All that was there, or the end.
+    All,
+    /// There was nothing.
+    Nothing,
+}
+
+impl Connection<Stream> {
+    /// Reads what has come, and does not wait for more.
+    pub fn receive_at_once(&mut self) -> Received {
+        let input = &mut self.input;
+        match self.stream.hurry(|stream| input.fill(stream)) {
+            Ok(1..) if self.input.is_full() || self.stream.is_tls() => Received::Some,
+            Ok(1..) => Received::All,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Nothing,
+            Ok(0) | Err(_) => {
+                self.at_end = true;
+                Received::All
+            }
+        }
+    }
+
+    /// Closes the connection; the client gets what was sent.
+    pub fn disconnect(self) {
+        self.stream.close();
     }
 }

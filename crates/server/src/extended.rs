@@ -39,7 +39,7 @@ impl Portals {
     }
 }
 
-impl<S: Read + Write> Connection<'_, S> {
+impl<S: Read + Write> Connection<S> {
     /// Answers one of the messages of the extended protocol.
     pub(crate) fn extended(&mut self, frame: &Frame) -> Result<(), SqlError> {
         match frame.kind {
@@ -106,7 +106,7 @@ impl<S: Read + Write> Connection<'_, S> {
         self.text.push_str(portal);
         self.peer.begin();
         let mut link = Link {
-            stream: &mut *self.stream,
+            stream: &mut self.stream,
             input: &mut self.input,
             out: &mut self.out,
             shape: self.portals.shape(&self.text),

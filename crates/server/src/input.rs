@@ -78,6 +78,18 @@ impl Input {
         })
     }
 
+    /// Whether [`frame`](Self::frame) would give a message or an error.
+    pub fn has_frame(&self, limit: usize) -> bool {
+        let Some((&[_, a, b, c, d], _)) = self.unread().split_first_chunk() else { return false };
+        let length = u32::from_be_bytes([a, b, c, d]) as usize;
+        !(4..=limit).contains(&length) || self.end - self.start > length
+    }
+
+    /// Whether the last read filled the buffer, so that there may have been more.
+    pub fn is_full(&self) -> bool {
+        self.end == self.data.len()
+    }
+
     /// Whether the next message but Close and Flush is there and is Sync.
     pub fn sync_follows(&self) -> bool {
         self.ahead().map(|(kind, _)| kind).find(|kind| !matches!(kind, b'C' | b'H')) == Some(b'S')

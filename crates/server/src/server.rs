@@ -1,24 +1,16 @@
-//! The server: listens, and gives each client a thread.
+//! The server: listens, and hands each client to whoever runs its messages.
 
-use crate::backend;
-use crate::connection::Connection;
-use crate::input::Input;
-use crate::link::flush;
-use crate::sessions::{Guest, Sessions};
-use crate::startup::{NoSession, Start, Startup};
-use crate::stream::Stream;
+use crate::execution::{Executor, turn_away};
+use crate::sessions::Sessions;
 use crate::{ServerConfig, ServerError, tls};
-use bytes::BytesMut;
-use hotrow_sql::{Database, Session, SqlError, state};
-use hotrow_sync::{Arc, Waiter, thread};
-use pgwire::messages::startup::Authentication;
+use hotrow_sql::Database;
+use hotrow_sync::{Arc, Scheduler, Waiter, thread};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
+use std::time::Duration;
 
-/// Stack of a session's thread; only what is used takes memory.
-const STACK_BYTES: usize = 8 << 20;
+/// After a connection could not be accepted, the next one is looked for after this time.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// A server that listens and, once it [`run`](Self::run)s, serves.
 pub struct Server {
@@ -26,17 +18,22 @@ pub struct Server {
     listeners: Vec<TcpListener>,
 }
 
-struct Shared {
-    config: ServerConfig,
-    database: Arc<Database>,
-    sessions: Arc<Sessions>,
-    tls: Option<Arc<rustls::ServerConfig>>,
-    /// Without, sessions block their threads.
-    waiters: Option<Waiters>,
+/// What all connections share.
+pub struct Shared {
+    /// The limits.
+    pub config: ServerConfig,
+    /// Where sessions come from.
+    pub database: Arc<Database>,
+    /// Who is connected.
+    pub sessions: Arc<Sessions>,
+    /// Certificate and key, if TLS is offered.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Without, a session waits as its execution model has it.
+    pub waiters: Option<Waiters>,
 }
 
-/// Makes a session's waiter: what waiting for a lock means to it.
-pub type Waiters = Box<dyn Fn() -> Waiter + Send + Sync>;
+/// Makes a session's waiter out of its execution model's scheduler: what waiting for a lock means to it.
+pub type Waiters = Box<dyn Fn(Arc<dyn Scheduler>) -> Waiter + Send + Sync>;
 
 /// Ends a running server, from any thread. Cheap to clone.
 #[derive(Clone)]
@@ -46,14 +43,13 @@ pub struct ServerHandle {
 }
 
 impl Server {
-    /// Listens on the configured addresses. Clients that come wait until [`run`](Self::run). A session that waits blocks its
-    /// thread, and looks now and then whether its client is still there.
+    /// Listens on the configured addresses. Clients that come wait until [`run`](Self::run).
     pub fn bind(config: ServerConfig, database: Arc<Database>) -> Result<Self, ServerError> {
         Self::listen(config, database, None)
     }
 
-    /// [`bind`](Self::bind) with sessions that wait in another way: each takes its waiter from `waiters` when it begins, on
-    /// its own thread. So a test can tell who waits, and keep the clock.
+    /// [`bind`](Self::bind) with sessions that wait in another way: each takes its waiter from `waiters` when it begins. So a test
+    /// can tell who waits, and keep the clock. The waiter has to suspend through the scheduler that it is made of.
     pub fn bind_with(config: ServerConfig, database: Arc<Database>, waiters: Waiters) -> Result<Self, ServerError> {
         Self::listen(config, database, Some(waiters))
     }
@@ -88,20 +84,21 @@ impl Server {
 
     /// Serves until [`ServerHandle::shutdown`], and until every session has ended after it.
     pub fn run(self) -> Result<(), ServerError> {
-        let mut threads = Vec::new();
-        for listener in self.listeners {
-            let shared = self.shared.clone();
-            let accepting = thread::Builder::new()
-                .name("accept".to_owned())
-                .spawn(move || accept(&listener, &shared))
-                .map_err(ServerError::System)?;
-            threads.push(accepting);
-        }
-        for thread in threads {
-            thread.join().map_err(|_| ServerError::System(std::io::Error::other("the accepting thread panicked")))?;
-        }
+        let executor = Executor::new(&self.shared)?;
+        let accepted = thread::scope(|scope| {
+            let mut accepting = Vec::new();
+            for listener in &self.listeners {
+                let accept = || accept(listener, &self.shared, &executor);
+                let thread = thread::Builder::new().name("accept".to_owned()).spawn_scoped(scope, accept);
+                accepting.push(thread.map_err(ServerError::System)?);
+            }
+            let panicked = |_| ServerError::System(std::io::Error::other("the accepting thread panicked"));
+            accepting.into_iter().try_for_each(|thread| thread.join().map_err(panicked))
+        });
+        drop(self.listeners);
         self.shared.sessions.drain(self.shared.config.shutdown_grace);
-        Ok(())
+        executor.end();
+        accepted
     }
 }
 
@@ -123,135 +120,39 @@ impl ServerHandle {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Shared, executor: &Executor) {
     loop {
         let accepted = listener.accept();
         if shared.sessions.is_closing() {
             return;
         }
         match accepted {
-            Ok((socket, _)) => welcome(socket, shared),
+            Ok((socket, _)) => welcome(socket, shared, executor),
             // Out of descriptors: those who leave give some back.
             Err(error) => {
-                log(&format!("cannot accept a connection: {error}"));
-                thread::sleep(std::time::Duration::from_millis(50));
+                shared.log(&format!("cannot accept a connection: {error}"));
+                thread::sleep(ACCEPT_AGAIN);
             }
         }
     }
 }
 
-/// Gives a connection its thread.
-fn welcome(socket: TcpStream, shared: &Arc<Shared>) {
+fn welcome(socket: TcpStream, shared: &Shared, executor: &Executor) {
     let socket = Arc::new(socket);
-    let guest = match shared.sessions.enter(socket.clone()) {
-        Ok(Some(guest)) => guest,
+    let served = match shared.sessions.enter(socket.clone()) {
+        Ok(Some(guest)) => executor.serve(guest),
         Ok(None) => return turn_away(&socket),
-        Err(error) => return log(&error.to_string()),
+        Err(error) => Err(error),
     };
-    let for_thread = shared.clone();
-    let name = format!("session {}", guest.peer().pid);
-    let thread = thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn({
-        let socket = socket.clone();
-        move || serve(socket, guest, &for_thread)
-    });
-    if let Err(error) = thread {
-        log(&format!("cannot start a thread for a connection: {error}"));
-        turn_away(&socket);
+    if let Err(error) = served {
+        shared.log(&format!("cannot serve a connection: {error}"));
     }
 }
 
-fn too_many() -> SqlError {
-    SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
-        .hint("Raise the server's limit on connections, or use a pool of connections.")
-}
-
-fn turn_away(mut socket: &TcpStream) {
-    let mut out = BytesMut::new();
-    backend::error(&mut out, "FATAL", &too_many());
-    // Whether it hears this or not, it is turned away.
-    let _ = socket.write_all(&out);
-}
-
-/// A connection, from its first byte to its last.
-fn serve(socket: Arc<TcpStream>, mut guest: Guest, shared: &Shared) {
-    let Ok(mut stream) = Stream::new(socket) else { return };
-    if stream.socket().set_write_timeout(Some(shared.config.write_timeout)).is_err() {
-        return;
+impl Shared {
+    /// A line for whoever runs the server.
+    pub fn log(&self, line: &str) {
+        // Nobody listens: nothing can be done about it.
+        let _ = writeln!(std::io::stderr(), "hotrow: {line}");
     }
-    let mut input = Input::new();
-    match begin(&mut stream, &mut input, &mut guest, shared) {
-        Err(NoSession::Gone) => {}
-        Err(NoSession::Refused(error)) => {
-            let mut out = BytesMut::new();
-            backend::error(&mut out, "FATAL", &error);
-            // The client may be gone.
-            let _ = flush(&mut stream, &mut out);
-        }
-        Ok((session, out)) => {
-            let limit = shared.config.max_message_bytes;
-            let mut connection = Connection::new(&mut stream, input, out, session, guest.peer(), limit);
-            let finished = catch_unwind(AssertUnwindSafe(|| {
-                let end = connection.run();
-                connection.finish(&end);
-            }));
-            if finished.is_err() {
-                log("a session panicked and has ended");
-                // Its state may be broken; another panic leaves nothing but to drop it.
-                let _ = catch_unwind(AssertUnwindSafe(|| connection.finish_after_panic()));
-            }
-        }
-    }
-    stream.close();
-}
-
-/// Brings a connection to its session, and says what is told first.
-fn begin(
-    stream: &mut Stream,
-    input: &mut Input,
-    guest: &mut Guest,
-    shared: &Shared,
-) -> Result<(Session, BytesMut), NoSession> {
-    stream.set_deadline(Some(Instant::now() + shared.config.startup_timeout))?;
-    let mut startup = Startup { stream, input, tls: shared.tls.as_ref(), sessions: &shared.sessions };
-    let mut start = startup.negotiate()?;
-    let mut out = BytesMut::new();
-    if let Some(unknown) = start.negotiated() {
-        backend::negotiate_version(&mut out, unknown);
-        flush(startup.stream, &mut out)?;
-    }
-    startup.authenticate(&start.user, shared.config.passwords.as_ref())?;
-    stream.set_deadline(None)?;
-    let waiter = match &shared.waiters {
-        Some(waiters) => waiters(),
-        None => guest.waiter(shared.config.wait_spin, shared.config.presence_interval),
-    };
-    if !guest.admit(waiter.clone()) {
-        return Err(too_many().into());
-    }
-    let mut session = shared.database.session(&start.user, waiter);
-    greet(&mut out, &mut session, &start, guest);
-    Ok((session, out))
-}
-
-/// The first messages of a session.
-fn greet(out: &mut BytesMut, session: &mut Session, start: &Start, guest: &Guest) {
-    backend::authentication(out, &Authentication::Ok);
-    session.set_id(guest.peer().pid);
-    for (name, value) in &start.settings {
-        // A driver's habit of setting something is no reason to turn it away.
-        if let Err(error) = session.set_parameter(name, value) {
-            backend::notice(out, "WARNING", &error);
-        }
-    }
-    for (name, value) in session.parameters() {
-        backend::parameter_status(out, name, value);
-    }
-    backend::key_data(out, guest.peer().pid, guest.peer().secret);
-    backend::ready_for_query(out, b'I');
-}
-
-/// A line for whoever runs the server.
-fn log(line: &str) {
-    // Nobody listens: nothing can be done about it.
-    let _ = writeln!(std::io::stderr(), "hotrow: {line}");
 }

@@ -2,7 +2,7 @@
 
 use crate::ServerError;
 use crate::passwords::random;
-use crate::presence::{Attentive, has_left};
+use crate::presence::has_left;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Waiter};
 use std::collections::HashMap;
@@ -119,13 +119,8 @@ pub struct Guest {
 
 impl Guest {
     /// What others may know of it.
-    pub fn peer(&self) -> &Peer {
+    pub fn peer(&self) -> &Arc<Peer> {
         &self.peer
-    }
-
-    /// A waiter that blocks the thread, spins before, and ends the wait when the client has left.
-    pub fn waiter(&self, spin: Duration, interval: Duration) -> Waiter {
-        Waiter::new(Arc::new(Attentive::new(Arc::downgrade(&self.peer), spin, interval)))
     }
 
     /// Counts as a session from now on; `false` if there are too many.
@@ -160,7 +155,8 @@ pub struct Peer {
     pub pid: i32,
     /// What a cancel request has to show.
     pub secret: i32,
-    socket: Arc<TcpStream>,
+    /// Its socket.
+    pub socket: Arc<TcpStream>,
     closing: AtomicBool,
     statement: Mutex<Statement>,
 }
@@ -210,7 +206,8 @@ impl Peer {
         }
     }
 
-    fn cancel(&self) {
+    /// Cancels the running statement.
+    pub fn cancel(&self) {
         let statement = lock(&self.statement);
         if let Some(waiter) = &statement.waiter
             && statement.running

@@ -1,19 +1,28 @@
 //! A client's socket, with or without TLS.
 
-use hotrow_sync::Arc;
+use crate::execution::Task;
+use hotrow_sync::{Arc, Time};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a refused client may still send before its connection is cut: a close with unread data would destroy the answer.
 const DRAIN_BYTES: usize = 4 << 20;
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A client's socket. Reads and writes block.
+/// What a read does that finds nothing, and a write that finds no room.
+#[derive(Clone)]
+pub enum Patience {
+    /// It blocks the thread: the socket blocks.
+    Block,
+    /// It suspends the connection's coroutine: the socket does not block.
+    Suspend(Arc<Task>),
+}
+
+/// A client's socket. Reads and writes wait for the client.
 pub struct Stream {
     kind: Kind,
-    deadline: Option<Instant>,
 }
 
 enum Kind {
@@ -22,20 +31,34 @@ enum Kind {
 }
 
 /// A socket that others may shut down.
-struct Socket(Arc<TcpStream>);
+#[derive(Clone)]
+struct Socket {
+    tcp: Arc<TcpStream>,
+    patience: Patience,
+    /// Until when reads wait.
+    read_deadline: Option<Time>,
+    write_timeout: Duration,
+    /// For a moment, nothing waits.
+    hurries: bool,
+}
 
 impl Stream {
-    /// Takes over a connected socket.
-    pub fn new(socket: Arc<TcpStream>) -> io::Result<Self> {
-        socket.set_nodelay(true)?;
-        Ok(Self { kind: Kind::Plain(Socket(socket)), deadline: None })
+    /// Takes over a connected socket. A write that finds no room for so long fails.
+    pub fn new(tcp: Arc<TcpStream>, patience: Patience, write_timeout: Duration) -> io::Result<Self> {
+        tcp.set_nodelay(true)?;
+        match &patience {
+            Patience::Block => tcp.set_write_timeout(Some(write_timeout))?,
+            Patience::Suspend(_) => tcp.set_nonblocking(true)?,
+        }
+        let socket = Socket { tcp, patience, read_deadline: None, write_timeout, hurries: false };
+        Ok(Self { kind: Kind::Plain(socket) })
     }
 
     /// Goes on with TLS; the handshake happens at the first read.
     pub fn start_tls(&mut self, config: Arc<ServerConfig>) -> io::Result<()> {
         if let Kind::Plain(socket) = &self.kind {
             let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-            self.kind = Kind::Tls(Box::new(StreamOwned::new(connection, Socket(socket.0.clone()))));
+            self.kind = Kind::Tls(Box::new(StreamOwned::new(connection, socket.clone())));
         }
         Ok(())
     }
@@ -45,21 +68,30 @@ impl Stream {
         matches!(self.kind, Kind::Tls(_))
     }
 
-    /// The socket below.
-    pub fn socket(&self) -> &TcpStream {
-        match &self.kind {
-            Kind::Plain(socket) => &socket.0,
-            Kind::Tls(stream) => &stream.sock.0,
+    fn socket(&mut self) -> &mut Socket {
+        match &mut self.kind {
+            Kind::Plain(socket) => socket,
+            Kind::Tls(stream) => &mut stream.sock,
         }
     }
 
     /// Lets reads fail after a point in time, or wait for ever.
-    pub fn set_deadline(&mut self, deadline: Option<Instant>) -> io::Result<()> {
-        self.deadline = deadline;
-        match deadline {
-            None => self.socket().set_read_timeout(None),
-            Some(_) => Ok(()),
+    pub fn set_deadline(&mut self, deadline: Option<Time>) -> io::Result<()> {
+        let socket = self.socket();
+        socket.read_deadline = deadline;
+        match (deadline, &socket.patience) {
+            (None, Patience::Block) => socket.tcp.set_read_timeout(None),
+            _ => Ok(()),
         }
+    }
+
+    /// Calls `read`, which reads what is there and does not wait: if there is nothing it fails with `WouldBlock`. The patience is
+    /// not to block.
+    pub fn hurry<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
+        self.socket().hurries = true;
+        let outcome = read(self);
+        self.socket().hurries = false;
+        outcome
     }
 
     /// Closes in order: what was written reaches the client.
@@ -69,8 +101,9 @@ impl Stream {
             // The client may be gone already.
             let _ = stream.flush();
         }
-        let mut socket = self.socket();
-        if socket.shutdown(Shutdown::Write).is_err() || socket.set_read_timeout(Some(DRAIN_TIMEOUT)).is_err() {
+        let socket = self.socket();
+        socket.read_deadline = Some(Time::now().after(DRAIN_TIMEOUT));
+        if socket.tcp.shutdown(Shutdown::Write).is_err() {
             return;
         }
         let mut scrap = [0; 4096];
@@ -86,13 +119,6 @@ impl Stream {
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(deadline) = self.deadline {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            self.socket().set_read_timeout(Some(left))?;
-        }
         match &mut self.kind {
             Kind::Plain(socket) => socket.read(buffer),
             Kind::Tls(stream) => stream.read(buffer),
@@ -118,16 +144,39 @@ impl Write for Stream {
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self.0).read(buffer)
+        if let (Some(deadline), Patience::Block) = (self.read_deadline, &self.patience) {
+            let left = deadline.since(Time::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.tcp.set_read_timeout(Some(left))?;
+        }
+        loop {
+            match ((&*self.tcp).read(buffer), &self.patience) {
+                (Err(error), Patience::Suspend(task)) if error.kind() == io::ErrorKind::WouldBlock && !self.hurries => {
+                    task.wait_for_socket(self.read_deadline)?;
+                }
+                (outcome, _) => return outcome,
+            }
+        }
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        (&*self.0).write(bytes)
+        let mut deadline = None;
+        loop {
+            match ((&*self.tcp).write(bytes), &self.patience) {
+                (Err(error), Patience::Suspend(task)) if error.kind() == io::ErrorKind::WouldBlock && !self.hurries => {
+                    let deadline = *deadline.get_or_insert_with(|| Time::now().after(self.write_timeout));
+                    task.wait_for_socket(Some(deadline))?;
+                }
+                (outcome, _) => return outcome,
+            }
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        (&*self.0).flush()
+        (&*self.tcp).flush()
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! The nouns: [`Latch`] protects memory for a moment (a *lock* protects data for a transaction and is a protocol's
 //! affair); [`Baton`] protects memory that one thread uses nearly always; [`Waiter`] is how a transaction waits; [`Scheduler`] is what waiting means; [`Doorbell`] wakes a worker that keeps
-//! several transactions, each in a slot; [`ring`] connects two threads.
+//! several transactions, each in a slot; [`Inbox`] takes what is sent to a worker that waits for sockets; [`ring`] connects two threads.
 //!
 //! **Orderings.** Acquire and release are the rule. Any other ordering has its reason beside it; `cargo test -p xtask`
 //! looks for it.
@@ -23,6 +23,7 @@ pub mod cell;
 pub mod coroutine;
 pub mod doorbell;
 mod facade;
+pub mod inbox;
 pub mod latch;
 pub mod pad;
 pub mod ring;
@@ -34,6 +35,7 @@ pub use backoff::Backoff;
 pub use baton::Baton;
 pub use doorbell::Doorbell;
 pub use facade::*;
+pub use inbox::Inbox;
 pub use latch::{Latch, LatchGuard};
 pub use pad::CachePadded;
 #[cfg(not(any(loom, shuttle)))]

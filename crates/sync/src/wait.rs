@@ -27,6 +27,11 @@ use std::time::{Duration, Instant};
 pub struct Time(pub u64);
 
 impl Time {
+    /// The present time on the process's clock.
+    pub fn now() -> Self {
+        Time(u64::try_from(clock_start().elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
     /// This time plus `duration`, saturating.
     pub fn after(self, duration: Duration) -> Self {
         Time(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
@@ -231,7 +236,7 @@ impl ThreadScheduler {
 
 impl Scheduler for ThreadScheduler {
     fn now(&self) -> Time {
-        Time(u64::try_from(clock_start().elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Time::now()
     }
 
     fn suspend(&self, deadline: Option<Time>) {

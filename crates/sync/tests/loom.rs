@@ -4,7 +4,7 @@
 
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::wait::ThreadScheduler;
-use hotrow_sync::{Arc, Baton, Doorbell, Latch, Waiter, Wake, ring, thread};
+use hotrow_sync::{Arc, Baton, Doorbell, Inbox, Latch, Scheduler, Waiter, Wake, ring, thread};
 use std::time::Duration;
 
 /// Explores with at most `preemptions` switches that no thread asked for; few show all the mistakes there are to make in
@@ -312,5 +312,35 @@ fn a_ring_and_a_call_at_once_both_wake() {
         others.into_iter().for_each(|thread| thread.join().expect("no panic"));
         doorbell.call();
         doorbell.listen(None);
+    });
+}
+
+#[test]
+fn nothing_that_is_sent_lies_in_the_inbox_of_a_worker_that_sleeps() {
+    model(3, || {
+        let sleeper = Arc::new(ThreadScheduler::new(Duration::ZERO));
+        let alarm = sleeper.clone();
+        let inbox = Arc::new(Inbox::new(move || alarm.resume()));
+        let sending = [1, 2].map(|thing| {
+            let inbox = inbox.clone();
+            thread::spawn(move || {
+                inbox.send(thing);
+                inbox.send(thing * 10);
+            })
+        });
+        let mut taken = Vec::new();
+        while taken.len() < 4 {
+            inbox.take(&mut taken);
+            if taken.len() < 4 {
+                inbox.doze(|may_sleep| may_sleep.then(|| sleeper.suspend(None)));
+            }
+        }
+        for first in [1, 2] {
+            let at = |thing| taken.iter().position(|&taken| taken == thing);
+            assert!(at(first) < at(first * 10), "{taken:?}");
+        }
+        sending.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        inbox.take(&mut taken);
+        assert_eq!(taken.len(), 4);
     });
 }

@@ -1,8 +1,8 @@
 //! `hotrow serve`
 
 use super::Failure;
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use hotrow_server::{Passwords, Server, ServerConfig, ServerError, TlsFiles};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use hotrow_server::{Execution, Passwords, Server, ServerConfig, ServerError, TlsFiles};
 use hotrow_storage::{Column, TableSchema, Type};
 use hotrow_txn::{Isolation, Setting, Settings};
 use std::io::{self, Write};
@@ -31,6 +31,20 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
 
+    /// What runs the clients' messages: a coroutine for those that have come together, on one of a few threads, or a thread for
+    /// each connection
+    #[arg(long, value_name = "MODEL", default_value = "coroutine", value_parser = execution())]
+    execution: Execution,
+
+    /// Threads that run coroutines [default: one per core]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
+
+    /// KiB of a coroutine's stack; memory is taken as it is used [default: the least]
+    #[arg(long, value_name = "KIB", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(MIN_STACK_KIB..=1 << 20))]
+    stack_kib: Option<u32>,
+
     /// Blocked transactions that a queue may hold before no new ones are let in, under engines with such a queue
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     blocked_limit: Option<u32>,
@@ -50,6 +64,16 @@ pub struct Options {
     /// The certificate's private key in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+}
+
+const MIN_STACK_KIB: i64 = (ServerConfig::MIN_STACK_BYTES >> 10) as i64;
+
+const EXECUTIONS: [(&str, Execution); 2] = [("coroutine", Execution::Coroutine), ("thread", Execution::Thread)];
+
+fn execution() -> impl TypedValueParser<Value = Execution> {
+    let named = |name: String| EXECUTIONS.iter().find(|(known, _)| *known == name).map(|&(_, execution)| execution);
+    PossibleValuesParser::new(EXECUTIONS.map(|(name, _)| name))
+        .map(move |name| named(name).expect("one of the possible"))
 }
 
 /// All addresses of one name.
@@ -108,8 +132,15 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     server.run().map_err(explain)
 }
 
-/// Refuses options that mean nothing to the engine. Sessions run in no pool.
+/// Refuses options that mean nothing to the engine or the execution model. Sessions run in no pool.
 fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
+    let of_coroutines = [("--threads", options.threads.is_some()), ("--stack-kib", options.stack_kib.is_some())];
+    if options.execution == Execution::Thread
+        && let Some((option, _)) = of_coroutines.into_iter().find(|&(_, is_given)| is_given)
+    {
+        let message = format!("{option} means nothing to --execution thread: it is for --execution coroutine");
+        return Err(Failure::Usage(message));
+    }
     let given = [
         ("--partitions", Setting::Partitions, options.partitions.is_some()),
         ("--blocked-limit", Setting::BlockedLimit, options.blocked_limit.is_some()),
@@ -140,6 +171,9 @@ fn config(options: &Options) -> Result<ServerConfig, Failure> {
         listen: options.listen.0.clone(),
         max_connections: options.max_connections as usize,
         passwords,
+        execution: options.execution,
+        threads: options.threads.map_or_else(hotrow_sync::cores, |threads| threads as usize),
+        stack_bytes: options.stack_kib.map_or(ServerConfig::MIN_STACK_BYTES, |kib| (kib as usize) << 10),
         tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
         ..ServerConfig::default()
     })

@@ -44,6 +44,8 @@ struct Player {
     status: Status,
     /// Woken, and has not seen it.
     woken: bool,
+    /// Where it waits, or has waited last.
+    waits_in: Option<Arc<dyn Scheduler>>,
 }
 
 struct Scene {
@@ -62,7 +64,7 @@ struct Board {
 
 impl Board {
     fn new(players: usize) -> Arc<Self> {
-        let players = (0..players).map(|_| Player { status: Status::Idle, woken: false }).collect();
+        let players = (0..players).map(|_| Player { status: Status::Idle, woken: false, waits_in: None }).collect();
         let scene = Scene { now: Time::default(), players, outcomes: VecDeque::new(), over: false };
         Arc::new(Self { scene: Mutex::new(scene), changed: Condvar::new() })
     }
@@ -88,6 +90,8 @@ impl Board {
 struct Place {
     board: Arc<Board>,
     number: usize,
+    /// What waiting means to whoever runs the session.
+    house: Arc<dyn Scheduler>,
 }
 
 impl Scheduler for Place {
@@ -102,9 +106,12 @@ impl Scheduler for Place {
             return;
         }
         player.status = Status::Waiting(deadline);
+        player.waits_in = Some(self.house.clone());
         self.board.changed.notify_all();
         while matches!(scene.players[self.number].status, Status::Waiting(_)) && !scene.over {
-            scene = self.board.wait(scene);
+            drop(scene);
+            self.house.suspend(None);
+            scene = self.board.scene();
         }
     }
 
@@ -141,9 +148,9 @@ impl Stage {
         let board = Board::new(sessions);
         let (next, places) = (AtomicUsize::new(0), board.clone());
         // Clients come one after the other, so the first waiter is the first client's.
-        let waiters = Box::new(move || {
+        let waiters = Box::new(move |house| {
             let number = next.fetch_add(1, Ordering::AcqRel);
-            Waiter::new(Arc::new(Place { board: places.clone(), number }))
+            Waiter::new(Arc::new(Place { board: places.clone(), number, house }))
         });
         let engine = hotrow_protocols::open(engine).expect("the engine is in the registry");
         let server = Running::waiting(engine, waiters);
@@ -229,8 +236,7 @@ fn settle(board: &Board) {
         let now = scene.now;
         let Some(player) = scene.players.iter_mut().find(|player| player.may_go_on(now)) else { return };
         player.woken = false;
-        player.status = Status::Running;
-        board.changed.notify_all();
+        player.go_on();
     }
 }
 
@@ -265,13 +271,23 @@ impl Player {
             _ => false,
         }
     }
+
+    /// Ends its wait.
+    fn go_on(&mut self) {
+        self.status = Status::Running;
+        if let Some(house) = &self.waits_in {
+            house.resume();
+        }
+    }
 }
 
 impl Drop for Stage {
     /// Ends all waits and threads; sessions that are in a transaction roll it back.
     fn drop(&mut self) {
-        self.board.scene().over = true;
-        self.board.changed.notify_all();
+        let mut scene = self.board.scene();
+        scene.over = true;
+        scene.players.iter().filter_map(|player| player.waits_in.as_ref()).for_each(|house| house.resume());
+        drop(scene);
         for performer in &mut self.performers {
             performer.statements = None;
         }

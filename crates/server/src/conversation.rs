@@ -1,0 +1,173 @@
+//! A client's visit from its first byte to its last, in steps: each answers what has come, and ends when more has to come.
+
+use crate::backend;
+use crate::connection::{Connection, Received};
+use crate::input::Input;
+use crate::link::flush;
+use crate::server::Shared;
+use crate::sessions::Guest;
+use crate::startup::{NoSession, Start, Startup};
+use crate::stream::{Patience, Stream};
+use bytes::BytesMut;
+use hotrow_sql::{Session, SqlError, state};
+use hotrow_sync::{Arc, Scheduler, Time, Waiter};
+use pgwire::messages::startup::Authentication;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A connected client and, once it has begun, its session.
+///
+/// Reading and writing waits as the stream's patience has it, and the session as the scheduler has it; this says only when
+/// nothing is left to do until the client sends more.
+pub struct Conversation {
+    shared: Arc<Shared>,
+    guest: Guest,
+    scheduler: Arc<dyn Scheduler>,
+    state: State,
+}
+
+enum State {
+    /// The session has not begun.
+    Arrived(Stream, Input),
+    Begun(Box<Connection<Stream>>),
+    Over,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// All that has come is answered.
+    Answered,
+    /// The client has been told good-bye, or is gone.
+    Over,
+}
+
+impl Conversation {
+    /// With a client that has just connected, and whose session will wait through `scheduler`.
+    pub fn new(
+        shared: Arc<Shared>,
+        guest: Guest,
+        patience: Patience,
+        scheduler: Arc<dyn Scheduler>,
+    ) -> io::Result<Self> {
+        let config = &shared.config;
+        let mut stream = Stream::new(guest.peer().socket.clone(), patience, config.write_timeout)?;
+        stream.set_deadline(Some(Time::now().after(config.startup_timeout)))?;
+        Ok(Self { shared, guest, scheduler, state: State::Arrived(stream, Input::new()) })
+    }
+
+    /// Answers what has come; begins the session first, if it has not begun, and waits for what belongs to that.
+    pub fn proceed(&mut self) -> Progress {
+        if let State::Arrived(..) = self.state {
+            self.begin();
+        }
+        let State::Begun(connection) = &mut self.state else { return Progress::Over };
+        let answered = catch_unwind(AssertUnwindSafe(|| {
+            let Some(end) = connection.answer() else { return Progress::Answered };
+            connection.finish(&end);
+            Progress::Over
+        }));
+        let progress = answered.unwrap_or_else(|_| {
+            self.shared.log("a session panicked and has ended");
+            // Its state may be broken; another panic leaves nothing but to drop it.
+            let _ = catch_unwind(AssertUnwindSafe(|| connection.finish_after_panic()));
+            Progress::Over
+        });
+        if progress == Progress::Over
+            && let State::Begun(connection) = std::mem::replace(&mut self.state, State::Over)
+        {
+            connection.disconnect();
+        }
+        progress
+    }
+
+    /// Waits for input. The session has begun.
+    pub fn receive(&mut self) {
+        if let State::Begun(connection) = &mut self.state {
+            connection.receive();
+        }
+    }
+
+    /// Looks for input; does not wait. What comes before the session is left to [`proceed`](Self::proceed).
+    pub fn receive_at_once(&mut self) -> Received {
+        match &mut self.state {
+            State::Begun(connection) => connection.receive_at_once(),
+            State::Arrived(..) | State::Over => Received::Some,
+        }
+    }
+
+    /// Whether [`proceed`](Self::proceed) would do something now, rather than wait for the client or ask for more.
+    pub fn has_work(&self) -> bool {
+        match &self.state {
+            State::Begun(connection) => connection.has_work(),
+            State::Arrived(..) | State::Over => true,
+        }
+    }
+
+    /// Brings the client to its session, or says why not.
+    fn begin(&mut self) {
+        let State::Arrived(mut stream, mut input) = std::mem::replace(&mut self.state, State::Over) else { return };
+        match self.admit(&mut stream, &mut input) {
+            Ok((session, out)) => {
+                let limit = self.shared.config.max_message_bytes;
+                let connection = Connection::new(stream, input, out, session, self.guest.peer().clone(), limit);
+                self.state = State::Begun(Box::new(connection));
+            }
+            Err(NoSession::Gone) => stream.close(),
+            Err(NoSession::Refused(error)) => {
+                let mut out = BytesMut::new();
+                backend::error(&mut out, "FATAL", &error);
+                // The client may be gone.
+                let _ = flush(&mut stream, &mut out);
+                stream.close();
+            }
+        }
+    }
+
+    /// The client's session, and what it is told first.
+    fn admit(&mut self, stream: &mut Stream, input: &mut Input) -> Result<(Session, BytesMut), NoSession> {
+        let shared = &*self.shared;
+        let mut startup = Startup { stream, input, tls: shared.tls.as_ref(), sessions: &shared.sessions };
+        let mut start = startup.negotiate()?;
+        let mut out = BytesMut::new();
+        if let Some(unknown) = start.negotiated() {
+            backend::negotiate_version(&mut out, unknown);
+            flush(startup.stream, &mut out)?;
+        }
+        startup.authenticate(&start.user, shared.config.passwords.as_ref())?;
+        stream.set_deadline(None)?;
+        let waiter = match &shared.waiters {
+            Some(waiters) => waiters(self.scheduler.clone()),
+            None => Waiter::new(self.scheduler.clone()),
+        };
+        if !self.guest.admit(waiter.clone()) {
+            return Err(too_many().into());
+        }
+        let mut session = shared.database.session(&start.user, waiter);
+        greet(&mut out, &mut session, &start, &self.guest);
+        Ok((session, out))
+    }
+}
+
+/// There is no room for another client.
+pub fn too_many() -> SqlError {
+    SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
+        .hint("Raise the server's limit on connections, or use a pool of connections.")
+}
+
+/// The first messages of a session.
+fn greet(out: &mut BytesMut, session: &mut Session, start: &Start, guest: &Guest) {
+    backend::authentication(out, &Authentication::Ok);
+    session.set_id(guest.peer().pid);
+    for (name, value) in &start.settings {
+        // A driver's habit of setting something is no reason to turn it away.
+        if let Err(error) = session.set_parameter(name, value) {
+            backend::notice(out, "WARNING", &error);
+        }
+    }
+    for (name, value) in session.parameters() {
+        backend::parameter_status(out, name, value);
+    }
+    backend::key_data(out, guest.peer().pid, guest.peer().secret);
+    backend::ready_for_query(out, b'I');
+}

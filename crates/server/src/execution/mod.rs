@@ -1,0 +1,70 @@
+//! What runs the clients' messages: the execution models.
+//!
+//! | file | model | a connection |
+//! | --- | --- | --- |
+//! | `thread` | transaction-to-thread | has a thread, which blocks while it waits for the client or a lock |
+//! | `worker`, `task` | request-to-coroutine | lives on one of a few workers; has a coroutine while its messages are answered |
+//!
+//! Each drives [`Conversation`](crate::conversation::Conversation)s, which know nothing of it.
+//!
+//! **Source.** Tao Zhu et al., *Interactive Transaction Processing for In-Memory Database System*, §3.
+
+mod task;
+mod thread;
+mod worker;
+
+pub use task::Task;
+
+use crate::conversation::too_many;
+use crate::server::Shared;
+use crate::sessions::Guest;
+use crate::{Execution, ServerError, backend};
+use bytes::BytesMut;
+use hotrow_sync::Arc;
+use std::io::Write;
+use std::net::TcpStream;
+use worker::Workers;
+
+/// Takes connections, each to whoever is to run it.
+pub enum Executor {
+    /// A thread each.
+    Threads(Arc<Shared>),
+    /// One of a few workers.
+    Workers(Workers),
+}
+
+impl Executor {
+    /// As the configuration has it.
+    pub fn new(shared: &Arc<Shared>) -> Result<Self, ServerError> {
+        match shared.config.execution {
+            Execution::Thread => Ok(Executor::Threads(shared.clone())),
+            Execution::Coroutine => Workers::start(shared).map(Executor::Workers),
+        }
+    }
+
+    /// Serves a client.
+    pub fn serve(&self, guest: Guest) -> Result<(), ServerError> {
+        match self {
+            Executor::Threads(shared) => thread::serve(shared, guest),
+            Executor::Workers(workers) => {
+                workers.serve(guest);
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends its threads. All clients have left.
+    pub fn end(self) {
+        if let Executor::Workers(workers) = self {
+            workers.end();
+        }
+    }
+}
+
+/// Tells a client for whom there is no room.
+pub fn turn_away(mut socket: &TcpStream) {
+    let mut out = BytesMut::new();
+    backend::error(&mut out, "FATAL", &too_many());
+    // Whether it hears this or not, it is turned away.
+    let _ = socket.write_all(&out);
+}

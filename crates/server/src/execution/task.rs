@@ -1,0 +1,103 @@
+//! A connection as its worker's wakers see it: how its coroutine waits, for a lock or for its socket.
+
+use super::worker::Message;
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::coroutine::Suspender;
+use hotrow_sync::{Arc, Inbox, Mutex, MutexGuard, Scheduler, Time};
+use std::io;
+
+/// How the coroutine of one connection waits. The connection has a coroutine only while its messages are being answered, each
+/// time another one.
+///
+/// **Thread safety.** Anybody may [`resume`](Scheduler::resume); everything else is for the worker's thread, and the waits for
+/// code that runs in the coroutine.
+///
+/// No wake is lost: `resume` says `woken` first and then sends its message. A coroutine that has not seen `woken` when it
+/// suspends itself is suspended when its worker takes the message, since both are on one thread.
+pub struct Task {
+    /// The connection's number at its worker.
+    number: usize,
+    inbox: Arc<Inbox<Message>>,
+    woken: AtomicBool,
+    now: Mutex<Now>,
+}
+
+#[derive(Default)]
+struct Now {
+    /// The coroutine's that runs or is suspended.
+    suspender: Option<Arc<Suspender>>,
+    /// What it is suspended for.
+    wait: Option<Wait>,
+}
+
+/// What a suspended coroutine waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Whether its socket can end the wait.
+    pub for_socket: bool,
+    /// Until when it waits.
+    pub deadline: Option<Time>,
+}
+
+impl Task {
+    /// Of the connection with this number at the worker who has this inbox.
+    pub fn new(number: usize, inbox: Arc<Inbox<Message>>) -> Self {
+        Self { number, inbox, woken: AtomicBool::new(false), now: Mutex::new(Now::default()) }
+    }
+
+    /// The connection's coroutine begins, or, without a suspender, has ended.
+    pub fn set_suspender(&self, suspender: Option<Arc<Suspender>>) {
+        *self.now() = Now { suspender, wait: None };
+    }
+
+    /// What the coroutine waits for, which has suspended itself.
+    pub fn wait(&self) -> Option<Wait> {
+        self.now().wait
+    }
+
+    /// Suspends the coroutine until something happens to its socket, or it is woken.
+    ///
+    /// # Errors
+    /// If the deadline has passed.
+    pub fn wait_for_socket(&self, deadline: Option<Time>) -> io::Result<()> {
+        if deadline.is_some_and(|deadline| Time::now() >= deadline) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.suspend_for(Wait { for_socket: true, deadline });
+        Ok(())
+    }
+
+    fn suspend_for(&self, wait: Wait) {
+        if self.woken.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let suspender = {
+            let mut now = self.now();
+            now.wait = Some(wait);
+            now.suspender.clone()
+        };
+        suspender.expect("only the connection's coroutine waits").suspend();
+        self.now().wait = None;
+        self.woken.swap(false, Ordering::AcqRel);
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+impl Scheduler for Task {
+    fn now(&self) -> Time {
+        Time::now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        self.suspend_for(Wait { for_socket: false, deadline });
+    }
+
+    fn resume(&self) {
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            self.inbox.send(Message::Wake(self.number));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Transaction-to-thread: each connection has a thread of its own.
+
+use super::turn_away;
+use crate::ServerError;
+use crate::conversation::{Conversation, Progress};
+use crate::presence::Attentive;
+use crate::server::Shared;
+use crate::sessions::Guest;
+use crate::stream::Patience;
+use hotrow_sync::{Arc, thread};
+
+/// Stack of a session's thread; only what is used takes memory.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Gives a client a thread.
+pub fn serve(shared: &Arc<Shared>, guest: Guest) -> Result<(), ServerError> {
+    let (shared, socket) = (shared.clone(), guest.peer().socket.clone());
+    let name = format!("session {}", guest.peer().pid);
+    let thread = thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || run(shared, guest));
+    thread.map(drop).map_err(|error| {
+        turn_away(&socket);
+        ServerError::System(error)
+    })
+}
+
+/// A connection, from its first byte to its last.
+fn run(shared: Arc<Shared>, guest: Guest) {
+    let (spin, interval) = (shared.config.wait_spin, shared.config.presence_interval);
+    let scheduler = Arc::new(Attentive::new(Arc::downgrade(guest.peer()), spin, interval));
+    let Ok(mut conversation) = Conversation::new(shared, guest, Patience::Block, scheduler) else { return };
+    while conversation.proceed() == Progress::Answered {
+        conversation.receive();
+    }
+}
