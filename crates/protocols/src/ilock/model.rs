@@ -1,12 +1,29 @@
 //! The lock of a record under loom, every interleaving of a few transactions and every order of memory that the code leaves open; and under
 //! shuttle, random interleavings of more of them. A wake-up that is lost is a deadlock to both: no time passes.
+//!
+//! | broken | fails |
+//! | --- | --- |
+//! | who leaves the lock free does not look again | `who_acquires_while_the_lock_is_released_gets_it` |
+//! | who waits makes no second attempt, or makes it before the bit is set | the same |
+//! | the fences (`synchronize`) | the same |
+//! | the lock is free between the release and the hand-over | the same |
+//! | who leaves the lock as the last reader does not look again | the same |
+//! | a hand-over clears no bit, or clears that of another one of the worker | `each_of_two_that_wait_gets_it` |
+//! | a second attempt clears the bit of another one | `a_second_attempt_leaves_the_bit_of_another_one_that_waits` |
+//! | what was handed to one who is cancelled is forgotten | `what_a_cancelled_one_was_given_goes_on_to_the_next` |
+//! | a hand-over that finds nobody keeps the dummy write lock, or does not look again | the same |
+//! | readers are let in without the dummy read lock | the same |
+//! | who withdraws leaves the bit, or does not let readers pass | `a_writer_that_gives_up_lets_readers_pass` |
+//! | the last other reader does not tell who upgrades | `the_last_other_reader_makes_the_one_that_waits_the_writer` |
+//! | a second one that upgrades waits | `of_two_readers_that_want_to_write_one_does` |
+//! | an upgrade that is withdrawn stays in the lock-state | the same |
 
 use super::lock::ILock;
 use super::owner::Owner;
 use super::wait_map::WaitMaps;
 use crate::shared::record_locks::{Ended, LockOwner, Patience, RecordLock};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_sync::{Arc, Waiter, thread};
+use hotrow_sync::{Arc, PlainAtomicU64, Waiter, thread};
 use std::time::Duration;
 
 /// How a transaction has, or wants, the lock.
@@ -25,7 +42,7 @@ struct Record {
     /// Writes so far. Whoever may look at it sees all of them, if the lock orders transactions.
     writes: AtomicU64,
     /// Who is inside: readers count one, a writer a thousand.
-    inside: AtomicU64,
+    inside: PlainAtomicU64,
 }
 
 /// What the threads share.
@@ -48,15 +65,25 @@ impl Scene {
 
     /// Locks a record, of which `held` is held.
     fn lock(&self, record: usize, owner: &Owner, held: Option<Hold>, hold: Hold) -> Ended {
-        let Record { lock, writes, inside } = &self.records[record];
         let (upgrades, exclusive) = (held.is_some(), hold == Write);
+        match RecordLock::take(&self.records[record].lock, owner, upgrades, exclusive) {
+            true => self.locked(record, Ended::Granted, held, hold),
+            false => self.lock_after_an_attempt(record, owner, held, hold),
+        }
+    }
+
+    /// The same, when a first attempt has come too early.
+    fn lock_after_an_attempt(&self, record: usize, owner: &Owner, held: Option<Hold>, hold: Hold) -> Ended {
         let patience = Patience::new(owner.parked().waiter().now(), Duration::from_secs(1 << 30), None);
-        let ended = match RecordLock::take(lock, owner, upgrades, exclusive) {
-            true => Ended::Granted,
-            false => lock.wait(owner, upgrades, exclusive, patience),
-        };
+        let ended = self.records[record].lock.wait(owner, held.is_some(), hold == Write, patience);
+        self.locked(record, ended, held, hold)
+    }
+
+    /// Looks at what the lock protects, if it is held now.
+    fn locked(&self, record: usize, ended: Ended, held: Option<Hold>, hold: Hold) -> Ended {
+        let Record { writes, inside, .. } = &self.records[record];
         if ended.is_granted() {
-            let before = match (upgrades, hold) {
+            let before = match (held.is_some(), hold) {
                 (true, _) => inside.fetch_add(999, Ordering::AcqRel) - 1,
                 (false, Read) => inside.fetch_add(1, Ordering::AcqRel) / 1000,
                 (false, Write) => inside.fetch_add(1000, Ordering::AcqRel),
@@ -88,6 +115,7 @@ impl Scene {
     }
 }
 
+#[cfg(shuttle)]
 fn waiter() -> Waiter {
     Waiter::thread(Duration::ZERO)
 }
@@ -95,12 +123,37 @@ fn waiter() -> Waiter {
 #[cfg(loom)]
 mod exhaustive {
     use super::*;
+    use hotrow_sync::Time;
+    use hotrow_sync::wait::Scheduler;
+    use loom::sync::Notify;
 
-    /// All interleavings up to so many preemptions.
+    /// All interleavings up to so many preemptions: as few as show each of the mistakes above, or as many as `LOOM_MAX_PREEMPTIONS` says.
     fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
         let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(preemptions);
+        builder.preemption_bound.get_or_insert(preemptions);
+        builder.max_branches = 10_000;
         builder.check(body);
+    }
+
+    /// Suspends a thread of the model in one step, where the flavours that the models of `sync` are about take a dozen.
+    struct OneStep(Notify);
+
+    impl Scheduler for OneStep {
+        fn now(&self) -> Time {
+            Time(0)
+        }
+
+        fn suspend(&self, _deadline: Option<Time>) {
+            self.0.wait();
+        }
+
+        fn resume(&self) {
+            self.0.notify();
+        }
+    }
+
+    fn waiter() -> Waiter {
+        Waiter::new(Arc::new(OneStep(Notify::new())))
     }
 
     fn writes(holds: &[Hold]) -> u64 {
@@ -109,6 +162,15 @@ mod exhaustive {
 
     /// One transaction has the lock and releases it, while others of these workers acquire and release it.
     fn release_meets_acquire(preemptions: usize, holder: Hold, others: &'static [(u32, Hold)]) {
+        acquire_while_released(preemptions, Scene::lock, holder, others);
+    }
+
+    fn acquire_while_released(
+        preemptions: usize,
+        lock: fn(&Scene, usize, &Owner, Option<Hold>, Hold) -> Ended,
+        holder: Hold,
+        others: &'static [(u32, Hold)],
+    ) {
         model(preemptions, move || {
             let scene = Scene::new(1);
             let first = scene.owner(0, &waiter());
@@ -117,7 +179,7 @@ mod exhaustive {
                 let scene = scene.clone();
                 thread::spawn(move || {
                     let owner = scene.owner(worker, &waiter());
-                    assert_eq!(scene.lock(0, &owner, None, hold), Ended::Granted);
+                    assert_eq!(lock(&scene, 0, &owner, None, hold), Ended::Granted);
                     scene.unlock(0, &owner, hold);
                 })
             };
@@ -132,13 +194,13 @@ mod exhaustive {
     /// Fig. 13: its three cases, and for the readers' procedures the same.
     #[test]
     fn who_acquires_while_the_lock_is_released_gets_it() {
-        release_meets_acquire(3, Write, &[(1, Write)]);
-        release_meets_acquire(3, Write, &[(1, Read)]);
-        release_meets_acquire(3, Read, &[(1, Write)]);
-        release_meets_acquire(3, Read, &[(1, Read)]);
-        release_meets_acquire(3, Write, &[(0, Write)]);
-        release_meets_acquire(3, Write, &[(0, Read)]);
-        release_meets_acquire(3, Read, &[(0, Write)]);
+        release_meets_acquire(5, Write, &[(1, Write)]);
+        release_meets_acquire(5, Write, &[(1, Read)]);
+        release_meets_acquire(5, Read, &[(1, Write)]);
+        release_meets_acquire(5, Read, &[(1, Read)]);
+        release_meets_acquire(5, Write, &[(0, Write)]);
+        release_meets_acquire(5, Write, &[(0, Read)]);
+        release_meets_acquire(5, Read, &[(0, Write)]);
     }
 
     #[test]
@@ -150,6 +212,12 @@ mod exhaustive {
             release_meets_acquire(2, holder, &[(1, Read), (1, Write)]);
             release_meets_acquire(2, holder, &[(0, Read), (1, Read)]);
         }
+    }
+
+    /// One that shares its worker with one that waits, and gets the lock at its second attempt.
+    #[test]
+    fn a_second_attempt_leaves_the_bit_of_another_one_that_waits() {
+        acquire_while_released(2, Scene::lock_after_an_attempt, Write, &[(1, Write), (1, Write)]);
     }
 
     /// The lock is handed over to one who is about to give up, or has, and another one waits.
