@@ -5,6 +5,7 @@ use crate::host::{Host, core_distance_ns};
 use crate::options::ConcurrencyName;
 use crate::progress::Progress;
 use crate::report::{Consistency, EngineReport, RunIdentity};
+use crate::wire::LoadOverWire;
 use crate::{Interrupt, RunOptions, SchedulerName};
 use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
@@ -60,6 +61,34 @@ impl<W: Workload> BareLoop<W> {
     }
 }
 
+/// What drives a workload where no engine of this process does.
+pub(crate) struct Drivers<W: Workload> {
+    /// A loop without transactions, if there is one.
+    pub bare: Option<BareLoop<W>>,
+    /// Clients on the network, if its transactions can be sent as statements.
+    pub wire: Option<LoadOverWire<W>>,
+}
+
+impl<W: Workload> Drivers<W> {
+    /// Only engines run it.
+    pub(crate) fn none() -> Self {
+        Self { bare: None, wire: None }
+    }
+
+    /// Clients on the network.
+    pub(crate) fn wire(load: LoadOverWire<W>) -> Self {
+        Self { bare: None, wire: Some(load) }
+    }
+}
+
+impl<W: Workload> Clone for Drivers<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W: Workload> Copy for Drivers<W> {}
+
 /// What every run has at hand.
 #[derive(Clone, Copy)]
 pub(crate) struct Tools<'a> {
@@ -92,15 +121,20 @@ fn open<P: Protocol, W: Workload>(workload: &W, settings: &Settings) -> Result<A
     Ok(instance)
 }
 
-/// Loads the rows of `workload` into a new database under the engine called `name`.
+/// Loads the rows of `workload` into a new database under the engine called `name`, or into a server over the wire.
 pub(crate) fn load<W: Workload>(
     name: &str,
     workload: &W,
-    bare: Option<BareLoop<W>>,
+    drivers: Drivers<W>,
+    options: &RunOptions,
     settings: &Settings,
     tools: Tools<'_>,
 ) -> Result<Box<dyn Bed<W>>, RunFailure> {
-    match bare.and_then(|bare| Some((bare.drive, bare.named(name)?))) {
+    if options.wire.over_wire {
+        let load = drivers.wire.ok_or_else(|| RunFailure::Failed(format!("{} has no statements", W::NAME)))?;
+        return load(name, workload, options, tools);
+    }
+    match drivers.bare.and_then(|bare| Some((bare.drive, bare.named(name)?))) {
         Some((bare, name)) => {
             let own_settings = settings.clone();
             let drive = move |instance: &_, tables, clients: &[_], _, config: &PoolConfig| {
@@ -219,7 +253,12 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
     }
 }
 
-fn with_progress<T>(progress: &Progress, options: &RunOptions, stop: &Stop, measure: impl FnOnce() -> T) -> T {
+pub(crate) fn with_progress<T>(
+    progress: &Progress,
+    options: &RunOptions,
+    stop: &Stop,
+    measure: impl FnOnce() -> T,
+) -> T {
     thread::scope(|scope| {
         scope.spawn(|| progress.running(options.warmup + options.seconds, options.threads(), stop));
         let result = measure();

@@ -13,6 +13,7 @@
 //! | `host.rs`, `memory.rs` | what the figures were measured on, and whether it is large enough |
 //! | [`reproduce()`] | figures of papers: measured, drawn and compared with what the papers say |
 //! | [`trial`] | recorded runs of random transactions, to be judged |
+//! | `wire/` | the same workloads as statements over the network |
 //! | `progress.rs` | bars on a terminal, lines otherwise |
 //!
 //! **How it measures.** Every run has a database of its own, loaded for it and checked after it. With repetitions the
@@ -39,8 +40,10 @@ mod report;
 mod reproduce;
 mod table;
 pub mod trial;
+mod wire;
 
 pub use interrupt::Interrupt;
 pub use options::{BenchCommand, ConcurrencyName, RunOptions, SchedulerName, WORKLOADS, WorkloadOptions};
 pub use plan::{BenchError, bench};
 pub use reproduce::{ReproduceOptions, reproduce};
+pub use wire::{Url, WireOptions};

@@ -1,6 +1,7 @@
 //! The command line of `hotrow bench`.
 
-use crate::engine_run::BareLoop;
+use crate::engine_run::{BareLoop, Drivers};
+use crate::wire::{self, WireOptions};
 use crate::{bare, range};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use hotrow_runtime::{ConcurrencyMix, PoolConfig};
@@ -49,8 +50,8 @@ pub(crate) trait WithWorkload {
     /// What it returns.
     type Output;
 
-    /// Does it. `bare` drives the workload without transactions, if there is such a loop.
-    fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, bare: Option<BareLoop<W>>) -> Self::Output;
+    /// Does it. `drivers` drive the workload where no engine of this process does.
+    fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, drivers: Drivers<W>) -> Self::Output;
 }
 
 impl BenchCommand {
@@ -65,21 +66,21 @@ impl BenchCommand {
                         Ok(bare::drive(instance.database(), table, clients, config))
                     },
                 };
-                what.run::<Ycsb>(options, Some(drive))
+                what.run::<Ycsb>(options, Drivers { bare: Some(drive), wire: Some(wire::load) })
             }
-            BenchCommand::Interactive(options) => what.run::<Interactive>(options, None),
-            BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, None),
-            BenchCommand::Tpcc(options) => what.run::<Tpcc>(options, None),
-            BenchCommand::Tatp(options) => what.run::<Tatp>(options, None),
-            BenchCommand::Micro(options) => what.run::<Micro>(options, None),
-            BenchCommand::Hekaton(options) => what.run::<Hekaton>(options, None),
+            BenchCommand::Interactive(options) => what.run::<Interactive>(options, Drivers::wire(wire::load)),
+            BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, Drivers::wire(wire::load)),
+            BenchCommand::Tpcc(options) => what.run::<Tpcc>(options, Drivers::none()),
+            BenchCommand::Tatp(options) => what.run::<Tatp>(options, Drivers::wire(wire::load)),
+            BenchCommand::Micro(options) => what.run::<Micro>(options, Drivers::none()),
+            BenchCommand::Hekaton(options) => what.run::<Hekaton>(options, Drivers::none()),
             BenchCommand::Range(options) => {
                 let drive: BareLoop<Range> = BareLoop {
                     names: &range::MANAGERS,
                     refuse: range::refuse,
                     drive: |name, _, (), clients, config, settings| range::drive(name, clients, config, settings),
                 };
-                what.run::<Range>(options, Some(drive))
+                what.run::<Range>(options, Drivers { bare: Some(drive), wire: None })
             }
         }
     }
@@ -104,7 +105,7 @@ pub struct RunOptions {
     #[arg(value_parser = names_offering(is_engine), hide_possible_values = true)]
     pub engines: Vec<String>,
 
-    /// Worker threads [default: one per core]
+    /// Worker threads, or those of the clients over the wire [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
 
@@ -181,6 +182,10 @@ pub struct RunOptions {
     /// Draw throughput and latency here, as SVG
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
+
+    /// How it is run over the network
+    #[command(flatten)]
+    pub wire: WireOptions,
 }
 
 /// The engine that is run where none is named.

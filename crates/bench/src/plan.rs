@@ -1,12 +1,12 @@
 //! Which engine runs when, over all repetitions, and what becomes of the reports.
 
-use crate::engine_run::{self, BareLoop, RunFailure, Tools};
+use crate::engine_run::{self, BareLoop, Drivers, RunFailure, Tools};
 use crate::host::Host;
 use crate::options::{DEFAULT_ENGINE, WithWorkload};
 use crate::progress::Progress;
 use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
-use crate::{BenchCommand, Interrupt, RunOptions, SchedulerName, WorkloadOptions, bare, memory, plot, range};
+use crate::{BenchCommand, Interrupt, RunOptions, SchedulerName, WorkloadOptions, bare, memory, plot, range, wire};
 use hotrow_protocols::{ENGINES, open_with, refuse_unheeded};
 use hotrow_txn::{EngineInfo, Setting, number_of};
 use hotrow_workloads::Workload;
@@ -62,8 +62,8 @@ pub fn bench(command: &BenchCommand, out: &mut dyn Write, interrupt: &Interrupt)
     impl WithWorkload for Bench<'_> {
         type Output = Result<(), BenchError>;
 
-        fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, bare: Option<BareLoop<W>>) -> Self::Output {
-            bench_workload::<W>(options, bare, self.out, self.interrupt)
+        fn run<W: Workload>(self, options: &WorkloadOptions<W::Options>, drivers: Drivers<W>) -> Self::Output {
+            bench_workload::<W>(options, drivers, self.out, self.interrupt)
         }
     }
 
@@ -72,7 +72,7 @@ pub fn bench(command: &BenchCommand, out: &mut dyn Write, interrupt: &Interrupt)
 
 fn bench_workload<W: Workload>(
     options: &WorkloadOptions<W::Options>,
-    bare: Option<BareLoop<W>>,
+    drivers: Drivers<W>,
     out: &mut dyn Write,
     interrupt: &Interrupt,
 ) -> Result<(), BenchError> {
@@ -81,12 +81,19 @@ fn bench_workload<W: Workload>(
     if !W::RUNS_ON_ENGINES {
         run.threads.get_or_insert(1);
     }
-    if run.engines.is_empty() {
-        run.engines = default_engines(&workload, bare);
+    if run.wire.over_wire {
+        refuse_over_wire(drivers, run)?;
+    } else {
+        workload.refuse_threads(run.threads()).map_err(BenchError::Usage)?;
     }
+    // What a URL leads to is run as an engine is, under the name of the place.
+    let urls: Vec<_> = run.wire.urls.iter().map(|url| url.name.clone()).collect();
+    if run.engines.is_empty() && urls.is_empty() {
+        run.engines = default_engines(&workload, drivers.bare);
+    }
+    refuse_engines(&workload, drivers.bare, run)?;
+    run.engines.extend(urls);
     let run = &*run;
-    workload.refuse_threads(run.threads()).map_err(BenchError::Usage)?;
-    refuse_engines(&workload, bare, run)?;
     refuse_unheeded_options::<W>(run)?;
     refuse_concurrency(run)?;
     refuse_memory::<W>(run)?;
@@ -100,7 +107,7 @@ fn bench_workload<W: Workload>(
 
     let title = format!("{}: {}", W::NAME, workload.summary());
     print_title(out, &title, run)?;
-    let (turns, failure) = take_turns(&workload, bare, run, interrupt);
+    let (turns, failure) = take_turns(&workload, drivers, run, interrupt);
     if !turns.is_empty() {
         table::print(out, &summarize(&turns), run)?;
         out.flush()?;
@@ -118,6 +125,21 @@ fn bench_workload<W: Workload>(
         Some(failure) => Err(failure),
         None if interrupt.is_raised() => Err(BenchError::Interrupted),
         None => fail_if_inconsistent(&turns),
+    }
+}
+
+/// Refuses what cannot be run over the network, or means nothing there.
+fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Result<(), BenchError> {
+    if drivers.wire.is_none() {
+        let what = format!("{} is not run over the wire: it is run in this process only, without --over-wire", W::NAME);
+        return Err(BenchError::Usage(what));
+    }
+    let isolates = |name: &str| ENGINES.iter().any(|info| info.name == name && info.isolates);
+    match run.engines.iter().find(|name| !isolates(name)) {
+        Some(name) => Err(BenchError::Usage(format!(
+            "{name} does not isolate transactions and has no server: with --over-wire, --engine takes others"
+        ))),
+        None => wire::refuse_options(run),
     }
 }
 
@@ -221,7 +243,7 @@ fn resolved(path: &Path) -> PathBuf {
 /// Runs every engine once a turn: the reports of each turn, and what ended them early.
 fn take_turns<W: Workload>(
     workload: &W,
-    bare: Option<BareLoop<W>>,
+    drivers: Drivers<W>,
     options: &RunOptions,
     interrupt: &Interrupt,
 ) -> (Vec<Vec<EngineReport>>, Option<BenchError>) {
@@ -248,7 +270,7 @@ fn take_turns<W: Workload>(
                 repetition,
             };
             let tools = Tools { host: &host, progress: &progress, interrupt };
-            let bed = engine_run::load(engine, workload, bare, &options.settings(workload), tools);
+            let bed = engine_run::load(engine, workload, drivers, options, &options.settings(workload), tools);
             match bed.and_then(|mut bed| bed.measure(workload, &identity, tools)) {
                 Ok(report) => turns[turn].push(report),
                 Err(RunFailure::Interrupted) => {}
@@ -273,6 +295,11 @@ fn print_title(out: &mut dyn Write, title: &str, run: &RunOptions) -> io::Result
     let batch = if run.no_batch { "one by one" } else { "looked up together" };
     let threads = number_of(run.threads(), "thread");
     writeln!(out, "{title}")?;
+    if run.wire.over_wire {
+        let (clients, seconds) = (number_of(run.wire.clients(), "client"), run.seconds.as_secs_f64());
+        writeln!(out, "over the wire: {clients} on {threads}, {seconds} s, {}\n", run.isolation)?;
+        return out.flush();
+    }
     writeln!(out, "{threads}, {} s, {}, keys {batch}\n", run.seconds.as_secs_f64(), run.isolation)?;
     out.flush()
 }

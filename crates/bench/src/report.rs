@@ -7,6 +7,7 @@ use hotrow_runtime::{KindCount, RunReport};
 use hotrow_txn::{Abort, Isolation};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One run of one engine: an object of the `--json` file.
@@ -49,6 +50,8 @@ pub(crate) struct EngineReport {
     /// Messages sent to other partitions.
     pub messages: u64,
     pub load_seconds: f64,
+    /// What is reported of a run over the network besides; null otherwise. Then the CPU time above is the server's.
+    pub wire: Option<WireReport>,
     /// What the tables take of the memory; null unless asked for.
     pub memory: Option<Footprints>,
     /// `ok`, `failed: …`, `ok without isolation: …` for an engine that promises none and lost updates, or `ok at LEVEL: …`
@@ -71,6 +74,23 @@ pub(crate) struct Analyses {
     pub found: u64,
     /// How many bits were set on the way.
     pub bits: u64,
+}
+
+/// A run over the network.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct WireReport {
+    /// The version that the server names.
+    pub server: String,
+    pub clients: u32,
+    /// Statements of the committed transactions, those of their attempts before and those that begin and end them included.
+    pub statements: u64,
+    pub statements_per_second: f64,
+    /// CPU time of the server's processes, user and system; null if they are not known.
+    pub server_cpu_us_per_txn: Option<f64>,
+    pub server_cpu_us_per_statement: Option<f64>,
+    pub client_cpu_us_per_txn: Option<f64>,
+    /// Attempts that failed and were tried again, by SQLSTATE.
+    pub sqlstates: BTreeMap<String, u64>,
 }
 
 /// The committed transactions of one kind.
@@ -176,6 +196,7 @@ impl EngineReport {
             },
             messages: counts.statistics.messages,
             load_seconds: load.as_secs_f64(),
+            wire: None,
             memory: None,
             consistency: consistency.to_string(),
             interrupted: run.stopped_early,
@@ -192,7 +213,8 @@ impl EngineReport {
 
     /// Attempts that aborted, of all attempts, in per cent.
     pub(crate) fn abort_percent(&self) -> f64 {
-        let aborted: u64 = self.aborted.values().filter_map(Value::as_u64).sum();
+        let failed: u64 = self.wire.iter().flat_map(|wire| wire.sqlstates.values()).sum();
+        let aborted = failed + self.aborted.values().filter_map(Value::as_u64).sum::<u64>();
         100.0 * aborted as f64 / (aborted + self.committed).max(1) as f64
     }
 

@@ -2,7 +2,7 @@
 
 use crate::RunOptions;
 use crate::footprint;
-use crate::report::{Analyses, EngineReport, KindReport};
+use crate::report::{Analyses, EngineReport, KindReport, WireReport};
 use std::io::{self, Write};
 
 /// The width of a table that nobody shows on a terminal.
@@ -73,6 +73,43 @@ const COLUMNS: [Column; 10] = [
     Column { head: "check", rank: 1, cell: |engine| word(engine.consistency).to_owned() },
 ];
 
+/// Those of runs over the network.
+const WIRE_COLUMNS: [Column; 12] = [
+    Column { head: "txn/s", rank: 0, cell: |engine| grouped(engine.median.throughput) },
+    Column { head: "ratio", rank: 3, cell: |engine| ratio(engine.ratio) },
+    Column {
+        head: "stmt/s",
+        rank: 6,
+        cell: |engine| of_wire(engine, |wire| Some(grouped(wire.statements_per_second))),
+    },
+    Column { head: "mean µs", rank: 11, cell: |engine| brief(engine.median.latency_us.mean) },
+    Column { head: "p50 µs", rank: 7, cell: |engine| brief(engine.median.latency_us.p50) },
+    Column { head: "p95 µs", rank: 10, cell: |engine| brief(engine.median.latency_us.p95) },
+    Column { head: "p99 µs", rank: 8, cell: |engine| brief(engine.median.latency_us.p99) },
+    Column { head: "max µs", rank: 9, cell: |engine| brief(engine.median.latency_us.max) },
+    Column { head: "retried", rank: 2, cell: |engine| percent(engine.median.abort_percent()) },
+    Column { head: "cpu/txn", rank: 4, cell: |engine| of_wire(engine, |wire| wire.server_cpu_us_per_txn.map(brief)) },
+    Column {
+        head: "/stmt",
+        rank: 5,
+        cell: |engine| of_wire(engine, |wire| wire.server_cpu_us_per_statement.map(brief)),
+    },
+    Column { head: "check", rank: 1, cell: |engine| word(engine.consistency).to_owned() },
+];
+
+/// Something of a run over the network, if it is known.
+fn of_wire(engine: &Summary<'_>, cell: impl Fn(&WireReport) -> Option<String>) -> String {
+    engine.median.wire.as_ref().and_then(cell).unwrap_or_else(|| "?".to_owned())
+}
+
+/// The columns that say most of these runs, and what the first one names.
+fn columns(engines: &[Summary<'_>]) -> (&'static [Column], &'static str) {
+    match engines.iter().any(|engine| engine.median.wire.is_some()) {
+        true => (&WIRE_COLUMNS, "server"),
+        false => (&COLUMNS, "engine"),
+    }
+}
+
 /// Prints the table, and below it what a table has no room for.
 pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunOptions) -> io::Result<()> {
     let term = console::Term::stdout();
@@ -81,6 +118,7 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunO
     if options.repetitions > 1 {
         print_ranges(out, engines)?;
     }
+    print_servers(out, engines)?;
     print_core_distance(out, engines)?;
     print_granted(out, engines)?;
     print_kinds(out, engines, width)?;
@@ -99,13 +137,14 @@ pub(crate) fn print(out: &mut dyn Write, engines: &[Summary<'_>], options: &RunO
 
 fn print_at(out: &mut dyn Write, engines: &[Summary<'_>], width: usize) -> io::Result<()> {
     let names = name_width(engines);
-    let cells: Vec<Vec<String>> = COLUMNS.iter().map(|column| engines.iter().map(column.cell).collect()).collect();
+    let (columns, head) = columns(engines);
+    let cells: Vec<Vec<String>> = columns.iter().map(|column| engines.iter().map(column.cell).collect()).collect();
     let widths: Vec<usize> =
-        COLUMNS.iter().zip(&cells).map(|(column, cells)| column_width(column.head, cells)).collect();
-    let shown = columns_within(width.saturating_sub(names), &widths);
-    let mut line = format!("{:names$}", "engine");
+        columns.iter().zip(&cells).map(|(column, cells)| column_width(column.head, cells)).collect();
+    let shown = columns_within(columns, width.saturating_sub(names), &widths);
+    let mut line = format!("{head:names$}");
     for &column in &shown {
-        line += &format!("{:>width$}", COLUMNS[column].head, width = widths[column]);
+        line += &format!("{:>width$}", columns[column].head, width = widths[column]);
     }
     writeln!(out, "{line}")?;
     for (row, engine) in engines.iter().enumerate() {
@@ -130,13 +169,13 @@ fn column_width(head: &str, cells: &[String]) -> usize {
 }
 
 /// Which columns there is room for, those that count for most first taken; the first is there in any case.
-fn columns_within(room: usize, widths: &[usize]) -> Vec<usize> {
-    let mut ranked: Vec<usize> = (0..COLUMNS.len()).collect();
-    ranked.sort_by_key(|&column| COLUMNS[column].rank);
+fn columns_within(columns: &[Column], room: usize, widths: &[usize]) -> Vec<usize> {
+    let mut ranked: Vec<usize> = (0..columns.len()).collect();
+    ranked.sort_by_key(|&column| columns[column].rank);
     let mut taken = 0;
     let fits = |&column: &usize| {
         taken += widths[column];
-        taken <= room || COLUMNS[column].rank == 0
+        taken <= room || columns[column].rank == 0
     };
     let mut shown: Vec<usize> = ranked.into_iter().take_while(fits).collect();
     shown.sort_unstable();
@@ -149,6 +188,22 @@ fn print_ranges(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> 
     for engine in engines {
         let (slowest, fastest) = engine.range;
         writeln!(out, "{:names$}{:>11} to {}", engine.engine, grouped(slowest), grouped(fastest))?;
+    }
+    Ok(())
+}
+
+/// What servers call themselves, what was tried again, and what the clients took.
+fn print_servers(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()> {
+    let names = name_width(engines);
+    let servers = engines.iter().filter_map(|engine| Some((engine.engine, engine.median.wire.as_ref()?)));
+    let mut is_first = true;
+    for (name, WireReport { server, client_cpu_us_per_txn, sqlstates, .. }) in servers {
+        if std::mem::take(&mut is_first) {
+            writeln!(out, "\ncpu/txn and /stmt: the server's CPU time, in µs")?;
+        }
+        let client = client_cpu_us_per_txn.map_or("?".to_owned(), brief);
+        let again: Vec<_> = sqlstates.iter().map(|(state, count)| format!("; {state} {count} times")).collect();
+        writeln!(out, "{name:names$}  {server}; the clients' cpu/txn: {client}{}", again.concat())?;
     }
     Ok(())
 }

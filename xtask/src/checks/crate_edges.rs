@@ -106,11 +106,11 @@ const TEST_ARROWS: &[(&str, &str, &str)] = &[
     ("hotrow-workloads", "hotrow-protocols", "procedures are tested on the registry's engines"),
 ];
 
-/// Third-party crates that belong to one crate, so that what they bring stays there.
+/// Third-party crates that belong to one crate, or to both ends of a connection, so that what they bring stays there.
 const KEPT_IN: &[(&str, &[&str])] = &[
     ("sqlparser", &["hotrow-sql"]),
     ("pgwire", &["hotrow-server"]),
-    ("tokio", &["hotrow-server"]),
+    ("tokio", &["hotrow-server", "hotrow-bench"]),
     ("corosensei", &["hotrow-sync"]),
     ("rustls", &["hotrow-server"]),
     ("loom", &["hotrow-sync"]),

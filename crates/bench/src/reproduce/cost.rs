@@ -3,7 +3,7 @@
 use super::figure::{Panel, Plan, Point};
 use super::run::{engines, parse_options, parse_rows};
 use super::scale::Scale;
-use crate::engine_run::BareLoop;
+use crate::engine_run::Drivers;
 use crate::options::WithWorkload;
 use crate::{WorkloadOptions, memory};
 use hotrow_workloads::Workload;
@@ -38,7 +38,7 @@ pub(crate) fn costs(plan: &Plan) -> Result<Vec<Cost>, String> {
     impl WithWorkload for Rows<'_> {
         type Output = Result<(u64, u64), String>;
 
-        fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Option<BareLoop<W>>) -> Self::Output {
+        fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Drivers<W>) -> Self::Output {
             let (workload, _) = parse_options::<W>(&self.0.rows, &self.0.options)?;
             Ok((workload.rows(), memory::needed_bytes(&workload)))
         }

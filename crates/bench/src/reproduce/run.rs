@@ -4,7 +4,7 @@ use super::cost::{self, Cost};
 use super::figure::{Panel, Plan};
 use super::results::{Place, Results};
 use super::scale::Scale;
-use crate::engine_run::{self, BareLoop, Bed, RunFailure, Tools};
+use crate::engine_run::{self, Bed, Drivers, RunFailure, Tools};
 use crate::options::WithWorkload;
 use crate::report::{EngineReport, RunIdentity};
 use crate::{BenchCommand, RunOptions, WorkloadOptions};
@@ -94,7 +94,7 @@ struct RunRowSet<'a> {
 impl WithWorkload for RunRowSet<'_> {
     type Output = Result<(), RunFailure>;
 
-    fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, bare: Option<BareLoop<W>>) -> Self::Output {
+    fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, drivers: Drivers<W>) -> Self::Output {
         let jobs = self.jobs::<W>().map_err(RunFailure::Failed)?;
         // All of them have the same rows.
         let Some(first) = jobs.first() else { return Ok(()) };
@@ -104,7 +104,8 @@ impl WithWorkload for RunRowSet<'_> {
                 jobs.iter().filter(|job| job.engines.contains(&engine)).map(|job| job.settings(engine, first))
             {
                 if !beds.iter().any(|bed: &Made<W>| bed.is(engine, &settings)) {
-                    let bed = engine_run::load(engine, &first.workload, bare, &settings, self.tools)?;
+                    let bed =
+                        engine_run::load(engine, &first.workload, drivers, &first.options, &settings, self.tools)?;
                     beds.push(Made { engine, settings, bed });
                 }
             }
@@ -208,7 +209,7 @@ pub(super) fn check_points(plan: &Plan) -> Result<(), String> {
     impl WithWorkload for Check<'_> {
         type Output = Result<(), String>;
 
-        fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Option<BareLoop<W>>) -> Self::Output {
+        fn run<W: Workload>(self, _: &WorkloadOptions<W::Options>, _: Drivers<W>) -> Self::Output {
             let Check(plan, rows) = self;
             let points = plan.panels.iter().flat_map(|panel| &panel.points).filter(|point| point.rows == rows);
             for point in points {

@@ -64,6 +64,10 @@ pub struct Options {
     /// The certificate's private key in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+
+    /// Stop when standard input ends, for programs that start a server of their own
+    #[arg(long)]
+    stop_at_eof: bool,
 }
 
 const MIN_STACK_KIB: i64 = (ServerConfig::MIN_STACK_BYTES >> 10) as i64;
@@ -118,6 +122,14 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let server = Server::bind(config(options)?, database).map_err(explain)?;
     let address = server.local_addresses()[0];
     let handle = server.handle();
+    if options.stop_at_eof {
+        let handle = handle.clone();
+        hotrow_sync::thread::spawn(move || {
+            // An error is an end, too.
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            handle.shutdown();
+        });
+    }
     let mut asked_before = false;
     ctrlc::set_handler(move || {
         if asked_before {

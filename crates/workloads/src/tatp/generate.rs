@@ -132,6 +132,41 @@ impl Subscribers {
     }
 }
 
+/// A transaction, with what was drawn for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The fields are those of the procedures.
+pub enum Request {
+    /// [`GetSubscriberData`]
+    GetSubscriberData { subscriber: i32 },
+    /// [`GetNewDestination`]
+    GetNewDestination { subscriber: i32, facility: i16, start_time: i16, end_time: i16 },
+    /// [`GetAccessData`]
+    GetAccessData { subscriber: i32, kind: i16 },
+    /// [`UpdateSubscriberData`]
+    UpdateSubscriberData { subscriber: i32, bit: i16, facility: i16, data: i16 },
+    /// [`UpdateLocation`]
+    UpdateLocation { number: Number, location: i32 },
+    /// [`InsertCallForwarding`]
+    InsertCallForwarding { number: Number, facility: i16, start_time: i16, end_time: i16, destination: Number },
+    /// [`DeleteCallForwarding`]
+    DeleteCallForwarding { number: Number, facility: i16, start_time: i16 },
+}
+
+impl Request {
+    /// Its kind, as a position in the workload's list of kinds.
+    pub fn kind(&self) -> usize {
+        match self {
+            Request::GetSubscriberData { .. } => GET_SUBSCRIBER_DATA,
+            Request::GetNewDestination { .. } => GET_NEW_DESTINATION,
+            Request::GetAccessData { .. } => GET_ACCESS_DATA,
+            Request::UpdateSubscriberData { .. } => UPDATE_SUBSCRIBER_DATA,
+            Request::UpdateLocation { .. } => UPDATE_LOCATION,
+            Request::InsertCallForwarding { .. } => INSERT_CALL_FORWARDING,
+            Request::DeleteCallForwarding { .. } => DELETE_CALL_FORWARDING,
+        }
+    }
+}
+
 /// A stream of transactions, and what the committed ones did.
 #[derive(Debug)]
 pub struct Client {
@@ -197,8 +232,90 @@ impl Client {
         self.rng.i16(1..=24)
     }
 
+    fn draw_subscriber(&mut self) -> i32 {
+        self.subscribers.draw(&mut self.rng)
+    }
+
     fn draw_number(&mut self) -> Number {
-        Number::new(self.subscribers.draw(&mut self.rng) as u64)
+        Number::new(self.draw_subscriber() as u64)
+    }
+
+    /// Makes the next transaction up.
+    #[inline]
+    pub fn draw(&mut self) -> Request {
+        match self.draw_kind() {
+            GET_SUBSCRIBER_DATA => Request::GetSubscriberData { subscriber: self.draw_subscriber() },
+            GET_NEW_DESTINATION => Request::GetNewDestination {
+                subscriber: self.draw_subscriber(),
+                facility: self.draw_type(),
+                start_time: self.draw_start_time(),
+                end_time: self.draw_end_time(),
+            },
+            GET_ACCESS_DATA => Request::GetAccessData { subscriber: self.draw_subscriber(), kind: self.draw_type() },
+            UPDATE_SUBSCRIBER_DATA => Request::UpdateSubscriberData {
+                subscriber: self.draw_subscriber(),
+                bit: self.rng.i16(0..=1),
+                facility: self.draw_type(),
+                data: self.rng.i16(0..=255),
+            },
+            UPDATE_LOCATION => {
+                Request::UpdateLocation { number: self.draw_number(), location: random_location(&mut self.rng) }
+            }
+            INSERT_CALL_FORWARDING => Request::InsertCallForwarding {
+                number: self.draw_number(),
+                facility: self.draw_type(),
+                start_time: self.draw_start_time(),
+                end_time: self.draw_end_time(),
+                destination: random_number(&mut self.rng),
+            },
+            DELETE_CALL_FORWARDING => Request::DeleteCallForwarding {
+                number: self.draw_number(),
+                facility: self.draw_type(),
+                start_time: self.draw_start_time(),
+            },
+            _ => unreachable!("a kind is a position in the list of kinds"),
+        }
+    }
+
+    /// Notes that a transaction has committed, and whether it found what it was looking for.
+    pub fn committed(&mut self, request: &Request, succeeded: bool) {
+        match request {
+            Request::InsertCallForwarding { .. } => self.inserted += u64::from(succeeded),
+            Request::DeleteCallForwarding { .. } => self.deleted += u64::from(succeeded),
+            _ => {}
+        }
+    }
+
+    /// Runs a transaction; returns whether it found what it was looking for.
+    fn run<R: Runner>(&mut self, runner: &mut R, request: Request) -> Result<bool, Abort> {
+        let tables = self.tables;
+        match request {
+            Request::GetSubscriberData { subscriber } => {
+                let checksum = runner.run(&GetSubscriberData { tables, subscriber })?;
+                Ok(self.found(checksum))
+            }
+            Request::GetNewDestination { subscriber, facility, start_time, end_time } => {
+                let checksum = runner.run(&GetNewDestination { tables, subscriber, facility, start_time, end_time })?;
+                Ok(self.found(checksum))
+            }
+            Request::GetAccessData { subscriber, kind } => {
+                let checksum = runner.run(&GetAccessData { tables, subscriber, kind })?;
+                Ok(self.found(checksum))
+            }
+            Request::UpdateSubscriberData { subscriber, bit, facility, data } => {
+                runner.run(&UpdateSubscriberData { tables, subscriber, bit, facility, data })
+            }
+            Request::UpdateLocation { number, location } => {
+                runner.run(&UpdateLocation { tables, number, location }).map(|()| true)
+            }
+            Request::InsertCallForwarding { number, facility, start_time, end_time, destination } => {
+                fill_forwarding(self.forwarding.get_mut(), facility, start_time, end_time, destination);
+                runner.run(&InsertCallForwarding { tables, number, facility, row: &self.forwarding })
+            }
+            Request::DeleteCallForwarding { number, facility, start_time } => {
+                runner.run(&DeleteCallForwarding { tables, number, facility, start_time })
+            }
+        }
     }
 
     /// Whether something was found; what it was goes into the checksum.
@@ -206,64 +323,14 @@ impl Client {
         self.checksum = self.checksum.wrapping_add(checksum.unwrap_or(0));
         checksum.is_some()
     }
-
-    fn get<R: Runner>(&mut self, runner: &mut R, kind: usize) -> Result<bool, Abort> {
-        let (tables, subscriber) = (self.tables, self.subscribers.draw(&mut self.rng));
-        let checksum = match kind {
-            GET_SUBSCRIBER_DATA => runner.run(&GetSubscriberData { tables, subscriber })?,
-            GET_NEW_DESTINATION => {
-                let (facility, start_time) = (self.draw_type(), self.draw_start_time());
-                let end_time = self.draw_end_time();
-                runner.run(&GetNewDestination { tables, subscriber, facility, start_time, end_time })?
-            }
-            _ => runner.run(&GetAccessData { tables, subscriber, kind: self.draw_type() })?,
-        };
-        Ok(self.found(checksum))
-    }
-
-    fn update_subscriber_data<R: Runner>(&mut self, runner: &mut R) -> Result<bool, Abort> {
-        let (tables, subscriber) = (self.tables, self.subscribers.draw(&mut self.rng));
-        let (bit, facility) = (self.rng.i16(0..=1), self.draw_type());
-        runner.run(&UpdateSubscriberData { tables, subscriber, bit, facility, data: self.rng.i16(0..=255) })
-    }
-
-    fn update_location<R: Runner>(&mut self, runner: &mut R) -> Result<bool, Abort> {
-        let (tables, number) = (self.tables, self.draw_number());
-        runner.run(&UpdateLocation { tables, number, location: random_location(&mut self.rng) })?;
-        Ok(true)
-    }
-
-    fn insert_call_forwarding<R: Runner>(&mut self, runner: &mut R) -> Result<bool, Abort> {
-        let (tables, number, facility) = (self.tables, self.draw_number(), self.draw_type());
-        let (start_time, end_time) = (self.draw_start_time(), self.draw_end_time());
-        let destination = random_number(&mut self.rng);
-        fill_forwarding(self.forwarding.get_mut(), facility, start_time, end_time, destination);
-        let inserted = runner.run(&InsertCallForwarding { tables, number, facility, row: &self.forwarding })?;
-        self.inserted += u64::from(inserted);
-        Ok(inserted)
-    }
-
-    fn delete_call_forwarding<R: Runner>(&mut self, runner: &mut R) -> Result<bool, Abort> {
-        let (tables, number, facility) = (self.tables, self.draw_number(), self.draw_type());
-        let start_time = self.draw_start_time();
-        let deleted = runner.run(&DeleteCallForwarding { tables, number, facility, start_time })?;
-        self.deleted += u64::from(deleted);
-        Ok(deleted)
-    }
 }
 
 impl crate::Client for Client {
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
-        let kind = self.draw_kind();
-        let succeeded = match kind {
-            UPDATE_SUBSCRIBER_DATA => self.update_subscriber_data(runner),
-            UPDATE_LOCATION => self.update_location(runner),
-            INSERT_CALL_FORWARDING => self.insert_call_forwarding(runner),
-            DELETE_CALL_FORWARDING => self.delete_call_forwarding(runner),
-            GET_SUBSCRIBER_DATA | GET_NEW_DESTINATION | GET_ACCESS_DATA => self.get(runner, kind),
-            _ => unreachable!("a kind is a position in the list of kinds"),
-        }?;
-        runner.note(kind, succeeded);
+        let request = self.draw();
+        let succeeded = self.run(runner, request)?;
+        self.committed(&request, succeeded);
+        runner.note(request.kind(), succeeded);
         Ok(())
     }
 }

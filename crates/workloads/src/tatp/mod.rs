@@ -13,7 +13,7 @@ mod load;
 mod procedures;
 mod schema;
 
-pub use generate::{Client, Mix, Options};
+pub use generate::{Client, Mix, Options, Request};
 pub use load::Population;
 pub use procedures::{
     DeleteCallForwarding, GetAccessData, GetNewDestination, GetSubscriberData, InsertCallForwarding, UpdateLocation,

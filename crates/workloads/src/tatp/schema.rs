@@ -89,10 +89,15 @@ impl Number {
         &self.0
     }
 
+    /// The same.
+    pub fn as_text(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("digits are text")
+    }
+
     /// Its key in [`BY_NUMBER`].
     pub fn key(&self) -> Key {
         let mut key = KeyBuilder::default();
-        key.push(NUMBER_TYPE, false, &Value::text(std::str::from_utf8(&self.0).expect("digits are text")));
+        key.push(NUMBER_TYPE, false, &Value::text(self.as_text()));
         key.finish()
     }
 }

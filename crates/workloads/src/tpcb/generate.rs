@@ -50,6 +50,17 @@ impl Client {
         &self.next
     }
 
+    /// The transaction that was made up last.
+    pub fn next(&self) -> &Deposit {
+        &self.next
+    }
+
+    /// Notes that the transaction made up last has committed.
+    pub fn note_committed(&mut self) {
+        self.committed += 1;
+        self.deposited += i64::from(self.next.delta());
+    }
+
     /// How many transactions have committed.
     pub fn committed(&self) -> u64 {
         self.committed
@@ -64,8 +75,7 @@ impl Client {
 impl crate::Client for Client {
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
         runner.run(self.generate())?;
-        self.committed += 1;
-        self.deposited += i64::from(self.next.delta());
+        self.note_committed();
         Ok(())
     }
 }

@@ -47,7 +47,23 @@ impl Deposit {
         });
     }
 
-    pub(super) fn delta(&self) -> i32 {
+    /// The number of the account.
+    pub fn account(&self) -> i32 {
+        self.account
+    }
+
+    /// The number of the teller.
+    pub fn teller(&self) -> i32 {
+        self.teller
+    }
+
+    /// The number of the branch.
+    pub fn branch(&self) -> i32 {
+        self.branch
+    }
+
+    /// What is added to each balance.
+    pub fn delta(&self) -> i32 {
         self.delta
     }
 

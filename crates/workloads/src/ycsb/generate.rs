@@ -216,6 +216,11 @@ impl Client {
         &self.next
     }
 
+    /// The transaction that was made up last.
+    pub fn next(&self) -> &Operations {
+        &self.next
+    }
+
     /// Notes that the transaction made up last has committed, and what it read.
     #[inline]
     pub fn committed(&mut self, checksum: u64) {

@@ -1,0 +1,119 @@
+//! A server to be driven: one of ours in a process of its own, or one that a URL leads to.
+
+use super::failure::explain;
+use super::options::{CLIENTS_MAX, Url, WireOptions};
+use super::process;
+use super::session::connect;
+use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_postgres::config::Host;
+use tokio_postgres::{Client, Config};
+
+/// What the first line of a server ends its address with.
+const LISTENS: &str = "hotrow listens on ";
+
+/// A server, and a connection that nobody measures.
+pub(super) struct Target {
+    pub config: Config,
+    pub admin: Client,
+    /// What the server calls itself.
+    pub version: String,
+    /// Whether it belongs to somebody else.
+    pub is_foreign: bool,
+    /// Its process, whose children count too, if it is known.
+    process: Option<u32>,
+    _server: Option<OwnServer>,
+}
+
+impl Target {
+    /// Starts a server of the engine called `engine`.
+    pub(super) fn start(engine: &str, options: &WireOptions, runtime: &Runtime) -> Result<Self, String> {
+        let server = OwnServer::start(engine, &options.serve_options)?;
+        let (host, port) = server.address.rsplit_once(':').ok_or("the server has no port")?;
+        let mut config = Config::new();
+        config.host(host).port(port.parse().map_err(|_| "the server has no port")?);
+        config.user("postgres").dbname("postgres");
+        Self::open(config, Some(server), None, runtime)
+    }
+
+    /// Finds the server that `url` leads to.
+    pub(super) fn find(url: &Url, options: &WireOptions, runtime: &Runtime) -> Result<Self, String> {
+        Self::open(url.config.clone(), None, options.server_pid, runtime)
+    }
+
+    fn open(
+        mut config: Config,
+        server: Option<OwnServer>,
+        process: Option<u32>,
+        runtime: &Runtime,
+    ) -> Result<Self, String> {
+        config.application_name("hotrow bench");
+        let admin = runtime.block_on(connect(&config)).map_err(|error| explain(&error))?;
+        let row = runtime.block_on(admin.query_one("SHOW server_version", &[]));
+        let version = row.and_then(|row| row.try_get(0)).map_err(|error| explain(&error))?;
+        let process = process
+            .or(server.as_ref().map(|server| server.child.id()))
+            .or_else(|| postmaster(&config, &admin, runtime));
+        Ok(Self { config, admin, version, is_foreign: server.is_none(), process, _server: server })
+    }
+
+    /// CPU time of the server so far, if its process is known.
+    pub(super) fn cpu(&self) -> Option<Duration> {
+        process::cpu_of_tree(self.process?)
+    }
+}
+
+/// PostgreSQL's first process, if it is PostgreSQL and runs on this machine: the parent of the one that serves us.
+fn postmaster(config: &Config, admin: &Client, runtime: &Runtime) -> Option<u32> {
+    let is_here = config.get_hosts().iter().all(|host| match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
+    });
+    if !is_here {
+        return None;
+    }
+    let row = runtime.block_on(admin.query_one("SELECT pg_backend_pid()", &[])).ok()?;
+    let backend: i32 = row.try_get(0).ok()?;
+    process::parent_of(u32::try_from(backend).ok()?, "postgres")
+}
+
+/// A `hotrow serve` of our own. It ends when this is dropped, and when this process ends.
+struct OwnServer {
+    child: Child,
+    address: String,
+    /// Kept open, so that the server may write.
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl OwnServer {
+    fn start(engine: &str, options: &[String]) -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|error| format!("this program is not to be found: {error}"))?;
+        let mut command = Command::new(program);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--engine", engine]);
+        command.args(["--max-connections", &(CLIENTS_MAX + 16).to_string(), "--stop-at-eof"]).args(options);
+        // A group of its own: Ctrl-C on the terminal is for us, who end it once the run has been checked.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().map_err(|error| format!("the server could not be started: {error}"))?;
+        let stdout = child.stdout.take().expect("it was asked for");
+        let mut server = Self { child, address: String::new(), _stdout: BufReader::new(stdout) };
+        let mut line = String::new();
+        let read = server._stdout.read_line(&mut line);
+        match line.strip_prefix(LISTENS).and_then(|rest| rest.split(';').next()) {
+            Some(address) if read.is_ok() => server.address = address.to_owned(),
+            _ => return Err("the server did not start: what it says is above".to_owned()),
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        // All that it has is in memory. If it is gone already, so much the better.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,219 @@
+//! Benchmarks over the network: against servers of our own, and against one that a URL leads to.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+fn command(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hotrow"));
+    command.args(line.split_whitespace());
+    command
+}
+
+fn hotrow(line: &str) -> Output {
+    command(line).stdin(Stdio::null()).output().expect("the program starts")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Runs a command line, and checks its exit code and that it printed each of `expected`, on either stream.
+fn check(line: &str, code: i32, expected: &[&str]) {
+    let output = hotrow(line);
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(code), "hotrow {line}\n{text}");
+    for expected in expected {
+        assert!(text.contains(expected), "hotrow {line}: {expected:?} is not in\n{text}");
+    }
+}
+
+fn runs(line: &str, file: &str) -> Vec<Value> {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(file);
+    check(&format!("{line} --seconds 0.5 --warmup 0.1 --json {}", file.display()), 0, &["txn/s", "cpu/txn", " ok"]);
+    serde_json::from_slice(&std::fs::read(file).expect("the file is there")).expect("a JSON document")
+}
+
+/// A server that the tests start, and its address.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(options: &str) -> Self {
+        let mut command = command(&format!("serve --listen 127.0.0.1:0 {options}"));
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the program starts");
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        stdout.read_line(&mut line).expect("a line");
+        let address = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).expect("an address");
+        let address = address.trim_end_matches(';').to_owned();
+        child.stdout = Some(stdout.into_inner());
+        Self { child, address }
+    }
+
+    fn url(&self) -> String {
+        format!("postgres://postgres@{}/postgres", self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn engines_run_workloads_as_servers_of_their_own() {
+    for (workload, statements) in [
+        ("interactive --records 5000 --theta 0", 12),
+        ("ycsb --records 5000 --fields 2", 12),
+        ("tpcb --scale 1", 7),
+        ("tatp --subscribers 500", 1),
+    ] {
+        let name = workload.split(' ').next().unwrap_or_default();
+        let engines = "--engine 2pl-timeout,mvo --isolation read-committed";
+        let line = format!("bench {workload} --over-wire --clients 5 {engines}");
+        let runs = runs(&line, &format!("over-wire-{name}.json"));
+        assert_eq!(runs.len(), 2);
+        for (run, engine) in runs.iter().zip(["2pl-timeout", "mvo"]) {
+            assert_eq!((&run["engine"], &run["workload"]), (&engine.into(), &name.into()));
+            let (committed, wire) = (run["committed"].as_u64().expect("a count"), &run["wire"]);
+            assert!(committed > 0 && run["latency_us"]["p99"].as_f64() > Some(0.0), "{run}");
+            assert_eq!((&wire["clients"], &run["consistency"]), (&5.into(), &"ok".into()), "{run}");
+            let sent = wire["statements"].as_u64().expect("a count");
+            assert!(sent >= statements * committed && wire["sqlstates"].is_object(), "{run}");
+            assert!(wire["server_cpu_us_per_statement"].is_f64() && wire["client_cpu_us_per_txn"].is_f64(), "{run}");
+        }
+    }
+}
+
+#[test]
+fn partitions_get_their_keys_and_one_operation_needs_no_block() {
+    let line = "bench interactive --records 500 --reads 1 --writes 0 --over-wire --clients 2 --engine vll-st";
+    for run in runs(line, "over-wire-one.json") {
+        assert_eq!(run["wire"]["statements"], run["committed"], "{run}");
+    }
+}
+
+#[test]
+fn any_server_is_driven_beside_an_engine_and_nothing_is_left_on_it() {
+    let server = Server::start("--engine 2pl-timeout");
+    let (url, pid) = (server.url(), server.child.id());
+    let line = "bench tpcb --scale 1 --over-wire --clients 3";
+    let both = runs(&format!("{line} --engine serial --url {url} --server-pid {pid}"), "over-wire-url.json");
+    assert_eq!((&both[0]["engine"], &both[1]["engine"]), (&"serial".into(), &server.address.as_str().into()));
+    assert!(both[1]["wire"]["server_cpu_us_per_txn"].is_f64(), "{}", both[1]);
+    // Again: the tables are gone. Nobody says which process it is now, so its time is unknown.
+    let alone = runs(&format!("{line} --url {url}"), "over-wire-url-alone.json");
+    assert_eq!((alone.len(), &alone[0]["wire"]["server_cpu_us_per_txn"]), (1, &Value::Null), "{}", alone[0]);
+}
+
+#[test]
+fn tables_of_others_are_not_dropped_unasked() {
+    let server = Server::start("");
+    let psql = |sql: &str| {
+        let arguments = ["-X", "-q", "-A", "-t", "-d", &server.url(), "-c", sql];
+        Command::new("psql").args(arguments).stdin(Stdio::null()).output()
+    };
+    match psql("CREATE TABLE kv (mine int)") {
+        Err(_) if std::env::var_os("CI").is_none() => {
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: there is no psql\n");
+            return;
+        }
+        made => assert!(made.expect("CI has psql").status.success()),
+    }
+    let line = format!("bench interactive --records 100 --seconds 0.1 --warmup 0 --over-wire --url {}", server.url());
+    check(&line, 1, &["has a table kv already", "--replace-tables"]);
+    assert_eq!(text(&psql("SELECT count(mine) FROM kv").expect("it was there before")).trim(), "0");
+    check(&format!("{line} --replace-tables"), 0, &[" ok"]);
+}
+
+#[test]
+fn what_cannot_be_run_over_the_wire_is_refused_with_a_reason() {
+    for (options, expected) in [
+        ("micro --over-wire", &["micro is not run over the wire"][..]),
+        ("interactive --clients 3", &["--over-wire"]),
+        ("interactive --url postgres://localhost", &["--over-wire"]),
+        ("interactive --over-wire --clients 0", &["0 is not in 1..=20000"]),
+        ("interactive --over-wire --url mysql://localhost", &["expected postgres://USER"]),
+        ("interactive --over-wire --server-pid 1", &["--url"]),
+        ("interactive --over-wire --engine none", &["none does not isolate transactions"]),
+        ("ycsb --over-wire --engine bare", &["bare does not isolate transactions"]),
+        ("interactive --over-wire --slots 3 --scheduler pool", &["--scheduler means nothing with --over-wire"]),
+        ("interactive --over-wire --serve-option=--io=x", &["without dashes"]),
+        ("interactive --over-wire --url postgres://a@h/x --url postgres://b@h/y", &["h:5432 is given twice"]),
+    ] {
+        check(&format!("bench {options}"), 2, expected);
+    }
+    // What the server itself refuses is said by it.
+    check(
+        "bench interactive --records 100 --over-wire --serve-option nonsense=1",
+        1,
+        &["unexpected argument '--nonsense'", "the server did not start"],
+    );
+    check("bench interactive --over-wire --url postgres://me@127.0.0.1:1/x", 1, &["127.0.0.1:1: ", "refused"]);
+}
+
+/// Reads lines until one contains `expected`.
+fn wait_for(reader: &mut impl BufRead, expected: &str) {
+    let mut seen = String::new();
+    while !seen.contains(expected) {
+        assert!(reader.read_line(&mut seen).expect("lines of text") > 0, "{expected:?} is not in\n{seen}");
+    }
+}
+
+fn start(line: &str) -> (Child, BufReader<std::process::ChildStderr>) {
+    let mut command = command(line);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    (child, stderr)
+}
+
+fn rest(mut reader: impl Read) -> String {
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).expect("text");
+    rest
+}
+
+#[test]
+fn a_server_that_goes_away_fails_the_run() {
+    let mut server = Server::start("");
+    let line = format!("bench interactive --records 100 --seconds 3600 --warmup 0 --over-wire --url {}", server.url());
+    let (child, mut stderr) = start(&line);
+    wait_for(&mut stderr, "running for 3600 s");
+    server.child.kill().expect("it runs");
+    let output = child.wait_with_output().expect("the program ends");
+    let said = rest(stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("error: {}: ", server.address)) && said.contains("connect"), "{said}");
+}
+
+#[test]
+fn ctrl_c_ends_the_run_with_a_report_and_takes_its_server_along() {
+    let line = "bench interactive --records 100 --engine serial,mvo --seconds 3600 --warmup 0 --over-wire";
+    let (child, mut stderr) = start(line);
+    wait_for(&mut stderr, "running for 3600 s");
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.expect("there is a kill command").success());
+    let output = child.wait_with_output().expect("the program ends");
+    let (table, said) = (String::from_utf8_lossy(&output.stdout), rest(stderr));
+    assert_eq!(output.status.code(), Some(1), "{table}{said}");
+    assert!(table.contains("serial") && table.contains(" ok") && !table.contains("mvo"), "{table}");
+    assert!(said.contains("interrupted"), "{said}");
+}
+
+#[test]
+fn a_server_ends_with_the_program_that_started_it() {
+    let mut command = command("serve --listen 127.0.0.1:0 --stop-at-eof");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    wait_for(&mut stdout, "Ctrl-C");
+    drop(child.stdin.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
