@@ -44,6 +44,8 @@ pub struct ServerConfig {
 pub enum Execution {
     /// Each connection has a thread.
     Thread,
+    /// The messages that have come on a connection are run by a thread of a pool, which blocks if they have to wait.
+    Request,
     /// A worker per core has many connections. The messages that have come on one of them are run in a coroutine, which is suspended
     /// if it has to wait.
     #[default]

@@ -1,9 +1,10 @@
 //! Whether a client is still there: a session that waits for a lock reads nothing, and would not notice.
 
+use crate::ServerConfig;
 use crate::sessions::Peer;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::wait::ThreadScheduler;
-use hotrow_sync::{Scheduler, Time};
+use hotrow_sync::{Arc, Scheduler, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::TcpStream;
 use std::sync::Weak;
@@ -25,9 +26,14 @@ pub struct Attentive {
 }
 
 impl Attentive {
-    /// For this client's session; `spin` is how long it looks for the end of a wait before it blocks.
-    pub fn new(peer: Weak<Peer>, spin: Duration, interval: Duration) -> Self {
-        Self { blocking: ThreadScheduler::new(spin), peer, interval, next_look: AtomicU64::new(0) }
+    /// For this client's session.
+    pub fn new(config: &ServerConfig, peer: &Arc<Peer>) -> Self {
+        Self {
+            blocking: ThreadScheduler::new(config.wait_spin),
+            peer: Arc::downgrade(peer),
+            interval: config.presence_interval,
+            next_look: AtomicU64::new(0),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! A client's socket, with or without TLS.
 
-use crate::execution::Task;
+use crate::execution::{Pool, Task};
 use hotrow_sync::{Arc, Time};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -16,6 +17,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 pub enum Patience {
     /// It blocks the thread: the socket blocks.
     Block,
+    /// It blocks the thread, one of a pool: the socket does not block.
+    Poll(Arc<Pool>),
     /// It suspends the connection's coroutine: the socket does not block.
     Suspend(Arc<Task>),
 }
@@ -48,7 +51,7 @@ impl Stream {
         tcp.set_nodelay(true)?;
         match &patience {
             Patience::Block => tcp.set_write_timeout(Some(write_timeout))?,
-            Patience::Suspend(_) => tcp.set_nonblocking(true)?,
+            Patience::Poll(_) | Patience::Suspend(_) => tcp.set_nonblocking(true)?,
         }
         let socket = Socket { tcp, patience, read_deadline: None, write_timeout, hurries: false };
         Ok(Self { kind: Kind::Plain(socket) })
@@ -152,11 +155,9 @@ impl Read for Socket {
             self.tcp.set_read_timeout(Some(left))?;
         }
         loop {
-            match ((&*self.tcp).read(buffer), &self.patience) {
-                (Err(error), Patience::Suspend(task)) if error.kind() == io::ErrorKind::WouldBlock && !self.hurries => {
-                    task.wait_for_socket(self.read_deadline)?;
-                }
-                (outcome, _) => return outcome,
+            match (&*self.tcp).read(buffer) {
+                Err(error) if self.may_wait(&error) => self.wait(PollFlags::IN, self.read_deadline)?,
+                outcome => return outcome,
             }
         }
     }
@@ -166,17 +167,43 @@ impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut deadline = None;
         loop {
-            match ((&*self.tcp).write(bytes), &self.patience) {
-                (Err(error), Patience::Suspend(task)) if error.kind() == io::ErrorKind::WouldBlock && !self.hurries => {
+            match (&*self.tcp).write(bytes) {
+                Err(error) if self.may_wait(&error) => {
                     let deadline = *deadline.get_or_insert_with(|| Time::now().after(self.write_timeout));
-                    task.wait_for_socket(Some(deadline))?;
+                    self.wait(PollFlags::OUT, Some(deadline))?;
                 }
-                (outcome, _) => return outcome,
+                outcome => return outcome,
             }
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         (&*self.tcp).flush()
+    }
+}
+
+impl Socket {
+    /// Whether a call that failed is to be tried again later. A socket that blocks has waited.
+    fn may_wait(&self, error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::WouldBlock && !self.hurries && !matches!(self.patience, Patience::Block)
+    }
+
+    /// Waits until something happens to the socket, one of `flags` or other.
+    fn wait(&self, flags: PollFlags, deadline: Option<Time>) -> io::Result<()> {
+        let left = deadline.map(|deadline| deadline.since(Time::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match &self.patience {
+            Patience::Block => {}
+            Patience::Suspend(task) => task.wait_for_socket(deadline),
+            Patience::Poll(pool) => pool.block(|| {
+                let mut sockets = [PollFd::new(&*self.tcp, flags)];
+                // A limit beyond what the system can count is none. An error shows at the next try.
+                let limit = left.and_then(|left| Timespec::try_from(left).ok());
+                let _ = poll(&mut sockets, limit.as_ref());
+            }),
+        }
+        Ok(())
     }
 }

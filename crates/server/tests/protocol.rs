@@ -3,7 +3,7 @@
 mod common;
 
 use common::client::{Client, extended, message, packet, startup};
-use common::{ENGINES, Running, on_each_engine};
+use common::{Running, on_each_engine, settings};
 use hotrow_server::ServerConfig;
 use std::net::Shutdown;
 use std::time::Duration;
@@ -285,8 +285,8 @@ fn a_disconnect_in_the_middle_of_a_transaction_leaves_no_lock() {
 
 #[test]
 fn a_client_that_leaves_while_it_waits_for_a_lock_is_noticed() {
-    for engine in ENGINES {
-        let server = Running::with(engine, ServerConfig { max_connections: 2, ..ServerConfig::default() });
+    for (engine, config) in settings() {
+        let server = Running::with(engine, ServerConfig { max_connections: 2, ..config });
         let mut holder = server.client();
         accounts(&mut holder);
         let waits: [(&str, &str); 2] = [
@@ -395,8 +395,8 @@ fn copy_that_goes_wrong_changes_nothing() {
 
 #[test]
 fn a_shutdown_ends_waits_and_says_good_bye() {
-    for engine in common::ENGINES {
-        let mut server = Running::new(engine);
+    for (engine, config) in settings() {
+        let mut server = Running::with(engine, config);
         let mut idle = server.client();
         let mut holder = server.client();
         accounts(&mut holder);

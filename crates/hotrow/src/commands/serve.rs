@@ -31,12 +31,12 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
 
-    /// What runs the clients' messages: a coroutine for those that have come together, on one of a few threads, or a thread for
-    /// each connection
+    /// What runs the clients' messages: a coroutine for those that have come together, on one of a few threads; a thread of a
+    /// pool; or a thread for each connection
     #[arg(long, value_name = "MODEL", default_value = "coroutine", value_parser = execution())]
     execution: Execution,
 
-    /// Threads that run coroutines [default: one per core]
+    /// Threads that run coroutines, or requests at a time [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 
@@ -72,7 +72,8 @@ pub struct Options {
 
 const MIN_STACK_KIB: i64 = (ServerConfig::MIN_STACK_BYTES >> 10) as i64;
 
-const EXECUTIONS: [(&str, Execution); 2] = [("coroutine", Execution::Coroutine), ("thread", Execution::Thread)];
+const EXECUTIONS: [(&str, Execution); 3] =
+    [("coroutine", Execution::Coroutine), ("request", Execution::Request), ("thread", Execution::Thread)];
 
 fn execution() -> impl TypedValueParser<Value = Execution> {
     let named = |name: String| EXECUTIONS.iter().find(|(known, _)| *known == name).map(|&(_, execution)| execution);
@@ -146,12 +147,15 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
 
 /// Refuses options that mean nothing to the engine or the execution model. Sessions run in no pool.
 fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
-    let of_coroutines = [("--threads", options.threads.is_some()), ("--stack-kib", options.stack_kib.is_some())];
-    if options.execution == Execution::Thread
-        && let Some((option, _)) = of_coroutines.into_iter().find(|&(_, is_given)| is_given)
-    {
-        let message = format!("{option} means nothing to --execution thread: it is for --execution coroutine");
-        return Err(Failure::Usage(message));
+    let meaningless = match options.execution {
+        Execution::Thread if options.threads.is_some() => Some("--threads means nothing to --execution thread"),
+        Execution::Thread | Execution::Request if options.stack_kib.is_some() => {
+            Some("--stack-kib means nothing without coroutines: it is for --execution coroutine")
+        }
+        _ => None,
+    };
+    if let Some(message) = meaningless {
+        return Err(Failure::Usage(message.to_owned()));
     }
     let given = [
         ("--partitions", Setting::Partitions, options.partitions.is_some()),

@@ -3,16 +3,19 @@
 //! | file | model | a connection |
 //! | --- | --- | --- |
 //! | `thread` | transaction-to-thread | has a thread, which blocks while it waits for the client or a lock |
+//! | `request`, `worker` | request-to-thread | is read by one of a few workers; its messages are run by a thread of a pool, which blocks while they wait |
 //! | `worker`, `task` | request-to-coroutine | lives on one of a few workers; has a coroutine while its messages are answered |
 //!
 //! Each drives [`Conversation`](crate::conversation::Conversation)s, which know nothing of it.
 //!
 //! **Source.** Tao Zhu et al., *Interactive Transaction Processing for In-Memory Database System*, §3.
 
+mod request;
 mod task;
 mod thread;
 mod worker;
 
+pub use request::Pool;
 pub use task::Task;
 
 use crate::conversation::too_many;
@@ -38,7 +41,8 @@ impl Executor {
     pub fn new(shared: &Arc<Shared>) -> Result<Self, ServerError> {
         match shared.config.execution {
             Execution::Thread => Ok(Executor::Threads(shared.clone())),
-            Execution::Coroutine => Workers::start(shared).map(Executor::Workers),
+            Execution::Request => Workers::start(shared, Some(Pool::new(shared.clone()))).map(Executor::Workers),
+            Execution::Coroutine => Workers::start(shared, None).map(Executor::Workers),
         }
     }
 

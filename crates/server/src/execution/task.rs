@@ -4,7 +4,6 @@ use super::worker::Message;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::coroutine::Suspender;
 use hotrow_sync::{Arc, Inbox, Mutex, MutexGuard, Scheduler, Time};
-use std::io;
 
 /// How the coroutine of one connection waits. The connection has a coroutine only while its messages are being answered, each
 /// time another one.
@@ -55,16 +54,9 @@ impl Task {
         self.now().wait
     }
 
-    /// Suspends the coroutine until something happens to its socket, or it is woken.
-    ///
-    /// # Errors
-    /// If the deadline has passed.
-    pub fn wait_for_socket(&self, deadline: Option<Time>) -> io::Result<()> {
-        if deadline.is_some_and(|deadline| Time::now() >= deadline) {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
+    /// Suspends the coroutine until something happens to its socket, the deadline passes, or it is woken.
+    pub fn wait_for_socket(&self, deadline: Option<Time>) {
         self.suspend_for(Wait { for_socket: true, deadline });
-        Ok(())
     }
 
     fn suspend_for(&self, wait: Wait) {

@@ -25,8 +25,7 @@ pub fn serve(shared: &Arc<Shared>, guest: Guest) -> Result<(), ServerError> {
 
 /// A connection, from its first byte to its last.
 fn run(shared: Arc<Shared>, guest: Guest) {
-    let (spin, interval) = (shared.config.wait_spin, shared.config.presence_interval);
-    let scheduler = Arc::new(Attentive::new(Arc::downgrade(guest.peer()), spin, interval));
+    let scheduler = Arc::new(Attentive::new(&shared.config, guest.peer()));
     let Ok(mut conversation) = Conversation::new(shared, guest, Patience::Block, scheduler) else { return };
     while conversation.proceed() == Progress::Answered {
         conversation.receive();

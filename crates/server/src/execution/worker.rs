@@ -18,17 +18,19 @@
 //! **Balance.** A new connection goes to the worker with the fewest. One listening socket per worker (`SO_REUSEPORT`) would
 //! spread them by a hash of their addresses, with no regard to that, and would let a second server listen on the same address unnoticed.
 
+use super::request::{Holding, Pool, Request};
 use super::task::{Task, Wait};
 use super::turn_away;
 use crate::ServerError;
 use crate::connection::Received;
 use crate::conversation::{Conversation, Progress};
+use crate::presence::Attentive;
 use crate::server::Shared;
 use crate::sessions::{Guest, Peer};
 use crate::stream::Patience;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
-use hotrow_sync::{Arc, Inbox, Time, thread};
+use hotrow_sync::{Arc, Inbox, Scheduler, Time, thread};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::collections::{BTreeSet, VecDeque};
@@ -51,6 +53,8 @@ pub enum Message {
     Admit(Guest),
     /// Somebody has woken the connection with this number.
     Wake(usize),
+    /// The pool has answered what has come on the connection with this number; this is left of it.
+    Answered(usize, Option<Box<Conversation>>),
     /// All clients have left, and none will come.
     End,
 }
@@ -58,6 +62,7 @@ pub enum Message {
 /// The workers, as others see them.
 pub struct Workers {
     workers: Vec<Handle>,
+    pool: Option<Arc<Pool>>,
 }
 
 struct Handle {
@@ -68,12 +73,14 @@ struct Handle {
 }
 
 impl Workers {
-    /// Starts them.
-    pub fn start(shared: &Arc<Shared>) -> Result<Self, ServerError> {
+    /// Starts them; with a pool, they read, and it runs what has come.
+    pub fn start(shared: &Arc<Shared>, pool: Option<Arc<Pool>>) -> Result<Self, ServerError> {
         // So that a size that cannot be had is told now.
         drop(Stack::new(shared.config.stack_bytes).map_err(ServerError::System)?);
         let mut workers = Vec::new();
-        for number in 0..shared.config.threads.max(1) {
+        // Who only reads has less to do.
+        let threads = if pool.is_some() { shared.config.threads / 2 } else { shared.config.threads };
+        for number in 0..threads.max(1) {
             let poll = Poll::new().map_err(ServerError::System)?;
             let waker = Waker::new(poll.registry(), WAKER).map_err(ServerError::System)?;
             let inbox = Arc::new(Inbox::new(move || {
@@ -81,17 +88,17 @@ impl Workers {
                 let _ = waker.wake();
             }));
             let load = Arc::new(AtomicUsize::new(0));
-            let worker = (shared.clone(), inbox.clone(), load.clone());
+            let worker = (shared.clone(), inbox.clone(), load.clone(), pool.clone());
             let thread = thread::Builder::new()
                 .name(format!("worker {number}"))
                 .spawn(move || {
-                    let (shared, inbox, load) = worker;
-                    Worker::new(shared, inbox, load, poll).work();
+                    let (shared, inbox, load, pool) = worker;
+                    Worker::new(shared, inbox, load, poll, pool).work();
                 })
                 .map_err(ServerError::System)?;
             workers.push(Handle { inbox, load, thread });
         }
-        Ok(Self { workers })
+        Ok(Self { workers, pool })
     }
 
     /// Gives a client to the worker with the fewest.
@@ -109,6 +116,9 @@ impl Workers {
             // A panic has been told by itself.
             let _ = worker.thread.join();
         }
+        if let Some(pool) = self.pool {
+            pool.end();
+        }
     }
 }
 
@@ -119,6 +129,8 @@ struct Worker {
     inbox: Arc<Inbox<Message>>,
     load: Arc<AtomicUsize>,
     poll: Poll,
+    /// Runs what has come; without, the worker does.
+    pool: Option<Arc<Pool>>,
     places: Vec<Option<Place>>,
     free: Vec<usize>,
     /// Connections to look at, each once.
@@ -146,7 +158,7 @@ struct Place {
 enum State {
     Idle(Box<Conversation>),
     Suspended(Coroutine<Answered>),
-    /// Just now the worker is at it.
+    /// Just now the worker, or the pool, is at it.
     Running,
 }
 
@@ -154,12 +166,19 @@ enum State {
 type Answered = Option<Box<Conversation>>;
 
 impl Worker {
-    fn new(shared: Arc<Shared>, inbox: Arc<Inbox<Message>>, load: Arc<AtomicUsize>, poll: Poll) -> Self {
+    fn new(
+        shared: Arc<Shared>,
+        inbox: Arc<Inbox<Message>>,
+        load: Arc<AtomicUsize>,
+        poll: Poll,
+        pool: Option<Arc<Pool>>,
+    ) -> Self {
         Self {
             shared,
             inbox,
             load,
             poll,
+            pool,
             places: Vec::new(),
             free: Vec::new(),
             ready: VecDeque::new(),
@@ -232,6 +251,7 @@ impl Worker {
                     self.enqueue(number);
                 }
             }
+            Message::Answered(number, conversation) => self.go_on(number, conversation),
             Message::End => self.is_ending = true,
         }
     }
@@ -243,7 +263,14 @@ impl Worker {
         });
         let peer = guest.peer().clone();
         let task = Arc::new(Task::new(number, self.inbox.clone()));
-        let conversation = Conversation::new(self.shared.clone(), guest, Patience::Suspend(task.clone()), task.clone());
+        let (patience, scheduler): (_, Arc<dyn Scheduler>) = match &self.pool {
+            None => (Patience::Suspend(task.clone()), task.clone()),
+            Some(pool) => (
+                Patience::Poll(pool.clone()),
+                Arc::new(Holding::new(pool.clone(), Attentive::new(&self.shared.config, &peer))),
+            ),
+        };
+        let conversation = Conversation::new(self.shared.clone(), guest, patience, scheduler);
         let registered = conversation.and_then(|conversation| {
             let interest = Interest::READABLE | Interest::WRITABLE;
             self.poll.registry().register(&mut SourceFd(&peer.socket.as_raw_fd()), Token(number), interest)?;
@@ -312,6 +339,7 @@ impl Worker {
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         place.queued = false;
         match std::mem::replace(&mut place.state, State::Running) {
+            // It is looked after when the pool has answered.
             State::Running => {}
             State::Suspended(coroutine) => self.resume(number, coroutine),
             State::Idle(mut conversation) => {
@@ -324,6 +352,7 @@ impl Worker {
                     };
                 }
                 if conversation.has_work() {
+                    self.set_timer(number, None);
                     self.begin(number, conversation);
                 } else {
                     self.rest(number, conversation);
@@ -341,8 +370,11 @@ impl Worker {
         }
     }
 
-    /// Answers what has come, in a coroutine.
+    /// Answers what has come, in a coroutine or through the pool.
     fn begin(&mut self, number: usize, conversation: Box<Conversation>) {
+        if let Some(pool) = &self.pool {
+            return pool.run(Request { conversation, number, inbox: self.inbox.clone() });
+        }
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         let stack = match self.stacks.pop() {
             Some(stack) => Ok(stack),
@@ -389,6 +421,11 @@ impl Worker {
             self.stacks.push(coroutine.into_stack());
         }
         self.set_timer(number, None);
+        self.go_on(number, conversation);
+    }
+
+    /// With what is left of a conversation.
+    fn go_on(&mut self, number: usize, conversation: Answered) {
         match conversation {
             Some(conversation) => self.rest(number, conversation),
             None => self.free_place(number),

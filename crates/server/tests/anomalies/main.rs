@@ -1,7 +1,7 @@
 //! Anomalies: every script of `scripts.txt` on every engine at every level, over the wire, with the outcome that the level
 //! promises.
 //!
-//! A script is played on each of the tables, with its transactions begun in both orders. Where its anomaly is not possible,
+//! One engine is played under each execution model, the others under the default one. A script is played on each of the tables, with its transactions begun in both orders. Where its anomaly is not possible,
 //! no play may show it. Where it is, some play of it must, under the engines that go row by row, but where they are known to be
 //! stronger than their level; and without isolation every script must, or else it could not be shown by anything.
 //!
@@ -19,7 +19,9 @@ mod script;
 mod stage;
 mod stronger;
 
+use common::{ENGINE_OF_ALL_MODELS, OTHER_MODELS};
 use hotrow_protocols::ENGINES;
+use hotrow_server::Execution;
 use hotrow_sql::isolation;
 use hotrow_sync::thread;
 use hotrow_txn::{EngineInfo, Isolation, Scheduler};
@@ -96,13 +98,14 @@ fn any(table: &Table) -> Option<&str> {
     Some(&table.sql)
 }
 
-/// Every script at every level, on an engine of ours.
-fn perform_on(info: &EngineInfo, scripts: &Scripts) -> Vec<Vec<Verdict>> {
+/// Every script at every level, on an engine of ours under an execution model.
+fn perform_on(info: &EngineInfo, execution: Execution, scripts: &Scripts) -> Vec<Vec<Verdict>> {
     let making: Making = match info.scheduler {
         Scheduler::Partition => |table| table.partitioned.as_deref(),
         Scheduler::Thread | Scheduler::Planned => any,
     };
-    perform(info.name, &Isolation::ALL, scripts, making, || Stage::new(info.name, SESSIONS))
+    let name = format!("{} ({execution:?})", info.name);
+    perform(&name, &Isolation::ALL, scripts, making, || Stage::new(info.name, execution, SESSIONS))
 }
 
 /// What is wrong with a verdict, if the anomaly may appear or not, and must if it may or not.
@@ -120,13 +123,21 @@ fn judge(verdict: &Verdict, possible: bool, must: bool) -> Vec<String> {
 fn every_engine_keeps_what_its_levels_promise() {
     let scripts = scripts();
     let engines: Vec<_> = ENGINES.iter().filter(|info| info.isolates).collect();
+    let of_all_models = engines.iter().find(|info| info.name == ENGINE_OF_ALL_MODELS).expect("an engine");
+    let on_other_models = OTHER_MODELS.map(|execution| (*of_all_models, execution));
+    let settings: Vec<_> = engines.iter().map(|info| (*info, Execution::default())).chain(on_other_models).collect();
     let plays: Vec<_> = thread::scope(|scope| {
-        let play = |info: &'static EngineInfo| scope.spawn(|| perform_on(info, &scripts));
-        let threads: Vec<_> = engines.iter().map(|info| play(info)).collect();
+        let play = |(info, execution)| {
+            scope.spawn({
+                let scripts = &scripts;
+                move || perform_on(info, execution, scripts)
+            })
+        };
+        let threads: Vec<_> = settings.iter().map(|&setting| play(setting)).collect();
         threads.into_iter().map(|thread| thread.join().expect("plays do not panic")).collect()
     });
     let mut failures = Vec::new();
-    for (info, verdicts) in engines.iter().zip(&plays) {
+    for ((info, _), verdicts) in settings.iter().zip(&plays) {
         for (script, verdicts) in scripts.scripts.iter().zip(verdicts) {
             for (level, verdict) in Isolation::ALL.into_iter().zip(verdicts) {
                 let granted = info.granted(level);
@@ -157,7 +168,7 @@ fn every_engine_keeps_what_its_levels_promise() {
 fn every_script_is_failed_by_an_engine_that_does_not_isolate() {
     let scripts = scripts();
     let broken = ENGINES.iter().find(|info| info.name == BROKEN).expect("the engine is in the registry");
-    let open = || Stage::new(BROKEN, SESSIONS);
+    let open = || Stage::new(BROKEN, Execution::default(), SESSIONS);
     let verdicts = perform(broken.name, &[Isolation::Serializable], &scripts, any, open);
     for (script, verdicts) in scripts.scripts.iter().zip(&verdicts) {
         let failures = judge(&verdicts[0], false, false);

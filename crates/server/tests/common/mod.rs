@@ -5,7 +5,7 @@
 
 pub mod client;
 
-use hotrow_server::{Server, ServerConfig, ServerError, ServerHandle, Waiters};
+use hotrow_server::{Execution, Server, ServerConfig, ServerError, ServerHandle, Waiters};
 use hotrow_sql::{Config, Database};
 use hotrow_sync::Arc;
 use hotrow_sync::thread::{self, JoinHandle};
@@ -17,6 +17,18 @@ pub use client::Client;
 /// The engines that SQL is tested on.
 pub const ENGINES: [&str; 9] =
     ["serial", "2pl-timeout", "1v", "ilock", "mvo", "mvl", "2pl-ordered", "2pl-atomic", "vll"];
+
+/// The engine on which all execution models are tested; the others run under the default one.
+pub const ENGINE_OF_ALL_MODELS: &str = "2pl-timeout";
+
+/// The execution models but the default one.
+pub const OTHER_MODELS: [Execution; 2] = [Execution::Request, Execution::Thread];
+
+/// Each engine under the default model, and one engine under the others.
+pub fn settings() -> impl Iterator<Item = (&'static str, ServerConfig)> {
+    let others = OTHER_MODELS.map(|execution| (ENGINE_OF_ALL_MODELS, ServerConfig { execution, ..Default::default() }));
+    ENGINES.into_iter().map(|engine| (engine, ServerConfig::default())).chain(others)
+}
 
 /// A running server, until dropped.
 pub struct Running {
@@ -43,9 +55,8 @@ impl Running {
     }
 
     /// A server over a database of one's own, whose sessions wait as one decides.
-    pub fn waiting(engine: Arc<dyn Engine>, waiters: Waiters) -> Self {
-        let bind = |config, database| Server::bind_with(config, database, waiters);
-        Self::bound(engine, ServerConfig::default(), bind)
+    pub fn waiting(engine: Arc<dyn Engine>, config: ServerConfig, waiters: Waiters) -> Self {
+        Self::bound(engine, config, |config, database| Server::bind_with(config, database, waiters))
     }
 
     fn bound(
@@ -88,10 +99,10 @@ impl Drop for Running {
     }
 }
 
-/// Runs a test against a fresh server of each engine.
+/// Runs a test against a fresh server of each of the [`settings`].
 pub fn on_each_engine(test: impl Fn(&Running)) {
-    for engine in ENGINES {
-        eprintln!("engine {engine}");
-        test(&Running::new(engine));
+    for (engine, config) in settings() {
+        eprintln!("engine {engine}, {:?}", config.execution);
+        test(&Running::with(engine, config));
     }
 }

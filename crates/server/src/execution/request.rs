@@ -1,0 +1,171 @@
+//! Request-to-thread: what has come on a connection is run by a thread of a pool, the next time by another one.
+//!
+//! The workers read, and put conversations with work into the pool's queue; a thread takes one, answers what has come, and gives
+//! the conversation back. A request that has to wait keeps its thread, which blocks. So that the others can go on, the pool then
+//! lets another thread run: as many run as there are to be, and those that block come on top. Which one takes a request is a matter of
+//! who is free, so none is idle while another has too much to do.
+
+use super::worker::Message;
+use crate::conversation::{Conversation, Progress};
+use crate::presence::Attentive;
+use crate::server::Shared;
+use hotrow_sync::{Arc, Condvar, Inbox, Mutex, MutexGuard, Scheduler, Time, thread};
+use std::collections::VecDeque;
+
+/// Stack of a thread; only what is used takes memory.
+const STACK_BYTES: usize = 8 << 20;
+
+/// A conversation with work, and whose it is.
+pub struct Request {
+    /// The conversation.
+    pub conversation: Box<Conversation>,
+    /// Its number at its worker.
+    pub number: usize,
+    /// Where it goes back to.
+    pub inbox: Arc<Inbox<Message>>,
+}
+
+/// Threads that run requests.
+///
+/// **Thread safety.** Anybody may call anything, but [`block`](Self::block) is for what runs in a request.
+pub struct Pool {
+    shared: Arc<Shared>,
+    state: Mutex<State>,
+    /// Notified when a thread may find something to run.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    requests: VecDeque<Request>,
+    /// Threads that run a request, and do not block.
+    running: usize,
+    /// Threads that look for a request.
+    idle: usize,
+    is_ending: bool,
+}
+
+impl Pool {
+    /// A pool without threads; they come as they are needed.
+    pub fn new(shared: Arc<Shared>) -> Arc<Self> {
+        Arc::new(Self { shared, state: Mutex::default(), changed: Condvar::new() })
+    }
+
+    /// Has a request run.
+    pub fn run(self: &Arc<Self>, request: Request) {
+        let mut state = self.state();
+        state.requests.push_back(request);
+        self.see_to_it(state);
+    }
+
+    /// Blocks the thread of a request, in `block`.
+    pub fn block<R>(self: &Arc<Self>, block: impl FnOnce() -> R) -> R {
+        let mut state = self.state();
+        state.running -= 1;
+        self.see_to_it(state);
+        let outcome = block();
+        self.state().running += 1;
+        outcome
+    }
+
+    /// Ends the threads. No request is left.
+    pub fn end(&self) {
+        self.state().is_ending = true;
+        self.changed.notify_all();
+    }
+
+    /// How many threads run at a time, those aside that block.
+    fn limit(&self) -> usize {
+        self.shared.config.threads.max(1)
+    }
+
+    /// Sees to it that a request is run if there is one and one more may.
+    fn see_to_it(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if state.requests.is_empty() || state.running >= self.limit() {
+            return;
+        }
+        if state.idle > 0 {
+            return self.changed.notify_one();
+        }
+        state.idle += 1;
+        drop(state);
+        let pool = self.clone();
+        let thread = thread::Builder::new().name("request".to_owned()).stack_size(STACK_BYTES);
+        if let Err(error) = thread.spawn(move || pool.work()) {
+            // Whoever runs takes it next.
+            self.state().idle -= 1;
+            self.shared.log(&format!("cannot start a thread for a request: {error}"));
+        }
+    }
+
+    /// A thread, from when it was started as an idle one.
+    fn work(self: Arc<Self>) {
+        let mut state = self.state();
+        loop {
+            if state.running < self.limit()
+                && let Some(request) = state.requests.pop_front()
+            {
+                state.idle -= 1;
+                state.running += 1;
+                self.see_to_it(state);
+                answer(request);
+                state = self.state();
+                state.running -= 1;
+                state.idle += 1;
+            } else if state.is_ending || state.idle > self.limit() {
+                state.idle -= 1;
+                return;
+            } else {
+                state = self.changed.wait(state).unwrap_or_else(|poison| poison.into_inner());
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+/// Answers what has come, and gives the conversation back.
+fn answer(request: Request) {
+    let Request { mut conversation, number, inbox } = request;
+    let left = match conversation.proceed() {
+        Progress::Answered => Some(conversation),
+        Progress::Over => {
+            drop(conversation);
+            None
+        }
+    };
+    inbox.send(Message::Answered(number, left));
+}
+
+/// How a session's request waits for a lock: it keeps its thread.
+pub struct Holding {
+    pool: Arc<Pool>,
+    blocking: Attentive,
+}
+
+impl Holding {
+    /// In this pool, in this way.
+    pub fn new(pool: Arc<Pool>, blocking: Attentive) -> Self {
+        Self { pool, blocking }
+    }
+}
+
+impl Scheduler for Holding {
+    fn now(&self) -> Time {
+        self.blocking.now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        self.pool.block(|| self.blocking.suspend(deadline));
+    }
+
+    fn resume(&self) {
+        self.blocking.resume();
+    }
+
+    fn spin(&self, deadline: Option<Time>, condition: &mut dyn FnMut() -> bool) -> bool {
+        self.blocking.spin(deadline, condition)
+    }
+}
