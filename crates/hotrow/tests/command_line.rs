@@ -67,7 +67,7 @@ fn a_wrong_command_line_says_what_was_expected() {
     for (line, expected) in [
         ("sever", &["unrecognized", "serve, bench, check"][..]),
         ("bench", &["ycsb", "tpcb"]),
-        ("bench tpcz", &["unrecognized", "expected one of: ycsb, tpcb"]),
+        ("bench tpcz", &["unrecognized", "expected one of: ycsb, interactive, tpcb"]),
         ("bench ycsb --engine 2pl-waitdye", &["invalid value", "2pl-waitdie", "serial", "similar"]),
         ("bench ycsb --engine none,", &["a value is required", "2pl-waitdie"]),
         ("bench ycsb --threads -1", &["-1 is not in 1..=4096"]),

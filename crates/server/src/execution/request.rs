@@ -15,6 +15,9 @@ use std::collections::VecDeque;
 /// Stack of a thread; only what is used takes memory.
 const STACK_BYTES: usize = 8 << 20;
 
+/// Threads that wait for requests, more than may run at a time: those that blocked come back, and starting one is dear.
+const KEPT_THREADS: usize = 64;
+
 /// A conversation with work, and whose it is.
 pub struct Request {
     /// The conversation.
@@ -112,7 +115,7 @@ impl Pool {
                 state = self.state();
                 state.running -= 1;
                 state.idle += 1;
-            } else if state.is_ending || state.idle > self.limit() {
+            } else if state.is_ending || state.idle > self.limit() + KEPT_THREADS {
                 state.idle -= 1;
                 return;
             } else {
