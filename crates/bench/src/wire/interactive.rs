@@ -17,12 +17,16 @@ pub(crate) struct InteractiveCaller {
 impl OverWire for Interactive {
     type Caller = InteractiveCaller;
 
+    fn tables(&self) -> TableId {
+        TableId(0)
+    }
+
     fn statements(&self) -> Vec<String> {
         vec!["SELECT value FROM kv WHERE key = $1".into(), "UPDATE kv SET value = value + 1 WHERE key = $1".into()]
     }
 
     fn caller(&self, seat: Seat) -> InteractiveCaller {
-        InteractiveCaller { client: self.client(TableId(0), seat), checksum: 0 }
+        InteractiveCaller { client: self.client(self.tables(), seat), checksum: 0 }
     }
 
     fn sums(&self) -> Vec<&'static str> {

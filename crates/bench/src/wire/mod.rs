@@ -56,6 +56,10 @@ pub(crate) trait OverWire: Workload {
     /// Who sends them.
     type Caller: Caller;
 
+    /// The numbers of its tables in a database that has nothing else, made in the order of
+    /// [`schemas`](Workload::schemas).
+    fn tables(&self) -> Self::Tables;
+
     /// The statements, which callers know by their positions.
     fn statements(&self) -> Vec<String>;
 

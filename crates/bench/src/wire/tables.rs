@@ -2,6 +2,7 @@
 //!
 //! The rows are those that the workload loads anywhere: it loads them into this process first, and they are copied from there.
 
+use super::OverWire;
 use super::failure::explain;
 use super::target::Target;
 use crate::engine_run::{RunFailure, Tools};
@@ -13,7 +14,7 @@ use hotrow_sql::copy::{CopyFormat, CopyOptions, CopyWriter};
 use hotrow_storage::{Column, IndexRef, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{Begin, Engine, Isolation, Scan};
-use hotrow_workloads::{LoadError, Workload};
+use hotrow_workloads::LoadError;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -87,7 +88,7 @@ fn statements_of(schema: &TableSchema, partitioned: bool) -> Vec<String> {
 }
 
 /// Copies the rows of `workload` to a server.
-pub(super) fn copy<W: Workload>(
+pub(super) fn copy<W: OverWire>(
     workload: &W,
     target: &Target,
     runtime: &Runtime,
@@ -100,10 +101,15 @@ pub(super) fn copy<W: Workload>(
     Ok(())
 }
 
-fn load_here<W: Workload>(workload: &W, tools: Tools<'_>) -> Result<Arc<Instance<NoIsolation>>, RunFailure> {
+/// Loads the rows into this process. All tables have their keys in order here, so that they are copied in that order, which
+/// costs any server least.
+fn load_here<W: OverWire>(workload: &W, tools: Tools<'_>) -> Result<Arc<Instance<NoIsolation>>, RunFailure> {
     let config = <NoIsolation as hotrow_txn::Protocol>::Config::default();
     let instance = Instance::<NoIsolation>::new(config);
-    let tables = workload.create(&*instance);
+    for schema in workload.schemas() {
+        instance.create_table(TableSchema { ordered: true, ..schema });
+    }
+    let tables = workload.tables();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let load = |progress: &hotrow_workloads::Progress<'_>| workload.load(&*instance, tables, threads, progress);
     tools.progress.loading(workload.rows(), tools.interrupt, load).map_err(|error| match error {

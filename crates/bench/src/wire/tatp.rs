@@ -29,6 +29,11 @@ pub(crate) struct TatpCaller {
 impl OverWire for Tatp {
     type Caller = TatpCaller;
 
+    fn tables(&self) -> Tables {
+        let [subscriber, access_info, special_facility, call_forwarding] = [0, 1, 2, 3].map(TableId);
+        Tables { subscriber, access_info, special_facility, call_forwarding }
+    }
+
     fn statements(&self) -> Vec<String> {
         [
             "SELECT * FROM subscriber WHERE s_id = $1",
@@ -48,8 +53,7 @@ impl OverWire for Tatp {
     }
 
     fn caller(&self, seat: Seat) -> TatpCaller {
-        let [subscriber, access_info, special_facility, call_forwarding] = [0, 1, 2, 3].map(TableId);
-        let mut client = self.client(Tables { subscriber, access_info, special_facility, call_forwarding }, seat);
+        let mut client = self.client(self.tables(), seat);
         let request = client.draw();
         TatpCaller { client, request, succeeded: false }
     }

@@ -20,6 +20,11 @@ pub(crate) struct TpcbCaller {
 impl OverWire for Tpcb {
     type Caller = TpcbCaller;
 
+    fn tables(&self) -> Tables {
+        let [branches, tellers, accounts, history] = [0, 1, 2, 3].map(TableId);
+        Tables { branches, tellers, accounts, history }
+    }
+
     fn statements(&self) -> Vec<String> {
         [
             "UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2",
@@ -33,8 +38,7 @@ impl OverWire for Tpcb {
     }
 
     fn caller(&self, seat: Seat) -> TpcbCaller {
-        let [branches, tellers, accounts, history] = [0, 1, 2, 3].map(TableId);
-        TpcbCaller { client: self.client(Tables { branches, tellers, accounts, history }, seat) }
+        TpcbCaller { client: self.client(self.tables(), seat) }
     }
 
     fn sums(&self) -> Vec<&'static str> {

@@ -19,6 +19,10 @@ pub(crate) struct YcsbCaller {
 impl OverWire for Ycsb {
     type Caller = YcsbCaller;
 
+    fn tables(&self) -> TableId {
+        TableId(0)
+    }
+
     fn statements(&self) -> Vec<String> {
         let read = "SELECT * FROM usertable WHERE ycsb_key = $1".to_owned();
         let write = |field| {
@@ -28,7 +32,7 @@ impl OverWire for Ycsb {
     }
 
     fn caller(&self, seat: Seat) -> YcsbCaller {
-        YcsbCaller { client: self.client(TableId(0), seat), checksum: 0 }
+        YcsbCaller { client: self.client(self.tables(), seat), checksum: 0 }
     }
 
     fn sums(&self) -> Vec<&'static str> {
