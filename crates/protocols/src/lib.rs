@@ -16,6 +16,7 @@ pub mod one_version;
 pub mod ordered;
 pub mod partition;
 mod registry;
+pub mod row_nowait;
 pub mod serial;
 mod shared;
 pub mod two_phase;

@@ -8,6 +8,7 @@ use crate::none::NoIsolation;
 use crate::one_version::OneVersion;
 use crate::ordered::{Ordered, Split, Whole};
 use crate::partition::{Analysed as PartitionAnalysed, Counting, HStore, Partitioned, Queueing};
+use crate::row_nowait::RowNoWait;
 use crate::serial::Serial;
 use crate::two_phase::{Centralized, Dreadlocks, Timeout, TwoPhase, WaitDie, WaitFor};
 use crate::vll::{Analysed, InVectors, Plain, Vll};
@@ -82,6 +83,7 @@ registry!(
     TwoPhase<Centralized>,
     OneVersion,
     Interactive,
+    RowNoWait,
     Ordered<Whole>,
     Ordered<Split>,
     Atomic,

@@ -29,6 +29,9 @@ pub struct Config {
     pub max_statements: usize,
     /// How long DDL and the users of a table wait for each other, if `lock_timeout` says nothing.
     pub table_lock_wait: Duration,
+    /// How long a statement that meets a conflict is tried again, under an engine in which nobody waits, if neither `lock_timeout` nor
+    /// `deadlock_timeout` says.
+    pub conflict_wait: Duration,
     /// The engines under which transactions choose to be optimistic or pessimistic, for who asks another one.
     pub choosing_engines: Vec<&'static str>,
     /// How often a statement outside a transaction block is tried again after an abort that a retry can cure.
@@ -45,6 +48,7 @@ impl Default for Config {
             max_portals: 1000,
             max_statements: 10_000,
             table_lock_wait: Duration::from_secs(10),
+            conflict_wait: Duration::from_secs(1),
             choosing_engines: Vec::new(),
             max_retries: 10,
             max_retry_pause: Duration::from_millis(20),

@@ -136,7 +136,8 @@ pub struct Savepoint(pub usize);
 /// It is also the participant in reclamation. Dropped while a transaction runs, it aborts that one.
 ///
 /// After any method returned [`Abort`] the only sensible call is [`abort`](Self::abort) (or
-/// [`rollback_to`](Self::rollback_to) after [`Abort::User`]).
+/// [`rollback_to`](Self::rollback_to) after [`Abort::User`], or after [`Abort::Conflict`] where
+/// [requests are retried](Self::retries_requests)).
 ///
 /// Between two transactions every call but [`begin`](Self::begin) fails with [`Abort::User`] or does nothing.
 ///
@@ -203,6 +204,12 @@ pub trait Transaction: Send {
     /// Whether the engine wants the access set before the transaction begins
     /// ([`EngineInfo::needs_accesses`](crate::EngineInfo::needs_accesses)).
     fn needs_accesses(&self) -> bool {
+        false
+    }
+
+    /// Whether nobody waits under the engine but its callers: after [`Abort::Conflict`] a transaction may go on from a savepoint, and try again
+    /// what was in conflict.
+    fn retries_requests(&self) -> bool {
         false
     }
 

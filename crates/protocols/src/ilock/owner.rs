@@ -3,30 +3,27 @@
 use super::lock::{Asked, ILock};
 use super::wait_map::{WaitMaps, Wanted};
 use crate::shared::lock_table::Parked;
-use crate::shared::record_locks::{Ended, LockOwner, Patience, RecordLock};
+use crate::shared::record_locks::{Ended, LockOwner, Number, Patience, RecordLock};
 use hotrow_storage::RecordHeader;
 use hotrow_sync::{Arc, Waiter, Wake};
 
 /// Who asks for locks, with the number of the transaction that runs.
 pub struct Owner {
-    tid: u64,
+    number: Number,
     worker: u32,
     maps: Arc<WaitMaps>,
     parked: Arc<Parked>,
 }
 
-/// Numbers in a block: each transaction object takes a block, and another one when that is used up.
-const BLOCK: u64 = 1 << 24;
-
 impl Owner {
     pub(super) fn new(maps: &Arc<WaitMaps>, worker: u32, waiter: Waiter) -> Self {
-        Self { tid: maps.add_block() * BLOCK, worker, maps: maps.clone(), parked: Arc::new(Parked::new(waiter)) }
+        Self { number: maps.number(), worker, maps: maps.clone(), parked: Arc::new(Parked::new(waiter)) }
     }
 
-    /// The number of its transaction: positive, and never used before.
+    /// The number of its transaction.
     #[inline]
     pub(super) fn tid(&self) -> u64 {
-        self.tid
+        self.number.get()
     }
 
     #[inline]
@@ -47,10 +44,7 @@ impl Owner {
 impl LockOwner for Owner {
     #[inline]
     fn begin(&mut self) {
-        self.tid += 1;
-        if self.tid.is_multiple_of(BLOCK) {
-            self.tid = self.maps.add_block() * BLOCK + 1;
-        }
+        self.number.renew();
     }
 }
 
@@ -96,21 +90,21 @@ impl RecordLock for ILock {
 
     #[inline]
     fn take_free(&self, owner: &Owner, exclusive: bool) -> bool {
-        if exclusive { self.take(Wanted::Write, owner.tid) } else { self.take_free_to_read() }
+        if exclusive { self.take(Wanted::Write, owner.tid()) } else { self.take_free_to_read() }
     }
 
     #[inline]
     fn take(&self, owner: &Owner, upgrades: bool, exclusive: bool) -> bool {
-        self.take(wanted(upgrades, exclusive), owner.tid)
+        self.take(wanted(upgrades, exclusive), owner.tid())
     }
 
     #[inline]
     fn is_owned_by(&self, owner: &Owner) -> bool {
-        self.is_owned_by(owner.tid)
+        self.is_owned_by(owner.tid())
     }
 
     fn take_made(&self, owner: &Owner) {
-        self.set_owner(owner.tid);
+        self.set_owner(owner.tid());
     }
 
     /// Lines 3 to 14 of Fig. 6, 4 to 13 of Fig. 7. Whoever hands the lock over makes this transaction its owner, so that nothing is left to do

@@ -2,6 +2,7 @@
 
 use super::lock::ILock;
 use crate::shared::lock_table::Parked;
+use crate::shared::record_locks::{Number, Numbers};
 use hotrow_storage::mix;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, CachePadded, Latch};
@@ -17,8 +18,7 @@ pub(super) const WORKERS: u32 = if cfg!(loom) { 2 } else { u64::BITS };
 pub(super) struct WaitMaps {
     maps: Box<[CachePadded<Latch<WaitMap>>]>,
     workers: AtomicU64,
-    /// Blocks of transaction numbers that were given out.
-    blocks: AtomicU64,
+    numbers: Arc<Numbers>,
 }
 
 /// The suspended transactions of one worker: for each lock that is awaited, those who wait for it, in order.
@@ -73,7 +73,7 @@ impl Hasher for AddressHasher {
 impl WaitMaps {
     pub(super) fn new() -> Arc<Self> {
         let maps = (0..WORKERS).map(|_| CachePadded(Latch::default())).collect();
-        Arc::new(Self { maps, workers: AtomicU64::new(0), blocks: AtomicU64::new(0) })
+        Arc::new(Self { maps, workers: AtomicU64::new(0), numbers: Arc::default() })
     }
 
     /// The number of a new worker. Workers beyond those that can be told apart share numbers.
@@ -81,9 +81,9 @@ impl WaitMaps {
         (self.workers.fetch_add(1, Ordering::AcqRel) % u64::from(WORKERS)) as u32
     }
 
-    /// The number of a new block of transaction numbers.
-    pub(super) fn add_block(&self) -> u64 {
-        self.blocks.fetch_add(1, Ordering::AcqRel)
+    /// The number of a new transaction in flight.
+    pub(super) fn number(&self) -> Number {
+        Number::new(&self.numbers)
     }
 
     /// A worker's map.

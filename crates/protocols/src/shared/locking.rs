@@ -27,6 +27,9 @@ pub trait Locking: Send {
     /// Whether transactions are to say beforehand what they touch.
     const NEEDS_ACCESSES: bool = false;
 
+    /// Whether nobody waits, and what meets a conflict is to be tried again.
+    const RETRIES_REQUESTS: bool = false;
+
     /// A transaction begins. It enters its epoch when it need not wait longer for its turn.
     fn begin(
         &mut self,
@@ -292,6 +295,10 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     #[inline]
     fn needs_accesses(&self) -> bool {
         L::NEEDS_ACCESSES
+    }
+
+    fn retries_requests(&self) -> bool {
+        L::RETRIES_REQUESTS
     }
 
     fn schema(&mut self, id: TableId) -> Option<Arc<TableSchema>> {

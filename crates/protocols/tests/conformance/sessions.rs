@@ -2,7 +2,7 @@
 
 use crate::observed::Observed;
 use crate::tables::{Shape, row, values_of};
-use crate::{first_writer_wins, for_each_engine, refusing, writers_wait_for_readers};
+use crate::{first_writer_wins, for_each_engine, refusing, retries_requests, writers_wait_for_readers};
 use hotrow_storage::{TableId, Value};
 use hotrow_sync::{Arc, Time, Waiter, mpsc, thread};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
@@ -35,7 +35,8 @@ fn update(txn: &mut dyn Transaction, table: TableId, number: i32) -> Result<Writ
 /// there are versions, waits before its end, having updated a row that another read.
 fn while_one_waits(check: impl Fn(Blocked)) {
     for_each_engine(|engine| {
-        if engine.info().isolates && (!first_writer_wins(engine) || writers_wait_for_readers(engine)) {
+        let waits = !first_writer_wins(engine) || writers_wait_for_readers(engine);
+        if engine.info().isolates && waits && !retries_requests(engine) {
             let (engine, table) = (engine.clone(), engine.create_table(Shape::Hashed.schema()));
             let values = Shape::Hashed.values(KEY, 1, 1);
             engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("an empty table");
@@ -152,6 +153,68 @@ fn a_wake_for_no_reason_changes_nothing() {
         assert!(blocked.outcome.try_recv().is_err(), "{}", blocked.name());
         blocked.holder.commit().expect("it holds all that it needs");
         assert_eq!((blocked.outcome(), blocked.number()), (Ok(Write::Done), 20), "{}", blocked.name());
+    });
+}
+
+/// What a transaction does in one go.
+type Request = fn(&mut dyn Transaction, TableId) -> Result<(), Abort>;
+
+/// Each of them meets one that has updated row 0 and taken the third name.
+const REQUESTS: [Request; 4] = [
+    |txn, table| write(txn, table, 4, 9).and_then(|()| read(txn, table, 0)),
+    |txn, table| write(txn, table, 4, 9).and_then(|()| write(txn, table, 0, 9)),
+    |txn, table| write(txn, table, 4, 9).and_then(|()| insert(txn, table, 5, 3)),
+    |txn, table| scan(txn, table, 0, 4),
+];
+
+/// Where nobody waits, a transaction that meets another one keeps what it has done before, and tries again what it was about.
+#[test]
+fn who_is_refused_goes_on_from_a_savepoint() {
+    for_each_engine(|engine| {
+        if !retries_requests(engine) {
+            return;
+        }
+        let name = engine.info().name;
+        let table = engine.create_table(Shape::Indexed.schema());
+        for key in [0, 2, 4] {
+            let values = Shape::Indexed.values(key, key, 0);
+            engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("the keys differ");
+        }
+        for (level, commits) in [(Isolation::ReadCommitted, true), (Isolation::Serializable, false)] {
+            let [mut first, mut second] = [(); 2].map(|()| engine.transaction(refusing()));
+            first.begin(&Begin::at(level)).expect("nobody else is there");
+            write(&mut *first, table, 0, 7).expect("nobody is in the way");
+            insert(&mut *first, table, 1, 3).expect("nobody is in the way");
+            second.begin(&Begin::at(level)).expect("beginning needs nothing");
+            write(&mut *second, table, 2, 8).expect("nobody is in the way");
+            let start = second.savepoint();
+            for request in REQUESTS {
+                assert_eq!(request(&mut *second, table), Err(Abort::Conflict), "{name} at {level}");
+                second.rollback_to(start);
+            }
+            if commits {
+                first.commit().expect("it holds all that it needs")
+            } else {
+                first.abort()
+            }
+            write(&mut *second, table, 0, 9).expect("nobody is in the way any more");
+            second.commit().expect("it holds all that it needs");
+            let mut after = engine.transaction(refusing());
+            after.begin(&Begin::default()).expect("nobody is in the way");
+            let mut number = |key| {
+                let found = after.read(table, &Shape::Indexed.key(key)).expect("nobody is in the way");
+                found.and_then(|row| row.value(2).as_int())
+            };
+            assert_eq!([0, 2].map(&mut number), [Some(9), Some(8)], "{name} at {level}: what it has done");
+            assert_ne!(number(4), Some(9), "{name} at {level}: what was undone");
+            let there = [1, 4, 5].map(|key| number(key).is_some());
+            assert_eq!(there, [commits, true, false], "{name} at {level}");
+            after.abort();
+            let mut restoring = engine.transaction(refusing());
+            restoring.begin(&Begin::default()).expect("nobody is in the way");
+            restoring.delete(table, &Shape::Indexed.key(1)).expect("nobody is in the way");
+            restoring.commit().expect("it holds all that it needs");
+        }
     });
 }
 

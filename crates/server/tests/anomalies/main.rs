@@ -34,7 +34,8 @@ use std::net::SocketAddr;
 const BROKEN: &str = "none";
 
 /// Whether an engine shows what a level permits, but where it is known to be [stronger]: it keeps nothing from others but the rows
-/// at hand. One that must know a transaction's accesses first gives a transaction block the whole database.
+/// at hand. One that must know a transaction's accesses first gives a transaction block the whole database; one that tries a statement
+/// again in place of waiting begins it anew, and so sees less of what happens in its midst.
 fn shows(info: &EngineInfo) -> bool {
     let keeps_versions = info.isolation.contains(&Isolation::Snapshot);
     keeps_versions

@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// After this time without an answer, PostgreSQL is asked again who waits.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
+/// A wait that is no longer is a pause before another attempt; a lock is waited for for much longer.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
 /// PostgreSQL ends a deadlock long before.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -228,15 +231,23 @@ impl Stage {
     }
 }
 
-/// One after the other of those who can go on does, until nobody can.
+/// One after the other of those who can go on does, until nobody can. Who only pauses, to try again, then does that once.
 fn settle(board: &Board) {
     let mut scene = board.scene();
+    let mut pauses_end = false;
     loop {
         while scene.players.iter().any(|player| player.status == Status::Running) {
             scene = board.wait(scene);
         }
         let now = scene.now;
-        let Some(player) = scene.players.iter_mut().find(|player| player.may_go_on(now)) else { return };
+        let Some(player) = scene.players.iter_mut().find(|player| player.may_go_on(now)) else {
+            let pauses = scene.players.iter().any(|player| player.may_go_on(now.after(LONGEST_PAUSE)));
+            if !pauses || std::mem::replace(&mut pauses_end, true) {
+                return;
+            }
+            scene.now = now.after(LONGEST_PAUSE);
+            continue;
+        };
         player.woken = false;
         player.go_on();
     }

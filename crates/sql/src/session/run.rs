@@ -17,7 +17,7 @@ use crate::{SqlError, deadlock, parse, state};
 use hotrow_storage::Value;
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{Arc, Time};
-use hotrow_txn::{Abort, Isolation, Transaction};
+use hotrow_txn::{Abort, Isolation, Savepoint, Transaction};
 use std::io::Write;
 use std::ops::{ControlFlow, Range};
 use std::time::Duration;
@@ -117,9 +117,23 @@ impl Tag {
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     failed: u32,
-    /// When another transaction's change of a row was met first.
+    /// Those that were undone without the transaction.
+    requests: u32,
+    /// When another transaction was met first that is waited for by trying again.
     since: Option<Time>,
 }
+
+/// Where a statement begins that may be undone by itself.
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    /// The engine's transaction begins with it.
+    Begin,
+    /// In the midst of the engine's transaction.
+    At(Savepoint),
+}
+
+/// The longest pause between two attempts of a statement that meets a conflict: about as long as an interactive transaction keeps a row.
+const LONGEST_REQUEST_PAUSE: Duration = Duration::from_millis(1);
 
 impl Session {
     /// Runs something for no longer than `statement_timeout`.
@@ -170,9 +184,11 @@ impl Session {
         self.start_planning(&statement.plan, whole);
         let commits = self.commits_early(output.commit || whole);
         let (mut attempts, mut held) = (Attempts::default(), Held::default());
+        let start = self.start_request(&statement.plan);
         let tag = loop {
             held.clear();
-            let attempted = if self.holds_back(&statement.plan) || commits && self.awaits_commit(&statement.plan) {
+            let waits = commits && self.awaits_commit(&statement.plan);
+            let attempted = if self.holds_back(&statement.plan) || waits || start.is_some() {
                 let mut holding = Output { client: &mut held, describe: output.describe, commit: false, sent: false };
                 self.attempt(statement, params, source, &mut holding)
             } else {
@@ -185,7 +201,11 @@ impl Session {
                     held.tell(output.client, &self.waiter)?;
                     return Err(error);
                 }
-                Err(Fail::Abort(abort)) => self.after_abort(abort, alone && !output.sent, &mut attempts)?,
+                Err(Fail::Abort(abort)) => {
+                    if let Err(abort) = self.request_again(abort, start, &mut attempts) {
+                        self.after_abort(abort, alone && !output.sent, &mut attempts)?;
+                    }
+                }
             }
         };
         if commits {
@@ -225,8 +245,32 @@ impl Session {
         }
         if !corrected {
             attempts.failed += 1;
-            self.pause_before_retry(attempts.failed);
+            self.pause_before_retry(attempts.failed, self.database.config.max_retry_pause);
         }
+        Ok(())
+    }
+
+    /// Where a statement begins that is to be tried again in place of waiting, under an engine that leaves that to us.
+    fn start_request(&mut self, plan: &Plan) -> Option<Start> {
+        let retries = self.txn.retries_requests() && is_plannable(plan);
+        retries.then(|| if self.begun { Start::At(self.txn.savepoint()) } else { Start::Begin })
+    }
+
+    /// Undoes an attempt that met a conflict and waits a moment, if there is to be another one; else says what the attempts come to.
+    fn request_again(&mut self, abort: Abort, start: Option<Start>, attempts: &mut Attempts) -> Result<(), Abort> {
+        let Some(start) = start.filter(|_| abort == Abort::Conflict) else { return Err(abort) };
+        let now = self.waiter.now();
+        let since = *attempts.since.get_or_insert(now);
+        let limit = self.settings.duration("lock_timeout").or_else(|| self.settings.duration("deadlock_timeout"));
+        if now.since(since) >= limit.unwrap_or(self.database.config.conflict_wait) {
+            return Err(Abort::Timeout);
+        }
+        match start {
+            Start::At(savepoint) => self.txn.rollback_to(savepoint),
+            Start::Begin => self.withdraw_begin(),
+        }
+        attempts.requests += 1;
+        self.pause_before_retry(attempts.requests, LONGEST_REQUEST_PAUSE);
         Ok(())
     }
 
@@ -265,8 +309,7 @@ impl Session {
     }
 
     /// Waits a time that doubles with every retry; sessions of different numbers wait differently.
-    fn pause_before_retry(&mut self, retries: u32) {
-        let longest = self.database.config.max_retry_pause;
+    fn pause_before_retry(&mut self, retries: u32, longest: Duration) {
         let pause = Duration::from_micros(100 << retries.min(16)).min(longest);
         let share = self.id.unsigned_abs() % 8;
         self.waiter.pause(pause / 2 + pause / 16 * share);

@@ -213,11 +213,16 @@ impl Session {
     }
 
     /// The engine's part of a rollback, and the catalog's; locks are released.
-    fn abort_engine(&mut self) {
+    /// Nothing is left of the engine's transaction, and its next statement begins it again.
+    pub(super) fn withdraw_begin(&mut self) {
         if self.begun {
             self.txn.abort();
             self.begun = false;
         }
+    }
+
+    fn abort_engine(&mut self) {
+        self.withdraw_begin();
         for id in std::mem::take(&mut self.changes).created {
             self.database.engine().drop_table(id);
         }
@@ -310,12 +315,8 @@ impl Session {
         let (tables, procedures) = (mark.tables.tables.clone(), mark.tables.procedures.clone());
         match mark.engine {
             Some(engine) => self.txn.rollback_to(engine),
-            // The engine's transaction began later: nothing of it is to stay, and its next statement begins it again.
-            None if self.begun => {
-                self.txn.abort();
-                self.begun = false;
-            }
-            None => {}
+            // The engine's transaction began later.
+            None => self.withdraw_begin(),
         }
         // Tables made since then are dropped when the transaction ends.
         self.changes.tables = tables;

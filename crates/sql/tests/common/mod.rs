@@ -10,8 +10,19 @@ use hotrow_sync::{Arc, Waiter};
 use std::time::Duration;
 
 /// The engines that sessions can use.
-pub const ENGINES: [&str; 10] =
-    ["serial", "2pl-timeout", "2pl-waitdie", "1v", "ilock", "mvo", "mvl", "2pl-ordered", "2pl-atomic", "vll"];
+pub const ENGINES: [&str; 11] = [
+    "serial",
+    "2pl-timeout",
+    "2pl-waitdie",
+    "1v",
+    "ilock",
+    "row-nowait",
+    "mvo",
+    "mvl",
+    "2pl-ordered",
+    "2pl-atomic",
+    "vll",
+];
 
 /// An empty database.
 pub fn database(engine: &str) -> Arc<Database> {

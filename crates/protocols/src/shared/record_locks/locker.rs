@@ -1,7 +1,7 @@
 //! What a transaction has locked.
 
 use super::held::{Held, HeldRecord};
-use super::{LockOwner, Patience, RecordLock};
+use super::{Ended, LockOwner, Patience, RecordLock};
 use crate::shared::lock_table::{Acquired, Name, OwnerId, Requester, WaitPolicy};
 use crate::shared::locks::{Gaps, Locks, row_name, target};
 use crate::shared::mode::Mode;
@@ -10,25 +10,26 @@ use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, Key, RecordRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Begin, LockPart, LockTarget, Statistics};
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// The locks of one transaction: records', and names of what has no record.
 pub(crate) struct Locker<L: RecordLock> {
     owner: L::Owner,
     held: Held<L>,
-    names: Locks<Patient>,
+    names: Locks<Queueing<L>>,
     /// A record to release at the next call, which is locked to read.
     short: Option<HeldRecord<L>>,
     wait_limit: Duration,
     patience: Option<Duration>,
 }
 
-/// Everybody waits for a name.
-struct Patient;
+/// Who waits for a record waits for a name.
+struct Queueing<L>(PhantomData<L>);
 
-impl WaitPolicy for Patient {
+impl<L: RecordLock> WaitPolicy for Queueing<L> {
     fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
-        true
+        L::WAITS
     }
 }
 
@@ -37,7 +38,7 @@ impl<L: RecordLock> Locker<L> {
         Self {
             owner,
             held: Held::default(),
-            names: Locks::new(Arc::new(Patient), requester),
+            names: Locks::new(Arc::new(Queueing(PhantomData)), requester),
             short: None,
             wait_limit: Duration::ZERO,
             patience: None,
@@ -154,7 +155,7 @@ impl<L: RecordLock> Locker<L> {
             let ended = lock.wait(&self.owner, upgrades, exclusive, patience);
             let waited = self.waiter().now().since(start);
             let statistics = self.statistics();
-            statistics.waits += 1;
+            statistics.waits += u64::from(ended != Ended::Refused);
             statistics.wait_ns += waited.as_nanos() as u64;
             if ended.is_granted() && !upgrades {
                 // Whether or not the transaction goes on: `abort` releases it.

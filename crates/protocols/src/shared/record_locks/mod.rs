@@ -17,8 +17,10 @@
 
 mod held;
 mod locker;
+mod number;
 mod transaction;
 
+pub use number::{Number, Numbers};
 pub(crate) use transaction::{Parts, RecordLocking, RecordTransaction};
 
 use hotrow_storage::RecordHeader;
@@ -36,6 +38,9 @@ pub trait LockOwner: Send {
 pub trait RecordLock: RecordHeader {
     /// Who asks.
     type Owner: LockOwner;
+
+    /// Whether who finds it locked waits, for it and for names alike; else he is refused, and may try again.
+    const WAITS: bool = true;
 
     /// Takes the lock, to read or exclusively, if nobody has it.
     fn take_free(&self, owner: &Self::Owner, exclusive: bool) -> bool;
@@ -69,6 +74,8 @@ pub enum Ended {
     Cancelled,
     /// Without it: nobody would ever have granted it.
     Deadlock,
+    /// Without it: nobody waits.
+    Refused,
 }
 
 impl Ended {
@@ -92,6 +99,7 @@ impl Ended {
             Ended::TimedOut => Err(Abort::Timeout),
             Ended::GrantedCancelled | Ended::Cancelled => Err(Abort::Cancelled),
             Ended::Deadlock => Err(Abort::Deadlock),
+            Ended::Refused => Err(Abort::Conflict),
         }
     }
 }

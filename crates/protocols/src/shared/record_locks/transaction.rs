@@ -60,6 +60,8 @@ impl<L: RecordLock> RecordLocking<L> {
 impl<L: RecordLock> Locking for RecordLocking<L> {
     type Header = L;
 
+    const RETRIES_REQUESTS: bool = !L::WAITS;
+
     #[inline]
     fn begin(&mut self, database: &Database<L>, participant: &mut Participant, begin: &Begin<'_>) -> Result<(), Abort> {
         self.isolation = self.info.granted(begin.isolation);

@@ -1,0 +1,48 @@
+//! Numbers that tell transactions apart.
+
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+
+/// Where the numbers of a database's transactions come from.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    /// Blocks that were given out.
+    blocks: AtomicU64,
+}
+
+/// The number of a transaction in flight: positive, and never used before. It is less than 2^62.
+#[derive(Debug)]
+pub struct Number {
+    now: u64,
+    numbers: Arc<Numbers>,
+}
+
+/// Numbers in a block: each transaction object takes a block, and another one when that is used up.
+const BLOCK: u64 = 1 << 24;
+
+impl Number {
+    pub(crate) fn new(numbers: &Arc<Numbers>) -> Self {
+        Self { now: numbers.add_block(), numbers: numbers.clone() }
+    }
+
+    /// Another transaction begins.
+    #[inline]
+    pub(crate) fn renew(&mut self) {
+        self.now += 1;
+        if self.now.is_multiple_of(BLOCK) {
+            self.now = self.numbers.add_block() + 1;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> u64 {
+        self.now
+    }
+}
+
+impl Numbers {
+    /// The number before a block's first.
+    fn add_block(&self) -> u64 {
+        self.blocks.fetch_add(1, Ordering::AcqRel) * BLOCK
+    }
+}
