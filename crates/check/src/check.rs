@@ -109,6 +109,19 @@ impl Search<'_> {
         guesses.retain(|guess| !fixed.contains(guess));
         guesses.dedup();
         let before = fixed.len();
+        // Who has read as of its beginning, while others went on for long, has all guesses about it wrong.
+        let mut readers: Vec<_> = guesses.iter().map(|&guess| self.dependencies.guesses[guess].reader).collect();
+        readers.dedup();
+        for reader in readers {
+            let beginning = self.dependencies.as_of_beginning(self.history, self.versions, reader);
+            let mut others = choices.clone();
+            others.extend(
+                beginning.into_iter().filter(|(guess, _)| !fixed.contains(guess) && !choices.contains_key(guess)),
+            );
+            if others.len() > choices.len() && self.trials < self.most_trials {
+                self.resolve(&others, fixed)?;
+            }
+        }
         for guess in guesses {
             fixed.push(guess);
             let known = choices.get(&guess).copied().unwrap_or(self.dependencies.guesses[guess].likeliest);

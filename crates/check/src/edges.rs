@@ -5,6 +5,7 @@ use crate::history::{Event, History, Item, Operation, Range, Record, Stamp};
 use crate::internal::{own_rows, undone_removal};
 use crate::versions::{State, Versions};
 use hotrow_storage::IndexRef;
+use hotrow_txn::Isolation;
 use std::collections::{HashMap, HashSet};
 
 /// How the later of two transactions depends on the earlier.
@@ -61,8 +62,8 @@ pub(crate) struct Stretch {
 /// A look that does not say which of several stretches it met: it found nothing, or was told only that there is a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Guess<'h> {
-    reader: usize,
-    /// When the look returned.
+    pub reader: usize,
+    /// When the look returned, or the time as of which its transaction has read, if that is known to be earlier.
     at: u64,
     look: Look<'h>,
     /// The likeliest stretch.
@@ -109,8 +110,13 @@ impl<'h> Dependencies<'h> {
         }
         let looks = Looks { history, versions };
         for (reader, record) in history.transactions.iter().enumerate().filter(|(_, record)| record.is_committed()) {
-            for (position, event) in record.events.iter().enumerate() {
-                dependencies.add_reads(&looks, reader, record, position, event);
+            let before = dependencies.certain.len();
+            for event in &record.events {
+                dependencies.add_reads(versions, reader, event);
+            }
+            let as_of = looks.as_of(record, &dependencies.certain[before..]);
+            for position in 0..record.events.len() {
+                dependencies.add_looks(&looks, reader, record, position, as_of);
             }
         }
         dependencies
@@ -137,6 +143,13 @@ impl<'h> Dependencies<'h> {
         edges
     }
 
+    /// All guesses about a transaction, as if it had read as of its beginning.
+    pub fn as_of_beginning(&self, history: &History, versions: &Versions, reader: usize) -> Vec<(usize, Stretch)> {
+        let (looks, began) = (Looks { history, versions }, history.transactions[reader].began);
+        let own = self.guesses.iter().enumerate().filter(|(_, guess)| guess.reader == reader);
+        own.filter_map(|(number, guess)| Some((number, looks.likeliest(began, &guess.look)?))).collect()
+    }
+
     /// All that a guess could have been, but for `known`, the likeliest first.
     pub fn alternatives(&self, history: &History, versions: &Versions, guess: usize, known: Stretch) -> Vec<Stretch> {
         let guess = &self.guesses[guess];
@@ -156,35 +169,44 @@ impl<'h> Dependencies<'h> {
         all
     }
 
-    fn add_reads(
+    /// What a call has seen for certain.
+    fn add_reads(&mut self, versions: &Versions, reader: usize, event: &Event) {
+        match &event.operation {
+            Operation::Read { item, seen: Some(stamp) } => self.add_read(versions, reader, item, *stamp),
+            Operation::Update { item, replaced, .. } => self.add_read(versions, reader, item, *replaced),
+            Operation::Scan { seen, .. } => {
+                seen.iter().for_each(|(item, stamp)| self.add_read(versions, reader, item, *stamp));
+            }
+            _ => {}
+        }
+    }
+
+    /// What a call has not found, or has been refused for.
+    fn add_looks(
         &mut self,
         looks: &Looks<'h, '_>,
         reader: usize,
         record: &'h Record,
         position: usize,
-        event: &'h Event,
+        as_of: Option<u64>,
     ) {
-        let versions = looks.versions;
+        let (versions, event) = (looks.versions, &record.events[position]);
+        let asked = Asked { reader, returned: event.at, at: as_of.map_or(event.at, |as_of| as_of.min(event.at)) };
         match &event.operation {
-            Operation::Read { item, seen: Some(stamp) } => self.add_read(versions, reader, item, *stamp),
-            Operation::Update { item, replaced, .. } => self.add_read(versions, reader, item, *replaced),
             Operation::Read { item, seen: None } => {
                 if let Some(number) = versions.number(item)
                     && !own_rows(record, position).contains_key(item)
                 {
-                    self.add_look(looks.missing(reader, event, number, None));
+                    self.add_look(looks.missing(asked, number, None));
                 }
             }
             Operation::Scan { range, seen } => {
-                for (item, stamp) in seen {
-                    self.add_read(versions, reader, item, *stamp);
-                }
                 let own = own_rows(record, position);
                 let seen: HashSet<_> = seen.iter().map(|(item, _)| item).collect();
                 for number in versions.ever_in(range) {
                     let item = versions.item(number);
                     if !seen.contains(item) && !own.contains_key(item) {
-                        self.add_look(looks.missing(reader, event, number, Some(range)));
+                        self.add_look(looks.missing(asked, number, Some(range)));
                     }
                 }
             }
@@ -196,7 +218,7 @@ impl<'h> Dependencies<'h> {
                 if !is_own {
                     let mut items = versions.ever_in(range);
                     items.retain(|&number| !own.contains_key(versions.item(number)));
-                    self.add_look(looks.present(reader, event, items, range));
+                    self.add_look(looks.present(asked, items, range));
                 }
             }
             _ => {}
@@ -230,6 +252,14 @@ impl<'h> Dependencies<'h> {
     }
 }
 
+/// A look: whose, when it returned, and as of when it is likely to have seen.
+#[derive(Clone, Copy)]
+struct Asked {
+    reader: usize,
+    returned: u64,
+    at: u64,
+}
+
 /// Makes guesses.
 struct Looks<'h, 'v> {
     history: &'h History,
@@ -237,14 +267,17 @@ struct Looks<'h, 'v> {
 }
 
 impl<'h> Looks<'h, '_> {
+    /// The last time as of which a transaction can have read if it has read as of one: just before somebody set out to commit the
+    /// next version of something that it saw. None if it does not read as of one time, or nothing says so.
+    fn as_of(&self, record: &Record, certain: &[Edge]) -> Option<u64> {
+        let replaced = certain.iter().filter(|edge| edge.kind == EdgeKind::Anti);
+        let first = replaced.map(|edge| self.history.transactions[edge.to].ending).min()?;
+        (record.isolation != Isolation::ReadCommitted).then(|| first.saturating_sub(1))
+    }
+
     /// A look that did not find an item: at its key, or in a range. No guess if the item never was there.
-    fn missing(
-        &self,
-        reader: usize,
-        event: &'h Event,
-        item: usize,
-        range: Option<&'h Range>,
-    ) -> Result<Option<Guess<'h>>, Unexplained> {
+    fn missing(&self, asked: Asked, item: usize, range: Option<&'h Range>) -> Result<Option<Guess<'h>>, Unexplained> {
+        let Asked { reader, returned, at } = asked;
         let versions = self.versions;
         let states = versions.states(item);
         let is_there = |position| is_in(versions, item, position, range);
@@ -253,17 +286,17 @@ impl<'h> Looks<'h, '_> {
             return Ok(None);
         }
         let moves = range.is_some_and(|range| range.index != IndexRef::Primary);
-        let explains = |stretch: &Stretch| !moves || self.begun(item, &states.list[stretch.first]) <= event.at;
-        let likeliest = self.likeliest(event.at, item, |position| !is_there(position)).filter(explains);
-        if let Some(likeliest) = likeliest {
-            return Ok(Some(Guess { reader, at: event.at, look: Look::Missing(item, range), likeliest }));
+        let explains = |stretch: &Stretch| !moves || self.begun(item, &states.list[stretch.first]) <= returned;
+        let look = Look::Missing(item, range);
+        if let Some(likeliest) = self.likeliest(at, &look).filter(explains) {
+            return Ok(Some(Guess { reader, at, look, likeliest }));
         }
         let key = versions.item(item);
         let what = format!("did not find {key}, which had always been there");
         if moves {
             return Err(Unexplained { reader, kind: AnomalyKind::UnstableScan, what, other: None });
         }
-        Err(match undone_removal(self.history, key, event.at).filter(|&other| other != reader) {
+        Err(match undone_removal(self.history, key, returned).filter(|&other| other != reader) {
             Some(other) => {
                 let name = transaction_name(self.history, other);
                 let what = format!("did not find {key}, which only {name} had deleted, and undid that");
@@ -274,19 +307,11 @@ impl<'h> Looks<'h, '_> {
     }
 
     /// A look that found some row of `items` in a range, which has room for one.
-    fn present(
-        &self,
-        reader: usize,
-        event: &'h Event,
-        items: Vec<usize>,
-        range: &'h Range,
-    ) -> Result<Option<Guess<'h>>, Unexplained> {
-        let found = |&item: &usize| {
-            self.likeliest(event.at, item, |position| is_in(self.versions, item, position, Some(range)))
-        };
-        let nearest = items.iter().filter_map(found).min_by_key(|stretch| self.distance(event.at, stretch));
-        match nearest {
-            Some(likeliest) => Ok(Some(Guess { reader, at: event.at, look: Look::Present(items, range), likeliest })),
+    fn present(&self, asked: Asked, items: Vec<usize>, range: &'h Range) -> Result<Option<Guess<'h>>, Unexplained> {
+        let Asked { reader, at, .. } = asked;
+        let look = Look::Present(items, range);
+        match self.likeliest(at, &look) {
+            Some(likeliest) => Ok(Some(Guess { reader, at, look, likeliest })),
             None => {
                 let what = format!("was refused though there never was a row in {range}");
                 Err(Unexplained { reader, kind: AnomalyKind::Internal, what, other: None })
@@ -294,8 +319,22 @@ impl<'h> Looks<'h, '_> {
         }
     }
 
-    /// Of an item's stretches of wanted states the one that is nearest to a look that returned at this time.
-    fn likeliest(&self, at: u64, item: usize, wanted: impl Fn(usize) -> bool) -> Option<Stretch> {
+    /// What a look as of this time has met, most likely.
+    fn likeliest(&self, at: u64, look: &Look<'_>) -> Option<Stretch> {
+        match look {
+            Look::Missing(item, range) => {
+                self.nearest(at, *item, |position| !is_in(self.versions, *item, position, *range))
+            }
+            Look::Present(items, range) => {
+                let is_there = |item, position| is_in(self.versions, item, position, Some(range));
+                let found = |&item: &usize| self.nearest(at, item, |position| is_there(item, position));
+                items.iter().filter_map(found).min_by_key(|stretch| self.distance(at, stretch))
+            }
+        }
+    }
+
+    /// Of an item's stretches of wanted states the one that is nearest to this time.
+    fn nearest(&self, at: u64, item: usize, wanted: impl Fn(usize) -> bool) -> Option<Stretch> {
         let states = &self.versions.states(item).list;
         let (now, count) = (self.current(at, states), states.len());
         let inside = (0..=now).rev().find(|&position| wanted(position));

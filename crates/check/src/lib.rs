@@ -29,7 +29,8 @@
 //! its insert to its delete) are a chain. Lives follow each other in the order in which their inserts returned, which is
 //! right for every engine that lets an item have one uncommitted writer. What cannot be observed is which of an item's
 //! absences a read met that found nothing, or which row a unique index refused a write for: the checker takes the latest
-//! that was there when the call returned, and before it reports a cycle that rests on such a guess it tries the others.
+//! that was there when the call returned, or when somebody set out to replace what the transaction has seen, if it reads as of one time.
+//! Before it reports a cycle that rests on such a guess it tries the others, first those that take the transaction back to its beginning.
 //!
 //! Sources: A. Adya, "Weak Consistency: A Generalized Theory and Optimistic Implementations for Distributed
 //! Transactions", 1999, chapters 3 and 4.
