@@ -7,8 +7,8 @@
 use hotrow_protocols::open;
 use hotrow_storage::{Column, IndexRef, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
-use hotrow_txn::{Begin, Direction, Engine, Isolation, LockFor, Scan, Transaction, VersionStatistics, Write};
-use std::ops::{Bound, ControlFlow};
+use hotrow_txn::{Begin, Engine, Isolation, Scan, Transaction, VersionStatistics, Write};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 const ROWS: u64 = 1_000;
@@ -80,16 +80,8 @@ fn update(engine: &Arc<dyn Engine>, table: TableId, rows: u64) {
 
 /// The sum of all numbers in a table.
 fn sum(txn: &mut dyn Transaction, table: TableId) -> i64 {
-    let scan = Scan {
-        table,
-        index: IndexRef::Primary,
-        lower: Bound::Unbounded,
-        upper: Bound::Unbounded,
-        direction: Direction::Forward,
-        lock: LockFor::Read,
-    };
     let mut sum = 0;
-    let scanned = txn.scan(&scan, &mut |row| {
+    let scanned = txn.scan(&Scan::all(table, IndexRef::Primary), &mut |row| {
         sum += row.int8(1);
         ControlFlow::Continue(())
     });

@@ -424,6 +424,21 @@ fn optimistic_and_pessimistic_transactions_take_turns() {
 }
 
 #[test]
+fn whoever_changes_rows_that_no_index_finds_is_in_the_way_of_those_who_want_the_same_only() {
+    for_each(|engine, database, first| {
+        for level in ["read committed", "serializable"] {
+            run(first, &format!("begin isolation level {level}; update t set n = n + 1 where n + 0 = 10"));
+            let mut second = begin(database);
+            let changed = outcome(&mut second, "update t set n = n + 1 where n + 0 = 20 returning n");
+            assert_eq!(changed, "21", "{engine} at {level}");
+            let same = outcome(&mut second, "begin; update t set n = 0 where n + 0 = 10");
+            assert_eq!(same, "40001", "{engine} at {level}");
+            run(first, "commit; update t set n = id * 10");
+        }
+    });
+}
+
+#[test]
 fn what_a_long_reader_keeps_is_shown() {
     for_each(|engine, database, writer| {
         let shown = |session: &mut Session| outcome(session, "show hotrow.versions");

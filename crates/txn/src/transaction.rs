@@ -3,6 +3,7 @@
 use crate::{Abort, Accesses, Concurrency, Deadlock, Isolation, Statistics};
 use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::Arc;
+use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
@@ -104,6 +105,30 @@ pub struct Scan {
     pub direction: Direction,
     /// Read or update.
     pub lock: LockFor,
+    /// What else is asked of the rows, told to engines that [make use](Transaction::takes_residual) of it.
+    pub residual: Option<Residual>,
+}
+
+/// What a scan asks of rows beside their place in the index: the *residual predicate* (Larson et al., *High-Performance Concurrency
+/// Control Mechanisms for Main-Memory Databases*, §3.1).
+///
+/// The engine may pass over rows for which it does not hold, and over their changes by others, as long as it does not hold afterwards
+/// either. It looks at rows until the transaction has ended, from whatever thread that runs on. Of a row that it cannot judge the
+/// predicate says that it holds.
+#[derive(Clone)]
+pub struct Residual(Arc<dyn Fn(RowRef<'_>) -> bool + Send + Sync>);
+
+impl Residual {
+    /// That `holds` is true of the row.
+    pub fn new(holds: impl Fn(RowRef<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(holds))
+    }
+}
+
+impl fmt::Debug for Residual {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Residual")
+    }
 }
 
 impl Scan {
@@ -116,7 +141,14 @@ impl Scan {
             upper: Bound::Unbounded,
             direction: Direction::Forward,
             lock: LockFor::Read,
+            residual: None,
         }
+    }
+
+    /// Whether the residual predicate holds of a row, or there is none.
+    #[inline]
+    pub fn admits(&self, row: RowRef<'_>) -> bool {
+        self.residual.as_ref().is_none_or(|residual| residual.0(row))
     }
 
     /// Every entry whose key begins with `prefix`, ascending, to read.
@@ -200,6 +232,11 @@ pub trait Transaction: Send {
 
     /// Undoes everything and ends the transaction. Without a transaction it does nothing.
     fn abort(&mut self);
+
+    /// Whether the running transaction makes use of the residual predicate of a scan with this lock.
+    fn takes_residual(&self, _lock: LockFor) -> bool {
+        false
+    }
 
     /// Whether the engine wants the access set before the transaction begins
     /// ([`EngineInfo::needs_accesses`](crate::EngineInfo::needs_accesses)).

@@ -30,6 +30,7 @@
 //! | visibility, Tables 1 and 2; updatability (§2.5, §2.6) | `visibility`, and `look` for the memory |
 //! | CommitDepCounter, AbortNow, CommitDepSet (§2.7) | a word and a list in the slot |
 //! | ReadSet and ScanSet of MV/O, WriteSet (§3) | `sets` |
+//! | residual predicate (§3.1) | [`Residual`](hotrow_txn::Residual): rows for which it does not hold are not read, by MV/O |
 //! | ReadSet and BucketLockSet of MV/L (§4) | `held` |
 //! | reading in MV/L (§4.3) | `latest` |
 //! | taking and giving up record locks, eager updates (§4.1.1, §4.2.1) | `record_locks` |

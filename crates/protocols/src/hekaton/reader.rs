@@ -239,7 +239,7 @@ impl Reader {
         let mut outcome = Ok(());
         let mut broke_at = None;
         scan::walk(table, guard, &Walk::Range(scan.clone()), &mut |version, key| {
-            if !self.look.sees(version, read_time) {
+            if !self.look.sees(version, read_time) || !scan.admits(version.row()) {
                 return ControlFlow::Continue(());
             }
             let seen = match scan.lock {

@@ -27,6 +27,14 @@ impl Walk {
         }
     }
 
+    /// Whether a version along the way is one of those that are looked for.
+    pub fn admits(&self, version: VersionRef<'_, Words>) -> bool {
+        match self {
+            Walk::Key(..) => true,
+            Walk::Range(scan) => scan.admits(version.row()),
+        }
+    }
+
     /// A scan that ended early, at `key` of an ordered index.
     pub fn until(scan: &Scan, key: Option<Key>) -> Self {
         let mut scan = scan.clone();

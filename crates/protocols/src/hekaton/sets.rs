@@ -328,7 +328,7 @@ impl Reads {
             let Some(table) = database.table(guard, walk.table()) else { return true };
             let mut is_valid = true;
             let walked = scan::walk(table, guard, walk, &mut |version, _| {
-                is_valid = look.is_no_phantom(version, read_time, end_time);
+                is_valid = look.is_no_phantom(version, read_time, end_time) || !walk.admits(version);
                 if is_valid { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
             walked.is_ok() && is_valid

@@ -462,6 +462,15 @@ impl Transaction for HekatonTransaction {
         scanned
     }
 
+    /// Not where it locks what it reads: who makes another version of a row looks for locks on the one before it only.
+    fn takes_residual(&self, lock: LockFor) -> bool {
+        match self.reader.tracks {
+            Tracks::Nothing => lock == LockFor::Update,
+            Tracks::Remembers(_) => true,
+            Tracks::Locks(_) => false,
+        }
+    }
+
     fn own_table(&mut self, table: TableId) {
         if self.running && !self.reader.owned.contains(&table) {
             self.reader.owned.push(table);

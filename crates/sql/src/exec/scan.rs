@@ -6,7 +6,7 @@ use crate::catalog::Table;
 use crate::expr::{Env, Expr, Input};
 use crate::plan::{Access, Path, Range};
 use hotrow_storage::{IndexRef, Key, KeyBuilder, KeySpec, Type, Value};
-use hotrow_txn::{Direction, LockFor, Scan, Transaction};
+use hotrow_txn::{Direction, LockFor, Residual, Scan, Transaction};
 use std::ops::{Bound, ControlFlow};
 
 /// Pushes the rows of an access into `sink`.
@@ -21,7 +21,8 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
     }) else {
         return Ok(());
     };
-    let scan = Scan { lock: access.lock, ..scan };
+    let filter = access.filter.as_ref().filter(|_| txn.takes_residual(access.lock));
+    let scan = Scan { lock: access.lock, residual: filter.map(|filter| residual(filter, env)), ..scan };
     let mut failed = None;
     txn.scan(&scan, &mut |row| {
         let input = Input::Row(row);
@@ -35,6 +36,17 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
         })
     })?;
     failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// A filter as the engine can keep it until the transaction has ended.
+fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
+    let (filter, params, user, waiter) = (filter.clone(), env.params.to_vec(), env.user.to_owned(), env.waiter.clone());
+    let Env { now, session_id, .. } = *env;
+    Residual::new(move |row| {
+        let env = Env { params: &params, now, user: &user, session_id, waiter: &waiter };
+        // Who visits the row finds the error again.
+        env.check_cancelled().is_err() || filter.is_true(&env, &Input::Row(row)).unwrap_or(true)
+    })
 }
 
 fn point(access: &Access, key: &Key, txn: &mut dyn Transaction, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {

@@ -2,7 +2,7 @@
 
 use super::{Fixture, fixture};
 use hotrow_storage::{IndexId, IndexRef, Key};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, LockFor, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, LockFor, Residual, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 
 /// What a transaction does.
@@ -28,6 +28,15 @@ pub(super) fn range(case: &Fixture, lower: i64, upper: i64) -> Scan {
 
 pub(super) fn scan(case: &Fixture, txn: &mut dyn Transaction, lower: i64, upper: i64) -> Result<Write, Abort> {
     txn.scan(&range(case, lower, upper), &mut |_| ControlFlow::Continue(())).map(|()| Write::Done)
+}
+
+/// The rows from 0 to 9 whose number is 5 or more.
+fn great(case: &Fixture, lock: LockFor) -> Scan {
+    Scan { residual: Some(Residual::new(|row| row.value(1).as_int() >= Some(5))), lock, ..range(case, 0, 9) }
+}
+
+fn scan_great(case: &Fixture, txn: &mut dyn Transaction) -> Result<Write, Abort> {
+    txn.scan(&great(case, LockFor::Read), &mut |_| ControlFlow::Continue(())).map(|()| Write::Done)
 }
 
 #[test]
@@ -66,13 +75,17 @@ fn nobody_waits_and_the_first_writer_wins() {
 #[test]
 fn a_level_says_what_must_be_the_same_at_the_end() {
     // What one transaction reads, what another one commits then, and at which levels the first commits a write of its own.
-    let cases: [(&str, Step, Step, [bool; 4]); 8] = [
+    let cases: [(&str, Step, Step, [bool; 4]); 12] = [
         ("nothing in common", |c, t| read(c, t, 0), |c, t| c.write(t, 1, 9), [true; 4]),
         ("a row", |c, t| read(c, t, 0), |c, t| c.write(t, 0, 9), [true, false, true, false]),
         ("a row that goes", |c, t| read(c, t, 0), |c, t| delete(c, t, 0), [true, false, true, false]),
         ("a row of a range", |c, t| scan(c, t, 0, 1), |c, t| c.write(t, 1, 9), [true, false, true, false]),
         ("an absent key", |c, t| read(c, t, 9), |c, t| c.insert(t, 9, None), [true, true, true, false]),
         ("a range", |c, t| scan(c, t, 2, 9), |c, t| c.insert(t, 8, None), [true, true, true, false]),
+        ("what is not looked for", scan_great, |c, t| c.write(t, 0, 4), [true; 4]),
+        ("another that is not looked for", scan_great, |c, t| c.insert(t, 8, None), [true; 4]),
+        ("one less that is not looked for", scan_great, |c, t| delete(c, t, 0), [true; 4]),
+        ("what was not looked for", scan_great, |c, t| c.write(t, 0, 9), [true, true, true, false]),
         ("beside a range", |c, t| scan(c, t, 0, 5), |c, t| c.insert(t, 8, None), [true; 4]),
         (
             "a refused name",
@@ -180,6 +193,32 @@ fn a_lock_that_no_change_followed_is_there_to_the_end_and_then_gone() {
             assert_eq!(case.write(&mut *two, id, 7), Ok(Write::Done), "{level}: the lock is gone");
         }
         two.commit().expect("nobody is in the way");
+    }
+}
+
+#[test]
+fn what_is_not_looked_for_is_neither_visited_nor_locked() {
+    for level in Isolation::ALL {
+        let case = fixture(4);
+        let mut first = case.begin(level);
+        assert_eq!(case.write(&mut *first, 2, 7), Ok(Write::Done));
+        first.commit().expect("nobody is in the way");
+        let (mut one, mut two) = (case.begin(level), case.begin(level));
+        assert!(one.takes_residual(LockFor::Update));
+        let mut visited = Vec::new();
+        one.scan(&great(&case, LockFor::Update), &mut |row| {
+            visited.push(row.value(0).as_int().expect("it is an integer"));
+            ControlFlow::Continue(())
+        })
+        .expect("nobody is in the way");
+        assert_eq!(visited, [2], "{level}");
+        for id in [0, 1, 3] {
+            assert_eq!(case.write(&mut *two, id, 1), Ok(Write::Done), "{level}");
+        }
+        assert_eq!(case.write(&mut *two, 2, 1), Err(Abort::WriteConflict), "{level}");
+        two.abort();
+        assert_eq!(case.write(&mut *one, 2, 3), Ok(Write::Done), "{level}");
+        assert_eq!(one.commit(), Ok(()), "{level}");
     }
 }
 

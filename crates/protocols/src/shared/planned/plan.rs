@@ -287,14 +287,8 @@ impl<H: RecordHeader> Plan<H> {
         if !needs.partitions {
             self.ranges.extend(prefixes::locked_range(range));
         }
-        let scan = Scan {
-            table: range.table,
-            index: range.index,
-            lower: range.lower.clone(),
-            upper: range.upper.clone(),
-            direction: Direction::Forward,
-            lock: LockFor::Read,
-        };
+        let scan =
+            Scan { lower: range.lower.clone(), upper: range.upper.clone(), ..Scan::all(range.table, range.index) };
         // A scan that cannot be walked fails when it runs, too.
         let _ = walk::along(table, scene.guard, &scan, &mut |step| {
             // Only a record that was found by its key may be counted on: another one may not be linked to its end yet. Whoever
