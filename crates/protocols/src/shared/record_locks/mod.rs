@@ -1,7 +1,7 @@
 //! Locks that stand before the records, and names for what has no record: the locks of one transaction.
 //!
-//! **Definitions.** A [`RecordLock`] is in the header of its record. What has no record has a [`Name`] in a lock table: gaps, the columns of
-//! unique indexes, absent keys.
+//! **Definitions.** A [`RecordLock`] is in the header of its record. What has no record has a
+//! [`Name`](crate::shared::lock_table::Name) in a lock table: gaps, the columns of unique indexes, absent keys.
 //!
 //! **Invariants**
 //!
