@@ -353,7 +353,7 @@ mod random {
             wrote[record].fetch_add(u64::from(hold == Write), Ordering::AcqRel);
             if hold == Read && may_upgrade && scene.lock(record, owner, Some(Read), Write).is_granted() {
                 wrote[record].fetch_add(1, Ordering::AcqRel);
-                held[held.len() - 1].1 = Write;
+                held.last_mut().expect("it was just pushed").1 = Write;
             }
             thread::yield_now();
         }
