@@ -20,7 +20,7 @@ cd "$(dirname "$0")/.."
 
 version=0.1.0
 engines=2pl-waitdie,2pl-waitfor,2pl-timeout,mvo,mvl snapshots=mvo,mvl mixed=mvo
-txns=2000 seed=0 least=30 port=5463 deadlock_timeout=20ms
+txns=2000 seed=0 least=60 port=5463 deadlock_timeout=20ms
 while [ $# -gt 0 ]; do
   case $1 in
     --engine) engines=$2; shift ;;
@@ -100,12 +100,14 @@ row() { printf '%-16s %-16s %-10s %10s %10s %6s\n' "$@"; }
 
 # judge ENGINE [CONCURRENCY]: whether the engine is serializable, and not because it aborts everybody.
 judge() {
-  local what="$1${2:+ $2}" log="$out/$1-serializable${2:+-$2}.log"
+  local what="$1${2:+ $2}" log="$out/$1-serializable${2:+-$2}.log" wanted=$least
+  # Where the first writer wins, nobody waits for a list that another one writes.
+  [[ ",$snapshots," != *",$1,"* ]] || wanted=$((least / 2))
   run "$1" serializable serializable "${2:-}"
   share=$((100 * ok / (ok + failed)))
   row "$what" serializable "$verdict" "$ok" "$failed" "$share%"
   [ "$verdict" = true ] || { fail "$what at serializable is not valid"; tail -20 "$log"; }
-  [ "$share" -ge "$least" ] || fail "$what committed $share%, less than $least%"
+  [ "$share" -ge "$wanted" ] || fail "$what committed $share%, less than $wanted%"
 }
 
 row engine isolation verdict committed aborted share
