@@ -99,8 +99,8 @@ run() {
   before=$(cpu_of "$pid")
   PGPORT=$port "$pgbench" -n -M prepared -j 2 -T "$seconds" --max-tries 1000 "$@" >"$log" 2>&1 ||
     { echo "pgbench $* at port $port failed:" >&2; tail -5 "$log" >&2; exit 1; }
-  # Backends that are just ending are counted by whoever waited for them.
-  sleep 0.3
+  # Backends are counted by whoever waited for them, when they have ended.
+  while pgrep -P "$pid" -f '^postgres: postgres ' >/dev/null; do sleep 0.05; done
   after=$(cpu_of "$pid")
   count=$(sed -nE 's/^number of transactions actually processed: ([0-9]+).*/\1/p' "$log")
   [ "${count:-0}" -gt 0 ] || { echo "pgbench $* at port $port committed nothing in $seconds s: give --seconds more" >&2; exit 1; }

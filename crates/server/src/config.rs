@@ -24,8 +24,7 @@ pub struct ServerConfig {
     /// How long a session that waits for a lock looks for it before its thread is blocked, if it is.
     pub wait_spin: Duration,
     /// How often a session that waits for a lock looks whether its client is still there, if its thread is blocked; else it is
-    /// told at once. A client that has closed its
-    /// connection, or its sending side, is not; its statement is cancelled.
+    /// told at once. A client that has closed its connection, or its sending side, is not; its statement is cancelled.
     pub presence_interval: Duration,
     /// What runs the clients' messages.
     pub execution: Execution,

@@ -212,7 +212,6 @@ impl Session {
         self.ended();
     }
 
-    /// The engine's part of a rollback, and the catalog's; locks are released.
     /// Nothing is left of the engine's transaction, and its next statement begins it again.
     pub(super) fn withdraw_begin(&mut self) {
         if self.begun {
@@ -221,6 +220,7 @@ impl Session {
         }
     }
 
+    /// The engine's part of a rollback, and the catalog's; locks are released.
     fn abort_engine(&mut self) {
         self.withdraw_begin();
         for id in std::mem::take(&mut self.changes).created {

@@ -134,7 +134,7 @@ impl Subscribers {
 
 /// A transaction, with what was drawn for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // The fields are those of the procedures.
+#[allow(missing_docs, reason = "the fields are those of the procedures")]
 pub enum Request {
     /// [`GetSubscriberData`]
     GetSubscriberData { subscriber: i32 },
