@@ -1,9 +1,9 @@
 //! The command line of `hotrow bench`.
 
 use crate::engine_run::{BareLoop, Drivers};
-use crate::wire::{self, WireOptions};
+use crate::wire::{self, EXECUTIONS, WireOptions, engine_of};
 use crate::{bare, range};
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hotrow_runtime::{ConcurrencyMix, PoolConfig};
 use hotrow_txn::{Concurrency, Isolation, Scheduler, Settings};
 use hotrow_workloads::Workload;
@@ -15,6 +15,7 @@ use hotrow_workloads::tatp::Tatp;
 use hotrow_workloads::tpcb::Tpcb;
 use hotrow_workloads::tpcc::Tpcc;
 use hotrow_workloads::ycsb::Ycsb;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -100,7 +101,8 @@ pub struct WorkloadOptions<O: clap::Args> {
 /// How a workload is run and reported.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunOptions {
-    /// Engines to run, one after the other; `hotrow engines` says what they are [default: 2pl-waitdie]
+    /// Engines to run, one after the other; `hotrow engines` says what they are. Over the wire, NAME:MODEL is a server with
+    /// `--execution MODEL` [default: 2pl-waitdie]
     #[arg(long = "engine", value_name = "NAME,…", value_delimiter = ',')]
     #[arg(value_parser = names_offering(is_engine), hide_possible_values = true)]
     pub engines: Vec<String>,
@@ -247,7 +249,7 @@ impl ConcurrencyName {
 impl RunOptions {
     /// How clients are put onto threads under the engine called `name`.
     pub fn scheduler_of(&self, name: &str) -> SchedulerName {
-        let info = hotrow_protocols::ENGINES.iter().find(|info| info.name == name);
+        let info = hotrow_protocols::ENGINES.iter().find(|info| info.name == engine_of(name));
         // The bare loop has no transactions that could wait.
         let Some(info) = info else { return SchedulerName::Thread };
         self.scheduler.unwrap_or(match info.scheduler {
@@ -284,10 +286,36 @@ impl RunOptions {
 
 /// Names of what a workload can be run on. All engines, the bare loop and the managers of range locks are known, so that
 /// they can be refused with a reason, but only what is `offered` is listed.
-fn names_offering(offered: impl Fn(&str) -> bool) -> PossibleValuesParser {
+fn names_offering(offered: impl Fn(&str) -> bool) -> RunNames {
     let engines = hotrow_protocols::ENGINES.iter().map(|info| info.name);
     let known = engines.chain([bare::NAME]).chain(range::MANAGERS);
-    PossibleValuesParser::new(known.map(|name| PossibleValue::new(name).hide(!offered(name))))
+    RunNames(PossibleValuesParser::new(known.map(|name| PossibleValue::new(name).hide(!offered(name)))))
+}
+
+/// Reads the name of what is run, which for a server may say an execution model after a colon.
+#[derive(Clone)]
+struct RunNames(PossibleValuesParser);
+
+impl TypedValueParser for RunNames {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let Some((engine, model)) = value.to_str().and_then(|text| text.split_once(':')) else {
+            return self.0.parse_ref(command, arg, value);
+        };
+        let engine = self.0.parse_ref(command, arg, OsStr::new(engine))?;
+        let model = PossibleValuesParser::new(EXECUTIONS).parse_ref(command, arg, OsStr::new(model))?;
+        Ok(format!("{engine}:{model}"))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 fn is_engine(name: &str) -> bool {

@@ -6,6 +6,7 @@ use crate::options::{DEFAULT_ENGINE, WithWorkload};
 use crate::progress::Progress;
 use crate::report::{EngineReport, RunIdentity};
 use crate::table::{self, summarize};
+use crate::wire::engine_of;
 use crate::{BenchCommand, Interrupt, RunOptions, SchedulerName, WorkloadOptions, bare, memory, plot, range, wire};
 use hotrow_protocols::{ENGINES, open_with, refuse_unheeded};
 use hotrow_txn::{EngineInfo, Setting, number_of};
@@ -84,6 +85,7 @@ fn bench_workload<W: Workload>(
     if run.wire.over_wire {
         refuse_over_wire(drivers, run)?;
     } else {
+        refuse_models(run)?;
         workload.refuse_threads(run.threads()).map_err(BenchError::Usage)?;
     }
     // What a URL leads to is run as an engine is, under the name of the place.
@@ -134,12 +136,23 @@ fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Resul
         let what = format!("{} is not run over the wire: it is run in this process only, without --over-wire", W::NAME);
         return Err(BenchError::Usage(what));
     }
-    let isolates = |name: &str| ENGINES.iter().any(|info| info.name == name && info.isolates);
+    let isolates = |name: &str| ENGINES.iter().any(|info| info.name == engine_of(name) && info.isolates);
     match run.engines.iter().find(|name| !isolates(name)) {
         Some(name) => Err(BenchError::Usage(format!(
             "{name} does not isolate transactions and has no server: with --over-wire, --engine takes others"
         ))),
         None => wire::refuse_options(run),
+    }
+}
+
+/// Refuses execution models where there is no server that could have one.
+fn refuse_models(run: &RunOptions) -> Result<(), BenchError> {
+    match run.engines.iter().find(|name| engine_of(name) != name.as_str()) {
+        Some(name) => Err(BenchError::Usage(format!(
+            "{name} is a server with an execution model: expected --over-wire, or {}",
+            engine_of(name)
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -173,7 +186,7 @@ fn refuse_engines<W: Workload>(workload: &W, bare: Option<BareLoop<W>>, run: &Ru
             }
         }
         let refusal = |why: String| BenchError::Usage(format!("engine {name} does not run {}: {why}", W::NAME));
-        let engine = open_with(name, &settings).map_err(|error| refusal(error.to_string()))?;
+        let engine = open_with(engine_of(name), &settings).map_err(|error| refusal(error.to_string()))?;
         for schema in workload.schemas() {
             engine.admits(&schema).map_err(|why| refusal(format!("table {}: {why}", schema.name)))?;
         }

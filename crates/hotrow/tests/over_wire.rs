@@ -101,6 +101,18 @@ fn partitions_get_their_keys_and_one_operation_needs_no_block() {
 }
 
 #[test]
+fn one_engine_is_compared_under_all_execution_models() {
+    let models = ["ilock:coroutine", "ilock:request", "ilock:thread"];
+    // Reads alone, so that nobody has to wait.
+    let operations = "--records 500 --reads 10 --writes 0";
+    let line = format!("bench interactive {operations} --over-wire --clients 3 --engine {}", models.join(","));
+    let runs = runs(&line, "over-wire-models.json");
+    let names: Vec<_> = runs.iter().map(|run| run["engine"].as_str().expect("a name")).collect();
+    assert_eq!(names, models);
+    assert!(runs.iter().all(|run| run["committed"].as_u64() > Some(0)), "{runs:?}");
+}
+
+#[test]
 fn any_server_is_driven_beside_an_engine_and_nothing_is_left_on_it() {
     let server = Server::start("--engine 2pl-timeout");
     let (url, pid) = (server.url(), server.child.id());
@@ -146,6 +158,10 @@ fn what_cannot_be_run_over_the_wire_is_refused_with_a_reason() {
         ("ycsb --over-wire --engine bare", &["bare does not isolate transactions"]),
         ("interactive --over-wire --slots 3 --scheduler pool", &["--scheduler means nothing with --over-wire"]),
         ("interactive --over-wire --serve-option=--io=x", &["without dashes"]),
+        ("interactive --over-wire --serve-option execution=thread", &["--engine NAME:MODEL"]),
+        ("interactive --over-wire --engine ilock:fibre", &["invalid value 'fibre'", "coroutine", "request", "thread"]),
+        ("interactive --over-wire --engine nolock:thread", &["invalid value 'nolock'", "row-nowait"]),
+        ("interactive --engine ilock:thread", &["ilock:thread is a server", "--over-wire, or ilock"]),
         ("interactive --over-wire --url postgres://a@h/x --url postgres://b@h/y", &["h:5432 is given twice"]),
     ] {
         check(&format!("bench {options}"), 2, expected);

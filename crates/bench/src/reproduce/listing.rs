@@ -15,7 +15,7 @@ pub(crate) fn list(out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{:<12}{}", figure.id, figure.title)?;
         writeln!(out, "{:<12}{}, {}", "", figure.paper.title, figure.place)?;
     }
-    writeln!(out, "\nhotrow reproduce FIGURE --out DIR measures one, `all` all of them; --quick within five minutes")
+    writeln!(out, "\nhotrow reproduce FIGURE --out DIR measures one, `all` all of them; --quick within ten minutes")
 }
 
 /// How long each figure will take, about.

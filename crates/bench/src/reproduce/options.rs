@@ -13,7 +13,7 @@ pub struct ReproduceOptions {
     #[arg(value_name = "FIGURE", value_parser = figure_names(), requires = "out", hide_possible_values = true)]
     figures: Vec<String>,
 
-    /// All figures within five minutes: fewer points, shorter runs, smaller tables
+    /// All figures within ten minutes: fewer points, shorter runs, smaller tables
     #[arg(long, requires = "figures")]
     quick: bool,
 

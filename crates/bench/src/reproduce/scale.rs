@@ -15,7 +15,7 @@ pub(crate) struct Scale {
 pub(crate) enum Size {
     /// As much as it takes for smooth curves.
     Full,
-    /// All figures within five minutes.
+    /// All figures within ten minutes.
     Quick,
     /// So many transactions of each worker, on tables of a few rows: for tests, which do not measure.
     Steps(u64),

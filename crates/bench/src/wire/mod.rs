@@ -35,7 +35,7 @@ mod ycsb;
 pub use options::{Url, WireOptions};
 
 pub(crate) use failure::AttemptError;
-pub(crate) use options::refuse_options;
+pub(crate) use options::{EXECUTIONS, engine_of, refuse_options};
 pub(crate) use session::Session;
 
 use crate::RunOptions;
@@ -140,7 +140,7 @@ pub(crate) fn load<W: OverWire>(
     let target = target.map_err(RunFailure::Failed)?;
     let begin = Instant::now();
     let mut bed = WireBed { tables: Vec::new(), callers: Vec::new(), load: Duration::ZERO, target, runtime };
-    let partitioned = !bed.target.is_foreign && tables::are_partitioned(name);
+    let partitioned = !bed.target.is_foreign && tables::are_partitioned(engine_of(name));
     if wire.replace_tables && bed.target.is_foreign {
         let names: Vec<_> = workload.schemas().into_iter().map(|schema| schema.name).collect();
         tables::drop_all(&names, &bed.target, &bed.runtime).map_err(RunFailure::Failed)?;

@@ -36,6 +36,19 @@ pub struct WireOptions {
     pub serve_options: Vec<String>,
 }
 
+/// What may run the requests of a server of ours: `hotrow serve --execution`.
+pub(crate) const EXECUTIONS: [&str; 3] = ["coroutine", "request", "thread"];
+
+/// The engine of a server of ours, whose name may be ENGINE:MODEL.
+pub(crate) fn engine_of(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(engine, _)| engine)
+}
+
+/// Its execution model, if the name says one.
+pub(super) fn execution_of(name: &str) -> Option<&str> {
+    name.split_once(':').map(|(_, model)| model)
+}
+
 /// The most clients: more ports than that a client machine does not have.
 pub(super) const CLIENTS_MAX: u32 = 20_000;
 
@@ -74,6 +87,7 @@ fn parse_serve_option(text: &str) -> Result<String, String> {
         "listen" | "engine" | "max-connections" => {
             Err(format!("--{name} is not to be set: it is chosen for each server"))
         }
+        "execution" => Err("--execution is said with each engine: --engine NAME:MODEL".to_owned()),
         _ => Ok(format!("--{text}")),
     }
 }
@@ -145,6 +159,7 @@ mod tests {
             ("--io=handoff", Err("without dashes: io=handoff")),
             ("=3", Err("expected NAME or NAME=VALUE")),
             ("engine=serial", Err("--engine is not to be set")),
+            ("execution=thread", Err("--engine NAME:MODEL")),
         ] {
             let parsed = parse_serve_option(text);
             match expected {

@@ -1,7 +1,7 @@
 //! A server to be driven: one of ours in a process of its own, or one that a URL leads to.
 
 use super::failure::explain;
-use super::options::{CLIENTS_MAX, Url, WireOptions};
+use super::options::{CLIENTS_MAX, Url, WireOptions, engine_of, execution_of};
 use super::process;
 use super::session::connect;
 use std::io::{BufRead, BufReader};
@@ -30,9 +30,9 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Starts a server of the engine called `engine`.
-    pub(super) fn start(engine: &str, options: &WireOptions, runtime: &Runtime) -> Result<Self, String> {
-        let server = OwnServer::start(engine, &options.serve_options)?;
+    /// Starts the server of this name: an engine, and an execution model if it says one.
+    pub(super) fn start(name: &str, options: &WireOptions, runtime: &Runtime) -> Result<Self, String> {
+        let server = OwnServer::start(name, &options.serve_options)?;
         let (host, port) = server.address.rsplit_once(':').ok_or("the server has no port")?;
         let mut config = Config::new();
         config.host(host).port(port.parse().map_err(|_| "the server has no port")?);
@@ -90,10 +90,11 @@ struct OwnServer {
 }
 
 impl OwnServer {
-    fn start(engine: &str, options: &[String]) -> Result<Self, String> {
+    fn start(name: &str, options: &[String]) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("this program is not to be found: {error}"))?;
         let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--engine", engine]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--engine", engine_of(name)]);
+        command.args(execution_of(name).map(|model| format!("--execution={model}")));
         command.args(["--max-connections", &(CLIENTS_MAX + 16).to_string(), "--stop-at-eof"]).args(options);
         // A group of its own: Ctrl-C on the terminal is for us, who end it once the run has been checked.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);

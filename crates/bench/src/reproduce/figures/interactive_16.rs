@@ -1,0 +1,93 @@
+//! Interactive, Fig. 16 and 17: reads alone, and as many writes as reads, as clients are added.
+
+use super::interactive::{ILOCK, INTERACTIVE, LOCK_TABLE, ROW_LOCKING, clients, methods, micro, with_server_cpu};
+use crate::reproduce::claim::{Claim, TOLERANCE, all, leads, only};
+use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::results::At;
+use crate::reproduce::scale::Scale;
+
+pub(super) static FIGURE: Figure = Figure {
+    id: "interactive-16",
+    paper: &INTERACTIVE,
+    place: "Fig. 16 and 17, §5.3",
+    title: "Ten reads, and five reads and five writes, as clients are added",
+    there: "Keys and values of 64 bits, Zipf 0.6, up to 500 clients on other machines, and a server of 12 cores. iLock \
+            runs requests in coroutines, Row-Locking on threads and tries them again that meet a conflict, Lock-Table \
+            has a thread for each client.",
+    here: "As many clients, prepared statements over TCP, serializable; the paper does not say how many rows there are. \
+           Clients and server share this machine, so that a good half of its time is the clients'. A request of \
+           Row-Locking that meets a conflict pauses on its thread before it is tried again, and connections live on \
+           the workers that run their requests, without threads for the network beside them.",
+    plan,
+    claims: &CLAIMS,
+};
+
+fn plan(scale: &Scale) -> Plan {
+    let rows = micro(scale);
+    let panel = |id, title: &str, operations: &str| Panel {
+        id,
+        title: title.to_owned(),
+        points: clients(scale)
+            .iter()
+            .map(|&clients| Point::at(clients, &rows, format!("{operations} --clients {clients}")))
+            .collect(),
+        series: methods(),
+    };
+    Plan {
+        chart: Chart::Curves { x: "clients" },
+        value: "thousand transactions per second",
+        stretch: 5,
+        panels: vec![
+            panel("a", "ten reads", "--reads 10 --writes 0"),
+            panel("b", "five reads and five writes", "--reads 5 --writes 5"),
+        ],
+    }
+}
+
+static CLAIMS: [Claim; 2] = [
+    Claim {
+        text: "On reads alone iLock and Row-Locking are equal, and far ahead of Lock-Table.",
+        criterion: "With the most clients, in (a), iLock is at least 0.95 times Row-Locking and 2 times Lock-Table, and \
+                    Row-Locking at least 0.95 times iLock.",
+        judge: |results| {
+            let lead = |name, other, least| leads(results, "a", only(At::Last), name, &[other], least);
+            let equal = 1.0 - TOLERANCE;
+            let findings =
+                [lead(ILOCK, ROW_LOCKING, equal), lead(ROW_LOCKING, ILOCK, equal), lead(ILOCK, LOCK_TABLE, 2.0)];
+            with_server_cpu(results, "a", At::Last, all(findings))
+        },
+        otherwise: "The clients take much of the machine's time, and the kernel's network most of the rest. Requests on \
+                    threads are handed over twice, from who reads to who runs them and back, which costs about what a \
+                    thread for each client does.",
+    },
+    Claim {
+        text: "With writes and many clients iLock is several times Row-Locking, and well ahead of Lock-Table.",
+        criterion: "With the most clients, in (b), iLock is at least 3 times Row-Locking and 1.5 times Lock-Table.",
+        judge: |results| {
+            let lead = |other, least| leads(results, "b", only(At::Last), ILOCK, &[other], least);
+            with_server_cpu(results, "b", At::Last, all([lead(ROW_LOCKING, 3.0), lead(LOCK_TABLE, 1.5)]))
+        },
+        otherwise: "As above; and where deadlocks are ended by time alone, hot rows hold everybody up alike.",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::claim::tests::check;
+
+    #[test]
+    fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
+        check(
+            &FIGURE,
+            |made| match (made.panel, made.series) {
+                (_, ILOCK) => 45.0,
+                ("a", ROW_LOCKING) => 45.0,
+                (_, ROW_LOCKING) => 9.0,
+                _ => 15.0,
+            },
+            &[true; 2],
+        );
+        check(&FIGURE, |_| 10.0, &[false; 2]);
+    }
+}
