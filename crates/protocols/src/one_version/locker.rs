@@ -307,6 +307,13 @@ impl ScanLocks<KeyLocked> for Locker {
         self.unlock_row(table, record.key().hash64());
     }
 
+    fn has_written(&mut self, table: &Table<KeyLocked>, record: RecordRef<'_, KeyLocked>) -> bool {
+        let index = IndexNumber::HASH;
+        let Numbered { number, .. } = table.index_data(index).of(record.key().hash64());
+        let name = LockName { table: table.id(), index, number };
+        self.timed(|locker| locker.held.mode(name).covers(Mode::EXCLUSIVE))
+    }
+
     #[inline]
     fn lock_part(
         &mut self,

@@ -243,7 +243,7 @@ impl Resolver<'_> {
                 return self.gap(Gap::below(table.id(), entry.index, &full), Mode::INSERT);
             }
         }
-        for gap in locks::gaps_around(table, guard, entry.index, &full) {
+        for gap in locks::gaps_around(table, guard, entry.index, &full, |_| false) {
             self.gap(gap, Mode::INSERT);
         }
     }

@@ -24,6 +24,12 @@
 //! 3. *One's own insert does not open a scanned gap to others.* Until it ends, its entry is uncommitted: those who insert
 //!    below it go on to the gaps above, which its scan holds. A scan that breaks off at an entry of its own transaction
 //!    locks on to the first committed one, as the entry may be rolled back to a savepoint.
+//! 4. *One's own uncommitted entry bounds an insert, as a committed one does.* An inserter that comes to an uncommitted entry whose row it
+//!    has locked exclusively has linked that entry itself. It locks the gap below it and looks no further, so that many keys
+//!    inserted in any order cost a gap each. Take a scanner whose range the new key falls into. If its gaps end below that entry, they end at
+//!    a committed one, which the inserter comes to first. If they go beyond, the scanner has met the entry and holds the gap below it; or it
+//!    looked before the entry was linked, and then whoever linked that has waited for the scanner to end, by 2. The entry stays as long as
+//!    what was inserted below it does: a roll back to a savepoint unlinks the later one first.
 //!
 //! A table without an ordered index has [`STRIPES`] pseudo-gaps, chosen by the key's hash: a scan of everything locks
 //! all of them. A secondary hash index has one gap per key: the key's.
@@ -241,8 +247,14 @@ impl Gap {
 }
 
 /// The gaps that a key falls into, or fell into, now: the one below the next entry, and if that entry's insert has
-/// not committed, those up to the first entry whose has.
-pub(crate) fn gaps_around<H: RecordHeader>(table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Gaps {
+/// not committed, those up to the first entry whose has, or that `is_own` says was linked by the same transaction.
+pub(crate) fn gaps_around<H: RecordHeader>(
+    table: &Table<H>,
+    guard: Guard<'_>,
+    index: IndexRef,
+    key: &Key,
+    mut is_own: impl FnMut(RecordRef<'_, H>) -> bool,
+) -> Gaps {
     if !is_ordered(table, index) {
         return Gaps::from_elem(Gap::unordered(table.id(), index, key), 1);
     }
@@ -254,7 +266,7 @@ pub(crate) fn gaps_around<H: RecordHeader>(table: &Table<H>, guard: Guard<'_>, i
             return gaps;
         };
         gaps.push(Gap::below(table.id(), index, &step.key()));
-        if step.is_committed() {
+        if step.is_committed() || is_own(step.record) {
             return gaps;
         }
         from = Bound::Excluded(step.key());
@@ -310,6 +322,12 @@ impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
         self.release(row_name(table.id(), record.key().hash64()));
     }
 
+    fn has_written(&mut self, table: &Table<()>, record: RecordRef<'_, ()>) -> bool {
+        let name = row_name(table.id(), record.key().hash64());
+        let holds = |locks: &mut Self| locks.requester.holds(name).covers(Mode::EXCLUSIVE);
+        if self.statistics.timed { self.timed(holds) } else { holds(self) }
+    }
+
     #[inline]
     fn lock_part(
         &mut self,
@@ -331,6 +349,14 @@ impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
 pub(crate) struct Announced<'l, L>(pub(crate) &'l mut L);
 
 impl<L> Announced<'_, L> {
+    /// The gaps that a key falls into now, as far as its inserter has to look.
+    fn gaps<H: RecordHeader>(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Gaps
+    where
+        L: ScanLocks<H>,
+    {
+        gaps_around(table, guard, index, key, |record| self.0.has_written(table, record))
+    }
+
     /// Takes the insert mode of gaps.
     fn announce<H: RecordHeader>(&mut self, table: &Table<H>, gaps: Gaps) -> Result<(), Abort>
     where
@@ -352,7 +378,8 @@ impl<H: RecordHeader, L: ScanLocks<H>> IndexLocks<H> for Announced<'_, L> {
         if self.0.owns(table.id()) {
             return Ok(());
         }
-        self.announce(table, gaps_around(table, guard, index, key))
+        let gaps = self.gaps(table, guard, index, key);
+        self.announce(table, gaps)
     }
 
     fn entered(&mut self, table: &Table<H>, guard: Guard<'_>, index: IndexRef, key: &Key) -> Result<(), Abort> {
@@ -361,7 +388,7 @@ impl<H: RecordHeader, L: ScanLocks<H>> IndexLocks<H> for Announced<'_, L> {
         }
         loop {
             fence_before_look();
-            let gaps = gaps_around(table, guard, index, key);
+            let gaps = self.gaps(table, guard, index, key);
             if gaps == *self.0.announced() {
                 return Ok(());
             }

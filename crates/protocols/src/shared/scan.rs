@@ -32,6 +32,9 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
     /// Releases such a row before the transaction's end.
     fn unlock_record(&mut self, table: &Table<H>, record: RecordRef<'_, H>);
 
+    /// Whether the transaction has the row of such a record locked exclusively.
+    fn has_written(&mut self, table: &Table<H>, record: RecordRef<'_, H>) -> bool;
+
     /// A record for a row whose key had none is about to be linked.
     fn linking(&mut self, _table: &Table<H>, _record: RecordRef<'_, H>) {}
 

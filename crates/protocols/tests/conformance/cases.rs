@@ -304,3 +304,25 @@ fn without_a_transaction_nothing_is_done() {
         assert_eq!(case.committed().len(), 1, "{}: and nothing is locked", name);
     });
 }
+
+#[test]
+fn rows_inserted_in_any_order_take_a_few_locks_each() {
+    const ROWS: usize = 128;
+    // 97 has no factor in common with the number of rows: each key once, far from the one before.
+    let orders: [fn(usize) -> usize; 3] = [|place| place, |place| ROWS - 1 - place, |place| place * 97 % ROWS];
+    for_each_table(Shape::Indexed, |case| {
+        let name = case.name();
+        case.txn.statistics().timed = true;
+        for order in orders {
+            let before = *case.txn.statistics();
+            case.begin();
+            for key in (0..ROWS).map(order) {
+                assert_eq!(case.insert(&case.shape.values(key as u8, key as u8 % 50, 0)), Ok(Write::Done), "{name}");
+            }
+            case.txn.abort();
+            let counted = case.txn.statistics().since(&before);
+            let calls = counted.timed_calls.max(counted.locks);
+            assert!(calls <= 16 * ROWS as u64, "{name}: {calls} calls of the lock manager for {ROWS} rows");
+        }
+    });
+}

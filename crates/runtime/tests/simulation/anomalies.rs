@@ -5,7 +5,7 @@ use crate::engines::run_scripts;
 use crate::script::{End, Script, Step, Told};
 use crate::table::Fixture;
 use hotrow_check::{AnomalyKind, check};
-use hotrow_protocols::open;
+use hotrow_protocols::{ENGINES, open};
 use hotrow_runtime::simulation::{Simulation, SimulationConfig};
 use hotrow_storage::{IndexRef, Key};
 use hotrow_sync::Arc;
@@ -15,9 +15,14 @@ use std::ops::Bound;
 
 /// The anomalies that the checker finds in 200 seeds of `scripts`, one a task, at serializable.
 fn found(engine: impl Fn() -> Arc<dyn Engine>, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<AnomalyKind> {
+    found_in(|| Fixture::over(engine(), true), scripts)
+}
+
+/// The same in such databases.
+fn found_in(fixture: impl Fn() -> Fixture, scripts: impl Fn(&Fixture) -> Vec<Script>) -> BTreeSet<AnomalyKind> {
     let mut kinds = BTreeSet::new();
     for seed in 0..200 {
-        let fixture = Arc::new(Fixture::over(engine(), true));
+        let fixture = Arc::new(fixture());
         let mut simulation = Simulation::new(SimulationConfig::new(seed));
         for script in scripts(&fixture) {
             let fixture = fixture.clone();
@@ -68,15 +73,30 @@ fn read_skew(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
+fn scan(fixture: &Fixture, lower: i64, upper: i64) -> Step {
+    let (lower, upper) = (Bound::Included(Key::Int(lower)), Bound::Included(Key::Int(upper)));
+    Step::Scan(Scan { lower, upper, ..Scan::all(fixture.table, IndexRef::Primary) }, usize::MAX)
+}
+
 /// Each looks into the range into which the other inserts.
 fn phantoms(fixture: &Fixture) -> Vec<Script> {
-    let scan = |lower, upper| {
-        let (lower, upper) = (Bound::Included(Key::Int(lower)), Bound::Included(Key::Int(upper)));
-        Step::Scan(Scan { lower, upper, ..Scan::all(fixture.table, IndexRef::Primary) }, usize::MAX)
-    };
     vec![
-        script(fixture, End::Commit, &[scan(0, 3), Step::Insert(fixture.row(5, 1, None))]),
-        script(fixture, End::Commit, &[scan(4, 7), Step::Insert(fixture.row(1, 1, None))]),
+        script(fixture, End::Commit, &[scan(fixture, 0, 3), Step::Insert(fixture.row(5, 1, None))]),
+        script(fixture, End::Commit, &[scan(fixture, 4, 7), Step::Insert(fixture.row(1, 1, None))]),
+    ]
+}
+
+/// Between the keys 0 and 4: one transaction inserts below a key of its own, while the committed key above that goes, others
+/// insert and take back what is beside it, and two look at the place twice.
+fn inserts_below_inserts(fixture: &Fixture) -> Vec<Script> {
+    let insert = |key| Step::Insert(fixture.row(key, 1, None));
+    let twice = [scan(fixture, 1, 1), Step::Read(Key::Int(0)), scan(fixture, 1, 1)];
+    vec![
+        script(fixture, End::Commit, &[insert(3), insert(1)]),
+        script(fixture, End::Commit, &[Step::Delete(Key::Int(4))]),
+        script(fixture, End::Rollback, &[insert(2), Step::Read(Key::Int(0))]),
+        script(fixture, End::Commit, &twice),
+        script(fixture, End::Commit, &twice),
     ]
 }
 
@@ -136,5 +156,13 @@ fn no_isolation_is_caught() {
 fn the_same_scripts_pass_on_a_right_engine() {
     for scripts in [write_skew, read_skew, phantoms, rollback, crossed_writes] as [Scripts; 5] {
         assert_eq!(found(right, scripts), BTreeSet::new());
+    }
+}
+
+#[test]
+fn nobody_sees_half_of_what_is_inserted_in_any_order() {
+    for info in ENGINES.iter().filter(|info| info.isolates) {
+        let fixture = || Fixture::filled(open(info.name).expect("it is in the registry"), true, 4);
+        assert_eq!(found_in(fixture, inserts_below_inserts), BTreeSet::new(), "{}", info.name);
     }
 }

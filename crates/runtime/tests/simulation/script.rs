@@ -180,7 +180,7 @@ impl Step {
                 false => Step::Delete(Key::Int(key)),
             }
         };
-        let most_writes = if scan.is_some() { 2 } else { 3 };
+        let most_writes = if scan.is_some() { 2 } else { 4 };
         let writes: Vec<_> = (0..random.below(most_writes)).map(|_| write(random)).collect();
         scan.iter().cloned().chain(writes).chain(scan.clone()).collect()
     }

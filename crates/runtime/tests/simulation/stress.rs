@@ -45,7 +45,7 @@ fn work(fixture: &Fixture, isolation: Isolation, keys: i64, seed: u64) {
 fn threads_are_isolated() {
     for info in ENGINES.iter().filter(|info| info.isolates) {
         for (&isolation, keys) in info.isolation.iter().flat_map(|level| FEW_AND_MANY.map(|keys| (level, keys))) {
-            let fixture = Fixture::open(info.name, &settings(0), true);
+            let fixture = Fixture::open(info.name, &settings(0), true, 2);
             thread::scope(|scope| {
                 for seed in 0..3 {
                     let fixture = &fixture;

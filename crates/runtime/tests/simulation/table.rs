@@ -122,24 +122,29 @@ pub fn index_key(column: usize, value: Value<'_>) -> Key {
 }
 
 impl Fixture {
-    /// The engine called `name`, with every other key in the table.
+    /// The engine called `name`, with one in `every` so many keys in the table.
     ///
     /// # Panics
     /// If there is no such engine, or it cannot have these settings.
-    pub fn open(name: &str, settings: &Settings, ordered: bool) -> Self {
+    pub fn open(name: &str, settings: &Settings, ordered: bool, every: usize) -> Self {
         let opened = open_with(name, settings);
-        Self::over(opened.unwrap_or_else(|error| panic!("{name} with {settings:?}: {error}")), ordered)
+        Self::filled(opened.unwrap_or_else(|error| panic!("{name} with {settings:?}: {error}")), ordered, every)
     }
 
-    /// The same of an engine that is open.
+    /// An engine that is open, with every other key in the table.
     pub fn over(engine: Arc<dyn Engine>, ordered: bool) -> Self {
+        Self::filled(engine, ordered, 2)
+    }
+
+    /// The same with one in `every` so many keys.
+    pub fn filled(engine: Arc<dyn Engine>, ordered: bool, every: usize) -> Self {
         let redo = RedoRecorder::new();
         redo.set_pauses(true);
         engine.set_redo(redo.clone());
         let table = engine.create_table(schema(ordered));
         let recording = Recording::new();
         let fixture = Self { engine, table, ordered, recording, redo, seen: Mutex::default() };
-        for key in (0..KEYS).step_by(2) {
+        for key in (0..KEYS).step_by(every) {
             fixture.engine.load(table, fixture.row(key, key % 3, None).as_ref()).expect("the keys differ");
         }
         fixture.recording.table(&*fixture.engine, table, STAMP).expect("nobody else is there");

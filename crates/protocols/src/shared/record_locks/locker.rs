@@ -255,6 +255,10 @@ impl<L: RecordLock> ScanLocks<L> for Locker<L> {
         self.let_go(record);
     }
 
+    fn has_written(&mut self, _table: &Table<L>, record: RecordRef<'_, L>) -> bool {
+        record.header().is_owned_by(&self.owner)
+    }
+
     #[inline]
     fn lock_part(
         &mut self,
