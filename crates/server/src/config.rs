@@ -1,6 +1,7 @@
 //! What a server is told before it starts.
 
 use crate::Passwords;
+use hotrow_sql::RESERVED_STACK_BYTES;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,7 +54,10 @@ pub enum Execution {
 
 impl ServerConfig {
     /// The smallest stack on which each statement ends with an answer, and be it that it is too complex.
-    pub const MIN_STACK_BYTES: usize = 4 << 20;
+    pub const MIN_STACK_BYTES: usize = 2 * RESERVED_STACK_BYTES;
+
+    /// A stack on which no statement is too complex that is not so on any.
+    pub const DEFAULT_STACK_BYTES: usize = 512 << 10;
 }
 
 impl Default for ServerConfig {
@@ -70,7 +74,7 @@ impl Default for ServerConfig {
             presence_interval: Duration::from_millis(250),
             execution: Execution::default(),
             threads: hotrow_sync::cores(),
-            stack_bytes: Self::MIN_STACK_BYTES,
+            stack_bytes: Self::DEFAULT_STACK_BYTES,
             tls: None,
             passwords: None,
         }

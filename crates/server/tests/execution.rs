@@ -7,12 +7,7 @@ use common::{ENGINE_OF_ALL_MODELS, OTHER_MODELS, Running};
 use hotrow_server::{Execution, ServerConfig};
 use std::time::Duration;
 
-/// A server whose coroutines have the smallest stacks there are.
-fn with_small_stacks() -> Running {
-    Running::with("serial", ServerConfig { stack_bytes: ServerConfig::MIN_STACK_BYTES, ..ServerConfig::default() })
-}
-
-/// Statements that nest in every way that there is, `depth` deep.
+/// Statements that nest or chain in every way that there is, `depth` deep.
 fn nested(depth: usize) -> Vec<String> {
     let around =
         |open: &str, inner: &str, close: &str| format!("select {}{inner}{}", open.repeat(depth), close.repeat(depth));
@@ -23,48 +18,111 @@ fn nested(depth: usize) -> Vec<String> {
         around("abs(", "1", ")"),
         around("cast(", "1", " as int)"),
         around("case when true then ", "1", " else 0 end"),
+        around("case when ", "true", " then true else false end"),
         around("coalesce(null, ", "1", ")"),
         around("1 in (", "1", ")::int"),
         around("1 between 0 and (", "1", ")::int"),
-        around("1", " + 1", ""),
+        around("(1 in (2, ", "1", "))::int"),
         around("1 + (", "1", ")"),
         around("'a' || ('b' || ", "'c'", ")"),
         around("true and (false or ", "true", ")"),
         around("(select ", "1", ")"),
+        around("(select 1 union select ", "1", ")"),
         around("exists (select ", "1", ")"),
         around("array[", "1", "]"),
+        around("array(select ", "1", ")"),
+        around("", "1", " + 1"),
+        around("", "1", " + coalesce(1, 1)"),
+        around("", "1", " + (1 + 1)"),
+        around("", "1", "::int"),
+        around("", "1", " union select 1"),
+        around("", "1", " union all (select 1)"),
+        around("", "true", " or true"),
+        around("", "true", " and 1 in (1, 2)"),
+        around("", "'a'", " || 'a'"),
+        around("", "'a'", " collate \"C\""),
+        around("", "1", " is null"),
+        around("", "1", " isnull"),
+        around("", "1", " in (1)"),
+        around("", "1", " at time zone 'UTC'"),
+        around("", "1", "[1]"),
+        around("", "1", " from t where true"),
+        around("", "1", ", 1"),
+        around("1 as a from ", "t", " join t on true"),
+        around("cast(1 as ", "array<", "int>"),
+        format!("select cast(1 as {}int{})", "array<".repeat(depth), ">".repeat(depth)),
+        format!("select cast(1 as int{})", "[]".repeat(depth)),
+        format!("{}select 1", "explain ".repeat(depth)),
+        format!("{}select 1", "prepare p as ".repeat(depth)),
+        format!("{}select 1{}", "with a as (".repeat(depth), ") select 1".repeat(depth)),
+        format!("{}select 1{}", "/* ".repeat(depth), " */".repeat(depth)),
+        format!("insert into t values {}(1){}", "(".repeat(depth), ")".repeat(depth)),
+        format!("create table u (a int default {}1{})", "(".repeat(depth), ")".repeat(depth)),
+        format!("create table u (a int check (a > 1{}))", " + 1".repeat(depth)),
+        format!("create table u (a int check (true{}))", " or a > 1".repeat(depth)),
+        format!("alter table t add column a int check (true{})", " or a > 1".repeat(depth)),
+        format!("execute p ({}1{})", "(".repeat(depth), ")".repeat(depth)),
+        format!("copy (select 1{}) to stdout", " + 1".repeat(depth)),
+        format!(
+            "create procedure q() language sql as $$ {}select 1;{} $$",
+            "if true then ".repeat(depth),
+            " end if;".repeat(depth)
+        ),
+        format!("create procedure q() language sql as $$ select 1{} $$", " or true".repeat(depth)),
     ]
 }
 
-#[test]
-fn however_deep_a_statement_nests_it_ends_with_an_answer_on_the_smallest_stack() {
-    let server = with_small_stacks();
+/// How a server answers each of them, as a query and prepared, as codes of errors.
+fn answers_to_nested(config: ServerConfig) -> Vec<(String, Option<String>)> {
+    let server = Running::with(ENGINE_OF_ALL_MODELS, config);
     let mut client = server.client();
-    for depth in [1, 20, 60, 100, 127, 128, 129, 299, 300, 1000, 100_000] {
+    client.run("create table t (id int)");
+    let mut answers = Vec::new();
+    for depth in [1, 20, 100, 127, 128, 129, 299, 300, 1500, 2500, 5000, 100_000] {
         for sql in nested(depth) {
+            let undo = "drop table if exists u; drop procedure if exists q; deallocate all";
             let simple = client.query(&sql).failure.map(|failure| failure.code);
+            client.run(undo);
             client.send(&extended(&sql, &[]));
             let prepared = client.answer().failure.map(|failure| failure.code);
-            let shown = &sql[..sql.len().min(40)];
-            assert!(
-                depth <= 300 || prepared.as_deref().is_some_and(|code| code != "XX000"),
-                "{depth} times {shown}…: {prepared:?}"
-            );
-            assert_eq!(simple, prepared, "{depth} times {shown}…");
+            client.run(undo);
+            for answer in [simple, prepared] {
+                let shown = format!("{depth} times {}…", &sql[..sql.len().min(40)]);
+                assert!(answer.as_deref() != Some("XX000"), "{shown}");
+                answers.push((shown, answer));
+            }
         }
     }
-    let chain = |depth: usize| {
-        (0..depth).fold(String::from("create procedure p0() language sql as $$ select 1 $$"), |all, number| {
-            let next = number + 1;
-            all + &format!("; create procedure p{next}() language sql as $$ call p{number}() $$")
-        })
-    };
-    client.query(&chain(40));
-    for number in 0..40 {
-        let _ = client.query(&format!("call p{number}()"));
+    client.run("create procedure p0() language sql as $$ select 1 $$");
+    for number in 1..40 {
+        let define = format!("create procedure p{number}() language sql as $$ call p{}() $$", number - 1);
+        for sql in [define, format!("call p{number}()")] {
+            let answer = client.query(&sql).failure.map(|failure| failure.code);
+            answers.push((sql, answer));
+        }
     }
     assert_eq!(client.column("SELECT 1"), ["1"]);
-    assert_eq!(Client::connect(server.address).column("SELECT 1"), ["1"]);
+    assert_eq!(server.client().column("SELECT 1"), ["1"]);
+    answers
+}
+
+#[test]
+fn however_deep_a_statement_nests_it_ends_with_an_answer_on_each_stack() {
+    let [request, thread] =
+        OTHER_MODELS.map(|execution| answers_to_nested(ServerConfig { execution, ..ServerConfig::default() }));
+    let least = ServerConfig { stack_bytes: ServerConfig::MIN_STACK_BYTES, ..ServerConfig::default() };
+    let (coroutine, least) = (answers_to_nested(ServerConfig::default()), answers_to_nested(least));
+    for elsewhere in [request, coroutine] {
+        let different = elsewhere.iter().zip(&thread).find(|(one, other)| one != other);
+        assert_eq!(different, None);
+    }
+    let mut refused = 0;
+    for ((sql, answer), (_, elsewhere)) in least.iter().zip(&thread) {
+        let too_deep = answer.as_deref() == Some("54001") && elsewhere.is_none();
+        assert!(too_deep || answer == elsewhere, "{sql} {answer:?} {elsewhere:?}");
+        refused += usize::from(too_deep);
+    }
+    assert!(refused > 0, "on the smallest stack something does not go that goes elsewhere");
 }
 
 /// A server of each model, with one thread.

@@ -2,6 +2,7 @@
 
 use crate::bind::Binder;
 use crate::catalog::{Catalog, Changes, Rules, Table, View};
+use crate::depth::{Syntax, with_room};
 use crate::parse::lex::{Token, character_position};
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
@@ -162,13 +163,13 @@ pub(crate) fn plan(
         Parsed::Ast(statement) => {
             let offset = character_position(sql, start) - 1;
             let binder = Binder::new(&sql[start..end], offset, view, types);
-            return binder.statement(sql.clone(), range, *statement);
+            return with_room(|| binder.statement(sql.clone(), range, statement));
         }
         Parsed::Empty => (Plan::Empty, None),
         Parsed::Utility(Utility::Explain(inner)) => {
             let statement = parse_one(&inner)?;
             let mut binder = Binder::new(&inner, 0, view, types);
-            (Plan::Explain(binder.explain(statement)?), text_column("QUERY PLAN"))
+            (Plan::Explain(with_room(|| binder.explain(statement))?), text_column("QUERY PLAN"))
         }
         Parsed::Utility(utility) => {
             let columns = match &utility {
@@ -199,11 +200,11 @@ pub(crate) fn plan(
 }
 
 /// The one statement that a text must be, read by sqlparser.
-pub(crate) fn parse_one(text: &str) -> Result<sqlparser::ast::Statement, SqlError> {
+pub(crate) fn parse_one(text: &str) -> Result<Syntax<sqlparser::ast::Statement>, SqlError> {
     let mut tokens = Vec::new();
     parse::lex::tokenize(text, &mut tokens)?;
     match parse::parse(text, &tokens)? {
-        Parsed::Ast(statement) => Ok(*statement),
+        Parsed::Ast(statement) => Ok(statement),
         _ => Err(SqlError::new(state::SYNTAX_ERROR, "syntax error: a query was expected")),
     }
 }

@@ -23,6 +23,7 @@ mod client;
 pub mod copy;
 mod database;
 mod deadlock;
+mod depth;
 mod error;
 mod exec;
 mod expr;
@@ -37,6 +38,7 @@ pub mod types;
 
 pub use client::{Client, CopyEncoding, Notice, OutputColumn};
 pub use database::{Config, Database};
+pub use depth::RESERVED_STACK_BYTES;
 pub use error::{SqlError, SqlState, Subject, state};
 pub use plan::Statement;
 pub use session::{Executed, Session, TransactionStatus};

@@ -4,6 +4,7 @@
 //! input before its first row (sort, aggregate) keeps it. An operator with two inputs will be one more node.
 
 use crate::catalog::Table;
+use crate::depth::Syntax;
 use crate::expr::Expr;
 use crate::parse::utility::Utility;
 use crate::procedure::{Call, Procedure, Step, StepKind};
@@ -30,7 +31,7 @@ pub enum Plan {
     /// CALL
     Call(Call),
     /// DDL, bound when it runs: what it means depends on the catalog of that moment.
-    Ddl(Box<ast::Statement>),
+    Ddl(Syntax<ast::Statement>),
     /// Everything about transactions, settings, prepared statements and COPY.
     Utility(Box<Utility>),
     /// EXPLAIN: the lines.

@@ -12,13 +12,14 @@
 //!    during that unwinding returns at once.
 //! 4. A body that borrows runs in a [`Scope`], which cannot be leaked and ends before what the body borrows does.
 //!
-//! A body that needs more stack than it has ends the program, with a message that says so: `coroutine/overflow.rs`.
+//! A body asks how much of its stack is [`left`](crate::stack::left). One that needs more than it has ends the program, with a message
+//! that says so: `coroutine/overflow.rs`.
 
-mod overflow;
+pub(crate) mod overflow;
 
 use crate::Arc;
 use crate::atomic::{AtomicBool, AtomicPtr, Ordering};
-use corosensei::stack::{DefaultStack, Stack as _};
+use corosensei::stack::DefaultStack;
 use corosensei::{CoroutineResult, Yielder};
 use overflow::{Bounds, Running};
 use std::any::Any;
@@ -40,7 +41,9 @@ impl Stack {
     /// If the system has no memory, or no more mappings, for it.
     pub fn new(size: usize) -> io::Result<Self> {
         overflow::watch();
-        Ok(Self::around(DefaultStack::new(size)?))
+        let memory = DefaultStack::new(size)?;
+        let bounds = Bounds::of(&memory);
+        Ok(Self::around(memory, bounds))
     }
 
     /// What suspends the coroutine that will run here.
@@ -48,12 +51,9 @@ impl Stack {
         self.suspender.clone()
     }
 
-    fn around(memory: DefaultStack) -> Self {
-        let suspender = Suspender {
-            yielder: AtomicPtr::new(ptr::null_mut()),
-            unwinding: AtomicBool::new(false),
-            bounds: Bounds { low: memory.limit().get(), high: memory.base().get() },
-        };
+    fn around(memory: DefaultStack, bounds: Bounds) -> Self {
+        let suspender =
+            Suspender { yielder: AtomicPtr::new(ptr::null_mut()), unwinding: AtomicBool::new(false), bounds };
         Self { memory, suspender: Arc::new(suspender) }
     }
 }
@@ -89,7 +89,7 @@ impl Suspender {
     fn is_caller(&self) -> bool {
         let local = 0_u8;
         let address = (&raw const local).addr();
-        (self.bounds.low..self.bounds.high).contains(&address)
+        (self.bounds.floor..self.bounds.high).contains(&address)
     }
 }
 
@@ -170,7 +170,7 @@ impl<R: 'static> Coroutine<R> {
     pub fn into_stack(mut self) -> Stack {
         self.unwind();
         let inner = self.inner.take().expect("present until it is taken here or dropped");
-        Stack::around(inner.into_stack())
+        Stack::around(inner.into_stack(), self.suspender.bounds)
     }
 
     fn unwind(&mut self) {

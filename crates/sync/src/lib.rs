@@ -29,6 +29,8 @@ pub mod pad;
 pub mod ring;
 #[cfg(not(any(loom, shuttle)))]
 pub mod slot;
+#[cfg(not(any(loom, shuttle)))]
+pub mod stack;
 pub mod wait;
 
 pub use backoff::Backoff;

@@ -40,7 +40,7 @@ pub struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 
-    /// KiB of a coroutine's stack; memory is taken as it is used [default: the least]
+    /// KiB of a coroutine's stack; memory is taken as it is used. A statement that would need more is refused [default: 512]
     #[arg(long, value_name = "KIB", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(MIN_STACK_KIB..=1 << 20))]
     stack_kib: Option<u32>,
@@ -189,7 +189,7 @@ fn config(options: &Options) -> Result<ServerConfig, Failure> {
         passwords,
         execution: options.execution,
         threads: options.threads.map_or_else(hotrow_sync::cores, |threads| threads as usize),
-        stack_bytes: options.stack_kib.map_or(ServerConfig::MIN_STACK_BYTES, |kib| (kib as usize) << 10),
+        stack_bytes: options.stack_kib.map_or(ServerConfig::DEFAULT_STACK_BYTES, |kib| (kib as usize) << 10),
         tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
         ..ServerConfig::default()
     })

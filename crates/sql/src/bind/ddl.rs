@@ -2,6 +2,7 @@
 
 use super::{Binder, Scope};
 use crate::catalog::{Table, View};
+use crate::depth::with_room;
 use crate::expr::Expr;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
@@ -9,6 +10,10 @@ use sqlparser::ast;
 
 /// A DEFAULT, as a value of its column. It looks at no column.
 pub fn bind_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<Expr, SqlError> {
+    with_room(|| default_in_place(expr, column, ty, view))
+}
+
+fn default_in_place(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<Expr, SqlError> {
     let mut binder = Binder::new("", 0, view, Vec::new());
     let typed = binder.plain(expr, &Scope::default(), "DEFAULT expressions").map_err(|error| match error.state {
         state::UNDEFINED_COLUMN => {
@@ -27,7 +32,9 @@ pub fn bind_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) ->
 
 /// A CHECK constraint over a table's columns.
 pub fn bind_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<Expr, SqlError> {
-    let mut binder = Binder::new("", 0, view, Vec::new());
-    let typed = binder.plain(expr, &Scope::table(table, None), "check constraints")?;
-    binder.condition(typed, "CHECK")
+    with_room(|| {
+        let mut binder = Binder::new("", 0, view, Vec::new());
+        let typed = binder.plain(expr, &Scope::table(table, None), "check constraints")?;
+        binder.condition(typed, "CHECK")
+    })
 }

@@ -2,6 +2,7 @@
 
 use super::types::{data_type, type_name};
 use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Relation, Scope, Typed, fold};
+use crate::depth;
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, Comparison, Expr, Like, Strictness, number_literal};
 use crate::{SqlError, state};
@@ -13,10 +14,9 @@ impl Binder<'_> {
     /// Binds an expression over the columns of `scope`.
     pub(crate) fn expr(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         self.depth += 1;
-        let bound = if self.depth > MAX_DEPTH {
-            Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"))
-        } else {
-            self.expr_at_depth(expr, scope)
+        let bound = match self.depth {
+            ..=MAX_DEPTH => depth::check().and_then(|()| self.expr_at_depth(expr, scope)),
+            _ => Err(depth::too_deep()),
         };
         self.depth -= 1;
         bound.map(|typed| Typed { at: place(expr), ..typed })

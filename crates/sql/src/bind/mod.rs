@@ -33,6 +33,7 @@ pub use procedure::{argument_types, check_recursion, define_arguments};
 pub use types::{common_number, data_type, type_name};
 
 use crate::catalog::{Table, View};
+use crate::depth::Syntax;
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::plan::{AggregateCall, Plan, Statement};
@@ -180,7 +181,7 @@ impl<'a> Binder<'a> {
         mut self,
         sql: Arc<str>,
         tokens: Range<usize>,
-        statement: ast::Statement,
+        statement: Syntax<ast::Statement>,
     ) -> Result<Statement, SqlError> {
         // Read before the tables are: a change in between makes the plan stale, not wrong.
         let version = AtomicU64::new(self.view.catalog.version());
@@ -200,26 +201,26 @@ impl<'a> Binder<'a> {
         Ok(Statement { sql, tokens, declared, params, columns, plan, tables, procedures, version, private })
     }
 
-    fn plan(&mut self, statement: ast::Statement) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
+    fn plan(&mut self, statement: Syntax<ast::Statement>) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
         use ast::Statement as S;
-        Ok(match statement {
+        Ok(match &*statement {
             S::Query(query) => {
-                let (node, columns) = self.query(&query)?;
+                let (node, columns) = self.query(query)?;
                 (Plan::Query(node), Some(columns))
             }
-            S::Insert(insert) => self.insert(&insert)?,
-            S::Update(update) => self.update(&update)?,
-            S::Delete(delete) => self.delete(&delete)?,
-            S::Call(function) => self.call_statement(&function)?,
+            S::Insert(insert) => self.insert(insert)?,
+            S::Update(update) => self.update(update)?,
+            S::Delete(delete) => self.delete(delete)?,
+            S::Call(function) => self.call_statement(function)?,
             S::CreateTable(_) | S::CreateIndex(_) | S::AlterTable(_) | S::Drop { .. } => {
-                (Plan::Ddl(Box::new(statement)), None)
+                (Plan::Ddl(statement.clone()), None)
             }
             other => return Err(unsupported(&first_words(&other.to_string()))),
         })
     }
 
     /// The lines of EXPLAIN for a statement.
-    pub(crate) fn explain(&mut self, statement: ast::Statement) -> Result<Vec<String>, SqlError> {
+    pub(crate) fn explain(&mut self, statement: Syntax<ast::Statement>) -> Result<Vec<String>, SqlError> {
         let (plan, _) = self.plan(statement)?;
         Ok(explain::lines(&plan))
     }
@@ -227,7 +228,7 @@ impl<'a> Binder<'a> {
     /// A query with its columns, for COPY TO.
     pub(crate) fn copy_query(
         &mut self,
-        statement: ast::Statement,
+        statement: Syntax<ast::Statement>,
     ) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
         self.plan(statement)
     }

@@ -5,10 +5,11 @@
 use super::types::{type_name, without_modifier};
 use super::{Binder, Scope, Typed, bind_default, data_type};
 use crate::catalog::View;
+use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::procedure::{
-    ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as Syntax, StepSyntax,
+    ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax,
 };
 use crate::plan::Plan;
 use crate::procedure::{Argument, Body, Call, MAX_CALL_DEPTH, Procedure, Step, StepKind, Target};
@@ -128,6 +129,10 @@ pub fn check_recursion(name: &str, body: &BodySyntax, view: View<'_>) -> Result<
 /// in it help.
 pub(crate) fn compile(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
     check_depth(depth + 1)?;
+    with_room(|| compile_in_place(procedure, view, located, depth))
+}
+
+fn compile_in_place(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
     let arguments = procedure.arguments.len();
     let mut variables = Variables {
         procedure: &procedure.name,
@@ -200,7 +205,7 @@ impl<'c> Compiler<'c> {
         let mut steps = Vec::with_capacity(list.len());
         for syntax in list {
             let kind = match &syntax.kind {
-                Syntax::If { arms, otherwise } => {
+                SyntaxKind::If { arms, otherwise } => {
                     let mut bound = Vec::with_capacity(arms.len());
                     for (condition, steps) in arms {
                         let condition = self.condition(condition).map_err(|error| self.explain(error, syntax.line))?;
@@ -208,9 +213,9 @@ impl<'c> Compiler<'c> {
                     }
                     Ok(StepKind::If(bound, self.steps(otherwise)?))
                 }
-                Syntax::Return => Ok(StepKind::Return),
-                Syntax::Assign { target, value } => self.assignment(target, value),
-                Syntax::Run { statement, text, into } => self.statement(statement, text, into),
+                SyntaxKind::Return => Ok(StepKind::Return),
+                SyntaxKind::Assign { target, value } => self.assignment(target, value),
+                SyntaxKind::Run { statement, text, into } => self.statement(statement, text, into),
             };
             let kind = kind.map_err(|error| self.explain(error, syntax.line))?;
             steps.push(Step { line: syntax.line, kind });
@@ -253,12 +258,12 @@ impl<'c> Compiler<'c> {
 
     fn statement(
         &mut self,
-        statement: &ast::Statement,
+        statement: &Syntax<ast::Statement>,
         text: &Fragment,
         into: &[String],
     ) -> Result<StepKind, SqlError> {
         let mut binder = self.binder(text);
-        if let ast::Statement::Call(function) = statement {
+        if let ast::Statement::Call(function) = &**statement {
             if !into.is_empty() {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "CALL has no INTO")
                     .hint("Give variables for the arguments that come out."));

@@ -5,6 +5,7 @@ use crate::bind::{bind_check, bind_default, data_type, fold, object_name, undefi
 use crate::catalog::{Catalog, Changes, Check, HIDDEN, Rules, Table, View};
 use crate::client::Notice;
 use crate::database::duplicate_table;
+use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::locks::{HeldLocks, Mode, TableLock};
@@ -384,7 +385,8 @@ impl Ddl<'_> {
                 | AlterTableOperation::SetUnlogged
                 | AlterTableOperation::SetOptionsParens { .. } => {}
                 other => {
-                    let words: Vec<_> = other.to_string().split_whitespace().take(2).map(str::to_owned).collect();
+                    let shown = with_room(|| Ok::<_, SqlError>(other.to_string()))?;
+                    let words: Vec<_> = shown.split_whitespace().take(2).map(str::to_owned).collect();
                     return Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))).into());
                 }
             }

@@ -4,7 +4,7 @@ use super::{Exec, Fail, owned, width};
 use crate::expr::{Env, Expr, Input, Strictness, cast};
 use crate::plan::{Plan, read_only_violation};
 use crate::procedure::{Call, Step, StepKind, Target};
-use crate::{SqlError, state};
+use crate::{SqlError, depth, state};
 use hotrow_storage::Value;
 use std::ops::ControlFlow;
 
@@ -20,6 +20,7 @@ struct Frame<'c> {
 impl Exec<'_> {
     /// Runs a procedure; the values of the arguments that come out, in order.
     pub(crate) fn call(&mut self, call: &Call, read_only: bool) -> Result<Vec<Value<'static>>, Fail> {
+        depth::check()?;
         let mut values = Vec::with_capacity(call.body.slots);
         for argument in &call.arguments {
             values.push(argument.eval(&self.env, &Input::NONE)?.into_owned());
@@ -33,6 +34,7 @@ impl Exec<'_> {
 
     /// Runs statements until one says RETURN.
     fn steps(&mut self, steps: &[Step], frame: &mut Frame<'_>) -> Result<ControlFlow<()>, Fail> {
+        depth::check()?;
         for step in steps {
             let flow = match &step.kind {
                 StepKind::If(arms, otherwise) => {

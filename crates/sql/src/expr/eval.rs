@@ -3,7 +3,7 @@
 use super::arith::negate;
 use super::functions::check_size;
 use super::{Expr, Like, cast, compare, pattern, same};
-use crate::SqlError;
+use crate::{SqlError, depth};
 use hotrow_storage::{RowRef, Value};
 use hotrow_sync::Waiter;
 use hotrow_txn::Abort;
@@ -63,11 +63,21 @@ impl Env<'_> {
 
 impl Expr {
     /// The expression's value over a row.
+    #[inline]
     pub fn eval<'a>(&'a self, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {
             Expr::Const(value) => value.borrowed(),
             Expr::Param(index) => env.params[*index].borrowed(),
             Expr::Column(column) | Expr::Aggregate(column) => row.value(*column),
+            _ => return self.compute(env, row),
+        })
+    }
+
+    /// The value of an expression that has parts.
+    fn compute<'a>(&'a self, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+        depth::check()?;
+        Ok(match self {
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) => return self.eval(env, row),
             Expr::Compare(comparison, pair, blanks) => {
                 let (left, right) = (pair.0.eval(env, row)?, pair.1.eval(env, row)?);
                 if left.is_null() || right.is_null() {

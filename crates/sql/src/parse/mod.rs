@@ -14,6 +14,7 @@ pub mod normalise;
 pub mod procedure;
 pub mod utility;
 
+use crate::depth::{Syntax, with_room};
 use crate::{SqlError, state};
 use cursor::Cursor;
 use lex::{Token, TokenKind, character_position};
@@ -27,8 +28,8 @@ use utility::Utility;
 /// How deep expressions and queries may nest.
 const MAX_DEPTH: usize = 128;
 
-/// How many operators may stand in a row: `a + b + c` nests to the left.
-const MAX_OPERATORS: usize = 3000;
+/// How many words and operators may stand in a row.
+const MAX_LINKS: usize = 5000;
 
 /// A parsed statement.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub enum Parsed {
     /// Read by hand.
     Utility(Utility),
     /// Read by sqlparser.
-    Ast(Box<ast::Statement>),
+    Ast(Syntax<ast::Statement>),
 }
 
 /// The statements of a query string, as ranges of its tokens; empty ones are left out.
@@ -62,6 +63,10 @@ pub fn split(sql: &str, tokens: &[Token]) -> Vec<Range<usize>> {
 
 /// Parses one statement, given by its tokens. Positions in errors are positions in `sql`.
 pub fn parse(sql: &str, tokens: &[Token]) -> Result<Parsed, SqlError> {
+    with_room(|| parse_in_place(sql, tokens))
+}
+
+fn parse_in_place(sql: &str, tokens: &[Token]) -> Result<Parsed, SqlError> {
     let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return Ok(Parsed::Empty) };
     check_depth(sql, tokens)?;
     if let Some(utility) = utility::parse(&mut Cursor::new(sql, tokens))? {
@@ -75,16 +80,16 @@ pub fn parse(sql: &str, tokens: &[Token]) -> Result<Parsed, SqlError> {
         }
         None => error,
     };
-    parse_ast(text).map(|statement| Parsed::Ast(Box::new(statement))).map_err(shift)
+    parse_ast(text).map(Parsed::Ast).map_err(shift)
 }
 
-fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
+fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> {
     let dialect = PostgreSqlDialect {};
     let tokens = Tokenizer::new(&dialect, text)
         .tokenize_with_location()
         .map_err(|error| syntax_error(text, &error.message, Some(error.location)))?;
     let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
-    let statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
+    let statement = parser.parse_statement().map(Syntax::new).map_err(|error| from_parser(text, error))?;
     let rest = parser.peek_token();
     if rest.token != sqlparser::tokenizer::Token::EOF {
         return Err(at_or_near(text, rest.span.start));
@@ -93,7 +98,7 @@ fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
 }
 
 /// The expressions of an argument list's text: `(1, 'a')`.
-pub fn parse_arguments(text: &str) -> Result<Vec<ast::Expr>, SqlError> {
+pub fn parse_arguments(text: &str) -> Result<Syntax<Vec<ast::Expr>>, SqlError> {
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect)
         .with_recursion_limit(MAX_DEPTH)
@@ -106,17 +111,21 @@ pub fn parse_arguments(text: &str) -> Result<Vec<ast::Expr>, SqlError> {
         parser.expect_token(&sqlparser::tokenizer::Token::EOF)?;
         Ok(list)
     };
-    parse(&mut parser).map_err(|error| from_parser(text, error))
+    with_room(|| parse(&mut parser).map(Syntax::new).map_err(|error| from_parser(text, error)))
 }
 
 /// An expression.
-pub fn parse_expr(text: &str) -> Result<ast::Expr, SqlError> {
+pub fn parse_expr(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
+    with_room(|| parse_expr_in_place(text))
+}
+
+fn parse_expr_in_place(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect)
         .with_recursion_limit(MAX_DEPTH)
         .try_with_sql(text)
         .map_err(|error| from_parser(text, error))?;
-    let expr = parser.parse_expr().map_err(|error| from_parser(text, error))?;
+    let expr = parser.parse_expr().map(Syntax::new).map_err(|error| from_parser(text, error))?;
     let rest = parser.peek_token();
     if rest.token != sqlparser::tokenizer::Token::EOF {
         return Err(at_or_near(text, rest.span.start));
@@ -128,7 +137,7 @@ pub fn parse_expr(text: &str) -> Result<ast::Expr, SqlError> {
 pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|error| from_parser(text, error))?;
-    let ty = parser.parse_data_type().map_err(|error| from_parser(text, error))?;
+    let ty = with_room(|| parser.parse_data_type().map_err(|error| from_parser(text, error)))?;
     let rest = parser.peek_token();
     if rest.token != sqlparser::tokenizer::Token::EOF {
         return Err(at_or_near(text, rest.span.start));
@@ -136,35 +145,55 @@ pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
     Ok(ty)
 }
 
-/// Nesting costs stack in the parser and in everything after it; so do long chains of operators.
+/// sqlparser calls itself for what nests, and what it makes of a chain such as `a + b + c` nests to the left: neither may be deeper than
+/// there is [room](with_room) for.
 fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
-    let too_complex = |token: &Token| {
-        SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
-            .hint(format!("A statement may nest {MAX_DEPTH} deep and chain {MAX_OPERATORS} operators."))
-            .at(character_position(sql, token.start))
-    };
-    let (mut depth, mut operators) = (0_usize, 0_usize);
     for pair in tokens.windows(2) {
         if let [Token { kind: TokenKind::String, end, .. }, next @ Token { kind: TokenKind::String, .. }] = pair {
             return Err(adjacent_strings(sql, *end, next));
         }
     }
+    let mut outer = Vec::new();
+    let mut level = Level::default();
     for token in tokens {
         match token.kind {
-            TokenKind::Symbol(b'(' | b'[') => depth += 1,
-            TokenKind::Symbol(b')' | b']') => depth = depth.saturating_sub(1),
-            TokenKind::Symbol(b',' | b';') => operators = 0,
-            TokenKind::Symbol(_) => operators += 1,
-            TokenKind::Word if ["and", "or", "not", "is", "case"].iter().any(|word| token.is(sql, word)) => {
-                operators += 1;
+            TokenKind::Symbol(b'(' | b'[') => outer.push(std::mem::take(&mut level)),
+            TokenKind::Symbol(b')' | b']') => {
+                let inner = std::mem::replace(&mut level, outer.pop().unwrap_or_default());
+                level.links += 1;
+                level.inner = level.inner.max(inner.depth());
             }
+            TokenKind::Symbol(b',' | b';') => {
+                level.before = level.depth();
+                (level.links, level.inner) = (0, 0);
+            }
+            TokenKind::Symbol(_) | TokenKind::Word => level.links += 1,
             _ => {}
         }
-        if depth > MAX_DEPTH || operators > MAX_OPERATORS {
-            return Err(too_complex(token));
+        if outer.len() > MAX_DEPTH || level.depth() > MAX_LINKS {
+            return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+                .hint(format!("A statement may nest {MAX_DEPTH} deep and chain {MAX_LINKS} words and operators."))
+                .at(character_position(sql, token.start)));
         }
     }
     Ok(())
+}
+
+/// How deep the syntax between two parentheses can be, at the most.
+#[derive(Debug, Default)]
+struct Level {
+    /// Words and operators since the last comma: each may put one more node above those before it.
+    links: usize,
+    /// The deepest of the parentheses since the last comma.
+    inner: usize,
+    /// The deepest of what was before that comma.
+    before: usize,
+}
+
+impl Level {
+    fn depth(&self) -> usize {
+        self.before.max(self.links + self.inner)
+    }
 }
 
 /// PostgreSQL joins strings on different lines, and refuses them on one.

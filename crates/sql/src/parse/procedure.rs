@@ -6,6 +6,7 @@
 
 use super::cursor::Cursor;
 use super::lex::{Token, TokenKind, character_position, string_value, tokenize};
+use crate::depth::Syntax;
 use crate::error::unsupported;
 use crate::{SqlError, state};
 use sqlparser::ast;
@@ -44,7 +45,7 @@ pub struct ArgumentSyntax {
     /// Its type.
     pub ty: ast::DataType,
     /// What it is if it is not given.
-    pub default: Option<ast::Expr>,
+    pub default: Option<Syntax<ast::Expr>>,
 }
 
 /// A body as it is written.
@@ -86,7 +87,7 @@ pub enum StepKind {
     /// Runs a statement; its first row goes into variables.
     Run {
         /// The statement without INTO.
-        statement: Box<ast::Statement>,
+        statement: Syntax<ast::Statement>,
         /// Its text.
         text: Fragment,
         /// The variables after INTO.
@@ -114,7 +115,7 @@ pub enum StepKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     /// The syntax.
-    pub expr: Box<ast::Expr>,
+    pub expr: Syntax<ast::Expr>,
     /// Its text.
     pub text: Fragment,
 }
@@ -464,19 +465,19 @@ impl<'b> Body<'b> {
         tokenize(&text, &mut tokens)?;
         let into = take_into(&mut text, &tokens, usize::from(inserts) * 2).map_err(|error| shifted(error, start))?;
         let statement = super::parse_ast(&text).map_err(|error| shifted(error, start))?;
-        if let ast::Statement::Call(function) = &statement
+        if let ast::Statement::Call(function) = &*statement
             && let Ok(name) = crate::bind::object_name(&function.name)
         {
             self.calls.push(name);
         }
-        Ok(StepKind::Run { statement: Box::new(statement), text: self.fragment(text, start), into })
+        Ok(StepKind::Run { statement, text: self.fragment(text, start), into })
     }
 
     fn expression(&mut self, ends: impl Fn(&Token, &str) -> bool) -> Result<Expression, SqlError> {
         let start = self.place();
         let text = self.cursor.text_until(ends)?;
         let expr = super::parse_expr(&text).map_err(|error| shifted(error, start))?;
-        Ok(Expression { expr: Box::new(expr), text: self.fragment(text, start) })
+        Ok(Expression { expr, text: self.fragment(text, start) })
     }
 
     fn fragment(&self, text: String, start: Place) -> Fragment {

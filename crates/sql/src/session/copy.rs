@@ -4,6 +4,7 @@ use super::Session;
 use super::run::{Output, Tag};
 use crate::bind::{Binder, column_of, undefined_table};
 use crate::database::parse_one;
+use crate::depth::with_room;
 use crate::exec::Fail;
 use crate::expr::Expr;
 use crate::locks::Mode;
@@ -63,7 +64,7 @@ impl Session {
         let statement = parse_one(query)?;
         loop {
             let mut binder = Binder::new(query, 0, self.view(), Vec::new());
-            let (plan, columns) = binder.copy_query(statement.clone())?;
+            let (plan, columns) = with_room(|| binder.copy_query(statement.clone()))?;
             let tables = binder.tables();
             for table in &tables {
                 self.lock_table(&table.lock, Mode::Shared)?;

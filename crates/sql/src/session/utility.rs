@@ -5,6 +5,7 @@ use super::run::{Output, Tag};
 use super::transaction::Phase;
 use crate::bind::{Binder, data_type, undefined_table};
 use crate::client::Notice;
+use crate::depth::{Syntax, with_room};
 use crate::exec::Fail;
 use crate::expr::Input;
 use crate::locks::Mode;
@@ -242,7 +243,7 @@ impl Session {
 
     fn execute_by_name(&mut self, name: &str, arguments: &str, output: &mut Output<'_>) -> Result<Tag, Fail> {
         let statement = self.statement(name)?;
-        let arguments = if arguments.is_empty() { Vec::new() } else { parse_arguments(arguments)? };
+        let arguments = if arguments.is_empty() { Syntax::new(Vec::new()) } else { parse_arguments(arguments)? };
         if arguments.len() != statement.params.len() {
             let message = format!("wrong number of parameters for prepared statement \"{name}\"");
             let (wanted, given) = (statement.params.len(), arguments.len());
@@ -252,7 +253,7 @@ impl Session {
         }
         let mut values = Vec::with_capacity(arguments.len());
         for (argument, ty) in arguments.iter().zip(&statement.params) {
-            let expr = Binder::new("", 0, self.view(), Vec::new()).argument(argument, *ty)?;
+            let expr = with_room(|| Binder::new("", 0, self.view(), Vec::new()).argument(argument, *ty))?;
             let (_, exec) = self.exec(&[]);
             values.push(expr.eval(&exec.env, &Input::NONE)?.into_owned());
         }

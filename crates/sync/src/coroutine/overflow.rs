@@ -8,40 +8,70 @@
 //! cannot be unwound: the signal comes at any instruction, and compilers prepare unwinding for calls only. To leave the stack behind,
 //! which is what `corosensei::trap` offers, is for code that changes nothing outside it.
 
+use crate::stack;
+use corosensei::stack::{DefaultStack, Stack as _};
 use std::cell::Cell;
 
-/// Where a coroutine's stack lies, with the page below it.
+/// Where a coroutine's stack lies.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Bounds {
-    pub(super) low: usize,
-    pub(super) high: usize,
+pub(crate) struct Bounds {
+    /// Where the page begins that guards it.
+    low: usize,
+    /// The lowest address that can be used.
+    pub(crate) floor: usize,
+    /// Where it ends.
+    pub(crate) high: usize,
+}
+
+impl Bounds {
+    /// Of a stack with a page below it.
+    pub(crate) fn of(memory: &DefaultStack) -> Self {
+        let low = memory.limit().get();
+        Self { low, floor: low + page_bytes(), high: memory.base().get() }
+    }
+}
+
+#[cfg(unix)]
+fn page_bytes() -> usize {
+    // SAFETY: it asks for a number, which there is.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+/// At the least.
+#[cfg(not(unix))]
+fn page_bytes() -> usize {
+    64 << 10
 }
 
 thread_local! {
     /// The stack of the coroutine that runs; the innermost, if one runs another. A signal handler reads it: it has to be there
     /// without being made, and needs no drop.
-    static RUNNING: Cell<Bounds> = const { Cell::new(Bounds { low: 0, high: 0 }) };
+    static RUNNING: Cell<Bounds> = const { Cell::new(Bounds { low: 0, floor: 0, high: 0 }) };
 }
 
-/// While it lives, the thread is on this stack, as far as the handler knows.
-pub(super) struct Running(Bounds);
+/// While it lives, the thread is on this stack, as far as the handler knows, and whoever asks how much of it is left.
+pub(crate) struct Running {
+    before: Bounds,
+    floor_before: usize,
+}
 
 impl Running {
     #[inline]
-    pub(super) fn on(bounds: Bounds) -> Self {
-        Self(RUNNING.replace(bounds))
+    pub(crate) fn on(bounds: Bounds) -> Self {
+        Self { before: RUNNING.replace(bounds), floor_before: stack::enter(bounds.floor) }
     }
 }
 
 impl Drop for Running {
     #[inline]
     fn drop(&mut self) {
-        RUNNING.set(self.0);
+        RUNNING.set(self.before);
+        stack::leave(self.floor_before);
     }
 }
 
 /// Has overflows of coroutines end with a message, from now on.
-pub(super) fn watch() {
+pub(crate) fn watch() {
     #[cfg(unix)]
     signal::watch();
 }
@@ -60,7 +90,6 @@ mod signal {
 
     /// What a handler has to know.
     struct Before {
-        page_bytes: usize,
         /// Who handled the signals before, in their order.
         actions: [sigaction; SIGNALS.len()],
     }
@@ -70,11 +99,9 @@ mod signal {
     pub(super) fn watch() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // SAFETY: it asks for a number.
-            let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
             let actions = SIGNALS.map(|signal| replace(signal, None));
             // Known before the first signal can come to us.
-            BEFORE.get_or_init(|| Before { page_bytes: page_bytes as usize, actions });
+            BEFORE.get_or_init(|| Before { actions });
             for signal in SIGNALS {
                 // SAFETY: all zeros is an action: by default, with no flags and no signals masked.
                 let mut ours: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -101,9 +128,9 @@ mod signal {
         let Some(before) = BEFORE.get() else { return };
         // SAFETY: the system hands the signal's information to a handler that asked for it.
         let address = unsafe { (*info).si_addr() }.addr();
-        let Bounds { low, high } = RUNNING.get();
-        if (low..low + before.page_bytes).contains(&address) && low < high {
-            end(high - low - before.page_bytes);
+        let Bounds { low, floor, high } = RUNNING.get();
+        if (low..floor).contains(&address) {
+            end(high - floor);
         }
         pass_on(before, signal, info, context);
     }

@@ -1,0 +1,85 @@
+//! How deep what a client sends may nest: as deep as the stack allows, whatever it is that the session runs on.
+//!
+//! - What this crate calls itself for, [`check`]s on its way down that enough of the stack is left.
+//! - sqlparser, and what it makes ([`Syntax`]), calls itself without asking: to parse, to print, to be dropped. How often is bounded by
+//!   `parse`, and it happens [`with_room`] for that.
+
+use crate::{SqlError, state};
+use hotrow_sync::{Arc, stack};
+use std::fmt;
+use std::ops::Deref;
+
+/// What is left of the stack where nothing may call itself any more: enough for what does not, such as an engine's part of a statement.
+pub const RESERVED_STACK_BYTES: usize = if cfg!(debug_assertions) { 128 << 10 } else { 64 << 10 };
+
+/// What the deepest syntax needs that `parse` lets pass, twice.
+const ROOM_BYTES: usize = 6 << 20;
+
+/// An error if little of the stack is left.
+#[inline]
+pub fn check() -> Result<(), SqlError> {
+    if stack::left() < RESERVED_STACK_BYTES { Err(too_deep()) } else { Ok(()) }
+}
+
+/// 54001
+#[cold]
+pub fn too_deep() -> SqlError {
+    SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+        .hint("Nest the statement less deeply, or start the server with more --stack-kib.")
+}
+
+/// Calls `work` with room for what does not check; it must not wait for anything.
+pub fn with_room<R, E: From<SqlError>>(work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+    stack::with_room(ROOM_BYTES, work).map_err(|error| {
+        let message = format!("out of memory: no stack to read the statement on ({error})");
+        SqlError::new(state::OUT_OF_MEMORY, message)
+    })?
+}
+
+/// What sqlparser has made of a text. Cheap to clone.
+pub struct Syntax<T> {
+    /// None only while it is dropped.
+    tree: Option<Arc<T>>,
+}
+
+impl<T> Syntax<T> {
+    /// Of what it has made.
+    pub fn new(tree: T) -> Self {
+        Self { tree: Some(Arc::new(tree)) }
+    }
+}
+
+impl<T> Deref for Syntax<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.tree.as_ref().expect("present until it is dropped")
+    }
+}
+
+impl<T> Clone for Syntax<T> {
+    fn clone(&self) -> Self {
+        Self { tree: self.tree.clone() }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Syntax<T> {
+    fn eq(&self, other: &Self) -> bool {
+        stack::with_room(ROOM_BYTES, || **self == **other).unwrap_or(false)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Syntax<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        stack::with_room(ROOM_BYTES, || (**self).fmt(f)).unwrap_or(Err(fmt::Error))
+    }
+}
+
+impl<T> Drop for Syntax<T> {
+    fn drop(&mut self) {
+        if stack::with_room(ROOM_BYTES, || drop(self.tree.take())).is_err() {
+            // Without a stack to drop it on, what is left of the memory keeps it.
+            std::mem::forget(self.tree.take());
+        }
+    }
+}
