@@ -14,6 +14,7 @@
 mod batch;
 mod copy;
 mod held;
+mod named;
 mod planned;
 mod portal;
 mod run;
@@ -39,10 +40,10 @@ use batch::Pipeline;
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Concurrency, Isolation, Transaction};
+use named::Named;
 use planned::Planning;
 use portal::Portal;
 use run::{Output, Source};
-use std::collections::HashMap;
 use transaction::{Mark, Phase};
 
 /// A client's session. One thread at a time uses it.
@@ -78,8 +79,8 @@ pub struct Session {
     /// Why the engine gave the block's transaction up, if it did.
     given_up: Option<Abort>,
     settings: Settings,
-    statements: HashMap<String, Arc<Statement>>,
-    portals: HashMap<String, Portal>,
+    statements: Named<Arc<Statement>>,
+    portals: Named<Portal>,
     scratch: Scratch,
     tokens: Vec<Token>,
     normalised: Normalised,
@@ -120,8 +121,8 @@ impl Session {
             changes: Changes::default(),
             marks: Vec::new(),
             given_up: None,
-            statements: HashMap::new(),
-            portals: HashMap::new(),
+            statements: Named::default(),
+            portals: Named::default(),
             scratch: Scratch::new(),
             tokens: Vec::new(),
             normalised: Normalised::default(),
@@ -284,7 +285,7 @@ impl Session {
         if name.is_empty() {
             // Forgotten also if there is no new one: nobody must run the old one in its place.
             self.statements.remove(name);
-        } else if self.statements.contains_key(name) {
+        } else if self.statements.get(name).is_some() {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(SqlError::new(state::DUPLICATE_PREPARED_STATEMENT, message));
         }
@@ -292,7 +293,7 @@ impl Session {
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many prepared statements"));
         }
         let statement = self.plan_text(sql, types)?;
-        self.statements.insert(name.to_owned(), statement.clone());
+        self.statements.insert(name, statement.clone());
         Ok(statement)
     }
 

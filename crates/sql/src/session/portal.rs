@@ -67,11 +67,11 @@ impl Session {
             return Err(in_failed_transaction());
         }
         self.start_implicit();
-        if !self.portals.contains_key(name) {
+        if self.portals.get(name).is_none() {
             if self.portals.len() >= self.database.config.max_portals {
                 return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many portals"));
             }
-            self.portals.insert(name.to_owned(), Portal::default());
+            self.portals.insert(name, Portal::default());
         }
         let Some(portal) = self.portals.get_mut(name) else { return Err(no_portal(name)) };
         if portal.statement.is_some() && !name.is_empty() {
@@ -108,12 +108,8 @@ impl Session {
 
     /// Portals end with their transaction.
     pub(super) fn close_portals(&mut self) {
-        if self.portals.len() > 1 {
-            self.portals.retain(|name, _| name.is_empty());
-        }
-        for portal in self.portals.values_mut() {
-            portal.close();
-        }
+        self.portals.clear_named();
+        self.close_portal("");
     }
 
     /// Runs a portal, or goes on with it: sends up to `max_rows` rows, all if that is zero.

@@ -1,0 +1,63 @@
+//! What a session keeps by name: prepared statements and portals.
+
+use std::collections::HashMap;
+
+/// Values by name. The empty name, which most clients use, has a place of its own.
+///
+/// It would be dear in the map. An empty string has no memory, and a vectorised comparison with a masked load from an address that
+/// does not exist takes some processors (AVX-512) hundreds of nanoseconds, though it compares nothing.
+#[derive(Debug)]
+pub(super) struct Named<T> {
+    unnamed: Option<T>,
+    others: HashMap<String, T>,
+}
+
+impl<T> Default for Named<T> {
+    fn default() -> Self {
+        Self { unnamed: None, others: HashMap::new() }
+    }
+}
+
+impl<T> Named<T> {
+    /// How many there are, the unnamed one among them.
+    pub(super) fn len(&self) -> usize {
+        self.others.len() + usize::from(self.unnamed.is_some())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&T> {
+        if name.is_empty() { self.unnamed.as_ref() } else { self.others.get(name) }
+    }
+
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut T> {
+        if name.is_empty() { self.unnamed.as_mut() } else { self.others.get_mut(name) }
+    }
+
+    /// In the place of one that has the name.
+    pub(super) fn insert(&mut self, name: &str, value: T) {
+        if name.is_empty() {
+            self.unnamed = Some(value);
+        } else {
+            self.others.insert(name.to_owned(), value);
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        if name.is_empty() {
+            self.unnamed = None;
+        } else {
+            self.others.remove(name);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.unnamed = None;
+        self.clear_named();
+    }
+
+    /// Removes all but the unnamed one.
+    pub(super) fn clear_named(&mut self) {
+        if !self.others.is_empty() {
+            self.others.clear();
+        }
+    }
+}
