@@ -8,12 +8,14 @@ mod commands;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use commands::Failure;
+use hotrow_sync::meter::Metered;
 use std::io::{self, ErrorKind as IoErrorKind, Write};
 use std::process::ExitCode;
 
-/// The hot path does not allocate; what does (sessions, DDL, variable parts of rows) should not meet in one allocator.
+/// The hot path does not allocate; what does (sessions, DDL, variable parts of rows) should not meet in one allocator. It is counted for
+/// `serve --memory-limit`.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Metered<mimalloc::MiMalloc> = Metered(mimalloc::MiMalloc);
 
 /// A main-memory OLTP database for contended data
 #[derive(Parser)]

@@ -104,6 +104,10 @@ impl<P: Protocol> Engine for Instance<P> {
         })
     }
 
+    fn spare_bytes(&self, table: TableId) -> usize {
+        self.with_table(table, |table| table.spare_bytes())
+    }
+
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate> {
         self.entered(|participant| self.database.load(participant.guard(), table, row))
     }

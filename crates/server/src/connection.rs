@@ -13,7 +13,7 @@ use crate::stream::Stream;
 use bytes::BytesMut;
 use hotrow_sql::{Session, SqlError, TransactionStatus, state};
 use hotrow_sync::Arc;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 
 /// A client's session and its two buffers.
 pub struct Connection<S> {
@@ -29,8 +29,10 @@ pub struct Connection<S> {
     pub(crate) portals: Portals,
     /// After an error, until Sync.
     skipping: bool,
-    /// The client sends nothing more.
+    /// The client sends nothing more, or nothing more is taken from it.
     at_end: bool,
+    /// What it sends is too long for the memory that is left.
+    is_too_long: bool,
 }
 
 /// How a connection ends.
@@ -57,6 +59,7 @@ impl<S: Read + Write> Connection<S> {
             portals: Portals::default(),
             skipping: false,
             at_end: false,
+            is_too_long: false,
         }
     }
 
@@ -74,6 +77,7 @@ impl<S: Read + Write> Connection<S> {
                         return Some(end);
                     }
                 }
+                Ok(None) if self.is_too_long => return Some(End::Told(out_of_memory())),
                 Ok(None) if self.at_end || flush(&mut self.stream, &mut self.out).is_err() => return Some(End::Left),
                 Ok(None) => return None,
             }
@@ -87,7 +91,15 @@ impl<S: Read + Write> Connection<S> {
 
     /// Reads what has come; waits until something has. An error ends the input.
     pub fn receive(&mut self) {
-        self.at_end |= !matches!(self.input.fill(&mut self.stream), Ok(1..));
+        match self.input.fill(&mut self.stream) {
+            Ok(1..) => {}
+            ended => self.end_input(ended),
+        }
+    }
+
+    fn end_input(&mut self, ended: io::Result<usize>) {
+        self.at_end = true;
+        self.is_too_long = ended.is_err_and(|error| error.kind() == ErrorKind::OutOfMemory);
     }
 
     /// Says why, and gives the session's transaction up.
@@ -192,6 +204,12 @@ impl<S: Read + Write> Connection<S> {
     }
 }
 
+/// There is no memory for a message.
+fn out_of_memory() -> SqlError {
+    SqlError::new(state::OUT_OF_MEMORY, "out of memory for a long message")
+        .hint("Send less at once, drop or truncate tables, or start the server with a larger --memory-limit.")
+}
+
 /// What a look for input came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
@@ -211,8 +229,8 @@ impl Connection<Stream> {
             Ok(1..) if self.input.is_full() || self.stream.is_tls() => Received::Some,
             Ok(1..) => Received::All,
             Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Nothing,
-            Ok(0) | Err(_) => {
-                self.at_end = true;
+            ended => {
+                self.end_input(ended);
                 Received::All
             }
         }

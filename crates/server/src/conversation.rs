@@ -53,7 +53,8 @@ impl Conversation {
         let config = &shared.config;
         let mut stream = Stream::new(guest.peer().socket.clone(), patience, config.write_timeout)?;
         stream.set_deadline(Some(Time::now().after(config.startup_timeout)))?;
-        Ok(Self { shared, guest, scheduler, state: State::Arrived(stream, Input::new()) })
+        let input = Input::new(shared.database.memory_limit());
+        Ok(Self { shared, guest, scheduler, state: State::Arrived(stream, input) })
     }
 
     /// Answers what has come; begins the session first, if it has not begun, and waits for what belongs to that.

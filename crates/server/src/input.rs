@@ -1,6 +1,6 @@
 //! What a client sent and nobody has read yet, cut into messages.
 
-use hotrow_sql::{SqlError, state};
+use hotrow_sql::{MemoryLimit, SqlError, state};
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -13,6 +13,8 @@ pub struct Input {
     data: Vec<u8>,
     start: usize,
     end: usize,
+    /// Of the process.
+    memory: MemoryLimit,
 }
 
 /// A whole message: what it is, and where its content lies in the [`Input`] until the next read.
@@ -25,9 +27,9 @@ pub struct Frame {
 }
 
 impl Input {
-    /// An empty buffer.
-    pub fn new() -> Self {
-        Self { data: Vec::new(), start: 0, end: 0 }
+    /// An empty buffer. It does not become large when memory is short.
+    pub fn new(memory: MemoryLimit) -> Self {
+        Self { data: Vec::new(), start: 0, end: 0, memory }
     }
 
     /// What is there and not consumed.
@@ -102,6 +104,9 @@ impl Input {
     }
 
     /// Reads what has come, at least a byte; 0 at the end. Frames from before are gone.
+    ///
+    /// # Errors
+    /// The stream's, and `OutOfMemory` if a long message is coming and there is no memory for it.
     pub fn fill(&mut self, stream: &mut impl Read) -> io::Result<usize> {
         if self.start > 0 {
             self.data.copy_within(self.start..self.end, 0);
@@ -113,6 +118,9 @@ impl Input {
             }
         }
         if self.data.len() - self.end < CHUNK {
+            if self.data.len() >= KEPT && self.memory.check().is_err() {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
             // The buffer grows with what has come, not with what a length promises.
             self.data.resize((self.data.len() * 2).max(CHUNK), 0);
         }
@@ -134,7 +142,7 @@ mod tests {
     use super::*;
 
     fn frames(data: &[u8], piece: usize) -> Result<Vec<(u8, Vec<u8>)>, SqlError> {
-        let mut input = Input::new();
+        let mut input = Input::new(MemoryLimit::NONE);
         let mut frames = Vec::new();
         for mut piece in data.chunks(piece) {
             while !piece.is_empty() {
@@ -168,7 +176,7 @@ mod tests {
             (b"C\xff\xff\xff\xffS\0\0\0\x04", false),
         ];
         for (data, expected) in cases {
-            let mut input = Input::new();
+            let mut input = Input::new(MemoryLimit::NONE);
             let mut unread = data;
             while !unread.is_empty() {
                 input.fill(&mut unread).unwrap();

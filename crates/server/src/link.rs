@@ -39,6 +39,10 @@ pub fn flush(stream: &mut impl Write, out: &mut BytesMut) -> io::Result<()> {
 }
 
 fn gone(error: io::Error) -> SqlError {
+    if error.kind() == io::ErrorKind::OutOfMemory {
+        // The connection finds it again when it reads on.
+        return SqlError::new(state::OUT_OF_MEMORY, "out of memory for a long message");
+    }
     SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}"))
 }
 

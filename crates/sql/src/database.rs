@@ -8,7 +8,7 @@ use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement};
 use crate::session::Session;
-use crate::{OutputColumn, SqlError, state};
+use crate::{MemoryLimit, OutputColumn, SqlError, state};
 use hotrow_storage::{TableId, Type};
 use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock, Waiter};
@@ -39,6 +39,9 @@ pub struct Config {
     pub max_retries: u32,
     /// The longest pause before such a retry; the first ones are shorter.
     pub max_retry_pause: Duration,
+    /// How much memory the process may have. What counts is what its allocator, a [`Metered`](hotrow_sync::meter::Metered) one, is asked
+    /// for; with another allocator it is only what tables map by themselves.
+    pub memory_limit: MemoryLimit,
 }
 
 impl Default for Config {
@@ -53,9 +56,13 @@ impl Default for Config {
             choosing_engines: Vec::new(),
             max_retries: 10,
             max_retry_pause: Duration::from_millis(20),
+            memory_limit: MemoryLimit::NONE,
         }
     }
 }
+
+/// Longer texts' plans are not kept: who sends them sends data.
+const LONGEST_CACHED: usize = 64 << 10;
 
 /// A database: catalog, plan cache and table locks over an engine. Shared by all sessions.
 pub struct Database {
@@ -81,6 +88,11 @@ impl Database {
     /// The engine.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
+    }
+
+    /// How much memory the process may have.
+    pub fn memory_limit(&self) -> MemoryLimit {
+        self.config.memory_limit
     }
 
     /// Whether the engine keeps versions of rows, which those do that offer snapshots: nobody waits there for who changes a row, and a
@@ -128,6 +140,9 @@ impl Database {
 
     /// Keeps a plan. When there are too many, all go: those in use come back at once.
     pub(crate) fn cache(&self, key: String, statement: &Arc<Statement>) {
+        if key.len() > LONGEST_CACHED {
+            return;
+        }
         let mut plans = self.plans.write().unwrap_or_else(|poison| poison.into_inner());
         if plans.len() >= self.config.plan_cache_entries {
             plans.clear();

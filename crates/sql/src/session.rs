@@ -292,6 +292,7 @@ impl Session {
         if self.statements.len() >= self.database.config.max_statements {
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many prepared statements"));
         }
+        self.database.memory_limit().check()?;
         let statement = self.plan_text(sql, types)?;
         self.statements.insert(name, statement.clone());
         Ok(statement)

@@ -82,6 +82,8 @@ const KNOWN: &[Known] = &[
     known("extra_float_digits", Kind::Integer, "1"),
     known(CONCURRENCY, Kind::Concurrency, "default"),
     known("hotrow.isolation", Kind::Told, ""),
+    known("hotrow.memory", Kind::Told, ""),
+    known("hotrow.memory_limit", Kind::Told, ""),
     known("hotrow.versions", Kind::Told, ""),
     known("idle_in_transaction_session_timeout", Kind::Duration, "0"),
     reported("in_hot_standby", Kind::Fixed, "off"),

@@ -27,6 +27,9 @@ pub trait StoredTable: Sized + Send + Sync + 'static {
     /// What the table's memory goes to. It walks along all that hangs on the heap, so it takes a while.
     fn memory(&self, guard: Guard<'_>) -> TableMemory;
 
+    /// Bytes that the table has for new records or versions, and that nothing else can be put into.
+    fn spare_bytes(&self) -> usize;
+
     /// Inserts a row with nobody looking, committed at once. Many threads may load at once.
     ///
     /// # Errors

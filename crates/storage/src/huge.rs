@@ -3,6 +3,7 @@
 //! A random access to a table of ten million records misses the translation cache as often as the data caches. Pages of
 //! 2 MiB take the first kind of miss away, so blocks of at least that size are aligned to it and advised.
 
+use hotrow_sync::meter;
 use std::alloc::{self, Layout};
 use std::fmt;
 use std::ptr::NonNull;
@@ -73,6 +74,7 @@ impl HugeBlock {
         if mapped == libc::MAP_FAILED {
             alloc::handle_alloc_error(layout);
         }
+        meter::grow(size);
         let head = mapped.align_offset(HUGE_PAGE_BYTES);
         let start = mapped.wrapping_byte_add(head);
         if head > 0 {
@@ -113,6 +115,7 @@ impl Drop for HugeBlock {
         if self.layout.align() == HUGE_PAGE_BYTES {
             // SAFETY: `huge` mapped this range, all of which is the block's, and nobody uses it after this.
             unsafe { libc::munmap(self.start.as_ptr().cast(), Self::mapped_bytes(self.layout)) };
+            meter::shrink(Self::mapped_bytes(self.layout));
             return;
         }
         // SAFETY: allocated by `small` with this layout.

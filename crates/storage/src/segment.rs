@@ -69,6 +69,12 @@ impl Segments {
         blocks + (kept + state.free.capacity()) * size_of::<NonNull<u8>>()
     }
 
+    /// Bytes of the slots that are free, but for those that were never used.
+    pub fn spare_bytes(&self) -> usize {
+        let kept: usize = self.free.iter().map(|free| free.lock().len()).sum();
+        (kept + self.state.lock().free.len()) * self.slot_bytes
+    }
+
     /// A zeroed slot, valid until it is given back or the segments are dropped.
     pub fn allocate(&self) -> NonNull<u8> {
         let mut free = self.free[stripe()].lock();

@@ -333,6 +333,10 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         self.len() as u64
     }
 
+    fn spare_bytes(&self) -> usize {
+        self.memory.segments.spare_bytes()
+    }
+
     fn memory(&self, guard: Guard<'_>) -> TableMemory {
         let (mut variable, mut heap) = (0, 0);
         if self.memory.has_contents() {

@@ -10,7 +10,8 @@
 //!
 //! The nouns: [`Latch`] protects memory for a moment (a *lock* protects data for a transaction and is a protocol's
 //! affair); [`Baton`] protects memory that one thread uses nearly always; [`Waiter`] is how a transaction waits; [`Scheduler`] is what waiting means; [`Doorbell`] wakes a worker that keeps
-//! several transactions, each in a slot; [`Inbox`] takes what is sent to a worker that waits for sockets; [`ring`] connects two threads.
+//! several transactions, each in a slot; [`Inbox`] takes what is sent to a worker that waits for sockets; [`ring`] connects two threads; [`meter`] counts the
+//! memory that is in use.
 //!
 //! **Orderings.** Acquire and release are the rule. Any other ordering has its reason beside it; `cargo test -p xtask`
 //! looks for it.
@@ -25,6 +26,7 @@ pub mod doorbell;
 mod facade;
 pub mod inbox;
 pub mod latch;
+pub mod meter;
 pub mod pad;
 pub mod ring;
 #[cfg(not(any(loom, shuttle)))]

@@ -129,6 +129,11 @@ pub trait Engine: Send + Sync {
     /// If there is no such table.
     fn memory(&self, table: TableId) -> TableMemory;
 
+    /// Bytes that a table has for new rows, and that no other table can use: those of rows that were deleted, mostly.
+    fn spare_bytes(&self, _table: TableId) -> usize {
+        0
+    }
+
     /// Inserts a row outside any transaction, visible at once: for loading a table that nobody uses yet. Many threads
     /// may load at once.
     fn load(&self, table: TableId, row: RowRef<'_>) -> Result<(), Duplicate>;

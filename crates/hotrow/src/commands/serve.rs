@@ -3,6 +3,7 @@
 use super::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hotrow_server::{Execution, Passwords, Server, ServerConfig, ServerError, TlsFiles};
+use hotrow_sql::MemoryLimit;
 use hotrow_storage::{Column, TableSchema, Type};
 use hotrow_txn::{Isolation, Setting, Settings};
 use std::io::{self, Write};
@@ -45,6 +46,10 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(MIN_STACK_KIB..=1 << 20))]
     stack_kib: Option<u32>,
 
+    /// Memory that the server may use, such as 512MiB or 4GiB; 0 is as much as there is. Beyond it, what would need more is refused
+    #[arg(long, value_name = "SIZE", default_value = "0", allow_negative_numbers = true, value_parser = parse_memory_limit)]
+    memory_limit: MemoryLimit,
+
     /// Blocked transactions that a queue may hold before no new ones are let in, under engines with such a queue
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     blocked_limit: Option<u32>,
@@ -79,6 +84,32 @@ fn execution() -> impl TypedValueParser<Value = Execution> {
     let named = |name: String| EXECUTIONS.iter().find(|(known, _)| *known == name).map(|&(_, execution)| execution);
     PossibleValuesParser::new(EXECUTIONS.map(|(name, _)| name))
         .map(move |name| named(name).expect("one of the possible"))
+}
+
+/// Less is not enough to start with.
+const MIN_MEMORY_BYTES: u64 = 32 << 20;
+
+const UNITS: [(&str, u32); 8] =
+    [("kib", 10), ("mib", 20), ("gib", 30), ("tib", 40), ("k", 10), ("m", 20), ("g", 30), ("t", 40)];
+
+/// A number of bytes with a unit, which are powers of 1024.
+fn parse_memory_limit(text: &str) -> Result<MemoryLimit, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    if ["0", "none"].contains(&&*lower) {
+        return Ok(MemoryLimit::NONE);
+    }
+    let plain = lower.strip_suffix('b').filter(|rest| !rest.ends_with('i')).unwrap_or(&lower);
+    let unit = UNITS.iter().find_map(|&(unit, shift)| Some((plain.strip_suffix(unit)?, shift)));
+    let (number, shift) = unit.unwrap_or((plain, 0));
+    let bytes = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
+        None => Err("expected a number of bytes with a unit, such as 512MiB or 4GiB, or 0 for no limit".to_owned()),
+        Some(bytes) if (bytes as u64) < MIN_MEMORY_BYTES => Err(format!(
+            "{bytes} bytes are too few: expected {}MiB at the least, or 0 for no limit",
+            MIN_MEMORY_BYTES >> 20
+        )),
+        Some(bytes) => Ok(MemoryLimit::new(bytes)),
+    }
 }
 
 /// All addresses of one name.
@@ -116,6 +147,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
     let sql = hotrow_sql::Config {
         default_isolation: options.isolation,
+        memory_limit: options.memory_limit,
         choosing_engines: choosing.map(|info| info.name).collect(),
         ..hotrow_sql::Config::default()
     };
@@ -230,4 +262,31 @@ fn print_how_to_connect(
     }
     writeln!(out, "Everything is in memory only and ends with this process. Ctrl-C stops it.")?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_limits_are_numbers_with_units() {
+        let bytes = |text| parse_memory_limit(text).map(MemoryLimit::bytes);
+        for (text, expected) in [
+            ("0", None),
+            ("none", None),
+            ("512MiB", Some(512 << 20)),
+            ("512mb", Some(512 << 20)),
+            ("512 M", Some(512 << 20)),
+            ("4G", Some(4 << 30)),
+            ("65536k", Some(64 << 20)),
+            ("1TiB", Some(1 << 40)),
+            ("67108864", Some(64 << 20)),
+            ("67108864B", Some(64 << 20)),
+        ] {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for text in ["", "MiB", "512X", "1.5G", "0x10M", "12 Mi B", "18446744073709551615G", "31M"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
 }

@@ -51,22 +51,28 @@ impl Running {
 
     /// A server over a database of one's own.
     pub fn over(engine: Arc<dyn Engine>, config: ServerConfig) -> Self {
-        Self::bound(engine, config, Server::bind)
+        Self::with_sql(engine, config, Config::default())
+    }
+
+    /// A server over a database of one's own, and with one's own SQL.
+    pub fn with_sql(engine: Arc<dyn Engine>, config: ServerConfig, sql: Config) -> Self {
+        Self::bound(engine, config, sql, Server::bind)
     }
 
     /// A server over a database of one's own, whose sessions wait as one decides.
     pub fn waiting(engine: Arc<dyn Engine>, config: ServerConfig, waiters: Waiters) -> Self {
-        Self::bound(engine, config, |config, database| Server::bind_with(config, database, waiters))
+        Self::bound(engine, config, Config::default(), |config, database| Server::bind_with(config, database, waiters))
     }
 
     fn bound(
         engine: Arc<dyn Engine>,
         mut config: ServerConfig,
+        sql: Config,
         bind: impl FnOnce(ServerConfig, Arc<Database>) -> Result<Server, ServerError>,
     ) -> Self {
         config.listen.truncate(1);
         config.listen[0].set_port(0);
-        let database = Database::new(engine.clone(), Config::default());
+        let database = Database::new(engine.clone(), sql);
         let server = bind(config, database).expect("a free port");
         let mut address = server.local_addresses()[0];
         if address.ip().is_unspecified() {

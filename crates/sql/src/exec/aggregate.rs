@@ -44,6 +44,7 @@ impl Exec<'_> {
             let at = if exprs.is_empty() {
                 0
             } else {
+                env.memory.check()?;
                 let values = exprs.iter().map(|expr| expr.eval(&env, row)).collect::<Result<Vec<_>, _>>()?;
                 let key = group_key(values.iter().map(Value::borrowed));
                 *positions.entry(key).or_insert_with(|| {

@@ -110,11 +110,17 @@ impl Ddl<'_> {
         Ok(Table::new(self.engine, id, draft.rules, row_ids, lock))
     }
 
+    /// An error if there is no memory for another table.
+    pub(super) fn check_memory(&self) -> Result<(), SqlError> {
+        self.env.memory.check_write(|| false)
+    }
+
     pub(super) fn publish(&mut self, table: Arc<Table>) {
         self.changes.tables.insert(table.name().to_owned(), Some(table));
     }
 
     fn create_table(&mut self, create: &ast::CreateTable) -> Result<&'static str, Fail> {
+        self.check_memory()?;
         refuse_exotic(create)?;
         if let Some(parent) = &create.partition_of {
             return self.create_partition(create, parent);

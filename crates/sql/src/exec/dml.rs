@@ -31,7 +31,9 @@ impl Exec<'_> {
             Source::Query(node) => {
                 // The whole query first: it may read the table that it fills.
                 let mut rows = Vec::new();
+                let memory = self.env.memory;
                 self.run(node, &mut |row| {
+                    memory.check()?;
                     rows.push(super::owned(row, insert.targets.len()));
                     Ok(ControlFlow::Continue(()))
                 })?;
@@ -106,6 +108,7 @@ impl Exec<'_> {
         excluded: Option<RowRef<'_>>,
         sink: Sink<'_>,
     ) -> Result<bool, Fail> {
+        self.check_memory(update.access.table.id)?;
         if update.moves {
             return self.move_row(update, key, filter, sink);
         }
@@ -199,6 +202,7 @@ impl<'i> Inserter<'i> {
     /// Checks and inserts the row, or does what is to be done about a conflict; `false` if that is nothing.
     pub(crate) fn write(&mut self, exec: &mut Exec<'_>, sink: Sink<'_>) -> Result<bool, Fail> {
         let table = &self.insert.table;
+        exec.check_memory(table.id)?;
         table.number_row(&mut self.row);
         check_row(table, self.row.as_ref(), &self.env)?;
         while let Write::Duplicate(index) = exec.txn.insert(table.id, self.row.as_ref())? {

@@ -32,8 +32,8 @@ mod sort;
 use crate::expr::{Env, Expr, Input};
 use crate::plan::{Node, Plan};
 use crate::{SqlError, state};
-use hotrow_storage::Value;
-use hotrow_txn::{Abort, Transaction};
+use hotrow_storage::{TableId, Value};
+use hotrow_txn::{Abort, Engine, Transaction};
 use std::ops::ControlFlow;
 
 /// Why a statement failed: its own error, or the engine gave the transaction up.
@@ -79,10 +79,17 @@ pub(crate) type Scratch = Vec<Value<'static>>;
 pub(crate) struct Exec<'x> {
     pub(crate) txn: &'x mut dyn Transaction,
     pub(crate) env: Env<'x>,
+    pub(crate) engine: &'x dyn Engine,
     pub(crate) scratch: &'x mut Scratch,
 }
 
 impl Exec<'_> {
+    /// An error if there is no memory for a row of a table. Whoever writes asks at each.
+    #[inline]
+    pub(crate) fn check_memory(&self, table: TableId) -> Result<(), SqlError> {
+        self.env.memory.check_write(|| self.engine.spare_bytes(table) > 0)
+    }
+
     /// Runs a plan that reads or writes rows; their number.
     pub(crate) fn rows(&mut self, plan: &Plan, read_only: bool, sink: Sink<'_>) -> Result<u64, Fail> {
         match plan {

@@ -85,7 +85,8 @@ impl Exec<'_> {
 
     /// The same with the frame's values as parameters.
     fn within<'f>(&'f mut self, frame: &'f Frame<'_>) -> Exec<'f> {
-        Exec { txn: &mut *self.txn, env: Env { params: &frame.values, ..self.env }, scratch: &mut *self.scratch }
+        let env = Env { params: &frame.values, ..self.env };
+        Exec { txn: &mut *self.txn, env, engine: self.engine, scratch: &mut *self.scratch }
     }
 
     fn run_in(&mut self, plan: &Plan, into: &[Target], frame: &mut Frame<'_>) -> Result<(), Fail> {

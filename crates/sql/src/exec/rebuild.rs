@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 impl Ddl<'_> {
     /// Puts a table of another definition in the place of `old`, with its rows. The visible columns are the same.
     pub(super) fn rebuild(&mut self, old: &Arc<Table>, mut draft: Draft) -> Result<(), Fail> {
+        self.check_memory()?;
         complete_key(&mut draft)?;
         self.txn.check_owned_table(old.id)?;
         let new = self.define(draft, old.row_ids.clone(), old.lock.clone())?;
@@ -21,6 +22,7 @@ impl Ddl<'_> {
         let (engine, env) = (self.engine, self.env);
         self.txn.scan(&scan::everything(old), &mut |from| match env
             .check_cancelled()
+            .and_then(|()| env.memory.check_write(|| false))
             .and_then(|()| copy_row(engine, &new, &mut row, from))
         {
             Ok(()) => ControlFlow::Continue(()),

@@ -11,7 +11,9 @@ use std::ops::ControlFlow;
 impl Exec<'_> {
     pub(super) fn sort(&mut self, input: &Node, keys: &[SortKey], visible: usize, sink: Sink<'_>) -> Result<(), Fail> {
         let mut rows: Vec<Vec<Value<'static>>> = Vec::new();
+        let memory = self.env.memory;
         self.run(input, &mut |row| {
+            memory.check()?;
             rows.push(owned(row, width(row)));
             Ok(ControlFlow::Continue(()))
         })?;
@@ -27,7 +29,9 @@ impl Exec<'_> {
 
     pub(super) fn distinct(&mut self, input: &Node, sink: Sink<'_>) -> Result<(), Fail> {
         let mut seen = HashSet::new();
+        let memory = self.env.memory;
         self.run(input, &mut |row| {
+            memory.check()?;
             let key = group_key((0..width(row)).map(|column| row.value(column)));
             if seen.insert(key) { sink(row) } else { Ok(ControlFlow::Continue(())) }
         })

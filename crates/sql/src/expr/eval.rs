@@ -3,7 +3,7 @@
 use super::arith::negate;
 use super::functions::check_size;
 use super::{Expr, Like, cast, compare, pattern, same};
-use crate::{SqlError, depth};
+use crate::{MemoryLimit, SqlError, depth};
 use hotrow_storage::{RowRef, Value};
 use hotrow_sync::Waiter;
 use hotrow_txn::Abort;
@@ -51,6 +51,8 @@ pub struct Env<'a> {
     pub session_id: i32,
     /// How the session waits, and where it is told to stop.
     pub waiter: &'a Waiter,
+    /// How much memory there may be. Whoever keeps rows asks at each.
+    pub memory: MemoryLimit,
 }
 
 impl Env<'_> {

@@ -192,7 +192,7 @@ impl Session {
         let list: Vec<_> = fresh.iter().map(|(statement, params)| (&**statement, *params)).collect();
         self.plan_accesses(&list)?;
         for ((statement, params), member) in fresh.iter().zip(members) {
-            told.push(Held::default());
+            told.push(Held::new(self.database.memory_limit()));
             let Some(held) = told.last_mut() else { break };
             let mut output = if member.source.is_some() { Output::simple(held, false) } else { Output::extended(held) };
             let tag = self.attempt(statement, params, member.source.as_ref(), &mut output)?;

@@ -1,15 +1,16 @@
 //! What a client is told later, or never: the results of an attempt that may have to be made again.
 
 use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
-use crate::{SqlError, state};
+use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::Value;
 use hotrow_sync::Waiter;
 use hotrow_txn::Abort;
 
 /// What a client would have been told.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Held {
     messages: Vec<Message>,
+    memory: MemoryLimit,
 }
 
 #[derive(Debug)]
@@ -21,6 +22,11 @@ enum Message {
 }
 
 impl Held {
+    /// Nothing yet.
+    pub(super) fn new(memory: MemoryLimit) -> Self {
+        Self { messages: Vec::new(), memory }
+    }
+
     /// Forgets it.
     pub(super) fn clear(&mut self) {
         self.messages.clear();
@@ -64,6 +70,7 @@ impl Client for Held {
     }
 
     fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
+        self.memory.check()?;
         self.messages.push(Message::Row(values.iter().map(|value| value.borrowed().into_owned()).collect()));
         Ok(())
     }

@@ -146,7 +146,8 @@ impl Session {
         self.planning.accesses.clear();
         self.planning.corrections = 0;
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
-        let env = |params| Env { params, now, user, session_id, waiter };
+        let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
+        let env = |params| Env { params, now, user, session_id, waiter, memory };
         let accesses = &mut self.planning.accesses;
         let complete = self.planning.sets == 0
             && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));
@@ -161,7 +162,7 @@ impl Session {
         let shapes = &mut self.planning.shapes;
         let mut rehearsal = Reconnaissance::begin_within(limit, &mut *self.txn, shapes, accesses)?;
         for (statement, params) in statements {
-            let mut exec = Exec { txn: &mut rehearsal, env: env(params), scratch: &mut self.scratch };
+            let mut exec = Exec { txn: &mut rehearsal, env: env(params), engine, scratch: &mut self.scratch };
             let ran = exec.rows(&statement.plan, self.read_only, &mut |_| Ok(ControlFlow::Continue(())));
             match ran {
                 Ok(_) => {}

@@ -5,7 +5,7 @@ use super::run::Output;
 use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
 use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
 use crate::plan::{Plan, Statement};
-use crate::{SqlError, state};
+use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
 use std::collections::VecDeque;
@@ -40,6 +40,7 @@ impl Portal {
 struct Rest {
     rows: VecDeque<Vec<Value<'static>>>,
     tag: String,
+    memory: MemoryLimit,
 }
 
 impl Session {
@@ -66,6 +67,7 @@ impl Session {
         if self.phase == Phase::Failed && !runs_when_failed(&statement.plan) {
             return Err(in_failed_transaction());
         }
+        self.database.memory_limit().check()?;
         self.start_implicit();
         if self.portals.get(name).is_none() {
             if self.portals.len() >= self.database.config.max_portals {
@@ -134,7 +136,7 @@ impl Session {
         let result = if self.pipelines(&statement, &params) {
             self.tell_next(&statement, client).map(|()| (Executed::Complete, None))
         } else if in_pieces {
-            let mut rest = Rest::default();
+            let mut rest = Rest { memory: self.database.memory_limit(), ..Rest::default() };
             self.run(&statement, &params, None, true, &mut Output::extended(&mut rest)).and_then(|()| {
                 let executed = rest.send(max_rows, client)?;
                 Ok((executed, Some(rest)))
@@ -197,6 +199,7 @@ impl Client for Rest {
     }
 
     fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
+        self.memory.check()?;
         self.rows.push_back(values.iter().map(|value| value.borrowed().into_owned()).collect());
         Ok(())
     }

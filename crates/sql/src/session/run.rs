@@ -183,7 +183,7 @@ impl Session {
         }
         self.start_planning(&statement.plan, whole);
         let commits = self.commits_early(output.commit || whole);
-        let (mut attempts, mut held) = (Attempts::default(), Held::default());
+        let (mut attempts, mut held) = (Attempts::default(), Held::new(self.database.memory_limit()));
         let start = self.start_request(&statement.plan);
         let tag = loop {
             held.clear();
@@ -396,8 +396,9 @@ impl Session {
 
     /// What a plan runs with.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
-        let env = Env { params, now: self.now, user: &self.user, session_id: self.id, waiter: &self.waiter };
-        (&self.user, Exec { txn: &mut *self.txn, env, scratch: &mut self.scratch })
+        let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
+        let env = Env { params, now: self.now, user: &self.user, session_id: self.id, waiter: &self.waiter, memory };
+        (&self.user, Exec { txn: &mut *self.txn, env, engine, scratch: &mut self.scratch })
     }
 
     /// Runs DDL with all that it needs, and passes its notices on.
@@ -409,7 +410,9 @@ impl Session {
         let limit = self.settings.duration("lock_timeout");
         let wait = limit.unwrap_or(self.database.config.table_lock_wait);
         let txn: &mut dyn Transaction = &mut *self.txn;
-        let env = Env { params: &[], now: self.now, user: &self.user, session_id: self.id, waiter: &self.waiter };
+        let memory = self.database.memory_limit();
+        let env =
+            Env { params: &[], now: self.now, user: &self.user, session_id: self.id, waiter: &self.waiter, memory };
         let mut notices = Vec::new();
         let mut ddl = Ddl {
             engine: &**self.database.engine(),

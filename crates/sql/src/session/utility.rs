@@ -16,7 +16,7 @@ use crate::plan::Statement;
 use crate::settings::CONCURRENCY;
 use crate::{SqlError, SqlState, isolation, state};
 use hotrow_storage::Value;
-use hotrow_sync::Arc;
+use hotrow_sync::{Arc, meter};
 use hotrow_txn::VersionStatistics;
 use std::borrow::Cow;
 
@@ -205,6 +205,11 @@ impl Session {
         Cow::Borrowed(match name {
             "transaction_isolation" => isolation::name(granted),
             "hotrow.isolation" => granted.name(),
+            "hotrow.memory" => return Cow::Owned(format!("{} kB", meter::used_bytes() >> 10)),
+            "hotrow.memory_limit" => match self.database.memory_limit().bytes() {
+                Some(bytes) => return Cow::Owned(format!("{} kB", bytes >> 10)),
+                None => "none",
+            },
             "hotrow.versions" => return Cow::Owned(versions(engine.versions())),
             "transaction_read_only" if self.read_only => "on",
             "transaction_read_only" => "off",

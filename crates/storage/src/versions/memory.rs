@@ -41,6 +41,11 @@ impl VersionSlots {
         self.segments.allocated_bytes() + self.block_bytes.sum() as usize
     }
 
+    /// Bytes for versions that are there already, and free.
+    pub fn spare_bytes(&self) -> usize {
+        self.segments.spare_bytes()
+    }
+
     /// Bytes of the variable parts of `versions` versions, all there are.
     pub fn variable_bytes(&self, versions: u64) -> u64 {
         self.block_bytes.sum().saturating_sub(versions * self.format.bytes() as u64)

@@ -222,6 +222,10 @@ impl<H: VersionHeader> StoredTable for VersionTable<H> {
         self.rows.sum()
     }
 
+    fn spare_bytes(&self) -> usize {
+        self.slots.spare_bytes()
+    }
+
     /// The variable parts of rows are counted as large as those of all versions are on the average.
     fn memory(&self, guard: Guard<'_>) -> TableMemory {
         let (rows, versions) = (self.row_count(), self.primary().len());

@@ -1,0 +1,182 @@
+//! Memory that ends: what would need more is refused, and everything else goes on.
+
+mod common;
+
+use common::client::{Client, execute, extended, message, parse};
+use common::{OTHER_MODELS, Running};
+use hotrow_server::{Execution, ServerConfig};
+use hotrow_sql::{Config, MemoryLimit};
+use hotrow_sync::meter::{self, Metered};
+use hotrow_sync::thread;
+
+#[global_allocator]
+static ALLOCATOR: Metered<std::alloc::System> = Metered(std::alloc::System);
+
+const MEBIBYTE: usize = 1 << 20;
+
+/// A server that may take so much more than is in use now, and its limit.
+fn server(engine: &str, execution: Execution) -> (Running, usize) {
+    let limit = meter::used_bytes() + 32 * MEBIBYTE;
+    let sql = Config { memory_limit: MemoryLimit::new(limit), ..Config::default() };
+    let engine = hotrow_protocols::open(engine).expect("the engine is in the registry");
+    let config = ServerConfig { execution, threads: 2, ..ServerConfig::default() };
+    (Running::with_sql(engine, config, sql), limit)
+}
+
+const ROWS: usize = 200;
+
+/// Rows of two kibibytes each, from this number on.
+fn insert(table: &str, from: usize) -> String {
+    let rows: Vec<_> = (from..from + ROWS).map(|id| format!("({id}, repeat('x', 2000))")).collect();
+    format!("INSERT INTO {table} VALUES {}", rows.join(", "))
+}
+
+/// Inserts rows from a number on until it is refused; from which number on.
+fn fill(client: &mut Client, table: &str, from: usize) -> usize {
+    let mut rows = from;
+    loop {
+        let answer = client.query(&insert(table, rows));
+        match answer.failure {
+            None => rows += ROWS,
+            Some(failure) => {
+                assert_eq!((failure.code.as_str(), failure.message.as_str()), ("53200", "out of memory"));
+                return rows;
+            }
+        }
+    }
+}
+
+/// Sends rows by COPY, more than there is memory for.
+fn copy(client: &mut Client, from: usize) -> String {
+    client.send_query("COPY t FROM STDIN");
+    assert_eq!(client.read().0, b'G');
+    for piece in 0..40 {
+        let rows: String =
+            (0..500).map(|row| format!("{}\t{}\n", from + piece * 500 + row, "y".repeat(2000))).collect();
+        client.send(&message(b'd', rows.as_bytes()));
+    }
+    client.send(&message(b'c', b""));
+    client.answer().failure.expect("it does not fit").code
+}
+
+fn count(client: &mut Client) -> usize {
+    client.column("SELECT count(*) FROM t")[0].parse().expect("a number")
+}
+
+/// Garbage is collected by and by, by those who are there.
+fn until_accepted(client: &mut Client, sql: &str) {
+    while let Some(failure) = client.query(sql).failure {
+        assert_eq!(failure.code, "53200", "{sql}");
+    }
+}
+
+fn check_that_it_ends_and_goes_on(engine: &str, execution: Execution) {
+    let (server, limit) = server(engine, execution);
+    let mut client = server.client();
+    assert_eq!(client.column("SHOW hotrow.memory_limit"), [format!("{} kB", limit >> 10)]);
+    client.run("CREATE TABLE t (id int PRIMARY KEY, name text)");
+
+    let rows = fill(&mut client, "t", 0);
+    assert!(rows * 2000 > 24 * MEBIBYTE, "{engine}: {rows} rows");
+    assert_eq!(count(&mut client), rows, "{engine}: a statement that is refused does nothing");
+    assert_eq!(copy(&mut client, rows), "53200");
+    assert_eq!(count(&mut client), rows, "{engine}: neither does COPY");
+    assert_eq!(client.fails("CREATE INDEX ON t (name)").0, "53200");
+
+    // Reads go on, and what does not fit is refused.
+    client.run("SELECT name FROM t WHERE id = 7; SELECT id FROM t WHERE id < 100 ORDER BY id DESC");
+    client.send(&extended("SELECT name FROM t WHERE id = $1", &["7"]));
+    assert_eq!(client.answer().rows.len(), 1);
+    assert_eq!(client.fails("SELECT * FROM t ORDER BY name").0, "53200");
+    assert_eq!(client.run("SELECT name FROM t").rows.len(), rows);
+
+    // A transaction that is refused can be rolled back, and one that deletes makes room.
+    client.run("BEGIN; DELETE FROM t WHERE id = 0");
+    assert_eq!(client.fails(&insert("t", rows)), ("53200".to_owned(), 'E'));
+    client.run("ROLLBACK");
+    assert_eq!(count(&mut client), rows);
+    client.run(&format!("DELETE FROM t WHERE id >= {}", rows / 2));
+    until_accepted(&mut client, &insert("t", rows));
+    until_accepted(&mut client, "UPDATE t SET name = repeat('z', 2000) WHERE id < 10");
+
+    fill(&mut client, "t", 10 * rows);
+    client.run("DROP TABLE t");
+    until_accepted(&mut client, "CREATE TABLE t (id int PRIMARY KEY, name text)");
+    until_accepted(&mut client, &insert("t", 0));
+    fill(&mut client, "t", ROWS);
+    client.run("TRUNCATE t");
+    until_accepted(&mut client, &insert("t", 0));
+}
+
+/// Clients that all write at once do not come far past the limit.
+fn check_that_many_are_bounded(execution: Execution) {
+    let (server, limit) = server("2pl-timeout", execution);
+    let address = server.address;
+    let mut client = server.client();
+    for table in 0..8 {
+        client.run(&format!("CREATE TABLE t{table} (id int PRIMARY KEY, name text)"));
+    }
+    let clients: Vec<_> = (0..8)
+        .map(|table| {
+            thread::spawn(move || {
+                let mut client = Client::connect(address);
+                fill(&mut client, &format!("t{table}"), 0);
+                meter::used_bytes()
+            })
+        })
+        .collect();
+    for used in clients {
+        let used = used.join().expect("no panic");
+        let bound = limit + limit / 8 + meter::SLACK_BYTES + 4 * MEBIBYTE;
+        assert!(used < bound, "{} of {} MiB", used / MEBIBYTE, limit / MEBIBYTE);
+    }
+}
+
+/// One client that sends what is too long, or keeps too much.
+fn check_that_one_client_is_bounded(execution: Execution) {
+    let (server, _) = server("2pl-timeout", execution);
+    let mut client = server.client();
+    client.run("CREATE TABLE t (id int PRIMARY KEY, name text)");
+    let long = "x".repeat(1000);
+    let mut greedy = server.client();
+    greedy.send(&parse("s", "SELECT $1::text"));
+    let mut refused = None;
+    for number in 0..20_000 {
+        let prepared = parse(&format!("s{number}"), &format!("SELECT '{}'", long.repeat(20)));
+        greedy.send(&[prepared, message(b'S', b"")].concat());
+        if let Some(failure) = greedy.answer().failure {
+            refused = Some(failure.code);
+            break;
+        }
+    }
+    assert_eq!(refused.as_deref(), Some("53200"), "prepared statements");
+    assert_eq!(client.column("SELECT 1"), ["1"]);
+    drop(greedy);
+
+    let mut greedy = server.client();
+    greedy.send(&parse("", "SELECT $1::text"));
+    // It is told so before it has sent everything, and then the connection is closed.
+    let half = 200 * MEBIBYTE;
+    let mut header = vec![b'B'];
+    header.extend((half as u32).to_be_bytes());
+    greedy.send(&header);
+    let piece = vec![b'x'; MEBIBYTE];
+    let sent = (0..200).take_while(|_| std::io::Write::write_all(&mut greedy.stream, &piece).is_ok()).count();
+    assert!(sent < 200, "a message that is too long for the memory is not taken");
+    until_accepted(&mut client, &insert("t", 0));
+    client.send(&[parse("", "SELECT $1"), execute("", &["abc"]), message(b'S', b"")].concat());
+    assert_eq!(client.answer().failure, None);
+}
+
+/// All that is in use counts, whoever uses it: one after the other.
+#[test]
+fn memory_ends_and_the_server_goes_on() {
+    for engine in ["ilock", "2pl-timeout", "mvo", "1v"] {
+        check_that_it_ends_and_goes_on(engine, Execution::Coroutine);
+    }
+    for execution in [Execution::Coroutine].into_iter().chain(OTHER_MODELS) {
+        check_that_it_ends_and_goes_on("2pl-timeout", execution);
+        check_that_many_are_bounded(execution);
+        check_that_one_client_is_bounded(execution);
+    }
+}
