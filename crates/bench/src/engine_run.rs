@@ -5,7 +5,7 @@ use crate::host::{Host, core_distance_ns};
 use crate::options::ConcurrencyName;
 use crate::progress::Progress;
 use crate::report::{Consistency, EngineReport, RunIdentity};
-use crate::wire::LoadOverWire;
+use crate::wire::WireDriver;
 use crate::{Interrupt, RunOptions, SchedulerName};
 use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, WithProtocol, dispatch};
@@ -66,7 +66,7 @@ pub(crate) struct Drivers<W: Workload> {
     /// A loop without transactions, if there is one.
     pub bare: Option<BareLoop<W>>,
     /// Clients on the network, if its transactions can be sent as statements.
-    pub wire: Option<LoadOverWire<W>>,
+    pub wire: Option<WireDriver<W>>,
 }
 
 impl<W: Workload> Drivers<W> {
@@ -76,8 +76,8 @@ impl<W: Workload> Drivers<W> {
     }
 
     /// Clients on the network.
-    pub(crate) fn wire(load: LoadOverWire<W>) -> Self {
-        Self { bare: None, wire: Some(load) }
+    pub(crate) fn wire(driver: WireDriver<W>) -> Self {
+        Self { bare: None, wire: Some(driver) }
     }
 }
 
@@ -131,8 +131,8 @@ pub(crate) fn load<W: Workload>(
     tools: Tools<'_>,
 ) -> Result<Box<dyn Bed<W>>, RunFailure> {
     if options.wire.over_wire {
-        let load = drivers.wire.ok_or_else(|| RunFailure::Failed(format!("{} has no statements", W::NAME)))?;
-        return load(name, workload, options, tools);
+        let driver = drivers.wire.ok_or_else(|| RunFailure::Failed(format!("{} has no statements", W::NAME)))?;
+        return (driver.load)(name, workload, options, tools);
     }
     match drivers.bare.and_then(|bare| Some((bare.drive, bare.named(name)?))) {
         Some((bare, name)) => {

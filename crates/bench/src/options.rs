@@ -1,7 +1,7 @@
 //! The command line of `hotrow bench`.
 
 use crate::engine_run::{BareLoop, Drivers};
-use crate::wire::{self, EXECUTIONS, WireOptions, engine_of};
+use crate::wire::{EXECUTIONS, WireDriver, WireOptions, engine_of};
 use crate::{bare, range};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hotrow_runtime::{ConcurrencyMix, PoolConfig};
@@ -67,12 +67,12 @@ impl BenchCommand {
                         Ok(bare::drive(instance.database(), table, clients, config))
                     },
                 };
-                what.run::<Ycsb>(options, Drivers { bare: Some(drive), wire: Some(wire::load) })
+                what.run::<Ycsb>(options, Drivers { bare: Some(drive), wire: Some(WireDriver::new()) })
             }
-            BenchCommand::Interactive(options) => what.run::<Interactive>(options, Drivers::wire(wire::load)),
-            BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, Drivers::wire(wire::load)),
-            BenchCommand::Tpcc(options) => what.run::<Tpcc>(options, Drivers::none()),
-            BenchCommand::Tatp(options) => what.run::<Tatp>(options, Drivers::wire(wire::load)),
+            BenchCommand::Interactive(options) => what.run::<Interactive>(options, Drivers::wire(WireDriver::new())),
+            BenchCommand::Tpcb(options) => what.run::<Tpcb>(options, Drivers::wire(WireDriver::new())),
+            BenchCommand::Tpcc(options) => what.run::<Tpcc>(options, Drivers::wire(WireDriver::new())),
+            BenchCommand::Tatp(options) => what.run::<Tatp>(options, Drivers::wire(WireDriver::new())),
             BenchCommand::Micro(options) => what.run::<Micro>(options, Drivers::none()),
             BenchCommand::Hekaton(options) => what.run::<Hekaton>(options, Drivers::none()),
             BenchCommand::Range(options) => {

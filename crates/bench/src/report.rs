@@ -218,6 +218,12 @@ impl EngineReport {
         100.0 * aborted as f64 / (aborted + self.committed).max(1) as f64
     }
 
+    /// Attempts that were tried again over the wire, of all that did not end with a rollback of the user's, in per cent.
+    pub(crate) fn retried_percent(&self) -> f64 {
+        let failed: u64 = self.wire.iter().flat_map(|wire| wire.sqlstates.values()).sum();
+        100.0 * failed as f64 / (failed + self.committed).max(1) as f64
+    }
+
     /// Whether updates were lost, and the engine promises no isolation.
     pub(crate) fn is_unisolated(&self) -> bool {
         self.consistency.starts_with("ok without isolation")

@@ -87,7 +87,7 @@ const WIRE_COLUMNS: [Column; 12] = [
     Column { head: "p95 µs", rank: 10, cell: |engine| brief(engine.median.latency_us.p95) },
     Column { head: "p99 µs", rank: 8, cell: |engine| brief(engine.median.latency_us.p99) },
     Column { head: "max µs", rank: 9, cell: |engine| brief(engine.median.latency_us.max) },
-    Column { head: "retried", rank: 2, cell: |engine| percent(engine.median.abort_percent()) },
+    Column { head: "retried", rank: 2, cell: |engine| percent(engine.median.retried_percent()) },
     Column { head: "cpu/txn", rank: 4, cell: |engine| of_wire(engine, |wire| wire.server_cpu_us_per_txn.map(brief)) },
     Column {
         head: "/stmt",

@@ -57,6 +57,22 @@ impl Server {
     fn url(&self) -> String {
         format!("postgres://postgres@{}/postgres", self.address)
     }
+
+    /// What psql prints, if it is there; CI has it.
+    fn psql(&self, sql: &str) -> Option<String> {
+        let arguments = ["-X", "-q", "-A", "-t", "-d", &self.url(), "-c", sql];
+        match Command::new("psql").args(arguments).stdin(Stdio::null()).output() {
+            Err(_) if std::env::var_os("CI").is_none() => {
+                let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: there is no psql\n");
+                None
+            }
+            ran => {
+                let output = ran.expect("CI has psql");
+                assert!(output.status.success(), "{sql}: {}", text(&output));
+                Some(text(&output))
+            }
+        }
+    }
 }
 
 impl Drop for Server {
@@ -74,6 +90,7 @@ fn engines_run_workloads_as_servers_of_their_own() {
         ("ycsb --records 5000 --fields 2", 12),
         ("tpcb --scale 1", 7),
         ("tatp --subscribers 500", 1),
+        ("tpcc --warehouses 2 --items 100 --customers 10", 5),
     ] {
         let name = workload.split(' ').next().unwrap_or_default();
         let engines = "--engine 2pl-timeout,mvo --isolation read-committed";
@@ -97,6 +114,41 @@ fn partitions_get_their_keys_and_one_operation_needs_no_block() {
     let line = "bench interactive --records 500 --reads 1 --writes 0 --over-wire --clients 2 --engine vll-st";
     for run in runs(line, "over-wire-one.json") {
         assert_eq!(run["wire"]["statements"], run["committed"], "{run}");
+    }
+}
+
+#[test]
+fn all_of_tpcc_but_a_join_is_sent_and_orders_are_taken_back() {
+    let line =
+        "bench tpcc --warehouses 1 --items 100 --customers 10 --rollback 0.5 --over-wire --clients 1 --engine ilock";
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("over-wire-tpcc-kinds.json");
+    let options = format!("--seconds 1 --warmup 0 --json {}", file.display());
+    check(&format!("{line} {options}"), 0, &["left out: stock-level", "new-order", "delivery", " ok"]);
+    let runs: Vec<Value> = serde_json::from_slice(&std::fs::read(file).expect("the file is there")).expect("JSON");
+    let run = &runs[0];
+    assert!(run["aborted"]["user"].as_u64() > Some(0), "{run}");
+    assert_eq!(run["wire"]["sqlstates"], serde_json::json!({}), "{run}");
+    let committed: Vec<_> = run["kinds"].as_array().expect("a list").iter().map(|kind| &kind["committed"]).collect();
+    assert!(committed[0].as_u64() > Some(0) && committed[1].as_u64() > Some(0), "{run}");
+    assert_eq!(committed[4], 0, "{run}");
+}
+
+#[test]
+fn rows_that_somebody_takes_away_are_missed() {
+    let server = Server::start("");
+    let options = "--warehouses 1 --items 100 --customers 10 --clients 2 --seconds 3600 --warmup 0";
+    let (child, mut stderr) = start(&format!("bench tpcc {options} --over-wire --url {}", server.url()));
+    wait_for(&mut stderr, "running for 3600 s");
+    // Nobody comes near delivered orders of the load.
+    let sql = "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1";
+    let deleted = server.psql(sql);
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.expect("there is a kill command").success());
+    let output = child.wait_with_output().expect("the program ends");
+    let (table, said) = (String::from_utf8_lossy(&output.stdout), rest(stderr));
+    if deleted.is_some() {
+        assert_eq!(output.status.code(), Some(1), "{table}{said}");
+        assert!(table.contains("condition 6, warehouse 1, district 1: order 1: o_ol_cnt is"), "{table}{said}");
     }
 }
 
@@ -128,20 +180,12 @@ fn any_server_is_driven_beside_an_engine_and_nothing_is_left_on_it() {
 #[test]
 fn tables_of_others_are_not_dropped_unasked() {
     let server = Server::start("");
-    let psql = |sql: &str| {
-        let arguments = ["-X", "-q", "-A", "-t", "-d", &server.url(), "-c", sql];
-        Command::new("psql").args(arguments).stdin(Stdio::null()).output()
-    };
-    match psql("CREATE TABLE kv (mine int)") {
-        Err(_) if std::env::var_os("CI").is_none() => {
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: there is no psql\n");
-            return;
-        }
-        made => assert!(made.expect("CI has psql").status.success()),
+    if server.psql("CREATE TABLE kv (mine int)").is_none() {
+        return;
     }
     let line = format!("bench interactive --records 100 --seconds 0.1 --warmup 0 --over-wire --url {}", server.url());
     check(&line, 1, &["has a table kv already", "--replace-tables"]);
-    assert_eq!(text(&psql("SELECT count(mine) FROM kv").expect("it was there before")).trim(), "0");
+    assert_eq!(server.psql("SELECT count(mine) FROM kv").as_deref().map(str::trim), Some("0"));
     check(&format!("{line} --replace-tables"), 0, &[" ok"]);
 }
 
@@ -149,6 +193,7 @@ fn tables_of_others_are_not_dropped_unasked() {
 fn what_cannot_be_run_over_the_wire_is_refused_with_a_reason() {
     for (options, expected) in [
         ("micro --over-wire", &["micro is not run over the wire"][..]),
+        ("tpcc --mix stocklevel --over-wire", &["a join", "another --mix"]),
         ("interactive --clients 3", &["--over-wire"]),
         ("interactive --url postgres://localhost", &["--over-wire"]),
         ("interactive --over-wire --clients 0", &["0 is not in 1..=20000"]),

@@ -1,12 +1,13 @@
 //! The closed loop: every client has one transaction after the other, and waits for each answer.
 
 use super::Caller;
-use super::failure::explain;
+use super::failure::{AttemptError, explain};
 use super::session::Session;
 use crate::engine_run::RunFailure;
 use hotrow_runtime::{Counts, Stop};
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, thread};
+use hotrow_txn::Abort;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -276,6 +277,12 @@ impl<C: Caller> Running<C> {
                         self.count(sent, retries, begin.elapsed(), note);
                     }
                     return Ok(());
+                }
+                Err(AttemptError::TakenBack) => {
+                    if counts {
+                        self.tally.borrow_mut().counts.aborted.count(Abort::User);
+                    }
+                    return self.session.rollback().await.map_err(|error| explain(&error));
                 }
                 Err(error) => {
                     let state = error.retried().ok_or_else(|| error.explain())?;

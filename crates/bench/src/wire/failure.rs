@@ -14,6 +14,8 @@ pub(crate) enum AttemptError {
     Sql(Error),
     /// The answer was not what the workload's rows imply.
     Unexpected(String),
+    /// Nothing went wrong: the transaction is one that its user takes back.
+    TakenBack,
 }
 
 impl From<Error> for AttemptError {
@@ -27,7 +29,7 @@ impl AttemptError {
     pub(super) fn retried(&self) -> Option<&SqlState> {
         match self {
             AttemptError::Sql(error) => error.code().filter(|code| RETRIED.contains(code)),
-            AttemptError::Unexpected(_) => None,
+            AttemptError::Unexpected(_) | AttemptError::TakenBack => None,
         }
     }
 
@@ -36,6 +38,7 @@ impl AttemptError {
         match self {
             AttemptError::Sql(error) => explain(error),
             AttemptError::Unexpected(what) => what.clone(),
+            AttemptError::TakenBack => "the transaction was taken back".to_owned(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The interactive paper's transactions as statements.
 
-use super::{AttemptError, Caller, OverWire, Session, one};
+use super::{AttemptError, Caller, Look, OverWire, Session, one};
 use hotrow_storage::TableId;
 use hotrow_workloads::interactive::{Client, Interactive};
 use hotrow_workloads::{Seat, Violation, Workload};
@@ -29,13 +29,9 @@ impl OverWire for Interactive {
         InteractiveCaller { client: self.client(self.tables(), seat), checksum: 0 }
     }
 
-    fn sums(&self) -> Vec<&'static str> {
-        vec!["SELECT count(*), sum(value)::bigint FROM kv"]
-    }
-
-    fn judge(&self, sums: &[[i64; 2]], callers: &[InteractiveCaller]) -> Result<(), Violation> {
+    fn judge(&self, tables: &Look<'_>, callers: &[InteractiveCaller]) -> Result<(), Violation> {
         let written = callers.iter().map(|caller| caller.client.written()).sum();
-        super::judge_counters(sums[0], self.options().records, written)
+        tables.counters("kv", "value", self.options().records, written)
     }
 }
 

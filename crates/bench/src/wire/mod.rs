@@ -7,6 +7,8 @@
 //! | `target.rs` | the server: one of ours in a process of its own, or one that a URL leads to |
 //! | `process.rs` | its CPU time |
 //! | `tables.rs` | the workload's tables there: made, and filled by COPY |
+//! | `look.rs` | what is in them after a run: summed up, or read back |
+//! | `decimal.rs` | decimals, as the driver sends and takes them |
 //! | `session.rs` | a client's connection |
 //! | `drive.rs` | the closed loop |
 //! | `failure.rs` | what a retry cures, and what is said of the rest |
@@ -18,11 +20,13 @@
 //! with 40001, 40P01 or 55P03 is tried again at once, and counted.
 //!
 //! **Consistency.** After the run the tables are summed up in SQL, and the sums compared with what the clients know to be
-//! committed.
+//! committed. Those of TPC-C are read back row by row instead, and judged as if they had been here all the time.
 
+mod decimal;
 mod drive;
 mod failure;
 mod interactive;
+mod look;
 mod options;
 mod process;
 mod session;
@@ -30,6 +34,7 @@ mod tables;
 mod target;
 mod tatp;
 mod tpcb;
+mod tpcc;
 mod ycsb;
 
 pub use options::{Url, WireOptions};
@@ -42,9 +47,9 @@ use crate::RunOptions;
 use crate::engine_run::{Bed, RunFailure, Tools, with_progress};
 use crate::report::{Consistency, EngineReport, RunIdentity, WireReport};
 use drive::{Drive, Driven};
-use failure::explain;
 use hotrow_runtime::RunReport;
 use hotrow_workloads::{Seat, Violation, Workload};
+use look::Look;
 use std::future::Future;
 use std::time::{Duration, Instant};
 use target::Target;
@@ -66,11 +71,13 @@ pub(crate) trait OverWire: Workload {
     /// A client, whose transactions are those of the workload's own client in this seat.
     fn caller(&self, seat: Seat) -> Self::Caller;
 
-    /// Queries of one row each, a count and a sum, to be judged after a run.
-    fn sums(&self) -> Vec<&'static str>;
+    /// Which of its transactions are not sent, since SQL cannot say them yet; the error says what could be run instead.
+    fn leaves_out(&self) -> Result<Option<&'static str>, String> {
+        Ok(None)
+    }
 
-    /// Compares their answers with what all callers since the load know to be committed.
-    fn judge(&self, sums: &[[i64; 2]], callers: &[Self::Caller]) -> Result<(), Violation>;
+    /// Compares what is in the tables with what all callers since the load know to be committed.
+    fn judge(&self, tables: &Look<'_>, callers: &[Self::Caller]) -> Result<(), Violation>;
 }
 
 /// One client's stream of transactions. It remembers what its committed transactions did.
@@ -103,29 +110,39 @@ fn changed_one(rows: u64) -> Result<(), AttemptError> {
     }
 }
 
-/// Judges a table whose rows each count their updates: `[rows, sum]` is what is there.
-fn judge_counters([rows, sum]: [i64; 2], loaded: u64, committed: u64) -> Result<(), Violation> {
-    if rows != loaded as i64 {
-        return Err(Violation::Corruption(format!("the table has {rows} rows, not the {loaded} loaded")));
-    }
-    if sum != committed as i64 {
-        let what = format!("the counters add up to {sum}, but {committed} increments were committed");
-        return Err(Violation::Anomaly(what));
-    }
-    Ok(())
-}
-
 /// What one thread runs its connections on.
 fn runtime() -> Result<Runtime, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| format!("the clients' runtime could not be started: {error}"))
 }
 
-/// Loads a workload's rows into the server of a name: an engine's, or one that a URL leads to.
-pub(crate) type LoadOverWire<W> = fn(&str, &W, &RunOptions, Tools<'_>) -> Result<Box<dyn Bed<W>>, RunFailure>;
+/// Runs a workload over the network.
+pub(crate) struct WireDriver<W> {
+    /// Loads its rows into the server of a name: an engine's, or one that a URL leads to.
+    pub load: LoadOverWire<W>,
+    /// [`OverWire::leaves_out`]
+    pub leaves_out: fn(&W) -> Result<Option<&'static str>, String>,
+}
+
+type LoadOverWire<W> = fn(&str, &W, &RunOptions, Tools<'_>) -> Result<Box<dyn Bed<W>>, RunFailure>;
+
+impl<W: OverWire> WireDriver<W> {
+    /// That of a workload whose transactions can be sent.
+    pub(crate) fn new() -> Self {
+        Self { load, leaves_out: W::leaves_out }
+    }
+}
+
+impl<W> Clone for WireDriver<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for WireDriver<W> {}
 
 /// Loads the rows of `workload` into the server called `name`.
-pub(crate) fn load<W: OverWire>(
+fn load<W: OverWire>(
     name: &str,
     workload: &W,
     options: &RunOptions,
@@ -166,20 +183,11 @@ struct WireBed<C> {
 }
 
 impl<C> WireBed<C> {
-    /// Sums the tables up and judges them.
+    /// Looks at the tables and judges them.
     fn check<W: OverWire<Caller = C>>(&self, workload: &W) -> Consistency {
-        let sum = |sql: &'static str| {
-            let row = self.runtime.block_on(self.target.admin.query_one(sql, &[]))?;
-            // The sum of no rows is NULL.
-            Ok([row.try_get::<_, i64>(0)?, row.try_get::<_, Option<i64>>(1)?.unwrap_or(0)])
-        };
-        let sums: Result<Vec<_>, tokio_postgres::Error> = workload.sums().into_iter().map(sum).collect();
-        match sums {
-            Err(error) => Consistency::Failed(format!("the tables could not be summed up: {}", explain(&error))),
-            Ok(sums) => match workload.judge(&sums, &self.callers) {
-                Ok(()) => Consistency::Ok,
-                Err(violation) => Consistency::Failed(violation.to_string()),
-            },
+        match workload.judge(&Look { target: &self.target, runtime: &self.runtime }, &self.callers) {
+            Ok(()) => Consistency::Ok,
+            Err(violation) => Consistency::Failed(violation.to_string()),
         }
     }
 }

@@ -3,8 +3,11 @@
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
 
-/// A statement's parameters.
-pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+/// A statement's parameter.
+pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
+
+/// All of a statement's parameters.
+pub(crate) type Params<'a> = &'a [Param<'a>];
 
 /// Sends one statement after the other and waits for each answer: a request and a reply on the network for every one of
 /// them, those that begin and end transactions too.

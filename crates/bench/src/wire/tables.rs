@@ -57,7 +57,7 @@ pub(super) fn drop_all(names: &[String], target: &Target, runtime: &Runtime) -> 
 }
 
 /// Names of a table's columns. The hidden one of a table without a primary key has none.
-fn columns(schema: &TableSchema) -> Vec<&str> {
+pub(super) fn columns(schema: &TableSchema) -> Vec<&str> {
     schema.columns.iter().map(|column| column.name.as_str()).filter(|name| !name.is_empty()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! TATP's transactions as statements. GET_NEW_DESTINATION asks for the facility first and then for its forwardings, as
 //! the procedure does; the specification has a join.
 
-use super::{AttemptError, Caller, OverWire, Session, changed_one, one};
+use super::{AttemptError, Caller, Look, OverWire, Session, changed_one, one};
 use hotrow_storage::TableId;
 use hotrow_workloads::tatp::{Client, Request, Tables, Tatp};
 use hotrow_workloads::{Seat, Violation, Workload};
@@ -58,16 +58,13 @@ impl OverWire for Tatp {
         TatpCaller { client, request, succeeded: false }
     }
 
-    fn sums(&self) -> Vec<&'static str> {
-        vec![
+    fn judge(&self, tables: &Look<'_>, callers: &[TatpCaller]) -> Result<(), Violation> {
+        let sums = tables.sums([
             "SELECT count(*), sum(s_id)::bigint FROM subscriber",
             "SELECT count(*), sum(ai_type)::bigint FROM access_info",
             "SELECT count(*), sum(sf_type)::bigint FROM special_facility",
             "SELECT count(*), sum(sf_type)::bigint FROM call_forwarding",
-        ]
-    }
-
-    fn judge(&self, sums: &[[i64; 2]], callers: &[TatpCaller]) -> Result<(), Violation> {
+        ])?;
         let inserted: u64 = callers.iter().map(|caller| caller.client.inserted()).sum();
         let deleted: u64 = callers.iter().map(|caller| caller.client.deleted()).sum();
         let loaded = self.rows_of_tables();

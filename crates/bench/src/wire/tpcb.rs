@@ -1,6 +1,6 @@
 //! TPC-B's transaction as pgbench's statements.
 
-use super::{AttemptError, Caller, OverWire, Session, one};
+use super::{AttemptError, Caller, Look, OverWire, Session, one};
 use hotrow_storage::TableId;
 use hotrow_txn::number_of;
 use hotrow_workloads::tpcb::{Client, Tables, Tpcb};
@@ -41,16 +41,13 @@ impl OverWire for Tpcb {
         TpcbCaller { client: self.client(self.tables(), seat) }
     }
 
-    fn sums(&self) -> Vec<&'static str> {
-        vec![
+    fn judge(&self, tables: &Look<'_>, callers: &[TpcbCaller]) -> Result<(), Violation> {
+        let sums = tables.sums([
             "SELECT count(*), sum(abalance)::bigint FROM pgbench_accounts",
             "SELECT count(*), sum(tbalance)::bigint FROM pgbench_tellers",
             "SELECT count(*), sum(bbalance)::bigint FROM pgbench_branches",
             "SELECT count(*), sum(delta)::bigint FROM pgbench_history",
-        ]
-    }
-
-    fn judge(&self, sums: &[[i64; 2]], callers: &[TpcbCaller]) -> Result<(), Violation> {
+        ])?;
         let entries = sums[3][0];
         let committed: u64 = callers.iter().map(|caller| caller.client.committed()).sum();
         if entries != committed as i64 {
@@ -58,7 +55,7 @@ impl OverWire for Tpcb {
             return Err(Violation::Corruption(format!("the history has {rows}, but {transactions} committed")));
         }
         let deposited: i64 = callers.iter().map(|caller| caller.client.deposited()).sum();
-        let [accounts, tellers, branches, history] = [0, 1, 2, 3].map(|at: usize| sums[at][1]);
+        let [accounts, tellers, branches, history] = sums.map(|[_, sum]| sum);
         match [accounts, tellers, branches, history].iter().all(|&sum| sum == deposited) {
             true => Ok(()),
             false => Err(Violation::Anomaly(format!(

@@ -1,6 +1,6 @@
 //! YCSB's transactions as statements: a read is a SELECT of the whole row, a read-modify-write an UPDATE that returns it.
 
-use super::{AttemptError, Caller, OverWire, Session, one};
+use super::{AttemptError, Caller, Look, OverWire, Session, one};
 use hotrow_storage::TableId;
 use hotrow_txn::Intent;
 use hotrow_workloads::ycsb::{Client, Ycsb};
@@ -35,13 +35,9 @@ impl OverWire for Ycsb {
         YcsbCaller { client: self.client(self.tables(), seat), checksum: 0 }
     }
 
-    fn sums(&self) -> Vec<&'static str> {
-        vec!["SELECT count(*), sum(counter)::bigint FROM usertable"]
-    }
-
-    fn judge(&self, sums: &[[i64; 2]], callers: &[YcsbCaller]) -> Result<(), Violation> {
+    fn judge(&self, tables: &Look<'_>, callers: &[YcsbCaller]) -> Result<(), Violation> {
         let increments = callers.iter().map(|caller| caller.client.increments()).sum();
-        super::judge_counters(sums[0], self.options().records, increments)
+        tables.counters("usertable", "counter", self.options().records, increments)
     }
 }
 

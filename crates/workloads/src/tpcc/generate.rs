@@ -2,7 +2,8 @@
 
 use super::options::{Home, Options};
 use super::procedures::{
-    Customer, DISTRICTS, Delivery, LINES_FEWEST, LINES_MOST, Line, NewOrder, OrderStatus, Paid, Payment, StockLevel,
+    Customer, DISTRICTS, Delivered, Delivery, LINES_FEWEST, LINES_MOST, Line, NewOrder, OrderStatus, Paid, Payment,
+    StockLevel,
 };
 use super::random::{Constants, Random};
 use super::schema::Tables;
@@ -10,6 +11,24 @@ use super::tally::Tallies;
 use crate::Seat;
 use crate::time::now_us;
 use hotrow_txn::{Abort, Runner};
+
+/// A kind of transactions: a position in [`KINDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// New-Order
+    NewOrder,
+    /// Payment
+    Payment,
+    /// Order-Status
+    OrderStatus,
+    /// Delivery
+    Delivery,
+    /// Stock-Level
+    StockLevel,
+}
+
+/// All of them.
+const ALL: [Kind; KINDS.len()] = [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
 
 /// The kinds of transactions, as reports name them.
 pub(super) const KINDS: [&str; 5] = ["new-order", "payment", "order-status", "delivery", "stock-level"];
@@ -27,6 +46,8 @@ pub struct Client {
     order_status: OrderStatus,
     delivery: Delivery,
     stock_level: StockLevel,
+    /// Whether the next order has an item that does not exist.
+    is_rolled_back: bool,
     tallies: Tallies,
     surprises: u64,
 }
@@ -45,6 +66,7 @@ impl Client {
             order_status: OrderStatus::new(tables),
             delivery: Delivery::new(tables),
             stock_level: StockLevel::new(tables),
+            is_rolled_back: false,
             tallies: Tallies::new(options.warehouses),
             surprises: 0,
         }
@@ -60,10 +82,17 @@ impl Client {
         self.surprises
     }
 
-    /// The kind of the next transaction: a position in [`KINDS`].
-    fn kind(&mut self) -> usize {
+    /// Has it leave one kind out.
+    #[must_use]
+    pub fn without(mut self, kind: Kind) -> Self {
+        self.weights[kind as usize] = 0;
+        self
+    }
+
+    /// The kind of the next transaction.
+    fn kind(&mut self) -> Kind {
         let mut ticket = self.random.rng.u32(..self.weights.iter().sum::<u32>());
-        self.weights.iter().position(|&weight| take(&mut ticket, weight)).unwrap_or_default()
+        ALL[self.weights.iter().position(|&weight| take(&mut ticket, weight)).unwrap_or_default()]
     }
 
     /// The next transaction's warehouse and district.
@@ -91,8 +120,8 @@ impl Client {
         }
     }
 
-    /// The next order (clause 2.4.1): whether an item of it does not exist.
-    fn next_order(&mut self) -> bool {
+    /// The next order (clause 2.4.1).
+    fn next_order(&mut self) {
         let (warehouse, district) = self.place();
         let customer = self.random.customer();
         self.new_order.set(warehouse, district, customer, now_us());
@@ -103,11 +132,12 @@ impl Client {
             self.new_order.lines_mut().push(line);
         }
         self.new_order.lines_mut().sort_unstable();
-        let is_rolled_back = self.random.chance(self.options.rollback);
-        if is_rolled_back && let Some(last) = self.new_order.lines_mut().last_mut() {
+        self.is_rolled_back = self.random.chance(self.options.rollback);
+        if self.is_rolled_back
+            && let Some(last) = self.new_order.lines_mut().last_mut()
+        {
             last.item = self.options.items as i32 + 1;
         }
-        is_rolled_back
     }
 
     /// The next payment (clause 2.5.1).
@@ -122,61 +152,84 @@ impl Client {
         self.payment.set(paid, now_us());
     }
 
-    fn enter_order<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
-        let is_rolled_back = self.next_order();
-        let outcome = runner.run(&self.new_order).map(drop);
-        if is_rolled_back && outcome == Err(Abort::User) {
-            return outcome;
+    /// Makes the next transaction up. Its parameters are those of the procedure of its kind.
+    pub fn draw(&mut self) -> Kind {
+        let kind = self.kind();
+        match kind {
+            Kind::NewOrder => self.next_order(),
+            Kind::Payment => self.next_payment(),
+            Kind::OrderStatus => {
+                let (warehouse, district) = self.place();
+                let customer = self.customer(warehouse, district);
+                self.order_status.set(warehouse, district, customer);
+            }
+            Kind::Delivery => {
+                let (warehouse, _) = self.place();
+                self.delivery.set(warehouse, self.random.uniform(1, 10), now_us());
+            }
+            Kind::StockLevel => {
+                let (warehouse, district) = self.place();
+                self.stock_level.set(warehouse, district, self.random.uniform(10, 20));
+            }
         }
-        self.surprised_by(outcome)?;
-        let (warehouse, district) = self.new_order.place();
-        let tally = self.tallies.of_mut(warehouse, district);
-        tally.orders += 1;
-        tally.lines += self.new_order.lines().len() as i64;
-        Ok(())
+        kind
     }
 
-    fn pay<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
-        self.next_payment();
-        let outcome = runner.run(&self.payment).map(drop);
-        self.surprised_by(outcome)?;
-        let Paid { warehouse, district, cents, .. } = *self.payment.paid();
-        let tally = self.tallies.of_mut(warehouse, district);
-        tally.payments += 1;
-        tally.cents += cents;
-        Ok(())
+    /// The order that was made up last.
+    pub fn new_order(&self) -> &NewOrder {
+        &self.new_order
     }
 
-    fn ask_for_order<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
-        let (warehouse, district) = self.place();
-        let customer = self.customer(warehouse, district);
-        self.order_status.set(warehouse, district, customer);
-        let outcome = runner.run(&self.order_status).map(drop);
-        self.surprised_by(outcome)
+    /// Whether an item of it does not exist, so that it is to be rolled back.
+    pub fn is_rolled_back(&self) -> bool {
+        self.is_rolled_back
     }
 
-    /// Whether there was anything to deliver.
-    fn deliver<R: Runner>(&mut self, runner: &mut R) -> Result<bool, Abort> {
-        let (warehouse, _) = self.place();
-        self.delivery.set(warehouse, self.random.uniform(1, 10), now_us());
-        let outcome = runner.run(&self.delivery);
-        let delivered = self.surprised_by(outcome)?;
-        for (district, delivered) in (1..).zip(delivered) {
-            self.tallies.of_mut(warehouse, district).deliveries += i64::from(delivered);
+    /// The payment that was made up last.
+    pub fn payment(&self) -> &Payment {
+        &self.payment
+    }
+
+    /// The inquiry that was made up last.
+    pub fn order_status(&self) -> &OrderStatus {
+        &self.order_status
+    }
+
+    /// The delivery that was made up last.
+    pub fn delivery(&self) -> &Delivery {
+        &self.delivery
+    }
+
+    /// Notes that the transaction made up last has committed, and what it delivered if it is a delivery. Returns whether it found
+    /// what it was looking for.
+    pub fn committed(&mut self, kind: Kind, delivered: &Delivered) -> bool {
+        match kind {
+            Kind::NewOrder => {
+                let (warehouse, district) = self.new_order.place();
+                let tally = self.tallies.of_mut(warehouse, district);
+                tally.orders += 1;
+                tally.lines += self.new_order.lines().len() as i64;
+            }
+            Kind::Payment => {
+                let Paid { warehouse, district, cents, .. } = *self.payment.paid();
+                let tally = self.tallies.of_mut(warehouse, district);
+                tally.payments += 1;
+                tally.cents += cents;
+            }
+            Kind::Delivery => {
+                for (district, &delivered) in (1..).zip(delivered) {
+                    self.tallies.of_mut(self.delivery.warehouse(), district).deliveries += i64::from(delivered);
+                }
+                return delivered.contains(&true);
+            }
+            Kind::OrderStatus | Kind::StockLevel => {}
         }
-        Ok(delivered.contains(&true))
+        true
     }
 
-    fn ask_for_stock<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
-        let (warehouse, district) = self.place();
-        self.stock_level.set(warehouse, district, self.random.uniform(10, 20));
-        let outcome = runner.run(&self.stock_level).map(drop);
-        self.surprised_by(outcome)
-    }
-
-    /// Remembers a transaction that gave up although it is not one of those that are to be rolled back.
-    fn surprised_by<T>(&mut self, outcome: Result<T, Abort>) -> Result<T, Abort> {
-        self.surprises += u64::from(matches!(outcome, Err(Abort::User)));
+    /// The outcome of the transaction made up last, and a note of it if it gave up although it is not to be rolled back.
+    fn surprised_by<T>(&mut self, outcome: Result<T, Abort>, is_expected: bool) -> Result<T, Abort> {
+        self.surprises += u64::from(matches!(outcome, Err(Abort::User)) && !is_expected);
         outcome
     }
 }
@@ -190,15 +243,19 @@ fn take(ticket: &mut u32, weight: u32) -> bool {
 
 impl crate::Client for Client {
     fn step<R: Runner>(&mut self, runner: &mut R) -> Result<(), Abort> {
-        let kind = self.kind();
-        let succeeded = match kind {
-            0 => self.enter_order(runner).map(|()| true)?,
-            1 => self.pay(runner).map(|()| true)?,
-            2 => self.ask_for_order(runner).map(|()| true)?,
-            3 => self.deliver(runner)?,
-            _ => self.ask_for_stock(runner).map(|()| true)?,
+        let kind = self.draw();
+        let none = Delivered::default();
+        let outcome = match kind {
+            Kind::NewOrder => runner.run(&self.new_order).map(|_| none),
+            Kind::Payment => runner.run(&self.payment).map(|_| none),
+            Kind::OrderStatus => runner.run(&self.order_status).map(|_| none),
+            Kind::Delivery => runner.run(&self.delivery),
+            Kind::StockLevel => runner.run(&self.stock_level).map(|_| none),
         };
-        runner.note(kind, succeeded);
+        let is_expected = kind == Kind::NewOrder && self.is_rolled_back;
+        let delivered = self.surprised_by(outcome, is_expected)?;
+        let succeeded = self.committed(kind, &delivered);
+        runner.note(kind as usize, succeeded);
         Ok(())
     }
 }

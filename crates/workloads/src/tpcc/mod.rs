@@ -23,7 +23,7 @@ mod schema;
 mod tally;
 
 pub use columns::{customer, district, history, item, new_order, order, order_line, stock, warehouse};
-pub use generate::Client;
+pub use generate::{Client, Kind};
 pub use options::{Home, Mix, Options};
 pub use procedures::{
     Customer, Delivered, Delivery, Line, NewOrder, OrderState, OrderStatus, Ordered, Paid, Payment, StockLevel,
@@ -100,6 +100,18 @@ impl crate::Workload for Tpcc {
     }
 
     fn check(&self, engine: &dyn Engine, tables: Tables, clients: &[Client]) -> Result<(), Violation> {
+        self.check_after(engine, tables, clients.iter())
+    }
+}
+
+impl Tpcc {
+    /// [Checks](crate::Workload::check) what clients wherever they are have left.
+    pub fn check_after<'c>(
+        &self,
+        engine: &dyn Engine,
+        tables: Tables,
+        clients: impl Iterator<Item = &'c Client>,
+    ) -> Result<(), Violation> {
         consistency::check(&self.options, engine, tables, clients)
     }
 }

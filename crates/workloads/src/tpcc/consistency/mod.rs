@@ -60,14 +60,17 @@ struct Checker<'a> {
 }
 
 /// Checks all that must hold.
-pub(super) fn check(
+pub(super) fn check<'c>(
     options: &Options,
     engine: &dyn Engine,
     tables: Tables,
-    clients: &[Client],
+    clients: impl Iterator<Item = &'c Client>,
 ) -> Result<(), Violation> {
-    let mut tallies = Tallies::new(options.warehouses);
-    clients.iter().for_each(|client| tallies.add(client.tallies()));
+    let (mut tallies, mut surprises) = (Tallies::new(options.warehouses), 0);
+    for client in clients {
+        tallies.add(client.tallies());
+        surprises += client.surprises();
+    }
     let sample = sample(options);
     let is_whole = sample.len() == options.warehouses as usize;
     let checker = Checker {
@@ -80,7 +83,6 @@ pub(super) fn check(
         districts: districts(options, engine, tables)?,
         findings: Mutex::default(),
     };
-    let surprises: u64 = clients.iter().map(Client::surprises).sum();
     if surprises > 0 {
         let transactions = number_of(surprises, "transaction");
         let what = format!("{transactions} missed a row, or met one that should not be there");

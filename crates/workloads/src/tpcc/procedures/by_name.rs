@@ -13,19 +13,38 @@ pub enum Customer {
     /// Known by number.
     Number(i32),
     /// Known by last name: the one in the middle of all who have it, by first name.
-    LastName(Key),
+    LastName {
+        /// The name's number.
+        number: i32,
+        /// Warehouse, district and name, as the index of names has them.
+        prefix: Key,
+    },
 }
 
 impl Customer {
     /// The customers of a district who have the last name with this number.
     pub(in super::super) fn by_name(warehouse: i32, district: i32, number: i32) -> Self {
         let mut buffer = [0; LAST_NAME_LONGEST];
-        let name = std::str::from_utf8(last_name(number, &mut buffer)).unwrap_or_default();
+        let name = name_of(number, &mut buffer);
         let mut prefix = KeyBuilder::default();
         prefix.push(Type::Int4, false, &Value::Int4(warehouse));
         prefix.push(Type::Int4, false, &Value::Int4(district));
         prefix.push(Type::Varchar(Some(16)), false, &Value::text(name));
-        Customer::LastName(prefix.finish())
+        Customer::LastName { number, prefix: prefix.finish() }
+    }
+
+    /// The last name, if the customer is known by it.
+    pub fn last_name(&self) -> Option<String> {
+        match self {
+            Customer::Number(_) => None,
+            Customer::LastName { number, .. } => Some(name_of(*number, &mut [0; LAST_NAME_LONGEST]).to_owned()),
+        }
+    }
+
+    /// Who is meant of all who have a name, in the order of their first names: position
+    /// n/2, rounded up, counted from one (clause 2.5.2.2).
+    pub fn middle(matches: &[i32]) -> Option<i32> {
+        matches.len().checked_sub(1).map(|last| matches[last / 2])
     }
 
     /// What finding the customer, and then reading or changing its row, touches: that is among those that have the name.
@@ -41,7 +60,7 @@ impl Customer {
             Customer::Number(number) => {
                 accesses.push(tables.customer, Key::int4s([warehouse, district, *number]), intent);
             }
-            Customer::LastName(prefix) => {
+            Customer::LastName { prefix, .. } => {
                 let (lower, upper) = (Bound::Included(prefix.clone()), Bound::Included(prefix.clone()));
                 let (table, index) = (tables.customer, CUSTOMERS_BY_NAME);
                 accesses.push_range(RangeAccess { table, index, lower, upper, intent });
@@ -60,16 +79,19 @@ impl Customer {
     ) -> Result<i32, Abort> {
         match self {
             Customer::Number(number) => Ok(*number),
-            Customer::LastName(prefix) => {
+            Customer::LastName { prefix, .. } => {
                 matches.clear();
                 let scan = Scan::prefix(tables.customer, CUSTOMERS_BY_NAME, prefix.clone());
                 txn.scan(&Scan { lock, ..scan }, &mut |row| {
                     matches.push(row.int4(customer::ID));
                     ControlFlow::Continue(())
                 })?;
-                // Position n/2, rounded up, counted from one (clause 2.5.2.2).
-                matches.len().checked_sub(1).map(|last| matches[last / 2]).ok_or(Abort::User)
+                Customer::middle(matches).ok_or(Abort::User)
             }
         }
     }
+}
+
+fn name_of(number: i32, buffer: &mut [u8; LAST_NAME_LONGEST]) -> &str {
+    std::str::from_utf8(last_name(number, buffer)).unwrap_or_default()
 }

@@ -37,6 +37,11 @@ impl Delivery {
         self.warehouse
     }
 
+    /// Who takes the orders to their customers.
+    pub fn carrier(&self) -> i32 {
+        self.carrier
+    }
+
     /// Takes the oldest order out of a district's queue.
     fn take<T: Transaction + ?Sized>(&self, txn: &mut T, district: i32) -> Result<Option<i32>, Abort> {
         let mut oldest = None;

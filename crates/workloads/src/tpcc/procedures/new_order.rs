@@ -95,6 +95,11 @@ impl NewOrder {
         (self.warehouse, self.district)
     }
 
+    /// The customer.
+    pub fn customer(&self) -> i32 {
+        self.customer
+    }
+
     /// The order's lines.
     pub fn lines(&self) -> &[Line] {
         &self.lines

@@ -40,6 +40,16 @@ impl OrderStatus {
         Self { tables, warehouse: 0, district: 0, customer, matches: RefCell::default() }
     }
 
+    /// Warehouse and district.
+    pub fn place(&self) -> (i32, i32) {
+        (self.warehouse, self.district)
+    }
+
+    /// Who asks.
+    pub fn customer(&self) -> &Customer {
+        &self.customer
+    }
+
     /// Makes this the next one.
     pub(in super::super) fn set(&mut self, warehouse: i32, district: i32, customer: Customer) {
         (self.warehouse, self.district, self.customer) = (warehouse, district, customer);
