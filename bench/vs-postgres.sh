@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Hotrow beside PostgreSQL: the same machine, the same client (pgbench, prepared statements, over TCP), everything in memory on
+# Hotrow beside PostgreSQL: the same machine, the same client (pgbench, prepared statements), everything in memory on
 # both sides. What counts is the CPU time of the server, user and system, which a client on the same machine does not blur.
 # Prints a table for each part and the ratios against what Hotrow means to keep. Exit code 1 if a line does not hold.
 #
-#   bench/vs-postgres.sh [--engine NAME] [--seconds N] [--repetitions N] [--clients N] [--out DIR] [--serve-option OPTION]...
+#   bench/vs-postgres.sh [--engine NAME] [--over tcp|socket] [--seconds N] [--repetitions N] [--clients N] [--out DIR]
+#                        [--serve-option OPTION]...
 #
 #   select   pgbench -S at 32 clients: CPU µs of a statement, at most a third of PostgreSQL's
 #   tpcb     TPC-B on scale 10: transactions per CPU second, at least 4 times PostgreSQL's at 8 clients and 10 times at 300;
@@ -17,22 +18,25 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-engine='' seconds=10 repetitions=3 many=300 out=out/vs-postgres serve_options=()
+engine='' seconds=10 repetitions=3 many=300 over=tcp out=out/vs-postgres serve_options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --engine) engine=$2 ;;
+    --over) over=$2 ;;
     --seconds) seconds=$2 ;;
     --repetitions) repetitions=$2 ;;
     --clients) many=$2 ;;
     --out) out=$2 ;;
     --serve-option) serve_options+=("$2") ;;
     *)
-      echo "unknown option $1: expected --engine, --seconds, --repetitions, --clients, --out or --serve-option" >&2
+      echo "unknown option $1: expected --engine, --over, --seconds, --repetitions, --clients, --out or --serve-option" >&2
       exit 2
       ;;
   esac
   shift 2
 done
+
+case $over in tcp | socket) ;; *) echo "--over $over: expected tcp or socket" >&2; exit 2 ;; esac
 
 hotrow=${HOTROW:-target/release/hotrow}
 [ -x "$hotrow" ] || { echo "$hotrow is missing: cargo build --release" >&2; exit 1; }
@@ -65,12 +69,12 @@ trap tear_down EXIT
 as_owner "$bin/initdb" -D "$data/pg" -A trust -U postgres -E UTF8 --locale=C >"$out/initdb.log" 2>&1 ||
   { cat "$out/initdb.log" >&2; exit 1; }
 as_owner "$bin/pg_ctl" -D "$data/pg" -w -l "$data/postgres.log" -o "-p $postgres_port -c listen_addresses=127.0.0.1 \
-  -c unix_socket_directories= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=1000 \
+  -c unix_socket_directories=$data -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=1000 \
   -c shared_buffers=1GB -c max_wal_size=4GB" start >"$out/pg_ctl.log" 2>&1 ||
   { cat "$out/pg_ctl.log" "$data/postgres.log" >&2; exit 1; }
 postgres_pid=$(head -1 "$data/pg/postmaster.pid")
 
-"$hotrow" serve --listen "127.0.0.1:$hotrow_port" ${engine:+--engine "$engine"} "${serve_options[@]}" >"$out/hotrow.log" 2>&1 &
+"$hotrow" serve --listen "127.0.0.1:$hotrow_port" --socket-dir "$data" ${engine:+--engine "$engine"} "${serve_options[@]}" >"$out/hotrow.log" 2>&1 &
 hotrow_pid=$!
 tries=0
 until grep -q 'listens on' "$out/hotrow.log"; do
@@ -78,7 +82,9 @@ until grep -q 'listens on' "$out/hotrow.log"; do
   if [ $tries -gt 100 ] || ! kill -0 "$hotrow_pid" 2>/dev/null; then cat "$out/hotrow.log" >&2; exit 1; fi
   sleep 0.1
 done
-export PGHOST=127.0.0.1 PGUSER=postgres PGDATABASE=postgres PGCONNECT_TIMEOUT=30
+host=127.0.0.1
+[ $over = tcp ] || host=$data
+export PGHOST=$host PGUSER=postgres PGDATABASE=postgres PGCONNECT_TIMEOUT=30
 
 # cpu_of PID: ticks of user and system time of a process and its children, those that are gone included.
 cpu_of() {
@@ -152,7 +158,7 @@ sums_agree() {
 }
 
 echo "$("$bin/postgres" --version); $(head -1 "$out/hotrow.log")"
-echo "$(nproc) cores, $seconds s, medians of $repetitions"
+echo "$(nproc) cores, over $over, $seconds s, medians of $repetitions"
 row run clients tps 'cpu µs/txn' 'txn/cpu s'
 load 10
 measure select 32 -S

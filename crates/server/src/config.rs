@@ -11,6 +11,8 @@ use std::time::Duration;
 pub struct ServerConfig {
     /// Addresses to listen on. Others than loopback need [`passwords`](Self::passwords). Port 0 takes any free port.
     pub listen: Vec<SocketAddr>,
+    /// A directory for a socket of the machine's own, beside the addresses; `.s.PGSQL.` and the first address's port name it.
+    pub socket_dir: Option<PathBuf>,
     /// Most sessions at a time; one more is told 53300.
     pub max_connections: usize,
     /// Longest message that a client may send, in bytes.
@@ -65,6 +67,7 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 5442))],
+            socket_dir: None,
             max_connections: 1000,
             max_message_bytes: 256 << 20,
             startup_timeout: Duration::from_secs(60),

@@ -12,6 +12,8 @@ pub enum ServerError {
     NoAddress,
     /// The address cannot be listened on: taken, not ours, or not allowed.
     Listen(SocketAddr, io::Error),
+    /// The socket's file cannot be made: its directory is missing or not ours, its path is too long, or another server has it.
+    ListenFile(PathBuf, io::Error),
     /// The address can be reached from other hosts, and no passwords are configured.
     Unprotected(SocketAddr),
     /// Certificate and key are of no use; the text says why.
@@ -36,6 +38,7 @@ impl fmt::Display for ServerError {
         match self {
             ServerError::NoAddress => f.write_str("no address to listen on"),
             ServerError::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
+            ServerError::ListenFile(path, error) => write!(f, "cannot listen on {}: {error}", path.display()),
             ServerError::Unprotected(address) => write!(
                 f,
                 "refusing to listen on {address} without passwords: name a password file, or listen on a loopback \

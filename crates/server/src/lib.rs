@@ -1,4 +1,4 @@
-//! A server for the PostgreSQL protocol, version 3.0, over TCP: a [`hotrow_sql::Session`] per connection, whose messages are run in
+//! A server for the PostgreSQL protocol, version 3.0, over TCP and Unix sockets: a [`hotrow_sql::Session`] per connection, whose messages are run in
 //! coroutines on a few threads, or on a thread of its own.
 //!
 //! ```text
@@ -15,7 +15,7 @@
 //! | `connection`, `extended`, `link` | from a message to calls of the session, and their results to messages |
 //! | `ahead` | what a pipeline will execute, before it does |
 //! | `input`, `frontend`, `backend` | bytes: frames, what clients say, what they are told |
-//! | `sessions`, `presence`, `stream` | who is connected; whether it still is; a socket with or without TLS |
+//! | `listener`, `sessions`, `presence`, `stream` | where clients come; who is connected; whether it still is; a socket with or without TLS |
 //!
 //! A conversation reads and writes as if that blocked. What it means to wait for a client, or for a lock, is the execution model's
 //! affair, so all of them run the same code.
@@ -35,6 +35,7 @@ mod extended;
 mod frontend;
 mod input;
 mod link;
+mod listener;
 mod passwords;
 mod presence;
 mod scram;

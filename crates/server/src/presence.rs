@@ -6,7 +6,7 @@ use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::wait::ThreadScheduler;
 use hotrow_sync::{Arc, Scheduler, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::net::TcpStream;
+use socket2::Socket;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl Scheduler for Attentive {
 }
 
 /// Whether the other end of a connection is closed. What it sent before may still be unread.
-pub fn has_left(socket: &TcpStream) -> bool {
+pub fn has_left(socket: &Socket) -> bool {
     let mut sockets = [PollFd::new(socket, CLOSED)];
     // If the system cannot say, the client counts as there.
     poll(&mut sockets, Some(&Timespec::default())).is_ok() && !sockets[0].revents().is_empty()
@@ -74,7 +74,7 @@ pub fn has_left(socket: &TcpStream) -> bool {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::net::{Shutdown, TcpListener};
+    use std::net::{Shutdown, TcpListener, TcpStream};
 
     #[test]
     fn a_client_has_left_when_its_end_is_closed() {
@@ -82,7 +82,7 @@ mod tests {
         let endings: [fn(TcpStream); 2] = [drop, |client| client.shutdown(Shutdown::Write).unwrap()];
         for ending in endings {
             let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let (server, _) = listener.accept().unwrap();
+            let server = listener.accept().unwrap().0.into();
             client.write_all(b"unread").unwrap();
             assert!(!has_left(&server));
             ending(client);

@@ -1,12 +1,14 @@
 //! The server: listens, and hands each client to whoever runs its messages.
 
 use crate::execution::{Executor, turn_away};
+use crate::listener::{Listener, Place};
 use crate::sessions::Sessions;
 use crate::{ServerConfig, ServerError, tls};
 use hotrow_sql::Database;
 use hotrow_sync::{Arc, Scheduler, Waiter, thread};
+use socket2::Socket;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// After a connection could not be accepted, the next one is looked for after this time.
@@ -15,7 +17,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// A server that listens and, once it [`run`](Self::run)s, serves.
 pub struct Server {
     shared: Arc<Shared>,
-    listeners: Vec<TcpListener>,
+    listeners: Vec<Listener>,
 }
 
 /// What all connections share.
@@ -39,7 +41,7 @@ pub type Waiters = Box<dyn Fn(Arc<dyn Scheduler>) -> Waiter + Send + Sync>;
 #[derive(Clone)]
 pub struct ServerHandle {
     shared: Arc<Shared>,
-    addresses: Vec<SocketAddr>,
+    places: Vec<Place>,
 }
 
 impl Server {
@@ -63,23 +65,26 @@ impl Server {
             return Err(ServerError::Unprotected(address));
         }
         let tls = config.tls.as_ref().map(tls::load).transpose()?;
-        let listeners = config
-            .listen
-            .iter()
-            .map(|&address| TcpListener::bind(address).map_err(|error| ServerError::Listen(address, error)))
-            .collect::<Result<_, _>>()?;
+        let mut listeners =
+            config.listen.iter().map(|&address| Listener::at_address(address)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(directory) = &config.socket_dir
+            && let Some(address) = listeners.iter().find_map(|listener| listener.at().address())
+        {
+            listeners.push(Listener::in_directory(directory, address.port())?);
+        }
         let sessions = Arc::new(Sessions::new(config.max_connections));
         Ok(Self { shared: Arc::new(Shared { config, database, sessions, tls, waiters }), listeners })
     }
 
     /// The addresses listened on, in the order of the configuration, with the ports that were free.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+        self.listeners.iter().filter_map(|listener| listener.at().address()).collect()
     }
 
     /// What ends the server.
     pub fn handle(&self) -> ServerHandle {
-        ServerHandle { shared: self.shared.clone(), addresses: self.local_addresses() }
+        let places = self.listeners.iter().map(|listener| listener.at().clone()).collect();
+        ServerHandle { shared: self.shared.clone(), places }
     }
 
     /// Serves until [`ServerHandle::shutdown`], and until every session has ended after it.
@@ -107,27 +112,18 @@ impl ServerHandle {
     /// More than one call does no harm.
     pub fn shutdown(&self) {
         self.shared.sessions.close();
-        for &address in &self.addresses {
-            // A last guest, so that the accepting thread looks up.
-            let ip = match address.ip() {
-                IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-                IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-                ip => ip,
-            };
-            // If nobody accepts, nobody has to look up.
-            let _ = TcpStream::connect(SocketAddr::new(ip, address.port()));
-        }
+        self.places.iter().for_each(Place::knock);
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Shared, executor: &Executor) {
+fn accept(listener: &Listener, shared: &Shared, executor: &Executor) {
     loop {
         let accepted = listener.accept();
         if shared.sessions.is_closing() {
             return;
         }
         match accepted {
-            Ok((socket, _)) => welcome(socket, shared, executor),
+            Ok(socket) => welcome(socket, shared, executor),
             // Out of descriptors: those who leave give some back.
             Err(error) => {
                 shared.log(&format!("cannot accept a connection: {error}"));
@@ -137,7 +133,7 @@ fn accept(listener: &TcpListener, shared: &Shared, executor: &Executor) {
     }
 }
 
-fn welcome(socket: TcpStream, shared: &Shared, executor: &Executor) {
+fn welcome(socket: Socket, shared: &Shared, executor: &Executor) {
     let socket = Arc::new(socket);
     let served = match shared.sessions.enter(socket.clone()) {
         Ok(Some(guest)) => executor.serve(guest),

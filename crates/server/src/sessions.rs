@@ -5,8 +5,9 @@ use crate::passwords::random;
 use crate::presence::has_left;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Waiter};
+use socket2::Socket;
 use std::collections::HashMap;
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
@@ -36,7 +37,7 @@ impl Sessions {
     }
 
     /// A connection has come; `None` if there are far too many, or the server is closing.
-    pub fn enter(self: &Arc<Self>, socket: Arc<TcpStream>) -> Result<Option<Guest>, ServerError> {
+    pub fn enter(self: &Arc<Self>, socket: Arc<Socket>) -> Result<Option<Guest>, ServerError> {
         let secret = i32::from_be_bytes(random()?);
         let mut state = lock(&self.state);
         if state.closing || state.peers.len() >= self.max_sessions + STARTING {
@@ -156,7 +157,7 @@ pub struct Peer {
     /// What a cancel request has to show.
     pub secret: i32,
     /// Its socket.
-    pub socket: Arc<TcpStream>,
+    pub socket: Arc<Socket>,
     closing: AtomicBool,
     statement: Mutex<Statement>,
 }

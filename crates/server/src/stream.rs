@@ -3,9 +3,10 @@
 use crate::execution::{Pool, Task};
 use hotrow_sync::{Arc, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SendFlags, send};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::time::Duration;
 
 /// What a refused client may still send before its connection is cut: a close with unread data would destroy the answer.
@@ -36,7 +37,7 @@ enum Kind {
 /// A socket that others may shut down.
 #[derive(Clone)]
 struct Socket {
-    tcp: Arc<TcpStream>,
+    inner: Arc<socket2::Socket>,
     patience: Patience,
     /// Until when reads wait.
     read_deadline: Option<Time>,
@@ -47,13 +48,12 @@ struct Socket {
 
 impl Stream {
     /// Takes over a connected socket. A write that finds no room for so long fails.
-    pub fn new(tcp: Arc<TcpStream>, patience: Patience, write_timeout: Duration) -> io::Result<Self> {
-        tcp.set_nodelay(true)?;
+    pub fn new(socket: Arc<socket2::Socket>, patience: Patience, write_timeout: Duration) -> io::Result<Self> {
         match &patience {
-            Patience::Block => tcp.set_write_timeout(Some(write_timeout))?,
-            Patience::Poll(_) | Patience::Suspend(_) => tcp.set_nonblocking(true)?,
+            Patience::Block => socket.set_write_timeout(Some(write_timeout))?,
+            Patience::Poll(_) | Patience::Suspend(_) => socket.set_nonblocking(true)?,
         }
-        let socket = Socket { tcp, patience, read_deadline: None, write_timeout, hurries: false };
+        let socket = Socket { inner: socket, patience, read_deadline: None, write_timeout, hurries: false };
         Ok(Self { kind: Kind::Plain(socket) })
     }
 
@@ -83,7 +83,7 @@ impl Stream {
         let socket = self.socket();
         socket.read_deadline = deadline;
         match (deadline, &socket.patience) {
-            (None, Patience::Block) => socket.tcp.set_read_timeout(None),
+            (None, Patience::Block) => socket.inner.set_read_timeout(None),
             _ => Ok(()),
         }
     }
@@ -106,7 +106,7 @@ impl Stream {
         }
         let socket = self.socket();
         socket.read_deadline = Some(Time::now().after(DRAIN_TIMEOUT));
-        if socket.tcp.shutdown(Shutdown::Write).is_err() {
+        if socket.inner.shutdown(Shutdown::Write).is_err() {
             return;
         }
         let mut scrap = [0; 4096];
@@ -152,10 +152,10 @@ impl Read for Socket {
             if left.is_zero() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            self.tcp.set_read_timeout(Some(left))?;
+            self.inner.set_read_timeout(Some(left))?;
         }
         loop {
-            match (&*self.tcp).read(buffer) {
+            match (&*self.inner).read(buffer) {
                 Err(error) if self.may_wait(&error) => self.wait(PollFlags::IN, self.read_deadline)?,
                 outcome => return outcome,
             }
@@ -167,7 +167,7 @@ impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut deadline = None;
         loop {
-            match (&*self.tcp).write(bytes) {
+            match send(&*self.inner, bytes, SendFlags::NOSIGNAL).map_err(io::Error::from) {
                 Err(error) if self.may_wait(&error) => {
                     let deadline = *deadline.get_or_insert_with(|| Time::now().after(self.write_timeout));
                     self.wait(PollFlags::OUT, Some(deadline))?;
@@ -178,7 +178,7 @@ impl Write for Socket {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        (&*self.tcp).flush()
+        Ok(())
     }
 }
 
@@ -198,7 +198,7 @@ impl Socket {
             Patience::Block => {}
             Patience::Suspend(task) => task.wait_for_socket(deadline),
             Patience::Poll(pool) => pool.block(|| {
-                let mut sockets = [PollFd::new(&*self.tcp, flags)];
+                let mut sockets = [PollFd::new(&*self.inner, flags)];
                 // A limit beyond what the system can count is none. An error shows at the next try.
                 let limit = left.and_then(|left| Timespec::try_from(left).ok());
                 let _ = poll(&mut sockets, limit.as_ref());

@@ -18,6 +18,10 @@ pub struct Options {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5442", value_parser = parse_listen)]
     listen: Listen,
 
+    /// A directory for a Unix socket, which clients of this machine reach with less work: psql -h DIRECTORY
+    #[arg(long, value_name = "DIRECTORY")]
+    socket_dir: Option<PathBuf>,
+
     /// The engine; `hotrow engines` says what there is
     #[arg(long, value_name = "NAME", default_value = "2pl-timeout", hide_possible_values = true)]
     #[arg(value_parser = engine_names())]
@@ -217,6 +221,7 @@ fn config(options: &Options) -> Result<ServerConfig, Failure> {
     let tls = options.tls_cert.clone().zip(options.tls_key.clone());
     Ok(ServerConfig {
         listen: options.listen.0.clone(),
+        socket_dir: options.socket_dir.clone(),
         max_connections: options.max_connections as usize,
         passwords,
         execution: options.execution,
@@ -251,6 +256,9 @@ fn print_how_to_connect(
     let isolation = hotrow_sql::isolation::name(options.isolation);
     writeln!(out, "hotrow listens on {address}; engine {}, {isolation}", options.engine)?;
     writeln!(out, "  psql {target}")?;
+    if let Some(directory) = &options.socket_dir {
+        writeln!(out, "  psql -h {} -p {port} -U {user} postgres", directory.display())?;
+    }
     if partitioned {
         writeln!(
             out,

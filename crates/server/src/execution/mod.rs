@@ -24,8 +24,8 @@ use crate::sessions::Guest;
 use crate::{Execution, ServerError, backend};
 use bytes::BytesMut;
 use hotrow_sync::Arc;
+use socket2::Socket;
 use std::io::Write;
-use std::net::TcpStream;
 use worker::Workers;
 
 /// Takes connections, each to whoever is to run it.
@@ -66,7 +66,7 @@ impl Executor {
 }
 
 /// Tells a client for whom there is no room.
-pub fn turn_away(mut socket: &TcpStream) {
+pub fn turn_away(mut socket: &Socket) {
     let mut out = BytesMut::new();
     backend::error(&mut out, "FATAL", &too_many());
     // Whether it hears this or not, it is turned away.
