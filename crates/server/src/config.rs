@@ -31,6 +31,8 @@ pub struct ServerConfig {
     pub presence_interval: Duration,
     /// What runs the clients' messages.
     pub execution: Execution,
+    /// Who reads and writes, under [`Execution::Coroutine`].
+    pub io: Io,
     /// How many workers there are, one at the least. Under [`Execution::Thread`] there are none.
     pub threads: usize,
     /// Bytes of a coroutine's stack, at least [`MIN_STACK_BYTES`](Self::MIN_STACK_BYTES). Memory is taken as it is used.
@@ -54,7 +56,23 @@ pub enum Execution {
     Coroutine,
 }
 
+/// Who reads what clients send, and writes the answers, if coroutines run the messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// The worker that runs them.
+    #[default]
+    Worker,
+    /// Threads of their own, which hand messages over to the workers and take the answers back, as in the paper. What does not fit into
+    /// one answer of 64 KiB, and what belongs to logging in or to COPY, a worker reads and writes itself.
+    Handoff,
+}
+
 impl ServerConfig {
+    /// Whether others read and write than those who run the messages, and know nothing of sockets.
+    pub fn hands_over(&self) -> bool {
+        self.execution == Execution::Coroutine && self.io == Io::Handoff
+    }
+
     /// The smallest stack on which each statement ends with an answer, and be it that it is too complex.
     pub const MIN_STACK_BYTES: usize = 2 * RESERVED_STACK_BYTES;
 
@@ -76,6 +94,7 @@ impl Default for ServerConfig {
             wait_spin: Duration::ZERO,
             presence_interval: Duration::from_millis(250),
             execution: Execution::default(),
+            io: Io::default(),
             threads: hotrow_sync::cores(),
             stack_bytes: Self::DEFAULT_STACK_BYTES,
             tls: None,

@@ -10,7 +10,7 @@ use crate::input::{Frame, Input};
 use crate::link::{Link, OUTPUT_LIMIT, flush};
 use crate::sessions::Peer;
 use crate::stream::Stream;
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use hotrow_sql::{Session, SqlError, TransactionStatus, state};
 use hotrow_sync::Arc;
 use std::io::{self, ErrorKind, Read, Write};
@@ -63,7 +63,8 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Answers the messages that have come, all with one flush, and says whether the connection ends.
+    /// Answers the messages that have come, and says whether the connection ends. What is not much is left to [`send`](Self::send), to go
+    /// at once.
     pub fn answer(&mut self) -> Option<End> {
         loop {
             if self.peer.is_closing() {
@@ -78,10 +79,15 @@ impl<S: Read + Write> Connection<S> {
                     }
                 }
                 Ok(None) if self.is_too_long => return Some(End::Told(out_of_memory())),
-                Ok(None) if self.at_end || flush(&mut self.stream, &mut self.out).is_err() => return Some(End::Left),
+                Ok(None) if self.at_end => return Some(End::Left),
                 Ok(None) => return None,
             }
         }
+    }
+
+    /// Sends what is left of the answers.
+    pub fn send(&mut self) -> io::Result<()> {
+        flush(&mut self.stream, &mut self.out)
     }
 
     /// Whether there is something to answer or to end.
@@ -234,6 +240,31 @@ impl Connection<Stream> {
                 Received::All
             }
         }
+    }
+
+    /// Sends of the answers what can be sent without waiting; whether that was all.
+    pub fn send_at_once(&mut self) -> io::Result<bool> {
+        let out = &mut self.out;
+        let sent = self.stream.hurry(|stream| {
+            while !out.is_empty() {
+                match stream.write(out)? {
+                    0 => return Err(ErrorKind::WriteZero.into()),
+                    count => out.advance(count),
+                }
+            }
+            stream.flush()
+        });
+        match sent {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+            sent => sent.map(|()| true),
+        }
+    }
+
+    /// Sends what of that was left, and waits.
+    pub fn send_rest(&mut self) -> io::Result<()> {
+        self.send()?;
+        self.stream.flush()
     }
 
     /// Closes the connection; the client gets what was sent.

@@ -1,7 +1,7 @@
 //! A client's visit from its first byte to its last, in steps: each answers what has come, and ends when more has to come.
 
 use crate::backend;
-use crate::connection::{Connection, Received};
+use crate::connection::{Connection, End, Received};
 use crate::input::Input;
 use crate::link::flush;
 use crate::server::Shared;
@@ -24,6 +24,10 @@ pub struct Conversation {
     guest: Guest,
     scheduler: Arc<dyn Scheduler>,
     state: State,
+    /// The answers to what has come are left to whoever reads, to [send](Self::send_at_once).
+    keeps_answers: bool,
+    /// Some of them did not go at once.
+    is_late: bool,
 }
 
 enum State {
@@ -53,8 +57,9 @@ impl Conversation {
         let config = &shared.config;
         let mut stream = Stream::new(guest.peer().socket.clone(), patience, config.write_timeout)?;
         stream.set_deadline(Some(Time::now().after(config.startup_timeout)))?;
+        let keeps_answers = config.hands_over();
         let input = Input::new(shared.database.memory_limit());
-        Ok(Self { shared, guest, scheduler, state: State::Arrived(stream, input) })
+        Ok(Self { shared, guest, scheduler, state: State::Arrived(stream, input), keeps_answers, is_late: false })
     }
 
     /// Answers what has come; begins the session first, if it has not begun, and waits for what belongs to that.
@@ -63,8 +68,12 @@ impl Conversation {
             self.begin();
         }
         let State::Begun(connection) = &mut self.state else { return Progress::Over };
+        let (keeps_answers, is_late) = (self.keeps_answers, std::mem::take(&mut self.is_late));
         let answered = catch_unwind(AssertUnwindSafe(|| {
-            let Some(end) = connection.answer() else { return Progress::Answered };
+            let sent = if is_late { connection.send_rest() } else { Ok(()) };
+            let end = if sent.is_ok() { connection.answer() } else { Some(End::Left) };
+            let end = end.or_else(|| (!keeps_answers && connection.send().is_err()).then_some(End::Left));
+            let Some(end) = end else { return Progress::Answered };
             connection.finish(&end);
             Progress::Over
         }));
@@ -97,10 +106,18 @@ impl Conversation {
         }
     }
 
+    /// Sends the answers that it has kept; does not wait. What does not go is left to [`proceed`](Self::proceed), and so is a client that
+    /// is gone.
+    pub fn send_at_once(&mut self) {
+        if let State::Begun(connection) = &mut self.state {
+            self.is_late = !connection.send_at_once().unwrap_or(false);
+        }
+    }
+
     /// Whether [`proceed`](Self::proceed) would do something now, rather than wait for the client or ask for more.
     pub fn has_work(&self) -> bool {
         match &self.state {
-            State::Begun(connection) => connection.has_work(),
+            State::Begun(connection) => self.is_late || connection.has_work(),
             State::Arrived(..) | State::Over => true,
         }
     }

@@ -45,7 +45,7 @@ mod startup;
 mod stream;
 mod tls;
 
-pub use config::{Execution, ServerConfig, TlsFiles};
+pub use config::{Execution, Io, ServerConfig, TlsFiles};
 pub use error::ServerError;
 pub use passwords::Passwords;
 pub use server::{Server, ServerHandle, Waiters};

@@ -3,8 +3,8 @@
 mod common;
 
 use common::client::{Client, extended};
-use common::{ENGINE_OF_ALL_MODELS, OTHER_MODELS, Running};
-use hotrow_server::{Execution, ServerConfig};
+use common::{ENGINE_OF_ALL_MODELS, OTHER_MODELS, Running, model, models};
+use hotrow_server::ServerConfig;
 use std::time::Duration;
 
 /// Statements that nest or chain in every way that there is, `depth` deep.
@@ -108,11 +108,10 @@ fn answers_to_nested(config: ServerConfig) -> Vec<(String, Option<String>)> {
 
 #[test]
 fn however_deep_a_statement_nests_it_ends_with_an_answer_on_each_stack() {
-    let [request, thread] =
-        OTHER_MODELS.map(|execution| answers_to_nested(ServerConfig { execution, ..ServerConfig::default() }));
+    let [handoff, request, thread] = OTHER_MODELS.map(|other| answers_to_nested(model(other)));
     let least = ServerConfig { stack_bytes: ServerConfig::MIN_STACK_BYTES, ..ServerConfig::default() };
     let (coroutine, least) = (answers_to_nested(ServerConfig::default()), answers_to_nested(least));
-    for elsewhere in [request, coroutine] {
+    for elsewhere in [handoff, request, coroutine] {
         let different = elsewhere.iter().zip(&thread).find(|(one, other)| one != other);
         assert_eq!(different, None);
     }
@@ -127,9 +126,8 @@ fn however_deep_a_statement_nests_it_ends_with_an_answer_on_each_stack() {
 
 /// A server of each model, with one thread.
 fn with_one_thread() -> impl Iterator<Item = Running> {
-    [Execution::Coroutine].into_iter().chain(OTHER_MODELS).map(|execution| {
-        let config = ServerConfig { execution, threads: 1, max_connections: 2000, ..ServerConfig::default() };
-        Running::with(ENGINE_OF_ALL_MODELS, config)
+    models().map(|each| {
+        Running::with(ENGINE_OF_ALL_MODELS, ServerConfig { threads: 1, max_connections: 2000, ..model(each) })
     })
 }
 
@@ -170,12 +168,9 @@ fn a_thousand_clients_come_and_some_are_silent() {
 
 #[test]
 fn a_client_that_takes_nothing_is_sent_away_and_keeps_no_lock() {
-    for execution in [Execution::Coroutine].into_iter().chain(OTHER_MODELS) {
+    for each in models() {
         let write_timeout = Duration::from_millis(50);
-        let server = Running::with(
-            ENGINE_OF_ALL_MODELS,
-            ServerConfig { execution, threads: 1, write_timeout, ..ServerConfig::default() },
-        );
+        let server = Running::with(ENGINE_OF_ALL_MODELS, ServerConfig { threads: 1, write_timeout, ..model(each) });
         let mut client = server.client();
         client.run("CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL)");
         let rows: Vec<_> = (0..64).map(|id| format!("({id}, 0)")).collect();
@@ -185,6 +180,6 @@ fn a_client_that_takes_nothing_is_sent_away_and_keeps_no_lock() {
         deaf.send_query("BEGIN; UPDATE t SET n = 1; SELECT repeat('x', 1000000) FROM t");
         client.run("SET lock_timeout = '1d'");
         client.run("UPDATE t SET n = n + 1");
-        assert_eq!(client.column("SELECT sum(n) FROM t"), ["64"], "{execution:?}");
+        assert_eq!(client.column("SELECT sum(n) FROM t"), ["64"], "{each:?}");
     }
 }

@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::Running;
-use common::client::message;
+use common::client::{message, startup};
+use common::{Client, ENGINE_OF_ALL_MODELS, Model, Running, model, models};
+use std::io::{Read, Write};
+use std::net::Shutdown;
 
 /// Right messages, to be damaged. None ends the session or asks for COPY data.
 const MESSAGES: &[(u8, &[u8])] = &[
@@ -42,10 +44,14 @@ fn damaged(body: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
 
 #[test]
 fn damaged_messages_are_answered() {
-    let server = Running::new("2pl-timeout");
+    models().for_each(check_damaged);
+}
+
+fn check_damaged(of: Model) {
+    let server = Running::with(ENGINE_OF_ALL_MODELS, model(of));
     let mut client = server.client();
     client.run("CREATE TABLE t (id int PRIMARY KEY, name text); INSERT INTO t VALUES (1, 'one'), (2, 'two')");
-    for seed in 0..1000 {
+    for seed in 0..400 {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut batch = Vec::new();
         for _ in 0..random.usize(1..8) {
@@ -68,4 +74,49 @@ fn damaged_messages_are_answered() {
         }
     }
     assert_eq!(server.client().column("SELECT 1"), ["1"]);
+}
+
+/// Bytes that are no messages, at any time of a connection's life, and connections that are left half open.
+#[test]
+fn garbage_ends_its_connection_and_nothing_else() {
+    for of in models() {
+        let server = Running::with(ENGINE_OF_ALL_MODELS, model(of));
+        let mut bystander = server.client();
+        for seed in 0..60 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut client = Client::open(server.address);
+            if random.bool() {
+                client.send(&startup("postgres"));
+                client.await_ready().expect("a session");
+            }
+            let garbage: Vec<_> = (0..random.usize(1..300)).map(|_| random.u8(..)).collect();
+            // The server may have closed the connection before all of it is sent.
+            let _ = client.stream.write_all(&garbage);
+            let _ = client.stream.shutdown(Shutdown::Write);
+            let mut rest = Vec::new();
+            // It ends, in whatever way.
+            let _ = client.stream.read_to_end(&mut rest);
+            assert_eq!(bystander.column("SELECT 1"), ["1"], "{of:?} seed {seed}");
+        }
+        let parts: &[&[u8]] = &[b"", b"\0", b"\0\0\0\x08\x04\xd2\x16\x2f", &startup("postgres")[..20]];
+        let half_open: Vec<_> = parts
+            .iter()
+            .flat_map(|part| [part; 5])
+            .map(|part| {
+                let mut client = Client::open(server.address);
+                client.send(part);
+                client
+            })
+            .collect();
+        let in_a_message: Vec<_> = (0..10)
+            .map(|_| {
+                let mut client = server.client();
+                client.send(b"Q\0\0\x10\0SELECT");
+                client
+            })
+            .collect();
+        assert_eq!(server.client().column("SELECT 1"), ["1"], "{of:?}");
+        drop((half_open, in_a_message));
+        assert_eq!(bystander.column("SELECT 1"), ["1"], "{of:?}");
+    }
 }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::client::{Client, execute, extended, message, parse};
-use common::{OTHER_MODELS, Running};
-use hotrow_server::{Execution, ServerConfig};
+use common::{DEFAULT_MODEL, Model, Running, model, models};
+use hotrow_server::ServerConfig;
 use hotrow_sql::{Config, MemoryLimit};
 use hotrow_sync::meter::{self, Metered};
 use hotrow_sync::thread;
@@ -15,11 +15,11 @@ static ALLOCATOR: Metered<std::alloc::System> = Metered(std::alloc::System);
 const MEBIBYTE: usize = 1 << 20;
 
 /// A server that may take so much more than is in use now, and its limit.
-fn server(engine: &str, execution: Execution) -> (Running, usize) {
+fn server(engine: &str, of: Model) -> (Running, usize) {
     let limit = meter::used_bytes() + 32 * MEBIBYTE;
     let sql = Config { memory_limit: MemoryLimit::new(limit), ..Config::default() };
     let engine = hotrow_protocols::open(engine).expect("the engine is in the registry");
-    let config = ServerConfig { execution, threads: 2, ..ServerConfig::default() };
+    let config = ServerConfig { threads: 2, ..model(of) };
     (Running::with_sql(engine, config, sql), limit)
 }
 
@@ -70,8 +70,8 @@ fn until_accepted(client: &mut Client, sql: &str) {
     }
 }
 
-fn check_that_it_ends_and_goes_on(engine: &str, execution: Execution) {
-    let (server, limit) = server(engine, execution);
+fn check_that_it_ends_and_goes_on(engine: &str, of: Model) {
+    let (server, limit) = server(engine, of);
     let mut client = server.client();
     assert_eq!(client.column("SHOW hotrow.memory_limit"), [format!("{} kB", limit >> 10)]);
     client.run("CREATE TABLE t (id int PRIMARY KEY, name text)");
@@ -109,8 +109,8 @@ fn check_that_it_ends_and_goes_on(engine: &str, execution: Execution) {
 }
 
 /// Clients that all write at once do not come far past the limit.
-fn check_that_many_are_bounded(execution: Execution) {
-    let (server, limit) = server("2pl-timeout", execution);
+fn check_that_many_are_bounded(of: Model) {
+    let (server, limit) = server("2pl-timeout", of);
     let address = server.address;
     let mut client = server.client();
     for table in 0..8 {
@@ -133,8 +133,8 @@ fn check_that_many_are_bounded(execution: Execution) {
 }
 
 /// One client that sends what is too long, or keeps too much.
-fn check_that_one_client_is_bounded(execution: Execution) {
-    let (server, _) = server("2pl-timeout", execution);
+fn check_that_one_client_is_bounded(of: Model) {
+    let (server, _) = server("2pl-timeout", of);
     let mut client = server.client();
     client.run("CREATE TABLE t (id int PRIMARY KEY, name text)");
     let long = "x".repeat(1000);
@@ -172,11 +172,11 @@ fn check_that_one_client_is_bounded(execution: Execution) {
 #[test]
 fn memory_ends_and_the_server_goes_on() {
     for engine in ["ilock", "2pl-timeout", "mvo", "1v"] {
-        check_that_it_ends_and_goes_on(engine, Execution::Coroutine);
+        check_that_it_ends_and_goes_on(engine, DEFAULT_MODEL);
     }
-    for execution in [Execution::Coroutine].into_iter().chain(OTHER_MODELS) {
-        check_that_it_ends_and_goes_on("2pl-timeout", execution);
-        check_that_many_are_bounded(execution);
-        check_that_one_client_is_bounded(execution);
+    for of in models() {
+        check_that_it_ends_and_goes_on("2pl-timeout", of);
+        check_that_many_are_bounded(of);
+        check_that_one_client_is_bounded(of);
     }
 }

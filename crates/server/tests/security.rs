@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::Running;
 use common::client::{Client, packet};
+use common::{Model, Running, model, models};
 use hotrow_server::{Passwords, Server, ServerConfig, ServerError, TlsFiles};
 use hotrow_sync::Arc;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -32,20 +32,21 @@ fn log_in(server: &Running, user: &str, password: &str) -> Option<String> {
 #[test]
 fn passwords_are_proved_by_scram() {
     let passwords = Passwords::new([("ann", "secret"), ("bob", "pässwörd")]).unwrap();
-    let server = Running::with("serial", ServerConfig { passwords: Some(passwords), ..ServerConfig::default() });
-    let wrong = Some("28P01".to_owned());
-    assert_eq!(log_in(&server, "ann", "secret"), None);
-    assert_eq!(log_in(&server, "bob", "pässwörd"), None);
-    assert_eq!(log_in(&server, "ann", "Secret"), wrong);
-    assert_eq!(log_in(&server, "ann", "pässwörd"), wrong);
-    assert_eq!(log_in(&server, "nobody", "secret"), wrong);
-    assert_eq!(log_in(&server, "nobody", ""), wrong);
+    for of in models() {
+        let server = Running::with("serial", ServerConfig { passwords: Some(passwords.clone()), ..model(of) });
+        let wrong = Some("28P01".to_owned());
+        assert_eq!(log_in(&server, "ann", "secret"), None);
+        assert_eq!(log_in(&server, "bob", "pässwörd"), None);
+        assert_eq!(log_in(&server, "ann", "Secret"), wrong);
+        assert_eq!(log_in(&server, "ann", "pässwörd"), wrong);
+        assert_eq!(log_in(&server, "nobody", "secret"), wrong);
+        assert_eq!(log_in(&server, "nobody", ""), wrong);
+    }
 }
 
 #[test]
 fn what_is_no_password_message_is_refused() {
     let passwords = Passwords::new([("ann", "secret")]).unwrap();
-    let server = Running::with("serial", ServerConfig { passwords: Some(passwords), ..ServerConfig::default() });
     let cases: &[&[u8]] = &[
         b"Q\0\0\0\x0dSELECT 1\0",
         b"p\0\0\0\x04",
@@ -54,13 +55,16 @@ fn what_is_no_password_message_is_refused() {
         b"p\0\0\0\x16SCRAM-SHA-256\0\xff\xff\xff\xff",
         b"p\0\0\x30\x00",
     ];
-    for bytes in cases {
-        let mut client = Client::open(server.address);
-        client.send(&common::client::startup("ann"));
-        assert_eq!(client.read().0, b'R');
-        client.send(bytes);
-        let failure = client.last_words().unwrap();
-        assert_eq!((failure.severity.as_str(), failure.code.as_str()), ("FATAL", "08P01"), "{bytes:?}");
+    for of in models() {
+        let server = Running::with("serial", ServerConfig { passwords: Some(passwords.clone()), ..model(of) });
+        for bytes in cases {
+            let mut client = Client::open(server.address);
+            client.send(&common::client::startup("ann"));
+            assert_eq!(client.read().0, b'R');
+            client.send(bytes);
+            let failure = client.last_words().unwrap();
+            assert_eq!((failure.severity.as_str(), failure.code.as_str()), ("FATAL", "08P01"), "{bytes:?}");
+        }
     }
 }
 
@@ -125,14 +129,18 @@ fn certificate(name: &str) -> (TlsFiles, CertificateDer<'static>) {
 #[test]
 fn tls_is_accepted_when_it_is_configured() {
     let (files, certificate) = certificate("tls");
-    let server = Running::with("serial", ServerConfig { tls: Some(files), ..ServerConfig::default() });
+    models().for_each(|of| check_tls(&files, &certificate, of));
+}
+
+fn check_tls(files: &TlsFiles, certificate: &CertificateDer<'static>, of: Model) {
+    let server = Running::with("serial", ServerConfig { tls: Some(files.clone()), ..model(of) });
     let mut socket = Client::open(server.address);
     socket.send(&packet(80_877_103, b""));
     let mut answer = [0];
     socket.stream.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"S");
     let mut roots = RootCertStore::empty();
-    roots.add(certificate).unwrap();
+    roots.add(certificate.clone()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -144,6 +152,9 @@ fn tls_is_accepted_when_it_is_configured() {
     let stream: StreamOwned<ClientConnection, TcpStream> = StreamOwned::new(connection, socket.stream);
     let mut client = Client::over(stream).begin("postgres").unwrap();
     assert_eq!(client.column("SELECT 1"), ["1"]);
+    // Longer than any buffer, in both directions.
+    let long = "x".repeat(3_000_000);
+    assert_eq!(client.column(&format!("SELECT '{long}'")), [long]);
     // Without TLS it goes too, on loopback.
     assert_eq!(server.client().column("SELECT 1"), ["1"]);
 }
@@ -151,10 +162,12 @@ fn tls_is_accepted_when_it_is_configured() {
 #[test]
 fn bytes_before_the_handshake_are_refused() {
     let (files, _) = certificate("tls-injected");
-    let server = Running::with("serial", ServerConfig { tls: Some(files), ..ServerConfig::default() });
-    let mut client = Client::open(server.address);
-    client.send(&[packet(80_877_103, b""), common::client::startup("postgres")].concat());
-    assert_eq!(client.last_words().unwrap().code, "08P01");
+    for of in models() {
+        let server = Running::with("serial", ServerConfig { tls: Some(files.clone()), ..model(of) });
+        let mut client = Client::open(server.address);
+        client.send(&[packet(80_877_103, b""), common::client::startup("postgres")].concat());
+        assert_eq!(client.last_words().unwrap().code, "08P01");
+    }
 }
 
 #[test]

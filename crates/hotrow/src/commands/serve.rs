@@ -2,7 +2,7 @@
 
 use super::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use hotrow_server::{Execution, Passwords, Server, ServerConfig, ServerError, TlsFiles};
+use hotrow_server::{Execution, Io, Passwords, Server, ServerConfig, ServerError, TlsFiles};
 use hotrow_sql::MemoryLimit;
 use hotrow_storage::{Column, TableSchema, Type};
 use hotrow_txn::{Isolation, Setting, Settings};
@@ -40,6 +40,10 @@ pub struct Options {
     /// pool; or a thread for each connection
     #[arg(long, value_name = "MODEL", default_value = "coroutine", value_parser = execution())]
     execution: Execution,
+
+    /// Who reads what clients send and writes the answers: the worker that runs it, or threads of their own that hand it over
+    #[arg(long, value_name = "WHO", default_value = "worker", value_parser = who_reads())]
+    io: Io,
 
     /// Threads that run coroutines, or requests at a time [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -88,6 +92,11 @@ fn execution() -> impl TypedValueParser<Value = Execution> {
     let named = |name: String| EXECUTIONS.iter().find(|(known, _)| *known == name).map(|&(_, execution)| execution);
     PossibleValuesParser::new(EXECUTIONS.map(|(name, _)| name))
         .map(move |name| named(name).expect("one of the possible"))
+}
+
+fn who_reads() -> impl TypedValueParser<Value = Io> {
+    PossibleValuesParser::new(["worker", "handoff"])
+        .map(|name| if name == "handoff" { Io::Handoff } else { Io::Worker })
 }
 
 /// Less is not enough to start with.
@@ -184,6 +193,9 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
 /// Refuses options that mean nothing to the engine or the execution model. Sessions run in no pool.
 fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     let meaningless = match options.execution {
+        Execution::Thread | Execution::Request if options.io == Io::Handoff => {
+            Some("--io handoff means nothing without coroutines: it is for --execution coroutine")
+        }
         Execution::Thread if options.threads.is_some() => Some("--threads means nothing to --execution thread"),
         Execution::Thread | Execution::Request if options.stack_kib.is_some() => {
             Some("--stack-kib means nothing without coroutines: it is for --execution coroutine")
@@ -225,6 +237,7 @@ fn config(options: &Options) -> Result<ServerConfig, Failure> {
         max_connections: options.max_connections as usize,
         passwords,
         execution: options.execution,
+        io: options.io,
         threads: options.threads.map_or_else(hotrow_sync::cores, |threads| threads as usize),
         stack_bytes: options.stack_kib.map_or(ServerConfig::DEFAULT_STACK_BYTES, |kib| (kib as usize) << 10),
         tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),

@@ -5,6 +5,7 @@
 //! | `thread` | transaction-to-thread | has a thread, which blocks while it waits for the client or a lock |
 //! | `request`, `worker` | request-to-thread | is read by one of a few workers; its messages are run by a thread of a pool, which blocks while they wait |
 //! | `worker`, `task` | request-to-coroutine | lives on one of a few workers; has a coroutine while its messages are answered |
+//! | the same | the same, handed over | is read and written by one of a few workers; its messages are run by another one |
 //!
 //! Each drives [`Conversation`](crate::conversation::Conversation)s, which know nothing of it.
 //!
@@ -41,8 +42,9 @@ impl Executor {
     pub fn new(shared: &Arc<Shared>) -> Result<Self, ServerError> {
         match shared.config.execution {
             Execution::Thread => Ok(Executor::Threads(shared.clone())),
-            Execution::Request => Workers::start(shared, Some(Pool::new(shared.clone()))).map(Executor::Workers),
-            Execution::Coroutine => Workers::start(shared, None).map(Executor::Workers),
+            Execution::Request => Workers::start_for(shared, Pool::new(shared.clone())).map(Executor::Workers),
+            Execution::Coroutine if shared.config.hands_over() => Workers::start_apart(shared).map(Executor::Workers),
+            Execution::Coroutine => Workers::start(shared).map(Executor::Workers),
         }
     }
 

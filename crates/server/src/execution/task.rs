@@ -8,8 +8,8 @@ use hotrow_sync::{Arc, Inbox, Mutex, MutexGuard, Scheduler, Time};
 /// How the coroutine of one connection waits. The connection has a coroutine only while its messages are being answered, each
 /// time another one.
 ///
-/// **Thread safety.** Anybody may [`resume`](Scheduler::resume); everything else is for the worker's thread, and the waits for
-/// code that runs in the coroutine.
+/// **Thread safety.** Anybody may [`resume`](Scheduler::resume); whoever reads for another worker may say that the client has left, and look
+/// at the [`wait`](Self::wait); everything else is for the worker's thread, and the waits for code that runs in the coroutine.
 ///
 /// No wake is lost: `resume` says `woken` first and then sends its message. A coroutine that has not seen `woken` when it
 /// suspends itself is suspended when its worker takes the message, since both are on one thread.
@@ -18,6 +18,8 @@ pub struct Task {
     number: usize,
     inbox: Arc<Inbox<Message>>,
     woken: AtomicBool,
+    /// The client has closed its end.
+    left: AtomicBool,
     now: Mutex<Now>,
 }
 
@@ -41,7 +43,8 @@ pub struct Wait {
 impl Task {
     /// Of the connection with this number at the worker who has this inbox.
     pub fn new(number: usize, inbox: Arc<Inbox<Message>>) -> Self {
-        Self { number, inbox, woken: AtomicBool::new(false), now: Mutex::new(Now::default()) }
+        let (woken, left) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { number, inbox, woken, left, now: Mutex::new(Now::default()) }
     }
 
     /// The connection's coroutine begins, or, without a suspender, has ended.
@@ -52,6 +55,16 @@ impl Task {
     /// What the coroutine waits for, which has suspended itself.
     pub fn wait(&self) -> Option<Wait> {
         self.now().wait
+    }
+
+    /// Says, for whoever reads, that the client has closed its end.
+    pub fn say_left(&self) {
+        self.left.store(true, Ordering::Release);
+    }
+
+    /// Whether that was said.
+    pub fn has_left(&self) -> bool {
+        self.left.load(Ordering::Acquire)
     }
 
     /// Suspends the coroutine until something happens to its socket, the deadline passes, or it is woken.

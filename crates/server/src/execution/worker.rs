@@ -15,6 +15,11 @@
 //! 4. A client that has left while its statement waits for a lock has the statement cancelled.
 //! 5. What a session has is dropped within its coroutine: to roll back may have to wait.
 //!
+//! **Handing over.** Workers of two kinds are the same code. One who reads for others has the connections, and gives a conversation with work to the
+//! connection's runner ([`Message::Run`]), where it has a place, and a coroutine, until it is answered; then it goes back, and whoever has
+//! read sends the answers. What happens to the socket meanwhile the runner is told by a wake, and that the client has left through
+//! the [`Task`], before its wait is looked at: either the reader finds the wait, or the runner finds out when it begins.
+//!
 //! **Balance.** A new connection goes to the worker with the fewest. One listening socket per worker (`SO_REUSEPORT`) would
 //! spread them by a hash of their addresses, with no regard to that, and would let a second server listen on the same address unnoticed.
 
@@ -53,84 +58,161 @@ pub enum Message {
     Admit(Guest),
     /// Somebody has woken the connection with this number.
     Wake(usize),
-    /// The pool has answered what has come on the connection with this number; this is left of it.
+    /// Somebody who reads has a request.
+    Run(Box<Visit>),
+    /// Who has run what has come on the connection with this number has answered it; this is left of it.
     Answered(usize, Option<Box<Conversation>>),
     /// All clients have left, and none will come.
     End,
 }
 
-/// The workers, as others see them.
-pub struct Workers {
-    workers: Vec<Handle>,
-    pool: Option<Arc<Pool>>,
+/// Who runs what has come on a worker's connections.
+#[derive(Clone)]
+pub enum Hands {
+    /// The worker itself.
+    Own,
+    /// The threads of a pool.
+    Pool(Arc<Pool>),
+    /// Other workers, who read nothing.
+    Workers(Arc<[Colleague]>),
 }
 
-struct Handle {
+/// A worker, as others see it.
+#[derive(Clone)]
+pub struct Colleague {
     inbox: Arc<Inbox<Message>>,
     /// Its connections.
     load: Arc<AtomicUsize>,
-    thread: thread::JoinHandle<()>,
+}
+
+impl Colleague {
+    /// The one with the fewest connections, which has one more now.
+    fn with_fewest(all: &[Self]) -> &Self {
+        let load = |colleague: &&Self| colleague.load.load(Ordering::Acquire);
+        let chosen = all.iter().min_by_key(load).expect("one at the least");
+        chosen.load.fetch_add(1, Ordering::AcqRel);
+        chosen
+    }
+}
+
+/// The workers.
+pub struct Workers {
+    /// Those who have the connections.
+    readers: Team,
+    /// Those who run what has come, if these are others.
+    runners: Team,
+    pool: Option<Arc<Pool>>,
+}
+
+#[derive(Default)]
+struct Team {
+    workers: Vec<Colleague>,
+    threads: Vec<thread::JoinHandle<()>>,
 }
 
 impl Workers {
-    /// Starts them; with a pool, they read, and it runs what has come.
-    pub fn start(shared: &Arc<Shared>, pool: Option<Arc<Pool>>) -> Result<Self, ServerError> {
-        // So that a size that cannot be had is told now.
-        drop(Stack::new(shared.config.stack_bytes).map_err(ServerError::System)?);
-        let mut workers = Vec::new();
-        // Who only reads has less to do.
-        let threads = if pool.is_some() { shared.config.threads / 2 } else { shared.config.threads };
-        for number in 0..threads.max(1) {
-            let poll = Poll::new().map_err(ServerError::System)?;
-            let waker = Waker::new(poll.registry(), WAKER).map_err(ServerError::System)?;
-            let inbox = Arc::new(Inbox::new(move || {
-                // The counter behind it would have to be full, and then the worker wakes.
-                let _ = waker.wake();
-            }));
-            let load = Arc::new(AtomicUsize::new(0));
-            let worker = (shared.clone(), inbox.clone(), load.clone(), pool.clone());
-            let thread = thread::Builder::new()
-                .name(format!("worker {number}"))
-                .spawn(move || {
-                    let (shared, inbox, load, pool) = worker;
-                    Worker::new(shared, inbox, load, poll, pool).work();
-                })
-                .map_err(ServerError::System)?;
-            workers.push(Handle { inbox, load, thread });
-        }
-        Ok(Self { workers, pool })
+    /// Starts those who run what they read.
+    pub fn start(shared: &Arc<Shared>) -> Result<Self, ServerError> {
+        let readers = Team::start(shared, ("worker", shared.config.threads), &Hands::Own)?;
+        Ok(Self { readers, runners: Team::default(), pool: None })
+    }
+
+    /// Starts those who read for a pool.
+    pub fn start_for(shared: &Arc<Shared>, pool: Arc<Pool>) -> Result<Self, ServerError> {
+        let readers = Team::start(shared, ("io", readers(shared)), &Hands::Pool(pool.clone()))?;
+        Ok(Self { readers, runners: Team::default(), pool: Some(pool) })
+    }
+
+    /// Starts those who read, and others who run what these have read.
+    pub fn start_apart(shared: &Arc<Shared>) -> Result<Self, ServerError> {
+        let runners = Team::start(shared, ("worker", shared.config.threads), &Hands::Own)?;
+        let hands = Hands::Workers(runners.workers.clone().into());
+        let readers = Team::start(shared, ("io", readers(shared)), &hands)?;
+        Ok(Self { readers, runners, pool: None })
     }
 
     /// Gives a client to the worker with the fewest.
     pub fn serve(&self, guest: Guest) {
-        let load = |worker: &&Handle| worker.load.load(Ordering::Acquire);
-        let worker = self.workers.iter().min_by_key(load).expect("one at the least");
-        worker.load.fetch_add(1, Ordering::AcqRel);
-        worker.inbox.send(Message::Admit(guest));
+        Colleague::with_fewest(&self.readers.workers).inbox.send(Message::Admit(guest));
     }
 
     /// Ends the threads. All clients have left.
     pub fn end(self) {
-        for worker in self.workers {
-            worker.inbox.send(Message::End);
-            // A panic has been told by itself.
-            let _ = worker.thread.join();
-        }
+        self.readers.end();
+        self.runners.end();
         if let Some(pool) = self.pool {
             pool.end();
         }
     }
 }
 
+/// How many there are of those who only read, and so have less to do.
+fn readers(shared: &Shared) -> usize {
+    shared.config.threads / 2
+}
+
+impl Team {
+    fn start(shared: &Arc<Shared>, (name, threads): (&str, usize), hands: &Hands) -> Result<Self, ServerError> {
+        // So that a size that cannot be had is told now.
+        drop(Stack::new(shared.config.stack_bytes).map_err(ServerError::System)?);
+        let mut team = Self::default();
+        let threads = threads.max(1);
+        for number in 0..threads {
+            let poll = Poll::new().map_err(ServerError::System)?;
+            let waker = Waker::new(poll.registry(), WAKER).map_err(ServerError::System)?;
+            let inbox = Arc::new(Inbox::new(move || {
+                // The counter behind it would have to be full, and then the worker wakes.
+                let _ = waker.wake();
+            }));
+            let own = Colleague { inbox, load: Arc::new(AtomicUsize::new(0)) };
+            let worker = (shared.clone(), own.clone(), hands.clone());
+            let thread = thread::Builder::new()
+                .name(format!("{name} {number}"))
+                .spawn(move || {
+                    let (shared, own, hands) = worker;
+                    Worker::new(shared, own, poll, hands, (number, threads)).work();
+                })
+                .map_err(ServerError::System)?;
+            team.workers.push(own);
+            team.threads.push(thread);
+        }
+        Ok(team)
+    }
+
+    fn end(self) {
+        for (worker, thread) in self.workers.into_iter().zip(self.threads) {
+            worker.inbox.send(Message::End);
+            // A panic has been told by itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A request that is handed over: a conversation with work, at a worker who does not read, until that is done.
+pub struct Visit {
+    conversation: Box<Conversation>,
+    /// Its number there.
+    number: usize,
+    peer: Arc<Peer>,
+    task: Arc<Task>,
+    home: Home,
+}
+
+/// Where a conversation goes back to.
+struct Home {
+    inbox: Arc<Inbox<Message>>,
+    number: usize,
+}
+
 const WAKER: Token = Token(usize::MAX);
 
 struct Worker {
     shared: Arc<Shared>,
-    inbox: Arc<Inbox<Message>>,
-    load: Arc<AtomicUsize>,
+    own: Colleague,
     poll: Poll,
-    /// Runs what has come; without, the worker does.
-    pool: Option<Arc<Pool>>,
+    hands: Hands,
+    /// Its number among those of its kind, and how many these are.
+    rank: (usize, usize),
     places: Vec<Option<Place>>,
     free: Vec<usize>,
     /// Connections to look at, each once.
@@ -140,11 +222,15 @@ struct Worker {
     is_ending: bool,
 }
 
-/// A connection of the worker's.
+/// A connection of the worker's, or a visiting one.
 struct Place {
     peer: Arc<Peer>,
     task: Arc<Task>,
     state: State,
+    /// Who runs what has come on it, if that is another worker.
+    runner: Option<Colleague>,
+    /// Whose it is, if it is another worker's.
+    home: Option<Home>,
     /// There may be something to read.
     readable: bool,
     /// The client has closed its end.
@@ -158,27 +244,40 @@ struct Place {
 enum State {
     Idle(Box<Conversation>),
     Suspended(Coroutine<Answered>),
-    /// Just now the worker, or the pool, is at it.
+    /// Just now the worker, or who else runs what has come, is at it.
     Running,
 }
 
 /// What is left of a conversation when what has come is answered.
 type Answered = Option<Box<Conversation>>;
 
+impl Place {
+    fn new(peer: Arc<Peer>, task: Arc<Task>, state: State, runner: Option<Colleague>, home: Option<Home>) -> Self {
+        Self { peer, task, state, runner, home, readable: false, left: false, queued: false, timer: None }
+    }
+
+    /// Something has happened to the socket of a connection that is handed over.
+    fn tell_runner(&self) {
+        if self.left {
+            // Before its wait is looked at: if it has none yet, its worker will see this when it has.
+            self.task.say_left();
+        }
+        match self.task.wait() {
+            Some(Wait { for_socket: false, .. }) if self.left => self.peer.cancel(),
+            Some(Wait { for_socket: false, .. }) => {}
+            _ => self.task.resume(),
+        }
+    }
+}
+
 impl Worker {
-    fn new(
-        shared: Arc<Shared>,
-        inbox: Arc<Inbox<Message>>,
-        load: Arc<AtomicUsize>,
-        poll: Poll,
-        pool: Option<Arc<Pool>>,
-    ) -> Self {
+    fn new(shared: Arc<Shared>, own: Colleague, poll: Poll, hands: Hands, rank: (usize, usize)) -> Self {
         Self {
             shared,
-            inbox,
-            load,
+            own,
             poll,
-            pool,
+            hands,
+            rank,
             places: Vec::new(),
             free: Vec::new(),
             ready: VecDeque::new(),
@@ -193,7 +292,7 @@ impl Worker {
         let mut events = Events::with_capacity(EVENTS);
         let mut messages = Vec::new();
         loop {
-            self.inbox.take(&mut messages);
+            self.own.inbox.take(&mut messages);
             messages.drain(..).for_each(|message| self.heed(message));
             if self.is_ending {
                 return;
@@ -214,8 +313,8 @@ impl Worker {
             self.poll.poll(events, Some(now))
         } else {
             let timer = self.timers.first().map(|&(time, _)| time.since(Time::now()));
-            let Self { inbox, poll, .. } = self;
-            inbox.doze(|may_sleep| poll.poll(events, if may_sleep { timer } else { Some(now) }))
+            let Self { own, poll, .. } = self;
+            own.inbox.doze(|may_sleep| poll.poll(events, if may_sleep { timer } else { Some(now) }))
         };
         match outcome {
             Ok(()) => {}
@@ -233,6 +332,9 @@ impl Worker {
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         place.readable = true;
         place.left |= left;
+        if place.runner.is_some() && matches!(place.state, State::Running) {
+            return place.tell_runner();
+        }
         if let State::Suspended(_) = place.state {
             match place.task.wait() {
                 Some(Wait { for_socket: false, .. }) if !place.left => return,
@@ -251,7 +353,8 @@ impl Worker {
                     self.enqueue(number);
                 }
             }
-            Message::Answered(number, conversation) => self.go_on(number, conversation),
+            Message::Run(visit) => self.receive(*visit),
+            Message::Answered(number, conversation) => self.take_back(number, conversation),
             Message::End => self.is_ending = true,
         }
     }
@@ -262,10 +365,17 @@ impl Worker {
             self.places.len() - 1
         });
         let peer = guest.peer().clone();
-        let task = Arc::new(Task::new(number, self.inbox.clone()));
-        let (patience, scheduler): (_, Arc<dyn Scheduler>) = match &self.pool {
-            None => (Patience::Suspend(task.clone()), task.clone()),
-            Some(pool) => (
+        let runner = match &self.hands {
+            Hands::Workers(runners) => Some(Colleague::with_fewest(runners).clone()),
+            Hands::Own | Hands::Pool(_) => None,
+        };
+        let task = Arc::new(match &runner {
+            Some(runner) => Task::new(self.number_elsewhere(number), runner.inbox.clone()),
+            None => Task::new(number, self.own.inbox.clone()),
+        });
+        let (patience, scheduler): (_, Arc<dyn Scheduler>) = match &self.hands {
+            Hands::Own | Hands::Workers(_) => (Patience::Suspend(task.clone()), task.clone()),
+            Hands::Pool(pool) => (
                 Patience::Poll(pool.clone()),
                 Arc::new(Holding::new(pool.clone(), Attentive::new(&self.shared.config, &peer))),
             ),
@@ -281,21 +391,25 @@ impl Worker {
             Err(error) => {
                 self.shared.log(&format!("cannot serve a connection: {error}"));
                 turn_away(&peer.socket);
+                if let Some(runner) = runner {
+                    runner.load.fetch_sub(1, Ordering::AcqRel);
+                }
                 return self.free_place(number);
             }
         };
         let state = State::Idle(conversation);
-        let place = Place { peer, task, state, readable: false, left: false, queued: false, timer: None };
-        self.places[number] = Some(place);
+        self.places[number] = Some(Place::new(peer, task, state, runner, None));
         // If it has not said anything by then, it is told so.
         self.set_timer(number, Some(Time::now().after(self.shared.config.startup_timeout)));
     }
 
     fn free_place(&mut self, number: usize) {
         self.set_timer(number, None);
-        self.places[number] = None;
+        if let Some(Place { runner: Some(runner), .. }) = self.places[number].take() {
+            runner.load.fetch_sub(1, Ordering::AcqRel);
+        }
         self.free.push(number);
-        self.load.fetch_sub(1, Ordering::AcqRel);
+        self.own.load.fetch_sub(1, Ordering::AcqRel);
     }
 
     fn enqueue(&mut self, number: usize) {
@@ -339,7 +453,7 @@ impl Worker {
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         place.queued = false;
         match std::mem::replace(&mut place.state, State::Running) {
-            // It is looked after when the pool has answered.
+            // It is looked after when it is answered.
             State::Running => {}
             State::Suspended(coroutine) => self.resume(number, coroutine),
             State::Idle(mut conversation) => {
@@ -370,12 +484,23 @@ impl Worker {
         }
     }
 
-    /// Answers what has come, in a coroutine or through the pool.
+    /// Answers what has come, in a coroutine or through others.
     fn begin(&mut self, number: usize, conversation: Box<Conversation>) {
-        if let Some(pool) = &self.pool {
-            return pool.run(Request { conversation, number, inbox: self.inbox.clone() });
+        if let Hands::Pool(pool) = &self.hands {
+            return pool.run(Request { conversation, number, inbox: self.own.inbox.clone() });
         }
+        let number_there = self.number_elsewhere(number);
         let Some(Some(place)) = self.places.get_mut(number) else { return };
+        if let Some(runner) = &place.runner {
+            place.state = State::Running;
+            if place.left {
+                place.task.say_left();
+            }
+            let home = Home { inbox: self.own.inbox.clone(), number };
+            let (peer, task) = (place.peer.clone(), place.task.clone());
+            let visit = Visit { conversation, number: number_there, peer, task, home };
+            return runner.inbox.send(Message::Run(Box::new(visit)));
+        }
         let stack = match self.stacks.pop() {
             Some(stack) => Ok(stack),
             None => Stack::new(self.shared.config.stack_bytes),
@@ -405,7 +530,7 @@ impl Worker {
             Resumed::Suspended => {
                 let wait = place.task.wait();
                 place.state = State::Suspended(coroutine);
-                if place.left && wait.is_some_and(|wait| !wait.for_socket) {
+                if (place.left || place.task.has_left()) && wait.is_some_and(|wait| !wait.for_socket) {
                     place.peer.cancel();
                 }
                 return self.set_timer(number, wait.and_then(|wait| wait.deadline));
@@ -424,8 +549,47 @@ impl Worker {
         self.go_on(number, conversation);
     }
 
+    /// What a connection of this worker's, with that number, is called by others.
+    fn number_elsewhere(&self, number: usize) -> usize {
+        let (own, all) = self.rank;
+        number * all + own
+    }
+
+    /// Runs a request that another worker has read.
+    fn receive(&mut self, visit: Visit) {
+        let Visit { conversation, number, peer, task, home } = visit;
+        if self.places.len() <= number {
+            self.places.resize_with(number + 1, || None);
+        }
+        self.places[number] = Some(Place::new(peer, task, State::Running, None, Some(home)));
+        self.begin(number, conversation);
+    }
+
+    /// Takes what is left of a conversation back from who has run it, and sends the answers that it has kept.
+    fn take_back(&mut self, number: usize, conversation: Answered) {
+        let handed_over = matches!(self.hands, Hands::Workers(_));
+        match conversation {
+            Some(mut conversation) if handed_over => {
+                conversation.send_at_once();
+                if conversation.has_work() {
+                    self.begin(number, conversation);
+                } else {
+                    self.rest(number, conversation);
+                }
+            }
+            conversation => self.go_on(number, conversation),
+        }
+    }
+
     /// With what is left of a conversation.
     fn go_on(&mut self, number: usize, conversation: Answered) {
+        if let Some(Some(Place { home: Some(_), .. })) = self.places.get(number) {
+            self.set_timer(number, None);
+            if let Some(Place { home: Some(home), .. }) = self.places[number].take() {
+                home.inbox.send(Message::Answered(home.number, conversation));
+            }
+            return;
+        }
         match conversation {
             Some(conversation) => self.rest(number, conversation),
             None => self.free_place(number),

@@ -19,9 +19,8 @@ mod script;
 mod stage;
 mod stronger;
 
-use common::{ENGINE_OF_ALL_MODELS, OTHER_MODELS};
+use common::{DEFAULT_MODEL, ENGINE_OF_ALL_MODELS, Model, OTHER_MODELS};
 use hotrow_protocols::ENGINES;
-use hotrow_server::Execution;
 use hotrow_sql::isolation;
 use hotrow_sync::thread;
 use hotrow_txn::{EngineInfo, Isolation, Scheduler};
@@ -100,13 +99,13 @@ fn any(table: &Table) -> Option<&str> {
 }
 
 /// Every script at every level, on an engine of ours under an execution model.
-fn perform_on(info: &EngineInfo, execution: Execution, scripts: &Scripts) -> Vec<Vec<Verdict>> {
+fn perform_on(info: &EngineInfo, model: Model, scripts: &Scripts) -> Vec<Vec<Verdict>> {
     let making: Making = match info.scheduler {
         Scheduler::Partition => |table| table.partitioned.as_deref(),
         Scheduler::Thread | Scheduler::Planned => any,
     };
-    let name = format!("{} ({execution:?})", info.name);
-    perform(&name, &Isolation::ALL, scripts, making, || Stage::new(info.name, execution, SESSIONS))
+    let name = format!("{} {model:?}", info.name);
+    perform(&name, &Isolation::ALL, scripts, making, || Stage::new(info.name, model, SESSIONS))
 }
 
 /// What is wrong with a verdict, if the anomaly may appear or not, and must if it may or not.
@@ -125,13 +124,13 @@ fn every_engine_keeps_what_its_levels_promise() {
     let scripts = scripts();
     let engines: Vec<_> = ENGINES.iter().filter(|info| info.isolates).collect();
     let of_all_models = engines.iter().find(|info| info.name == ENGINE_OF_ALL_MODELS).expect("an engine");
-    let on_other_models = OTHER_MODELS.map(|execution| (*of_all_models, execution));
-    let settings: Vec<_> = engines.iter().map(|info| (*info, Execution::default())).chain(on_other_models).collect();
+    let on_other_models = OTHER_MODELS.map(|model| (*of_all_models, model));
+    let settings: Vec<_> = engines.iter().map(|info| (*info, DEFAULT_MODEL)).chain(on_other_models).collect();
     let plays: Vec<_> = thread::scope(|scope| {
-        let play = |(info, execution)| {
+        let play = |(info, model)| {
             scope.spawn({
                 let scripts = &scripts;
-                move || perform_on(info, execution, scripts)
+                move || perform_on(info, model, scripts)
             })
         };
         let threads: Vec<_> = settings.iter().map(|&setting| play(setting)).collect();
@@ -169,7 +168,7 @@ fn every_engine_keeps_what_its_levels_promise() {
 fn every_script_is_failed_by_an_engine_that_does_not_isolate() {
     let scripts = scripts();
     let broken = ENGINES.iter().find(|info| info.name == BROKEN).expect("the engine is in the registry");
-    let open = || Stage::new(BROKEN, Execution::default(), SESSIONS);
+    let open = || Stage::new(BROKEN, DEFAULT_MODEL, SESSIONS);
     let verdicts = perform(broken.name, &[Isolation::Serializable], &scripts, any, open);
     for (script, verdicts) in scripts.scripts.iter().zip(&verdicts) {
         let failures = judge(&verdicts[0], false, false);

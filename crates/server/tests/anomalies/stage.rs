@@ -7,9 +7,8 @@
 //!
 //! A PostgreSQL server beside it keeps its own time. There, who waits is asked of the server.
 
-use crate::common::{Client, Running};
+use crate::common::{self, Client, Model, Running};
 use crate::postgres::Observer;
-use hotrow_server::{Execution, ServerConfig};
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Scheduler, Time, Waiter, mpsc, thread};
 use std::collections::VecDeque;
@@ -148,7 +147,7 @@ pub struct Stage {
 
 impl Stage {
     /// So many sessions on an empty database under an engine of ours.
-    pub fn new(engine: &str, execution: Execution, sessions: usize) -> Self {
+    pub fn new(engine: &str, model: Model, sessions: usize) -> Self {
         let board = Board::new(sessions);
         let (next, places) = (AtomicUsize::new(0), board.clone());
         // Clients come one after the other, so the first waiter is the first client's.
@@ -157,8 +156,7 @@ impl Stage {
             Waiter::new(Arc::new(Place { board: places.clone(), number, house }))
         });
         let engine = hotrow_protocols::open(engine).expect("the engine is in the registry");
-        let config = ServerConfig { execution, ..ServerConfig::default() };
-        let server = Running::waiting(engine, config, waiters);
+        let server = Running::waiting(engine, common::model(model), waiters);
         let clients = (0..sessions).map(|_| server.client()).collect();
         Self { performers: performers(&board, clients), board, house: House::Hotrow(server) }
     }
@@ -351,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_wait_ends_when_it_is_woken_or_its_time_is_up() {
-        let mut stage = Stage::new("2pl-timeout", Execution::default(), 2);
+        let mut stage = Stage::new("2pl-timeout", common::DEFAULT_MODEL, 2);
         let mut after = |number: usize, sql: &str| {
             stage.give(number, sql);
             stage.settle();

@@ -5,7 +5,7 @@
 
 pub mod client;
 
-use hotrow_server::{Execution, Server, ServerConfig, ServerError, ServerHandle, Waiters};
+use hotrow_server::{Execution, Io, Server, ServerConfig, ServerError, ServerHandle, Waiters};
 use hotrow_sql::{Config, Database};
 use hotrow_sync::Arc;
 use hotrow_sync::thread::{self, JoinHandle};
@@ -21,12 +21,29 @@ pub const ENGINES: [&str; 9] =
 /// The engine on which all execution models are tested; the others run under the default one.
 pub const ENGINE_OF_ALL_MODELS: &str = "2pl-timeout";
 
-/// The execution models but the default one.
-pub const OTHER_MODELS: [Execution; 2] = [Execution::Request, Execution::Thread];
+/// What runs the messages, and who reads them.
+pub type Model = (Execution, Io);
+
+/// The default execution model.
+pub const DEFAULT_MODEL: Model = (Execution::Coroutine, Io::Worker);
+
+/// The others.
+pub const OTHER_MODELS: [Model; 3] =
+    [(Execution::Coroutine, Io::Handoff), (Execution::Request, Io::Worker), (Execution::Thread, Io::Worker)];
+
+/// All of them.
+pub fn models() -> impl Iterator<Item = Model> {
+    [DEFAULT_MODEL].into_iter().chain(OTHER_MODELS)
+}
+
+/// A configuration with such a model.
+pub fn model((execution, io): Model) -> ServerConfig {
+    ServerConfig { execution, io, ..ServerConfig::default() }
+}
 
 /// Each engine under the default model, and one engine under the others.
 pub fn settings() -> impl Iterator<Item = (&'static str, ServerConfig)> {
-    let others = OTHER_MODELS.map(|execution| (ENGINE_OF_ALL_MODELS, ServerConfig { execution, ..Default::default() }));
+    let others = OTHER_MODELS.map(|other| (ENGINE_OF_ALL_MODELS, model(other)));
     ENGINES.into_iter().map(|engine| (engine, ServerConfig::default())).chain(others)
 }
 
@@ -108,7 +125,7 @@ impl Drop for Running {
 /// Runs a test against a fresh server of each of the [`settings`].
 pub fn on_each_engine(test: impl Fn(&Running)) {
     for (engine, config) in settings() {
-        eprintln!("engine {engine}, {:?}", config.execution);
+        eprintln!("engine {engine}, {:?}, {:?}", config.execution, config.io);
         test(&Running::with(engine, config));
     }
 }
