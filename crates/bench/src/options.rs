@@ -173,7 +173,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub memory: bool,
 
-    /// Print where the time went too
+    /// Print where the time went too: that of sampled transactions, or over the wire all CPU time of the servers
     #[arg(long)]
     pub breakdown: bool,
 

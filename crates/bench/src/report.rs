@@ -91,6 +91,17 @@ pub(crate) struct WireReport {
     pub client_cpu_us_per_txn: Option<f64>,
     /// Attempts that failed and were tried again, by SQLSTATE.
     pub sqlstates: BTreeMap<String, u64>,
+    /// What switches take on this machine, if where the server's time went was asked for.
+    pub switches: Option<SwitchReport>,
+}
+
+/// What switches take, in nanoseconds of CPU time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct SwitchReport {
+    pub context_switch_ns: f64,
+    pub coroutine_switch_ns: f64,
+    /// A coroutine from its start to its end, on a stack that is used again.
+    pub coroutine_run_ns: f64,
 }
 
 /// The committed transactions of one kind.

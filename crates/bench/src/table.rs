@@ -2,7 +2,8 @@
 
 use crate::RunOptions;
 use crate::footprint;
-use crate::report::{Analyses, EngineReport, KindReport, WireReport};
+use crate::report::{Analyses, EngineReport, KindReport, SwitchReport, WireReport};
+use crate::wire;
 use std::io::{self, Write};
 
 /// The width of a table that nobody shows on a terminal.
@@ -313,8 +314,21 @@ fn print_analyses(out: &mut dyn Write, engines: &[Summary<'_>]) -> io::Result<()
 fn print_breakdown(out: &mut dyn Write, engines: &[Summary<'_>], width: usize) -> io::Result<()> {
     const PARTS: [(&str, &str); 5] =
         [("work", "work"), ("lock manager", "lock_manager"), ("wait", "wait"), ("log", "log"), ("other", "other")];
-    writeln!(out, "\nwhere the time of the sampled transactions went, in µs of each and per cent:")?;
-    print_side_by_side(out, engines, &PARTS, width, |engine, part| part_cell(engine, part))
+    let switches = engines.iter().find_map(|engine| engine.median.wire.as_ref()?.switches);
+    let Some(SwitchReport { context_switch_ns, coroutine_switch_ns, coroutine_run_ns }) = switches else {
+        writeln!(out, "\nwhere the time of the sampled transactions went, in µs of each and per cent:")?;
+        return print_side_by_side(out, engines, &PARTS, width, |engine, part| part_cell(engine, part));
+    };
+    writeln!(out, "\nwhere the server's CPU time went, in µs of each transaction and per cent:")?;
+    let parts = wire::PARTS.map(|part| (part.replace('_', " "), part));
+    let rows: Vec<_> = parts.iter().map(|(name, part)| (name.as_str(), *part)).collect();
+    print_side_by_side(out, engines, &rows, width, |engine, part| part_cell(engine, part))?;
+    writeln!(
+        out,
+        "switches: counted, times {:.1} µs for one of threads, {coroutine_run_ns:.0} ns for a coroutine, {coroutine_switch_ns:.0} ns \
+         for one of coroutines; network: other system time; work: other user time",
+        context_switch_ns / 1e3
+    )
 }
 
 /// A part of the breakdown, if the engine has a breakdown.

@@ -497,8 +497,11 @@ fn every_figure_becomes_points_drawings_and_a_section() {
         ("hekaton-8", 2),
         ("hekaton-9", 2),
         ("hekaton-table-4", 1),
+        ("interactive-14", 1),
+        ("interactive-15", 1),
         ("interactive-16", 2),
         ("interactive-18", 1),
+        ("interactive-20", 3),
     ];
     for (figure, panels) in figures {
         assert!(page.contains(&format!("<section id=\"{figure}\">")), "{figure} is not on the page");

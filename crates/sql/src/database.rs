@@ -8,7 +8,7 @@ use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement};
 use crate::session::Session;
-use crate::{MemoryLimit, OutputColumn, SqlError, state};
+use crate::{MemoryLimit, OutputColumn, SqlError, Times, state};
 use hotrow_storage::{TableId, Type};
 use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock, Waiter};
@@ -42,6 +42,8 @@ pub struct Config {
     /// How much memory the process may have. What counts is what its allocator, a [`Metered`](hotrow_sync::meter::Metered) one, is asked
     /// for; with another allocator it is only what tables map by themselves.
     pub memory_limit: MemoryLimit,
+    /// Where sessions add up where their time goes, if anybody wants to know.
+    pub times: Option<Arc<Times>>,
 }
 
 impl Default for Config {
@@ -57,6 +59,7 @@ impl Default for Config {
             max_retries: 10,
             max_retry_pause: Duration::from_millis(20),
             memory_limit: MemoryLimit::NONE,
+            times: None,
         }
     }
 }
@@ -83,6 +86,11 @@ impl Database {
             plans: RwLock::default(),
             sessions: AtomicI32::new(0),
         })
+    }
+
+    /// Where sessions add up where their time goes, if anybody wants to know.
+    pub fn times(&self) -> Option<&Times> {
+        self.config.times.as_deref()
     }
 
     /// The engine.

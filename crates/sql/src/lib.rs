@@ -35,6 +35,7 @@ mod plan;
 mod procedure;
 mod session;
 mod settings;
+mod times;
 pub mod types;
 
 pub use client::{Client, CopyEncoding, Notice, OutputColumn};
@@ -45,3 +46,4 @@ pub use memory::MemoryLimit;
 pub use plan::Statement;
 pub use session::{Executed, Session, TransactionStatus};
 pub use settings::SERVER_VERSION;
+pub use times::Times;

@@ -39,7 +39,7 @@ use crate::{SqlError, state};
 use batch::Pipeline;
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Concurrency, Isolation, Transaction};
+use hotrow_txn::{Abort, Concurrency, Isolation, Statistics, Transaction};
 use named::Named;
 use planned::Planning;
 use portal::Portal;
@@ -55,6 +55,8 @@ pub struct Session {
     user: String,
     waiter: Waiter,
     txn: Box<dyn Transaction>,
+    /// What it had counted when its last transaction was over, if anybody wants to know.
+    counted: Statistics,
     /// Whether the engine wants to know beforehand what a transaction will touch.
     planned: bool,
     planning: Planning,
@@ -99,8 +101,11 @@ impl Session {
     pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
         let isolation = database.config.default_isolation;
         let planned = database.engine().info().needs_accesses;
+        let mut txn = database.engine().transaction(waiter.clone());
+        txn.statistics().timed = database.config.times.is_some();
         Self {
-            txn: database.engine().transaction(waiter.clone()),
+            txn,
+            counted: Statistics::default(),
             settings: Settings::new(user, isolation),
             database,
             id,

@@ -84,6 +84,7 @@ const KNOWN: &[Known] = &[
     known("hotrow.isolation", Kind::Told, ""),
     known("hotrow.memory", Kind::Told, ""),
     known("hotrow.memory_limit", Kind::Told, ""),
+    known("hotrow.times", Kind::Told, ""),
     known("hotrow.versions", Kind::Told, ""),
     known("idle_in_transaction_session_timeout", Kind::Duration, "0"),
     reported("in_hot_standby", Kind::Fixed, "off"),

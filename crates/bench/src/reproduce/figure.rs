@@ -169,9 +169,13 @@ impl Panel {
         engines
     }
 
+    /// Whether it shows where time goes.
+    pub(crate) fn has_shares(&self) -> bool {
+        self.series.iter().any(|series| matches!(series.value, Value::Share(_)))
+    }
+
     /// The command that measures a point on its own.
     pub(crate) fn command(&self, point: &Point, plan: &Plan, scale: &Scale) -> String {
-        let breakdown = self.series.iter().any(|series| matches!(series.value, Value::Share(_)));
         format!(
             "hotrow bench {} {} --engine {} --seconds {} --warmup {} --repetitions {}{}",
             point.rows,
@@ -180,7 +184,7 @@ impl Panel {
             plan.measured(scale).as_secs_f64(),
             scale.warmup().as_secs_f64(),
             scale.repetitions(),
-            if breakdown { " --breakdown" } else { "" }
+            if self.has_shares() { " --breakdown" } else { "" }
         )
     }
 }

@@ -146,6 +146,7 @@ impl RunRowSet<'_> {
                 options.seconds = self.plan.measured(self.scale);
                 options.warmup = self.scale.warmup();
                 options.steps = self.scale.steps();
+                options.breakdown = panel.has_shares();
                 jobs.push(Job {
                     name: format!("({}) {}", panel.id, point.label),
                     place: Place { panel: panel_number, point: point_number, engine: 0 },

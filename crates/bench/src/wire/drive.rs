@@ -3,6 +3,7 @@
 use super::Caller;
 use super::failure::{AttemptError, explain};
 use super::session::Session;
+use super::times::Reading;
 use crate::engine_run::RunFailure;
 use hotrow_runtime::{Counts, Stop};
 use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,10 +34,19 @@ pub(super) struct Drive<'a> {
     /// Transactions of each client that end the measured period before its time: a bound for tests.
     pub steps: Option<u64>,
     pub stop: Stop,
-    /// CPU time of the server so far, if it is known.
-    pub server_cpu: &'a (dyn Fn() -> Option<Duration> + Sync),
-    /// CPU time of this process so far.
-    pub client_cpu: &'a (dyn Fn() -> Option<Duration> + Sync),
+    /// What is taken at the beginning of the measured period, and at its end.
+    pub sample: &'a (dyn Fn() -> Sample + Sync),
+}
+
+/// What server and clients have used so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// CPU time of the server, if it is known.
+    pub server_cpu: Option<Duration>,
+    /// CPU time of this process.
+    pub client_cpu: Option<Duration>,
+    /// Where the server's went, if that was asked for.
+    pub reading: Option<Reading>,
 }
 
 /// What was counted in the measured period.
@@ -53,8 +63,25 @@ pub(super) struct Driven {
     pub tally: Tally,
     pub elapsed: Duration,
     pub stopped_early: bool,
-    pub server_cpu: Option<Duration>,
-    pub client_cpu: Option<Duration>,
+    /// Before the measured period, and after it.
+    pub samples: [Sample; 2],
+}
+
+impl Driven {
+    /// CPU time of the server in the measured period, if it is known.
+    pub(super) fn server_cpu(&self) -> Option<Duration> {
+        self.between(|sample| sample.server_cpu)
+    }
+
+    /// CPU time of this process in the measured period.
+    pub(super) fn client_cpu(&self) -> Option<Duration> {
+        self.between(|sample| sample.client_cpu)
+    }
+
+    fn between(&self, cpu: fn(&Sample) -> Option<Duration>) -> Option<Duration> {
+        let [before, after] = &self.samples;
+        Some(cpu(after)?.saturating_sub(cpu(before)?))
+    }
 }
 
 /// What all threads look at.
@@ -154,21 +181,18 @@ impl Drive<'_> {
     /// Waits for warm-up and measured period, and takes the times.
     fn watch(&self, shared: &Shared) -> Driven {
         self.stop.wait(self.warmup);
-        let cpu = || ((self.server_cpu)(), (self.client_cpu)());
-        let (server_before, client_before) = cpu();
+        let before = (self.sample)();
         shared.measured.store(true, Ordering::Release);
         let begin = Instant::now();
         let stopped_early = self.stop.wait(self.measured);
         let elapsed = begin.elapsed();
-        let (server_after, client_after) = cpu();
+        let after = (self.sample)();
         self.stop.raise();
-        let between = |before: Option<Duration>, after: Option<Duration>| Some(after?.saturating_sub(before?));
         Driven {
             tally: Tally::default(),
             elapsed,
             stopped_early: stopped_early && self.steps.is_none(),
-            server_cpu: between(server_before, server_after),
-            client_cpu: between(client_before, client_after),
+            samples: [before, after],
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | `options.rs` | the command line |
 //! | `target.rs` | the server: one of ours in a process of its own, or one that a URL leads to |
 //! | `process.rs` | its CPU time |
+//! | `times.rs` | where that goes |
 //! | `tables.rs` | the workload's tables there: made, and filled by COPY |
 //! | `look.rs` | what is in them after a run: summed up, or read back |
 //! | `decimal.rs` | decimals, as the driver sends and takes them |
@@ -33,6 +34,7 @@ mod session;
 mod tables;
 mod target;
 mod tatp;
+mod times;
 mod tpcb;
 mod tpcc;
 mod ycsb;
@@ -42,17 +44,19 @@ pub use options::{Url, WireOptions};
 pub(crate) use failure::AttemptError;
 pub(crate) use options::{EXECUTIONS, engine_of, refuse_options};
 pub(crate) use session::Session;
+pub(crate) use times::PARTS;
 
 use crate::RunOptions;
 use crate::engine_run::{Bed, RunFailure, Tools, with_progress};
-use crate::report::{Consistency, EngineReport, RunIdentity, WireReport};
-use drive::{Drive, Driven};
+use crate::report::{Consistency, EngineReport, RunIdentity, SwitchReport, WireReport};
+use drive::{Drive, Driven, Sample};
 use hotrow_runtime::RunReport;
 use hotrow_workloads::{Seat, Violation, Workload};
 use look::Look;
 use std::future::Future;
 use std::time::{Duration, Instant};
 use target::Target;
+use times::{Costs, Reading};
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
 
@@ -152,7 +156,7 @@ fn load<W: OverWire>(
     let wire = &options.wire;
     let target = match wire.url(name) {
         Some(url) => Target::find(url, wire, &runtime),
-        None => Target::start(name, wire, &runtime),
+        None => Target::start(name, options, &runtime),
     };
     let target = target.map_err(RunFailure::Failed)?;
     let begin = Instant::now();
@@ -228,15 +232,21 @@ impl<W: OverWire> Bed<W> for WireBed<W::Caller> {
             measured: options.seconds,
             steps: options.steps,
             stop: stop.clone(),
-            server_cpu: &|| self.target.cpu(),
-            client_cpu: &|| process::cpu_of(std::process::id()),
+            sample: &|| Sample {
+                server_cpu: self.target.cpu(),
+                client_cpu: process::cpu_of(std::process::id()),
+                reading: options.breakdown.then(|| Reading::take(&self.target, &self.runtime)).flatten(),
+            },
         };
+        let costs = options.breakdown.then(Costs::measure).transpose();
+        let costs = costs.map_err(|error| RunFailure::Failed(format!("switches could not be measured: {error}")))?;
         let crews = drive.connect(callers)?;
         let (callers, driven) = with_progress(tools.progress, options, &stop, || drive.run(crews))?;
         tools.progress.checking();
         self.callers.extend(callers);
         let consistency = self.check(workload);
-        let Driven { tally, elapsed, stopped_early, server_cpu, client_cpu } = driven;
+        let (server_cpu, client_cpu) = (driven.server_cpu(), driven.client_cpu());
+        let Driven { tally, elapsed, stopped_early, samples } = driven;
         let committed = tally.counts.committed;
         let run = RunReport {
             threads: options.threads(),
@@ -258,7 +268,12 @@ impl<W: OverWire> Bed<W> for WireBed<W::Caller> {
             server_cpu_us_per_statement: us_per(server_cpu, tally.statements),
             client_cpu_us_per_txn: us_per(client_cpu, committed),
             sqlstates: tally.states,
+            switches: costs.as_ref().map(SwitchReport::from),
         };
-        Ok(EngineReport { wire: Some(wire), ..report })
+        let mut report = EngineReport { wire: Some(wire), ..report };
+        if let (Some(costs), [Some(before), Some(after)]) = (&costs, samples.map(|sample| sample.reading)) {
+            [report.breakdown, report.breakdown_us] = times::shares(&before, &after, costs, committed);
+        }
+        Ok(report)
     }
 }

@@ -114,12 +114,16 @@ pub(crate) fn refuse_options(run: &RunOptions) -> Result<(), BenchError> {
         ("--concurrency", run.concurrency.is_some()),
         ("--no-batch", run.no_batch),
         ("--memory", run.memory),
-        ("--breakdown", run.breakdown),
     ];
     if let Some((option, _)) = given.into_iter().find(|&(_, is_given)| is_given) {
         let message =
             format!("{option} means nothing with --over-wire; what a server has of its own is a --serve-option");
         return Err(BenchError::Usage(message));
+    }
+    if run.breakdown && !run.wire.urls.is_empty() {
+        let message =
+            "--breakdown is of servers of engines, which count their times: of one at a --url they are not known";
+        return Err(BenchError::Usage(message.to_owned()));
     }
     let names = run.wire.urls.iter().map(|url| &url.name);
     match names.clone().enumerate().find(|&(at, name)| names.clone().take(at).any(|other| other == name)) {

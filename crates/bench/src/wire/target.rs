@@ -4,6 +4,7 @@ use super::failure::explain;
 use super::options::{CLIENTS_MAX, Url, WireOptions, engine_of, execution_of};
 use super::process;
 use super::session::connect;
+use crate::RunOptions;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -25,14 +26,16 @@ pub(super) struct Target {
     /// Whether it belongs to somebody else.
     pub is_foreign: bool,
     /// Its process, whose children count too, if it is known.
-    process: Option<u32>,
+    pub process: Option<u32>,
     _server: Option<OwnServer>,
 }
 
 impl Target {
     /// Starts the server of this name: an engine, and an execution model if it says one.
-    pub(super) fn start(name: &str, options: &WireOptions, runtime: &Runtime) -> Result<Self, String> {
-        let server = OwnServer::start(name, &options.serve_options)?;
+    pub(super) fn start(name: &str, options: &RunOptions, runtime: &Runtime) -> Result<Self, String> {
+        let mut serve_options = options.wire.serve_options.clone();
+        serve_options.extend(options.breakdown.then(|| "--count-times".to_owned()));
+        let server = OwnServer::start(name, &serve_options)?;
         let (host, port) = server.address.rsplit_once(':').ok_or("the server has no port")?;
         let mut config = Config::new();
         config.host(host).port(port.parse().map_err(|_| "the server has no port")?);

@@ -5,6 +5,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hotrow_server::{Execution, Io, Passwords, Server, ServerConfig, ServerError, TlsFiles};
 use hotrow_sql::MemoryLimit;
 use hotrow_storage::{Column, TableSchema, Type};
+use hotrow_sync::Arc;
 use hotrow_txn::{Isolation, Setting, Settings};
 use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -65,6 +66,10 @@ pub struct Options {
     /// Partitions of the database, under engines that keep partitions apart [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
+
+    /// Count where time goes, for SHOW hotrow.times: a clock is read around each call of the lock manager
+    #[arg(long)]
+    count_times: bool,
 
     /// Lines `user:password`: who may come in. Without it everybody may, under any name
     #[arg(long, value_name = "FILE")]
@@ -162,6 +167,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
         default_isolation: options.isolation,
         memory_limit: options.memory_limit,
         choosing_engines: choosing.map(|info| info.name).collect(),
+        times: options.count_times.then(Arc::default),
         ..hotrow_sql::Config::default()
     };
     let database = hotrow_sql::Database::new(engine, sql);

@@ -525,6 +525,9 @@ impl Worker {
     /// Runs a coroutine until it is suspended or ends.
     fn resume(&mut self, number: usize, mut coroutine: Coroutine<Answered>) {
         let resumed = coroutine.resume();
+        if let Some(times) = self.shared.database.times() {
+            times.count_resume();
+        }
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         let conversation = match resumed {
             Resumed::Suspended => {

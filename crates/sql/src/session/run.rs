@@ -121,6 +121,8 @@ pub(super) struct Attempts {
     requests: u32,
     /// When another transaction was met first that is waited for by trying again.
     since: Option<Time>,
+    /// When the last one began and how long the lock manager had taken then, if times are counted.
+    timed: Option<(Time, u64)>,
 }
 
 /// Where a statement begins that may be undone by itself.
@@ -187,6 +189,7 @@ impl Session {
         let start = self.start_request(&statement.plan);
         let tag = loop {
             held.clear();
+            attempts.timed = self.timed_attempt();
             let waits = commits && self.awaits_commit(&statement.plan);
             let attempted = if self.holds_back(&statement.plan) || waits || start.is_some() {
                 let mut holding = Output { client: &mut held, describe: output.describe, commit: false, sent: false };
@@ -269,9 +272,24 @@ impl Session {
             Start::At(savepoint) => self.txn.rollback_to(savepoint),
             Start::Begin => self.withdraw_begin(),
         }
+        self.count_retried(attempts.timed);
         attempts.requests += 1;
         self.pause_before_retry(attempts.requests, LONGEST_REQUEST_PAUSE);
         Ok(())
+    }
+
+    /// The time, and the lock manager's so far, if anybody wants to know where it goes.
+    fn timed_attempt(&mut self) -> Option<(Time, u64)> {
+        self.database.config.times.as_ref()?;
+        Some((self.waiter.now(), self.txn.statistics().lock_manager_ns))
+    }
+
+    /// Counts an attempt that was in vain.
+    fn count_retried(&mut self, begun: Option<(Time, u64)>) {
+        if let (Some(times), Some((begin, locked_before))) = (&self.database.config.times, begun) {
+            let locked = Duration::from_nanos(self.txn.statistics().lock_manager_ns - locked_before);
+            times.count_retried(self.waiter.now().since(begin).saturating_sub(locked));
+        }
     }
 
     /// Whether there is to be another attempt. A row that another transaction is changing may be kept for long: where a statement would

@@ -231,6 +231,7 @@ impl Session {
     }
 
     fn ended(&mut self) {
+        self.count_times();
         self.locks.release_all();
         self.marks.clear();
         self.given_up = None;
@@ -238,6 +239,15 @@ impl Session {
         self.phase = Phase::Idle;
         self.executed = 0;
         self.close_portals();
+    }
+
+    /// Counts the lock manager's time, if anybody wants to know where it goes.
+    fn count_times(&mut self) {
+        if let Some(times) = &self.database.config.times {
+            let now = *self.txn.statistics();
+            times.count_transaction(&now.since(&self.counted));
+            self.counted = now;
+        }
     }
 
     /// What an error does: a block is failed until it ends, anything else is rolled back. Everything is undone at once, but

@@ -14,7 +14,7 @@ use crate::parse::utility::{Modes, Utility};
 use crate::parse::{parse_arguments, parse_type};
 use crate::plan::Statement;
 use crate::settings::CONCURRENCY;
-use crate::{SqlError, SqlState, isolation, state};
+use crate::{SqlError, SqlState, Times, isolation, state};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, meter};
 use hotrow_txn::VersionStatistics;
@@ -210,6 +210,7 @@ impl Session {
                 Some(bytes) => return Cow::Owned(format!("{} kB", bytes >> 10)),
                 None => "none",
             },
+            "hotrow.times" => return Cow::Owned(times(self.database.config.times.as_deref())),
             "hotrow.versions" => return Cow::Owned(versions(engine.versions())),
             "transaction_read_only" if self.read_only => "on",
             "transaction_read_only" => "off",
@@ -326,6 +327,11 @@ impl Session {
         }
         Ok(Tag::Word("LOCK TABLE"))
     }
+}
+
+/// Where the time of sessions went, if it is counted.
+fn times(times: Option<&Times>) -> String {
+    times.map_or_else(|| "not counted".to_owned(), Times::to_string)
 }
 
 /// The versions of rows that an engine keeps, in words.

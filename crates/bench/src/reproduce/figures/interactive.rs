@@ -44,3 +44,37 @@ pub(super) fn with_server_cpu(results: &Results, panel: &str, at: At, finding: O
     );
     Some(Finding { holds, evidence })
 }
+
+/// Warehouses of TPC-C for each core: the paper has 200 on twelve.
+const WAREHOUSES_PER_CORE: u64 = 16;
+
+/// How many warehouses there are where their number is not varied.
+pub(super) fn warehouses(scale: &Scale) -> u64 {
+    scale.pick(WAREHOUSES_PER_CORE * scale.cores, 10 * scale.cores, 2)
+}
+
+/// TPC-C's tables: a hundredth of what the specification has in each warehouse, so that as many fit into memory as there are.
+pub(super) fn tpcc(scale: &Scale, warehouses: u64) -> String {
+    let (items, customers) = scale.pick((1000, 100), (1000, 100), (100, 10));
+    format!("tpcc --over-wire --warehouses {warehouses} --items {items} --customers {customers}")
+}
+
+/// Numbers of clients of TPC-C: as many for each core as 25 to 500 are for twelve.
+pub(super) fn terminals(scale: &Scale) -> Vec<u64> {
+    scale.pick(vec![2, 4, 8, 16, 25, 40], vec![2, 25], vec![1, 2]).into_iter().map(per_core(scale)).collect()
+}
+
+/// Those of 100, 200, 300 and 500.
+pub(super) fn busy_terminals(scale: &Scale) -> Vec<u64> {
+    scale.pick(vec![8, 16, 25, 40], vec![8, 40], vec![1, 2]).into_iter().map(per_core(scale)).collect()
+}
+
+/// That of 300.
+pub(super) fn clients_for_warehouses(scale: &Scale) -> u64 {
+    per_core(scale)(scale.pick(25, 25, 2))
+}
+
+fn per_core(scale: &Scale) -> impl Fn(u64) -> u64 {
+    let cores = scale.pick(scale.cores, scale.cores, 1);
+    move |count| count * cores
+}

@@ -10,8 +10,11 @@ mod hekaton_9;
 mod hekaton_table_3;
 mod hekaton_table_4;
 mod interactive;
+mod interactive_14;
+mod interactive_15;
 mod interactive_16;
 mod interactive_18;
+mod interactive_20;
 mod orthrus;
 mod orthrus_12;
 mod orthrus_13;
@@ -47,8 +50,11 @@ pub(crate) static FIGURES: &[&Figure] = &[
     &hekaton_8::FIGURE,
     &hekaton_9::FIGURE,
     &hekaton_table_4::FIGURE,
+    &interactive_14::FIGURE,
+    &interactive_15::FIGURE,
     &interactive_16::FIGURE,
     &interactive_18::FIGURE,
+    &interactive_20::FIGURE,
 ];
 
 #[cfg(test)]

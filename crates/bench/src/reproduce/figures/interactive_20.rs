@@ -1,0 +1,156 @@
+//! Interactive, Fig. 20: where the server's time goes under TPC-C.
+
+use super::interactive::{ILOCK, INTERACTIVE, LOCK_TABLE, METHODS, ROW_LOCKING, busy_terminals, tpcc, warehouses};
+use crate::reproduce::claim::{Claim, Finding};
+use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series, Value};
+use crate::reproduce::results::{At, Results};
+use crate::reproduce::scale::Scale;
+
+pub(super) static FIGURE: Figure = Figure {
+    id: "interactive-20",
+    paper: &INTERACTIVE,
+    place: "Fig. 20, §5.4",
+    title: "Where the server's CPU time goes under TPC-C",
+    there: "The transactions of Fig. 14 from 100 to 500 clients, under a profiler: real work, lock manager, switches of threads \
+            and of coroutines, network.",
+    here: "The transactions of Fig. 14 here. User and system time are the system's account of the server. The server reads a clock \
+           around its calls of the lock manager; what attempts at statements took that met a conflict counts as the lock \
+           manager's, too. Switches are counted, by the system and by the server, and taken times what one takes on this machine. The \
+           rest of the system time is the network's, and the rest of the user time work: reading and writing messages goes \
+           with it.",
+    plan,
+    claims: &CLAIMS,
+};
+
+const WORK: &str = "real work";
+const LOCKS: &str = "lock manager";
+const THREADS: &str = "context switches";
+const COROUTINES: &str = "coroutine switches";
+const NETWORK: &str = "network";
+
+/// The parts: what is written in the drawing, and the name in reports.
+const PARTS: [(&str, &str); 5] = [
+    (WORK, "work"),
+    (LOCKS, "lock_manager"),
+    (THREADS, "context_switches"),
+    (COROUTINES, "coroutine_switches"),
+    (NETWORK, "network"),
+];
+
+/// The panels of the methods, in their order.
+const PANELS: [&str; 3] = ["a", "b", "c"];
+
+fn plan(scale: &Scale) -> Plan {
+    let rows = tpcc(scale, warehouses(scale));
+    let panel = |(id, (name, engine)): (&'static str, (&'static str, &'static str))| {
+        let part = |(name, part)| Series { name, engine, value: Value::Share(part), is_reference: false };
+        let point = |clients| Point::at(clients, &rows, format!("--clients {clients}"));
+        Panel {
+            id,
+            title: name.to_owned(),
+            points: busy_terminals(scale).into_iter().map(point).collect(),
+            series: PARTS.map(part).to_vec(),
+        }
+    };
+    Plan {
+        chart: Chart::Bars { x: "clients" },
+        value: "per cent of the server's CPU time",
+        stretch: 5,
+        panels: PANELS.into_iter().zip(METHODS).map(panel).collect(),
+    }
+}
+
+static CLAIMS: [Claim; 4] = [
+    Claim {
+        text: "iLock spends little time on lock management, context switches and coroutine switches, and most on real work.",
+        criterion: "In (a), at every number of clients, the three together are below 20 %, coroutine switches below 1 %, and \
+                    work is the largest part but for the network.",
+        judge: ilock_works,
+        otherwise: "The faster the rest, the larger is a lock's share.",
+    },
+    Claim {
+        text: "Row-Locking wastes a large part on locking when there are many clients.",
+        criterion: "With the most clients, the lock manager's share in (b) is at least 40 %, and above that with the fewest.",
+        judge: |results| {
+            let share = |at| results.median("b", LOCKS, at);
+            let (few, many) = (share(At::First)?, share(At::Last)?);
+            let evidence = format!(
+                "the lock manager's share under {ROW_LOCKING} is {few:.0} % with the fewest, {many:.0} % with the most"
+            );
+            Some(Finding { holds: many >= 40.0 && many > few, evidence })
+        },
+        otherwise: "A request that meets a conflict pauses before it is tried again, each time for longer, so that few attempts \
+                    are in vain.",
+    },
+    Claim {
+        text: "Lock-Table spends most of its time on context switches.",
+        criterion: "In (c), at every number of clients, context switches are at least 40 %.",
+        judge: |results| {
+            let shares = (0..results.points("c")).map(|number| results.median("c", THREADS, At::Number(number)));
+            let least = shares.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)?;
+            let evidence = format!("context switches are {least:.0} % of {LOCK_TABLE} at their least");
+            Some(Finding { holds: least >= 40.0, evidence })
+        },
+        otherwise: "A switch takes less here than the 8 to 13 µs of the paper's machine, and what it does to caches counts \
+                    as work.",
+    },
+    Claim {
+        text: "Its lock table takes considerable time, more than iLock's locks.",
+        criterion: "With the most clients, the lock manager takes more µs of a transaction in (c) than 1.05 times those in (a).",
+        judge: |results| {
+            let us = |panel| {
+                let time = |run: &crate::report::EngineReport| {
+                    run.breakdown_us.get("lock_manager").and_then(serde_json::Value::as_f64).unwrap_or(0.0)
+                };
+                results.median_of(panel, LOCKS, At::Last, time)
+            };
+            let (ilock, lock_table) = (us("a")?, us("c")?);
+            let evidence =
+                format!("it takes {ilock:.1} µs of a transaction under {ILOCK}, {lock_table:.1} under {LOCK_TABLE}");
+            Some(Finding { holds: lock_table > 1.05 * ilock, evidence })
+        },
+        otherwise: "Both lock gaps and absent keys by name in a lock table.",
+    },
+];
+
+fn ilock_works(results: &Results) -> Option<Finding> {
+    let (mut holds, mut evidence) = (true, Vec::new());
+    for number in 0..results.points("a") {
+        let at = At::Number(number);
+        let share = |part| results.median("a", part, at);
+        let (work, locks, threads, coroutines) = (share(WORK)?, share(LOCKS)?, share(THREADS)?, share(COROUTINES)?);
+        holds &= locks + threads + coroutines < 20.0 && coroutines < 1.0 && work > locks.max(threads);
+        evidence.push(format!(
+            "with {} clients {work:.0} % work, {locks:.1} % lock manager, {threads:.1} % context switches, {coroutines:.2} % \
+             coroutine switches",
+            results.label("a", at)
+        ));
+    }
+    Some(Finding { holds, evidence: evidence.join("; ") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::results::tests::Made;
+
+    #[test]
+    fn bars_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
+        let paper = |made: Made<'_>| match (made.panel, made.series) {
+            ("a", WORK) => 70.0,
+            ("b", LOCKS) => 10.0 + 40.0 * made.way,
+            ("c", LOCKS) => 15.0,
+            ("c", THREADS) => 50.0,
+            (_, LOCKS | THREADS) => 5.0,
+            (_, COROUTINES) => 0.5,
+            _ => 20.0,
+        };
+        check(&FIGURE, paper, &[true; 4]);
+        let other = |made: Made<'_>| match made.series {
+            LOCKS => 30.0,
+            _ => 10.0,
+        };
+        check(&FIGURE, other, &[false; 4]);
+    }
+}

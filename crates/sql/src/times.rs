@@ -1,0 +1,49 @@
+//! Where the time of sessions goes, for who asks: `SHOW hotrow.times`.
+
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_txn::Statistics;
+use std::fmt;
+use std::time::Duration;
+
+/// Sums over all sessions so far. Each session reads the clock around its calls of the lock manager for them, so nobody counts
+/// unless [`Config::times`](crate::Config::times) is there.
+///
+/// **Thread safety.** Anybody may add and read. The sums are read one by one: they are of about one time.
+#[derive(Debug, Default)]
+pub struct Times {
+    lock_manager_ns: AtomicU64,
+    timed_calls: AtomicU64,
+    retried_ns: AtomicU64,
+    resumes: AtomicU64,
+}
+
+impl Times {
+    /// A coroutine was resumed, and has left again.
+    pub fn count_resume(&self) {
+        self.resumes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A transaction is over whose engine counted so much.
+    pub(crate) fn count_transaction(&self, counted: &Statistics) {
+        self.lock_manager_ns.fetch_add(counted.lock_manager_ns, Ordering::AcqRel);
+        self.timed_calls.fetch_add(counted.timed_calls, Ordering::AcqRel);
+    }
+
+    /// An attempt at a statement has met a conflict after this time, calls of the lock manager aside, and was in vain.
+    pub(crate) fn count_retried(&self, time: Duration) {
+        self.retried_ns.fetch_add(time.as_nanos() as u64, Ordering::AcqRel);
+    }
+}
+
+impl fmt::Display for Times {
+    /// `lock_manager_ns 0, timed_calls 0, retried_ns 0, resumes 0`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [lock_manager_ns, timed_calls, retried_ns, resumes] =
+            [&self.lock_manager_ns, &self.timed_calls, &self.retried_ns, &self.resumes]
+                .map(|sum| sum.load(Ordering::Acquire));
+        write!(
+            f,
+            "lock_manager_ns {lock_manager_ns}, timed_calls {timed_calls}, retried_ns {retried_ns}, resumes {resumes}"
+        )
+    }
+}
