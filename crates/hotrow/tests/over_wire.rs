@@ -165,6 +165,20 @@ fn one_engine_is_compared_under_all_execution_models() {
 }
 
 #[test]
+fn all_of_a_servers_time_is_in_a_part() {
+    let models = "--engine ilock:coroutine,row-nowait:request,lock-table:thread";
+    let line =
+        format!("bench tpcc --warehouses 2 --items 100 --customers 10 --over-wire --clients 4 --breakdown {models}");
+    for (run, has_coroutines) in runs(&line, "over-wire-times.json").iter().zip([true, false, false]) {
+        let share = |part: &str| run["breakdown"][part].as_f64().unwrap_or_else(|| panic!("{part}: {run}"));
+        let parts = ["work", "lock_manager", "context_switches", "coroutine_switches", "network"].map(share);
+        assert!((parts.iter().sum::<f64>() - 1.0).abs() < 1e-6, "{run}");
+        assert!(share("lock_manager") > 0.0 && (share("coroutine_switches") > 0.0) == has_coroutines, "{run}");
+        assert!(run["wire"]["switches"]["coroutine_switch_ns"].as_f64() > Some(0.0), "{run}");
+    }
+}
+
+#[test]
 fn any_server_is_driven_beside_an_engine_and_nothing_is_left_on_it() {
     let server = Server::start("--engine 2pl-timeout");
     let (url, pid) = (server.url(), server.child.id());
@@ -206,6 +220,7 @@ fn what_cannot_be_run_over_the_wire_is_refused_with_a_reason() {
         ("interactive --over-wire --serve-option execution=thread", &["--engine NAME:MODEL"]),
         ("interactive --over-wire --engine ilock:fibre", &["invalid value 'fibre'", "coroutine", "request", "thread"]),
         ("interactive --over-wire --engine nolock:thread", &["invalid value 'nolock'", "row-nowait"]),
+        ("interactive --over-wire --breakdown --url postgres://a@h/x", &["--breakdown is of servers of engines"]),
         ("interactive --engine ilock:thread", &["ilock:thread is a server", "--over-wire, or ilock"]),
         ("interactive --over-wire --url postgres://a@h/x --url postgres://b@h/y", &["h:5432 is given twice"]),
     ] {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Recorder, bind, check, database, error, execute, outcome, query, run, session};
-use hotrow_sql::{Executed, Session, TransactionStatus};
+use hotrow_sql::{Config, Database, Executed, Session, TransactionStatus};
 use hotrow_storage::{Type, Value};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Scheduler, Time, Waiter};
@@ -60,6 +60,25 @@ fn settings_are_set_shown_and_reset() {
     }
     let (recorder, _) = query(&mut session, "set application_name = 'app'");
     assert_eq!(recorder.parameters, [("application_name".to_owned(), "app".to_owned())]);
+}
+
+#[test]
+fn times_are_counted_for_who_wants_to_know() {
+    let shown = |engine: &str, config: Config| {
+        let database = Database::new(hotrow_protocols::open(engine).expect("an engine of this name"), config);
+        let mut session = session(&database);
+        run(&mut session, "create table t (id int primary key, n int); insert into t values (1, 0)");
+        run(&mut session, "update t set n = 1 where id = 1");
+        outcome(&mut session, "show hotrow.times")
+    };
+    for engine in ["ilock", "row-nowait", "lock-table", "1v"] {
+        let times = shown(engine, Config { times: Some(Arc::default()), ..Config::default() });
+        let numbers: Vec<u64> = times.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+        let [lock_manager_ns, timed_calls, retried_ns, resumes] = numbers[..] else { panic!("{engine}: {times}") };
+        assert!(timed_calls >= 2 && lock_manager_ns > 0, "{engine}: {times}");
+        assert_eq!((retried_ns, resumes), (0, 0), "{engine}: {times}");
+        assert_eq!(shown(engine, Config::default()), "not counted", "{engine}");
+    }
 }
 
 #[test]
