@@ -15,6 +15,9 @@ use hotrow_sql::{Session, SqlError, TransactionStatus, state};
 use hotrow_sync::Arc;
 use std::io::{self, ErrorKind, Read, Write};
 
+/// What an idle connection keeps of its output buffer and of its last statement's text.
+const KEPT_BYTES: usize = 4 << 10;
+
 /// A client's session and its two buffers.
 pub struct Connection<S> {
     pub(crate) stream: S,
@@ -88,6 +91,17 @@ impl<S: Read + Write> Connection<S> {
     /// Sends what is left of the answers.
     pub fn send(&mut self) -> io::Result<()> {
         flush(&mut self.stream, &mut self.out)
+    }
+
+    /// Gives memory back that is of use only while there is something to answer.
+    pub fn rest(&mut self) {
+        self.input.rest();
+        if self.out.is_empty() && self.out.capacity() > KEPT_BYTES {
+            self.out = BytesMut::new();
+        }
+        if self.text.capacity() > KEPT_BYTES {
+            self.text = String::new();
+        }
     }
 
     /// Whether there is something to answer or to end.

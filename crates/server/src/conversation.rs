@@ -114,6 +114,13 @@ impl Conversation {
         }
     }
 
+    /// Gives memory back that an idle client's conversation has no use for.
+    pub fn rest(&mut self) {
+        if let State::Begun(connection) = &mut self.state {
+            connection.rest();
+        }
+    }
+
     /// Whether [`proceed`](Self::proceed) would do something now, rather than wait for the client or ask for more.
     pub fn has_work(&self) -> bool {
         match &self.state {

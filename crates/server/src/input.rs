@@ -1,6 +1,7 @@
 //! What a client sent and nobody has read yet, cut into messages.
 
 use hotrow_sql::{MemoryLimit, SqlError, state};
+use std::cell::Cell;
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -8,7 +9,15 @@ use std::ops::Range;
 const CHUNK: usize = 16 << 10;
 const KEPT: usize = 256 << 10;
 
-/// Received bytes: one buffer, used again and again.
+/// Buffers that a thread keeps for connections that have something to say.
+const SPARE_BUFFERS: usize = 64;
+
+std::thread_local! {
+    /// Of `CHUNK` bytes each.
+    static SPARE: Cell<Vec<Vec<u8>>> = const { Cell::new(Vec::new()) };
+}
+
+/// Received bytes. The buffer is there while something is, and then goes on to the next connection of its thread.
 pub struct Input {
     data: Vec<u8>,
     start: usize,
@@ -30,6 +39,22 @@ impl Input {
     /// An empty buffer. It does not become large when memory is short.
     pub fn new(memory: MemoryLimit) -> Self {
         Self { data: Vec::new(), start: 0, end: 0, memory }
+    }
+
+    /// Gives the buffer back if nothing is in it.
+    pub fn rest(&mut self) {
+        if self.start < self.end {
+            return;
+        }
+        (self.start, self.end) = (0, 0);
+        let buffer = std::mem::take(&mut self.data);
+        if buffer.len() == CHUNK {
+            let mut spare = SPARE.take();
+            if spare.len() < SPARE_BUFFERS {
+                spare.push(buffer);
+            }
+            SPARE.set(spare);
+        }
     }
 
     /// What is there and not consumed.
@@ -117,7 +142,11 @@ impl Input {
                 self.data.shrink_to_fit();
             }
         }
-        if self.data.len() - self.end < CHUNK {
+        if self.data.is_empty() {
+            let mut spare = SPARE.take();
+            self.data = spare.pop().unwrap_or_else(|| vec![0; CHUNK]);
+            SPARE.set(spare);
+        } else if self.data.len() - self.end < CHUNK {
             if self.data.len() >= KEPT && self.memory.check().is_err() {
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
@@ -162,6 +191,27 @@ mod tests {
         for piece in 1..data.len() + 1 {
             assert_eq!(frames(data, piece), Ok(expected.clone()), "in pieces of {piece}");
         }
+    }
+
+    #[test]
+    fn a_buffer_goes_from_one_connection_to_the_next_without_what_was_in_it() {
+        let mut first = Input::new(MemoryLimit::NONE);
+        first.fill(&mut &b"Q\0\0\0\x06a\0Q\0\0"[..]).unwrap();
+        let frame = first.frame(100).unwrap().unwrap();
+        assert_eq!(first.body(&frame), b"a\0");
+        first.rest();
+        assert_eq!(first.unread(), b"Q\0\0", "half a message stays");
+        first.fill(&mut &b"\0\x06b\0"[..]).unwrap();
+        let frame = first.frame(100).unwrap().unwrap();
+        assert_eq!(first.body(&frame), b"b\0");
+        first.rest();
+        assert!(first.unread().is_empty() && first.data.is_empty() && !first.has_frame(100));
+        let mut second = Input::new(MemoryLimit::NONE);
+        second.fill(&mut &b"S\0\0\0\x04"[..]).unwrap();
+        assert_eq!(second.unread(), b"S\0\0\0\x04");
+        assert!(!second.is_full());
+        first.fill(&mut &b"H\0\0\0\x04"[..]).unwrap();
+        assert_eq!((first.unread(), second.unread()), (&b"H\0\0\0\x04"[..], &b"S\0\0\0\x04"[..]));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! | `startup`, `scram`, `passwords`, `tls` | from the first byte to a session |
 //! | `connection`, `extended`, `link` | from a message to calls of the session, and their results to messages |
 //! | `ahead` | what a pipeline will execute, before it does |
+//! | `descriptors` | how many files may be open |
 //! | `input`, `frontend`, `backend` | bytes: frames, what clients say, what they are told |
 //! | `listener`, `sessions`, `presence`, `stream` | where clients come; who is connected; whether it still is; a socket with or without TLS |
 //!
@@ -29,6 +30,7 @@ mod backend;
 mod config;
 mod connection;
 mod conversation;
+mod descriptors;
 mod error;
 mod execution;
 mod extended;
@@ -46,6 +48,7 @@ mod stream;
 mod tls;
 
 pub use config::{Execution, Io, ServerConfig, TlsFiles};
+pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;
 pub use passwords::Passwords;
 pub use server::{Server, ServerHandle, Waiters};

@@ -9,10 +9,13 @@ use hotrow_sync::{Arc, Scheduler, Waiter, thread};
 use socket2::Socket;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// After a connection could not be accepted, the next one is looked for after this time.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+/// And as often it is told, not more.
+const TELL_AGAIN: Duration = Duration::from_secs(10);
 
 /// A server that listens and, once it [`run`](Self::run)s, serves.
 pub struct Server {
@@ -117,6 +120,7 @@ impl ServerHandle {
 }
 
 fn accept(listener: &Listener, shared: &Shared, executor: &Executor) {
+    let mut told: Option<Instant> = None;
     loop {
         let accepted = listener.accept();
         if shared.sessions.is_closing() {
@@ -124,9 +128,12 @@ fn accept(listener: &Listener, shared: &Shared, executor: &Executor) {
         }
         match accepted {
             Ok(socket) => welcome(socket, shared, executor),
-            // Out of descriptors: those who leave give some back.
             Err(error) => {
-                shared.log(&format!("cannot accept a connection: {error}"));
+                if told.is_none_or(|told| told.elapsed() >= TELL_AGAIN) {
+                    told = Some(Instant::now());
+                    shared.log(&format!("cannot accept a connection: {error}; clients wait until others leave"));
+                }
+                // Out of descriptors: those who leave give some back.
                 thread::sleep(ACCEPT_AGAIN);
             }
         }

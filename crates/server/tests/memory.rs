@@ -4,7 +4,7 @@ mod common;
 
 use common::client::{Client, execute, extended, message, parse};
 use common::{DEFAULT_MODEL, Model, Running, model, models};
-use hotrow_server::ServerConfig;
+use hotrow_server::{Execution, ServerConfig};
 use hotrow_sql::{Config, MemoryLimit};
 use hotrow_sync::meter::{self, Metered};
 use hotrow_sync::thread;
@@ -50,9 +50,8 @@ fn fill(client: &mut Client, table: &str, from: usize) -> usize {
 fn copy(client: &mut Client, from: usize) -> String {
     client.send_query("COPY t FROM STDIN");
     assert_eq!(client.read().0, b'G');
-    for piece in 0..40 {
-        let rows: String =
-            (0..500).map(|row| format!("{}\t{}\n", from + piece * 500 + row, "y".repeat(2000))).collect();
+    for piece in 0..400 {
+        let rows: String = (0..50).map(|row| format!("{}\t{}\n", from + piece * 50 + row, "y".repeat(2000))).collect();
         client.send(&message(b'd', rows.as_bytes()));
     }
     client.send(&message(b'c', b""));
@@ -92,7 +91,8 @@ fn check_that_it_ends_and_goes_on(engine: &str, of: Model) {
 
     // A transaction that is refused can be rolled back, and one that deletes makes room.
     client.run("BEGIN; DELETE FROM t WHERE id = 0");
-    assert_eq!(client.fails(&insert("t", rows)), ("53200".to_owned(), 'E'));
+    fill(&mut client, "t", rows);
+    assert_eq!(client.fails("SELECT 1"), ("25P02".to_owned(), 'E'));
     client.run("ROLLBACK");
     assert_eq!(count(&mut client), rows);
     client.run(&format!("DELETE FROM t WHERE id >= {}", rows / 2));
@@ -168,9 +168,27 @@ fn check_that_one_client_is_bounded(of: Model) {
     assert_eq!(client.answer().failure, None);
 }
 
+/// What a client costs who has said something, and has nothing to say now.
+fn check_that_idle_clients_are_cheap(of: Model) {
+    const CLIENTS: usize = 1000;
+    let config = ServerConfig { threads: 2, max_connections: CLIENTS, ..model(of) };
+    let server = Running::with("2pl-timeout", config);
+    let before = meter::used_bytes();
+    let mut clients: Vec<_> = (0..CLIENTS).map(|_| server.client()).collect();
+    for client in &mut clients {
+        client.run("SELECT 1");
+        assert_eq!(client.column("SELECT repeat('x', 100000)")[0].len(), 100_000);
+    }
+    let each = meter::used_bytes().saturating_sub(before + meter::SLACK_BYTES) / CLIENTS;
+    assert!(each < 12 << 10, "{of:?}: {each} bytes for each client");
+}
+
 /// All that is in use counts, whoever uses it: one after the other.
 #[test]
 fn memory_ends_and_the_server_goes_on() {
+    for of in models().filter(|(execution, _)| *execution != Execution::Thread) {
+        check_that_idle_clients_are_cheap(of);
+    }
     for engine in ["ilock", "2pl-timeout", "mvo", "1v"] {
         check_that_it_ends_and_goes_on(engine, DEFAULT_MODEL);
     }

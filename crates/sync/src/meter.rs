@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 const COUNTERS: usize = 64;
 
 /// What a counter may hold before it goes to the sum.
-const COUNTED_BYTES: i64 = 64 << 10;
+const COUNTED_BYTES: i64 = 16 << 10;
 
 /// How far the sum may be from the truth.
 pub const SLACK_BYTES: usize = COUNTERS * COUNTED_BYTES as usize;

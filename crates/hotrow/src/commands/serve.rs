@@ -2,7 +2,7 @@
 
 use super::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use hotrow_server::{Execution, Io, Passwords, Server, ServerConfig, ServerError, TlsFiles};
+use hotrow_server::{Execution, Io, Passwords, Server, ServerConfig, ServerError, TlsFiles, raise_descriptor_limit};
 use hotrow_sql::MemoryLimit;
 use hotrow_storage::{Column, TableSchema, Type};
 use hotrow_sync::Arc;
@@ -171,6 +171,15 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
         ..hotrow_sql::Config::default()
     };
     let database = hotrow_sql::Database::new(engine, sql);
+    if let Some(clients) = raise_descriptor_limit().filter(|&clients| clients < options.max_connections.into()) {
+        // Nobody is there to hear it if that is closed.
+        let _ = writeln!(
+            io::stderr(),
+            "warning: --max-connections is {}, but the system lets this process have files open for {clients} only; more clients wait \
+             until others leave (ulimit -n)",
+            options.max_connections
+        );
+    }
     let server = Server::bind(config(options)?, database).map_err(explain)?;
     let address = server.local_addresses()[0];
     let handle = server.handle();

@@ -476,7 +476,8 @@ impl Worker {
     }
 
     /// A conversation whose messages are answered is idle, unless there may be more of them.
-    fn rest(&mut self, number: usize, conversation: Box<Conversation>) {
+    fn rest(&mut self, number: usize, mut conversation: Box<Conversation>) {
+        conversation.rest();
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         place.state = State::Idle(conversation);
         if place.readable {
