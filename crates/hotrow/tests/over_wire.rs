@@ -173,7 +173,8 @@ fn all_of_a_servers_time_is_in_a_part() {
         let share = |part: &str| run["breakdown"][part].as_f64().unwrap_or_else(|| panic!("{part}: {run}"));
         let parts = ["work", "lock_manager", "context_switches", "coroutine_switches", "network"].map(share);
         assert!((parts.iter().sum::<f64>() - 1.0).abs() < 1e-6, "{run}");
-        assert!(share("lock_manager") > 0.0 && (share("coroutine_switches") > 0.0) == has_coroutines, "{run}");
+        // How much each is depends on the ticks of the system's clock.
+        assert_eq!(share("coroutine_switches") > 0.0, has_coroutines, "{run}");
         assert!(run["wire"]["switches"]["coroutine_switch_ns"].as_f64() > Some(0.0), "{run}");
     }
 }
@@ -207,6 +208,8 @@ fn tables_of_others_are_not_dropped_unasked() {
 fn what_cannot_be_run_over_the_wire_is_refused_with_a_reason() {
     for (options, expected) in [
         ("micro --over-wire", &["micro is not run over the wire"][..]),
+        ("interactive --over-wire --set deadlock_timeout", &["expected NAME=VALUE"]),
+        ("interactive --set a=b", &["--over-wire"]),
         ("tpcc --mix stocklevel --over-wire", &["a join", "another --mix"]),
         ("interactive --clients 3", &["--over-wire"]),
         ("interactive --url postgres://localhost", &["--over-wire"]),
@@ -227,6 +230,11 @@ fn what_cannot_be_run_over_the_wire_is_refused_with_a_reason() {
         check(&format!("bench {options}"), 2, expected);
     }
     // What the server itself refuses is said by it.
+    check(
+        "bench interactive --records 100 --over-wire --set nonsense=1",
+        1,
+        &["a client could not connect", "unrecognized configuration parameter"],
+    );
     check(
         "bench interactive --records 100 --over-wire --serve-option nonsense=1",
         1,

@@ -9,11 +9,14 @@ use super::{Entry, State};
 use std::io::{self, Write};
 use std::time::Duration;
 
+/// What the longest name of a figure takes, and a gap.
+const ID_WIDTH: usize = 17;
+
 /// One line for each figure there is.
 pub(crate) fn list(out: &mut dyn Write) -> io::Result<()> {
     for figure in FIGURES {
-        writeln!(out, "{:<12}{}", figure.id, figure.title)?;
-        writeln!(out, "{:<12}{}, {}", "", figure.paper.title, figure.place)?;
+        writeln!(out, "{:<ID_WIDTH$}{}", figure.id, figure.title)?;
+        writeln!(out, "{:<ID_WIDTH$}{}, {}", "", figure.paper.title, figure.place)?;
     }
     writeln!(out, "\nhotrow reproduce FIGURE --out DIR measures one, `all` all of them; --quick within ten minutes")
 }
@@ -23,9 +26,9 @@ pub(crate) fn announce(out: &mut dyn Write, entries: &[Entry], costs: &[Vec<Cost
     let lengths: Vec<Duration> =
         costs.iter().map(|costs| costs.iter().map(|cost| cost.duration(scale)).sum::<Duration>()).collect();
     for (entry, &takes) in entries.iter().zip(&lengths) {
-        writeln!(out, "{:<12}about {:<12}{}", entry.figure.id, length(takes), entry.figure.title)?;
+        writeln!(out, "{:<ID_WIDTH$}about {:<12}{}", entry.figure.id, length(takes), entry.figure.title)?;
     }
-    writeln!(out, "all of it   about {}\n", length(lengths.iter().sum()))?;
+    writeln!(out, "{:<ID_WIDTH$}about {}\n", "all of it", length(lengths.iter().sum()))?;
     out.flush()
 }
 

@@ -34,6 +34,10 @@ pub struct WireOptions {
     /// May be given again
     #[arg(long = "serve-option", value_name = "NAME[=VALUE]", requires = "over_wire", value_parser = parse_serve_option)]
     pub serve_options: Vec<String>,
+
+    /// A setting of the clients' sessions, such as deadlock_timeout=100ms. May be given again
+    #[arg(long = "set", value_name = "NAME=VALUE", requires = "over_wire", value_parser = parse_setting)]
+    pub settings: Vec<String>,
 }
 
 /// What may run the requests of a server of ours: `hotrow serve --execution`.
@@ -90,6 +94,18 @@ fn parse_serve_option(text: &str) -> Result<String, String> {
         "execution" => Err("--execution is said with each engine: --engine NAME:MODEL".to_owned()),
         _ => Ok(format!("--{text}")),
     }
+}
+
+fn parse_setting(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !name.contains(char::is_whitespace) => Ok(setting(name, value)),
+        _ => Err("expected NAME=VALUE, such as deadlock_timeout=100ms".to_owned()),
+    }
+}
+
+/// A setting as it is sent when a client connects: in that list, spaces and backslashes are behind backslashes.
+pub(super) fn setting(name: &str, value: &str) -> String {
+    format!("-c {name}={}", value.replace('\\', "\\\\").replace(' ', "\\ "))
 }
 
 impl WireOptions {
@@ -152,6 +168,21 @@ mod tests {
                 Ok(name) => assert_eq!(parsed.as_deref(), Ok(name), "{text}"),
                 Err(why) => assert!(parsed.clone().is_err_and(|error| error.contains(why)), "{text}: {parsed:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn settings_are_sent_with_what_is_special_behind_backslashes() {
+        for (text, expected) in [
+            ("deadlock_timeout=100ms", Some("-c deadlock_timeout=100ms")),
+            ("a=b c", Some(r"-c a=b\ c")),
+            (r"a=\", Some(r"-c a=\\")),
+            ("a=b=c", Some("-c a=b=c")),
+            ("a", None),
+            ("=b", None),
+            ("a b=c", None),
+        ] {
+            assert_eq!(parse_setting(text).ok().as_deref(), expected, "{text}");
         }
     }
 

@@ -11,11 +11,15 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 
 /// What the first line of a server ends its address with.
 const LISTENS: &str = "hotrow listens on ";
+
+/// A server that has not answered after this time is none.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// A server, and a connection that nobody measures.
 pub(super) struct Target {
@@ -55,7 +59,11 @@ impl Target {
         runtime: &Runtime,
     ) -> Result<Self, String> {
         config.application_name("hotrow bench");
-        let admin = runtime.block_on(connect(&config)).map_err(|error| explain(&error))?;
+        let answer = runtime.block_on(async { timeout(ANSWER_LIMIT, connect(&config)).await });
+        let admin = match answer {
+            Ok(connected) => connected.map_err(|error| explain(&error))?,
+            Err(_) => return Err(format!("nobody has answered within {} s", ANSWER_LIMIT.as_secs())),
+        };
         let row = runtime.block_on(admin.query_one("SHOW server_version", &[]));
         let version = row.and_then(|row| row.try_get(0)).map_err(|error| explain(&error))?;
         let process = process

@@ -25,8 +25,14 @@ pub(super) fn methods() -> Vec<Series> {
 
 /// The table of the micro benchmark.
 pub(super) fn micro(scale: &Scale) -> String {
-    format!("interactive --over-wire --records {}", scale.pick(1_000_000, 100_000, 500))
+    format!("interactive --over-wire --records {}", scale.pick(1_000_000, 1_000_000, 500))
 }
+
+/// When a wait is taken for a deadlock: a multiple of what transactions take here.
+pub(super) const PATIENCE: &str = "--set deadlock_timeout=100ms";
+
+/// How many times as long as elsewhere runs are: ten times what a deadlock lasts at the least.
+pub(super) const STRETCH: u32 = 10;
 
 /// Numbers of clients of the micro benchmark.
 pub(super) fn clients(scale: &Scale) -> &'static [u64] {

@@ -1,7 +1,8 @@
 //! Interactive, Fig. 14: TPC-C as clients are added.
 
 use super::interactive::{
-    ILOCK, INTERACTIVE, LOCK_TABLE, ROW_LOCKING, methods, terminals, tpcc, warehouses, with_server_cpu,
+    ILOCK, INTERACTIVE, LOCK_TABLE, PATIENCE, ROW_LOCKING, STRETCH, methods, terminals, tpcc, warehouses,
+    with_server_cpu,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
@@ -24,11 +25,11 @@ pub(super) static FIGURE: Figure = Figure {
 fn plan(scale: &Scale) -> Plan {
     let warehouses = warehouses(scale);
     let rows = tpcc(scale, warehouses);
-    let point = |clients| Point::at(clients, &rows, format!("--clients {clients}"));
+    let point = |clients| Point::at(clients, &rows, format!("--clients {clients} {PATIENCE}"));
     Plan {
         chart: Chart::Curves { x: "clients" },
         value: "thousand transactions per second",
-        stretch: 5,
+        stretch: STRETCH,
         panels: vec![Panel {
             id: "a",
             title: format!("{warehouses} warehouses"),

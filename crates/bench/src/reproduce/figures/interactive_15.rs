@@ -1,7 +1,8 @@
 //! Interactive, Fig. 15: TPC-C as warehouses are added.
 
 use super::interactive::{
-    ILOCK, INTERACTIVE, LOCK_TABLE, ROW_LOCKING, clients_for_warehouses, methods, tpcc, with_server_cpu,
+    ILOCK, INTERACTIVE, LOCK_TABLE, PATIENCE, ROW_LOCKING, STRETCH, clients_for_warehouses, methods, tpcc,
+    with_server_cpu,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, everywhere, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
@@ -23,11 +24,11 @@ fn plan(scale: &Scale) -> Plan {
     let clients = clients_for_warehouses(scale);
     let for_each_core: &[u64] = scale.pick(&[1, 5, 10, 15, 25], &[1, 10], &[1, 2]);
     let counts = for_each_core.iter().map(|count| count * scale.pick(scale.cores, scale.cores, 1));
-    let point = |warehouses| Point::at(warehouses, &tpcc(scale, warehouses), format!("--clients {clients}"));
+    let point = |warehouses| Point::at(warehouses, &tpcc(scale, warehouses), format!("--clients {clients} {PATIENCE}"));
     Plan {
         chart: Chart::Curves { x: "warehouses" },
         value: "thousand transactions per second",
-        stretch: 5,
+        stretch: STRETCH,
         panels: vec![Panel {
             id: "a",
             title: format!("{clients} clients"),

@@ -1,6 +1,8 @@
 //! Interactive, Fig. 16 and 17: reads alone, and as many writes as reads, as clients are added.
 
-use super::interactive::{ILOCK, INTERACTIVE, LOCK_TABLE, ROW_LOCKING, clients, methods, micro, with_server_cpu};
+use super::interactive::{
+    ILOCK, INTERACTIVE, LOCK_TABLE, PATIENCE, ROW_LOCKING, STRETCH, clients, methods, micro, with_server_cpu,
+};
 use crate::reproduce::claim::{Claim, TOLERANCE, all, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::At;
@@ -14,7 +16,8 @@ pub(super) static FIGURE: Figure = Figure {
     there: "Keys and values of 64 bits, Zipf 0.6, up to 500 clients on other machines, and a server of 12 cores. iLock \
             runs requests in coroutines, Row-Locking on threads and tries them again that meet a conflict, Lock-Table \
             has a thread for each client.",
-    here: "As many clients, prepared statements over TCP, serializable; the paper does not say how many rows there are. \
+    here: "As many clients, prepared statements over TCP, serializable. The paper does not say how many rows there are, nor how \
+           long a wait is a deadlock: a million here, and 100 ms. \
            Clients and server share this machine, so that a good half of its time is the clients'. A request of \
            Row-Locking that meets a conflict pauses on its thread before it is tried again, and connections live on \
            the workers that run their requests, without threads for the network beside them.",
@@ -29,14 +32,14 @@ fn plan(scale: &Scale) -> Plan {
         title: title.to_owned(),
         points: clients(scale)
             .iter()
-            .map(|&clients| Point::at(clients, &rows, format!("{operations} --clients {clients}")))
+            .map(|&clients| Point::at(clients, &rows, format!("{operations} --clients {clients} {PATIENCE}")))
             .collect(),
         series: methods(),
     };
     Plan {
         chart: Chart::Curves { x: "clients" },
         value: "thousand transactions per second",
-        stretch: 5,
+        stretch: STRETCH,
         panels: vec![
             panel("a", "ten reads", "--reads 10 --writes 0"),
             panel("b", "five reads and five writes", "--reads 5 --writes 5"),

@@ -1,6 +1,8 @@
 //! Interactive, Fig. 18 and 19: reads and writes as keys get more skewed.
 
-use super::interactive::{ILOCK, INTERACTIVE, LOCK_TABLE, ROW_LOCKING, methods, micro, with_server_cpu};
+use super::interactive::{
+    ILOCK, INTERACTIVE, LOCK_TABLE, PATIENCE, ROW_LOCKING, STRETCH, methods, micro, with_server_cpu,
+};
 use crate::reproduce::claim::{Claim, Finding, all, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
@@ -25,12 +27,12 @@ fn plan(scale: &Scale) -> Plan {
         x: theta,
         label: theta.to_string(),
         rows: rows.clone(),
-        options: format!("--reads 5 --writes 5 --theta {theta} --clients {clients}"),
+        options: format!("--reads 5 --writes 5 --theta {theta} --clients {clients} {PATIENCE}"),
     };
     Plan {
         chart: Chart::Curves { x: "exponent of Zipf" },
         value: "thousand transactions per second",
-        stretch: 5,
+        stretch: STRETCH,
         panels: vec![Panel {
             id: "a",
             title: format!("{clients} clients"),

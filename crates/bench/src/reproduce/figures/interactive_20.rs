@@ -1,6 +1,8 @@
 //! Interactive, Fig. 20: where the server's time goes under TPC-C.
 
-use super::interactive::{ILOCK, INTERACTIVE, LOCK_TABLE, METHODS, ROW_LOCKING, busy_terminals, tpcc, warehouses};
+use super::interactive::{
+    ILOCK, INTERACTIVE, LOCK_TABLE, METHODS, PATIENCE, ROW_LOCKING, STRETCH, busy_terminals, tpcc, warehouses,
+};
 use crate::reproduce::claim::{Claim, Finding};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series, Value};
 use crate::reproduce::results::{At, Results};
@@ -44,7 +46,7 @@ fn plan(scale: &Scale) -> Plan {
     let rows = tpcc(scale, warehouses(scale));
     let panel = |(id, (name, engine)): (&'static str, (&'static str, &'static str))| {
         let part = |(name, part)| Series { name, engine, value: Value::Share(part), is_reference: false };
-        let point = |clients| Point::at(clients, &rows, format!("--clients {clients}"));
+        let point = |clients| Point::at(clients, &rows, format!("--clients {clients} {PATIENCE}"));
         Panel {
             id,
             title: name.to_owned(),
@@ -55,7 +57,7 @@ fn plan(scale: &Scale) -> Plan {
     Plan {
         chart: Chart::Bars { x: "clients" },
         value: "per cent of the server's CPU time",
-        stretch: 5,
+        stretch: STRETCH,
         panels: PANELS.into_iter().zip(METHODS).map(panel).collect(),
     }
 }
