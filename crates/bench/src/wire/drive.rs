@@ -26,6 +26,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// How clients are driven.
 pub(super) struct Drive<'a> {
     pub config: &'a Config,
+    /// Statements that each client begins with.
+    pub settings: &'a [String],
     pub statements: &'a [String],
     /// Threads that the clients are put onto.
     pub threads: usize,
@@ -169,7 +171,7 @@ impl Drive<'_> {
                 if self.stop.is_raised() {
                     break;
                 }
-                let session = Session::open(self.config, self.statements).await;
+                let session = Session::open(self.config, self.settings, self.statements).await;
                 let session = session.map_err(|error| format!("a client could not connect: {}", explain(&error)))?;
                 members.push((session, caller));
             }

@@ -53,7 +53,6 @@ use drive::{Drive, Driven, Sample};
 use hotrow_runtime::RunReport;
 use hotrow_workloads::{Seat, Violation, Workload};
 use look::Look;
-use options::setting;
 use std::future::Future;
 use std::time::{Duration, Instant};
 use target::Target;
@@ -220,13 +219,14 @@ impl<W: OverWire> Bed<W> for WireBed<W::Caller> {
         let seat = |worker| Seat { worker, number: first + worker, seed: options.seed };
         let callers = (0..clients).map(|worker| workload.caller(seat(worker))).collect();
         let mut config = self.target.config.clone();
-        let asked = config.get_options().unwrap_or_default().to_owned();
-        let isolation = setting("default_transaction_isolation", hotrow_sql::isolation::name(options.isolation));
-        let settings: Vec<_> = [asked, isolation].iter().chain(&options.wire.settings).cloned().collect();
-        config.options(settings.join(" ").trim_start());
+        let asked = config.get_options().unwrap_or_default();
+        // A setting's value in this list has its spaces behind backslashes.
+        let level = hotrow_sql::isolation::name(options.isolation).replace(' ', "\\ ");
+        config.options(format!("{asked} -c default_transaction_isolation={level}").trim_start());
         let statements = workload.statements();
         let drive = Drive {
             config: &config,
+            settings: &options.wire.settings,
             statements: &statements,
             threads: options.threads(),
             warmup: options.warmup,

@@ -96,16 +96,15 @@ fn parse_serve_option(text: &str) -> Result<String, String> {
     }
 }
 
+/// The statement that makes a setting.
 fn parse_setting(text: &str) -> Result<String, String> {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+    };
     match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !name.contains(char::is_whitespace) => Ok(setting(name, value)),
+        Some((name, value)) if is_name(name) => Ok(format!("SET {name} = '{}'", value.replace('\'', "''"))),
         _ => Err("expected NAME=VALUE, such as deadlock_timeout=100ms".to_owned()),
     }
-}
-
-/// A setting as it is sent when a client connects: in that list, spaces and backslashes are behind backslashes.
-pub(super) fn setting(name: &str, value: &str) -> String {
-    format!("-c {name}={}", value.replace('\\', "\\\\").replace(' ', "\\ "))
 }
 
 impl WireOptions {
@@ -172,12 +171,10 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_sent_with_what_is_special_behind_backslashes() {
+    fn settings_are_statements() {
         for (text, expected) in [
-            ("deadlock_timeout=100ms", Some("-c deadlock_timeout=100ms")),
-            ("a=b c", Some(r"-c a=b\ c")),
-            (r"a=\", Some(r"-c a=\\")),
-            ("a=b=c", Some("-c a=b=c")),
+            ("deadlock_timeout=100ms", Some("SET deadlock_timeout = '100ms'")),
+            ("hotrow.concurrency=it's a=b", Some("SET hotrow.concurrency = 'it''s a=b'")),
             ("a", None),
             ("=b", None),
             ("a b=c", None),

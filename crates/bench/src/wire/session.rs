@@ -30,9 +30,12 @@ pub(super) async fn connect(config: &Config) -> Result<Client, Error> {
 }
 
 impl Session {
-    /// Connects and prepares `statements`, which are called by their positions.
-    pub(super) async fn open(config: &Config, statements: &[String]) -> Result<Self, Error> {
+    /// Connects, makes `settings` and prepares `statements`, which are called by their positions.
+    pub(super) async fn open(config: &Config, settings: &[String], statements: &[String]) -> Result<Self, Error> {
         let client = connect(config).await?;
+        for sql in settings {
+            client.batch_execute(sql).await?;
+        }
         let mut prepared = Vec::with_capacity(statements.len());
         for sql in statements {
             prepared.push(client.prepare(sql).await?);
