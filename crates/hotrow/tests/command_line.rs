@@ -195,10 +195,7 @@ fn options_that_mean_nothing_here_are_refused() {
             ],
         ),
         ("bench micro --manager vllr", &["unexpected argument '--manager'"]),
-        (
-            "serve --blocked-limit 3",
-            &["--blocked-limit means nothing to engine 2pl-timeout", "vll, vll-sca, vll-arrayed\n"],
-        ),
+        ("serve --blocked-limit 3", &["--blocked-limit means nothing to engine ilock", "vll, vll-sca, vll-arrayed\n"]),
         ("serve --engine vll-st --blocked-limit 3", &["--blocked-limit means nothing to engine vll-st"]),
         (
             "serve --engine vll --partitions 2",

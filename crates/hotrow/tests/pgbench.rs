@@ -27,7 +27,7 @@ fn tpcb() -> Tpcb {
 }
 
 fn database() -> (Arc<dyn Engine>, Arc<Database>) {
-    let engine = hotrow::open("2pl-timeout").expect("the engine is in the registry");
+    let engine = hotrow::open("ilock").expect("the engine is in the registry");
     (engine.clone(), Database::new(engine, Config::default()))
 }
 

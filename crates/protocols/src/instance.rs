@@ -4,7 +4,7 @@ use hotrow_storage::{
     Duplicate, Participant, RedoSink, RowLayout, RowRef, StoredTable, TableId, TableMemory, TableSchema, Tables,
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
-use hotrow_txn::{Engine, EngineInfo, Protocol, Transaction, VersionStatistics, WorkerId};
+use hotrow_txn::{Engine, EngineInfo, LockStatistics, Protocol, Transaction, VersionStatistics, WorkerId};
 
 /// A database under protocol `P`: for those who know the protocol's type. Others use it as an [`Engine`].
 pub struct Instance<P: Protocol> {
@@ -114,6 +114,10 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn versions(&self) -> Option<VersionStatistics> {
         self.protocol.versions(&self.database)
+    }
+
+    fn locks(&self) -> Option<LockStatistics> {
+        self.protocol.locks(&self.database)
     }
 
     fn audit(&self) -> Result<(), String> {

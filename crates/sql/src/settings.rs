@@ -82,6 +82,7 @@ const KNOWN: &[Known] = &[
     known("extra_float_digits", Kind::Integer, "1"),
     known(CONCURRENCY, Kind::Concurrency, "default"),
     known("hotrow.isolation", Kind::Told, ""),
+    known("hotrow.locks", Kind::Told, ""),
     known("hotrow.memory", Kind::Told, ""),
     known("hotrow.memory_limit", Kind::Told, ""),
     known("hotrow.times", Kind::Told, ""),

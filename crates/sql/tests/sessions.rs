@@ -136,6 +136,22 @@ fn isolation_levels_have_postgresqls_names() {
 }
 
 #[test]
+fn locks_are_shown_as_numbers() {
+    for engine in ["2pl-timeout", "1v", "ilock", "row-nowait"] {
+        let database = database(engine);
+        let (mut one, mut other) = (session(&database), session(&database));
+        run(&mut one, "create table t (id int primary key); insert into t values (1)");
+        assert_eq!(outcome(&mut other, "show hotrow.locks"), "held 0, waiting 0", "{engine}");
+        run(&mut one, "begin; select * from t where id = 1 for update");
+        assert_eq!(outcome(&mut other, "show hotrow.locks"), "held 1, waiting 0", "{engine}");
+        run(&mut one, "rollback");
+        assert_eq!(outcome(&mut other, "show hotrow.locks"), "held 0, waiting 0", "{engine}");
+    }
+    assert_eq!(outcome(&mut session(&database("mvo")), "show hotrow.locks"), "none are counted");
+    assert_eq!(outcome(&mut session(&database("ilock")), "set hotrow.locks = 'none'"), "55P02");
+}
+
+#[test]
 fn who_cannot_choose_to_be_optimistic_is_told_which_engines_can() {
     let engine = hotrow_protocols::open("2pl-timeout").expect("an engine of this name");
     let config = hotrow_sql::Config { choosing_engines: vec!["mvo", "mvl"], ..hotrow_sql::Config::default() };

@@ -79,6 +79,15 @@ pub struct VersionStatistics {
     pub oldest_reader: Option<u64>,
 }
 
+/// What is locked, as it was found one lock after the other while transactions run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockStatistics {
+    /// Locks that somebody holds, of rows and of all else: each once, by however many it is held. Rows may share one.
+    pub held: u64,
+    /// Requests that wait.
+    pub waiting: u64,
+}
+
 /// A database under one engine, for those who learn the engine's name at run time. Many threads may use it at once.
 pub trait Engine: Send + Sync {
     /// Name, paper, needs and levels.
@@ -140,6 +149,11 @@ pub trait Engine: Send + Sync {
 
     /// The versions of all tables, if the engine keeps any beside the rows.
     fn versions(&self) -> Option<VersionStatistics> {
+        None
+    }
+
+    /// The locks of all transactions, of an engine that counts them. It looks at every lock, so it takes a while.
+    fn locks(&self) -> Option<LockStatistics> {
         None
     }
 

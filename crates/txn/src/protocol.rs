@@ -1,6 +1,6 @@
 //! What a concurrency-control protocol is.
 
-use crate::{EngineInfo, Settings, SettingsError, Statistics, Transaction, VersionStatistics};
+use crate::{EngineInfo, LockStatistics, Settings, SettingsError, Statistics, Transaction, VersionStatistics};
 use hotrow_storage::{StoredTable, TableId, TableSchema, Tables};
 use hotrow_sync::{Arc, Time, Waiter};
 
@@ -88,6 +88,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
 
     /// The versions of all tables: [`Engine::versions`](crate::Engine::versions).
     fn versions(&self, _database: &Tables<Self::Table>) -> Option<VersionStatistics> {
+        None
+    }
+
+    /// The locks of all transactions: [`Engine::locks`](crate::Engine::locks).
+    fn locks(&self, _database: &Tables<Self::Table>) -> Option<LockStatistics> {
         None
     }
 

@@ -24,7 +24,7 @@ pub struct Options {
     socket_dir: Option<PathBuf>,
 
     /// The engine; `hotrow engines` says what there is
-    #[arg(long, value_name = "NAME", default_value = "2pl-timeout", hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", default_value = "ilock", hide_possible_values = true)]
     #[arg(value_parser = engine_names())]
     engine: String,
 

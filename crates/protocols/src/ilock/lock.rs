@@ -418,10 +418,15 @@ impl ILock {
         }
     }
 
+    /// Whether nobody has it.
+    pub(super) fn is_free(&self) -> bool {
+        self.state() == State::FREE
+    }
+
     /// Whether nobody has it or waits for it.
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) fn is_at_rest(&self) -> bool {
-        self.state() == State::FREE && !self.is_awaited()
+        self.is_free() && !self.is_awaited()
     }
 }
 

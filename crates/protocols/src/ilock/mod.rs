@@ -61,11 +61,11 @@ pub use lock::ILock;
 pub use owner::Owner;
 
 use crate::shared::lock_table::LockTable;
-use crate::shared::record_locks::{Parts, RecordLocking, RecordTransaction};
+use crate::shared::record_locks::{Parts, RecordLocking, RecordTransaction, statistics};
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Duties, EngineInfo, Isolation, Protocol, Scheduler, WorkerId};
+use hotrow_txn::{Duties, EngineInfo, Isolation, LockStatistics, Protocol, Scheduler, WorkerId};
 use wait_map::WaitMaps;
 
 /// Locks in the records' headers, with waiter bit maps.
@@ -121,6 +121,11 @@ impl Protocol for Interactive {
 
     fn audit(&self, database: &Database<ILock>) -> Result<(), String> {
         audit::audit(database, &self.maps)
+    }
+
+    fn locks(&self, database: &Database<ILock>) -> Option<LockStatistics> {
+        let locks = statistics(database, &self.names);
+        Some(LockStatistics { waiting: locks.waiting + self.maps.waiting() as u64, ..locks })
     }
 
     fn worker(&self, _id: WorkerId) -> Worker {

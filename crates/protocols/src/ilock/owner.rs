@@ -98,6 +98,10 @@ impl RecordLock for ILock {
         self.take(wanted(upgrades, exclusive), owner.tid())
     }
 
+    fn is_free(&self) -> bool {
+        self.is_free()
+    }
+
     #[inline]
     fn is_owned_by(&self, owner: &Owner) -> bool {
         self.is_owned_by(owner.tid())

@@ -132,6 +132,11 @@ impl KeyLock {
         !matches!(self.word(), 0 | SPLIT)
     }
 
+    /// Whether somebody holds it.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_used() && self.word() & !AWAITED != 0
+    }
+
     /// Takes the lock, or notes that it is awaited. The caller has the latch of its queue, and stands last in it from then on, an
     /// upgrade first.
     pub(super) fn take_or_await(&self, held: Mode, wanted: Mode) -> Asked {

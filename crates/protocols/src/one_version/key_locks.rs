@@ -197,6 +197,11 @@ impl KeyLocks {
         locks.filter(|numbered| numbered.lock.is_used())
     }
 
+    /// How many locks are held.
+    pub(super) fn held(&self) -> usize {
+        self.used().filter(|numbered| numbered.lock.is_held()).count()
+    }
+
     /// Whether a lock is awaited without a request in the queues, or the other way round.
     ///
     /// # Errors

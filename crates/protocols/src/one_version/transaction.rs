@@ -13,7 +13,9 @@ use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, IndexNumber, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, EngineInfo, Isolation, Protocol, Scan, Scheduler, Statistics, WorkerId};
+use hotrow_txn::{
+    Abort, Begin, EngineInfo, Isolation, LockStatistics, Protocol, Scan, Scheduler, Statistics, WorkerId,
+};
 use std::ops::ControlFlow;
 
 /// Single-version locking with the lock table inside the indexes.
@@ -48,13 +50,17 @@ impl Protocol for OneVersion {
     fn audit(&self, database: &Database<KeyLocked>) -> Result<(), String> {
         let mut participant = database.participant();
         participant.enter();
-        for table in database.tables(participant.guard()) {
-            for number in 0..table.secondary().len() as u16 + 2 {
-                let index = IndexNumber(number);
-                table.index_data(index).audit(table.id(), index, &self.queues)?;
-            }
-        }
-        Ok(())
+        database.tables(participant.guard()).try_for_each(|table| {
+            indexes(table).try_for_each(|index| table.index_data(index).audit(table.id(), index, &self.queues))
+        })
+    }
+
+    fn locks(&self, database: &Database<KeyLocked>) -> Option<LockStatistics> {
+        let mut participant = database.participant();
+        participant.enter();
+        let tables = database.tables(participant.guard());
+        let held = tables.flat_map(|table| indexes(table).map(|index| table.index_data(index).held()));
+        Some(LockStatistics { held: held.sum::<usize>() as u64, waiting: self.queues.waiting() as u64 })
     }
 
     fn worker(&self, _id: WorkerId) {}
@@ -76,6 +82,11 @@ impl OneVersion {
     pub fn waiting(&self) -> usize {
         self.queues.waiting()
     }
+}
+
+/// The indexes of a table that have locks.
+fn indexes(table: &Table<KeyLocked>) -> impl Iterator<Item = IndexNumber> {
+    (0..table.secondary().len() as u16 + 2).map(IndexNumber)
 }
 
 /// A transaction in flight.

@@ -80,6 +80,10 @@ impl RecordLock for RowLock {
         }
     }
 
+    fn is_free(&self) -> bool {
+        self.word.load(Ordering::Acquire) == FREE
+    }
+
     #[inline]
     fn is_owned_by(&self, owner: &Owner) -> bool {
         self.word.load(Ordering::Acquire) == owner.word()

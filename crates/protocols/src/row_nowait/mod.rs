@@ -24,11 +24,11 @@ mod lock;
 pub use lock::{Owner, RowLock};
 
 use crate::shared::lock_table::LockTable;
-use crate::shared::record_locks::{Number, Numbers, Parts, RecordLocking, RecordTransaction};
+use crate::shared::record_locks::{Number, Numbers, Parts, RecordLocking, RecordTransaction, statistics};
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{EngineInfo, Isolation, Protocol, Scheduler, WorkerId};
+use hotrow_txn::{EngineInfo, Isolation, LockStatistics, Protocol, Scheduler, WorkerId};
 
 /// Lock words in the records' headers, for which nobody waits.
 pub struct RowNoWait {
@@ -69,6 +69,10 @@ impl Protocol for RowNoWait {
 
     fn new(config: RowNoWaitConfig) -> Self {
         Self { numbers: Arc::default(), names: LockTable::new(config.buckets) }
+    }
+
+    fn locks(&self, database: &Database<RowLock>) -> Option<LockStatistics> {
+        Some(statistics(database, &self.names))
     }
 
     fn worker(&self, _id: WorkerId) {}

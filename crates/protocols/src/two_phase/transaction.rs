@@ -10,7 +10,7 @@ use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Deadlock, EngineInfo, Isolation, Protocol, Scan, Statistics, WorkerId};
+use hotrow_txn::{Abort, Begin, Deadlock, EngineInfo, Isolation, LockStatistics, Protocol, Scan, Statistics, WorkerId};
 use std::ops::ControlFlow;
 
 /// Strict two-phase locking with deadlock policy `P`.
@@ -45,6 +45,11 @@ impl<P: Policy> Protocol for TwoPhase<P> {
 
     fn new(config: Self::Config) -> Self {
         Self { policy: Arc::new(P::new(&config.policy)), table: LockTable::new(config.buckets) }
+    }
+
+    fn locks(&self, _database: &Database<()>) -> Option<LockStatistics> {
+        let (held, waiting) = self.table.usage();
+        Some(LockStatistics { held: held as u64, waiting: waiting as u64 })
     }
 
     fn worker(&self, _id: WorkerId) {}

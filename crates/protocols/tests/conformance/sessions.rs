@@ -5,7 +5,7 @@ use crate::tables::{Shape, row, values_of};
 use crate::{first_writer_wins, for_each_engine, refusing, retries_requests, writers_wait_for_readers};
 use hotrow_storage::{TableId, Value};
 use hotrow_sync::{Arc, Time, Waiter, mpsc, thread};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Engine, Isolation, LockStatistics, Transaction, Write};
 
 /// Two transactions of one engine, of which the second waits for the first.
 struct Blocked {
@@ -41,6 +41,7 @@ fn while_one_waits(check: impl Fn(Blocked)) {
             let values = Shape::Hashed.values(KEY, 1, 1);
             engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("an empty table");
             thread::scope(|scope| block(&engine, table, scope, &check));
+            assert_eq!(engine.locks().unwrap_or_default(), LockStatistics::default(), "{}", engine.info().name);
         }
     });
 }
@@ -109,6 +110,34 @@ fn a_writer_waits_for_a_writer_to_commit() {
     while_one_waits(|mut blocked| {
         blocked.holder.commit().expect("it holds all that it needs");
         assert_eq!((blocked.outcome(), blocked.number()), (Ok(Write::Done), 20), "{}", blocked.name());
+    });
+}
+
+#[test]
+fn locks_are_counted_while_they_are_held_and_waited_for() {
+    while_one_waits(|mut blocked| {
+        if let Some(LockStatistics { held, waiting }) = blocked.engine.locks() {
+            assert!(held >= 1 && waiting == 1, "{}: {held} held, {waiting} waiting", blocked.name());
+        }
+        blocked.holder.commit().expect("it holds all that it needs");
+        assert_eq!(blocked.outcome(), Ok(Write::Done), "{}", blocked.name());
+    });
+    for_each_engine(|engine| {
+        let names =
+            ["2pl-waitdie", "2pl-waitfor", "2pl-dreadlocks", "2pl-timeout", "lock-table", "1v", "ilock", "row-nowait"];
+        let name = engine.info().name;
+        assert_eq!(engine.locks().is_some(), names.contains(&name), "{name}");
+        let table = engine.create_table(Shape::Indexed.schema());
+        let mut txn = engine.transaction(refusing());
+        txn.begin(&Begin::default()).expect("nobody else is there");
+        insert(&mut *txn, table, 1, 1).expect("nobody is in the way");
+        read(&mut *txn, table, 2).expect("nobody is in the way");
+        // The row, which may have its name locked beside its record, the key that is not there, four gaps and two unique names.
+        if let Some(LockStatistics { held, .. }) = engine.locks() {
+            assert!((5..=9).contains(&held), "{name}: {held}");
+        }
+        txn.commit().expect("it holds all that it needs");
+        assert_eq!(engine.locks().unwrap_or_default(), LockStatistics::default(), "{name}");
     });
 }
 

@@ -7,7 +7,7 @@ use hotrow_storage::{
     Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, RowRef, TableId, TableSchema, Type, Value,
 };
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, LockFor, Scan, Settings, Statistics, Write};
+use hotrow_txn::{Abort, Begin, Engine, LockFor, LockStatistics, Scan, Settings, Statistics, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -181,6 +181,9 @@ impl Fixture {
             return Err(format!("the rows are {present:?}, but the history implies {expected:?}"));
         }
         self.check_indexes()?;
+        if let Some(locks) = self.engine.locks().filter(|locks| *locks != LockStatistics::default()) {
+            return Err(format!("something is locked still: {locks:?}"));
+        }
         self.check_nothing_is_locked().map_err(|abort| format!("something is locked still: {abort}"))?;
         self.redo.compare(&*self.engine)?;
         self.engine.audit()

@@ -19,7 +19,7 @@ pub const ENGINES: [&str; 9] =
     ["serial", "2pl-timeout", "1v", "ilock", "mvo", "mvl", "2pl-ordered", "2pl-atomic", "vll"];
 
 /// The engine on which all execution models are tested; the others run under the default one.
-pub const ENGINE_OF_ALL_MODELS: &str = "2pl-timeout";
+pub const ENGINE_OF_ALL_MODELS: &str = "ilock";
 
 /// What runs the messages, and who reads them.
 pub type Model = (Execution, Io);

@@ -17,7 +17,7 @@ use crate::settings::CONCURRENCY;
 use crate::{SqlError, SqlState, Times, isolation, state};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, meter};
-use hotrow_txn::VersionStatistics;
+use hotrow_txn::{LockStatistics, VersionStatistics};
 use std::borrow::Cow;
 
 impl Utility {
@@ -205,6 +205,7 @@ impl Session {
         Cow::Borrowed(match name {
             "transaction_isolation" => isolation::name(granted),
             "hotrow.isolation" => granted.name(),
+            "hotrow.locks" => return Cow::Owned(locks(engine.locks())),
             "hotrow.memory" => return Cow::Owned(format!("{} kB", meter::used_bytes() >> 10)),
             "hotrow.memory_limit" => match self.database.memory_limit().bytes() {
                 Some(bytes) => return Cow::Owned(format!("{} kB", bytes >> 10)),
@@ -341,6 +342,14 @@ fn versions(statistics: Option<VersionStatistics>) -> String {
     };
     let oldest = oldest_reader.map_or(String::new(), |behind| format!(", the oldest reader {behind} changes behind"));
     format!("alive {alive}, garbage {garbage}, held {held}, transactions {transactions}{oldest}")
+}
+
+/// What an engine has locked, in words.
+fn locks(statistics: Option<LockStatistics>) -> String {
+    let Some(LockStatistics { held, waiting }) = statistics else {
+        return "none are counted".to_owned();
+    };
+    format!("held {held}, waiting {waiting}")
 }
 
 /// PREPARE takes what reads and writes rows, and nothing else. WITH, TABLE and MERGE have the planner's own answer.

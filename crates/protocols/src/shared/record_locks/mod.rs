@@ -23,9 +23,11 @@ mod transaction;
 pub use number::{Number, Numbers};
 pub(crate) use transaction::{Parts, RecordLocking, RecordTransaction};
 
-use hotrow_storage::RecordHeader;
+use super::lock_table::LockTable;
+use hotrow_storage::{Database, RecordHeader};
 use hotrow_sync::{Time, Wake};
-use hotrow_txn::Abort;
+use hotrow_txn::{Abort, LockStatistics};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// Who asks for the locks of records: part of a transaction in flight.
@@ -48,6 +50,9 @@ pub trait RecordLock: RecordHeader {
     /// Takes the lock, to read or exclusively, if that can be done without waiting. Who `upgrades` holds it to read, and wants it exclusively.
     fn take(&self, owner: &Self::Owner, upgrades: bool, exclusive: bool) -> bool;
 
+    /// Whether nobody holds it.
+    fn is_free(&self) -> bool;
+
     /// Whether the transaction holds it exclusively.
     fn is_owned_by(&self, owner: &Self::Owner) -> bool;
 
@@ -59,6 +64,21 @@ pub trait RecordLock: RecordHeader {
 
     /// Releases the lock, in whatever mode it is held.
     fn release(&self, owner: &Self::Owner);
+}
+
+/// How many locks of records and names are held, and how many names are waited for.
+pub(crate) fn statistics<L: RecordLock>(database: &Database<L>, names: &LockTable) -> LockStatistics {
+    let (names, waiting) = names.usage();
+    let mut held = names as u64;
+    let mut participant = database.participant();
+    participant.enter();
+    for table in database.tables(participant.guard()) {
+        table.records(participant.guard(), |record| {
+            held += u64::from(!record.header().is_free());
+            ControlFlow::Continue(())
+        });
+    }
+    LockStatistics { held, waiting: waiting as u64 }
 }
 
 /// How a wait ended.
