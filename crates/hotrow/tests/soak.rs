@@ -255,11 +255,11 @@ impl Patron {
             0..5 => {
                 self.tally.vanished[0] += 1;
                 leave_after(moments, statement).await;
-                return Err(Broken::Vanished);
+                Err(Broken::Vanished)
             }
             5..10 => {
                 self.tally.vanished[1] += 1;
-                return Err(Broken::Vanished);
+                Err(Broken::Vanished)
             }
             10..20 => {
                 let token = visit.client.cancel_token();
@@ -375,6 +375,7 @@ async fn check(server: &Server, engine: &str, tallies: &BTreeMap<u64, Tally>) {
     }
 }
 
+#[allow(clippy::print_stdout, reason = "the long form tells what has happened")]
 async fn soak(engine: &str, execution: &str) {
     let (server, load) = (Server::start(engine, execution), Load::chosen());
     let fresh = fill(&server, load).await;
