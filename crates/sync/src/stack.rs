@@ -145,8 +145,9 @@ mod tests {
     fn a_thread_can_tell_how_much_is_left() {
         for size in [256 << 10, 1 << 20] {
             let thread = std::thread::Builder::new().stack_size(size).spawn(move || {
+                // A thread may get the larger stack of one that is gone.
                 let before = left();
-                assert!(before <= size && before > size / 2, "{before} of {size}");
+                assert!(before > size / 2, "{before} of {size}");
                 let (depth, at_last) = down(32 << 10, 0);
                 assert!(depth > 10 && at_last > 16 << 10, "{depth} {at_last}");
                 left()
