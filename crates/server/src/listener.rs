@@ -4,21 +4,37 @@
 //! Clients of this machine pay about half as much of the system's time for it as for TCP.
 
 use crate::ServerError;
-use socket2::Socket;
+use hotrow_sync::Arc;
+use socket2::{Socket, TcpKeepalive};
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Weak;
+use std::time::Duration;
+
+/// Clients that may wait to be accepted; the system may have a smaller limit.
+const BACKLOG: i32 = 4096;
+
+/// A client that has been silent for so long is asked whether it is there.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// Takes clients. A file is removed when this is dropped.
 pub struct Listener {
-    socket: Socket,
+    socket: Arc<Socket>,
     at: Place,
     /// Which file we have made, by device and number, so that another one in its place is left alone.
     made: Option<(u64, u64)>,
+}
+
+/// Ends a listener's wait.
+#[derive(Clone, Debug)]
+pub struct Bell {
+    socket: Weak<Socket>,
+    at: Place,
 }
 
 /// Where a listener listens.
@@ -35,7 +51,7 @@ impl Listener {
     pub fn at_address(address: SocketAddr) -> Result<Self, ServerError> {
         let bound = TcpListener::bind(address).and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) = bound.map_err(|error| ServerError::Listen(address, error))?;
-        Ok(Self { socket: listener.into(), at: Place::Address(address), made: None })
+        Self::over(listener.into(), Place::Address(address)).map_err(|error| ServerError::Listen(address, error))
     }
 
     /// Listens at the file of this port in a directory. One that a server has left behind is replaced.
@@ -60,14 +76,17 @@ impl Listener {
         }
         let listener = UnixListener::bind(path)?;
         let made = fs::metadata(path)?;
-        let listener = Self {
-            socket: OwnedFd::from(listener).into(),
-            at: Place::File(path.to_owned()),
-            made: Some((made.dev(), made.ino())),
-        };
+        let mut listener = Self::over(OwnedFd::from(listener).into(), Place::File(path.to_owned()))?;
+        listener.made = Some((made.dev(), made.ino()));
         // Whoever may not come in is told so by a password, as at an address.
         fs::set_permissions(path, fs::Permissions::from_mode(0o777))?;
         Ok(listener)
+    }
+
+    fn over(socket: Socket, at: Place) -> io::Result<Self> {
+        // Once more, for the length.
+        socket.listen(BACKLOG)?;
+        Ok(Self { socket: Arc::new(socket), at, made: None })
     }
 
     /// Where it listens; the port is the one that was free.
@@ -75,12 +94,19 @@ impl Listener {
         &self.at
     }
 
+    /// The way to have [`accept`](Self::accept) return, for others.
+    pub fn bell(&self) -> Bell {
+        Bell { socket: Arc::downgrade(&self.socket), at: self.at.clone() }
+    }
+
     /// Waits for the next client.
     pub fn accept(&self) -> io::Result<Socket> {
         let (socket, _) = self.socket.accept()?;
         if let Place::Address(_) = self.at {
-            // An answer is sent whole, so it need not wait for more. A client that has left is found out later.
+            // An answer is sent whole, so it need not wait for more. A client that has left is found out later; one whose machine has
+            // gone without a word, by asking it when it has been silent.
             let _ = socket.set_tcp_nodelay(true);
+            let _ = socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE));
         }
         Ok(socket)
     }
@@ -97,6 +123,17 @@ impl Drop for Listener {
     }
 }
 
+impl Bell {
+    /// Lets who accepts clients look up, and no client come any more.
+    pub fn ring(&self) {
+        if let Some(socket) = self.socket.upgrade() {
+            // Where that does not end the wait, a last client does, if there is a descriptor for it.
+            let _ = socket.shutdown(Shutdown::Both);
+            self.at.knock();
+        }
+    }
+}
+
 impl Place {
     /// Its address, if it is one.
     pub fn address(&self) -> Option<SocketAddr> {
@@ -107,7 +144,7 @@ impl Place {
     }
 
     /// Comes as a client and leaves, so that who accepts there looks up. If nobody accepts, nobody has to.
-    pub fn knock(&self) {
+    fn knock(&self) {
         match self {
             Place::Address(address) => {
                 let ip = match address.ip() {

@@ -1,7 +1,7 @@
 //! The server: listens, and hands each client to whoever runs its messages.
 
 use crate::execution::{Executor, turn_away};
-use crate::listener::{Listener, Place};
+use crate::listener::{Bell, Listener};
 use crate::sessions::Sessions;
 use crate::{ServerConfig, ServerError, tls};
 use hotrow_sql::Database;
@@ -44,7 +44,7 @@ pub type Waiters = Box<dyn Fn(Arc<dyn Scheduler>) -> Waiter + Send + Sync>;
 #[derive(Clone)]
 pub struct ServerHandle {
     shared: Arc<Shared>,
-    places: Vec<Place>,
+    bells: Vec<Bell>,
 }
 
 impl Server {
@@ -86,8 +86,7 @@ impl Server {
 
     /// What ends the server.
     pub fn handle(&self) -> ServerHandle {
-        let places = self.listeners.iter().map(|listener| listener.at().clone()).collect();
-        ServerHandle { shared: self.shared.clone(), places }
+        ServerHandle { shared: self.shared.clone(), bells: self.listeners.iter().map(Listener::bell).collect() }
     }
 
     /// Serves until [`ServerHandle::shutdown`], and until every session has ended after it.
@@ -115,7 +114,7 @@ impl ServerHandle {
     /// More than one call does no harm.
     pub fn shutdown(&self) {
         self.shared.sessions.close();
-        self.places.iter().for_each(Place::knock);
+        self.bells.iter().for_each(Bell::ring);
     }
 }
 

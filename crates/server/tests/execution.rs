@@ -52,6 +52,14 @@ fn nested(depth: usize) -> Vec<String> {
         around("cast(1 as ", "array<", "int>"),
         format!("select cast(1 as {}int{})", "array<".repeat(depth), ">".repeat(depth)),
         format!("select cast(1 as int{})", "[]".repeat(depth)),
+        format!("create table u (a int{})", "[]".repeat(depth)),
+        format!("create table u (a {}int{})", "array<".repeat(depth), ">".repeat(depth)),
+        format!("prepare q(int{}) as select $1", "[]".repeat(depth)),
+        format!("create procedure q(a int{}) language sql as $$ select 1; $$", "[]".repeat(depth)),
+        format!(
+            "alter table t add constraint q exclude using gist (a with =) where (true{})",
+            " or a > 1".repeat(depth)
+        ),
         format!("{}select 1", "explain ".repeat(depth)),
         format!("{}select 1", "prepare p as ".repeat(depth)),
         format!("{}select 1{}", "with a as (".repeat(depth), ") select 1".repeat(depth)),

@@ -89,6 +89,9 @@ pub struct Session {
     cache_key: String,
 }
 
+/// What an idle session keeps to read the next query string with, in tokens.
+const KEPT_TOKENS: usize = 1024;
+
 /// A statement of a query string, before it runs.
 enum Ready {
     /// A cached plan and the literals for it.
@@ -374,6 +377,12 @@ impl Session {
 
     fn idle(&mut self) {
         self.txn.idle();
+        // What a long query string has needed is not kept.
+        if self.tokens.capacity() > KEPT_TOKENS {
+            self.tokens = Vec::new();
+            self.normalised = Normalised::default();
+            self.cache_key = String::new();
+        }
     }
 }
 

@@ -86,6 +86,9 @@ pub(crate) fn leave(before: usize) {
     FLOOR.set(before);
 }
 
+/// What calls on a spare stack may have used when they ask for room again.
+const NESTED_BYTES: usize = 256 << 10;
+
 /// A stack for work that waits for nobody.
 struct Spare {
     memory: DefaultStack,
@@ -120,8 +123,8 @@ pub fn with_room<R>(bytes: usize, work: impl FnOnce() -> R) -> io::Result<R> {
 impl Spare {
     fn new(bytes: usize) -> io::Result<Self> {
         overflow::watch();
-        // What it costs to get there.
-        let memory = DefaultStack::new(bytes + 4096)?;
+        // And some to get there, from which who asks for as much again is on it already.
+        let memory = DefaultStack::new(bytes + NESTED_BYTES)?;
         Ok(Self { bounds: Bounds::of(&memory), memory, bytes })
     }
 }

@@ -1,6 +1,7 @@
 //! Types: their names, which one several expressions have in common, and how an expression gets the type its place wants.
 
 use super::{Binder, Typed, fold};
+use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast, cast};
 use crate::types::decode_text;
@@ -45,10 +46,15 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
             }
         }
         DataType::Interval { .. } | DataType::Time(..) | DataType::JSON | DataType::JSONB | DataType::Array(_) => {
-            return Err(unsupported(&format!("type {}", ty.to_string().to_lowercase())));
+            return Err(unsupported(&format!("type {}", shown(ty)?)));
         }
-        other => return Err(undefined_type(&other.to_string().to_lowercase())),
+        other => return Err(undefined_type(&shown(other)?)),
     })
+}
+
+/// As a client writes it. Array types nest.
+fn shown(ty: &DataType) -> Result<String, SqlError> {
+    with_room(|| Ok(ty.to_string().to_lowercase()))
 }
 
 fn undefined_type(name: &str) -> SqlError {

@@ -15,6 +15,7 @@ use hotrow_sync::atomic::AtomicI64;
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Engine, Transaction};
 use sqlparser::ast::{self, AlterTableOperation, ColumnOption, Statement, TableConstraint};
+use std::fmt::Display;
 use std::time::Duration;
 
 /// What DDL works with: everything of the session but its protocol state.
@@ -200,7 +201,7 @@ impl Ddl<'_> {
                 ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
                     return Err(unsupported("a generated column"));
                 }
-                other => return Err(unsupported(&format!("column option {other}"))),
+                other => return Err(unsupported(&format!("column option {}", shown(other)?))),
             }
         }
         draft.schema.columns.push(Column { name, ty, nullable });
@@ -239,7 +240,7 @@ impl Ddl<'_> {
             }
             TableConstraint::Check(_) => Ok(()),
             TableConstraint::ForeignKey(_) => Err(unsupported("a foreign key")),
-            other => Err(unsupported(&format!("constraint {other}"))),
+            other => Err(unsupported(&format!("constraint {}", shown(other)?))),
         }
     }
 
@@ -303,6 +304,7 @@ impl Ddl<'_> {
         column: Option<String>,
         expr: &ast::Expr,
     ) -> Result<Arc<Table>, Fail> {
+        self.check_memory()?;
         let condition = bind_check(expr, table, self.view())?;
         let base = match column {
             Some(column) => format!("{}_{column}_check", table.name()),
@@ -391,8 +393,7 @@ impl Ddl<'_> {
                 | AlterTableOperation::SetUnlogged
                 | AlterTableOperation::SetOptionsParens { .. } => {}
                 other => {
-                    let shown = with_room(|| Ok::<_, SqlError>(other.to_string()))?;
-                    let words: Vec<_> = shown.split_whitespace().take(2).map(str::to_owned).collect();
+                    let words: Vec<_> = shown(other)?.split_whitespace().take(2).map(str::to_owned).collect();
                     return Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))).into());
                 }
             }
@@ -563,4 +564,9 @@ fn refuse_exotic(create: &ast::CreateTable) -> Result<(), SqlError> {
         return Ok(());
     };
     Err(unsupported(what))
+}
+
+/// Syntax as a client writes it.
+fn shown(syntax: &impl Display) -> Result<String, SqlError> {
+    with_room(|| Ok(syntax.to_string()))
 }

@@ -12,6 +12,7 @@ use hotrow_sync::Arc;
 impl Ddl<'_> {
     /// CREATE [OR REPLACE] PROCEDURE: everything in the body must exist.
     pub(crate) fn create_procedure(&mut self, create: &CreateProcedure) -> Result<&'static str, Fail> {
+        self.check_memory()?;
         let lock = procedure_lock(&create.name);
         self.lock(&lock, Mode::Exclusive)?;
         let arguments = define_arguments(&create.arguments, self.view())?;

@@ -155,7 +155,13 @@ fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
     }
     let mut outer = Vec::new();
     let mut level = Level::default();
+    // The brackets of `int[][][]` stand side by side, and what they make nests.
+    let (mut brackets, mut after_bracket) = (0, false);
     for token in tokens {
+        if token.is_symbol(b'[') {
+            brackets = if after_bracket { brackets + 1 } else { 1 };
+        }
+        after_bracket = token.is_symbol(b']');
         match token.kind {
             TokenKind::Symbol(b'(' | b'[') => outer.push(std::mem::take(&mut level)),
             TokenKind::Symbol(b')' | b']') => {
@@ -170,7 +176,7 @@ fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
             TokenKind::Symbol(_) | TokenKind::Word => level.links += 1,
             _ => {}
         }
-        if outer.len() > MAX_DEPTH || level.depth() > MAX_LINKS {
+        if outer.len().max(brackets) > MAX_DEPTH || level.depth() > MAX_LINKS {
             return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
                 .hint(format!("A statement may nest {MAX_DEPTH} deep and chain {MAX_LINKS} words and operators."))
                 .at(character_position(sql, token.start)));
