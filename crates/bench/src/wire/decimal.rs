@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_read_and_nothing_is_rounded() {
-        for cents in [0, 1, -1, 99, 100, 12_345, 1_000_000, -123_456_789, 99_999_999_99] {
+        for cents in [0, 1, -1, 99, 100, 12_345, 1_000_000, -123_456_789, 9_999_999_999] {
             let mut bytes = BytesMut::new();
             assert!(matches!(Fixed::<2>(cents).to_sql(&Type::NUMERIC, &mut bytes), Ok(IsNull::No)));
             assert_eq!(Fixed::<2>::from_sql(&Type::NUMERIC, &bytes).ok(), Some(Fixed(cents)), "{cents}");
