@@ -171,6 +171,19 @@ fn who_is_idle_keeps_nothing_while_others_are_awake() {
 }
 
 #[test]
+fn who_comes_for_one_transaction_collects_what_those_before_left() {
+    const AT_ONCE: u64 = 50;
+    let engine = engine();
+    let table = table(&*engine, ROWS);
+    for client in 0..ROWS {
+        let mut at_once: Vec<_> = (0..AT_ONCE).map(|_| transaction(&*engine)).collect();
+        assert!(at_once.iter_mut().all(|txn| add(&mut **txn, table, client)));
+    }
+    let left = versions(&*engine);
+    assert!(left.garbage < 40 * AT_ONCE, "of {} that ended: {left:?}", ROWS * AT_ONCE);
+}
+
+#[test]
 fn who_ends_many_versions_collects_them() {
     let engine = engine();
     let table = table(&*engine, ROWS);

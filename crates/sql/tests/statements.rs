@@ -325,3 +325,20 @@ fn a_conflicting_insert_updates_what_is_there() {
         ],
     );
 }
+
+#[test]
+fn a_result_has_as_many_columns_as_a_client_can_be_told() {
+    let database = database("serial");
+    let mut session = session(&database);
+    run(&mut session, "create table two (a int primary key, b int); insert into two values (1, 2)");
+    let repeated = |item: &str, times: usize| vec![item; times].join(", ");
+    for (list, columns) in [("1", 1664), ("*", 832)] {
+        let sql = |items: usize| format!("select {} from two", repeated(list, items));
+        assert_eq!(query(&mut session, &sql(columns)).0.columns.len(), 1664, "{list}");
+        let refused = error(&mut session, &sql(columns + 1));
+        assert_eq!((refused.state.0, &*refused.message), ("54011", "target lists can have at most 1664 entries"));
+    }
+    assert_eq!(error(&mut session, &format!("values ({})", repeated("1", 1665))).state.0, "54011");
+    let returning = format!("delete from two returning {}", repeated("a", 100_000));
+    assert_eq!(error(&mut session, &returning).state.0, "54011");
+}

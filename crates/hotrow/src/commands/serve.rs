@@ -171,7 +171,10 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
         ..hotrow_sql::Config::default()
     };
     let database = hotrow_sql::Database::new(engine, sql);
-    if let Some(clients) = raise_descriptor_limit().filter(|&clients| clients < options.max_connections.into()) {
+    let config = config(options)?;
+    if let Some(clients) =
+        raise_descriptor_limit(config.threads).filter(|&clients| clients < options.max_connections.into())
+    {
         // Nobody is there to hear it if that is closed.
         let _ = writeln!(
             io::stderr(),
@@ -180,7 +183,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
             options.max_connections
         );
     }
-    let server = Server::bind(config(options)?, database).map_err(explain)?;
+    let server = Server::bind(config, database).map_err(explain)?;
     let address = server.local_addresses()[0];
     let handle = server.handle();
     if options.stop_at_eof {

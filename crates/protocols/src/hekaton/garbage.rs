@@ -7,6 +7,9 @@
 //! A backlog is in the order of the versions' ends. What stands first and is still read by somebody goes to those that are *held* by who
 //! reads at that time, so that a long reader keeps what it can see, nothing that came and went since, and nobody busy.
 //!
+//! **Who comes and goes collects.** The broom stays in the slot too: the next that runs there goes on where the last one was. Else those who
+//! end after a few transactions, as clients do that connect for each, would never come to the one that looks.
+//!
 //! **Who is idle keeps nothing.** Backlogs belong to the slots, which all transactions see. Each time that somebody looks after its own
 //! backlog it visits another slot, one after the other, and collects there what the owner, had it run meanwhile, would have collected by
 //! now. One that is as busy as the visitor is so left alone: its versions are in its own caches.
@@ -127,6 +130,11 @@ impl Default for Sweeper {
 }
 
 impl Sweeper {
+    /// As it is kept until somebody runs in the slot again: without the memory of the transactions that were.
+    pub fn put_away(self) -> Self {
+        Self { ended: Vec::new(), dead: Vec::new(), ..self }
+    }
+
     /// Adds a version that the transaction has ended.
     pub fn push(&mut self, ended: Ended) {
         self.ended.push(ended);

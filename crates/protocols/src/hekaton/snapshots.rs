@@ -173,7 +173,7 @@ mod tests {
         let (clock, transactions) = (Clock::new(), Transactions::new());
         while clock.next() < Timestamp(100) {}
         let publish = |snapshot: Snapshot| {
-            let (slot, _) = transactions.take(&Waiter::thread(Duration::ZERO)).expect("there are slots");
+            let (slot, ..) = transactions.take(&Waiter::thread(Duration::ZERO)).expect("there are slots");
             snapshot.publish(&transactions.slot(slot).snapshot);
         };
         let mut view = View::default();

@@ -54,16 +54,19 @@ impl HekatonTransaction {
         (info, default_limit): (&'static EngineInfo, Duration),
         waiter: Waiter,
     ) -> Self {
-        let (slot, last) = shared.transactions.take(&waiter).unzip();
+        let (slot, last, sweeper) = match shared.transactions.take(&waiter) {
+            Some((slot, last, sweeper)) => (Some(slot), last, sweeper),
+            None => Default::default(),
+        };
         Self {
             database: database.clone(),
             shared: shared.clone(),
             participant: database.participant(),
             waiter,
             slot,
-            reader: Reader::new(Look::new(shared, last.unwrap_or_default())),
+            reader: Reader::new(Look::new(shared, last)),
             changes: Changes::default(),
-            sweeper: Sweeper::default(),
+            sweeper,
             made: Vec::new(),
             info,
             default_limit,
@@ -302,10 +305,11 @@ impl HekatonTransaction {
         let last = self.slot.map(|_| self.reader.look.me);
         let mut begun = last.and_then(|last| begin(&self.shared.transactions, last));
         if begun.is_none() {
-            // There was none left when this object was made, or it is used up.
-            let (slot, last) = self.shared.transactions.take(&self.waiter).unzip();
-            self.slot = slot;
-            begun = last.and_then(|last| begin(&self.shared.transactions, last));
+            // There was none left when this object was made, or it is used up, which is not given back.
+            self.slot = None;
+            let (slot, last, sweeper) = self.shared.transactions.take(&self.waiter).ok_or(Abort::Resources)?;
+            (self.slot, self.sweeper) = (Some(slot), sweeper);
+            begun = begin(&self.shared.transactions, last);
         }
         self.reader.look.begin(begun.ok_or(Abort::Resources)?);
         Ok(())
@@ -558,7 +562,7 @@ impl Drop for HekatonTransaction {
     fn drop(&mut self) {
         self.abort();
         if let Some(slot) = self.slot {
-            self.shared.transactions.give_back(slot);
+            self.shared.transactions.give_back(slot, std::mem::take(&mut self.sweeper));
         }
     }
 }

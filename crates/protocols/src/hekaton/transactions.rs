@@ -14,7 +14,7 @@
 //! 4. A counter of dependencies carries the number of its transaction: who is late tells nobody else.
 
 use super::clock::{Clock, Timestamp};
-use super::garbage::Backlog;
+use super::garbage::{Backlog, Sweeper};
 use super::wait_for::{WaitFor, Waiting};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Latch, Mutex, OnceLock, Waiter};
@@ -146,6 +146,8 @@ pub(super) struct Slot {
     pub waiter: Latch<Option<Waiter>>,
     /// What those that ran here have ended. It stays when the slot is given back.
     pub backlog: Latch<Backlog>,
+    /// While nobody has the slot: the broom of who had it last.
+    sweeper: Latch<Sweeper>,
 }
 
 impl Default for Slot {
@@ -159,6 +161,7 @@ impl Default for Slot {
             waiting: Latch::default(),
             waiter: Latch::new(None),
             backlog: Latch::new(Backlog::default()),
+            sweeper: Latch::new(Sweeper::default()),
         }
     }
 }
@@ -214,9 +217,9 @@ impl Transactions {
         Self { chunks, free: Mutex::new(Vec::new()), high: AtomicU32::new(0) }
     }
 
-    /// A slot for a transaction in flight that waits through `waiter`, and the id of the last one that ran there. None if
-    /// 65,536 are taken.
-    pub fn take(&self, waiter: &Waiter) -> Option<(SlotNumber, TxnId)> {
+    /// A slot for a transaction in flight that waits through `waiter`, the id of the last one that ran there, and its broom. None
+    /// if 65,536 are taken.
+    pub fn take(&self, waiter: &Waiter) -> Option<(SlotNumber, TxnId, Sweeper)> {
         let mut free = self.free.lock().unwrap_or_else(|poison| poison.into_inner());
         let number = match free.pop() {
             Some(number) => number,
@@ -231,12 +234,15 @@ impl Transactions {
         let slot = self.slot(number);
         *slot.waiter.lock() = Some(waiter.clone());
         let last = slot.id.load(Ordering::Acquire);
-        Some((number, if last == 0 { TxnId(u64::from(number.0)) } else { TxnId(last) }))
+        let last = if last == 0 { TxnId(u64::from(number.0)) } else { TxnId(last) };
+        Some((number, last, std::mem::take(&mut *slot.sweeper.lock())))
     }
 
-    /// Gives a slot back, in which nothing runs.
-    pub fn give_back(&self, number: SlotNumber) {
-        *self.slot(number).waiter.lock() = None;
+    /// Gives a slot back, in which nothing runs, and its broom.
+    pub fn give_back(&self, number: SlotNumber, sweeper: Sweeper) {
+        let slot = self.slot(number);
+        *slot.waiter.lock() = None;
+        *slot.sweeper.lock() = sweeper.put_away();
         self.free.lock().unwrap_or_else(|poison| poison.into_inner()).push(number);
     }
 
@@ -471,7 +477,7 @@ mod tests {
 
     impl Fixture {
         fn begin(&self) -> TxnId {
-            let (_, last) = self.transactions.take(&Waiter::thread(Duration::ZERO)).expect("there are slots");
+            let (_, last, _) = self.transactions.take(&Waiter::thread(Duration::ZERO)).expect("there are slots");
             self.transactions.begin(last).expect("the slot is new")
         }
 
@@ -547,11 +553,11 @@ mod tests {
     fn slots_are_used_again_and_ids_are_not() {
         let all = fixture();
         let waiter = Waiter::thread(Duration::ZERO);
-        let (slot, last) = all.transactions.take(&waiter).expect("there are slots");
+        let (slot, last, sweeper) = all.transactions.take(&waiter).expect("there are slots");
         let id = all.transactions.begin(last).expect("the slot is new");
         all.transactions.end(id);
-        all.transactions.give_back(slot);
-        let (again, last) = all.transactions.take(&waiter).expect("there are slots");
+        all.transactions.give_back(slot, sweeper);
+        let (again, last, _) = all.transactions.take(&waiter).expect("there are slots");
         assert_eq!((again, last), (slot, id));
         assert_ne!(all.transactions.begin(last), Some(id));
         let used_up = TxnId((SEQUENCES - 1) << SLOT_BITS);

@@ -79,6 +79,7 @@ impl Binder<'_> {
             return Err(unsupported("ORDER BY after VALUES"));
         }
         let width = values.rows.first().map_or(0, |row| row.content.len());
+        check_width(width)?;
         let mut columns: Vec<Vec<Typed>> = (0..width).map(|_| Vec::new()).collect();
         for row in &values.rows {
             if row.content.len() != width {
@@ -209,6 +210,7 @@ impl Binder<'_> {
         scope: &Scope,
         table: Option<&Table>,
     ) -> Result<Output, SqlError> {
+        check_width(items.len())?;
         let mut output = Output::default();
         let filled = std::mem::take(&mut self.filled);
         for item in items {
@@ -235,6 +237,7 @@ impl Binder<'_> {
             output.exprs.push(expr);
             output.columns.push(OutputColumn { name, ty });
         }
+        check_width(output.columns.len())?;
         Ok(output)
     }
 
@@ -297,6 +300,17 @@ impl Binder<'_> {
             _ => Ok(None),
         }
     }
+}
+
+/// As many columns as PostgreSQL lets a result have.
+const MAX_COLUMNS: usize = 1664;
+
+fn check_width(columns: usize) -> Result<(), SqlError> {
+    if columns > MAX_COLUMNS {
+        let message = format!("target lists can have at most {MAX_COLUMNS} entries");
+        return Err(SqlError::new(state::TOO_MANY_COLUMNS, message));
+    }
+    Ok(())
 }
 
 /// `*` and `table.*`

@@ -26,7 +26,7 @@ impl Slots {
     }
 
     fn begin(&self, waiter: &Waiter) -> TxnId {
-        let (_, last) = self.transactions.take(waiter).expect("there are slots");
+        let (_, last, _) = self.transactions.take(waiter).expect("there are slots");
         self.transactions.begin(last).expect("the slot is not used up")
     }
 

@@ -60,7 +60,7 @@ impl Scene {
 fn everybody_knows_the_end_of_whoever_may_have_ended_before() {
     check_times(10, || {
         let (transactions, clock) = (Transactions::new(), Clock::new());
-        let (_, last) = transactions.take(&waiter()).expect("there are slots");
+        let (_, last, _) = transactions.take(&waiter()).expect("there are slots");
         let first = transactions.begin(last).expect("the slot is not used up");
         let (seen, ends) = (AtomicU64::new(first.0), Mutex::new(BTreeMap::new()));
         let scene = Arc::new(Scene { transactions, clock, seen, ends });
