@@ -137,6 +137,7 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("serve --listen nowhere", &["nowhere", "ADDRESS:PORT"]),
         ("serve --isolation none", &["expected one of", "read committed"]),
         ("serve --max-connections 0", &["0 is not in 1.."]),
+        ("serve --metrics here", &["expected ADDRESS:PORT"]),
         ("serve --execution fibre", &["invalid value", "coroutine, request, thread"]),
         ("serve --threads 0", &["0 is not in 1.."]),
         ("serve --io fast", &["invalid value", "worker, handoff"]),

@@ -13,6 +13,8 @@ pub struct ServerConfig {
     pub listen: Vec<SocketAddr>,
     /// A directory for a socket of the machine's own, beside the addresses; `.s.PGSQL.` and the first address's port name it.
     pub socket_dir: Option<PathBuf>,
+    /// An address at which Prometheus is told what the server does. Whoever reaches it is answered.
+    pub metrics: Option<SocketAddr>,
     /// Most sessions at a time; one more is told 53300.
     pub max_connections: usize,
     /// Longest message that a client may send, in bytes.
@@ -86,6 +88,7 @@ impl Default for ServerConfig {
         Self {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 5442))],
             socket_dir: None,
+            metrics: None,
             max_connections: 1000,
             max_message_bytes: 256 << 20,
             startup_timeout: Duration::from_secs(60),

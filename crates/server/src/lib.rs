@@ -15,6 +15,7 @@
 //! | `connection`, `extended`, `link` | from a message to calls of the session, and their results to messages |
 //! | `ahead` | what a pipeline will execute, before it does |
 //! | `descriptors` | how many files may be open |
+//! | `metrics` | what the server does, in numbers |
 //! | `input`, `frontend`, `backend` | bytes: frames, what clients say, what they are told |
 //! | `listener`, `sessions`, `presence`, `stream` | where clients come; who is connected; whether it still is; a socket with or without TLS |
 //!
@@ -38,6 +39,7 @@ mod frontend;
 mod input;
 mod link;
 mod listener;
+mod metrics;
 mod passwords;
 mod presence;
 mod scram;

@@ -2,6 +2,7 @@
 
 use crate::execution::{Executor, turn_away};
 use crate::listener::{Bell, Listener};
+use crate::metrics::Metrics;
 use crate::sessions::Sessions;
 use crate::{ServerConfig, ServerError, tls};
 use hotrow_sql::Database;
@@ -21,6 +22,7 @@ const TELL_AGAIN: Duration = Duration::from_secs(10);
 pub struct Server {
     shared: Arc<Shared>,
     listeners: Vec<Listener>,
+    metrics: Option<Metrics>,
 }
 
 /// What all connections share.
@@ -75,8 +77,9 @@ impl Server {
         {
             listeners.push(Listener::in_directory(directory, address.port())?);
         }
+        let metrics = config.metrics.map(Metrics::bind).transpose()?;
         let sessions = Arc::new(Sessions::new(config.max_connections));
-        Ok(Self { shared: Arc::new(Shared { config, database, sessions, tls, waiters }), listeners })
+        Ok(Self { shared: Arc::new(Shared { config, database, sessions, tls, waiters }), listeners, metrics })
     }
 
     /// The addresses listened on, in the order of the configuration, with the ports that were free.
@@ -84,9 +87,15 @@ impl Server {
         self.listeners.iter().filter_map(|listener| listener.at().address()).collect()
     }
 
+    /// The address of the metrics, with the port that was free.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(Metrics::address)
+    }
+
     /// What ends the server.
     pub fn handle(&self) -> ServerHandle {
-        ServerHandle { shared: self.shared.clone(), bells: self.listeners.iter().map(Listener::bell).collect() }
+        let bells = self.listeners.iter().map(Listener::bell).chain(self.metrics.iter().map(Metrics::bell));
+        ServerHandle { shared: self.shared.clone(), bells: bells.collect() }
     }
 
     /// Serves until [`ServerHandle::shutdown`], and until every session has ended after it.
@@ -99,10 +108,15 @@ impl Server {
                 let thread = thread::Builder::new().name("accept".to_owned()).spawn_scoped(scope, accept);
                 accepting.push(thread.map_err(ServerError::System)?);
             }
-            let panicked = |_| ServerError::System(std::io::Error::other("the accepting thread panicked"));
+            if let Some(metrics) = &self.metrics {
+                let answer = || metrics.answer(&self.shared);
+                let thread = thread::Builder::new().name("metrics".to_owned()).spawn_scoped(scope, answer);
+                accepting.push(thread.map_err(ServerError::System)?);
+            }
+            let panicked = |_| ServerError::System(std::io::Error::other("a thread that accepts panicked"));
             accepting.into_iter().try_for_each(|thread| thread.join().map_err(panicked))
         });
-        drop(self.listeners);
+        drop((self.listeners, self.metrics));
         self.shared.sessions.drain(self.shared.config.shutdown_grace);
         executor.end();
         accepted

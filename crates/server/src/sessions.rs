@@ -73,6 +73,11 @@ impl Sessions {
         }
     }
 
+    /// How many sessions there are.
+    pub fn count(&self) -> usize {
+        lock(&self.state).sessions
+    }
+
     /// Lets nobody in any more, cancels everybody's waits and tells them to go.
     pub fn close(&self) {
         let peers: Vec<_> = {

@@ -1,5 +1,6 @@
 //! A database as SQL sees it: an engine, a catalog, and plans to share.
 
+use crate::activity::{Activity, Totals};
 use crate::bind::Binder;
 use crate::catalog::{Catalog, Changes, Rules, Table, View};
 use crate::depth::{Syntax, with_room};
@@ -74,6 +75,7 @@ pub struct Database {
     pub(crate) catalog: Catalog,
     plans: RwLock<HashMap<String, Arc<Statement>>>,
     sessions: AtomicI32,
+    pub(crate) activity: Activity,
 }
 
 impl Database {
@@ -85,12 +87,18 @@ impl Database {
             catalog: Catalog::default(),
             plans: RwLock::default(),
             sessions: AtomicI32::new(0),
+            activity: Activity::default(),
         })
     }
 
     /// Where sessions add up where their time goes, if anybody wants to know.
     pub fn times(&self) -> Option<&Times> {
         self.config.times.as_deref()
+    }
+
+    /// What sessions have done so far.
+    pub fn totals(&self) -> Totals {
+        self.activity.totals()
     }
 
     /// The engine.
@@ -138,6 +146,12 @@ impl Database {
     /// The tables that there are.
     pub fn tables(&self) -> Vec<TableId> {
         self.catalog.tables().iter().map(|table| table.id).collect()
+    }
+
+    /// The names of the tables, and how many rows each has; approximate while transactions run.
+    pub fn row_counts(&self) -> Vec<(String, u64)> {
+        let tables = self.catalog.tables();
+        tables.iter().map(|table| (table.name().to_owned(), self.engine.row_count(table.id))).collect()
     }
 
     /// The cached plan of this key, if it is of the catalog's present version.

@@ -17,6 +17,7 @@
 //! - joins, subqueries, foreign keys, sequences and views are not there yet: 0A000;
 //! - COPY and DDL work on whole tables: a changed definition is a new table with the old one's rows.
 
+mod activity;
 mod bind;
 mod catalog;
 mod client;
@@ -38,6 +39,7 @@ mod settings;
 mod times;
 pub mod types;
 
+pub use activity::Totals;
 pub use client::{Client, CopyEncoding, Notice, OutputColumn};
 pub use database::{Config, Database};
 pub use depth::RESERVED_STACK_BYTES;

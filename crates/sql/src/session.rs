@@ -25,6 +25,7 @@ pub use portal::Executed;
 pub use transaction::TransactionStatus;
 pub(crate) use transaction::lock_outcome;
 
+use crate::activity::Counters;
 use crate::catalog::{Changes, View};
 use crate::client::{Client, OutputColumn};
 use crate::database::{Database, plan};
@@ -55,8 +56,9 @@ pub struct Session {
     user: String,
     waiter: Waiter,
     txn: Box<dyn Transaction>,
-    /// What it had counted when its last transaction was over, if anybody wants to know.
+    /// What it had counted when its last transaction was over.
     counted: Statistics,
+    counters: Arc<Counters>,
     /// Whether the engine wants to know beforehand what a transaction will touch.
     planned: bool,
     planning: Planning,
@@ -109,6 +111,7 @@ impl Session {
         Self {
             txn,
             counted: Statistics::default(),
+            counters: database.activity.enter(),
             settings: Settings::new(user, isolation),
             database,
             id,
@@ -389,6 +392,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.end();
+        self.database.activity.leave(&self.counters);
     }
 }
 

@@ -32,6 +32,10 @@ pub struct Options {
     #[arg(long, value_name = "LEVEL", default_value = "read committed", value_parser = hotrow_sql::isolation::parse)]
     isolation: Isolation,
 
+    /// Where Prometheus is told what the server does, at /metrics. Whoever reaches it is answered, and asked for no password
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = parse_address)]
+    metrics: Option<SocketAddr>,
+
     /// Most sessions at a time
     #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -141,6 +145,12 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
     }
 }
 
+/// The first address of a name.
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let Listen(addresses) = parse_listen(text)?;
+    addresses.first().copied().ok_or_else(|| format!("{text} has no address"))
+}
+
 /// Engines that do not isolate are known, so that they can be refused with a reason, but not offered.
 fn engine_names() -> PossibleValuesParser {
     let value = |engine: &hotrow_txn::EngineInfo| PossibleValue::new(engine.name).hide(!engine.isolates);
@@ -184,7 +194,6 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
         );
     }
     let server = Server::bind(config, database).map_err(explain)?;
-    let address = server.local_addresses()[0];
     let handle = server.handle();
     if options.stop_at_eof {
         let handle = handle.clone();
@@ -204,7 +213,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     })
     .map_err(|error| Failure::Failed(format!("the signal handler could not be set: {error}")))?;
     // After that: whoever reads that Ctrl-C stops the server may send it at once.
-    print_how_to_connect(out, options, address, partitioned).map_err(Failure::Output)?;
+    print_how_to_connect(out, options, &server, partitioned).map_err(Failure::Output)?;
     server.run().map_err(explain)
 }
 
@@ -252,6 +261,7 @@ fn config(options: &Options) -> Result<ServerConfig, Failure> {
     Ok(ServerConfig {
         listen: options.listen.0.clone(),
         socket_dir: options.socket_dir.clone(),
+        metrics: options.metrics,
         max_connections: options.max_connections as usize,
         passwords,
         execution: options.execution,
@@ -272,12 +282,8 @@ fn explain(error: ServerError) -> Failure {
 }
 
 /// `partitioned` says that the engine wants a partition key of each table, which pgbench does not give all of its.
-fn print_how_to_connect(
-    out: &mut dyn Write,
-    options: &Options,
-    address: SocketAddr,
-    partitioned: bool,
-) -> io::Result<()> {
+fn print_how_to_connect(out: &mut dyn Write, options: &Options, server: &Server, partitioned: bool) -> io::Result<()> {
+    let address = server.local_addresses()[0];
     let (host, port) = match address.ip() {
         ip if ip.is_unspecified() => ("127.0.0.1".to_owned(), address.port()),
         ip => (ip.to_string(), address.port()),
@@ -289,6 +295,9 @@ fn print_how_to_connect(
     writeln!(out, "  psql {target}")?;
     if let Some(directory) = &options.socket_dir {
         writeln!(out, "  psql -h {} -p {port} -U {user} postgres", directory.display())?;
+    }
+    if let Some(address) = server.metrics_address() {
+        writeln!(out, "  curl http://{address}/metrics")?;
     }
     if partitioned {
         writeln!(

@@ -52,6 +52,7 @@ pub struct Running {
     pub address: SocketAddr,
     pub engine: Arc<dyn Engine>,
     pub handle: ServerHandle,
+    pub metrics: Option<SocketAddr>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -95,9 +96,9 @@ impl Running {
         if address.ip().is_unspecified() {
             address.set_ip([127, 0, 0, 1].into());
         }
-        let handle = server.handle();
+        let (handle, metrics) = (server.handle(), server.metrics_address());
         let thread = thread::spawn(move || server.run().expect("the server runs"));
-        Self { address, engine, handle, thread: Some(thread) }
+        Self { address, engine, handle, metrics, thread: Some(thread) }
     }
 
     /// A client whose session has begun.

@@ -178,6 +178,7 @@ impl Session {
         if matches!(statement.plan, Plan::Empty) {
             return output.client.empty();
         }
+        self.counters.count_statements(1);
         let whole = std::mem::take(&mut self.whole);
         let ends = matches!(&statement.plan, Plan::Utility(utility) if utility.is_transaction_control());
         if !ends {
@@ -328,6 +329,7 @@ impl Session {
 
     /// Waits a time that doubles with every retry; sessions of different numbers wait differently.
     fn pause_before_retry(&mut self, retries: u32, longest: Duration) {
+        self.counters.count_retry();
         let pause = Duration::from_micros(100 << retries.min(16)).min(longest);
         let share = self.id.unsigned_abs() % 8;
         self.waiter.pause(pause / 2 + pause / 16 * share);

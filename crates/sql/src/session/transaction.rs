@@ -183,13 +183,18 @@ impl Session {
 
     /// Commits; on an error everything is rolled back and the session is idle.
     pub(super) fn commit(&mut self) -> Result<(), Fail> {
-        self.try_commit().inspect_err(|_| self.rollback_all()).map_err(Fail::from)
+        self.try_commit().map_err(|abort| {
+            self.counters.count_abort(abort);
+            self.rollback_all();
+            Fail::from(abort)
+        })
     }
 
     /// Commits; after an error the transaction has still to be rolled back.
     fn try_commit(&mut self) -> Result<(), Abort> {
         if self.begun {
             self.txn.commit()?;
+            self.counters.count_commit();
         }
         self.begun = false;
         let changes = std::mem::take(&mut self.changes);
@@ -222,6 +227,9 @@ impl Session {
 
     /// The engine's part of a rollback, and the catalog's; locks are released.
     fn abort_engine(&mut self) {
+        if self.begun {
+            self.counters.count_rollback();
+        }
         self.withdraw_begin();
         for id in std::mem::take(&mut self.changes).created {
             self.database.engine().drop_table(id);
@@ -231,7 +239,7 @@ impl Session {
     }
 
     fn ended(&mut self) {
-        self.count_times();
+        self.count_locking();
         self.locks.release_all();
         self.marks.clear();
         self.given_up = None;
@@ -241,12 +249,14 @@ impl Session {
         self.close_portals();
     }
 
-    /// Counts the lock manager's time, if anybody wants to know where it goes.
-    fn count_times(&mut self) {
+    /// Counts the transaction's locks and waits, and the lock manager's time, if anybody wants to know where it goes.
+    fn count_locking(&mut self) {
+        let now = *self.txn.statistics();
+        let counted = now.since(&self.counted);
+        self.counted = now;
+        self.counters.count_locking(&counted);
         if let Some(times) = &self.database.config.times {
-            let now = *self.txn.statistics();
-            times.count_transaction(&now.since(&self.counted));
-            self.counted = now;
+            times.count_transaction(&counted);
         }
     }
 
@@ -271,6 +281,7 @@ impl Session {
 
     /// The engine gave the transaction up: its savepoints are gone with it.
     pub(super) fn engine_aborted(&mut self, abort: Abort) {
+        self.counters.count_abort(abort);
         if matches!(self.phase, Phase::Block | Phase::Failed) {
             self.given_up.get_or_insert(abort);
         }

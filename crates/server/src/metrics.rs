@@ -1,0 +1,234 @@
+//! What the server does, in numbers for Prometheus: `GET /metrics`, in the OpenMetrics text format.
+//!
+//! One thread answers one who asks after the other. All numbers are counted anyway, or read when somebody asks; none is found by walking
+//! along rows or locks.
+
+use crate::listener::{Bell, Listener};
+use crate::server::Shared;
+use crate::{Execution, ServerError};
+use hotrow_sql::SERVER_VERSION;
+use hotrow_sync::{Arc, meter};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::TypedMetric;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+use socket2::Socket;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Who asks has so long to do so, and again to take the answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A longer head of a request is refused.
+const LONGEST_HEAD: usize = 8 << 10;
+
+const HEADERS: usize = 64;
+
+/// The address at which numbers are given.
+pub struct Metrics {
+    listener: Listener,
+}
+
+impl Metrics {
+    /// Listens; who asks waits until [`answer`](Self::answer).
+    pub fn bind(address: SocketAddr) -> Result<Self, ServerError> {
+        Ok(Self { listener: Listener::at_address(address)? })
+    }
+
+    /// The address listened on.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.at().address()
+    }
+
+    /// What ends [`answer`](Self::answer) once the server is closing.
+    pub fn bell(&self) -> Bell {
+        self.listener.bell()
+    }
+
+    /// Answers until the server is closing.
+    pub fn answer(&self, shared: &Arc<Shared>) {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Numbers(shared.clone())));
+        while !shared.sessions.is_closing() {
+            match self.listener.accept() {
+                // Who left, or was too slow, asks again.
+                Ok(socket) => drop(converse(socket, &registry)),
+                Err(_) => hotrow_sync::thread::sleep(PATIENCE / 40),
+            }
+        }
+    }
+}
+
+fn converse(mut socket: Socket, registry: &Registry) -> io::Result<()> {
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    let (status, kind, body) = match read_head(&mut socket)? {
+        Head::Get(path) if path == "/metrics" => {
+            let mut numbers = String::new();
+            text::encode(&mut numbers, registry).map_err(io::Error::other)?;
+            ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", numbers)
+        }
+        Head::Get(_) => ("404 Not Found", "text/plain", "There is /metrics, and nothing else.\n".to_owned()),
+        Head::Other => ("405 Method Not Allowed\r\nAllow: GET", "text/plain", "Expected GET /metrics.\n".to_owned()),
+        Head::Nonsense => ("400 Bad Request", "text/plain", "Expected an HTTP request: GET /metrics.\n".to_owned()),
+    };
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    socket.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
+    socket.shutdown(std::net::Shutdown::Write)
+}
+
+/// What somebody asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Head {
+    /// This path, without what follows a question mark.
+    Get(String),
+    /// Something else than GET.
+    Other,
+    /// No HTTP, or too much of it.
+    Nonsense,
+}
+
+fn read_head(from: &mut impl Read) -> io::Result<Head> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 1024];
+    loop {
+        let read = from.read(&mut piece)?;
+        bytes.extend_from_slice(&piece[..read]);
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        match request.parse(&bytes) {
+            Ok(httparse::Status::Complete(_)) if request.method == Some("GET") => {
+                let path = request.path.unwrap_or_default();
+                return Ok(Head::Get(path.split('?').next().unwrap_or_default().to_owned()));
+            }
+            Ok(httparse::Status::Complete(_)) => return Ok(Head::Other),
+            Ok(httparse::Status::Partial) if read > 0 && bytes.len() < LONGEST_HEAD => {}
+            _ => return Ok(Head::Nonsense),
+        }
+    }
+}
+
+/// Reads the numbers when somebody asks.
+struct Numbers(Arc<Shared>);
+
+impl fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Numbers")
+    }
+}
+
+impl Collector for Numbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut to = Writer(&mut encoder);
+        let (database, config) = (&self.0.database, &self.0.config);
+        let (engine, totals) = (database.engine(), database.totals());
+        let execution = match config.execution {
+            Execution::Thread => "thread",
+            Execution::Request => "request",
+            Execution::Coroutine => "coroutine",
+        };
+        let about = [("version", SERVER_VERSION), ("engine", engine.info().name), ("execution", execution)];
+        let one = ConstGauge::new(1u64);
+        let mut into = to.0.encode_descriptor("hotrow_server", "The server that says this", None, one.metric_type())?;
+        one.encode(into.encode_family(&about)?)?;
+        to.gauge("hotrow_sessions", "Sessions that there are", None, self.0.sessions.count() as u64)?;
+        to.gauge("hotrow_sessions_limit", "Sessions that there may be", None, config.max_connections as u64)?;
+        to.counter("hotrow_statements", "Statements run, whatever came of them", totals.statements)?;
+        let outcomes = [("committed", totals.committed), ("rolled_back", totals.rolled_back)];
+        to.counters("hotrow_transactions", "Transactions ended", "outcome", outcomes)?;
+        to.counters("hotrow_aborts", "Transactions that the engine gave up", "reason", totals.aborts())?;
+        to.counter("hotrow_retries", "Attempts at statements after the first", totals.retries)?;
+        to.counter("hotrow_locks_granted", "Locks granted to transactions that have ended", totals.locks)?;
+        to.counter("hotrow_lock_waits", "Requests of theirs that had to wait", totals.waits)?;
+        let help = "Time that transactions that have ended have waited for locks";
+        let seconds = ConstCounter::new(totals.wait_ns as f64 / 1e9);
+        let into = to.0.encode_descriptor("hotrow_lock_wait", help, Some(&Unit::Seconds), seconds.metric_type())?;
+        seconds.encode(into)?;
+        let help = "Memory in use: asked of the allocator and not given back, and mapped by tables";
+        to.gauge("hotrow_memory", help, Some(&Unit::Bytes), meter::used_bytes() as u64)?;
+        if let Some(limit) = database.memory_limit().bytes() {
+            to.gauge("hotrow_memory_limit", "Memory that may be in use", Some(&Unit::Bytes), limit as u64)?;
+        }
+        if let Some(versions) = engine.versions() {
+            let states = [("alive", versions.alive), ("garbage", versions.garbage), ("held", versions.held)];
+            to.gauges("hotrow_versions", "Versions of rows; garbage and held are alive, too", "state", states)?;
+        }
+        let tables = database.row_counts();
+        let tables = tables.iter().map(|(name, rows)| (&**name, *rows));
+        to.gauges("hotrow_table_rows", "Rows of a table, approximately", "table", tables)
+    }
+}
+
+/// Writes families of numbers, each with its name and what it is.
+struct Writer<'a, 'e>(&'a mut DescriptorEncoder<'e>);
+
+impl Writer<'_, '_> {
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let value = ConstCounter::new(value);
+        value.encode(self.0.encode_descriptor(name, help, None, value.metric_type())?)
+    }
+
+    fn counters<'l>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (&'l str, u64)>,
+    ) -> fmt::Result {
+        self.family((name, help, label), values.into_iter().map(|(of, value)| (of, ConstCounter::new(value))))
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, unit: Option<&Unit>, value: u64) -> fmt::Result {
+        let value = ConstGauge::new(value);
+        value.encode(self.0.encode_descriptor(name, help, unit, value.metric_type())?)
+    }
+
+    fn gauges<'l>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (&'l str, u64)>,
+    ) -> fmt::Result {
+        self.family((name, help, label), values.into_iter().map(|(of, value)| (of, ConstGauge::new(value))))
+    }
+
+    /// Numbers of one name, told apart by the value of a label.
+    fn family<'l, M: EncodeMetric + TypedMetric>(
+        &mut self,
+        (name, help, label): (&str, &str, &str),
+        values: impl Iterator<Item = (&'l str, M)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, M::TYPE)?;
+        for (of, value) in values {
+            value.encode(family.encode_family(&[(label, of)])?)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_in_pieces_and_what_is_none_is_refused() {
+        let check = |bytes: &[u8], expected: Head| assert_eq!(read_head(&mut { bytes }).expect("bytes"), expected);
+        check(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", Head::Get("/metrics".to_owned()));
+        check(b"GET /metrics?name=x HTTP/1.0\r\n\r\n", Head::Get("/metrics".to_owned()));
+        check(b"POST /metrics HTTP/1.1\r\n\r\n", Head::Other);
+        check(b"GET /metrics HTTP/1.1\r\n", Head::Nonsense);
+        check(b"", Head::Nonsense);
+        check(&[0, 0, 0, 8, 4, 210, 22, 47], Head::Nonsense);
+        let long = [b"GET / HTTP/1.1\r\n".to_vec(), b"x: y\r\n".repeat(HEADERS + 1), b"\r\n".to_vec()].concat();
+        check(&long, Head::Nonsense);
+        let longer = [b"GET / HTTP/1.1\r\nx: ".to_vec(), vec![b'y'; LONGEST_HEAD]].concat();
+        check(&longer, Head::Nonsense);
+    }
+}
