@@ -7,8 +7,9 @@
 use crate::expr::Expr;
 use crate::locks::TableLock;
 use crate::procedure::Procedure;
+use crate::sequence::Sequence;
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Value};
-use hotrow_sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use hotrow_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock};
 use hotrow_txn::Engine;
 use std::collections::{BTreeMap, HashMap};
@@ -36,6 +37,8 @@ pub struct Rules {
     pub primary_key: Option<String>,
     /// Which of the schema's indexes came from UNIQUE constraints.
     pub unique_constraints: Vec<String>,
+    /// The identity columns, and whether only their sequence gives them values.
+    pub identities: Vec<(usize, bool)>,
 }
 
 /// A table's definition.
@@ -162,11 +165,21 @@ pub fn describe(value: &Value<'_>) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// All sequences: by name, and the names by number.
+#[derive(Debug, Default)]
+struct Sequences {
+    by_name: BTreeMap<String, Arc<Sequence>>,
+    by_id: HashMap<u32, Arc<Sequence>>,
+}
+
 /// All tables, and the locks on their names.
 #[derive(Debug, Default)]
 pub struct Catalog {
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
     procedures: RwLock<BTreeMap<String, Arc<Procedure>>>,
+    sequences: RwLock<Sequences>,
+    /// The number of the newest sequence.
+    last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
     version: AtomicU64,
 }
@@ -192,6 +205,21 @@ impl Catalog {
         self.procedures.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
     }
 
+    /// The sequence of this name.
+    pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
+        self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_name.get(name).cloned()
+    }
+
+    /// The sequence of this number.
+    pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
+        self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_id.get(&id).cloned()
+    }
+
+    /// A number for a new sequence.
+    pub fn new_sequence_id(&self) -> u32 {
+        self.last_sequence.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
     /// The lock on a name, whether or not there is a table of that name.
     pub fn lock(&self, name: &str) -> Arc<TableLock> {
         if let Some(lock) = self.locks.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
@@ -215,6 +243,17 @@ impl Catalog {
                 None => procedures.remove(name),
             };
         }
+        let mut sequences = self.sequences.write().unwrap_or_else(|poison| poison.into_inner());
+        // A name may be given to another sequence: all that go do so before any comes.
+        for name in changes.sequences.keys() {
+            if let Some(gone) = sequences.by_name.remove(name) {
+                sequences.by_id.remove(&gone.id);
+            }
+        }
+        for sequence in changes.sequences.values().flatten() {
+            sequences.by_name.insert(sequence.name.clone(), sequence.clone());
+            sequences.by_id.insert(sequence.id, sequence.clone());
+        }
         let mut replaced = Vec::new();
         for (name, change) in &changes.tables {
             replaced.extend(match change {
@@ -234,6 +273,8 @@ pub struct Changes {
     pub tables: BTreeMap<String, Option<Arc<Table>>>,
     /// A procedure, or that there is none any more.
     pub procedures: BTreeMap<String, Option<Arc<Procedure>>>,
+    /// A sequence, or that there is none any more.
+    pub sequences: BTreeMap<String, Option<Arc<Sequence>>>,
     /// The engine's tables made on the way, in use or not.
     pub created: Vec<TableId>,
 }
@@ -241,7 +282,7 @@ pub struct Changes {
 impl Changes {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.procedures.is_empty() && self.created.is_empty()
+        self.tables.is_empty() && self.procedures.is_empty() && self.sequences.is_empty() && self.created.is_empty()
     }
 }
 
@@ -271,6 +312,31 @@ impl View<'_> {
         }
     }
 
+    /// The sequence of this name.
+    pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
+        match self.changes.sequences.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.sequence(name),
+        }
+    }
+
+    /// The sequence of this number.
+    pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
+        if self.changes.sequences.is_empty() {
+            return self.catalog.sequence_by_id(id);
+        }
+        let own = self.changes.sequences.values().flatten().find(|sequence| sequence.id == id).cloned();
+        let known = || self.catalog.sequence_by_id(id);
+        own.or_else(|| known().filter(|known| !self.changes.sequences.contains_key(&known.name)))
+    }
+
+    /// All sequences.
+    pub fn sequences(&self) -> Vec<Arc<Sequence>> {
+        let known = self.catalog.sequences.read().unwrap_or_else(|poison| poison.into_inner());
+        let known = known.by_name.values().filter(|known| !self.changes.sequences.contains_key(&known.name));
+        known.chain(self.changes.sequences.values().flatten()).cloned().collect()
+    }
+
     /// Whether a definition is the one that its name means.
     pub fn is_table(&self, table: &Arc<Table>) -> bool {
         self.table(table.name()).is_some_and(|now| Arc::ptr_eq(&now, table))
@@ -298,8 +364,8 @@ impl View<'_> {
         self.tables().into_iter().find(has)
     }
 
-    /// Whether a table or index has this name.
+    /// Whether a table, index or sequence has this name.
     pub fn has_relation(&self, name: &str) -> bool {
-        self.table(name).is_some() || self.table_of_index(name).is_some()
+        self.table(name).is_some() || self.sequence(name).is_some() || self.table_of_index(name).is_some()
     }
 }

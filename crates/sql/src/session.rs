@@ -26,7 +26,7 @@ pub use transaction::TransactionStatus;
 pub(crate) use transaction::lock_outcome;
 
 use crate::activity::Counters;
-use crate::catalog::{Changes, View};
+use crate::catalog::View;
 use crate::client::{Client, OutputColumn};
 use crate::database::{Database, plan};
 use crate::exec::Scratch;
@@ -35,6 +35,7 @@ use crate::parse::lex::{Token, tokenize};
 use crate::parse::normalise::Normalised;
 use crate::parse::{self, Parsed};
 use crate::plan::Statement;
+use crate::sequence::Names;
 use crate::settings::{CONCURRENCY, Settings};
 use crate::{SqlError, state};
 use batch::Pipeline;
@@ -78,7 +79,8 @@ pub struct Session {
     /// Statements that have run in the implicit transaction.
     executed: u64,
     locks: HeldLocks,
-    changes: Changes,
+    /// The catalog as the session sees it.
+    names: Names,
     marks: Vec<Mark>,
     /// Why the engine gave the block's transaction up, if it did.
     given_up: Option<Abort>,
@@ -113,6 +115,7 @@ impl Session {
             counted: Statistics::default(),
             counters: database.activity.enter(),
             settings: Settings::new(user, isolation),
+            names: Names::new(database.clone()),
             database,
             id,
             user: user.to_owned(),
@@ -129,7 +132,6 @@ impl Session {
             now: 0,
             executed: 0,
             locks: HeldLocks::default(),
-            changes: Changes::default(),
             marks: Vec::new(),
             given_up: None,
             statements: Named::default(),
@@ -213,7 +215,7 @@ impl Session {
     /// A statement's cached plan, or its parse.
     fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
         let mut normalised = std::mem::take(&mut self.normalised);
-        let cacheable = self.changes.is_empty() && normalised.fill(sql, tokens);
+        let cacheable = self.names.changes.is_empty() && normalised.fill(sql, tokens);
         let cached = if cacheable { self.cached(&normalised) } else { None };
         let ready = match cached {
             Some((statement, values)) => Ready::Cached(statement, values),
@@ -375,7 +377,7 @@ impl Session {
 
     /// The catalog with this transaction's own changes.
     fn view(&self) -> View<'_> {
-        View { catalog: &self.database.catalog, changes: &self.changes }
+        self.names.view()
     }
 
     fn idle(&mut self) {

@@ -166,7 +166,7 @@ fn what_is_not_there_is_refused_by_name() {
         "with x as (select 1) select * from x",
         "select 1 union select 2",
         "create view v as select 1",
-        "create table u (id serial)",
+        "create table u (id int generated always as (1) stored)",
         "create table u (id int references t)",
         "create temporary table u (id int)",
         "select sum(id) over () from t",

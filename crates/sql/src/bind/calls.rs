@@ -106,6 +106,14 @@ impl Binder<'_> {
         let mut arguments = Vec::with_capacity(list.len());
         for argument in list {
             match argument {
+                // A sequence's name may be said to be one.
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(A::Cast {
+                    expr,
+                    data_type: ast::DataType::Regclass,
+                    ..
+                })) if matches!(name, "nextval" | "currval" | "setval") => {
+                    arguments.push(self.expr(expr, scope)?);
+                }
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => arguments.push(self.expr(argument, scope)?),
                 _ => return Err(unsupported("this kind of argument")),
             }

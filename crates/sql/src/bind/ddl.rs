@@ -3,9 +3,9 @@
 use super::{Binder, Scope};
 use crate::catalog::{Table, View};
 use crate::depth::with_room;
-use crate::expr::Expr;
-use crate::{SqlError, state};
-use hotrow_storage::Type;
+use crate::expr::{Expr, Function, Strictness};
+use crate::{SqlError, sequence, state};
+use hotrow_storage::{Type, Value};
 use sqlparser::ast;
 
 /// A DEFAULT, as a value of its column. It looks at no column.
@@ -21,13 +21,47 @@ fn default_in_place(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) ->
         }
         _ => error,
     })?;
-    binder.assign(typed, column, ty).map_err(|error| match error.state {
+    let mut bound = binder.assign(typed, column, ty).map_err(|error| match error.state {
         state::DATATYPE_MISMATCH => {
             let message = error.message.replacen("expression is", "default expression is", 1);
             SqlError { message, ..error }
         }
         _ => error,
-    })
+    })?;
+    fix_sequences(&mut bound, view)?;
+    Ok(bound)
+}
+
+/// A definition means its sequences whatever they will be called: names become numbers.
+fn fix_sequences(expr: &mut Expr, view: View<'_>) -> Result<(), SqlError> {
+    if let Expr::Call(Function::NextValue | Function::CurrentValue | Function::SetValue, arguments) = expr
+        && let Some(argument @ Expr::Const(Value::Text(_))) = arguments.first_mut()
+        && let Expr::Const(Value::Text(name)) = argument
+    {
+        let id = sequence::named(view, name)?.id;
+        *argument = Expr::Const(Value::Int8(i64::from(id)));
+    }
+    expr.parts_mut().into_iter().try_for_each(|part| fix_sequences(part, view))
+}
+
+/// The next number of a sequence, as a column's DEFAULT.
+pub fn next_value(sequence: u32, ty: Type) -> Expr {
+    let next = Expr::Call(Function::NextValue, vec![Expr::Const(Value::Int8(i64::from(sequence)))]);
+    if ty == Type::Int8 { next } else { Expr::Cast(Box::new(next), Type::Int8, ty, Strictness::Assignment) }
+}
+
+/// The numbers of the sequences that a definition's expression uses.
+pub fn sequences_in(expr: &Expr) -> Vec<u32> {
+    let mut found = Vec::new();
+    expr.any(&mut |part| {
+        if let Expr::Call(Function::NextValue | Function::CurrentValue | Function::SetValue, arguments) = part
+            && let Some(Expr::Const(Value::Int8(id))) = arguments.first()
+        {
+            found.extend(u32::try_from(*id).ok());
+        }
+        false
+    });
+    found
 }
 
 /// A CHECK constraint over a table's columns.

@@ -6,7 +6,7 @@ use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Source, Update};
-use crate::{OutputColumn, SqlError, state};
+use crate::{OutputColumn, SqlError, parse, state};
 use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
@@ -30,6 +30,9 @@ impl Binder<'_> {
                 _ => Source::Query(self.insert_query(&table, &targets, query)?),
             },
         };
+        if !parse::overrides_identities(insert) {
+            Self::check_identities(&table, &source, &targets)?;
+        }
         // Without a list of columns, fewer values fill the first ones.
         let width = match &source {
             Source::Rows(rows) => rows.first().map_or(0, Vec::len),
@@ -54,6 +57,22 @@ impl Binder<'_> {
         };
         let targets = targets[..width.min(targets.len())].to_vec();
         Ok((Plan::Insert(Box::new(Insert { table, source, targets, on_conflict, returning })), columns))
+    }
+
+    /// An error if an INSERT gives values to a column that only its sequence gives values to.
+    fn check_identities(table: &Table, source: &Source, targets: &[usize]) -> Result<(), SqlError> {
+        for (at, target) in targets.iter().enumerate() {
+            let is_given = match source {
+                Source::Rows(rows) => rows.iter().any(|row| row.get(at).is_some_and(Option::is_some)),
+                Source::Query(_) => true,
+            };
+            if is_given && table.rules.identities.contains(&(*target, true)) {
+                let name = &table.schema.columns[*target].name;
+                let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
+                return Err(generated_always(table, *target, message).hint("Use OVERRIDING SYSTEM VALUE to override."));
+            }
+        }
+        Ok(())
     }
 
     fn on_conflict(
@@ -193,6 +212,12 @@ impl Binder<'_> {
             let ty = table.schema.columns[column].ty;
             let value = if is_default(&assignment.value) {
                 table.rules.defaults.get(column).cloned().flatten().unwrap_or(Expr::NULL)
+            } else if table.rules.identities.contains(&(column, true)) {
+                return Err(generated_always(
+                    table,
+                    column,
+                    format!("column \"{name}\" can only be updated to DEFAULT"),
+                ));
             } else {
                 let typed = self.plain(&assignment.value, scope, "UPDATE")?;
                 self.assign(typed, name, ty).map_err(|error| match &assignment.value {
@@ -241,6 +266,13 @@ impl Binder<'_> {
 
 fn is_default(expr: &A) -> bool {
     matches!(expr, A::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+/// 428C9
+fn generated_always(table: &Table, column: usize, message: String) -> SqlError {
+    let name = &table.schema.columns[column].name;
+    SqlError::new(state::GENERATED_ALWAYS, message)
+        .detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."))
 }
 
 /// The position of a table's column.

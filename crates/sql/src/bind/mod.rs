@@ -26,7 +26,7 @@ mod procedure;
 mod select;
 mod types;
 
-pub use ddl::{bind_check, bind_default};
+pub use ddl::{bind_check, bind_default, next_value, sequences_in};
 pub(crate) use dml::column_of;
 pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};

@@ -39,9 +39,6 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
             match name.last().map(String::as_str) {
                 Some("timestamptz") => Type::TimestampTz,
                 Some("bpchar" | "name") => Type::Text,
-                Some("serial" | "bigserial" | "smallserial") => {
-                    return Err(unsupported("type serial").hint("Give the numbers yourself: there are no sequences."));
-                }
                 _ => return Err(undefined_type(&name.join("."))),
             }
         }

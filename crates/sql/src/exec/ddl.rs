@@ -2,13 +2,14 @@
 
 use super::{Fail, partition};
 use crate::bind::{bind_check, bind_default, data_type, fold, object_name, undefined_table};
-use crate::catalog::{Catalog, Changes, Check, HIDDEN, Rules, Table, View};
+use crate::catalog::{Catalog, Check, HIDDEN, Rules, Table, View};
 use crate::client::Notice;
 use crate::database::duplicate_table;
 use crate::depth::with_room;
 use crate::error::unsupported;
-use crate::expr::Env;
+use crate::expr::{Env, Expr};
 use crate::locks::{HeldLocks, Mode, TableLock};
+use crate::sequence::Names;
 use crate::{SqlError, state};
 use hotrow_storage::{Column, IndexKind, IndexSchema, TableSchema, Type};
 use hotrow_sync::atomic::AtomicI64;
@@ -22,7 +23,7 @@ use std::time::Duration;
 pub(crate) struct Ddl<'a> {
     pub(crate) engine: &'a dyn Engine,
     pub(crate) catalog: &'a Catalog,
-    pub(crate) changes: &'a mut Changes,
+    pub(crate) names: &'a mut Names,
     pub(crate) locks: &'a mut HeldLocks,
     pub(crate) waiter: &'a Waiter,
     pub(crate) wait: Duration,
@@ -48,11 +49,16 @@ impl Ddl<'_> {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::CreateIndex(create) => self.create_index(create),
             Statement::AlterTable(alter) => self.alter_table(alter),
-            Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, .. } => {
-                for name in names {
-                    self.drop_table(&object_name(name)?, *if_exists)?;
-                }
+            Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, cascade, .. } => {
+                let names = names.iter().map(object_name).collect::<Result<Vec<_>, _>>()?;
+                self.drop_tables(&names, *if_exists, *cascade)?;
                 Ok("DROP TABLE")
+            }
+            Statement::Drop { object_type: ast::ObjectType::Sequence, if_exists, names, cascade, .. } => {
+                for name in names {
+                    self.drop_sequence(&object_name(name)?, *if_exists, *cascade)?;
+                }
+                Ok("DROP SEQUENCE")
             }
             Statement::Drop { object_type: ast::ObjectType::Index, if_exists, names, .. } => {
                 for name in names {
@@ -66,7 +72,7 @@ impl Ddl<'_> {
     }
 
     pub(super) fn view(&self) -> View<'_> {
-        View { catalog: self.catalog, changes: self.changes }
+        self.names.view()
     }
 
     /// Locks a name.
@@ -78,13 +84,13 @@ impl Ddl<'_> {
     }
 
     /// Keeps others from making something of this name, which was free a moment ago.
-    fn claim(&mut self, name: &str) -> Result<(), Fail> {
+    pub(super) fn claim(&mut self, name: &str) -> Result<(), Fail> {
         self.lock(name, Mode::Exclusive)?;
         if self.view().has_relation(name) { Err(duplicate_table(name).into()) } else { Ok(()) }
     }
 
     /// The table of this name, locked exclusively.
-    fn owned_table(&mut self, name: &str) -> Result<Arc<Table>, Fail> {
+    pub(super) fn owned_table(&mut self, name: &str) -> Result<Arc<Table>, Fail> {
         self.view().table(name).ok_or_else(|| undefined_table(name))?;
         self.lock(name, Mode::Exclusive)?;
         // It may have changed, or gone, while we waited.
@@ -106,7 +112,7 @@ impl Ddl<'_> {
     ) -> Result<Arc<Table>, SqlError> {
         partition::check_admitted(self.engine, &draft.schema)?;
         let id = self.engine.create_table(draft.schema);
-        self.changes.created.push(id);
+        self.names.changes.created.push(id);
         self.txn.own_new_table(id);
         Ok(Table::new(self.engine, id, draft.rules, row_ids, lock))
     }
@@ -117,7 +123,7 @@ impl Ddl<'_> {
     }
 
     pub(super) fn publish(&mut self, table: Arc<Table>) {
-        self.changes.tables.insert(table.name().to_owned(), Some(table));
+        self.names.changes.tables.insert(table.name().to_owned(), Some(table));
     }
 
     fn create_table(&mut self, create: &ast::CreateTable) -> Result<&'static str, Fail> {
@@ -186,12 +192,38 @@ impl Ddl<'_> {
         if draft.schema.columns.len() >= 1600 {
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "tables can have at most 1600 columns"));
         }
-        let ty = data_type(&column.data_type)?;
-        let (mut nullable, mut default) = (true, None);
+        let serial = serial_type(&column.data_type);
+        let ty = serial.map_or_else(|| data_type(&column.data_type), Ok)?;
+        let (mut nullable, mut default) = (serial.is_none(), None);
+        let twice = |default: &mut Option<Expr>, new: Expr| match default.replace(new) {
+            None => Ok(()),
+            Some(_) => {
+                let on = format!("column \"{name}\" of table \"{}\"", draft.schema.name);
+                Err(SqlError::new(state::SYNTAX_ERROR, format!("multiple default values specified for {on}")))
+            }
+        };
+        if serial.is_some() {
+            twice(&mut default, self.own_sequence(draft, &name, ty, &[])?)?;
+        }
         for option in &column.options {
             match &option.option {
                 ColumnOption::NotNull => nullable = false,
-                ColumnOption::Default(expr) => default = Some(bind_default(expr, &name, ty, self.view())?),
+                ColumnOption::Default(expr) => {
+                    let bound = bind_default(expr, &name, ty, self.view())?;
+                    self.lock_sequences(&bound)?;
+                    twice(&mut default, bound)?;
+                }
+                ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
+                    if !ty.is_integer() {
+                        let message = "identity column type must be smallint, integer, or bigint";
+                        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+                    }
+                    let options = Self::identity_options(sequence_options.as_deref())?;
+                    twice(&mut default, self.own_sequence(draft, &name, ty, &options)?)?;
+                    let always = matches!(generated_as, ast::GeneratedAs::Always);
+                    draft.rules.identities.push((draft.schema.columns.len(), always));
+                    nullable = false;
+                }
                 ColumnOption::Null
                 | ColumnOption::PrimaryKey(_)
                 | ColumnOption::Unique(_)
@@ -199,7 +231,7 @@ impl Ddl<'_> {
                 | ColumnOption::Collation(_) => {}
                 ColumnOption::ForeignKey(_) => return Err(unsupported("a foreign key")),
                 ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
-                    return Err(unsupported("a generated column"));
+                    return Err(unsupported("a generated column").hint("Compute it in the query."));
                 }
                 other => return Err(unsupported(&format!("column option {}", shown(other)?))),
             }
@@ -451,7 +483,14 @@ impl Ddl<'_> {
         self.rebuild(&table, draft)
     }
 
-    fn drop_table(&mut self, name: &str, if_exists: bool) -> Result<(), Fail> {
+    fn drop_tables(&mut self, names: &[String], if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        for name in names {
+            self.drop_table(name, if_exists, cascade)?;
+        }
+        Ok(())
+    }
+
+    fn drop_table(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
         if self.view().table(name).is_none() {
             let message = format!("table \"{name}\" does not exist");
             if if_exists {
@@ -462,14 +501,20 @@ impl Ddl<'_> {
         }
         let table = self.owned_table(name)?;
         self.txn.check_owned_table(table.id)?;
-        self.changes.tables.insert(table.name().to_owned(), None);
+        self.names.changes.tables.insert(table.name().to_owned(), None);
+        self.drop_owned_sequences(table.name(), None, cascade)?;
         Ok(())
     }
 
     /// TRUNCATE: an empty table in the place of each.
-    pub(crate) fn truncate(&mut self, names: &[String]) -> Result<&'static str, Fail> {
+    pub(crate) fn truncate(&mut self, names: &[String], restart: bool, _cascade: bool) -> Result<&'static str, Fail> {
         for name in names {
             let table = self.owned_table(name)?;
+            if restart {
+                for sequence in self.sequences_of(name, None) {
+                    self.publish_sequence(sequence.restarted());
+                }
+            }
             self.txn.check_owned_table(table.id)?;
             let draft = Draft {
                 schema: (*table.schema).clone(),
@@ -545,6 +590,18 @@ fn single_column(condition: &crate::expr::Expr) -> Option<usize> {
     });
     match columns[..] {
         [column] => Some(column),
+        _ => None,
+    }
+}
+
+/// The type of a serial column.
+fn serial_type(ty: &ast::DataType) -> Option<Type> {
+    let ast::DataType::Custom(name, modifiers) = ty else { return None };
+    let name = object_name(name).ok().filter(|_| modifiers.is_empty())?;
+    match name.as_str() {
+        "smallserial" | "serial2" => Some(Type::Int2),
+        "serial" | "serial4" => Some(Type::Int4),
+        "bigserial" | "serial8" => Some(Type::Int8),
         _ => None,
     }
 }

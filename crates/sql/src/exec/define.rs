@@ -40,7 +40,7 @@ impl Ddl<'_> {
         let procedure = Procedure::new(create.name.clone(), arguments, create.body.clone());
         let body = compile(&procedure, self.view(), true, 0)?;
         procedure.keep(Arc::new(body));
-        self.changes.procedures.insert(create.name.clone(), Some(Arc::new(procedure)));
+        self.names.changes.procedures.insert(create.name.clone(), Some(Arc::new(procedure)));
         Ok("CREATE PROCEDURE")
     }
 
@@ -54,7 +54,7 @@ impl Ddl<'_> {
                 None => true,
             };
             if self.view().procedure(name).filter(matching).is_some() {
-                self.changes.procedures.insert(name.clone(), None);
+                self.names.changes.procedures.insert(name.clone(), None);
                 continue;
             }
             let shown = match &types {

@@ -20,9 +20,12 @@ impl Exec<'_> {
                 for exprs in rows {
                     writer.start()?;
                     for (expr, &target) in exprs.iter().zip(&insert.targets) {
-                        if let Some(expr) = expr {
-                            let value = expr.eval(&self.env, &Input::NONE)?;
-                            writer.row.change(|row| row.set(target, &value));
+                        match expr {
+                            Some(expr) => {
+                                let value = expr.eval(&self.env, &Input::NONE)?;
+                                writer.row.change(|row| row.set(target, &value));
+                            }
+                            None => writer.set_default(target)?,
                         }
                     }
                     count += u64::from(writer.write(self, sink)?);
@@ -173,7 +176,7 @@ pub(crate) struct Inserter<'i> {
     env: Env<'i>,
     /// The row to fill.
     pub(crate) row: Row,
-    /// The columns that no value is given for.
+    /// The columns that the source does not fill.
     defaulted: Vec<usize>,
     /// Of ON CONFLICT DO UPDATE: the rows that it has inserted or changed.
     written: HashSet<Key>,
@@ -183,19 +186,21 @@ impl<'i> Inserter<'i> {
     /// For rows of this statement.
     pub(crate) fn new(insert: &'i Insert, env: Env<'i>) -> Self {
         let row = Row::new(&insert.table.layout);
-        let defaulted = (0..insert.table.visible()).filter(|&column| !is_given(insert, column)).collect();
+        let defaulted = (0..insert.table.visible()).filter(|column| !insert.targets.contains(column)).collect();
         Self { insert, env, row, defaulted, written: HashSet::new() }
     }
 
-    /// Begins a row: columns that the source does not always fill have their defaults.
+    /// Begins a row: columns that the source does not fill have their defaults.
     pub(crate) fn start(&mut self) -> Result<(), SqlError> {
-        for &column in &self.defaulted {
-            let value = match self.insert.table.rules.defaults.get(column) {
-                Some(Some(default)) => default.eval(&self.env, &Input::NONE)?,
-                _ => Value::Null,
-            };
-            self.row.change(|row| row.set(column, &value));
-        }
+        (0..self.defaulted.len()).try_for_each(|at| self.set_default(self.defaulted[at]))
+    }
+
+    fn set_default(&mut self, column: usize) -> Result<(), SqlError> {
+        let value = match self.insert.table.rules.defaults.get(column) {
+            Some(Some(default)) => default.eval(&self.env, &Input::NONE)?,
+            _ => Value::Null,
+        };
+        self.row.change(|row| row.set(column, &value));
         Ok(())
     }
 
@@ -269,15 +274,6 @@ impl Exec<'_> {
             ControlFlow::Break(())
         })?;
         Ok(found)
-    }
-}
-
-/// Whether every row of the source gives the column a value.
-fn is_given(insert: &Insert, column: usize) -> bool {
-    let Some(at) = insert.targets.iter().position(|&target| target == column) else { return false };
-    match &insert.source {
-        Source::Rows(rows) => rows.iter().all(|row| row.get(at).is_some_and(Option::is_some)),
-        Source::Query(_) => true,
     }
 }
 

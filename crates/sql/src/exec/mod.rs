@@ -8,6 +8,7 @@
 //! | `sort` | order, DISTINCT |
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `ddl`, `rebuild` | definitions: a changed table is a new table |
+//! | `sequence` | sequences |
 //! | `partition` | partition keys |
 //! | `define` | definitions of procedures |
 //! | `procedure` | CALL |
@@ -27,6 +28,7 @@ mod partition;
 mod procedure;
 mod rebuild;
 pub(crate) mod scan;
+mod sequence;
 mod sort;
 
 use crate::expr::{Env, Expr, Input};

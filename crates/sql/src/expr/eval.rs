@@ -3,6 +3,7 @@
 use super::arith::negate;
 use super::functions::check_size;
 use super::{Expr, Like, cast, compare, pattern, same};
+use crate::sequence::Names;
 use crate::{MemoryLimit, SqlError, depth};
 use hotrow_storage::{RowRef, Value};
 use hotrow_sync::Waiter;
@@ -51,6 +52,8 @@ pub struct Env<'a> {
     pub session_id: i32,
     /// How the session waits, and where it is told to stop.
     pub waiter: &'a Waiter,
+    /// The catalog, for the functions that look into it; none where rows are judged after the statement.
+    pub names: Option<&'a Names>,
     /// How much memory there may be. Whoever keeps rows asks at each.
     pub memory: MemoryLimit,
 }

@@ -3,6 +3,7 @@
 use super::arith::out_of_range;
 use super::compare::float;
 use super::{Env, Expr, Input, cast};
+use crate::error::unsupported;
 use crate::types::{date_parts, encode_text};
 use crate::{SqlError, state};
 use bytes::BytesMut;
@@ -54,6 +55,11 @@ pub enum Function {
     CurrentSchema,
     BackendPid,
     RandomUuid,
+    NextValue,
+    CurrentValue,
+    LastValue,
+    SetValue,
+    SerialSequence,
 }
 
 /// A part of a date or timestamp.
@@ -173,6 +179,12 @@ pub fn signature(name: &str, types: &[Option<Type>]) -> Option<Signature> {
         "current_database" | "current_catalog" => make(Function::CurrentDatabase, &[], Text),
         "current_schema" => make(Function::CurrentSchema, &[], Text),
         "pg_backend_pid" => make(Function::BackendPid, &[], Int4),
+        "nextval" => make(Function::NextValue, &[Text], Type::Int8),
+        "currval" => make(Function::CurrentValue, &[Text], Type::Int8),
+        "lastval" => make(Function::LastValue, &[], Type::Int8),
+        "setval" if types.len() == 2 => make(Function::SetValue, &[Text, Type::Int8], Type::Int8),
+        "setval" => make(Function::SetValue, &[Text, Type::Int8, Type::Bool], Type::Int8),
+        "pg_get_serial_sequence" => make(Function::SerialSequence, &[Text, Text], Text),
         "gen_random_uuid" => make(Function::RandomUuid, &[], Uuid),
         _ => None,
     }
@@ -185,7 +197,13 @@ fn is_number(ty: Type) -> bool {
 impl Function {
     /// Whether two calls with the same arguments may differ within one statement.
     pub fn is_volatile(self) -> bool {
-        matches!(self, Function::Random | Function::ClockTimestamp | Function::RandomUuid)
+        matches!(self, Function::Random | Function::ClockTimestamp | Function::RandomUuid) || self.is_of_catalog()
+    }
+
+    /// Whether it looks at sequences.
+    fn is_of_catalog(self) -> bool {
+        use Function::{CurrentValue, LastValue, NextValue, SerialSequence, SetValue};
+        matches!(self, NextValue | CurrentValue | LastValue | SetValue | SerialSequence)
     }
 
     /// Calls the function. NULL in, NULL out, but for the few that say otherwise.
@@ -206,6 +224,7 @@ impl Function {
         let [first, second, third] = values;
         match (self, first) {
             (Function::Extract(field), value) => extract(field, &value),
+            (_, value) if self.is_of_catalog() => self.on_catalog(env, &value, &second, &third),
             (_, Value::Text(text)) => self.on_text(text, second, third),
             (Function::OctetLength | Function::Length, Value::Bytea(bytes)) => length(bytes.len()),
             (_, Value::Null) => self.on_session(env),
@@ -230,6 +249,31 @@ impl Function {
             }
         }
         Ok(best)
+    }
+
+    fn on_catalog<'a>(
+        self,
+        env: &Env<'a>,
+        first: &Value<'_>,
+        second: &Value<'_>,
+        third: &Value<'_>,
+    ) -> Result<Value<'a>, SqlError> {
+        let Some(names) = env.names else { return Err(unsupported("a sequence in this place")) };
+        Ok(match self {
+            Function::NextValue => Value::Int8(names.next_value(first)?),
+            Function::CurrentValue => Value::Int8(names.current_value(first)?),
+            Function::LastValue => Value::Int8(names.last_value()?),
+            Function::SetValue => {
+                let value = second.as_int().unwrap_or_default();
+                Value::Int8(names.set_value(first, value, *third != Value::Bool(false))?)
+            }
+            _ => match (first, second) {
+                (Value::Text(table), Value::Text(column)) => {
+                    names.serial_sequence(table, column)?.map_or(Value::Null, |name| Value::Text(name.into()))
+                }
+                _ => Value::Null,
+            },
+        })
     }
 
     fn on_session<'a>(self, env: &Env<'a>) -> Result<Value<'a>, SqlError> {

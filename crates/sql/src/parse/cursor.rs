@@ -121,6 +121,12 @@ impl<'a> Cursor<'a> {
         crate::bind::relation_name(&parts)
     }
 
+    /// Whether a number is next, with or without a sign.
+    pub(super) fn is_at_number(&self) -> bool {
+        let ahead = usize::from(self.follows_symbol(0, b"-"));
+        self.tokens.get(self.at + ahead).is_some_and(|token| token.kind == TokenKind::Number)
+    }
+
     /// A setting's name, in lower case: dots belong to it.
     pub(super) fn setting_name(&mut self) -> Result<String, SqlError> {
         let mut name = self.name()?;

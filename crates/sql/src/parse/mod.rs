@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `lex` | tokens, for splitting and normalising |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
-//! | `utility`, `copy`, `procedure` | statements that are read by hand, over a `cursor` |
+//! | `utility`, `copy`, `procedure`, `sequence` | statements that are read by hand, over a `cursor` |
 //! | this one | the split into statements, and the rest by crate sqlparser |
 
 mod copy;
@@ -12,6 +12,7 @@ mod cursor;
 pub mod lex;
 pub mod normalise;
 pub mod procedure;
+pub mod sequence;
 pub mod utility;
 
 use crate::depth::{Syntax, with_room};
@@ -88,13 +89,44 @@ fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> {
     let tokens = Tokenizer::new(&dialect, text)
         .tokenize_with_location()
         .map_err(|error| syntax_error(text, &error.message, Some(error.location)))?;
+    let mut tokens = tokens;
+    let overriding = take_overriding(&mut tokens)?;
     let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
-    let statement = parser.parse_statement().map(Syntax::new).map_err(|error| from_parser(text, error))?;
+    let mut statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
+    if let ast::Statement::Insert(insert) = &mut statement {
+        insert.overwrite = overriding;
+    }
+    let statement = Syntax::new(statement);
     let rest = parser.peek_token();
     if rest.token != sqlparser::tokenizer::Token::EOF {
         return Err(at_or_near(text, rest.span.start));
     }
     Ok(statement)
+}
+
+/// Whether an INSERT says OVERRIDING SYSTEM VALUE: the values that it gives stand in place of those of an identity's sequence.
+pub fn overrides_identities(insert: &ast::Insert) -> bool {
+    // Hive's word, which nobody else has a use for, carries what the parser has no place for.
+    insert.overwrite
+}
+
+/// Takes OVERRIDING SYSTEM VALUE out of an INSERT, for the parser does not know it; whether it was there.
+fn take_overriding(tokens: &mut Vec<sqlparser::tokenizer::TokenWithSpan>) -> Result<bool, SqlError> {
+    use sqlparser::tokenizer::Token;
+    let word = |token: &Token, text: &str| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text));
+    let words: Vec<usize> = (0..tokens.len()).filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_))).collect();
+    if !words.first().is_some_and(|&at| word(&tokens[at].token, "insert")) {
+        return Ok(false);
+    }
+    let is = |&at: &usize, text| word(&tokens[at].token, text);
+    let overriding =
+        words.windows(3).find(|words| is(&words[0], "overriding") && is(&words[2], "value") && !is(&words[1], "from"));
+    let Some(&[first, which, last]) = overriding else { return Ok(false) };
+    if !is(&which, "system") {
+        return Err(crate::error::unsupported("OVERRIDING USER VALUE").hint("Leave the identity's column out."));
+    }
+    tokens.drain(first..=last);
+    Ok(true)
 }
 
 /// The expressions of an argument list's text: `(1, 'a')`.
@@ -131,6 +163,21 @@ fn parse_expr_in_place(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
         return Err(at_or_near(text, rest.span.start));
     }
     Ok(expr)
+}
+
+/// The name of a relation that a string holds: `t`, `"T"`, `public.t`.
+pub fn plain_name(text: &str) -> Result<String, SqlError> {
+    let mut tokens = Vec::new();
+    let read = |tokens: &mut Vec<Token>| {
+        lex::tokenize(text, tokens)?;
+        let mut cursor = Cursor::new(text, tokens);
+        let name = cursor.qualified_name()?;
+        cursor.expect_end().map(|()| name)
+    };
+    read(&mut tokens).map_err(|error| match error.state {
+        state::SYNTAX_ERROR => SqlError::new(state::INVALID_NAME, "invalid name syntax"),
+        _ => SqlError { position: None, ..error },
+    })
 }
 
 /// A type's name.

@@ -3,6 +3,7 @@
 
 use super::cursor::Cursor;
 use super::procedure::{self, CreateProcedure, DropProcedures};
+use super::sequence::{self, AlterSequence, CreateSequence};
 use crate::SqlError;
 use crate::copy::CopyOptions;
 use hotrow_txn::{Concurrency, Isolation};
@@ -89,11 +90,17 @@ pub enum Utility {
         exclusive: bool,
         nowait: bool,
     },
-    Truncate(Vec<String>),
+    Truncate {
+        tables: Vec<String>,
+        restart: bool,
+        cascade: bool,
+    },
     Copy(Box<Copy>),
     /// The inner statement.
     Explain(String),
     CreateProcedure(Box<CreateProcedure>),
+    CreateSequence(CreateSequence),
+    AlterSequence(AlterSequence),
     DropProcedures(DropProcedures),
 }
 
@@ -156,6 +163,16 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "explain" => explain(cursor)?,
         "create" if cursor.follows(1, "procedure") || cursor.follows(3, "procedure") => {
             Utility::CreateProcedure(Box::new(procedure::create(cursor)?))
+        }
+        "create" if cursor.follows(1, "sequence") => {
+            cursor.advance();
+            cursor.advance();
+            Utility::CreateSequence(sequence::create(cursor)?)
+        }
+        "alter" if cursor.follows(1, "sequence") => {
+            cursor.advance();
+            cursor.advance();
+            Utility::AlterSequence(sequence::alter(cursor)?)
         }
         "drop" if cursor.follows(1, "procedure") => Utility::DropProcedures(procedure::drop(cursor)?),
         _ => return Ok(None),
@@ -392,13 +409,15 @@ fn truncate(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     cursor.advance();
     cursor.take("table");
     let tables = table_list(cursor)?;
-    if cursor.take("restart") || cursor.take("continue") {
+    let restart = cursor.take("restart");
+    if restart || cursor.take("continue") {
         cursor.expect("identity")?;
     }
-    if !cursor.take("cascade") {
+    let cascade = cursor.take("cascade");
+    if !cascade {
         cursor.take("restrict");
     }
-    Ok(Utility::Truncate(tables))
+    Ok(Utility::Truncate { tables, restart, cascade })
 }
 
 fn explain(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {

@@ -147,7 +147,8 @@ impl Session {
         self.planning.corrections = 0;
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
-        let env = |params| Env { params, now, user, session_id, waiter, memory };
+        let names = Some(&self.names);
+        let env = |params| Env { params, now, user, session_id, waiter, names, memory };
         let accesses = &mut self.planning.accesses;
         let complete = self.planning.sets == 0
             && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));
@@ -161,6 +162,8 @@ impl Session {
         let limit = self.settings.duration("lock_timeout");
         let shapes = &mut self.planning.shapes;
         let mut rehearsal = Reconnaissance::begin_within(limit, &mut *self.txn, shapes, accesses)?;
+        self.names.rehearse();
+        let mut outcome = Ok(());
         for (statement, params) in statements {
             let mut exec = Exec { txn: &mut rehearsal, env: env(params), engine, scratch: &mut self.scratch };
             let ran = exec.rows(&statement.plan, self.read_only, &mut |_| Ok(ControlFlow::Continue(())));
@@ -169,10 +172,14 @@ impl Session {
                 // What it saw may be no state that ever was; the run will tell. Until here it has touched what it has touched.
                 Err(Fail::Sql(_)) if !waiter.is_cancelled() => break,
                 Err(Fail::Abort(Abort::User)) => break,
-                Err(fail) => return Err(fail),
+                Err(fail) => {
+                    outcome = Err(fail);
+                    break;
+                }
             }
         }
-        Ok(())
+        self.names.rehearsed();
+        outcome
     }
 }
 

@@ -417,7 +417,9 @@ impl Session {
     /// What a plan runs with.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
-        let env = Env { params, now: self.now, user: &self.user, session_id: self.id, waiter: &self.waiter, memory };
+        let names = Some(&self.names);
+        let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
+        let env = Env { params, now, user, session_id, waiter, names, memory };
         (&self.user, Exec { txn: &mut *self.txn, env, engine, scratch: &mut self.scratch })
     }
 
@@ -431,13 +433,13 @@ impl Session {
         let wait = limit.unwrap_or(self.database.config.table_lock_wait);
         let txn: &mut dyn Transaction = &mut *self.txn;
         let memory = self.database.memory_limit();
-        let env =
-            Env { params: &[], now: self.now, user: &self.user, session_id: self.id, waiter: &self.waiter, memory };
+        let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
+        let env = Env { params: &[], now, user, session_id, waiter, names: None, memory };
         let mut notices = Vec::new();
         let mut ddl = Ddl {
             engine: &**self.database.engine(),
             catalog: &self.database.catalog,
-            changes: &mut self.changes,
+            names: &mut self.names,
             locks: &mut self.locks,
             waiter: &self.waiter,
             wait,
@@ -482,13 +484,13 @@ impl Session {
     fn is_fresh(&self, statement: &Statement) -> bool {
         let version = self.database.catalog.version();
         let known = statement.version.load(Ordering::Acquire) == version;
-        if known && self.changes.is_empty() && !statement.private {
+        if known && self.names.changes.is_empty() && !statement.private {
             return true;
         }
         let view = self.view();
         let fresh = statement.tables.iter().all(|table| view.is_table(table))
             && statement.procedures.iter().all(|procedure| view.is_procedure(procedure));
-        if fresh && self.changes.is_empty() && !statement.private {
+        if fresh && self.names.changes.is_empty() && !statement.private {
             statement.version.store(version, Ordering::Release);
         }
         fresh

@@ -44,7 +44,7 @@ pub(super) struct Mark {
     /// The engine's; none if its transaction had not begun.
     engine: Option<Savepoint>,
     /// The catalog's changes at that time.
-    tables: Changes,
+    changes: Changes,
     settings: SavedSettings,
 }
 
@@ -197,7 +197,7 @@ impl Session {
             self.counters.count_commit();
         }
         self.begun = false;
-        let changes = std::mem::take(&mut self.changes);
+        let changes = std::mem::take(&mut self.names.changes);
         if !changes.is_empty() {
             let replaced = self.database.catalog.apply(&changes);
             let kept = |id| changes.tables.values().flatten().any(|table| table.id == id);
@@ -231,7 +231,7 @@ impl Session {
             self.counters.count_rollback();
         }
         self.withdraw_begin();
-        for id in std::mem::take(&mut self.changes).created {
+        for id in std::mem::take(&mut self.names.changes).created {
             self.database.engine().drop_table(id);
         }
         self.marks.clear();
@@ -311,8 +311,8 @@ impl Session {
     pub(super) fn savepoint(&mut self, name: &str) -> Result<(), SqlError> {
         self.require_block("SAVEPOINT")?;
         let engine = self.begun.then(|| self.txn.savepoint());
-        let (tables, settings) = (self.changes.clone(), self.settings.save());
-        self.marks.push(Mark { name: name.to_owned(), engine, tables, settings });
+        let (changes, settings) = (self.names.changes.clone(), self.settings.save());
+        self.marks.push(Mark { name: name.to_owned(), engine, changes, settings });
         Ok(())
     }
 
@@ -333,15 +333,15 @@ impl Session {
         let at = self.mark(name)?;
         let mark = &self.marks[at];
         let reported = self.settings.restore(&mark.settings);
-        let (tables, procedures) = (mark.tables.tables.clone(), mark.tables.procedures.clone());
+        let changes = mark.changes.clone();
         match mark.engine {
             Some(engine) => self.txn.rollback_to(engine),
             // The engine's transaction began later.
             None => self.withdraw_begin(),
         }
         // Tables made since then are dropped when the transaction ends.
-        self.changes.tables = tables;
-        self.changes.procedures = procedures;
+        let created = std::mem::take(&mut self.names.changes.created);
+        self.names.changes = Changes { created, ..changes };
         self.marks.truncate(at + 1);
         self.phase = Phase::Block;
         Ok(reported)

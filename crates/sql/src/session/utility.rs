@@ -37,7 +37,9 @@ impl Utility {
     /// The name of a statement that a read-only transaction refuses.
     pub(crate) fn writes(&self) -> Option<&'static str> {
         match self {
-            Utility::Truncate(_) => Some("TRUNCATE TABLE"),
+            Utility::Truncate { .. } => Some("TRUNCATE TABLE"),
+            Utility::CreateSequence(_) => Some("CREATE SEQUENCE"),
+            Utility::AlterSequence(_) => Some("ALTER SEQUENCE"),
             Utility::Copy(copy) if copy.from => Some("COPY FROM"),
             Utility::CreateProcedure(_) => Some("CREATE PROCEDURE"),
             Utility::DropProcedures(_) => Some("DROP PROCEDURE"),
@@ -100,9 +102,9 @@ impl Session {
                 Tag::Word(tag)
             }
             Utility::LockTable { tables, exclusive, nowait } => self.lock_tables(tables, *exclusive, *nowait)?,
-            Utility::Truncate(tables) => {
+            Utility::Truncate { tables, restart, cascade } => {
                 self.begin_engine()?;
-                return self.ddl(|ddl| ddl.truncate(tables), output);
+                return self.ddl(|ddl| ddl.truncate(tables, *restart, *cascade), output);
             }
             Utility::Copy(copy) => {
                 self.begin_engine()?;
@@ -110,6 +112,8 @@ impl Session {
                 return self.copy(copy, output);
             }
             Utility::CreateProcedure(create) => return self.ddl(|ddl| ddl.create_procedure(create), output),
+            Utility::CreateSequence(create) => return self.ddl(|ddl| ddl.create_sequence(create), output),
+            Utility::AlterSequence(alter) => return self.ddl(|ddl| ddl.alter_sequence(alter), output),
             Utility::DropProcedures(drop) => return self.ddl(|ddl| ddl.drop_procedures(drop), output),
             // Planned as a statement of its own.
             Utility::Explain(_) => Tag::Word("EXPLAIN"),

@@ -1,0 +1,221 @@
+//! CREATE, ALTER and DROP SEQUENCE; the sequences of serial and identity columns.
+
+use super::Fail;
+use super::ddl::{Ddl, Draft};
+use crate::bind::{column_of, next_value, sequences_in, undefined_table};
+use crate::catalog::{Rules, Table};
+use crate::database::duplicate_table;
+use crate::error::unsupported;
+use crate::expr::Expr;
+use crate::locks::Mode;
+use crate::parse::sequence::{AlterSequence, CreateSequence};
+use crate::sequence::{Sequence, SequenceOption};
+use crate::{SqlError, state};
+use hotrow_storage::Type;
+use hotrow_sync::Arc;
+use sqlparser::ast;
+
+impl Ddl<'_> {
+    /// CREATE SEQUENCE
+    pub(crate) fn create_sequence(&mut self, create: &CreateSequence) -> Result<&'static str, Fail> {
+        let name = &create.name;
+        self.lock(name, Mode::Exclusive)?;
+        if self.view().has_relation(name) {
+            if create.if_not_exists {
+                self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
+                return Ok("CREATE SEQUENCE");
+            }
+            return Err(duplicate_table(name).into());
+        }
+        let id = self.catalog.new_sequence_id();
+        let mut sequence = Sequence::new(id, name, Type::Int8, &create.options)?;
+        self.set_owner(&mut sequence, &create.options)?;
+        self.publish_sequence(sequence);
+        Ok("CREATE SEQUENCE")
+    }
+
+    /// ALTER SEQUENCE: without RESTART it goes on where it stands, for others too.
+    pub(crate) fn alter_sequence(&mut self, alter: &AlterSequence) -> Result<&'static str, Fail> {
+        let name = &alter.name;
+        let Some(sequence) = self.owned_sequence(name, alter.if_exists)? else { return Ok("ALTER SEQUENCE") };
+        if let Some(new_name) = &alter.rename {
+            self.rename_sequence(&sequence, new_name)?;
+            return Ok("ALTER SEQUENCE");
+        }
+        let mut changed = sequence.with(&alter.options, false)?;
+        self.set_owner(&mut changed, &alter.options)?;
+        self.publish_sequence(changed);
+        Ok("ALTER SEQUENCE")
+    }
+
+    pub(super) fn rename_sequence(&mut self, sequence: &Arc<Sequence>, new_name: &str) -> Result<(), Fail> {
+        self.claim(new_name)?;
+        self.names.changes.sequences.insert(sequence.name.clone(), None);
+        self.publish_sequence(Sequence { name: new_name.to_owned(), ..(**sequence).clone() });
+        Ok(())
+    }
+
+    /// DROP SEQUENCE. With CASCADE the defaults that use it go too.
+    pub(super) fn drop_sequence(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        let Some(sequence) = self.owned_sequence(name, if_exists)? else { return Ok(()) };
+        let tables: Vec<_> = self.view().tables().into_iter().filter(|table| uses(table, sequence.id)).collect();
+        for table in &tables {
+            let column = table.rules.defaults.iter().position(|default| uses_in(default.as_ref(), sequence.id));
+            let column = &table.schema.columns[column.unwrap_or_default()].name;
+            let user = format!("column {column} of table {}", table.name());
+            let identity = sequence.owner.as_ref().is_some_and(|(owner, column)| {
+                let at = table.schema.column(column);
+                owner == table.name() && table.rules.identities.iter().any(|(identity, _)| Some(*identity) == at)
+            });
+            if identity {
+                let message = format!("cannot drop sequence {name} because {user} requires it");
+                return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                    .hint(format!("You can drop {user} instead."))
+                    .into());
+            }
+            if !cascade {
+                let message = format!("cannot drop sequence {name} because other objects depend on it");
+                return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                    .detail(format!("default value for {user} depends on sequence {name}"))
+                    .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+                    .into());
+            }
+        }
+        for table in tables {
+            let table = self.owned_table(table.name())?;
+            let mut rules = table.rules.clone();
+            for default in &mut rules.defaults {
+                if uses_in(default.as_ref(), sequence.id) {
+                    *default = None;
+                }
+            }
+            self.publish(table.with_rules(self.engine, rules));
+        }
+        self.names.changes.sequences.insert(name.to_owned(), None);
+        Ok(())
+    }
+
+    /// The sequence of this name, locked exclusively; none, with a notice, if there need be none.
+    fn owned_sequence(&mut self, name: &str, if_exists: bool) -> Result<Option<Arc<Sequence>>, Fail> {
+        self.lock(name, Mode::Exclusive)?;
+        if let Some(sequence) = self.view().sequence(name) {
+            return Ok(Some(sequence));
+        }
+        if self.view().has_relation(name) {
+            let message = format!("\"{name}\" is not a sequence");
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
+        }
+        if !if_exists {
+            return Err(undefined_table(name).into());
+        }
+        self.notice(state::SUCCESSFUL_COMPLETION, format!("relation \"{name}\" does not exist, skipping"));
+        Ok(None)
+    }
+
+    pub(super) fn publish_sequence(&mut self, sequence: Sequence) {
+        self.names.changes.sequences.insert(sequence.name.clone(), Some(Arc::new(sequence)));
+    }
+
+    fn set_owner(&mut self, sequence: &mut Sequence, options: &[SequenceOption]) -> Result<(), Fail> {
+        for option in options {
+            let SequenceOption::OwnedBy(owner) = option else { continue };
+            if let Some((table, column)) = owner {
+                let table = self.owned_table(table)?;
+                column_of(&table, column)?;
+            }
+            sequence.owner.clone_from(owner);
+        }
+        Ok(())
+    }
+
+    /// Makes the sequence of a serial or identity column that is about to be added; its next number as the column's default.
+    pub(super) fn own_sequence(
+        &mut self,
+        draft: &Draft,
+        column: &str,
+        ty: Type,
+        options: &[SequenceOption],
+    ) -> Result<Expr, SqlError> {
+        let table = &draft.schema.name;
+        let base = format!("{table}_{column}_seq");
+        let mut names = std::iter::once(base.clone()).chain((1..).map(|number| format!("{base}{number}")));
+        let name = names.find(|name| !self.view().has_relation(name)).unwrap_or(base);
+        self.claim(&name)?;
+        let id = self.catalog.new_sequence_id();
+        let sequence = Sequence::new(id, &name, ty, options)?;
+        self.publish_sequence(Sequence { owner: Some((table.clone(), column.to_owned())), ..sequence });
+        Ok(next_value(id, ty))
+    }
+
+    /// Keeps the sequences that a definition is about to use from being dropped.
+    pub(super) fn lock_sequences(&mut self, default: &Expr) -> Result<(), Fail> {
+        for id in sequences_in(default) {
+            let gone = || SqlError::new(state::UNDEFINED_TABLE, "the sequence of a default does not exist any more");
+            let name = self.view().sequence_by_id(id).ok_or_else(gone)?.name.clone();
+            self.lock(&name, Mode::Shared)?;
+            self.view().sequence_by_id(id).ok_or_else(gone)?;
+        }
+        Ok(())
+    }
+
+    /// The sequences that go with a table, or with one of its columns.
+    pub(super) fn sequences_of(&self, table: &str, column: Option<&str>) -> Vec<Arc<Sequence>> {
+        let mut sequences = self.view().sequences();
+        sequences.retain(|sequence| {
+            sequence
+                .owner
+                .as_ref()
+                .is_some_and(|(owner, of)| owner == table && column.is_none_or(|column| column == of))
+        });
+        sequences
+    }
+
+    /// Drops the sequences of a table or column that goes; other tables' defaults must not use them.
+    pub(super) fn drop_owned_sequences(
+        &mut self,
+        table: &str,
+        column: Option<&str>,
+        cascade: bool,
+    ) -> Result<(), Fail> {
+        for sequence in self.sequences_of(table, column) {
+            self.drop_sequence(&sequence.name, false, cascade)?;
+        }
+        Ok(())
+    }
+
+    /// The options of an identity column.
+    pub(super) fn identity_options(options: Option<&[ast::SequenceOptions]>) -> Result<Vec<SequenceOption>, SqlError> {
+        let number = |expr: &ast::Expr| {
+            let text = expr.to_string();
+            text.parse().map_err(|_| unsupported(&format!("{text} as an option of a sequence")))
+        };
+        let limit = |expr: &Option<ast::Expr>| expr.as_ref().map(number).transpose();
+        let option = |option: &ast::SequenceOptions| {
+            Ok(match option {
+                ast::SequenceOptions::IncrementBy(by, _) => SequenceOption::Increment(number(by)?),
+                ast::SequenceOptions::MinValue(value) => SequenceOption::Min(limit(value)?),
+                ast::SequenceOptions::MaxValue(value) => SequenceOption::Max(limit(value)?),
+                ast::SequenceOptions::StartWith(value, _) => SequenceOption::Start(number(value)?),
+                ast::SequenceOptions::Cache(size) => SequenceOption::Cache(number(size)?),
+                // The parser's flag says NO.
+                ast::SequenceOptions::Cycle(no) => SequenceOption::Cycle(!no),
+            })
+        };
+        options.unwrap_or_default().iter().map(option).collect()
+    }
+}
+
+impl Table {
+    /// The same table under other rules.
+    pub(super) fn with_rules(&self, engine: &dyn hotrow_txn::Engine, rules: Rules) -> Arc<Table> {
+        Table::new(engine, self.id, rules, self.row_ids.clone(), self.lock.clone())
+    }
+}
+
+fn uses(table: &Table, sequence: u32) -> bool {
+    table.rules.defaults.iter().any(|default| uses_in(default.as_ref(), sequence))
+}
+
+fn uses_in(default: Option<&Expr>, sequence: u32) -> bool {
+    default.is_some_and(|default| sequences_in(default).contains(&sequence))
+}

@@ -1,0 +1,135 @@
+//! CREATE SEQUENCE and ALTER SEQUENCE, whose clauses come in any order.
+
+use super::cursor::Cursor;
+use crate::sequence::SequenceOption;
+use crate::{SqlError, state};
+
+/// CREATE SEQUENCE
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateSequence {
+    /// Its name.
+    pub name: String,
+    /// IF NOT EXISTS
+    pub if_not_exists: bool,
+    /// Its clauses.
+    pub options: Vec<SequenceOption>,
+}
+
+/// ALTER SEQUENCE
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlterSequence {
+    /// Its name.
+    pub name: String,
+    /// IF EXISTS
+    pub if_exists: bool,
+    /// RENAME TO
+    pub rename: Option<String>,
+    /// Its clauses.
+    pub options: Vec<SequenceOption>,
+}
+
+/// After `CREATE SEQUENCE`.
+pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateSequence, SqlError> {
+    let if_not_exists = cursor.take("if");
+    if if_not_exists {
+        cursor.expect("not")?;
+        cursor.expect("exists")?;
+    }
+    Ok(CreateSequence { name: cursor.qualified_name()?, if_not_exists, options: options(cursor)? })
+}
+
+/// After `ALTER SEQUENCE`.
+pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<AlterSequence, SqlError> {
+    let if_exists = cursor.take("if");
+    if if_exists {
+        cursor.expect("exists")?;
+    }
+    let name = cursor.qualified_name()?;
+    if cursor.take("rename") {
+        cursor.expect("to")?;
+        return Ok(AlterSequence { name, if_exists, rename: Some(cursor.name()?), options: Vec::new() });
+    }
+    if cursor.take("owner") {
+        cursor.expect("to")?;
+        cursor.name()?;
+        return Ok(AlterSequence { name, if_exists, rename: None, options: Vec::new() });
+    }
+    let options = options(cursor)?;
+    if options.is_empty() {
+        Err(cursor.unexpected())
+    } else {
+        Ok(AlterSequence { name, if_exists, rename: None, options })
+    }
+}
+
+fn options(cursor: &mut Cursor<'_>) -> Result<Vec<SequenceOption>, SqlError> {
+    let mut options = Vec::new();
+    while !cursor.is_at_end() {
+        options.push(option(cursor)?);
+    }
+    Ok(options)
+}
+
+fn option(cursor: &mut Cursor<'_>) -> Result<SequenceOption, SqlError> {
+    Ok(if cursor.take("as") {
+        SequenceOption::Type(cursor.word()?)
+    } else if cursor.take("increment") {
+        cursor.take("by");
+        SequenceOption::Increment(number(cursor)?)
+    } else if cursor.take("minvalue") {
+        SequenceOption::Min(Some(number(cursor)?))
+    } else if cursor.take("maxvalue") {
+        SequenceOption::Max(Some(number(cursor)?))
+    } else if cursor.take("start") {
+        cursor.take("with");
+        SequenceOption::Start(number(cursor)?)
+    } else if cursor.take("restart") {
+        let given = cursor.take("with") || cursor.is_at_number();
+        SequenceOption::Restart(if given { Some(number(cursor)?) } else { None })
+    } else if cursor.take("cache") {
+        SequenceOption::Cache(number(cursor)?)
+    } else if cursor.take("cycle") {
+        SequenceOption::Cycle(true)
+    } else if cursor.take("owned") {
+        cursor.expect("by")?;
+        SequenceOption::OwnedBy(owner(cursor)?)
+    } else {
+        cursor.expect("no")?;
+        if cursor.take("minvalue") {
+            SequenceOption::Min(None)
+        } else if cursor.take("maxvalue") {
+            SequenceOption::Max(None)
+        } else {
+            cursor.expect("cycle")?;
+            SequenceOption::Cycle(false)
+        }
+    })
+}
+
+/// `table.column`, or NONE.
+fn owner(cursor: &mut Cursor<'_>) -> Result<Option<(String, String)>, SqlError> {
+    if cursor.take("none") {
+        return Ok(None);
+    }
+    let mut parts = vec![cursor.name()?];
+    while cursor.take_symbol(b'.') {
+        parts.push(cursor.name()?);
+    }
+    let column = parts.pop().unwrap_or_default();
+    if parts.is_empty() {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "invalid OWNED BY option")
+            .hint("Specify OWNED BY table.column or OWNED BY NONE."));
+    }
+    Ok(Some((crate::bind::relation_name(&parts)?, column)))
+}
+
+fn number(cursor: &mut Cursor<'_>) -> Result<i64, SqlError> {
+    if !cursor.is_at_number() {
+        return Err(cursor.unexpected());
+    }
+    let text = cursor.scalar()?;
+    text.parse().map_err(|_| {
+        let message = format!("value \"{text}\" is out of range for type bigint");
+        SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
+    })
+}
