@@ -71,10 +71,26 @@ impl Table {
         row_ids: Arc<AtomicI64>,
         lock: Arc<TableLock>,
     ) -> Arc<Self> {
-        let schema = engine.schema(id);
+        Self::over(id, engine.schema(id), engine.layout(id), rules, row_ids, lock)
+    }
+
+    /// A definition whose names may be others than the engine's table has.
+    pub fn over(
+        id: TableId,
+        schema: Arc<TableSchema>,
+        layout: Arc<RowLayout>,
+        rules: Rules,
+        row_ids: Arc<AtomicI64>,
+        lock: Arc<TableLock>,
+    ) -> Arc<Self> {
         let key = KeySpec::new(&schema.columns, &schema.key);
         let index_keys = schema.indexes.iter().map(|index| KeySpec::bytes(&schema.columns, &index.columns)).collect();
-        Arc::new(Self { id, layout: engine.layout(id), key, index_keys, rules, row_ids, lock, schema })
+        Arc::new(Self { id, layout, key, index_keys, rules, row_ids, lock, schema })
+    }
+
+    /// The same table of the engine with other names, defaults or constraints.
+    pub fn with(&self, schema: Arc<TableSchema>, rules: Rules) -> Arc<Self> {
+        Self::over(self.id, schema, self.layout.clone(), rules, self.row_ids.clone(), self.lock.clone())
     }
 
     /// The table's name.

@@ -50,6 +50,7 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
             ast::Statement::CreateTable(_) => "CREATE TABLE",
             ast::Statement::CreateIndex(_) => "CREATE INDEX",
             ast::Statement::AlterTable(_) => "ALTER TABLE",
+            ast::Statement::AlterIndex { .. } => "ALTER INDEX",
             _ => "DROP",
         },
         Plan::Utility(utility) => utility.writes()?,

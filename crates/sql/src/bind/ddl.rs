@@ -3,7 +3,7 @@
 use super::{Binder, Scope};
 use crate::catalog::{Table, View};
 use crate::depth::with_room;
-use crate::expr::{Expr, Function, Strictness};
+use crate::expr::{Expr, Function, Strictness, can_cast};
 use crate::{SqlError, sequence, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
@@ -62,6 +62,29 @@ pub fn sequences_in(expr: &Expr) -> Vec<u32> {
         false
     });
     found
+}
+
+/// An expression of one type as a value of a column of another; none if there is no cast that an assignment makes.
+pub fn bind_assignment(expr: Expr, from: Type, to: Type) -> Option<Expr> {
+    if from == to {
+        return Some(expr);
+    }
+    can_cast(from, to, Strictness::Assignment).then(|| Expr::Cast(Box::new(expr), from, to, Strictness::Assignment))
+}
+
+/// What ALTER COLUMN … TYPE … USING says, over the table's old columns.
+pub fn bind_conversion(
+    expr: &ast::Expr,
+    table: &Table,
+    column: &str,
+    ty: Type,
+    view: View<'_>,
+) -> Result<Expr, SqlError> {
+    with_room(|| {
+        let mut binder = Binder::new("", 0, view, Vec::new());
+        let typed = binder.plain(expr, &Scope::table(table, None), "transform expressions")?;
+        binder.assign(typed, column, ty)
+    })
 }
 
 /// A CHECK constraint over a table's columns.

@@ -26,7 +26,7 @@ mod procedure;
 mod select;
 mod types;
 
-pub use ddl::{bind_check, bind_default, next_value, sequences_in};
+pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in};
 pub(crate) use dml::column_of;
 pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};
@@ -212,7 +212,7 @@ impl<'a> Binder<'a> {
             S::Update(update) => self.update(update)?,
             S::Delete(delete) => self.delete(delete)?,
             S::Call(function) => self.call_statement(function)?,
-            S::CreateTable(_) | S::CreateIndex(_) | S::AlterTable(_) | S::Drop { .. } => {
+            S::CreateTable(_) | S::CreateIndex(_) | S::AlterTable(_) | S::AlterIndex { .. } | S::Drop { .. } => {
                 (Plan::Ddl(statement.clone()), None)
             }
             other => return Err(unsupported(&first_words(&other.to_string()))),

@@ -15,7 +15,7 @@ use hotrow_storage::{Column, IndexKind, IndexSchema, TableSchema, Type};
 use hotrow_sync::atomic::AtomicI64;
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Engine, Transaction};
-use sqlparser::ast::{self, AlterTableOperation, ColumnOption, Statement, TableConstraint};
+use sqlparser::ast::{self, ColumnOption, Statement, TableConstraint};
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -49,6 +49,7 @@ impl Ddl<'_> {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::CreateIndex(create) => self.create_index(create),
             Statement::AlterTable(alter) => self.alter_table(alter),
+            Statement::AlterIndex { name, operation } => self.alter_index(name, operation),
             Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, cascade, .. } => {
                 let names = names.iter().map(object_name).collect::<Result<Vec<_>, _>>()?;
                 self.drop_tables(&names, *if_exists, *cascade)?;
@@ -183,7 +184,7 @@ impl Ddl<'_> {
         Ok("CREATE TABLE")
     }
 
-    fn add_column(&mut self, draft: &mut Draft, column: &ast::ColumnDef) -> Result<(), SqlError> {
+    pub(super) fn add_column(&mut self, draft: &mut Draft, column: &ast::ColumnDef) -> Result<(), SqlError> {
         let name = fold(&column.name);
         if draft.schema.column(&name).is_some() {
             let message = format!("column \"{name}\" specified more than once");
@@ -241,7 +242,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn add_column_constraint(
+    pub(super) fn add_column_constraint(
         &mut self,
         draft: &mut Draft,
         column: &ast::ColumnDef,
@@ -359,7 +360,7 @@ impl Ddl<'_> {
         let mut rules = table.rules.clone();
         rules.checks.push(Check { name, condition });
         rules.checks.sort_by(|left, right| left.name.cmp(&right.name));
-        Ok(Table::new(self.engine, table.id, rules, table.row_ids.clone(), table.lock.clone()))
+        Ok(table.with(table.schema.clone(), rules))
     }
 
     fn create_index(&mut self, create: &ast::CreateIndex) -> Result<&'static str, Fail> {
@@ -392,71 +393,6 @@ impl Ddl<'_> {
         draft.schema.indexes.push(IndexSchema { name, columns, kind, unique: create.unique });
         self.rebuild(&table, draft)?;
         Ok("CREATE INDEX")
-    }
-
-    fn alter_table(&mut self, alter: &ast::AlterTable) -> Result<&'static str, Fail> {
-        let name = object_name(&alter.name)?;
-        if alter.if_exists && self.view().table(&name).is_none() {
-            self.notice(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist, skipping"));
-            return Ok("ALTER TABLE");
-        }
-        for operation in &alter.operations {
-            let table = self.owned_table(&name)?;
-            match operation {
-                AlterTableOperation::AddConstraint { constraint: TableConstraint::Check(check), .. } => {
-                    let checked = self.with_check(&table, check.name.as_ref().map(fold), None, &check.expr)?;
-                    self.check_rows(&checked)?;
-                    self.publish(checked);
-                }
-                AlterTableOperation::AddConstraint { constraint, .. } => {
-                    let mut draft = self.draft(&table);
-                    self.add_constraint(&mut draft, constraint)?;
-                    self.rebuild(&table, draft)?;
-                }
-                AlterTableOperation::DropConstraint { if_exists, name, .. } => {
-                    self.drop_constraint(&table, &fold(name), *if_exists)?;
-                }
-                AlterTableOperation::DropPrimaryKey { .. } => {
-                    let name = table.rules.primary_key.clone().unwrap_or_default();
-                    self.drop_constraint(&table, &name, false)?;
-                }
-                AlterTableOperation::OwnerTo { .. }
-                | AlterTableOperation::SetLogged
-                | AlterTableOperation::SetUnlogged
-                | AlterTableOperation::SetOptionsParens { .. } => {}
-                other => {
-                    let words: Vec<_> = shown(other)?.split_whitespace().take(2).map(str::to_owned).collect();
-                    return Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))).into());
-                }
-            }
-        }
-        Ok("ALTER TABLE")
-    }
-
-    fn drop_constraint(&mut self, table: &Arc<Table>, name: &str, if_exists: bool) -> Result<(), Fail> {
-        let mut draft = self.draft(table);
-        if draft.rules.checks.iter().any(|check| check.name == name) {
-            let mut rules = table.rules.clone();
-            rules.checks.retain(|check| check.name != name);
-            let table = Table::new(self.engine, table.id, rules, table.row_ids.clone(), table.lock.clone());
-            self.publish(table);
-            return Ok(());
-        }
-        if draft.rules.primary_key.as_deref() == Some(name) {
-            draft.rules.primary_key = None;
-            draft.schema.key.clear();
-        } else if let Some(at) = draft.rules.unique_constraints.iter().position(|known| known == name) {
-            draft.rules.unique_constraints.remove(at);
-            draft.schema.indexes.retain(|index| index.name != name);
-        } else {
-            let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name());
-            if if_exists {
-                self.notice(state::UNDEFINED_OBJECT, format!("{message}, skipping"));
-                return Ok(());
-            }
-            return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
-        }
-        self.rebuild(table, draft)
     }
 
     fn drop_index(&mut self, name: &str, if_exists: bool) -> Result<(), Fail> {
@@ -528,7 +464,7 @@ impl Ddl<'_> {
     }
 
     /// A table's definition without its hidden key, to change.
-    fn draft(&self, table: &Table) -> Draft {
+    pub(super) fn draft(&self, table: &Table) -> Draft {
         let partition_key = table.partition_key();
         let mut draft = Draft { schema: (*table.schema).clone(), rules: table.rules.clone(), partition_key };
         if table.is_key_hidden() {
@@ -624,6 +560,6 @@ fn refuse_exotic(create: &ast::CreateTable) -> Result<(), SqlError> {
 }
 
 /// Syntax as a client writes it.
-fn shown(syntax: &impl Display) -> Result<String, SqlError> {
+pub(super) fn shown(syntax: &impl Display) -> Result<String, SqlError> {
     with_room(|| Ok(syntax.to_string()))
 }

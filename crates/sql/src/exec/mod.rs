@@ -7,7 +7,7 @@
 //! | `aggregate` | groups and aggregates |
 //! | `sort` | order, DISTINCT |
 //! | `dml` | INSERT, UPDATE, DELETE |
-//! | `ddl`, `rebuild` | definitions: a changed table is a new table |
+//! | `ddl`, `alter`, `rebuild` | definitions: a changed table is a new table |
 //! | `sequence` | sequences |
 //! | `partition` | partition keys |
 //! | `define` | definitions of procedures |
@@ -20,6 +20,7 @@
 
 pub(crate) mod accesses;
 mod aggregate;
+mod alter;
 pub(crate) mod copy;
 pub(crate) mod ddl;
 mod define;

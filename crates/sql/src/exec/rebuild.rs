@@ -4,26 +4,48 @@ use super::ddl::{Ddl, Draft, complete_key};
 use super::dml::describe_key;
 use super::{Fail, scan};
 use crate::catalog::Table;
-use crate::expr::Input;
+use crate::expr::{Env, Expr, Input};
 use crate::{SqlError, state};
 use hotrow_storage::{Row, RowRef, Value};
 use hotrow_sync::Arc;
 use std::ops::ControlFlow;
 
+/// Where a column of a rebuilt table comes from.
+#[derive(Debug)]
+pub(super) enum NewColumn {
+    /// The old table's column.
+    Kept(usize),
+    /// Computed over the old row.
+    Computed(Expr),
+}
+
 impl Ddl<'_> {
     /// Puts a table of another definition in the place of `old`, with its rows. The visible columns are the same.
-    pub(super) fn rebuild(&mut self, old: &Arc<Table>, mut draft: Draft) -> Result<(), Fail> {
+    pub(super) fn rebuild(&mut self, old: &Arc<Table>, draft: Draft) -> Result<(), Fail> {
+        let columns = (0..old.visible()).map(NewColumn::Kept).collect();
+        let new = self.rebuilt(old, draft, columns)?;
+        self.publish(new);
+        Ok(())
+    }
+
+    /// A table of another definition with rows made of those of `old`, not yet in its place.
+    pub(super) fn rebuilt(
+        &mut self,
+        old: &Arc<Table>,
+        mut draft: Draft,
+        columns: Vec<NewColumn>,
+    ) -> Result<Arc<Table>, Fail> {
         self.check_memory()?;
         complete_key(&mut draft)?;
         self.txn.check_owned_table(old.id)?;
         let new = self.define(draft, old.row_ids.clone(), old.lock.clone())?;
         let mut row = Row::new(&new.layout);
         let mut failed = None;
-        let (engine, env) = (self.engine, self.env);
+        let (engine, env) = (self.engine, Env { names: Some(&*self.names), ..self.env });
         self.txn.scan(&scan::everything(old), &mut |from| match env
             .check_cancelled()
             .and_then(|()| env.memory.check_write(|| false))
-            .and_then(|()| copy_row(engine, &new, &mut row, from))
+            .and_then(|()| copy_row(engine, &new, &columns, &env, &mut row, from))
         {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -34,8 +56,7 @@ impl Ddl<'_> {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        self.publish(new);
-        Ok(())
+        Ok(new)
     }
 
     /// Checks the rows that there are against a table's newest CHECK constraints.
@@ -61,11 +82,16 @@ impl Ddl<'_> {
 fn copy_row(
     engine: &dyn hotrow_txn::Engine,
     new: &Arc<Table>,
+    columns: &[NewColumn],
+    env: &Env<'_>,
     row: &mut Row,
     from: RowRef<'_>,
 ) -> Result<(), SqlError> {
     for (at, column) in new.schema.columns[..new.visible()].iter().enumerate() {
-        let value = from.value(at);
+        let value = match &columns[at] {
+            NewColumn::Kept(old) => from.value(*old),
+            NewColumn::Computed(expr) => expr.eval(env, &Input::Row(from))?,
+        };
         if value.is_null() && !column.nullable {
             let message = format!("column \"{}\" of relation \"{}\" contains null values", column.name, new.name());
             return Err(SqlError::new(state::NOT_NULL_VIOLATION, message).about_column(new.name(), &column.name));

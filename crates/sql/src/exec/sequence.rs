@@ -3,7 +3,7 @@
 use super::Fail;
 use super::ddl::{Ddl, Draft};
 use crate::bind::{column_of, next_value, sequences_in, undefined_table};
-use crate::catalog::{Rules, Table};
+use crate::catalog::Table;
 use crate::database::duplicate_table;
 use crate::error::unsupported;
 use crate::expr::Expr;
@@ -89,7 +89,7 @@ impl Ddl<'_> {
                     *default = None;
                 }
             }
-            self.publish(table.with_rules(self.engine, rules));
+            self.publish(table.with(table.schema.clone(), rules));
         }
         self.names.changes.sequences.insert(name.to_owned(), None);
         Ok(())
@@ -202,13 +202,6 @@ impl Ddl<'_> {
             })
         };
         options.unwrap_or_default().iter().map(option).collect()
-    }
-}
-
-impl Table {
-    /// The same table under other rules.
-    pub(super) fn with_rules(&self, engine: &dyn hotrow_txn::Engine, rules: Rules) -> Arc<Table> {
-        Table::new(engine, self.id, rules, self.row_ids.clone(), self.lock.clone())
     }
 }
 

@@ -194,6 +194,14 @@ impl Expr {
         }
     }
 
+    /// Changes the numbers of the columns that the expression looks at.
+    pub fn change_columns(&mut self, change: &dyn Fn(&mut usize)) {
+        if let Expr::Column(column) = self {
+            change(column);
+        }
+        self.parts_mut().into_iter().for_each(|part| part.change_columns(change));
+    }
+
     /// Whether some part of the expression, or itself, satisfies `test`.
     pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
         test(self) || self.parts().into_iter().any(|part| part.any(test))

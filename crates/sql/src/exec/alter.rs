@@ -1,0 +1,396 @@
+//! ALTER TABLE and ALTER INDEX.
+//!
+//! What changes only names, defaults or constraints is another definition of the same table of the engine. What changes the rows is
+//! [rebuilt](super::rebuild).
+
+use super::Fail;
+use super::ddl::{Ddl, Draft, shown};
+use super::rebuild::NewColumn;
+use crate::bind::undefined_table;
+use crate::bind::{bind_assignment, bind_conversion, bind_default, column_of, data_type, fold, object_name, type_name};
+use crate::catalog::Table;
+use crate::error::unsupported;
+use crate::expr::{Expr, Strictness, can_cast};
+use crate::locks::Mode;
+use crate::sequence::{Sequence, SequenceOption};
+use crate::{SqlError, state};
+use hotrow_sync::Arc;
+use sqlparser::ast::{self, AlterColumnOperation, AlterTableOperation, TableConstraint};
+
+impl Ddl<'_> {
+    pub(super) fn alter_table(&mut self, alter: &ast::AlterTable) -> Result<&'static str, Fail> {
+        let name = object_name(&alter.name)?;
+        if alter.if_exists && self.view().table(&name).is_none() {
+            self.notice(state::SUCCESSFUL_COMPLETION, format!("relation \"{name}\" does not exist, skipping"));
+            return Ok("ALTER TABLE");
+        }
+        for operation in &alter.operations {
+            let table = self.owned_table(&name)?;
+            self.alter(&table, operation)?;
+        }
+        Ok("ALTER TABLE")
+    }
+
+    fn alter(&mut self, table: &Arc<Table>, operation: &AlterTableOperation) -> Result<(), Fail> {
+        use AlterTableOperation as Op;
+        match operation {
+            Op::AddConstraint { constraint: TableConstraint::Check(check), .. } => {
+                let checked = self.with_check(table, check.name.as_ref().map(fold), None, &check.expr)?;
+                self.check_rows(&checked)?;
+                self.publish(checked);
+                Ok(())
+            }
+            Op::AddConstraint { constraint, .. } => {
+                let mut draft = self.draft(table);
+                self.add_constraint(&mut draft, constraint)?;
+                self.rebuild(table, draft)
+            }
+            Op::DropConstraint { if_exists, name, .. } => self.drop_constraint(table, &fold(name), *if_exists),
+            Op::DropPrimaryKey { .. } => {
+                let name = table.rules.primary_key.clone().unwrap_or_default();
+                self.drop_constraint(table, &name, false)
+            }
+            Op::AddColumn { if_not_exists, column_def, .. } => self.add_new_column(table, column_def, *if_not_exists),
+            Op::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+                let cascade = matches!(drop_behavior, Some(ast::DropBehavior::Cascade));
+                for name in column_names {
+                    let table = self.owned_table(table.name())?;
+                    self.drop_column(&table, &fold(name), *if_exists, cascade)?;
+                }
+                Ok(())
+            }
+            Op::RenameColumn { old_column_name, new_column_name } => {
+                self.rename_column(table, &fold(old_column_name), &fold(new_column_name))
+            }
+            Op::RenameTable { table_name } => {
+                let (ast::RenameTableNameKind::As(name) | ast::RenameTableNameKind::To(name)) = table_name;
+                self.rename_table(table, &object_name(name)?)
+            }
+            Op::RenameConstraint { old_name, new_name } => {
+                self.rename_constraint(table, &fold(old_name), &fold(new_name))
+            }
+            Op::AlterColumn { column_name, op } => self.alter_column(table, &fold(column_name), op),
+            Op::OwnerTo { .. } | Op::SetLogged | Op::SetUnlogged | Op::SetOptionsParens { .. } => Ok(()),
+            other => {
+                let words: Vec<_> = shown(other)?.split_whitespace().take(2).map(str::to_owned).collect();
+                Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))).into())
+            }
+        }
+    }
+
+    fn drop_constraint(&mut self, table: &Arc<Table>, name: &str, if_exists: bool) -> Result<(), Fail> {
+        let mut draft = self.draft(table);
+        if draft.rules.checks.iter().any(|check| check.name == name) {
+            draft.rules.checks.retain(|check| check.name != name);
+            self.publish(table.with(table.schema.clone(), draft.rules));
+            return Ok(());
+        }
+        if draft.rules.primary_key.as_deref() == Some(name) {
+            draft.rules.primary_key = None;
+            draft.schema.key.clear();
+        } else if let Some(at) = draft.rules.unique_constraints.iter().position(|known| known == name) {
+            draft.rules.unique_constraints.remove(at);
+            draft.schema.indexes.retain(|index| index.name != name);
+        } else {
+            let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name());
+            if if_exists {
+                self.notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+                return Ok(());
+            }
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
+        }
+        self.rebuild(table, draft)
+    }
+
+    fn add_new_column(&mut self, table: &Arc<Table>, column: &ast::ColumnDef, if_not_exists: bool) -> Result<(), Fail> {
+        let name = fold(&column.name);
+        if column_of(table, &name).is_ok() {
+            let error = duplicate_column(table, &name);
+            if if_not_exists {
+                self.notice(error.state, format!("{}, skipping", error.message));
+                return Ok(());
+            }
+            return Err(error.into());
+        }
+        let mut draft = self.draft(table);
+        self.add_column(&mut draft, column)?;
+        for option in &column.options {
+            self.add_column_constraint(&mut draft, column, option)?;
+        }
+        let default = draft.rules.defaults.last().cloned().flatten().unwrap_or(Expr::NULL);
+        let columns = kept(table).chain([NewColumn::Computed(default)]).collect();
+        let mut changed = self.rebuilt(table, draft, columns)?;
+        for option in &column.options {
+            let ast::ColumnOption::Check(check) = &option.option else { continue };
+            let given = option.name.as_ref().or(check.name.as_ref()).map(fold);
+            changed = self.with_check(&changed, given, Some(name.clone()), &check.expr)?;
+            self.check_rows(&changed)?;
+        }
+        self.publish(changed);
+        Ok(())
+    }
+
+    /// A column goes, and with it the keys, indexes and constraints that it is part of.
+    fn drop_column(&mut self, table: &Arc<Table>, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        let at = match column_of(table, name) {
+            Err(error) if if_exists => {
+                self.notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message));
+                return Ok(());
+            }
+            found => found?,
+        };
+        let mut draft = self.draft(table);
+        if draft.partition_key == Some(at) {
+            let message = format!(
+                "cannot drop column \"{name}\" because it is part of the partition key of relation \"{}\"",
+                table.name()
+            );
+            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message).into());
+        }
+        if draft.schema.key.contains(&at) {
+            draft.rules.primary_key = None;
+            draft.schema.key.clear();
+        }
+        draft.schema.indexes.retain(|index| !index.columns.contains(&at));
+        let Draft { schema, rules, partition_key } = &mut draft;
+        rules.unique_constraints.retain(|unique| schema.indexes.iter().any(|index| index.name == *unique));
+        rules.checks.retain(|check| !check.condition.any(&mut |part| *part == Expr::Column(at)));
+        rules.identities.retain(|(identity, _)| *identity != at);
+        schema.columns.remove(at);
+        rules.defaults.remove(at);
+        let move_up = |column: &mut usize| *column -= usize::from(*column > at);
+        schema.key.iter_mut().for_each(move_up);
+        schema.indexes.iter_mut().flat_map(|index| &mut index.columns).for_each(move_up);
+        rules.identities.iter_mut().for_each(|(identity, _)| move_up(identity));
+        rules.checks.iter_mut().for_each(|check| check.condition.change_columns(&move_up));
+        partition_key.iter_mut().for_each(move_up);
+        let columns = (0..table.visible()).filter(|&column| column != at).map(NewColumn::Kept).collect();
+        let changed = self.rebuilt(table, draft, columns)?;
+        self.publish(changed);
+        self.drop_owned_sequences(table.name(), Some(name), cascade)
+    }
+
+    fn rename_column(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {
+        let undefined = || SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist"));
+        let at = column_of(table, old).map_err(|_| undefined())?;
+        if column_of(table, new).is_ok() {
+            return Err(duplicate_column(table, new).into());
+        }
+        let mut schema = (*table.schema).clone();
+        schema.columns[at].name = new.to_owned();
+        self.publish(table.with(Arc::new(schema), table.rules.clone()));
+        self.rename_owner(table.name(), Some(old), (table.name(), Some(new)));
+        Ok(())
+    }
+
+    fn rename_table(&mut self, table: &Arc<Table>, new: &str) -> Result<(), Fail> {
+        self.claim(new)?;
+        let lock = self.lock(new, Mode::Exclusive)?;
+        let mut schema = (*table.schema).clone();
+        schema.name = new.to_owned();
+        let renamed = Table::over(
+            table.id,
+            Arc::new(schema),
+            table.layout.clone(),
+            table.rules.clone(),
+            table.row_ids.clone(),
+            lock,
+        );
+        self.names.changes.tables.insert(table.name().to_owned(), None);
+        self.publish(renamed);
+        self.rename_owner(table.name(), None, (new, None));
+        Ok(())
+    }
+
+    /// The sequences that go with a table or column go with it under its new name.
+    fn rename_owner(&mut self, table: &str, column: Option<&str>, (new_table, new_column): (&str, Option<&str>)) {
+        for sequence in self.sequences_of(table, column) {
+            let Some((_, of)) = &sequence.owner else { continue };
+            let owner = (new_table.to_owned(), new_column.unwrap_or(of).to_owned());
+            self.publish_sequence(Sequence { owner: Some(owner), ..(*sequence).clone() });
+        }
+    }
+
+    fn rename_constraint(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {
+        let is_index = table.rules.primary_key.as_deref() == Some(old)
+            || table.rules.unique_constraints.iter().any(|unique| unique == old);
+        if is_index {
+            return self.rename_index_of(table, old, new);
+        }
+        let mut rules = table.rules.clone();
+        let Some(check) = rules.checks.iter_mut().find(|check| check.name == old) else {
+            let message = format!("constraint \"{old}\" for table \"{}\" does not exist", table.name());
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
+        };
+        if table.has_name(new) {
+            let message = format!("constraint \"{new}\" for relation \"{}\" already exists", table.name());
+            return Err(SqlError::new(state::DUPLICATE_OBJECT, message).into());
+        }
+        new.clone_into(&mut check.name);
+        rules.checks.sort_by(|left, right| left.name.cmp(&right.name));
+        self.publish(table.with(table.schema.clone(), rules));
+        Ok(())
+    }
+
+    /// ALTER INDEX … RENAME TO.
+    pub(super) fn alter_index(
+        &mut self,
+        name: &ast::ObjectName,
+        operation: &ast::AlterIndexOperation,
+    ) -> Result<&'static str, Fail> {
+        let ast::AlterIndexOperation::RenameIndex { index_name } = operation;
+        let (old, new) = (object_name(name)?, object_name(index_name)?);
+        let table = self.view().table_of_index(&old).ok_or_else(|| undefined_table(&old))?;
+        let table = self.owned_table(table.name())?;
+        self.rename_index_of(&table, &old, &new)?;
+        Ok("ALTER INDEX")
+    }
+
+    fn rename_index_of(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {
+        self.claim(new)?;
+        let (mut schema, mut rules) = ((*table.schema).clone(), table.rules.clone());
+        let indexes = schema.indexes.iter_mut().map(|index| &mut index.name);
+        for name in indexes.chain(&mut rules.unique_constraints).chain(&mut rules.primary_key) {
+            if name == old {
+                new.clone_into(name);
+            }
+        }
+        self.publish(table.with(Arc::new(schema), rules));
+        Ok(())
+    }
+
+    fn alter_column(&mut self, table: &Arc<Table>, name: &str, operation: &AlterColumnOperation) -> Result<(), Fail> {
+        let at = column_of(table, name)?;
+        let ty = table.schema.columns[at].ty;
+        let is_identity = table.rules.identities.iter().any(|(identity, _)| *identity == at);
+        let mut draft = self.draft(table);
+        match operation {
+            AlterColumnOperation::SetDefault { .. } | AlterColumnOperation::DropDefault if is_identity => {
+                return Err(is_an_identity(table, name).into());
+            }
+            AlterColumnOperation::SetDefault { value } => {
+                let default = bind_default(value, name, ty, self.view())?;
+                self.lock_sequences(&default)?;
+                draft.rules.defaults[at] = Some(default);
+                self.publish(table.with(table.schema.clone(), draft.rules));
+                Ok(())
+            }
+            AlterColumnOperation::DropDefault => {
+                draft.rules.defaults[at] = None;
+                self.publish(table.with(table.schema.clone(), draft.rules));
+                Ok(())
+            }
+            AlterColumnOperation::SetNotNull => {
+                draft.schema.columns[at].nullable = false;
+                self.rebuild(table, draft)
+            }
+            AlterColumnOperation::DropNotNull
+                if table.rules.primary_key.is_some() && table.schema.key.contains(&at) =>
+            {
+                let message = format!("column \"{name}\" is in a primary key");
+                Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message).into())
+            }
+            AlterColumnOperation::DropNotNull if is_identity => Err(is_an_identity(table, name).into()),
+            AlterColumnOperation::DropNotNull => {
+                draft.schema.columns[at].nullable = true;
+                self.rebuild(table, draft)
+            }
+            AlterColumnOperation::SetDataType { data_type, using, .. } => {
+                self.change_type(table, at, data_type, using.as_ref())
+            }
+            AlterColumnOperation::AddGenerated { generated_as, sequence_options } => {
+                if is_identity || draft.rules.defaults[at].is_some() || draft.schema.columns[at].nullable {
+                    return Err(no_identity(table, at, is_identity).into());
+                }
+                let options = Self::identity_options(sequence_options.as_deref())?;
+                draft.rules.defaults[at] = Some(self.own_sequence(&draft, name, ty, &options)?);
+                let always = !matches!(generated_as, Some(ast::GeneratedAs::ByDefault));
+                draft.rules.identities.push((at, always));
+                self.publish(table.with(table.schema.clone(), draft.rules));
+                Ok(())
+            }
+        }
+    }
+
+    /// ALTER COLUMN … TYPE: every row's value is cast, or computed by USING.
+    fn change_type(
+        &mut self,
+        table: &Arc<Table>,
+        at: usize,
+        ty: &ast::DataType,
+        using: Option<&ast::Expr>,
+    ) -> Result<(), Fail> {
+        let old = &table.schema.columns[at];
+        let name = &old.name;
+        let ty = data_type(ty)?;
+        if table.rules.checks.iter().any(|check| check.condition.any(&mut |part| *part == Expr::Column(at))) {
+            let what = "changing the type of a column that a CHECK constraint looks at";
+            return Err(unsupported(what).hint("Drop the constraint, and add it again afterwards.").into());
+        }
+        let value = match using {
+            Some(using) => bind_conversion(using, table, name, ty, self.view())?,
+            None => bind_assignment(Expr::Column(at), old.ty, ty).ok_or_else(|| {
+                let message = format!("column \"{name}\" cannot be cast automatically to type {}", type_name(Some(ty)));
+                SqlError::new(state::DATATYPE_MISMATCH, message)
+                    .hint(format!("You might need to specify \"USING {name}::{}\".", type_name(Some(ty))))
+            })?,
+        };
+        let mut draft = self.draft(table);
+        let is_identity = draft.rules.identities.iter().any(|(identity, _)| *identity == at);
+        if is_identity {
+            for sequence in self.sequences_of(table.name(), Some(name)) {
+                let options = [SequenceOption::Type(type_name(Some(ty)))];
+                let changed = sequence.with(&options, false).map_err(|_| not_an_identity_type())?;
+                self.publish_sequence(changed);
+            }
+        }
+        if let Some(default) = draft.rules.defaults[at].take() {
+            if !can_cast(old.ty, ty, Strictness::Assignment) {
+                let to = type_name(Some(ty));
+                let message = format!("default for column \"{name}\" cannot be cast automatically to type {to}");
+                return Err(SqlError::new(state::DATATYPE_MISMATCH, message).into());
+            }
+            draft.rules.defaults[at] = bind_assignment(default, old.ty, ty);
+        }
+        draft.schema.columns[at].ty = ty;
+        let mut columns: Vec<_> = kept(table).collect();
+        columns[at] = NewColumn::Computed(value);
+        let changed = self.rebuilt(table, draft, columns)?;
+        self.publish(changed);
+        Ok(())
+    }
+}
+
+/// The columns as they are.
+fn kept(table: &Table) -> impl Iterator<Item = NewColumn> + use<> {
+    (0..table.visible()).map(NewColumn::Kept)
+}
+
+fn duplicate_column(table: &Table, name: &str) -> SqlError {
+    let message = format!("column \"{name}\" of relation \"{}\" already exists", table.name());
+    SqlError::new(state::DUPLICATE_COLUMN, message)
+}
+
+fn is_an_identity(table: &Table, name: &str) -> SqlError {
+    let message = format!("column \"{name}\" of relation \"{}\" is an identity column", table.name());
+    SqlError::new(state::SYNTAX_ERROR, message)
+}
+
+fn not_an_identity_type() -> SqlError {
+    let message = "identity column type must be smallint, integer, or bigint";
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
+/// Why a column cannot become an identity.
+fn no_identity(table: &Table, at: usize, is_identity: bool) -> SqlError {
+    let column = &table.schema.columns[at];
+    let subject = format!("column \"{}\" of relation \"{}\"", column.name, table.name());
+    let message = if is_identity {
+        format!("{subject} is already an identity column")
+    } else if column.nullable {
+        format!("{subject} must be declared NOT NULL before identity can be added")
+    } else {
+        format!("{subject} already has a default value")
+    };
+    SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+}
