@@ -1,11 +1,15 @@
 //! Plans: what the binder makes and the executor runs.
 //!
 //! A query is a tree of [`Node`]s. Rows go from the leaves to the root, pushed one at a time; a node that must see all its
-//! input before its first row (sort, aggregate) keeps it. An operator with two inputs will be one more node.
+//! input before its first row (sort, aggregate) keeps it.
+//!
+//! While a table is walked the transaction is busy. Who uses it at each row of an input keeps these rows first: a nested loop the
+//! columns of its outer side that are wanted, and any other operator whose expressions have subqueries takes its rows from
+//! a [`Node::Materialise`]. So no subquery is part of an [`Access`].
 
 use crate::catalog::Table;
 use crate::depth::Syntax;
-use crate::expr::Expr;
+use crate::expr::{Comparison, Expr};
 use crate::parse::utility::Utility;
 use crate::procedure::{Call, Procedure, Step, StepKind};
 use crate::{OutputColumn, SqlError, state};
@@ -25,9 +29,9 @@ pub enum Plan {
     /// INSERT
     Insert(Box<Insert>),
     /// UPDATE
-    Update(Update),
+    Update(Box<Update>),
     /// DELETE
-    Delete(Delete),
+    Delete(Box<Delete>),
     /// CALL
     Call(Call),
     /// DDL, bound when it runs: what it means depends on the catalog of that moment.
@@ -78,12 +82,12 @@ pub fn only_reads(plan: &Plan) -> bool {
 }
 
 fn locks_rows(node: &Node) -> bool {
-    match node {
-        Node::One | Node::Values(_) => false,
-        Node::Table(access) => access.lock == LockFor::Update,
-        Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => locks_rows(input),
-        Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => locks_rows(input),
+    if let Node::Table(access) = node {
+        return access.lock == LockFor::Update;
     }
+    let mut locks = false;
+    node.each_input(&mut |input| locks |= locks_rows(input));
+    locks
 }
 
 /// An operator.
@@ -107,6 +111,164 @@ pub enum Node {
     Distinct(Box<Node>),
     /// A part of the rows.
     Limit(Box<Node>, Option<Expr>, Option<Expr>),
+    /// These columns of all rows, kept before the first one goes on. Under an operator with subqueries.
+    Materialise(Box<Node>, Vec<usize>),
+    /// For each row of one side, the other side runs.
+    NestedLoop(Box<NestedLoop>),
+    /// For each row of one side, the kept rows of the other that match.
+    HashJoin(Box<HashJoin>),
+    /// The rows of each input, one after the other.
+    Append(Vec<Node>),
+    /// INTERSECT and EXCEPT.
+    Match(Box<Match>),
+    /// Queries that are kept, each under its number, for the last one.
+    With(Vec<(usize, Node)>, Box<Node>),
+    /// The rows that are kept under this number.
+    Reference(usize),
+    /// A query that goes on with its own rows.
+    Recursive(Box<Recursive>),
+}
+
+impl Node {
+    /// Visits the nodes that rows come from.
+    pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
+        match self {
+            Node::One | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {}
+            Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
+            Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
+            Node::Materialise(input, _) => visit(input),
+            Node::NestedLoop(join) => [&join.outer, &join.inner].into_iter().for_each(visit),
+            Node::HashJoin(join) => [&join.outer, &join.inner].into_iter().for_each(visit),
+            Node::Append(inputs) => inputs.iter().for_each(visit),
+            Node::Match(sets) => [&sets.left, &sets.right].into_iter().for_each(visit),
+            Node::With(queries, body) => {
+                queries.iter().for_each(|(_, query)| visit(query));
+                visit(body);
+            }
+            Node::Recursive(query) => [&query.start, &query.step].into_iter().for_each(visit),
+        }
+    }
+}
+
+/// Which rows a join has beside those that match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// None.
+    Inner,
+    /// The outer side's, with NULLs.
+    Left,
+    /// Those of both sides, with NULLs.
+    Full,
+}
+
+/// A join whose inner side runs once for each row of the outer side: the inner side finds its rows by it. A row of the join has
+/// the kept columns, then those of the inner side.
+#[derive(Debug)]
+pub struct NestedLoop {
+    /// Inner or left.
+    pub kind: JoinKind,
+    /// The side that is kept.
+    pub outer: Node,
+    /// The columns of it that are.
+    pub keep: Vec<usize>,
+    /// The number of the frame around the inner side.
+    pub frame: usize,
+    /// What the frame shows, as positions among the columns kept.
+    pub shown: Vec<usize>,
+    /// The side that runs again and again. Its conditions are the join's.
+    pub inner: Node,
+}
+
+/// A join whose inner side is kept, in a hash table if values of both sides must be equal. A row of the join has the columns
+/// that are wanted of the outer side, then those of the inner one.
+#[derive(Debug)]
+pub struct HashJoin {
+    /// Any.
+    pub kind: JoinKind,
+    /// The side that goes by.
+    pub outer: Node,
+    /// The columns of it that are wanted.
+    pub outer_columns: Vec<usize>,
+    /// The side that is kept.
+    pub inner: Node,
+    /// The columns of it that are.
+    pub inner_columns: Vec<usize>,
+    /// What must be equal.
+    pub keys: Vec<JoinKey>,
+    /// What else must be true, of the join's row.
+    pub condition: Option<Expr>,
+}
+
+/// Two values that must be equal in a join.
+#[derive(Debug)]
+pub struct JoinKey {
+    /// Over the columns that are wanted of the outer side.
+    pub outer: Expr,
+    /// Over those kept of the inner one.
+    pub inner: Expr,
+    /// Trailing blanks do not count.
+    pub blanks: bool,
+}
+
+/// The rows of one query that another has, too, or that it has not.
+#[derive(Debug)]
+pub struct Match {
+    /// EXCEPT; else INTERSECT.
+    pub except: bool,
+    /// As many times as the difference or the lesser number; else once.
+    pub all: bool,
+    /// Whose rows they are.
+    pub left: Node,
+    /// The other one.
+    pub right: Node,
+}
+
+/// WITH RECURSIVE: the rows of the start, and those that the step makes of the rows before, until it makes none.
+#[derive(Debug)]
+pub struct Recursive {
+    /// The number under which the step finds the rows before.
+    pub rows: usize,
+    /// How many columns there are.
+    pub width: usize,
+    /// UNION: rows that were there are not there again.
+    pub distinct: bool,
+    /// What does not look at the rows before.
+    pub start: Node,
+    /// What does.
+    pub step: Node,
+}
+
+/// A query within an expression.
+#[derive(Clone, Debug)]
+pub struct Subquery {
+    /// Its rows; where they are compared, in the types that are.
+    pub plan: Arc<Node>,
+    /// What is asked of them.
+    pub test: SubqueryTest,
+    /// The number of the frame around it.
+    pub frame: usize,
+    /// What the frame shows; if it is nothing, the answer is the same for all rows.
+    pub arguments: Vec<Expr>,
+    /// What its rows are compared with.
+    pub operands: Vec<Expr>,
+}
+
+impl PartialEq for Subquery {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.plan, &other.plan) && self.arguments == other.arguments && self.operands == other.operands
+    }
+}
+
+/// What is asked of a subquery's rows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SubqueryTest {
+    /// The value of the only one.
+    Value,
+    /// Whether there is one.
+    Exists,
+    /// Whether the comparison holds for one (ANY, IN), or for all if the flag says so. Trailing blanks do not count in the
+    /// columns that say so.
+    Compare(Comparison, bool, Vec<bool>),
 }
 
 /// How a table's rows are found.
@@ -120,6 +282,19 @@ pub struct Access {
     pub filter: Option<Expr>,
     /// To read or to change.
     pub lock: LockFor,
+}
+
+impl Path {
+    /// The values by which rows are looked for.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        match self {
+            Path::Key(values) => values.iter().collect(),
+            Path::Range(range) => {
+                range.equal.iter().chain(range.lower.iter().chain(&range.upper).map(|(value, _)| value)).collect()
+            }
+            Path::Full => Vec::new(),
+        }
+    }
 }
 
 /// The way to a table's rows.
@@ -242,6 +417,9 @@ pub struct Update {
     pub assignments: Vec<(usize, Expr)>,
     /// Whether a column of the primary key changes.
     pub moves: bool,
+    /// If the rows and values come from a query: its rows have the key of the row to change, then what `assignments` and
+    /// `returning` look at after the table's own columns.
+    pub source: Option<Box<Node>>,
     /// What to answer with, over the new row.
     pub returning: Option<Vec<Expr>>,
 }
@@ -251,6 +429,9 @@ pub struct Update {
 pub struct Delete {
     /// The rows to delete.
     pub access: Access,
+    /// If they come from a query: its rows have the key of the row to delete, then what `returning` looks at after the table's
+    /// own columns.
+    pub source: Option<Box<Node>>,
     /// What to answer with, over the old row.
     pub returning: Option<Vec<Expr>>,
 }

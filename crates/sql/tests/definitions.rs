@@ -160,11 +160,11 @@ fn what_is_not_there_is_refused_by_name() {
     let mut session = session(&database);
     run(&mut session, "create table t (id int primary key)");
     for sql in [
-        "select * from t a join t b on a.id = b.id",
-        "select (select 1)",
-        "select * from (select 1) x",
-        "with x as (select 1) select * from x",
-        "select 1 union select 2",
+        "select distinct on (id) id from t",
+        "insert into t values (1) returning (select 1)",
+        "with x as (delete from t returning id) select * from x",
+        "select (select id from t for update)",
+        "select (select sum(a.id) from t b) from t a",
         "create view v as select 1",
         "create table u (id int generated always as (1) stored)",
         "create table u (id int references t)",
@@ -172,7 +172,6 @@ fn what_is_not_there_is_refused_by_name() {
         "select sum(id) over () from t",
         "select id from t for update nowait",
         "insert into t values (1) on conflict (id) do update set id = 2",
-        "update t set id = 1 from t x",
         "grant all on t to ada",
     ] {
         let error = error(&mut session, sql);
@@ -204,19 +203,17 @@ fn a_name_that_another_transaction_is_taking_is_not_free() {
 }
 
 #[test]
-fn queries_of_the_catalogs_are_told_from_joins() {
+fn from_items_that_are_not_there_are_named() {
     let database = database("serial");
     let mut session = session(&database);
     run(&mut session, "create table a (x int)");
     let cases = [
-        ("select * from a join a b on a.x = b.x", "a join is not supported"),
         ("select * from generate_series(1, 3) g", "the FROM item generate_series(1, 3) g is not supported"),
         ("select * from unnest(array[1])", "the FROM item UNNEST(ARRAY[1]) is not supported"),
         (
             "select c.relname from pg_catalog.pg_class c join a on true",
-            "a query of the system catalogs is not supported",
+            "relation \"pg_catalog.pg_class\" does not exist",
         ),
-        ("select * from information_schema.tables, a", "a query of the system catalogs is not supported"),
         ("select * from pg_catalog.pg_class", "relation \"pg_catalog.pg_class\" does not exist"),
     ];
     for (sql, message) in cases {

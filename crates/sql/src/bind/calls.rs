@@ -205,6 +205,11 @@ impl Binder<'_> {
             let typed = self.plain(filter, scope, "FILTER")?;
             call.filter = Some(self.condition(typed, "FILTER")?);
         }
+        let looks =
+            |wanted: fn(&Expr) -> bool| call.argument.as_ref().is_some_and(|expr| expr.any(&mut |part| wanted(part)));
+        if looks(|part| matches!(part, Expr::Outer(..))) && !looks(|part| matches!(part, Expr::Column(_))) {
+            return Err(unsupported("an aggregate function of an outer query's columns"));
+        }
         let result = call.result;
         let Aggregates::Found(calls) = &mut self.aggregates else { return Err(unsupported("this aggregate")) };
         let position = calls.iter().position(|known| *known == call).unwrap_or_else(|| {
@@ -283,6 +288,8 @@ impl Binder<'_> {
                 _ => "btrim".to_owned(),
             },
             A::Extract { .. } => "extract".to_owned(),
+            A::Exists { .. } => "exists".to_owned(),
+            A::Subquery(query) => super::subquery::name_of(query).unwrap_or_else(|| "?column?".to_owned()),
             A::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => "bool".to_owned(),
             _ => "?column?".to_owned(),
         }

@@ -1,6 +1,8 @@
 //! INSERT, UPDATE, DELETE.
 
-use super::select::Output;
+use super::from::From;
+use super::join::{Columns, Item, Source as FromItem};
+use super::select::{Bound, Output, computed};
 use super::{Binder, Scope, path};
 use crate::catalog::Table;
 use crate::error::unsupported;
@@ -25,7 +27,7 @@ impl Binder<'_> {
             None => Source::Rows(vec![vec![None; targets.len()]]),
             Some(query) => match &*query.body {
                 SetExpr::Values(values) if query.order_by.is_none() && query.limit_clause.is_none() => {
-                    Source::Rows(self.rows(&table, &targets, values)?)
+                    self.rows(&table, &targets, values).map(|rows| source_of(&table, &targets, rows))?
                 }
                 _ => Source::Query(self.insert_query(&table, &targets, query)?),
             },
@@ -36,6 +38,10 @@ impl Binder<'_> {
         // Without a list of columns, fewer values fill the first ones.
         let width = match &source {
             Source::Rows(rows) => rows.first().map_or(0, Vec::len),
+            Source::Query(Node::Append(rows)) => match rows.first() {
+                Some(Node::Project(_, exprs)) => exprs.len(),
+                _ => targets.len(),
+            },
             Source::Query(_) => targets.len(),
         };
         if width < targets.len() && !insert.columns.is_empty() {
@@ -47,7 +53,7 @@ impl Binder<'_> {
         }
         let alias = insert.table_alias.as_ref().map(|alias| super::fold(&alias.alias));
         let scope = Scope::table(&table, alias.as_deref());
-        let (returning, columns) = self.returning(insert.returning.as_deref(), &scope, &table)?;
+        let (returning, columns) = self.returning(insert.returning.as_deref(), &scope)?;
         let on_conflict = match &insert.on {
             None => OnConflict::Fail,
             Some(ast::OnInsert::OnConflict(conflict)) => {
@@ -94,9 +100,12 @@ impl Binder<'_> {
             return Err(unsupported("ON CONFLICT DO UPDATE of a column of the primary key"));
         }
         let filter = self.selection(change.selection.as_ref(), &scope)?;
+        if assignments.iter().map(|(_, value)| value).chain(&filter).any(Expr::has_subquery) {
+            return Err(unsupported("a subquery in ON CONFLICT DO UPDATE"));
+        }
         let access = Access { table: table.clone(), path: Path::Key(Vec::new()), filter, lock: LockFor::Update };
         let returning = returning.map(<[_]>::to_vec);
-        Ok(OnConflict::Update(index, Box::new(Update { access, assignments, moves: false, returning })))
+        Ok(OnConflict::Update(index, Box::new(Update { access, assignments, moves: false, source: None, returning })))
     }
 
     /// The columns that an INSERT or COPY fills.
@@ -155,10 +164,17 @@ impl Binder<'_> {
     }
 
     fn insert_query(&mut self, table: &Table, targets: &[usize], query: &ast::Query) -> Result<Node, SqlError> {
-        self.filled = targets.iter().map(|&target| table.schema.columns[target].ty).collect();
-        let bound = self.query(query);
-        self.filled.clear();
-        let (node, columns) = bound?;
+        let mut bound = self.inner_query(query)?;
+        for (at, &target) in targets.iter().enumerate().take(bound.columns.len()) {
+            if std::mem::take(&mut bound.loose[at]) {
+                // A literal, NULL or parameter becomes what it is to be inserted as.
+                let ty = table.schema.columns[target].ty;
+                self.retype(&mut bound.node, at, ty, Strictness::Assignment)?;
+                bound.columns[at].ty = ty;
+            }
+        }
+        self.settle(&mut bound)?;
+        let Bound { node, columns, .. } = bound;
         check_width(columns.len(), targets.len())?;
         if columns.len() < targets.len() {
             return Err(unsupported("INSERT ... SELECT of fewer columns than the table has")
@@ -174,16 +190,77 @@ impl Binder<'_> {
     }
 
     pub(super) fn update(&mut self, update: &ast::Update) -> Result<Planned, SqlError> {
-        if update.from.is_some() {
-            return Err(unsupported("UPDATE ... FROM"));
-        }
-        let (table, scope) = self.relation(&update.table)?;
-        let assignments = self.assignments(&update.assignments, &table, &scope)?;
-        let filter = self.selection(update.selection.as_ref(), &scope)?;
-        let (returning, columns) = self.returning(update.returning.as_deref(), &scope, &table)?;
+        let from = match &update.from {
+            None => &[][..],
+            Some(ast::UpdateTableFromKind::AfterSet(from)) => from,
+            Some(ast::UpdateTableFromKind::BeforeSet(_)) => return Err(unsupported("FROM before SET")),
+        };
+        let (table, mut from) = self.changed(&update.table, from)?;
+        let mut assignments = self.assignments(&update.assignments, &table, &from.scope)?;
+        let filter = self.selection(update.selection.as_ref(), &from.scope)?;
+        let (mut returning, columns) = self.returning(update.returning.as_deref(), &from.scope)?;
         let moves = assignments.iter().any(|(column, _)| table.schema.key.contains(column));
-        let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-        Ok((Plan::Update(Update { access, assignments, moves, returning }), columns))
+        let values = assignments.iter().map(|(_, value)| value);
+        if from.group.sources.len() == 1 && !values.chain(&filter).any(Expr::has_subquery) {
+            let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
+            return Ok((
+                Plan::Update(Box::new(Update { access, assignments, moves, source: None, returning })),
+                columns,
+            ));
+        }
+        from.group.conditions.extend(path::conjuncts(filter));
+        let own = table.schema.columns.len();
+        let mut beside = Vec::with_capacity(assignments.len());
+        for (at, (_, value)) in assignments.iter_mut().enumerate() {
+            beside.push(std::mem::replace(value, Expr::Column(own + at)));
+        }
+        let source = self.changing_query(&table, from, beside, returning.as_deref_mut())?;
+        let access = by_key(table);
+        Ok((Plan::Update(Box::new(Update { access, assignments, moves, source: Some(source), returning })), columns))
+    }
+
+    /// The table that a statement changes, with the other FROM items.
+    fn changed(
+        &mut self,
+        target: &ast::TableWithJoins,
+        others: &[ast::TableWithJoins],
+    ) -> Result<(Arc<Table>, From), SqlError> {
+        let (table, alias) = self.target(target)?;
+        let own = 0..table.schema.columns.len();
+        self.columns = own.end;
+        let mut from = From { scope: Scope::table(&table, alias.as_deref()), ..From::default() };
+        from.group.sources.push(FromItem { item: Item::Table(table.clone(), LockFor::Update), columns: own });
+        let others = self.from(others)?;
+        from.scope.append(others.scope)?;
+        from.group.append(others.group);
+        Ok((table, from))
+    }
+
+    /// A query for the keys of the rows to change, followed by `beside`, and by those columns of other items that RETURNING looks
+    /// at.
+    fn changing_query(
+        &mut self,
+        table: &Table,
+        from: From,
+        beside: Vec<Expr>,
+        returning: Option<&mut [Expr]>,
+    ) -> Result<Box<Node>, SqlError> {
+        let own = table.schema.columns.len();
+        let mut exprs: Vec<_> = table.schema.key.iter().map(|&column| Expr::Column(column)).collect();
+        let keys = exprs.len();
+        exprs.extend(beside);
+        for expr in returning.into_iter().flatten() {
+            look_beside(expr, own, keys, &mut exprs);
+        }
+        let needed = Columns::of(&exprs);
+        let mut planned = self.plan_group(from.group, &needed, &[])?;
+        if exprs.iter().any(Expr::has_subquery) {
+            planned = planned.kept(&needed);
+        }
+        for expr in &mut exprs {
+            planned.place(expr)?;
+        }
+        Ok(Box::new(Node::Project(Box::new(planned.node), exprs)))
     }
 
     /// What SET sets, by column.
@@ -231,15 +308,18 @@ impl Binder<'_> {
     }
 
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Planned, SqlError> {
-        if delete.using.is_some() {
-            return Err(unsupported("DELETE ... USING"));
-        }
         let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
-        let Some((table, scope)) = self.from(from)? else { return Err(unsupported("DELETE without a table")) };
-        let filter = self.selection(delete.selection.as_ref(), &scope)?;
-        let (returning, columns) = self.returning(delete.returning.as_deref(), &scope, &table)?;
-        let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-        Ok((Plan::Delete(Delete { access, returning }), columns))
+        let [target] = &from[..] else { return Err(unsupported("DELETE from any number of tables but one")) };
+        let (table, mut from) = self.changed(target, delete.using.as_deref().unwrap_or_default())?;
+        let filter = self.selection(delete.selection.as_ref(), &from.scope)?;
+        let (mut returning, columns) = self.returning(delete.returning.as_deref(), &from.scope)?;
+        if from.group.sources.len() == 1 && !filter.iter().any(Expr::has_subquery) {
+            let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
+            return Ok((Plan::Delete(Box::new(Delete { access, source: None, returning })), columns));
+        }
+        from.group.conditions.extend(path::conjuncts(filter));
+        let source = self.changing_query(&table, from, Vec::new(), returning.as_deref_mut())?;
+        Ok((Plan::Delete(Box::new(Delete { access: by_key(table), source: Some(source), returning })), columns))
     }
 
     #[allow(clippy::type_complexity, reason = "expressions and their columns, both there or neither")]
@@ -247,13 +327,19 @@ impl Binder<'_> {
         &mut self,
         items: Option<&[ast::SelectItem]>,
         scope: &Scope,
-        table: &Arc<Table>,
     ) -> Result<(Option<Vec<Expr>>, Option<Vec<OutputColumn>>), SqlError> {
         let Some(items) = items else { return Ok((None, None)) };
         let outer = std::mem::replace(&mut self.aggregates, super::Aggregates::Refused("RETURNING"));
-        let output = self.output(items, scope, Some(table));
+        let output = self.output(items, scope);
         self.aggregates = outer;
-        let Output { exprs, columns } = output?;
+        let Output { mut exprs, columns, loose } = output?;
+        for at in (0..exprs.len()).filter(|&at| loose[at]) {
+            let expr = std::mem::replace(&mut exprs[at], Expr::NULL);
+            exprs[at] = self.resolved(super::Typed::unknown(expr))?.0;
+        }
+        if exprs.iter().any(Expr::has_subquery) {
+            return Err(unsupported("a subquery in RETURNING"));
+        }
         Ok((Some(exprs), Some(columns)))
     }
 
@@ -261,6 +347,38 @@ impl Binder<'_> {
     pub(crate) fn argument(&mut self, expr: &A, ty: hotrow_storage::Type) -> Result<Expr, SqlError> {
         let typed = self.plain(expr, &Scope::default(), "EXECUTE parameters")?;
         self.coerce(typed, ty, Strictness::Assignment)
+    }
+}
+
+/// Rows of values; with subqueries they are a query.
+fn source_of(table: &Table, targets: &[usize], rows: Vec<Vec<Option<Expr>>>) -> Source {
+    if !rows.iter().flatten().flatten().any(Expr::has_subquery) {
+        return Source::Rows(rows);
+    }
+    let default = |target: usize| table.rules.defaults.get(target).cloned().flatten().unwrap_or(Expr::NULL);
+    let value = |(value, &target): (Option<Expr>, &usize)| value.unwrap_or_else(|| default(target));
+    let row = |row: Vec<Option<Expr>>| row.into_iter().zip(targets).map(value).collect();
+    Source::Query(computed(rows.into_iter().map(row).collect()))
+}
+
+/// Rows that are found by keys from elsewhere.
+fn by_key(table: Arc<Table>) -> Access {
+    Access { table, path: Path::Key(Vec::new()), filter: None, lock: LockFor::Update }
+}
+
+/// Makes RETURNING look at other items' columns in the row of the query, which has them after the key; `own` columns are the
+/// table's.
+fn look_beside(expr: &mut Expr, own: usize, keys: usize, exprs: &mut Vec<Expr>) {
+    match expr {
+        Expr::Column(column) if *column >= own => {
+            let wanted = Expr::Column(*column);
+            let known = exprs[keys..].iter().position(|known| *known == wanted).unwrap_or_else(|| {
+                exprs.push(wanted);
+                exprs.len() - 1 - keys
+            });
+            *column = own + known;
+        }
+        other => other.parts_mut().into_iter().for_each(|part| look_beside(part, own, keys, exprs)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::catalog::{Table, describe};
 use crate::expr::Expr;
-use crate::plan::{Access, Node, Path, Plan, Range, Source};
+use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Range, Source, SubqueryTest};
 use hotrow_storage::{IndexRef, Value};
 use hotrow_txn::{Direction, LockFor};
 
@@ -21,11 +21,17 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
         }
         Plan::Update(update) => {
             out.line(&format!("Update on {}", update.access.table.name()));
-            out.nested(|out| out.access(&update.access));
+            out.nested(|out| match &update.source {
+                Some(source) => out.node(source),
+                None => out.access(&update.access),
+            });
         }
         Plan::Delete(delete) => {
             out.line(&format!("Delete on {}", delete.access.table.name()));
-            out.nested(|out| out.access(&delete.access));
+            out.nested(|out| match &delete.source {
+                Some(source) => out.node(source),
+                None => out.access(&delete.access),
+            });
         }
         _ => out.line("Utility Statement"),
     }
@@ -62,6 +68,11 @@ impl Lines {
         self.nested(|out| out.node(input));
     }
 
+    fn over_all<'n>(&mut self, text: &str, inputs: impl IntoIterator<Item = &'n Node>) {
+        self.line(text);
+        self.nested(|out| inputs.into_iter().for_each(|input| out.node(input)));
+    }
+
     fn node(&mut self, node: &Node) {
         match node {
             Node::One => self.line("Result"),
@@ -85,7 +96,46 @@ impl Lines {
             Node::Sort(input, ..) => self.over("Sort", input),
             Node::Distinct(input) => self.over("Unique", input),
             Node::Limit(input, ..) => self.over("Limit", input),
+            Node::Materialise(input, _) => self.over("Materialize", input),
+            Node::NestedLoop(join) => {
+                let left = join.kind == JoinKind::Left;
+                self.over_all(if left { "Nested Loop Left Join" } else { "Nested Loop" }, [&join.outer, &join.inner]);
+            }
+            Node::HashJoin(join) => self.hash_join(join),
+            Node::Append(inputs) => self.over_all("Append", inputs.iter()),
+            Node::Match(sets) => {
+                let what = if sets.except { "SetOp Except" } else { "SetOp Intersect" };
+                self.over_all(&format!("{what}{}", if sets.all { " All" } else { "" }), [&sets.left, &sets.right]);
+            }
+            Node::With(queries, body) => {
+                for (id, query) in queries {
+                    self.line(&format!("CTE {id}"));
+                    self.nested(|out| out.node(query));
+                }
+                self.node(body);
+            }
+            Node::Reference(id) => self.line(&format!("CTE Scan on {id}")),
+            Node::Recursive(query) => {
+                self.over_all(&format!("Recursive Union {}", query.rows), [&query.start, &query.step]);
+            }
         }
+    }
+
+    fn hash_join(&mut self, join: &HashJoin) {
+        let way = if join.keys.is_empty() { "Nested Loop" } else { "Hash" };
+        self.line(&match (join.kind, join.keys.is_empty()) {
+            (JoinKind::Inner, true) => way.to_owned(),
+            (JoinKind::Inner, false) => format!("{way} Join"),
+            (JoinKind::Left, _) => format!("{way} Left Join"),
+            (JoinKind::Full, _) => format!("{way} Full Join"),
+        });
+        if let Some(condition) = &join.condition {
+            self.detail(&format!("Join Filter: {}", shown(condition, None)));
+        }
+        self.nested(|out| {
+            out.node(&join.outer);
+            if join.keys.is_empty() { out.over("Materialize", &join.inner) } else { out.over("Hash", &join.inner) }
+        });
     }
 
     fn access(&mut self, access: &Access) {
@@ -128,6 +178,15 @@ fn shown(expr: &Expr, table: Option<&Table>) -> String {
         Expr::Column(column) => match table.and_then(|table| table.schema.columns.get(*column)) {
             Some(column) => column.name.clone(),
             None => format!("#{}", column + 1),
+        },
+        Expr::Outer(frame, column) => format!("${frame}.{}", column + 1),
+        Expr::Subquery(subquery) => match &subquery.test {
+            SubqueryTest::Value => "(SubPlan)".to_owned(),
+            SubqueryTest::Exists => "EXISTS(SubPlan)".to_owned(),
+            SubqueryTest::Compare(operator, every, _) => {
+                let way = if *every { "ALL" } else { "ANY" };
+                format!("({} {} {way} (SubPlan))", all(&subquery.operands, ", "), operator.symbol())
+            }
         },
         Expr::And(list) => format!("({})", all(list, " AND ")),
         Expr::Or(list) => format!("({})", all(list, " OR ")),

@@ -1,7 +1,7 @@
 //! Expressions.
 
 use super::types::{data_type, type_name};
-use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Relation, Scope, Typed, fold};
+use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Scope, Typed, fold};
 use crate::depth;
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, Comparison, Expr, Like, Strictness, number_literal};
@@ -74,7 +74,7 @@ impl Binder<'_> {
                 _ => Err(unsupported(&format!("collation {collation}"))),
             },
             A::Subquery(_) | A::Exists { .. } | A::InSubquery { .. } | A::AnyOp { .. } | A::AllOp { .. } => {
-                Err(unsupported("a subquery in an expression"))
+                self.subquery(expr, scope)
             }
             other => self.call_like(other, scope),
         }
@@ -97,30 +97,6 @@ impl Binder<'_> {
         })
     }
 
-    fn column(&mut self, relation: Option<&str>, ident: &ast::Ident, scope: &Scope) -> Result<Typed, SqlError> {
-        let name = fold(ident);
-        let found = |relation: &Relation| {
-            let at = relation.columns.iter().position(|(column, _)| *column == name)?;
-            Some(Typed::new(Expr::Column(relation.offset + at), relation.columns[at].1))
-        };
-        let mut matches =
-            scope.relations.iter().filter(|known| relation.is_none_or(|wanted| known.name == wanted)).filter_map(found);
-        match (matches.next(), matches.next()) {
-            (Some(column), None) => Ok(column),
-            (Some(_), Some(_)) => {
-                let error = SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"));
-                Err(self.locate(error, ident.span))
-            }
-            (None, _) => {
-                let message = match relation {
-                    Some(relation) => format!("column {relation}.{name} does not exist"),
-                    None => format!("column \"{name}\" does not exist"),
-                };
-                Err(self.locate(SqlError::new(state::UNDEFINED_COLUMN, message), ident.span))
-            }
-        }
-    }
-
     fn qualified_column(&mut self, parts: &[ast::Ident], scope: &Scope) -> Result<Typed, SqlError> {
         let (relation, column) = match parts {
             [relation, column] => (relation, column),
@@ -128,12 +104,11 @@ impl Binder<'_> {
             _ => return Err(unsupported("a name of this many parts")),
         };
         let name = fold(relation);
-        if !scope.relations.iter().any(|known| known.name == name) {
+        if !self.knows_relation(&name, scope) {
             if let Some(variable) = self.variables.and_then(|known| known.find(Some(&name), &fold(column))) {
                 return Ok(variable);
             }
-            let message = format!("missing FROM-clause entry for table \"{name}\"");
-            return Err(self.locate(SqlError::new(state::UNDEFINED_TABLE, message), relation.span));
+            return Err(self.locate(self.missing_relation(&name, scope), relation.span));
         }
         let place = ast::Ident { span: parts[0].span, ..column.clone() };
         self.column(Some(&name), &place, scope)
@@ -383,8 +358,16 @@ impl Binder<'_> {
     /// Binds where aggregates may not stand; `place` is PostgreSQL's name of it.
     pub(crate) fn plain(&mut self, expr: &A, scope: &Scope, place: &'static str) -> Result<Typed, SqlError> {
         let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused(place));
+        let without = self.without_subqueries;
+        match place {
+            "DEFAULT expressions" => self.without_subqueries = Some("DEFAULT expression"),
+            "check constraints" => self.without_subqueries = Some("check constraint"),
+            "EXECUTE parameters" => self.without_subqueries = Some("EXECUTE parameter"),
+            "CALL arguments" => self.without_subqueries = Some("CALL argument"),
+            _ => {}
+        }
         let typed = self.expr(expr, scope);
-        self.aggregates = outer;
+        (self.aggregates, self.without_subqueries) = (outer, without);
         typed
     }
 

@@ -62,13 +62,14 @@ impl Binder<'_> {
     ) -> Result<(), SqlError> {
         let exprs = output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).chain(having);
         for expr in exprs {
-            over_groups(expr, groups, scope)?;
+            over_groups(expr, groups, scope, false)?;
         }
         Ok(())
     }
 }
 
-fn over_groups(expr: &mut Expr, groups: &[Expr], scope: &Scope) -> Result<(), SqlError> {
+/// `subquery` says that the expression is what a subquery sees.
+fn over_groups(expr: &mut Expr, groups: &[Expr], scope: &Scope, subquery: bool) -> Result<(), SqlError> {
     if let Some(at) = groups.iter().position(|group| group == expr) {
         *expr = Expr::Column(at);
         return Ok(());
@@ -76,15 +77,19 @@ fn over_groups(expr: &mut Expr, groups: &[Expr], scope: &Scope) -> Result<(), Sq
     match expr {
         Expr::Aggregate(at) => *expr = Expr::Column(groups.len() + *at),
         Expr::Column(column) => {
-            let message = format!(
-                "column \"{}\" must appear in the GROUP BY clause or be used in an aggregate function",
-                scope.name_of(*column)
-            );
+            let name = scope.name_of(*column);
+            let message = match subquery {
+                true => format!("subquery uses ungrouped column \"{name}\" from outer query"),
+                false => {
+                    format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function")
+                }
+            };
             return Err(SqlError::new(state::GROUPING_ERROR, message));
         }
         other => {
+            let inside = subquery || matches!(other, Expr::Subquery(_));
             for part in other.parts_mut() {
-                over_groups(part, groups, scope)?;
+                over_groups(part, groups, scope, inside)?;
             }
         }
     }

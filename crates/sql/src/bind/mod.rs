@@ -6,7 +6,13 @@
 //! | `expr` | expressions |
 //! | `operators` | comparison, arithmetic, concatenation |
 //! | `calls` | functions and aggregates |
+//! | `scope` | the columns that names can mean |
 //! | `select` | queries |
+//! | `from` | FROM |
+//! | `join` | joins: in which order, and how |
+//! | `subquery` | subqueries of expressions |
+//! | `set_operation` | UNION, INTERSECT, EXCEPT |
+//! | `with` | WITH |
 //! | `grouping` | queries with aggregates |
 //! | `path` | how a table's rows are found |
 //! | `dml` | INSERT, UPDATE, DELETE |
@@ -19,17 +25,24 @@ mod ddl;
 mod dml;
 mod explain;
 mod expr;
+mod from;
 mod grouping;
+mod join;
 mod operators;
 mod path;
 mod procedure;
+mod scope;
 mod select;
+mod set_operation;
+mod subquery;
 mod types;
+mod with;
 
 pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in};
 pub(crate) use dml::column_of;
 pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};
+pub(crate) use scope::Scope;
 pub use types::{common_number, data_type, type_name};
 
 use crate::catalog::{Table, View};
@@ -73,53 +86,6 @@ impl Typed {
 /// The place of what has none.
 const NOWHERE: Location = Location { line: 0, column: 0 };
 
-/// The columns that names can mean.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scope {
-    relations: Vec<Relation>,
-}
-
-/// A table, or what stands for one, in FROM.
-#[derive(Clone, Debug)]
-pub(crate) struct Relation {
-    /// Its alias, or its own name.
-    name: String,
-    /// The position of its first column in the input row.
-    offset: usize,
-    /// Names and types; the hidden key is not among them.
-    columns: Vec<(String, Type)>,
-}
-
-impl Scope {
-    /// The columns of one table.
-    pub(crate) fn table(table: &Table, alias: Option<&str>) -> Self {
-        let columns = &table.schema.columns[..table.visible()];
-        let columns = columns.iter().map(|column| (column.name.clone(), column.ty)).collect();
-        let name = alias.unwrap_or(table.name()).to_owned();
-        Self { relations: vec![Relation { name, offset: 0, columns }] }
-    }
-
-    /// And after them, as `excluded`, the columns of the row that ON CONFLICT DO UPDATE did not insert.
-    pub(crate) fn with_excluded(mut self, table: &Table) -> Self {
-        let excluded = Self::table(table, Some("excluded")).relations.into_iter();
-        let offset = table.schema.columns.len();
-        self.relations.extend(excluded.map(|relation| Relation { offset, ..relation }));
-        self
-    }
-
-    /// The name of the input row's column, for messages.
-    fn name_of(&self, column: usize) -> String {
-        let relation = self
-            .relations
-            .iter()
-            .find(|relation| (relation.offset..relation.offset + relation.columns.len()).contains(&column));
-        match relation {
-            Some(relation) => format!("{}.{}", relation.name, relation.columns[column - relation.offset].0),
-            None => "?column?".to_owned(),
-        }
-    }
-}
-
 /// Whether aggregates may stand where an expression is bound, and those found.
 #[derive(Debug)]
 enum Aggregates {
@@ -145,8 +111,21 @@ pub(crate) struct Binder<'a> {
     variables: Option<&'a Variables<'a>>,
     /// How many calls led to the statement.
     call_depth: usize,
-    /// Of a query whose rows are to be inserted: the types of the columns that they fill.
-    filled: Vec<Type>,
+    /// The queries around the one that is bound, and the FROM items beside it, which it cannot see.
+    outer: Vec<scope::Level>,
+    beside: Vec<Scope>,
+    /// The queries of WITH.
+    named: Vec<with::Named>,
+    /// What FOR UPDATE locks of the query that is bound.
+    locking: from::Locking,
+    /// How many columns the FROM items of the query have so far.
+    columns: usize,
+    /// How many FROM items the statement has so far, frames, and set operations of two sides.
+    items: usize,
+    frames: usize,
+    nested_operations: usize,
+    /// Where no subquery may stand, PostgreSQL's name of the place.
+    without_subqueries: Option<&'static str>,
 }
 
 /// How deep expressions may nest once chains of AND and OR are flat.
@@ -167,7 +146,15 @@ impl<'a> Binder<'a> {
             depth: 0,
             variables: None,
             call_depth: 0,
-            filled: Vec::new(),
+            outer: Vec::new(),
+            beside: Vec::new(),
+            named: Vec::new(),
+            locking: from::Locking::None,
+            columns: 0,
+            items: 0,
+            frames: 0,
+            nested_operations: 0,
+            without_subqueries: None,
         }
     }
 

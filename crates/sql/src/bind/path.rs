@@ -36,11 +36,7 @@ pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
 
 /// The best way to the rows that satisfy `filter`, and whether it gives them in the order that is wanted.
 pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, order: &[Wanted]) -> (Access, bool) {
-    let conjuncts = match filter {
-        Some(Expr::And(list)) => flatten(list),
-        Some(other) => vec![other],
-        None => Vec::new(),
-    };
+    let conjuncts = conjuncts(filter);
     let bounds: Vec<_> =
         conjuncts.iter().enumerate().flat_map(|(at, conjunct)| bound_of(&table, at, conjunct)).collect();
     if let Some((values, served)) = whole_key(&table, &bounds) {
@@ -63,6 +59,15 @@ pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, ord
     (Access { table, path, filter, lock }, in_order)
 }
 
+/// What must all be true.
+pub(super) fn conjuncts(condition: Option<Expr>) -> Vec<Expr> {
+    match condition {
+        Some(Expr::And(list)) => flatten(list),
+        Some(other) => vec![other],
+        None => Vec::new(),
+    }
+}
+
 fn flatten(list: Vec<Expr>) -> Vec<Expr> {
     let mut flat = Vec::with_capacity(list.len());
     for expr in list {
@@ -74,7 +79,8 @@ fn flatten(list: Vec<Expr>) -> Vec<Expr> {
     flat
 }
 
-fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
+/// Their conjunction; none if there is nothing to check.
+pub(super) fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
     list.retain(|expr| !super::select::is_true(expr));
     match list.len() {
         0 => None,

@@ -1,21 +1,22 @@
 //! Queries.
 
+use super::from::{From, Locking};
+use super::join::Columns;
 use super::{Aggregates, Binder, Scope, Typed, path};
-use crate::catalog::Table;
 use crate::error::unsupported;
-use crate::expr::{Expr, Strictness};
+use crate::expr::Expr;
 use crate::plan::{Node, SortKey};
-use crate::{OutputColumn, SqlError, state};
+use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::{Type, Value};
-use hotrow_sync::Arc;
-use hotrow_txn::LockFor;
-use sqlparser::ast::{self, Expr as A, SelectItem, SetExpr, TableFactor};
+use sqlparser::ast::{self, Expr as A, SelectItem, SetExpr};
 
 /// The select list, bound.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     pub(super) exprs: Vec<Expr>,
     pub(super) columns: Vec<OutputColumn>,
+    /// As in [`Bound`].
+    pub(super) loose: Vec<bool>,
 }
 
 /// One ORDER BY item, bound to a position in the output or to an expression of its own.
@@ -27,22 +28,96 @@ pub(super) struct Order {
     pub(super) nulls_first: bool,
 }
 
+/// A query, bound.
+#[derive(Debug)]
+pub(super) struct Bound {
+    pub(super) node: Node,
+    pub(super) columns: Vec<OutputColumn>,
+    /// Of each column, whether its type is only a guess: it is a literal, NULL or a parameter.
+    pub(super) loose: Vec<bool>,
+}
+
 impl Binder<'_> {
-    /// A query: SELECT or VALUES.
+    /// A query: SELECT, VALUES, or several of them.
     pub(crate) fn query(&mut self, query: &ast::Query) -> Result<(Node, Vec<OutputColumn>), SqlError> {
-        if query.with.is_some() {
-            return Err(unsupported("WITH"));
+        let mut bound = self.inner_query(query)?;
+        self.settle(&mut bound)?;
+        Ok((bound.node, bound.columns))
+    }
+
+    /// A query whose place says the types of what has none.
+    pub(super) fn inner_query(&mut self, query: &ast::Query) -> Result<Bound, SqlError> {
+        depth::check()?;
+        let first = self.named.len();
+        if let Some(with) = &query.with {
+            self.with(with)?;
         }
-        let lock = lock_of(&query.locks)?;
-        let (node, columns) = match &*query.body {
-            SetExpr::Select(select) => self.select(select, query.order_by.as_ref(), lock)?,
-            SetExpr::Values(values) => self.values(values, query.order_by.as_ref())?,
-            SetExpr::Query(inner) if query.order_by.is_none() => self.query(inner)?,
-            SetExpr::SetOperation { op, .. } => return Err(unsupported(&op.to_string())),
-            _ => return Err(unsupported("this kind of query")),
+        let own = lock_of(&query.locks)?;
+        let inherited = match (&own, &self.locking) {
+            (Locking::None, Locking::All) => Locking::All,
+            _ => own,
         };
-        let node = self.limit(node, query)?;
-        Ok((node, columns))
+        let outer = std::mem::replace(&mut self.locking, inherited);
+        let bound = self.body(&query.body, query.order_by.as_ref());
+        self.locking = outer;
+        let mut bound = bound?;
+        bound.node = self.limit(bound.node, query)?;
+        bound.node = self.end_with(first, bound.node);
+        Ok(bound)
+    }
+
+    pub(super) fn body(&mut self, body: &SetExpr, order_by: Option<&ast::OrderBy>) -> Result<Bound, SqlError> {
+        let bound = match body {
+            SetExpr::Select(select) => return self.select(select, order_by),
+            SetExpr::Values(values) => self.values(values)?,
+            SetExpr::Query(inner) => self.inner_query(inner)?,
+            SetExpr::SetOperation { .. } => {
+                if !matches!(self.locking, Locking::None) {
+                    let message = "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT";
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+                }
+                self.set_operation(body)?
+            }
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+                return Err(unsupported("a statement that changes rows within a query"));
+            }
+            SetExpr::Table(_) => return Err(unsupported("TABLE").hint("Say SELECT * FROM it.")),
+        };
+        match order_by {
+            Some(order_by) => self.ordered(bound, order_by, matches!(body, SetExpr::SetOperation { .. })),
+            None => Ok(bound),
+        }
+    }
+
+    /// ORDER BY over a result: its columns, and expressions of them where there is one query only.
+    fn ordered(&mut self, bound: Bound, order_by: &ast::OrderBy, plain: bool) -> Result<Bound, SqlError> {
+        let Bound { node, columns, loose } = bound;
+        let exprs: Vec<_> = (0..columns.len()).map(Expr::Column).collect();
+        let scope = Scope::output(&columns);
+        let output = Output { exprs, columns, loose };
+        let orders = self.orders(order_by, &output, &scope)?;
+        if plain && orders.iter().any(|order| !matches!(order.expr, Expr::Column(_))) {
+            let message = "invalid UNION/INTERSECT/EXCEPT ORDER BY clause";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
+                .detail("Only result column names can be used, not expressions or functions.")
+                .hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause."));
+        }
+        let width = output.exprs.len();
+        if orders.iter().all(|order| matches!(order.expr, Expr::Column(_))) {
+            let key = |order: &Order| SortKey {
+                column: if let Expr::Column(column) = order.expr { column } else { width },
+                descending: order.descending,
+                nulls_first: order.nulls_first,
+                blanks: matches!(order.ty, Type::Char(_)),
+            };
+            let keys = orders.iter().map(key).collect();
+            let node = Node::Sort(Box::new(node), keys, width);
+            return Ok(Bound { node, columns: output.columns, loose: output.loose });
+        }
+        let mut bound = Bound { node, columns: output.columns, loose: output.loose };
+        self.settle(&mut bound)?;
+        let node = project(bound.node, output.exprs, orders, false)?;
+        Ok(Bound { node, ..bound })
     }
 
     fn limit(&mut self, node: Node, query: &ast::Query) -> Result<Node, SqlError> {
@@ -70,14 +145,7 @@ impl Binder<'_> {
         })
     }
 
-    fn values(
-        &mut self,
-        values: &ast::Values,
-        order_by: Option<&ast::OrderBy>,
-    ) -> Result<(Node, Vec<OutputColumn>), SqlError> {
-        if order_by.is_some() {
-            return Err(unsupported("ORDER BY after VALUES"));
-        }
+    fn values(&mut self, values: &ast::Values) -> Result<Bound, SqlError> {
         let width = values.rows.first().map_or(0, |row| row.content.len());
         check_width(width)?;
         let mut columns: Vec<Vec<Typed>> = (0..width).map(|_| Vec::new()).collect();
@@ -90,63 +158,84 @@ impl Binder<'_> {
             }
         }
         let mut rows: Vec<Vec<Expr>> = values.rows.iter().map(|_| Vec::with_capacity(width)).collect();
-        let mut output = Vec::new();
+        let (mut output, mut loose) = (Vec::new(), Vec::new());
         for (at, column) in columns.into_iter().enumerate() {
+            loose.push(column.iter().all(|typed| typed.ty.is_none() && matches!(typed.expr, Expr::Const(_))));
             let (exprs, ty) = self.unify(column, "VALUES")?;
             output.push(OutputColumn { name: format!("column{}", at + 1), ty });
             for (row, expr) in rows.iter_mut().zip(exprs) {
                 row.push(expr);
             }
         }
-        Ok((Node::Values(rows), output))
+        Ok(Bound { node: computed(rows), columns: output, loose })
     }
 
-    fn select(
-        &mut self,
-        select: &ast::Select,
-        order_by: Option<&ast::OrderBy>,
-        lock: LockFor,
-    ) -> Result<(Node, Vec<OutputColumn>), SqlError> {
+    fn select(&mut self, select: &ast::Select, order_by: Option<&ast::OrderBy>) -> Result<Bound, SqlError> {
         refuse_exotic(select)?;
-        let (table, scope) = match self.from(&select.from)? {
-            Some((table, scope)) => (Some(table), scope),
-            None => (None, Scope::default()),
-        };
+        let outer_columns = std::mem::take(&mut self.columns);
+        let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
+        let bound = self.select_in_place(select, order_by);
+        (self.columns, self.aggregates) = (outer_columns, outer);
+        bound
+    }
+
+    fn select_in_place(&mut self, select: &ast::Select, order_by: Option<&ast::OrderBy>) -> Result<Bound, SqlError> {
+        let From { mut group, scope } = self.from(&select.from)?;
         let filter = self.selection(select.selection.as_ref(), &scope)?;
-        let outer = std::mem::replace(&mut self.aggregates, Aggregates::Found(Vec::new()));
-        let parts = self.select_parts(select, order_by, &scope, table.as_deref());
-        let found = std::mem::replace(&mut self.aggregates, outer);
-        let calls = match found {
+        group.conditions.extend(path::conjuncts(filter));
+        self.aggregates = Aggregates::Found(Vec::new());
+        let parts = self.select_parts(select, order_by, &scope);
+        let found = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
+        let mut calls = match found {
             Aggregates::Found(calls) => calls,
             Aggregates::Refused(_) => Vec::new(),
         };
-        let (mut output, mut orders, having, groups) = parts?;
+        let (mut output, mut orders, mut having, mut groups) = parts?;
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
         let grouped = !calls.is_empty() || !groups.is_empty() || having.is_some();
-        if grouped && lock == LockFor::Update {
-            let what = if calls.is_empty() { "GROUP BY clause" } else { "aggregate functions" };
+        if !matches!(self.locking, Locking::None) && (grouped || distinct) {
+            let what = match (distinct, calls.is_empty()) {
+                (true, _) => "DISTINCT clause",
+                (false, true) => "GROUP BY clause",
+                (false, false) => "aggregate functions",
+            };
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {what}")));
         }
         let sorted_by: Vec<_> = if grouped || distinct { Vec::new() } else { path::plain_columns(&orders) };
-        let (mut node, in_order) = match table {
-            Some(table) => {
-                let (access, in_order) = path::choose(table, filter, lock, &sorted_by);
-                (Node::Table(access), in_order && !sorted_by.is_empty())
-            }
-            None => (filter.map_or(Node::One, |filter| Node::Filter(Box::new(Node::One), filter)), false),
-        };
         if grouped {
-            let mut having = having;
             self.regroup(&groups, &scope, &mut output, &mut orders, &mut having)?;
+        }
+        // What is evaluated over the joined rows.
+        let mut below: Vec<&mut Expr> = if grouped {
+            let parts = calls.iter_mut().flat_map(|call| call.argument.iter_mut().chain(&mut call.filter));
+            groups.iter_mut().chain(parts).collect()
+        } else {
+            output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).collect()
+        };
+        let needed = Columns::of(below.iter().map(|expr| &**expr));
+        let mut planned = self.plan_group(group, &needed, &sorted_by)?;
+        if below.iter().any(|expr| expr.has_subquery()) {
+            planned = planned.kept(&needed);
+        }
+        for expr in &mut below {
+            planned.place(expr)?;
+        }
+        let in_order = planned.in_order;
+        let mut node = planned.node;
+        if grouped {
+            let width = groups.len() + calls.len();
             node = Node::Aggregate(Box::new(node), groups, calls);
             if let Some(having) = having {
-                node = Node::Filter(Box::new(node), having);
+                node = Node::Filter(Box::new(kept_for(node, width, [&having])), having);
             }
+            let above = output.exprs.iter().chain(orders.iter().map(|order| &order.expr));
+            node = kept_for(node, width, above);
         }
         if in_order {
             orders.clear();
         }
-        Ok((project(node, output.exprs, orders, distinct)?, output.columns))
+        let Output { exprs, columns, loose } = output;
+        Ok(Bound { node: project(node, exprs, orders, distinct)?, columns, loose })
     }
 
     /// The select list, the order, HAVING and the groups, all bound over the input.
@@ -156,9 +245,8 @@ impl Binder<'_> {
         select: &ast::Select,
         order_by: Option<&ast::OrderBy>,
         scope: &Scope,
-        table: Option<&Table>,
     ) -> Result<(Output, Vec<Order>, Option<Expr>, Vec<Expr>), SqlError> {
-        let output = self.output(&select.projection, scope, table)?;
+        let output = self.output(&select.projection, scope)?;
         let groups = self.groups(&select.group_by, &output, scope)?;
         let having = match &select.having {
             Some(having) => {
@@ -174,71 +262,57 @@ impl Binder<'_> {
         Ok((output, orders, having, groups))
     }
 
-    /// FROM: no table or one.
-    pub(super) fn from(&mut self, from: &[ast::TableWithJoins]) -> Result<Option<(Arc<Table>, Scope)>, SqlError> {
-        let [only] = from else {
-            return if from.is_empty() { Ok(None) } else { Err(unsupported_join(from)) };
-        };
-        self.relation(only).map(Some)
-    }
-
-    /// A table with its alias.
-    pub(super) fn relation(&mut self, relation: &ast::TableWithJoins) -> Result<(Arc<Table>, Scope), SqlError> {
-        if !relation.joins.is_empty() {
-            return Err(unsupported_join(std::slice::from_ref(relation)));
-        }
-        match &relation.relation {
-            TableFactor::Table { name, alias, args: None, sample: None, .. } => {
-                let table = self.table(name)?;
-                let alias = match alias {
-                    Some(alias) if !alias.columns.is_empty() => return Err(unsupported("column aliases in FROM")),
-                    Some(alias) => Some(super::fold(&alias.name)),
-                    None => None,
-                };
-                let scope = Scope::table(&table, alias.as_deref());
-                Ok((table, scope))
-            }
-            TableFactor::Derived { .. } => Err(unsupported("a subquery in FROM")),
-            item => Err(unsupported(&format!("the FROM item {item}"))),
-        }
-    }
-
     /// A select list or RETURNING.
-    pub(super) fn output(
-        &mut self,
-        items: &[SelectItem],
-        scope: &Scope,
-        table: Option<&Table>,
-    ) -> Result<Output, SqlError> {
+    pub(super) fn output(&mut self, items: &[SelectItem], scope: &Scope) -> Result<Output, SqlError> {
         check_width(items.len())?;
         let mut output = Output::default();
-        let filled = std::mem::take(&mut self.filled);
         for item in items {
             let (expr, name) = match item {
                 SelectItem::UnnamedExpr(expr) => (expr, Self::default_name(expr)),
                 SelectItem::ExprWithAlias { expr, alias } => (expr, Self::alias(alias)),
                 SelectItem::Wildcard(_) => {
-                    all_columns(scope, None, table, &mut output)?;
+                    self.all_columns(scope, None, &mut output)?;
                     continue;
                 }
                 SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
                     let name = super::name_parts(name)?.pop().unwrap_or_default();
-                    all_columns(scope, Some(&name), table, &mut output)?;
+                    self.all_columns(scope, Some(&name), &mut output)?;
                     continue;
                 }
                 other => return Err(unsupported(&format!("select item {other}"))),
             };
             let typed = self.expr(expr, scope)?;
-            let (expr, ty) = match filled.get(output.columns.len()) {
-                // A literal, NULL or parameter without a type of its own becomes what it is to be inserted as.
-                Some(&ty) if typed.ty.is_none() => (self.coerce(typed, ty, Strictness::Assignment)?, ty),
-                _ => self.resolved(typed)?,
-            };
+            let loose = typed.ty.is_none() && matches!(typed.expr, Expr::Const(_) | Expr::Param(_));
+            // Of a literal, NULL or parameter whoever wants the rows may say the type.
+            let (expr, ty) = if loose { (typed.expr, Type::Text) } else { self.resolved(typed)? };
+            output.loose.push(loose);
             output.exprs.push(expr);
             output.columns.push(OutputColumn { name, ty });
         }
         check_width(output.columns.len())?;
         Ok(output)
+    }
+
+    /// `*` and `table.*`
+    fn all_columns(&self, scope: &Scope, relation: Option<&str>, output: &mut Output) -> Result<(), SqlError> {
+        if scope.is_empty() && relation.is_none() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT * with no tables specified is not valid"));
+        }
+        if let Some(name) = relation
+            && !scope.has(name)
+        {
+            return Err(self.missing_relation(name, scope));
+        }
+        let relations =
+            scope.relations().iter().filter(|known| relation.is_none() || known.name.as_deref() == relation);
+        for column in relations.flat_map(|known| &known.columns) {
+            if relation.is_some() || !column.merged {
+                output.exprs.push(column.expr.clone());
+                output.columns.push(OutputColumn { name: column.name.clone(), ty: column.ty });
+                output.loose.push(false);
+            }
+        }
+        Ok(())
     }
 
     fn orders(&mut self, order_by: &ast::OrderBy, output: &Output, scope: &Scope) -> Result<Vec<Order>, SqlError> {
@@ -313,33 +387,6 @@ fn check_width(columns: usize) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// `*` and `table.*`
-fn all_columns(
-    scope: &Scope,
-    relation: Option<&str>,
-    table: Option<&Table>,
-    output: &mut Output,
-) -> Result<(), SqlError> {
-    if table.is_none() {
-        return Err(SqlError::new(state::SYNTAX_ERROR, "SELECT * with no tables specified is not valid"));
-    }
-    let relations = scope.relations.iter().filter(|known| relation.is_none_or(|wanted| known.name == wanted));
-    let mut any = false;
-    for relation in relations {
-        any = true;
-        for (at, (name, ty)) in relation.columns.iter().enumerate() {
-            output.exprs.push(Expr::Column(relation.offset + at));
-            output.columns.push(OutputColumn { name: name.clone(), ty: *ty });
-        }
-    }
-    if !any {
-        let name = relation.unwrap_or_default();
-        let message = format!("missing FROM-clause entry for table \"{name}\"");
-        return Err(SqlError::new(state::UNDEFINED_TABLE, message));
-    }
-    Ok(())
-}
-
 /// Output, order and DISTINCT on top of the rows.
 fn project(mut node: Node, mut exprs: Vec<Expr>, orders: Vec<Order>, distinct: bool) -> Result<Node, SqlError> {
     let visible = exprs.len();
@@ -370,15 +417,37 @@ fn project(mut node: Node, mut exprs: Vec<Expr>, orders: Vec<Order>, distinct: b
 }
 
 /// FOR UPDATE and FOR SHARE. A share lock is an update lock: stronger, and no engine has less to offer at every level.
-fn lock_of(locks: &[ast::LockClause]) -> Result<LockFor, SqlError> {
+fn lock_of(locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
+    let mut names = Vec::new();
     for lock in locks {
         match lock.nonblock {
             Some(ast::NonBlock::Nowait) => return Err(unsupported("NOWAIT").hint("Set lock_timeout instead.")),
             Some(ast::NonBlock::SkipLocked) => return Err(unsupported("SKIP LOCKED")),
             None => {}
         }
+        match &lock.of {
+            None => return Ok(Locking::All),
+            Some(name) => names.push(super::name_parts(name)?.pop().unwrap_or_default()),
+        }
     }
-    Ok(if locks.is_empty() { LockFor::Read } else { LockFor::Update })
+    Ok(if names.is_empty() { Locking::None } else { Locking::Of(names) })
+}
+
+/// A node of which an operator with these expressions takes its rows: they are kept if that has subqueries.
+fn kept_for<'e>(node: Node, width: usize, exprs: impl IntoIterator<Item = &'e Expr>) -> Node {
+    match exprs.into_iter().any(Expr::has_subquery) {
+        true => Node::Materialise(Box::new(node), (0..width).collect()),
+        false => node,
+    }
+}
+
+/// Computed rows.
+pub(super) fn computed(rows: Vec<Vec<Expr>>) -> Node {
+    if !rows.iter().flatten().any(Expr::has_subquery) {
+        return Node::Values(rows);
+    }
+    let row = |exprs| Node::Project(Box::new(Node::Materialise(Box::new(Node::One), Vec::new())), exprs);
+    Node::Append(rows.into_iter().map(row).collect())
 }
 
 fn refuse_exotic(select: &ast::Select) -> Result<(), SqlError> {
@@ -399,13 +468,4 @@ fn refuse_exotic(select: &ast::Select) -> Result<(), SqlError> {
 /// The constant TRUE needs no check.
 pub(super) fn is_true(expr: &Expr) -> bool {
     *expr == Expr::Const(Value::Bool(true))
-}
-
-/// What psql's backslash commands and drivers ask of the catalogs are joins that no user has typed: told apart.
-fn unsupported_join(from: &[ast::TableWithJoins]) -> SqlError {
-    let of_catalogs = |relation: &ast::TableWithJoins| match &relation.relation {
-        ast::TableFactor::Table { name, .. } => super::name_parts(name).is_ok_and(|parts| super::is_catalog(&parts)),
-        _ => false,
-    };
-    unsupported(if from.iter().any(of_catalogs) { "a query of the system catalogs" } else { "a join" })
 }

@@ -29,6 +29,15 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => is_known(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => is_known(input, false),
             Node::Limit(input, ..) => is_known(input, true),
+            Node::HashJoin(join) => is_known(&join.inner, false) && is_known(&join.outer, limited),
+            Node::Append(inputs) => inputs.iter().all(|input| is_known(input, limited)),
+            Node::Match(sets) => is_known(&sets.left, limited) && is_known(&sets.right, false),
+            Node::With(queries, body) => {
+                queries.iter().all(|(_, query)| is_known(query, false)) && is_known(body, limited)
+            }
+            Node::Reference(_) => true,
+            // Rows are looked for by other rows.
+            Node::NestedLoop(_) | Node::Materialise(..) | Node::Recursive(_) => false,
         }
     }
     matches!(plan, Plan::Query(node) if is_known(node, false))
@@ -47,7 +56,7 @@ struct Foresight<'f> {
 
 impl Foresight<'_> {
     fn knows(&self, expr: &Expr) -> bool {
-        expr.is_row_independent() && !self.waits_for(expr)
+        expr.is_row_independent() && !self.waits_for(expr) && !expr.any(&mut |part| matches!(part, Expr::Outer(..)))
     }
 
     /// Whether a value is made of one that is not known.
@@ -61,7 +70,9 @@ impl Foresight<'_> {
         match plan {
             Plan::Query(node) => self.node(node, limited),
             Plan::Insert(insert) => self.insert(insert),
-            Plan::Update(update) => Ok(!moves_entries(update) && self.path(&update.access, Intent::Write, false)?),
+            Plan::Update(update) => Ok(update.source.is_none()
+                && !moves_entries(update)
+                && self.path(&update.access, Intent::Write, false)?),
             Plan::Delete(delete) => self.delete(delete),
             Plan::Call(call) => Ok(self.call(call)),
             Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) => Ok(false),
@@ -78,7 +89,31 @@ impl Foresight<'_> {
             }
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => self.node(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => self.node(input, false),
-            Node::Limit(input, ..) => self.node(input, true),
+            Node::Limit(input, limit, offset) => {
+                let asks = limit.iter().chain(offset).any(Expr::has_subquery);
+                Ok(!asks && self.node(input, true)?)
+            }
+            Node::HashJoin(join) => Ok(self.node(&join.inner, false)? && self.node(&join.outer, limited)?),
+            Node::Append(inputs) => {
+                for input in inputs {
+                    if !self.node(input, limited)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Node::Match(sets) => Ok(self.node(&sets.right, false)? && self.node(&sets.left, limited)?),
+            Node::With(queries, body) => {
+                for (_, query) in queries {
+                    if !self.node(query, false)? {
+                        return Ok(false);
+                    }
+                }
+                self.node(body, limited)
+            }
+            Node::Reference(_) => Ok(true),
+            // Rows are looked for by other rows.
+            Node::NestedLoop(_) | Node::Materialise(..) | Node::Recursive(_) => Ok(false),
         }
     }
 
@@ -113,7 +148,7 @@ impl Foresight<'_> {
 
     fn delete(&mut self, delete: &Delete) -> Result<bool, SqlError> {
         let table = &delete.access.table;
-        let Path::Key(values) = &delete.access.path else { return Ok(false) };
+        let (Path::Key(values), None) = (&delete.access.path, &delete.source) else { return Ok(false) };
         // The entries of the other indexes are made of columns that nobody has read yet.
         if !table.schema.indexes.is_empty() || !values.iter().all(|value| self.knows(value)) {
             return Ok(false);

@@ -34,18 +34,17 @@ impl Exec<'_> {
         calls: &[AggregateCall],
         sink: Sink<'_>,
     ) -> Result<(), Fail> {
-        let env = self.env;
         let mut groups: Vec<Group> = Vec::new();
         let mut positions: HashMap<Key, usize> = HashMap::new();
         if exprs.is_empty() {
             groups.push(Group::new(Vec::new(), calls));
         }
-        self.run(input, &mut |row| {
+        self.each(input, |env, row| {
             let at = if exprs.is_empty() {
                 0
             } else {
                 env.memory.check()?;
-                let values = exprs.iter().map(|expr| expr.eval(&env, row)).collect::<Result<Vec<_>, _>>()?;
+                let values = exprs.iter().map(|expr| expr.eval(env, row)).collect::<Result<Vec<_>, _>>()?;
                 let key = group_key(values.iter().map(Value::borrowed));
                 *positions.entry(key).or_insert_with(|| {
                     groups.push(Group::new(values.into_iter().map(Value::into_owned).collect(), calls));
@@ -53,7 +52,7 @@ impl Exec<'_> {
                 })
             };
             for (state, call) in groups[at].states.iter_mut().zip(calls) {
-                state.add(call, &env, row)?;
+                state.add(call, env, row)?;
             }
             Ok(ControlFlow::Continue(()))
         })?;

@@ -55,6 +55,9 @@ impl Exec<'_> {
 
     /// Updates rows; the number of those updated.
     pub(crate) fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<u64, Fail> {
+        if let Some(source) = &update.source {
+            return self.update_from(update, source, sink);
+        }
         if let Path::Key(values) = &update.access.path {
             let Some(key) = scan::key(&update.access.table.key, values, None, &self.env)? else { return Ok(0) };
             return self.update_row(update, &key, update.access.filter.as_ref(), None, sink).map(u64::from);
@@ -69,6 +72,9 @@ impl Exec<'_> {
 
     /// Deletes rows; the number of those deleted.
     pub(crate) fn delete(&mut self, delete: &Delete, sink: Sink<'_>) -> Result<u64, Fail> {
+        if let Some(source) = &delete.source {
+            return self.delete_using(delete, source, sink);
+        }
         let table = &delete.access.table;
         let keys = match &delete.access.path {
             Path::Key(values) if delete.access.filter.is_none() && delete.returning.is_none() => {
@@ -83,7 +89,7 @@ impl Exec<'_> {
             if let Some(returning) = &delete.returning
                 && let Some(row) = self.txn.read_for_update(table.id, &key)?
             {
-                answer(returning, &self.env, self.scratch, row, sink)?;
+                answer(returning, &self.env, self.scratch, &Input::Row(row), sink)?;
             }
             count += u64::from(self.txn.delete(table.id, &key)? == Write::Done);
         }
@@ -103,17 +109,17 @@ impl Exec<'_> {
     }
 
     /// Updates a row, if it is there and satisfies the filter. `excluded` is what INSERT … ON CONFLICT did not insert.
-    fn update_row(
+    pub(super) fn update_row(
         &mut self,
         update: &Update,
         key: &Key,
         filter: Option<&Expr>,
-        excluded: Option<RowRef<'_>>,
+        excluded: Option<Input<'_>>,
         sink: Sink<'_>,
     ) -> Result<bool, Fail> {
         self.check_memory(update.access.table.id)?;
         if update.moves {
-            return self.move_row(update, key, filter, sink);
+            return self.move_row(update, key, filter, excluded, sink);
         }
         let (env, table) = (self.env, &update.access.table);
         let scratch = &mut *self.scratch;
@@ -122,7 +128,9 @@ impl Exec<'_> {
             let changed = change_row(update, filter, excluded, &env, scratch, row).and_then(|changed| {
                 matched = changed;
                 match &update.returning {
-                    Some(returning) if changed => answer(returning, &env, scratch, row.as_ref(), sink),
+                    Some(returning) if changed => {
+                        answer(returning, &env, scratch, &input(row.as_ref(), excluded), sink)
+                    }
                     _ => Ok(()),
                 }
             });
@@ -150,13 +158,20 @@ impl Exec<'_> {
     }
 
     /// Updates a row whose key changes: it goes, and another one comes.
-    fn move_row(&mut self, update: &Update, key: &Key, filter: Option<&Expr>, sink: Sink<'_>) -> Result<bool, Fail> {
+    fn move_row(
+        &mut self,
+        update: &Update,
+        key: &Key,
+        filter: Option<&Expr>,
+        excluded: Option<Input<'_>>,
+        sink: Sink<'_>,
+    ) -> Result<bool, Fail> {
         let (env, table) = (self.env, &update.access.table);
         let Some(old) = self.txn.read_for_update(table.id, key)? else { return Ok(false) };
         let mut row = Row::new(&table.layout);
         row.copy_from(old);
         let scratch = &mut *self.scratch;
-        if !row.change(|row| change_row(update, filter, None, &env, scratch, row))? {
+        if !row.change(|row| change_row(update, filter, excluded, &env, scratch, row))? {
             return Ok(false);
         }
         self.txn.delete(table.id, key)?;
@@ -164,7 +179,7 @@ impl Exec<'_> {
             return Err(duplicate_key(table, index, Some(row.as_ref())).into());
         }
         if let Some(returning) = &update.returning {
-            answer(returning, &env, self.scratch, row.as_ref(), sink)?;
+            answer(returning, &env, self.scratch, &input(row.as_ref(), excluded), sink)?;
         }
         Ok(true)
     }
@@ -231,7 +246,7 @@ impl<'i> Inserter<'i> {
             self.written.insert(table.key_of(self.row.as_ref()));
         }
         if let Some(returning) = &self.insert.returning {
-            answer(returning, &self.env, exec.scratch, self.row.as_ref(), sink)?;
+            answer(returning, &self.env, exec.scratch, &Input::Row(self.row.as_ref()), sink)?;
         }
         Ok(true)
     }
@@ -246,7 +261,8 @@ impl Inserter<'_> {
                         values.";
             return Err(SqlError::new(state::CARDINALITY_VIOLATION, message).hint(hint).into());
         }
-        let updated = exec.update_row(update, &key, update.access.filter.as_ref(), Some(self.row.as_ref()), sink)?;
+        let updated =
+            exec.update_row(update, &key, update.access.filter.as_ref(), Some(Input::Row(self.row.as_ref())), sink)?;
         if updated {
             self.written.insert(key);
         }
@@ -281,7 +297,7 @@ impl Exec<'_> {
 fn change_row(
     update: &Update,
     filter: Option<&Expr>,
-    excluded: Option<RowRef<'_>>,
+    excluded: Option<Input<'_>>,
     env: &Env<'_>,
     scratch: &mut super::Scratch,
     row: &mut RowMut<'_>,
@@ -299,7 +315,7 @@ fn change_row(
 /// Computes all new values over the old row, then sets them.
 fn assign(
     update: &Update,
-    excluded: Option<RowRef<'_>>,
+    excluded: Option<Input<'_>>,
     env: &Env<'_>,
     scratch: &mut super::Scratch,
     row: &mut RowMut<'_>,
@@ -316,22 +332,25 @@ fn assign(
 }
 
 /// What an UPDATE's expressions look at.
-fn input<'a>(row: RowRef<'a>, excluded: Option<RowRef<'a>>) -> Input<'a> {
-    excluded.map_or(Input::Row(row), |excluded| Input::Rows(row, excluded))
+fn input<'a>(row: RowRef<'a>, excluded: Option<Input<'a>>) -> Input<'a> {
+    match excluded {
+        Some(Input::Row(excluded)) => Input::Rows(row, excluded),
+        Some(Input::Values(beside)) => Input::Beside(row, beside),
+        _ => Input::Row(row),
+    }
 }
 
 /// RETURNING, over one row.
-fn answer(
+pub(super) fn answer(
     exprs: &[Expr],
     env: &Env<'_>,
     scratch: &mut super::Scratch,
-    row: RowRef<'_>,
+    input: &Input<'_>,
     sink: Sink<'_>,
 ) -> Result<(), SqlError> {
-    let input = Input::Row(row);
     let mut values = recycle(std::mem::take(scratch));
     for expr in exprs {
-        values.push(expr.eval(env, &input)?);
+        values.push(expr.eval(env, input)?);
     }
     let _ = sink(&Input::Values(&values))?;
     *scratch = recycle(values);

@@ -6,7 +6,12 @@
 //! | `accesses` | what a statement will touch, before it runs |
 //! | `aggregate` | groups and aggregates |
 //! | `sort` | order, DISTINCT |
+//! | `join` | joins |
+//! | `kept` | rows that are kept while the transaction does something else |
+//! | `sets` | UNION, INTERSECT, EXCEPT, WITH |
+//! | `subquery` | subqueries of expressions |
 //! | `dml` | INSERT, UPDATE, DELETE |
+//! | `dml_from` | UPDATE … FROM, DELETE … USING |
 //! | `ddl`, `alter`, `rebuild` | definitions: a changed table is a new table |
 //! | `sequence` | sequences |
 //! | `partition` | partition keys |
@@ -16,7 +21,7 @@
 //! | this one | the tree of operators |
 //!
 //! Rows are pushed from the leaves to a [`Sink`] while the engine walks its index: nothing is kept that need not be. A
-//! sink must not use the transaction, which is busy.
+//! sink must not use the transaction, which is busy: who needs it at each row keeps the rows first (see [`crate::plan`]).
 
 pub(crate) mod accesses;
 mod aggregate;
@@ -25,16 +30,23 @@ pub(crate) mod copy;
 pub(crate) mod ddl;
 mod define;
 pub(crate) mod dml;
+mod dml_from;
+mod join;
+mod kept;
 mod partition;
 mod procedure;
 mod rebuild;
 pub(crate) mod scan;
 mod sequence;
+mod sets;
 mod sort;
+mod subquery;
+
+pub use kept::Kept;
 
 use crate::expr::{Env, Expr, Input};
 use crate::plan::{Node, Plan};
-use crate::{SqlError, state};
+use crate::{SqlError, SqlState, state};
 use hotrow_storage::{TableId, Value};
 use hotrow_txn::{Abort, Engine, Transaction};
 use std::ops::ControlFlow;
@@ -129,16 +141,29 @@ impl Exec<'_> {
             Node::Values(rows) => self.values(rows, sink),
             Node::Table(access) => scan::run(access, self.txn, &self.env, sink),
             Node::Filter(input, condition) => {
-                let env = self.env;
-                self.run(input, &mut |row| {
-                    if condition.is_true(&env, row)? { sink(row) } else { Ok(ControlFlow::Continue(())) }
-                })
+                self.each(
+                    input,
+                    |env, row| {
+                        if condition.is_true(env, row)? { sink(row) } else { Ok(ControlFlow::Continue(())) }
+                    },
+                )
             }
             Node::Aggregate(input, groups, calls) => self.aggregate(input, groups, calls, sink),
             Node::Project(input, exprs) => self.project(input, exprs, sink),
             Node::Sort(input, keys, width) => self.sort(input, keys, *width, sink),
             Node::Distinct(input) => self.distinct(input, sink),
             Node::Limit(input, limit, offset) => self.limit(input, limit.as_ref(), offset.as_ref(), sink),
+            Node::Materialise(input, columns) => {
+                let rows = self.collect(input, columns)?;
+                Ok(kept::push(&rows, &self.env, sink)?)
+            }
+            Node::NestedLoop(join) => self.nested_loop(join, sink),
+            Node::HashJoin(join) => self.hash_join(join, sink),
+            Node::Append(inputs) => self.append(inputs, sink),
+            Node::Match(sets) => self.match_sets(sets, sink),
+            Node::With(queries, body) => self.with(queries, body, sink),
+            Node::Reference(id) => self.reference(*id, sink),
+            Node::Recursive(query) => self.recursive(query, sink),
         }
     }
 
@@ -153,14 +178,13 @@ impl Exec<'_> {
     }
 
     fn project(&mut self, input: &Node, exprs: &[Expr], sink: Sink<'_>) -> Result<(), Fail> {
-        let env = self.env;
         let mut kept = std::mem::take(self.scratch);
-        let result = self.run(input, &mut |row| {
+        let result = self.each(input, |env, row| {
             let flow;
             kept = {
                 let mut values = recycle(std::mem::take(&mut kept));
                 for expr in exprs {
-                    values.push(expr.eval(&env, row)?);
+                    values.push(expr.eval(env, row)?);
                 }
                 flow = sink(&Input::Values(&values))?;
                 recycle(values)
@@ -172,8 +196,8 @@ impl Exec<'_> {
     }
 
     fn limit(&mut self, input: &Node, limit: Option<&Expr>, offset: Option<&Expr>, sink: Sink<'_>) -> Result<(), Fail> {
-        let limit = count(limit, &self.env, ("LIMIT", state::INVALID_ROW_COUNT_IN_LIMIT))?;
-        let mut skip = count(offset, &self.env, ("OFFSET", state::INVALID_ROW_COUNT_IN_OFFSET))?.unwrap_or(0);
+        let limit = self.count(limit, ("LIMIT", state::INVALID_ROW_COUNT_IN_LIMIT))?;
+        let mut skip = self.count(offset, ("OFFSET", state::INVALID_ROW_COUNT_IN_OFFSET))?.unwrap_or(0);
         let mut left = limit.unwrap_or(u64::MAX);
         if left == 0 {
             return Ok(());
@@ -188,17 +212,13 @@ impl Exec<'_> {
             Ok(if left == 0 { ControlFlow::Break(()) } else { flow })
         })
     }
-}
 
-fn count(expr: Option<&Expr>, env: &Env<'_>, (clause, code): (&str, crate::SqlState)) -> Result<Option<u64>, SqlError> {
-    let Some(expr) = expr else { return Ok(None) };
-    let value = expr.eval(env, &Input::NONE)?;
-    match value.as_int() {
-        None => Ok(None),
-        Some(count) => match u64::try_from(count) {
-            Ok(count) => Ok(Some(count)),
-            Err(_) => Err(SqlError::new(code, format!("{clause} must not be negative"))),
-        },
+    /// LIMIT or OFFSET.
+    fn count(&mut self, expr: Option<&Expr>, (clause, code): (&str, SqlState)) -> Result<Option<u64>, Fail> {
+        let Some(expr) = expr else { return Ok(None) };
+        let count = self.with_subqueries(|env| Ok(expr.eval(env, &Input::NONE)?.as_int()))?;
+        let negative = |_| SqlError::new(code, format!("{clause} must not be negative"));
+        Ok(count.map(u64::try_from).transpose().map_err(negative)?)
     }
 }
 
@@ -217,6 +237,6 @@ pub(crate) fn owned(row: &Input<'_>, width: usize) -> Vec<Value<'static>> {
 pub(crate) fn width(row: &Input<'_>) -> usize {
     match row {
         Input::Values(values) => values.len(),
-        Input::Row(_) | Input::Rows(..) => 0,
+        Input::Row(_) | Input::Rows(..) | Input::Beside(..) | Input::After(..) | Input::Nulls => 0,
     }
 }

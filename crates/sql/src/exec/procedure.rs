@@ -38,7 +38,7 @@ impl Exec<'_> {
         for step in steps {
             let flow = match &step.kind {
                 StepKind::If(arms, otherwise) => {
-                    let chosen = self.arm(arms, frame).map_err(|error| located(error.into(), frame, step))?;
+                    let chosen = self.arm(arms, frame).map_err(|fail| located(fail, frame, step))?;
                     self.steps(chosen.unwrap_or(otherwise), frame)?
                 }
                 StepKind::Return => ControlFlow::Break(()),
@@ -55,10 +55,9 @@ impl Exec<'_> {
     }
 
     /// The statements after the first condition that is true.
-    fn arm<'a>(&self, arms: &'a [(Expr, Vec<Step>)], frame: &Frame<'_>) -> Result<Option<&'a [Step]>, SqlError> {
-        let env = Env { params: &frame.values, ..self.env };
+    fn arm<'a>(&mut self, arms: &'a [(Expr, Vec<Step>)], frame: &Frame<'_>) -> Result<Option<&'a [Step]>, Fail> {
         for (condition, steps) in arms {
-            if condition.is_true(&env, &Input::NONE)? {
+            if self.within(frame).with_subqueries(|env| condition.is_true(env, &Input::NONE))? {
                 return Ok(Some(steps));
             }
         }
@@ -74,8 +73,8 @@ impl Exec<'_> {
                 assign(into, Some(row), frame)
             }
             StepKind::Assign(slot, expr) => {
-                let env = Env { params: &frame.values, ..self.env };
-                let value = expr.eval(&env, &Input::NONE)?.into_owned();
+                let mut exec = self.within(frame);
+                let value = exec.with_subqueries(|env| Ok(expr.eval(env, &Input::NONE)?.into_owned()))?;
                 frame.values[*slot] = value;
                 Ok(())
             }

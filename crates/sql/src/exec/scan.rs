@@ -40,10 +40,12 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
 
 /// A filter as the engine can keep it until the transaction has ended.
 fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
-    let (filter, params, user, waiter) = (filter.clone(), env.params.to_vec(), env.user.to_owned(), env.waiter.clone());
+    let (filter, params, user, waiter) =
+        (filter.settled(env), env.params.to_vec(), env.user.to_owned(), env.waiter.clone());
     let Env { now, session_id, memory, .. } = *env;
     Residual::new(move |row| {
-        let env = Env { params: &params, now, user: &user, session_id, waiter: &waiter, names: None, memory };
+        let env =
+            Env { params: &params, now, user: &user, session_id, waiter: &waiter, names: None, memory, frames: None };
         // Who visits the row finds the error again.
         env.check_cancelled().is_err() || filter.is_true(&env, &Input::Row(row)).unwrap_or(true)
     })

@@ -1,6 +1,7 @@
 //! Evaluation.
 
 use super::arith::negate;
+use super::frame::{self, Content, Frame, lost};
 use super::functions::check_size;
 use super::{Expr, Like, cast, compare, pattern, same};
 use crate::sequence::Names;
@@ -19,6 +20,12 @@ pub enum Input<'a> {
     Values(&'a [Value<'a>]),
     /// A stored row, and after its columns those of another.
     Rows(RowRef<'a>, RowRef<'a>),
+    /// A stored row, and after its columns computed ones.
+    Beside(RowRef<'a>, &'a [Value<'a>]),
+    /// Columns of one side of a join, and after them the other side's row.
+    After(&'a [Value<'a>], &'a Input<'a>),
+    /// The row that an outer join makes up: all columns are NULL.
+    Nulls,
 }
 
 impl<'a> Input<'a> {
@@ -35,6 +42,15 @@ impl<'a> Input<'a> {
                 None => first.value(column),
                 Some(column) => second.value(column),
             },
+            Input::Beside(first, second) => match column.checked_sub(first.layout().columns()) {
+                None => first.value(column),
+                Some(column) => second[column].borrowed(),
+            },
+            Input::After(first, second) => match column.checked_sub(first.len()) {
+                None => first[column].borrowed(),
+                Some(column) => second.value(column),
+            },
+            Input::Nulls => Value::Null,
         }
     }
 }
@@ -56,9 +72,21 @@ pub struct Env<'a> {
     pub names: Option<&'a Names>,
     /// How much memory there may be. Whoever keeps rows asks at each.
     pub memory: MemoryLimit,
+    /// What is around the query: none outside subqueries, joins and WITH.
+    pub frames: Option<&'a Frame<'a>>,
 }
 
-impl Env<'_> {
+impl<'a> Env<'a> {
+    /// A column of a row of an enclosing query, or of the other side of a join.
+    #[inline]
+    pub(crate) fn outer(&self, frame: usize, column: usize) -> Result<Value<'a>, SqlError> {
+        let found = Frame::find(self.frames, |around| match around.content {
+            Content::Row(row) if around.id == frame => Some(row),
+            _ => None,
+        });
+        found.map(|row| row[column].borrowed()).ok_or_else(|| lost("a row"))
+    }
+
     /// An error if the statement is to stop. Whoever goes from row to row asks at each.
     #[inline]
     pub fn check_cancelled(&self) -> Result<(), SqlError> {
@@ -74,6 +102,7 @@ impl Expr {
             Expr::Const(value) => value.borrowed(),
             Expr::Param(index) => env.params[*index].borrowed(),
             Expr::Column(column) | Expr::Aggregate(column) => row.value(*column),
+            Expr::Outer(frame, column) => return env.outer(*frame, *column),
             _ => return self.compute(env, row),
         })
     }
@@ -82,7 +111,10 @@ impl Expr {
     fn compute<'a>(&'a self, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         depth::check()?;
         Ok(match self {
-            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) => return self.eval(env, row),
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) | Expr::Outer(..) => {
+                return self.eval(env, row);
+            }
+            Expr::Subquery(subquery) => return frame::evaluate(subquery, env, row),
             Expr::Compare(comparison, pair, blanks) => {
                 let (left, right) = (pair.0.eval(env, row)?, pair.1.eval(env, row)?);
                 if left.is_null() || right.is_null() {

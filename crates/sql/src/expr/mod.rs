@@ -6,6 +6,7 @@
 //! | `compare` | order and equality of values |
 //! | `arith` | arithmetic of numbers and dates, with PostgreSQL's promotions and errors |
 //! | `cast` | casts: explicit, on assignment, implicit |
+//! | `frame` | what is around a query: rows that it refers to, the way to its subqueries |
 //! | `functions` | the functions by name, their signatures and what they do |
 //! | `pattern` | LIKE |
 //!
@@ -16,6 +17,7 @@ mod arith;
 mod cast;
 mod compare;
 mod eval;
+mod frame;
 mod functions;
 mod pattern;
 
@@ -24,8 +26,11 @@ pub use arith::{Arithmetic, divide};
 pub use cast::{Strictness, can_cast, cast, fit};
 pub use compare::{compare, same};
 pub use eval::{Env, Input};
+pub(crate) use frame::lost;
+pub use frame::{Content, Frame, Subqueries};
 pub use functions::{Field, Function, now, signature};
 
+use crate::plan::Subquery;
 use hotrow_storage::{Type, Value};
 use std::cmp::Ordering;
 
@@ -107,6 +112,8 @@ pub enum Expr {
     Param(usize),
     /// A column of the input row.
     Column(usize),
+    /// A column of a row around the query: the frame's number, and the position in what it shows.
+    Outer(usize, usize),
     /// The result of an aggregate, by its position in the query's list; gone once the plan is made.
     Aggregate(usize),
     /// All of them.
@@ -143,6 +150,8 @@ pub enum Expr {
     Call(Function, Vec<Expr>),
     /// A cast from one type to another.
     Cast(Box<Expr>, Type, Type, Strictness),
+    /// A subquery.
+    Subquery(Box<Subquery>),
 }
 
 impl Expr {
@@ -157,13 +166,14 @@ impl Expr {
     /// The expression's direct parts.
     pub fn parts(&self) -> Vec<&Expr> {
         match self {
-            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) => Vec::new(),
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) | Expr::Outer(..) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
             Expr::Cast(expr, ..) => vec![expr],
             Expr::Same(pair, _) | Expr::Compare(_, pair, _) | Expr::NullIf(pair, _) => vec![&pair.0, &pair.1],
             Expr::Arithmetic(_, pair) | Expr::Concat(pair) => vec![&pair.0, &pair.1],
             Expr::In(expr, list, _) => std::iter::once(&**expr).chain(list).collect(),
+            Expr::Subquery(subquery) => subquery.operands.iter().chain(&subquery.arguments).collect(),
             Expr::Like(like) => vec![&like.text, &like.pattern],
             Expr::Case(arms, otherwise) => {
                 arms.iter().flat_map(|(when, then)| [when, then]).chain(std::iter::once(&**otherwise)).collect()
@@ -174,7 +184,7 @@ impl Expr {
     /// The same parts, to change.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) => Vec::new(),
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) | Expr::Outer(..) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter_mut().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
             Expr::Cast(expr, ..) => vec![expr],
@@ -187,6 +197,7 @@ impl Expr {
                 vec![left, right]
             }
             Expr::In(expr, list, _) => std::iter::once(&mut **expr).chain(list).collect(),
+            Expr::Subquery(subquery) => subquery.operands.iter_mut().chain(&mut subquery.arguments).collect(),
             Expr::Like(like) => vec![&mut like.text, &mut like.pattern],
             Expr::Case(arms, otherwise) => {
                 arms.iter_mut().flat_map(|(when, then)| [when, then]).chain(std::iter::once(&mut **otherwise)).collect()
@@ -210,7 +221,7 @@ impl Expr {
     /// Whether the value is the same for every row: it looks at no column.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |part| match part {
-            Expr::Column(_) | Expr::Aggregate(_) => true,
+            Expr::Column(_) | Expr::Aggregate(_) | Expr::Subquery(_) => true,
             Expr::Call(function, _) => function.is_volatile(),
             _ => false,
         })

@@ -148,7 +148,7 @@ impl Session {
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
         let names = Some(&self.names);
-        let env = |params| Env { params, now, user, session_id, waiter, names, memory };
+        let env = |params| Env { params, now, user, session_id, waiter, names, memory, frames: None };
         let accesses = &mut self.planning.accesses;
         let complete = self.planning.sets == 0
             && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));

@@ -419,7 +419,7 @@ impl Session {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
         let names = Some(&self.names);
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
-        let env = Env { params, now, user, session_id, waiter, names, memory };
+        let env = Env { params, now, user, session_id, waiter, names, memory, frames: None };
         (&self.user, Exec { txn: &mut *self.txn, env, engine, scratch: &mut self.scratch })
     }
 
@@ -434,7 +434,7 @@ impl Session {
         let txn: &mut dyn Transaction = &mut *self.txn;
         let memory = self.database.memory_limit();
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
-        let env = Env { params: &[], now, user, session_id, waiter, names: None, memory };
+        let env = Env { params: &[], now, user, session_id, waiter, names: None, memory, frames: None };
         let mut notices = Vec::new();
         let mut ddl = Ddl {
             engine: &**self.database.engine(),

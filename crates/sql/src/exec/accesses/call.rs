@@ -106,6 +106,11 @@ impl Foresight<'_> {
                 into.iter().for_each(|target| frame.set(target.slot, None));
                 Continue(())
             }
+            // What the subquery touches is not known.
+            StepKind::Assign(_, expr) if expr.has_subquery() => Break(End::Unforeseen),
+            StepKind::If(arms, _) if arms.iter().any(|(condition, _)| condition.has_subquery()) => {
+                Break(End::Unforeseen)
+            }
             StepKind::Assign(slot, expr) => {
                 let value = fails(self.within(frame).value(expr))?;
                 frame.set(*slot, value);

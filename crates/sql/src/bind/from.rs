@@ -1,0 +1,355 @@
+//! FROM: tables, subqueries and joins, as what is to be joined and under which conditions.
+//!
+//! A name in FROM is a query of WITH or a table; whatever else a name may stand for one day (a view, a catalog that is made up
+//! of what the server knows) is one more kind of rows: see [`Binder::named_item`].
+
+use super::join::{Group, Item, OuterJoin, Shown, Source};
+use super::scope::{Found, Level, Named, Relation};
+use super::select::Bound;
+use super::{Binder, Scope, Typed, fold};
+use crate::catalog::Table;
+use crate::error::unsupported;
+use crate::expr::{Comparison, Expr};
+use crate::plan::Node;
+use crate::{OutputColumn, SqlError, depth, state};
+use hotrow_sync::Arc;
+use hotrow_txn::LockFor;
+use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
+
+/// As many FROM items as one query may have.
+const MAX_ITEMS: usize = 200;
+
+/// What stands in FROM, or in a part of it.
+#[derive(Debug, Default)]
+pub(super) struct From {
+    pub(super) group: Group,
+    pub(super) scope: Scope,
+}
+
+/// Which tables of a query FOR UPDATE locks.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Locking {
+    /// None.
+    #[default]
+    None,
+    /// All, those of subqueries in FROM too.
+    All,
+    /// Those of these aliases.
+    Of(Vec<String>),
+}
+
+/// The ways of joining that there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Inner,
+    Left,
+    Right,
+    Full,
+}
+
+impl Binder<'_> {
+    /// A FROM clause. The query's columns are numbered from the binder's count on.
+    pub(super) fn from(&mut self, items: &[ast::TableWithJoins]) -> Result<From, SqlError> {
+        let mut from = From::default();
+        for item in items {
+            let next = self.joined(item, &from.scope)?;
+            from.scope.append(next.scope)?;
+            from.group.append(next.group);
+        }
+        if let Locking::Of(names) = &self.locking
+            && let Some(name) = names.iter().find(|name| !from.scope.has(name))
+        {
+            let message = format!("relation \"{name}\" in FOR UPDATE clause not found in FROM clause");
+            return Err(SqlError::new(state::UNDEFINED_TABLE, message));
+        }
+        Ok(from)
+    }
+
+    /// The table that UPDATE or DELETE changes.
+    pub(super) fn target(&mut self, relation: &ast::TableWithJoins) -> Result<(Arc<Table>, Option<String>), SqlError> {
+        match &relation.relation {
+            TableFactor::Table { name, alias, args: None, sample: None, .. } if relation.joins.is_empty() => {
+                let table = self.table(name)?;
+                let alias = match alias {
+                    Some(alias) if !alias.columns.is_empty() => return Err(unsupported("column aliases here")),
+                    Some(alias) => Some(fold(&alias.name)),
+                    None => None,
+                };
+                Ok((table, alias))
+            }
+            other => Err(unsupported(&format!("a change of {other}"))),
+        }
+    }
+
+    /// An item with its joins. `before` are the items to the left, which LATERAL ones may look at.
+    fn joined(&mut self, item: &ast::TableWithJoins, before: &Scope) -> Result<From, SqlError> {
+        depth::check()?;
+        let mut left = self.factor(&item.relation, before, &Scope::default())?;
+        for join in &item.joins {
+            let (way, constraint) = way_of(&join.join_operator)?;
+            let right = match way {
+                Way::Inner | Way::Left => self.factor(&join.relation, before, &left.scope)?,
+                Way::Right | Way::Full => self.factor(&join.relation, before, &Scope::default())?,
+            };
+            left = self.join(left, way, right, constraint)?;
+        }
+        Ok(left)
+    }
+
+    fn factor(&mut self, factor: &TableFactor, before: &Scope, left: &Scope) -> Result<From, SqlError> {
+        match factor {
+            TableFactor::Table { name, alias, args: None, sample: None, with_ordinality: false, .. } => {
+                self.named_item(name, alias.as_ref())
+            }
+            TableFactor::Derived { lateral, subquery, alias, sample: None } => {
+                let mut visible = before.clone();
+                visible.append(left.clone())?;
+                self.derived(*lateral, subquery, alias.as_ref(), visible)
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let mut visible = before.clone();
+                visible.append(left.clone())?;
+                let mut inner = self.joined(table_with_joins, &visible)?;
+                if let Some(alias) = alias {
+                    let columns = inner.scope.relations().iter().flat_map(|relation| &relation.columns);
+                    let columns = columns.filter(|column| !column.merged).cloned().collect();
+                    let mut relation = Relation { name: Some(fold(&alias.name)), table: None, columns };
+                    rename(&mut relation, alias)?;
+                    *inner.scope.relations_mut() = vec![relation];
+                }
+                Ok(inner)
+            }
+            item => Err(unsupported(&format!("the FROM item {item}"))),
+        }
+    }
+
+    /// What a name in FROM stands for.
+    fn named_item(&mut self, name: &ast::ObjectName, alias: Option<&ast::TableAlias>) -> Result<From, SqlError> {
+        if let Some(item) = self.with_item(name, alias)? {
+            return Ok(item);
+        }
+        let table = self.table(name)?;
+        let shown = alias.map(|alias| fold(&alias.name));
+        let lock = match &self.locking {
+            Locking::None => LockFor::Read,
+            Locking::All => LockFor::Update,
+            Locking::Of(names) => {
+                let name = shown.as_deref().unwrap_or(table.name());
+                if names.iter().any(|locked| locked == name) { LockFor::Update } else { LockFor::Read }
+            }
+        };
+        let offset = self.columns;
+        let mut relation = Relation::table(&table, shown.as_deref(), offset);
+        if let Some(alias) = alias {
+            rename(&mut relation, alias)?;
+        }
+        self.item(table.schema.columns.len(), Item::Table(table, lock), relation)
+    }
+
+    /// Rows that a query makes, as a FROM item.
+    pub(super) fn rows_item(
+        &mut self,
+        node: Node,
+        shown: Option<Shown>,
+        columns: Vec<OutputColumn>,
+        name: Option<String>,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<From, SqlError> {
+        let width = columns.len();
+        let columns = columns.into_iter().map(|column| (column.name, column.ty));
+        let mut relation = Relation::new(name, columns, self.columns);
+        if let Some(alias) = alias {
+            relation.name = Some(fold(&alias.name));
+            rename(&mut relation, alias)?;
+        }
+        self.item(width, Item::Rows(Box::new(node), shown), relation)
+    }
+
+    /// A FROM item whose columns are the next ones of the query.
+    fn item(&mut self, width: usize, item: Item, relation: Relation) -> Result<From, SqlError> {
+        self.items += 1;
+        if self.items > MAX_ITEMS {
+            let message = format!("a statement may have {MAX_ITEMS} FROM items at most");
+            return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, message));
+        }
+        let columns = self.columns..self.columns + width;
+        self.columns += width;
+        let mut scope = Scope::default();
+        scope.relations_mut().push(relation);
+        Ok(From { group: Group { sources: vec![Source { item, columns }], conditions: Vec::new() }, scope })
+    }
+
+    /// A subquery in FROM. `visible` are the items that it may look at if it is LATERAL.
+    fn derived(
+        &mut self,
+        lateral: bool,
+        query: &ast::Query,
+        alias: Option<&ast::TableAlias>,
+        visible: Scope,
+    ) -> Result<From, SqlError> {
+        let Some(alias) = alias else {
+            let what = if matches!(*query.body, ast::SetExpr::Values(_)) { "VALUES" } else { "subquery" };
+            let error = SqlError::new(state::SYNTAX_ERROR, format!("{what} in FROM must have an alias"));
+            return Err(error.hint(format!(
+                "For example, FROM ({} ...) [AS] foo.",
+                if what == "VALUES" { what } else { "SELECT" }
+            )));
+        };
+        if !lateral {
+            self.beside.push(visible);
+            let bound = self.inner_query(query);
+            self.beside.pop();
+            let bound = bound?;
+            return self.rows_item(bound.node, None, bound.columns, None, Some(alias));
+        }
+        let (bound, level) = self.query_within(query, visible)?;
+        let shown = Shown { frame: level.frame, columns: level.columns };
+        let shown = (!shown.columns.is_empty()).then_some(shown);
+        self.rows_item(bound.node, shown, bound.columns, None, Some(alias))
+    }
+
+    /// A query that sees the columns of `scope` around it, and what it sees of them.
+    pub(super) fn query_within(&mut self, query: &ast::Query, scope: Scope) -> Result<(Bound, Level), SqlError> {
+        let frame = self.new_frame();
+        self.outer.push(Level { scope, frame, columns: Vec::new() });
+        let bound = self.inner_query(query);
+        let level = self.outer.pop().unwrap_or_else(|| Level { scope: Scope::default(), frame, columns: Vec::new() });
+        Ok((bound?, level))
+    }
+
+    fn join(&mut self, mut left: From, way: Way, right: From, constraint: &JoinConstraint) -> Result<From, SqlError> {
+        let conditions = match constraint {
+            JoinConstraint::None => Vec::new(),
+            JoinConstraint::On(condition) => {
+                let mut both = left.scope.clone();
+                both.append(right.scope.clone())?;
+                let typed = self.plain(condition, &both, "JOIN conditions")?;
+                let condition = self.condition(typed, "JOIN/ON")?;
+                left.scope = both;
+                super::path::conjuncts(Some(condition))
+            }
+            JoinConstraint::Using(names) => {
+                let mut columns = Vec::with_capacity(names.len());
+                for name in names {
+                    columns.push(super::name_parts(name)?.pop().unwrap_or_default());
+                }
+                self.merge(&mut left.scope, &right.scope, way, &columns)?
+            }
+            JoinConstraint::Natural => {
+                let columns = common_names(&left.scope, &right.scope);
+                self.merge(&mut left.scope, &right.scope, way, &columns)?
+            }
+        };
+        if matches!(constraint, JoinConstraint::None) {
+            left.scope.append(right.scope)?;
+        }
+        let mut group = left.group;
+        match way {
+            Way::Inner => {
+                group.append(right.group);
+                group.conditions.extend(conditions);
+            }
+            Way::Left => group = outer_join(group, right.group, conditions, false),
+            Way::Right => group = outer_join(right.group, group, conditions, false),
+            Way::Full => group = outer_join(group, right.group, conditions, true),
+        }
+        if way != Way::Inner && group.locks_nullable() {
+            let message = "FOR UPDATE cannot be applied to the nullable side of an outer join";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        Ok(From { group, scope: left.scope })
+    }
+
+    /// USING: the conditions, and in `left` the columns of both sides.
+    fn merge(&mut self, left: &mut Scope, right: &Scope, way: Way, names: &[String]) -> Result<Vec<Expr>, SqlError> {
+        let (mut right, mut conditions, mut merged) = (right.clone(), Vec::new(), Vec::new());
+        for name in names {
+            if merged.iter().any(|known: &Named| known.name == *name) {
+                let message = format!("column name \"{name}\" appears more than once in USING clause");
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+            }
+            let (one, other) = (only_column(left, name, "left")?, only_column(&right, name, "right")?);
+            let (one, other) = (Typed::new(one.expr, one.ty), Typed::new(other.expr, other.ty));
+            conditions.push(self.compare(Comparison::Equal, one.clone(), other.clone())?.expr);
+            let (mut both, ty) = self.unify(vec![one, other], "JOIN/USING")?;
+            let expr = match way {
+                Way::Inner | Way::Left => both.swap_remove(0),
+                Way::Right => both.swap_remove(1),
+                Way::Full => Expr::Coalesce(both),
+            };
+            merged.push(Named { name: name.clone(), ty, expr, merged: false });
+        }
+        for relation in left.relations_mut().iter_mut().chain(right.relations_mut()) {
+            for column in &mut relation.columns {
+                column.merged |= names.contains(&column.name);
+            }
+        }
+        left.append(right)?;
+        left.relations_mut().insert(0, Relation { name: None, table: None, columns: merged });
+        Ok(conditions)
+    }
+
+    /// The number of another frame of the statement.
+    pub(super) fn new_frame(&mut self) -> usize {
+        self.frames += 1;
+        self.frames
+    }
+}
+
+fn way_of(operator: &JoinOperator) -> Result<(Way, &JoinConstraint), SqlError> {
+    Ok(match operator {
+        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (Way::Inner, constraint),
+        JoinOperator::CrossJoin(constraint) => (Way::Inner, constraint),
+        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (Way::Left, constraint),
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => (Way::Right, constraint),
+        JoinOperator::FullOuter(constraint) => (Way::Full, constraint),
+        _ => return Err(unsupported("this kind of join")),
+    })
+}
+
+fn outer_join(left: Group, right: Group, on: Vec<Expr>, full: bool) -> Group {
+    let columns = left.columns().start.min(right.columns().start)..left.columns().end.max(right.columns().end);
+    let item = Item::Outer(Box::new(OuterJoin { full, left, right, on }));
+    Group { sources: vec![Source { item, columns }], conditions: Vec::new() }
+}
+
+/// Gives a relation the column names of its alias.
+fn rename(relation: &mut Relation, alias: &ast::TableAlias) -> Result<(), SqlError> {
+    let (given, there) = (alias.columns.len(), relation.columns.len());
+    if given > there {
+        let name = fold(&alias.name);
+        let message = format!("table \"{name}\" has {there} columns available but {given} columns specified");
+        return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
+    }
+    for (column, name) in relation.columns.iter_mut().zip(&alias.columns) {
+        column.name = fold(&name.name);
+    }
+    Ok(())
+}
+
+/// The column of one side of a join that USING names.
+fn only_column(scope: &Scope, name: &str, side: &str) -> Result<Named, SqlError> {
+    match scope.find(None, name) {
+        Found::Column(named) => Ok(named.clone()),
+        Found::Several => {
+            let message = format!("common column name \"{name}\" appears more than once in {side} table");
+            Err(SqlError::new(state::AMBIGUOUS_COLUMN, message))
+        }
+        Found::Nothing => {
+            let message = format!("column \"{name}\" specified in USING clause does not exist in {side} table");
+            Err(SqlError::new(state::UNDEFINED_COLUMN, message))
+        }
+    }
+}
+
+/// The names that both sides of a natural join have, in the order of the left one.
+fn common_names(left: &Scope, right: &Scope) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let columns = left.relations().iter().flat_map(|relation| &relation.columns).filter(|column| !column.merged);
+    for column in columns {
+        if !names.contains(&column.name) && !matches!(right.find(None, &column.name), Found::Nothing) {
+            names.push(column.name.clone());
+        }
+    }
+    names
+}

@@ -1,0 +1,695 @@
+//! Joins: in which order, and how.
+//!
+//! What is to be joined is a [`Group`]: sources of which every combination counts for which all conditions are true. One source is
+//! the first: that of which the fewest rows are expected. Then the others are joined to what there is, the cheapest
+//! first. A table whose index serves a condition on what there is, is looked up row by row; everything else is kept
+//! in a hash table, or as it is. An outer join is one source of its group, with two groups inside.
+//!
+//! Nothing is known of values, so that expectations come from keys alone: a whole key has one row, and each of its columns has
+//! an equal part in that.
+
+use super::scope::show;
+use super::{Binder, path};
+use crate::catalog::Table;
+use crate::error::unsupported;
+use crate::expr::{Comparison, Expr, lost};
+use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node, Path, SubqueryTest};
+use crate::{SqlError, depth};
+use hotrow_storage::{IndexRef, Value};
+use hotrow_sync::Arc;
+use hotrow_txn::LockFor;
+use std::ops::Range;
+
+/// The rows that a table is expected to have.
+const TABLE_ROWS: f64 = 10_000.0;
+
+/// The place of a column that is not there.
+const ABSENT: usize = usize::MAX;
+
+/// Sources that are joined, and what must be true of their rows.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub(super) sources: Vec<Source>,
+    pub(super) conditions: Vec<Expr>,
+}
+
+/// Something that has rows.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) item: Item,
+    /// Its columns among the query's.
+    pub(super) columns: Range<usize>,
+}
+
+/// What has rows.
+#[derive(Debug)]
+pub(super) enum Item {
+    Table(Arc<Table>, LockFor),
+    /// A query of its own; if it is LATERAL, with what it sees of other sources.
+    Rows(Box<Node>, Option<Shown>),
+    Outer(Box<OuterJoin>),
+}
+
+/// What a frame shows.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) frame: usize,
+    /// Columns of the query.
+    pub(super) columns: Vec<usize>,
+}
+
+/// A left or full join.
+#[derive(Debug)]
+pub(super) struct OuterJoin {
+    pub(super) full: bool,
+    pub(super) left: Group,
+    pub(super) right: Group,
+    pub(super) on: Vec<Expr>,
+}
+
+impl Group {
+    pub(super) fn append(&mut self, other: Group) {
+        self.sources.extend(other.sources);
+        self.conditions.extend(other.conditions);
+    }
+
+    pub(super) fn columns(&self) -> Range<usize> {
+        let start = self.sources.iter().map(|source| source.columns.start).min();
+        let end = self.sources.iter().map(|source| source.columns.end).max();
+        start.unwrap_or(0)..end.unwrap_or(0)
+    }
+
+    /// Whether a row that is to be locked may be one that an outer join makes up.
+    pub(super) fn locks_nullable(&self) -> bool {
+        self.sources.iter().any(|source| match &source.item {
+            Item::Outer(join) => join.right.locks() || (join.full && join.left.locks()),
+            Item::Table(..) | Item::Rows(..) => false,
+        })
+    }
+
+    fn locks(&self) -> bool {
+        self.sources.iter().any(|source| match &source.item {
+            Item::Table(_, lock) => *lock == LockFor::Update,
+            Item::Outer(join) => join.left.locks() || join.right.locks(),
+            Item::Rows(..) => false,
+        })
+    }
+
+    /// Moves conditions into outer joins, where that changes nothing; an outer join of whose made-up rows no condition can be
+    /// true is none.
+    fn push_down(&mut self) {
+        let mut at = 0;
+        while at < self.conditions.len() {
+            let condition = &self.conditions[at];
+            let columns = Columns::of([condition]);
+            let holder = self.sources.iter().position(|source| {
+                matches!(source.item, Item::Outer(_)) && columns.any() && columns.within(&source.columns)
+            });
+            let Some(holder) = holder.filter(|_| !condition.has_subquery()) else {
+                at += 1;
+                continue;
+            };
+            let Item::Outer(join) = &mut self.sources[holder].item else { return };
+            if !join.full && rejects_nulls(condition, &join.right.columns()) {
+                let Item::Outer(join) = self.sources.remove(holder).item else { return };
+                self.append(join.left);
+                self.append(join.right);
+                self.conditions.extend(join.on);
+                at = 0;
+            } else if !join.full && columns.within(&join.left.columns()) {
+                let condition = self.conditions.remove(at);
+                join.left.conditions.push(condition);
+            } else {
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Whether a condition is not true of a row all of whose columns in a range are NULL.
+fn rejects_nulls(condition: &Expr, range: &Range<usize>) -> bool {
+    fn is_null(expr: &Expr, range: &Range<usize>) -> bool {
+        match expr {
+            Expr::Column(column) => range.contains(column),
+            Expr::Cast(inner, ..) | Expr::Negate(inner) => is_null(inner, range),
+            Expr::Arithmetic(_, pair) | Expr::Concat(pair) => is_null(&pair.0, range) || is_null(&pair.1, range),
+            _ => false,
+        }
+    }
+    match condition {
+        Expr::Compare(_, pair, _) => is_null(&pair.0, range) || is_null(&pair.1, range),
+        Expr::In(value, ..) => is_null(value, range),
+        Expr::Like(like) => is_null(&like.text, range) || is_null(&like.pattern, range),
+        Expr::Not(inner) => matches!(&**inner, Expr::IsNull(value) if is_null(value, range)),
+        _ => false,
+    }
+}
+
+/// A set of columns of a query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Columns(Vec<bool>);
+
+impl Columns {
+    /// Those that expressions look at.
+    pub(super) fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Self {
+        let mut columns = Self::default();
+        exprs.into_iter().for_each(|expr| columns.mark(expr));
+        columns
+    }
+
+    pub(super) fn mark(&mut self, expr: &Expr) {
+        let _ = expr.any(&mut |part| {
+            if let Expr::Column(column) = part {
+                self.insert(*column);
+            }
+            false
+        });
+    }
+
+    pub(super) fn insert(&mut self, column: usize) {
+        if self.0.len() <= column {
+            self.0.resize(column + 1, false);
+        }
+        self.0[column] = true;
+    }
+
+    fn has(&self, column: usize) -> bool {
+        self.0.get(column).is_some_and(|has| *has)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..self.0.len()).filter(|&column| self.0[column])
+    }
+
+    fn any(&self) -> bool {
+        self.0.contains(&true)
+    }
+
+    fn within(&self, range: &Range<usize>) -> bool {
+        self.iter().all(|column| range.contains(&column))
+    }
+
+    fn extend(&mut self, columns: impl Iterator<Item = usize>) {
+        columns.for_each(|column| self.insert(column));
+    }
+
+    fn subset_of(&self, other: &Columns) -> bool {
+        self.iter().all(|column| other.has(column))
+    }
+}
+
+/// Rows, and where a query's columns lie in them.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) node: Node,
+    /// By column of the query.
+    places: Vec<usize>,
+    /// Whether the rows come in the order that was wanted.
+    pub(super) in_order: bool,
+}
+
+impl Planned {
+    /// Rows that have the columns of a range only, one after the other.
+    fn leaf(node: Node, columns: &Range<usize>) -> Self {
+        let places = (0..columns.end).map(|at| at.checked_sub(columns.start).unwrap_or(ABSENT)).collect();
+        Self { node, places, in_order: false }
+    }
+
+    fn place_of(&self, column: usize) -> Option<usize> {
+        self.places.get(column).copied().filter(|&place| place != ABSENT)
+    }
+
+    /// The columns that are there, of those that are wanted.
+    fn present(&self, wanted: &Columns) -> Vec<usize> {
+        wanted.iter().filter(|&column| self.place_of(column).is_some()).collect()
+    }
+
+    fn places_of(&self, columns: &[usize]) -> Vec<usize> {
+        columns.iter().filter_map(|&column| self.place_of(column)).collect()
+    }
+
+    /// Makes an expression over the query's columns one over these rows.
+    pub(super) fn place(&self, expr: &mut Expr) -> Result<(), SqlError> {
+        place(expr, &self.places)
+    }
+
+    /// The same rows, kept, with the columns that are wanted.
+    pub(super) fn kept(self, wanted: &Columns) -> Self {
+        let columns = self.present(wanted);
+        let keep = self.places_of(&columns);
+        let node = Node::Materialise(Box::new(self.node), keep);
+        Self { node, places: places(&columns, &[]), in_order: self.in_order }
+    }
+}
+
+fn place(expr: &mut Expr, places: &[usize]) -> Result<(), SqlError> {
+    match expr {
+        Expr::Column(column) => {
+            *column = places.get(*column).copied().filter(|&at| at != ABSENT).ok_or_else(|| lost("a column"))?;
+            Ok(())
+        }
+        other => other.parts_mut().into_iter().try_for_each(|part| place(part, places)),
+    }
+}
+
+/// The places of columns that lie one after the other.
+fn places(first: &[usize], second: &[usize]) -> Vec<usize> {
+    let all = || first.iter().chain(second).copied();
+    let mut places = vec![ABSENT; all().max().map_or(0, |greatest| greatest + 1)];
+    for (place, column) in all().enumerate() {
+        places[column] = place;
+    }
+    places
+}
+
+/// Makes a condition one over a source's own row; it sees the other columns in a frame.
+fn localise(expr: &mut Expr, own: &Range<usize>, shown: &mut Shown) {
+    match expr {
+        Expr::Column(column) if own.contains(column) => *column -= own.start,
+        Expr::Column(_) => show(expr, shown.frame, &mut shown.columns),
+        other => other.parts_mut().into_iter().for_each(|part| localise(part, own, shown)),
+    }
+}
+
+impl Binder<'_> {
+    /// The plan of a group whose columns in `needed` are wanted, in this order if an index gives it.
+    pub(super) fn plan_group(
+        &mut self,
+        mut group: Group,
+        needed: &Columns,
+        order: &[path::Wanted],
+    ) -> Result<Planned, SqlError> {
+        depth::check()?;
+        group.push_down();
+        self.hoist(&mut group);
+        let (deferred, mut conditions): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut group.conditions).into_iter().partition(Expr::has_subquery);
+        let mut needed = needed.clone();
+        deferred.iter().for_each(|condition| needed.mark(condition));
+        let mut sources = group.sources;
+        if sources.is_empty() {
+            let node = filtered(Node::One, conditions);
+            return deferred_filter(Planned::leaf(node, &(0..0)), deferred, &needed);
+        }
+        let alone = sources.len() == 1;
+        let mut joined = Columns::default();
+        let first = self.cheapest(&sources, &conditions, &joined)?;
+        let source = sources.remove(first);
+        joined.extend(source.columns.clone());
+        let now = take_applicable(&mut conditions, &joined);
+        let mut wanted = needed.clone();
+        let mut planned = {
+            mark_pending(&mut wanted, &conditions, &sources);
+            self.leaf(source, now, &wanted, if alone { order } else { &[] })?
+        };
+        while !sources.is_empty() {
+            let next = self.cheapest(&sources, &conditions, &joined)?;
+            let source = sources.remove(next);
+            joined.extend(source.columns.clone());
+            let now = take_applicable(&mut conditions, &joined);
+            let mut wanted = needed.clone();
+            mark_pending(&mut wanted, &conditions, &sources);
+            planned = self.join_next(planned, source, now, &wanted)?;
+        }
+        deferred_filter(planned, deferred, &needed)
+    }
+
+    /// The rows of one source.
+    fn leaf(
+        &mut self,
+        source: Source,
+        mut conditions: Vec<Expr>,
+        wanted: &Columns,
+        order: &[path::Wanted],
+    ) -> Result<Planned, SqlError> {
+        let own = source.columns;
+        match source.item {
+            Item::Table(table, lock) => {
+                let mut shown = Shown { frame: 0, columns: Vec::new() };
+                conditions.iter_mut().for_each(|condition| localise(condition, &own, &mut shown));
+                let local = |&(column, descending, nulls_first): &path::Wanted| {
+                    (column.wrapping_sub(own.start), descending, nulls_first)
+                };
+                let order: Vec<_> = order.iter().map(local).collect();
+                let (access, in_order) = path::choose(table, path::conjunction(conditions), lock, &order);
+                let in_order = in_order && !order.is_empty();
+                Ok(Planned { in_order, ..Planned::leaf(Node::Table(access), &own) })
+            }
+            Item::Rows(_, Some(_)) => Err(lost("a LATERAL item")),
+            Item::Rows(node, None) => {
+                let mut shown = Shown { frame: 0, columns: Vec::new() };
+                conditions.iter_mut().for_each(|condition| localise(condition, &own, &mut shown));
+                Ok(Planned::leaf(filtered(*node, conditions), &own))
+            }
+            Item::Outer(join) => {
+                let mut wanted = wanted.clone();
+                conditions.iter().for_each(|condition| wanted.mark(condition));
+                let mut planned = self.outer_join(*join, &wanted)?;
+                for condition in &mut conditions {
+                    planned.place(condition)?;
+                }
+                planned.node = filtered(planned.node, conditions);
+                Ok(planned)
+            }
+        }
+    }
+
+    /// Joins a source to what there is.
+    fn join_next(
+        &mut self,
+        outer: Planned,
+        source: Source,
+        conditions: Vec<Expr>,
+        wanted: &Columns,
+    ) -> Result<Planned, SqlError> {
+        let source = match self.nested(outer, source, &conditions, JoinKind::Inner, wanted)? {
+            Nested::Done(planned) => return Ok(planned),
+            Nested::Unserved(outer, source) => (outer, source),
+        };
+        let (outer, source) = source;
+        let mut own = Columns::default();
+        own.extend(source.columns.clone());
+        let (local, others): (Vec<_>, Vec<_>) =
+            conditions.into_iter().partition(|condition| Columns::of([condition]).subset_of(&own));
+        let mut inner_wanted = wanted.clone();
+        others.iter().for_each(|condition| inner_wanted.mark(condition));
+        let inner = self.leaf(source, local, &inner_wanted, &[])?;
+        hash_join(outer, inner, others, JoinKind::Inner, wanted)
+    }
+
+    /// The plan of a left or full join.
+    fn outer_join(&mut self, join: OuterJoin, needed: &Columns) -> Result<Planned, SqlError> {
+        let OuterJoin { full, left, mut right, mut on } = join;
+        let mut below = needed.clone();
+        on.iter().for_each(|condition| below.mark(condition));
+        mark_pending(&mut below, &[], &right.sources);
+        let mut left = self.plan_group(left, &below, &[])?;
+        if full {
+            let right = self.plan_group(right, &below, &[])?;
+            return hash_join(left, right, on, JoinKind::Full, needed);
+        }
+        let simple = !on.iter().chain(&right.conditions).any(Expr::has_subquery);
+        if simple && right.sources.len() == 1 {
+            let Some(source) = right.sources.pop() else { return Err(lost("a FROM item")) };
+            let conditions: Vec<_> = on.iter().chain(&right.conditions).cloned().collect();
+            match self.nested(left, source, &conditions, JoinKind::Left, needed)? {
+                Nested::Done(planned) => return Ok(planned),
+                Nested::Unserved(outer, source) => {
+                    left = outer;
+                    right.sources.push(source);
+                }
+            }
+        }
+        let own = right.columns();
+        let (local, others): (Vec<_>, Vec<_>) = std::mem::take(&mut on).into_iter().partition(|condition| {
+            let columns = Columns::of([condition]);
+            !condition.has_subquery() && columns.any() && columns.within(&own)
+        });
+        right.conditions.extend(local);
+        let right = self.plan_group(right, &below, &[])?;
+        hash_join(left, right, others, JoinKind::Left, needed)
+    }
+
+    /// A nested loop, if the source is LATERAL or an index serves a condition on what there is.
+    fn nested(
+        &mut self,
+        outer: Planned,
+        source: Source,
+        conditions: &[Expr],
+        kind: JoinKind,
+        wanted: &Columns,
+    ) -> Result<Nested, SqlError> {
+        let own = source.columns.clone();
+        let (inner, shown) = match source.item {
+            Item::Table(ref table, lock) => {
+                let mut shown = Shown { frame: self.new_frame(), columns: Vec::new() };
+                let access = served(table, lock, conditions, &own, &mut shown);
+                if !looks_at(&access, shown.frame) {
+                    return Ok(Nested::Unserved(outer, source));
+                }
+                (Node::Table(access), shown)
+            }
+            Item::Rows(node, Some(mut shown)) => {
+                let mut conditions = conditions.to_vec();
+                conditions.iter_mut().for_each(|condition| localise(condition, &own, &mut shown));
+                (filtered(*node, conditions), shown)
+            }
+            Item::Rows(_, None) | Item::Outer(_) => return Ok(Nested::Unserved(outer, source)),
+        };
+        let mut kept = wanted.clone();
+        kept.extend(shown.columns.iter().copied());
+        let columns = outer.present(&kept);
+        let keep = outer.places_of(&columns);
+        let position = |column: &usize| {
+            let found = columns.iter().position(|known| known == column);
+            found.ok_or_else(|| unsupported("a LATERAL item that looks past the join that it is part of"))
+        };
+        let positions = shown.columns.iter().map(position).collect::<Result<_, _>>()?;
+        let inner_columns: Vec<_> = own.collect();
+        let places = places(&columns, &inner_columns);
+        let join = NestedLoop { kind, outer: outer.node, keep, frame: shown.frame, shown: positions, inner };
+        Ok(Nested::Done(Planned { node: Node::NestedLoop(Box::new(join)), places, in_order: false }))
+    }
+
+    /// The source that is to be joined next, to what there is; the first one if there is nothing.
+    fn cheapest(&mut self, sources: &[Source], conditions: &[Expr], joined: &Columns) -> Result<usize, SqlError> {
+        let mut best: Option<(f64, usize)> = None;
+        for (at, source) in sources.iter().enumerate() {
+            let mut with = joined.clone();
+            with.extend(source.columns.clone());
+            let now: Vec<_> =
+                conditions.iter().filter(|condition| Columns::of([*condition]).subset_of(&with)).cloned().collect();
+            let Some(cost) = cost(source, &now, joined) else { continue };
+            if best.is_none_or(|(known, _)| cost < known) {
+                best = Some((cost, at));
+            }
+        }
+        let message = "a LATERAL item that looks past the join that it is part of";
+        best.map(|(_, at)| at).ok_or_else(|| unsupported(message))
+    }
+
+    /// Makes sources of those subqueries in conditions whose rows could lead to an index: `column = (SELECT …)` and
+    /// `column IN (SELECT …)`, if the subquery does not look at the row.
+    fn hoist(&mut self, group: &mut Group) {
+        for at in 0..group.conditions.len() {
+            let place = self.columns;
+            let source = match &mut group.conditions[at] {
+                Expr::Compare(_, pair, _) => {
+                    let (Expr::Column(_), subquery @ Expr::Subquery(_)) = sides(pair) else { continue };
+                    let Expr::Subquery(inner) = &*subquery else { continue };
+                    if inner.test != SubqueryTest::Value || !inner.arguments.is_empty() {
+                        continue;
+                    }
+                    let value = std::mem::replace(subquery, Expr::Column(place));
+                    self.columns += 1;
+                    let row = Node::Materialise(Box::new(Node::One), Vec::new());
+                    Source {
+                        item: Item::Rows(Box::new(Node::Project(Box::new(row), vec![value])), None),
+                        columns: place..self.columns,
+                    }
+                }
+                Expr::Subquery(subquery) => {
+                    let SubqueryTest::Compare(Comparison::Equal, false, blanks) = &subquery.test else { continue };
+                    let plain = subquery.operands.iter().all(|operand| matches!(operand, Expr::Column(_)));
+                    if !plain || blanks.contains(&true) || !subquery.arguments.is_empty() {
+                        continue;
+                    }
+                    let operands = subquery.operands.clone();
+                    let Some(node) = Arc::get_mut(&mut subquery.plan) else { continue };
+                    let node = std::mem::replace(node, Node::One);
+                    self.columns += operands.len();
+                    let equal = |(at, operand)| {
+                        let pair = (operand, Expr::Column(place + at));
+                        Expr::Compare(Comparison::Equal, Box::new(pair), false)
+                    };
+                    let conditions: Vec<_> = operands.into_iter().enumerate().map(equal).collect();
+                    group.conditions[at] = Expr::bool(true);
+                    group.conditions.extend(conditions);
+                    Source {
+                        item: Item::Rows(Box::new(Node::Distinct(Box::new(node))), None),
+                        columns: place..self.columns,
+                    }
+                }
+                _ => continue,
+            };
+            group.sources.push(source);
+        }
+        group.conditions.retain(|condition| !super::select::is_true(condition));
+    }
+}
+
+/// Whether a nested loop serves.
+#[allow(clippy::large_enum_variant, reason = "taken apart at once by whoever asked")]
+enum Nested {
+    Done(Planned),
+    /// It does not.
+    Unserved(Planned, Source),
+}
+
+/// The sides of a comparison, a column first if one is.
+fn sides(pair: &mut (Expr, Expr)) -> (&Expr, &mut Expr) {
+    let (left, right) = pair;
+    if matches!(left, Expr::Column(_)) { (left, right) } else { (right, left) }
+}
+
+/// A table's rows for each row of something else.
+fn served(table: &Arc<Table>, lock: LockFor, conditions: &[Expr], own: &Range<usize>, shown: &mut Shown) -> Access {
+    let mut conditions = conditions.to_vec();
+    conditions.iter_mut().for_each(|condition| localise(condition, own, shown));
+    path::choose(table.clone(), path::conjunction(conditions), lock, &[]).0
+}
+
+/// Whether the way to a table's rows is by what a frame shows.
+fn looks_at(access: &Access, frame: usize) -> bool {
+    let way = access.path.exprs();
+    way.into_iter().any(|value| value.any(&mut |part| matches!(part, Expr::Outer(at, _) if *at == frame)))
+}
+
+/// What it costs to join a source to what there is, in rows for each row that there is. None: it cannot be next.
+fn cost(source: &Source, conditions: &[Expr], joined: &Columns) -> Option<f64> {
+    let connected = conditions.iter().any(|condition| {
+        let columns = Columns::of([condition]);
+        columns.iter().any(|column| joined.has(column)) && columns.iter().any(|column| source.columns.contains(&column))
+    });
+    // Each row of one side goes with each of the other.
+    let apart = if joined.any() && !connected { TABLE_ROWS } else { 1.0 };
+    match &source.item {
+        Item::Table(table, lock) => {
+            let mut shown = Shown { frame: usize::MAX, columns: Vec::new() };
+            Some(access_rows(&served(table, *lock, conditions, &source.columns, &mut shown)) * apart)
+        }
+        Item::Rows(_, Some(shown)) => shown.columns.iter().all(|&column| joined.has(column)).then_some(TABLE_ROWS),
+        Item::Rows(node, None) => Some(rows(node) * apart),
+        Item::Outer(_) => Some(TABLE_ROWS * apart),
+    }
+}
+
+/// The rows that are expected of a node.
+fn rows(node: &Node) -> f64 {
+    match node {
+        Node::One => 1.0,
+        Node::Values(rows) => rows.len() as f64,
+        Node::Table(access) => access_rows(access),
+        Node::Aggregate(_, groups, _) if groups.is_empty() => 1.0,
+        Node::Limit(input, Some(Expr::Const(Value::Int8(count))), _) => rows(input).min(*count as f64),
+        Node::Distinct(input) => rows(input) * 0.3,
+        Node::NestedLoop(join) => rows(&join.outer) * rows(&join.inner),
+        Node::HashJoin(join) => rows(&join.outer).max(rows(&join.inner)),
+        other => {
+            let mut sum = 0.0;
+            other.each_input(&mut |input| sum += rows(input));
+            sum
+        }
+    }
+}
+
+fn access_rows(access: &Access) -> f64 {
+    let range = match &access.path {
+        Path::Key(_) => return 1.0,
+        Path::Full => return TABLE_ROWS,
+        Path::Range(range) => range,
+    };
+    let table = &access.table;
+    let columns = table.index_columns(range.index).len();
+    let unique = match range.index {
+        IndexRef::Primary => true,
+        IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
+    };
+    // An index that is not unique has several rows for a value.
+    let parts = columns as f64 + if unique { 0.0 } else { 0.5 };
+    let bounds = i32::from(range.lower.is_some()) + i32::from(range.upper.is_some());
+    TABLE_ROWS.powf(1.0 - range.equal.len() as f64 / parts) * 0.3_f64.powi(bounds)
+}
+
+/// Takes the conditions out that look at nothing but these columns.
+fn take_applicable(conditions: &mut Vec<Expr>, joined: &Columns) -> Vec<Expr> {
+    let (now, later) =
+        std::mem::take(conditions).into_iter().partition(|condition| Columns::of([condition]).subset_of(joined));
+    *conditions = later;
+    now
+}
+
+/// What has to be kept for later joins.
+fn mark_pending(wanted: &mut Columns, conditions: &[Expr], sources: &[Source]) {
+    conditions.iter().for_each(|condition| wanted.mark(condition));
+    for source in sources {
+        match &source.item {
+            Item::Rows(_, Some(shown)) => wanted.extend(shown.columns.iter().copied()),
+            Item::Outer(join) => {
+                mark_pending(wanted, &[], &join.left.sources);
+                mark_pending(wanted, &[], &join.right.sources);
+            }
+            Item::Table(..) | Item::Rows(_, None) => {}
+        }
+    }
+}
+
+/// Those rows of which all conditions are true.
+fn filtered(node: Node, conditions: Vec<Expr>) -> Node {
+    match path::conjunction(conditions) {
+        Some(condition) => Node::Filter(Box::new(node), condition),
+        None => node,
+    }
+}
+
+/// Conditions with subqueries, over rows that are kept.
+fn deferred_filter(planned: Planned, mut deferred: Vec<Expr>, wanted: &Columns) -> Result<Planned, SqlError> {
+    if deferred.is_empty() {
+        return Ok(planned);
+    }
+    let mut planned = planned.kept(wanted);
+    for condition in &mut deferred {
+        planned.place(condition)?;
+    }
+    planned.node = filtered(planned.node, deferred);
+    Ok(planned)
+}
+
+/// A join with rows that are kept.
+fn hash_join(
+    outer: Planned,
+    inner: Planned,
+    conditions: Vec<Expr>,
+    kind: JoinKind,
+    wanted: &Columns,
+) -> Result<Planned, SqlError> {
+    let mut wanted = wanted.clone();
+    conditions.iter().for_each(|condition| wanted.mark(condition));
+    let (left, right) = (outer.present(&wanted), inner.present(&wanted));
+    let (outer_places, inner_places, both) = (places(&left, &[]), places(&right, &[]), places(&left, &right));
+    let (mut keys, mut rest) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        let Expr::Compare(Comparison::Equal, pair, blanks) = condition else {
+            rest.push(condition);
+            continue;
+        };
+        let side = |expr: &Expr, planned: &Planned| {
+            let columns = Columns::of([expr]);
+            columns.any() && columns.iter().all(|column| planned.place_of(column).is_some())
+        };
+        let simple = !pair.0.has_subquery() && !pair.1.has_subquery();
+        let (mut one, mut other) = match *pair {
+            (one, other) if simple && side(&one, &outer) && side(&other, &inner) => (one, other),
+            (one, other) if simple && side(&one, &inner) && side(&other, &outer) => (other, one),
+            pair => {
+                rest.push(Expr::Compare(Comparison::Equal, Box::new(pair), blanks));
+                continue;
+            }
+        };
+        place(&mut one, &outer_places)?;
+        place(&mut other, &inner_places)?;
+        keys.push(JoinKey { outer: one, inner: other, blanks });
+    }
+    for condition in &mut rest {
+        place(condition, &both)?;
+    }
+    let (mut outer_columns, inner_columns) = (outer.places_of(&left), inner.places_of(&right));
+    let mut outer_node = outer.node;
+    if rest.iter().any(Expr::has_subquery) {
+        outer_node = Node::Materialise(Box::new(outer_node), outer_columns.clone());
+        outer_columns = (0..outer_columns.len()).collect();
+    }
+    let condition = path::conjunction(rest);
+    let join = HashJoin { kind, outer: outer_node, outer_columns, inner: inner.node, inner_columns, keys, condition };
+    Ok(Planned { node: Node::HashJoin(Box::new(join)), places: both, in_order: false })
+}

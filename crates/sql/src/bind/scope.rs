@@ -1,0 +1,227 @@
+//! The columns that names can mean.
+//!
+//! The columns of all FROM items of a query are numbered in the order in which they stand there; expressions are bound over
+//! these numbers. Where a column lies in the rows that are at hand is known once the joins are planned. Names that mean
+//! nothing in a query are looked for in the queries around it.
+
+use super::{Binder, Typed, fold};
+use crate::catalog::Table;
+use crate::expr::Expr;
+use crate::{OutputColumn, SqlError, state};
+use hotrow_storage::Type;
+use sqlparser::ast;
+
+/// The columns that names can mean.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    relations: Vec<Relation>,
+}
+
+/// A FROM item.
+#[derive(Clone, Debug)]
+pub(crate) struct Relation {
+    /// Its alias, or its own name; none for the columns that USING merges, and for a subquery without an alias.
+    pub(super) name: Option<String>,
+    /// The name of the table that an alias hides.
+    pub(super) table: Option<String>,
+    /// The hidden key is not among them.
+    pub(super) columns: Vec<Named>,
+}
+
+/// A column with a name.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) ty: Type,
+    /// What it is, over the query's columns.
+    pub(super) expr: Expr,
+    /// USING has merged it into another one: it needs its relation's name before it.
+    pub(super) merged: bool,
+}
+
+/// What a name means.
+pub(super) enum Found<'s> {
+    Nothing,
+    Column(&'s Named),
+    Several,
+}
+
+/// A query around the one that is being bound.
+#[derive(Debug)]
+pub(super) struct Level {
+    pub(super) scope: Scope,
+    /// The number of the frame that shows its row.
+    pub(super) frame: usize,
+    /// The columns that the frame shows.
+    pub(super) columns: Vec<usize>,
+}
+
+impl Relation {
+    /// Columns of these names from `offset` on.
+    pub(super) fn new(name: Option<String>, columns: impl Iterator<Item = (String, Type)>, offset: usize) -> Self {
+        let named = |(at, (name, ty))| Named { name, ty, expr: Expr::Column(offset + at), merged: false };
+        Self { name, table: None, columns: columns.enumerate().map(named).collect() }
+    }
+
+    /// A table's columns.
+    pub(super) fn table(table: &Table, alias: Option<&str>, offset: usize) -> Self {
+        let columns = table.schema.columns[..table.visible()].iter().map(|column| (column.name.clone(), column.ty));
+        let name = alias.unwrap_or(table.name()).to_owned();
+        Self { table: Some(table.name().to_owned()), ..Self::new(Some(name), columns, offset) }
+    }
+}
+
+impl Scope {
+    /// The columns of one table.
+    pub(crate) fn table(table: &Table, alias: Option<&str>) -> Self {
+        Self { relations: vec![Relation::table(table, alias, 0)] }
+    }
+
+    /// The columns of a result.
+    pub(super) fn output(columns: &[OutputColumn]) -> Self {
+        let columns = columns.iter().map(|column| (column.name.clone(), column.ty));
+        Self { relations: vec![Relation::new(None, columns, 0)] }
+    }
+
+    /// And after them, as `excluded`, the columns of the row that ON CONFLICT DO UPDATE did not insert.
+    pub(crate) fn with_excluded(mut self, table: &Table) -> Self {
+        self.relations.push(Relation::table(table, Some("excluded"), table.schema.columns.len()));
+        self
+    }
+
+    pub(super) fn relations(&self) -> &[Relation] {
+        &self.relations
+    }
+
+    pub(super) fn relations_mut(&mut self) -> &mut Vec<Relation> {
+        &mut self.relations
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.relations.is_empty()
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.relations.iter().any(|known| known.name.as_deref() == Some(name))
+    }
+
+    /// Adds what another FROM item has.
+    ///
+    /// # Errors
+    /// Two of one name.
+    pub(super) fn append(&mut self, other: Scope) -> Result<(), SqlError> {
+        for relation in other.relations {
+            if let Some(name) = &relation.name
+                && self.has(name)
+            {
+                let message = format!("table name \"{name}\" specified more than once");
+                return Err(SqlError::new(state::DUPLICATE_ALIAS, message));
+            }
+            self.relations.push(relation);
+        }
+        Ok(())
+    }
+
+    /// The column of this name, of the relation if one is given.
+    pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Found<'_> {
+        let named = |known: &&Relation| relation.is_none() || known.name.as_deref() == relation;
+        let columns = self.relations.iter().filter(named).flat_map(|known| &known.columns);
+        let mut found = columns.filter(|column| column.name == name && (relation.is_some() || !column.merged));
+        match (found.next(), found.next()) {
+            (None, _) => Found::Nothing,
+            (Some(column), None) => Found::Column(column),
+            (Some(_), Some(_)) => Found::Several,
+        }
+    }
+
+    /// The name of a column, for messages.
+    pub(super) fn name_of(&self, column: usize) -> String {
+        for relation in &self.relations {
+            if let (Some(name), Some(named)) =
+                (&relation.name, relation.columns.iter().find(|named| named.expr == Expr::Column(column)))
+            {
+                return format!("{name}.{}", named.name);
+            }
+        }
+        "?column?".to_owned()
+    }
+}
+
+impl Binder<'_> {
+    /// A column by its name.
+    pub(super) fn column(
+        &mut self,
+        relation: Option<&str>,
+        ident: &ast::Ident,
+        scope: &Scope,
+    ) -> Result<Typed, SqlError> {
+        let name = fold(ident);
+        let mut found = scope.find(relation, &name);
+        let mut at = self.outer.len();
+        while matches!(found, Found::Nothing) && at > 0 && !(relation.is_some_and(|wanted| scope.has(wanted))) {
+            at -= 1;
+            let level = &mut self.outer[at];
+            found = match level.scope.find(relation, &name) {
+                Found::Column(named) => {
+                    let mut typed = Typed::new(named.expr.clone(), named.ty);
+                    show(&mut typed.expr, level.frame, &mut level.columns);
+                    return Ok(typed);
+                }
+                other => other,
+            };
+        }
+        match found {
+            Found::Column(named) => Ok(Typed::new(named.expr.clone(), named.ty)),
+            Found::Several => {
+                let error = SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"));
+                Err(self.locate(error, ident.span))
+            }
+            Found::Nothing => {
+                let message = match relation {
+                    Some(relation) => format!("column {relation}.{name} does not exist"),
+                    None => format!("column \"{name}\" does not exist"),
+                };
+                Err(self.locate(SqlError::new(state::UNDEFINED_COLUMN, message), ident.span))
+            }
+        }
+    }
+
+    /// Whether a relation of this name is there, in the query or around it.
+    pub(super) fn knows_relation(&self, name: &str, scope: &Scope) -> bool {
+        scope.has(name) || self.outer.iter().any(|level| level.scope.has(name))
+    }
+
+    /// 42P01: no FROM item has this name.
+    pub(super) fn missing_relation(&self, name: &str, scope: &Scope) -> SqlError {
+        let scopes = std::iter::once(scope).chain(self.outer.iter().rev().map(|level| &level.scope));
+        let hidden = scopes.flat_map(Scope::relations).find(|known| known.table.as_deref() == Some(name));
+        if let Some(alias) = hidden.and_then(|known| known.name.as_ref()) {
+            let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
+            let hint = format!("Perhaps you meant to reference the table alias \"{alias}\".");
+            return SqlError::new(state::UNDEFINED_TABLE, message).hint(hint);
+        }
+        if self.beside.iter().any(|scope| scope.has(name)) {
+            let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
+            let hint = format!(
+                "There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."
+            );
+            return SqlError::new(state::UNDEFINED_TABLE, message).hint(hint);
+        }
+        let message = format!("missing FROM-clause entry for table \"{name}\"");
+        SqlError::new(state::UNDEFINED_TABLE, message)
+    }
+}
+
+/// Makes an expression over a query's columns one over the frame that shows them.
+pub(super) fn show(expr: &mut Expr, frame: usize, columns: &mut Vec<usize>) {
+    match expr {
+        Expr::Column(column) => {
+            let at = columns.iter().position(|known| known == column).unwrap_or_else(|| {
+                columns.push(*column);
+                columns.len() - 1
+            });
+            *expr = Expr::Outer(frame, at);
+        }
+        other => other.parts_mut().into_iter().for_each(|part| show(part, frame, columns)),
+    }
+}

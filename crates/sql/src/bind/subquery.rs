@@ -1,0 +1,143 @@
+//! Subqueries of expressions.
+
+use super::from::Locking;
+use super::scope::Level;
+use super::select::Bound;
+use super::{Aggregates, Binder, Scope, Typed};
+use crate::error::unsupported;
+use crate::expr::{Comparison, Expr};
+use crate::plan::{Node, Subquery, SubqueryTest};
+use crate::{SqlError, state};
+use hotrow_sync::Arc;
+use sqlparser::ast::{self, BinaryOperator as B, Expr as A};
+
+impl Binder<'_> {
+    /// Anything with a subquery in it.
+    pub(super) fn subquery(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        if let Some(place) = self.without_subqueries {
+            let message = format!("cannot use subquery in {place}");
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        match expr {
+            A::Subquery(query) => {
+                let (bound, level) = self.query_of_expression(query, scope)?;
+                let [column] = &bound.columns[..] else {
+                    return Err(SqlError::new(state::SYNTAX_ERROR, "subquery must return only one column"));
+                };
+                let ty = column.ty;
+                Ok(Typed::new(asked(bound.node, level, SubqueryTest::Value, Vec::new()), ty))
+            }
+            A::Exists { subquery, negated } => {
+                let (bound, level) = self.query_of_expression(subquery, scope)?;
+                Ok(negated_if(*negated, asked(bound.node, level, SubqueryTest::Exists, Vec::new())))
+            }
+            A::InSubquery { expr, subquery, negated } => {
+                let is_in = self.compare_subquery(expr, Comparison::Equal, false, subquery, scope)?;
+                Ok(negated_if(*negated, is_in))
+            }
+            A::AnyOp { left, compare_op, right, .. } => self.any_or_all(left, compare_op, right, false, scope),
+            A::AllOp { left, compare_op, right } => self.any_or_all(left, compare_op, right, true, scope),
+            other => Err(unsupported(&format!("expression {other}"))),
+        }
+    }
+
+    /// A query that sees the row of the expression around it.
+    fn query_of_expression(&mut self, query: &ast::Query, scope: &Scope) -> Result<(Bound, Level), SqlError> {
+        if !query.locks.is_empty() {
+            return Err(unsupported("FOR UPDATE in a subquery of an expression"));
+        }
+        let aggregates = std::mem::replace(&mut self.aggregates, Aggregates::Refused("this context"));
+        let locking = std::mem::replace(&mut self.locking, Locking::None);
+        let bound = self.query_within(query, scope.clone());
+        (self.aggregates, self.locking) = (aggregates, locking);
+        let (mut bound, level) = bound?;
+        self.settle(&mut bound)?;
+        Ok((bound, level))
+    }
+
+    fn any_or_all(&mut self, left: &A, op: &B, right: &A, all: bool, scope: &Scope) -> Result<Typed, SqlError> {
+        let mut right = right;
+        while let A::Nested(inner) = right {
+            right = inner;
+        }
+        let A::Subquery(query) = right else { return Err(unsupported("ANY or ALL of anything but a subquery")) };
+        let comparison = match op {
+            B::Eq => Comparison::Equal,
+            B::NotEq => Comparison::NotEqual,
+            B::Lt => Comparison::Less,
+            B::LtEq => Comparison::LessOrEqual,
+            B::Gt => Comparison::Greater,
+            B::GtEq => Comparison::GreaterOrEqual,
+            other => return Err(unsupported(&format!("operator {other} with ANY or ALL"))),
+        };
+        if (comparison, all) == (Comparison::NotEqual, true) {
+            let is_in = self.compare_subquery(left, Comparison::Equal, false, query, scope)?;
+            return Ok(negated_if(true, is_in));
+        }
+        self.compare_subquery(left, comparison, all, query, scope).map(Typed::bool)
+    }
+
+    fn compare_subquery(
+        &mut self,
+        left: &A,
+        comparison: Comparison,
+        all: bool,
+        query: &ast::Query,
+        scope: &Scope,
+    ) -> Result<Expr, SqlError> {
+        let mut left = left;
+        while let A::Nested(inner) = left {
+            left = inner;
+        }
+        let left = match left {
+            A::Tuple(list) => list.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        let mut operands = Vec::with_capacity(left.len());
+        for operand in left {
+            operands.push(self.expr(operand, scope)?);
+        }
+        let (bound, level) = self.query_of_expression(query, scope)?;
+        let wrong = match bound.columns.len().cmp(&operands.len()) {
+            std::cmp::Ordering::Less => Some("subquery has too few columns"),
+            std::cmp::Ordering::Greater => Some("subquery has too many columns"),
+            std::cmp::Ordering::Equal => None,
+        };
+        if let Some(message) = wrong {
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        }
+        if operands.len() > 1 && !matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
+            return Err(unsupported("an order of rows"));
+        }
+        let (mut values, mut columns, mut blanks) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, (operand, column)) in operands.into_iter().zip(&bound.columns).enumerate() {
+            let other = Typed::new(Expr::Column(at), column.ty);
+            let (value, column, blank) = self.comparable(comparison.symbol(), operand, other)?;
+            values.push(value);
+            columns.push(column);
+            blanks.push(blank);
+        }
+        let plain = columns.iter().enumerate().all(|(at, column)| *column == Expr::Column(at));
+        let node = if plain { bound.node } else { Node::Project(Box::new(bound.node), columns) };
+        Ok(asked(node, level, SubqueryTest::Compare(comparison, all, blanks), values))
+    }
+}
+
+fn asked(plan: Node, level: Level, test: SubqueryTest, operands: Vec<Expr>) -> Expr {
+    let arguments = level.columns.into_iter().map(Expr::Column).collect();
+    Expr::Subquery(Box::new(Subquery { plan: Arc::new(plan), test, frame: level.frame, arguments, operands }))
+}
+
+fn negated_if(negated: bool, expr: Expr) -> Typed {
+    Typed::bool(if negated { Expr::Not(Box::new(expr)) } else { expr })
+}
+
+/// The name of a subquery's column, as a column of the query around it.
+pub(super) fn name_of(query: &ast::Query) -> Option<String> {
+    let ast::SetExpr::Select(select) = &*query.body else { return None };
+    match select.projection.first()? {
+        ast::SelectItem::UnnamedExpr(expr) => Some(Binder::default_name(expr)),
+        ast::SelectItem::ExprWithAlias { alias, .. } => Some(super::fold(alias)),
+        _ => None,
+    }
+}

@@ -1,0 +1,236 @@
+//! WITH: queries with names.
+//!
+//! One that is mentioned once is put where it is mentioned, so that conditions there find its indexes. Others are kept when
+//! the query begins, and read as often as they are mentioned.
+
+use super::from::{From, Locking};
+use super::select::Bound;
+use super::{Binder, fold, name_parts};
+use crate::error::unsupported;
+use crate::plan::{Node, Recursive};
+use crate::{OutputColumn, SqlError, state};
+use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
+
+/// A query of WITH.
+#[derive(Debug)]
+pub(super) struct Named {
+    name: String,
+    columns: Vec<OutputColumn>,
+    /// The number under which its rows are kept.
+    rows: usize,
+    /// Its plan, until it is put somewhere.
+    plan: Option<Node>,
+    /// Whether it may be put where it is mentioned.
+    inline: bool,
+    references: usize,
+    within: Within,
+}
+
+/// Which part of a query itself is being bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    /// None.
+    Nothing,
+    /// What is not UNION.
+    Other,
+    /// The one that it starts with.
+    Start,
+    /// The one that goes on with its rows, with so many queries around it.
+    Step(usize),
+}
+
+impl Binder<'_> {
+    /// The queries of a WITH clause, which names mean from now on.
+    pub(super) fn with(&mut self, with: &ast::With) -> Result<(), SqlError> {
+        let first = self.named.len();
+        for cte in &with.cte_tables {
+            let name = fold(&cte.alias.name);
+            if self.named[first..].iter().any(|known| known.name == name) {
+                let message = format!("WITH query name \"{name}\" specified more than once");
+                return Err(self.locate(SqlError::new(state::DUPLICATE_ALIAS, message), cte.alias.name.span));
+            }
+            let locking = std::mem::replace(&mut self.locking, Locking::None);
+            let bound = match with.recursive {
+                true => self.recursive_query(&name, cte),
+                false => self.inner_query(&cte.query),
+            };
+            self.locking = locking;
+            let mut bound = bound?;
+            self.settle(&mut bound)?;
+            rename(&name, &mut bound.columns, &cte.alias)?;
+            // Its name where it is defined, where it mentions itself, and one more.
+            let own = if matches!(bound.node, Node::Recursive(_)) { 3 } else { 2 };
+            let inline = cte.materialized != Some(ast::CteAsMaterialized::Materialized)
+                && mentions(self.text, &name).is_some_and(|count| count <= own);
+            let rows = self.new_frame();
+            let (columns, plan) = (bound.columns, Some(bound.node));
+            self.named.push(Named { name, columns, rows, plan, inline, references: 0, within: Within::Nothing });
+        }
+        Ok(())
+    }
+
+    /// A query with those of its WITH that have to be kept; their names mean nothing any more.
+    pub(super) fn end_with(&mut self, first: usize, node: Node) -> Node {
+        let kept = self.named.drain(first..).filter(|query| query.references > 0);
+        let kept: Vec<_> = kept.filter_map(|query| Some((query.rows, query.plan?))).collect();
+        if kept.is_empty() { node } else { Node::With(kept, Box::new(node)) }
+    }
+
+    /// A name in FROM that means a query of WITH.
+    pub(super) fn with_item(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Option<From>, SqlError> {
+        let parts = name_parts(name)?;
+        let [wanted] = &parts[..] else { return Ok(None) };
+        let around = self.outer.len();
+        let Some(query) = self.named.iter_mut().rev().find(|known| known.name == *wanted) else { return Ok(None) };
+        let wrong = |what: &str| {
+            let message = format!("recursive reference to query \"{wanted}\" must not appear {what}");
+            Err(SqlError::new(state::INVALID_RECURSION, message))
+        };
+        match query.within {
+            Within::Nothing => {}
+            Within::Other => {
+                let message = format!(
+                    "recursive query \"{wanted}\" does not have the form non-recursive-term UNION [ALL] recursive-term"
+                );
+                return Err(SqlError::new(state::INVALID_RECURSION, message));
+            }
+            Within::Start => return wrong("within its non-recursive term"),
+            Within::Step(outside) if around > outside => return wrong("within a subquery"),
+            Within::Step(_) if query.references > 0 => return wrong("more than once"),
+            Within::Step(_) => {}
+        }
+        query.references += 1;
+        let (columns, rows) = (query.columns.clone(), query.rows);
+        let plan = if query.inline { query.plan.take() } else { None };
+        let node = plan.unwrap_or(Node::Reference(rows));
+        self.rows_item(node, None, columns, Some(wanted.clone()), alias).map(Some)
+    }
+
+    /// A query of WITH RECURSIVE, whether or not it mentions itself.
+    fn recursive_query(&mut self, name: &str, cte: &ast::Cte) -> Result<Bound, SqlError> {
+        let query = &*cte.query;
+        let mut itself = Named {
+            name: name.to_owned(),
+            columns: Vec::new(),
+            rows: self.new_frame(),
+            plan: None,
+            inline: false,
+            references: 0,
+            within: Within::Other,
+        };
+        let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } = &*query.body else {
+            self.named.push(itself);
+            let bound = self.inner_query(query);
+            self.named.pop();
+            return bound;
+        };
+        let place = self.named.len();
+        itself.within = Within::Start;
+        let rows = itself.rows;
+        self.named.push(itself);
+        let bound = self.recursive_terms(place, name, cte, (left, right));
+        let references = self.named[place].references;
+        self.named.truncate(place);
+        let (start, step, columns) = bound?;
+        if references == 0 {
+            return self.inner_query(query);
+        }
+        if query.order_by.is_some() || query.limit_clause.is_some() || query.fetch.is_some() {
+            let what = if query.order_by.is_some() { "ORDER BY" } else { "LIMIT" };
+            let message = format!("{what} in a recursive query is not implemented");
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        if query.with.is_some() {
+            return Err(unsupported("WITH in a recursive query"));
+        }
+        let distinct = *set_quantifier != SetQuantifier::All;
+        let recursive = Recursive { rows, width: columns.len(), distinct, start, step };
+        let loose = vec![false; columns.len()];
+        Ok(Bound { node: Node::Recursive(Box::new(recursive)), columns, loose })
+    }
+
+    /// The two sides of the UNION, and the columns.
+    fn recursive_terms(
+        &mut self,
+        place: usize,
+        name: &str,
+        cte: &ast::Cte,
+        (left, right): (&SetExpr, &SetExpr),
+    ) -> Result<(Node, Node, Vec<OutputColumn>), SqlError> {
+        let first = self.named.len();
+        let mut start = self.set_operation(left)?;
+        debug_assert_eq!(first, self.named.len());
+        self.settle(&mut start)?;
+        let columns = start.columns;
+        let mut shown = columns.clone();
+        rename(name, &mut shown, &cte.alias)?;
+        self.named[place].columns = shown;
+        self.named[place].within = Within::Step(self.outer.len());
+        let mut step = self.set_operation(right)?;
+        if step.columns.len() != columns.len() {
+            let message = "each UNION query must have the same number of columns";
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        }
+        for (at, column) in columns.iter().enumerate() {
+            if std::mem::take(&mut step.loose[at]) {
+                self.retype(&mut step.node, at, column.ty, crate::expr::Strictness::Implicit)?;
+                step.columns[at].ty = column.ty;
+            }
+            let (one, other) = (column.ty, step.columns[at].ty);
+            let overall = super::types::common(one, other);
+            if overall.map(super::types::without_modifier) != Some(super::types::without_modifier(one)) {
+                let Some(overall) = overall else {
+                    let (one, other) = (super::type_name(Some(one)), super::type_name(Some(other)));
+                    let message = format!("UNION types {one} and {other} cannot be matched");
+                    return Err(SqlError::new(state::DATATYPE_MISMATCH, message));
+                };
+                let (one, overall) = (super::type_name(Some(one)), super::type_name(Some(overall)));
+                let message = format!(
+                    "recursive query \"{name}\" column {} has type {one} in non-recursive term but type {overall} overall",
+                    at + 1
+                );
+                return Err(SqlError::new(state::DATATYPE_MISMATCH, message)
+                    .hint("Cast the output of the non-recursive term to the correct type."));
+            }
+        }
+        self.cast_columns(&mut step, &columns)?;
+        Ok((start.node, step.node, columns))
+    }
+}
+
+/// Gives columns the names of an alias.
+fn rename(name: &str, columns: &mut [OutputColumn], alias: &ast::TableAlias) -> Result<(), SqlError> {
+    let (given, there) = (alias.columns.len(), columns.len());
+    if given > there {
+        let message = format!("WITH query \"{name}\" has {there} columns available but {given} columns specified");
+        return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
+    }
+    for (column, given) in columns.iter_mut().zip(&alias.columns) {
+        column.name = fold(&given.name);
+    }
+    Ok(())
+}
+
+/// How often a text mentions a name, but as a column's relation; none if that cannot be told.
+fn mentions(text: &str, name: &str) -> Option<usize> {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    if text.is_empty() || !name.chars().all(is_part) {
+        return None;
+    }
+    let mut count = 0;
+    let mut rest = text;
+    while let Some(start) = rest.find(is_part) {
+        let word = &rest[start..];
+        let end = word.find(|letter| !is_part(letter)).unwrap_or(word.len());
+        let (word, after) = word.split_at(end);
+        if word.to_lowercase() == name.to_lowercase() && !after.starts_with('.') {
+            count += 1;
+        }
+        rest = after;
+    }
+    Some(count)
+}

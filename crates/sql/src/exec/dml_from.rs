@@ -1,0 +1,54 @@
+//! UPDATE … FROM, DELETE … USING, and both with subqueries: a query says which rows, and what comes into them.
+//!
+//! The query has locked the rows to be changed, and read its values of them under the lock. It runs to its end before the first row
+//! changes: it may look at the table that changes. A row that it has several times changes once, by the first of these.
+
+use super::dml::answer;
+use super::{Exec, Fail, Sink};
+use crate::catalog::Table;
+use crate::expr::Input;
+use crate::plan::{Delete, Node, Update};
+use hotrow_storage::{Key, Value};
+use hotrow_txn::Write;
+use std::collections::HashSet;
+
+impl Exec<'_> {
+    pub(super) fn update_from(&mut self, update: &Update, source: &Node, sink: Sink<'_>) -> Result<u64, Fail> {
+        let rows = self.collect_all(source)?;
+        let (mut changed, mut count) = (HashSet::new(), 0);
+        for row in rows.rows() {
+            self.env.check_cancelled()?;
+            let (key, beside) = split(&update.access.table, row);
+            if changed.insert(key.clone()) {
+                count += u64::from(self.update_row(update, &key, None, Some(Input::Values(beside)), sink)?);
+            }
+        }
+        Ok(count)
+    }
+
+    pub(super) fn delete_using(&mut self, delete: &Delete, source: &Node, sink: Sink<'_>) -> Result<u64, Fail> {
+        let rows = self.collect_all(source)?;
+        let table = &delete.access.table;
+        let (mut deleted, mut count) = (HashSet::new(), 0);
+        for row in rows.rows() {
+            self.env.check_cancelled()?;
+            let (key, beside) = split(table, row);
+            if !deleted.insert(key.clone()) {
+                continue;
+            }
+            if let Some(returning) = &delete.returning
+                && let Some(row) = self.txn.read_for_update(table.id, &key)?
+            {
+                answer(returning, &self.env, self.scratch, &Input::Beside(row, beside), sink)?;
+            }
+            count += u64::from(self.txn.delete(table.id, &key)? == Write::Done);
+        }
+        Ok(count)
+    }
+}
+
+/// The key at the beginning of a row, and the rest.
+fn split<'r>(table: &Table, row: &'r [Value<'static>]) -> (Key, &'r [Value<'static>]) {
+    let (key, beside) = row.split_at(table.schema.key.len());
+    (table.key.key(key.iter().map(Value::borrowed)), beside)
+}
