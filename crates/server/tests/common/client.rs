@@ -23,11 +23,22 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// A column as it is described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    /// The type's number.
+    pub oid: u32,
+    /// The type's length, precision and scale.
+    pub modifier: i32,
+}
+
 /// What a query string was answered with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// How many columns the last result has.
     pub columns: usize,
+    pub described: Vec<Column>,
     pub rows: Vec<Vec<Option<String>>>,
     pub tags: Vec<String>,
     pub failure: Option<Failure>,
@@ -194,7 +205,10 @@ impl<S: Read + Write> Client<S> {
         let mut answer = Answer::default();
         loop {
             match self.try_read()?.ok_or(io::ErrorKind::UnexpectedEof)? {
-                (b'T', body) => answer.columns = usize::from(u16::from_be_bytes([body[0], body[1]])),
+                (b'T', body) => {
+                    answer.described = columns(&body);
+                    answer.columns = answer.described.len();
+                }
                 (b'D', body) => answer.rows.push(row(&body)),
                 (b'C', body) => answer.tags.push(texts(&body)[0].clone()),
                 (b'I', _) => answer.tags.push(String::new()),
@@ -248,6 +262,22 @@ fn texts(body: &[u8]) -> Vec<String> {
     body.split(|&byte| byte == 0).map(|text| String::from_utf8_lossy(text).into_owned()).collect()
 }
 
+fn columns(body: &[u8]) -> Vec<Column> {
+    let count = u16::from_be_bytes([body[0], body[1]]);
+    let mut rest = &body[2..];
+    let column = |_| {
+        let end = rest.iter().position(|&byte| byte == 0).expect("a name ends");
+        let (name, after) = (String::from_utf8_lossy(&rest[..end]).into_owned(), &rest[end + 1..]);
+        // A table's number and a column's, the type's number and size, its modifier, the format.
+        let oid = u32::from_be_bytes(after[6..10].try_into().unwrap());
+        let modifier = i32::from_be_bytes(after[12..16].try_into().unwrap());
+        rest = &after[18..];
+        Column { name, oid, modifier }
+    };
+    (0..count).map(column).collect()
+}
+
+/// Values; one that is no text is shown by its bytes.
 fn row(body: &[u8]) -> Vec<Option<String>> {
     let count = u16::from_be_bytes([body[0], body[1]]);
     let mut rest = &body[2..];
@@ -258,7 +288,7 @@ fn row(body: &[u8]) -> Vec<Option<String>> {
         row.push(usize::try_from(length).ok().map(|length| {
             let (value, after) = rest.split_at(length);
             rest = after;
-            String::from_utf8_lossy(value).into_owned()
+            String::from_utf8(value.to_vec()).unwrap_or_else(|_| format!("{value:02x?}"))
         }));
     }
     row

@@ -1,12 +1,12 @@
 //! Functions, and what looks like one.
 
 use super::types::{common_number, type_name, without_modifier};
-use super::{Aggregates, Binder, Scope, Typed, fold};
+use super::{Aggregates, Binder, Scope, Typed};
 use crate::error::unsupported;
-use crate::expr::{self, Expr, Field, Function, Strictness};
+use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
 use crate::plan::{AggregateCall, AggregateFunction};
 use crate::{SqlError, state};
-use hotrow_storage::Type;
+use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 impl Binder<'_> {
@@ -37,6 +37,19 @@ impl Binder<'_> {
                     None => self.call(name, &[expr], scope),
                 }
             }
+            A::Overlay { expr, overlay_what, overlay_from, overlay_for } => match overlay_for.as_deref() {
+                Some(count) => self.call("overlay", &[expr, overlay_what, overlay_from, count], scope),
+                None => self.call("overlay", &[expr, overlay_what, overlay_from], scope),
+            },
+            A::AtTimeZone { timestamp, time_zone } => self.call("timezone", &[time_zone, timestamp], scope),
+            A::SimilarTo { negated, expr, pattern, escape_char } => {
+                let backslash = A::value(ast::Value::SingleQuotedString("\\".to_owned()));
+                let escape = escape_char.as_deref().unwrap_or(&backslash);
+                let list = [&**expr, pattern, escape].map(|part| self.expr(part, scope));
+                let list = list.into_iter().collect::<Result<Vec<_>, _>>()?;
+                let similar = self.resolve("similar to", list)?;
+                Ok(if *negated { Typed::bool(Expr::Not(Box::new(similar.expr))) } else { similar })
+            }
             A::Extract { field, expr, .. } => {
                 let name = field.to_string().to_lowercase();
                 self.extract(&name, expr, scope)
@@ -52,9 +65,14 @@ impl Binder<'_> {
             None => Type::Timestamp,
             Some(other) => return Err(no_function("extract", &[None, Some(other)])),
         };
-        let Some(field) = Field::named(field) else { return Err(unsupported(&format!("extracting {field}"))) };
+        let found = Field::named(field);
+        let field = found.ok_or_else(|| expr::unknown_unit(field, &type_name(Some(ty))))?;
         let argument = self.coerce(typed, ty, Strictness::Implicit)?;
-        Ok(Typed::new(Expr::Call(Function::Extract(field), vec![argument]), Type::Numeric(None)))
+        let extracted = match argument {
+            Expr::Const(Value::Null) => Expr::NULL,
+            argument => Expr::Call(Function::extract(field), vec![argument]),
+        };
+        Ok(Typed::new(extracted, Type::Numeric(None)))
     }
 
     fn call(&mut self, name: &str, arguments: &[&A], scope: &Scope) -> Result<Typed, SqlError> {
@@ -65,13 +83,43 @@ impl Binder<'_> {
     /// The function of this name for these arguments, called.
     pub(super) fn resolve(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
-        let Some(signature) = expr::signature(name, &types) else { return Err(no_function(name, &types)) };
+        let (function, wanted, result) = match expr::choose(name, &types) {
+            Choice::One(function, wanted, result) => (function, wanted, result),
+            Choice::None => return Err(no_function(name, &types)),
+            Choice::Several => return Err(ambiguous_function(name, &types)),
+        };
         let arguments = arguments
             .into_iter()
-            .zip(&signature.arguments)
+            .zip(&wanted)
             .map(|(argument, ty)| self.coerce(argument, *ty, Strictness::Implicit))
-            .collect::<Result<_, _>>()?;
-        Ok(Typed::new(Expr::Call(signature.function, arguments), signature.result))
+            .collect::<Result<Vec<_>, _>>()?;
+        // What is NULL anyway is not computed.
+        let is_null = arguments.contains(&Expr::NULL);
+        Ok(Typed::new(if is_null { Expr::NULL } else { Expr::Call(function, arguments) }, result))
+    }
+
+    /// An operator that is a function by another name.
+    pub(super) fn operator(&mut self, symbol: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
+        let shown = symbol.trim_end_matches(" number");
+        let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
+        self.resolve(symbol, arguments).map_err(|error| match (error.state, types.as_slice()) {
+            (state::UNDEFINED_FUNCTION, [left, right]) => super::operators::no_operator(shown, *left, *right),
+            (state::UNDEFINED_FUNCTION, [only]) => super::operators::no_prefix_operator(shown, *only),
+            (state::AMBIGUOUS_FUNCTION, [left, right]) => super::operators::ambiguous_operator(shown, *left, *right),
+            _ => error,
+        })
+    }
+
+    /// A function that takes any values, as they are.
+    fn several(&mut self, function: Several, result: Type, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
+        let mut list = Vec::with_capacity(arguments.len());
+        for (at, argument) in arguments.into_iter().enumerate() {
+            list.push(match at == 0 && function.begins_with_text() {
+                true => self.coerce(argument, Type::Text, Strictness::Implicit)?,
+                false => self.resolved(argument)?.0,
+            });
+        }
+        Ok(Typed::new(Expr::Call(Function::Several(function), list), result))
     }
 
     fn function(&mut self, function: &ast::Function, scope: &Scope) -> Result<Typed, SqlError> {
@@ -119,29 +167,24 @@ impl Binder<'_> {
             }
         }
         let result = match name {
+            // These are words of the grammar, which asks for an argument.
+            "coalesce" | "greatest" | "least" if arguments.is_empty() => {
+                Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \")\""))
+            }
             "coalesce" => {
                 let (list, ty) = self.unify(arguments, "COALESCE")?;
                 Ok(Typed::new(Expr::Coalesce(list), ty))
             }
             "greatest" | "least" => {
                 let (list, ty) = self.unify(arguments, if name == "least" { "LEAST" } else { "GREATEST" })?;
-                let function = if name == "least" { Function::Least } else { Function::Greatest };
-                Ok(Typed::new(Expr::Call(function, list), ty))
+                let function = if name == "least" { Several::Least } else { Several::Greatest };
+                Ok(Typed::new(Expr::Call(Function::Several(function), list), ty))
             }
             "nullif" if arguments.len() == 2 => self.null_if(arguments),
-            "power" | "pow" if arguments.len() == 2 => self.power(arguments),
-            "date_part" => match list {
-                [
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(A::Value(field))),
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(from)),
-                ] => {
-                    let field = field.value.clone().into_string().unwrap_or_default();
-                    let typed = self.extract(&field.to_lowercase(), from, scope)?;
-                    Ok(Typed::new(self.coerce(typed, Type::Float8, Strictness::Implicit)?, Type::Float8))
-                }
-                _ => Err(no_function(name, &[])),
+            _ => match Several::named(name, arguments.len()) {
+                Some((function, result)) => self.several(function, result, arguments),
+                None => self.resolve(name, arguments),
             },
-            _ => self.resolve(name, arguments),
         };
         result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })
     }
@@ -150,21 +193,16 @@ impl Binder<'_> {
         let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) else {
             return Err(no_function("nullif", &[]));
         };
-        let ty = left.ty.unwrap_or(right.ty.unwrap_or(Type::Text));
-        let (left, right, blanks) = self.comparable("=", left, right)?;
-        Ok(Typed::new(Expr::NullIf(Box::new((left, right)), blanks), ty))
-    }
-
-    fn power(&mut self, mut arguments: Vec<Typed>) -> Result<Typed, SqlError> {
-        let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) else {
-            return Err(no_function("power", &[]));
+        // The type of the operator's operand: a varchar is compared as text.
+        let ty = match left.ty.or(right.ty) {
+            None | Some(Type::Varchar(_)) => Type::Text,
+            Some(ty) => ty,
         };
-        let (left, right) = (
-            self.coerce(left, Type::Float8, Strictness::Implicit)?,
-            self.coerce(right, Type::Float8, Strictness::Implicit)?,
-        );
-        let pair = Box::new((left, right));
-        Ok(Typed::new(Expr::Arithmetic(expr::Arithmetic::Power, pair), Type::Float8))
+        let (left, right, blanks) = self.comparable("=", left, right)?;
+        if left == Expr::NULL {
+            return Ok(Typed::new(Expr::NULL, ty));
+        }
+        Ok(Typed::new(Expr::NullIf(Box::new((left, right)), blanks), ty))
     }
 
     fn aggregate(
@@ -176,13 +214,9 @@ impl Binder<'_> {
         filter: Option<&A>,
         scope: &Scope,
     ) -> Result<Typed, SqlError> {
-        if let Aggregates::Refused(place) = self.aggregates {
-            let message = if place == "aggregate" {
-                "aggregate function calls cannot be nested".to_owned()
-            } else {
-                format!("aggregate functions are not allowed in {place}")
-            };
-            return Err(SqlError::new(state::GROUPING_ERROR, message));
+        if list.is_empty() && function == AggregateFunction::Count {
+            let message = "count(*) must be used to call a parameterless aggregate function";
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
         }
         let mut call = match list {
             [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
@@ -201,6 +235,14 @@ impl Binder<'_> {
             }
             _ => return Err(no_function(name, &[])),
         };
+        if let Aggregates::Refused(place) = self.aggregates {
+            let message = if place == "aggregate" {
+                "aggregate function calls cannot be nested".to_owned()
+            } else {
+                format!("aggregate functions are not allowed in {place}")
+            };
+            return Err(SqlError::new(state::GROUPING_ERROR, message));
+        }
         if let Some(filter) = filter {
             let typed = self.plain(filter, scope, "FILTER")?;
             call.filter = Some(self.condition(typed, "FILTER")?);
@@ -259,64 +301,6 @@ impl Binder<'_> {
         };
         Ok((self.coerce(typed, argument, Strictness::Implicit)?, result))
     }
-
-    /// The name that a select item has without an alias.
-    pub(super) fn default_name(expr: &A) -> String {
-        match expr {
-            A::Identifier(ident) => fold(ident),
-            A::CompoundIdentifier(parts) => parts.last().map(fold).unwrap_or_default(),
-            A::Nested(inner) => Self::default_name(inner),
-            A::Function(function) => {
-                super::name_parts(&function.name).ok().and_then(|mut parts| parts.pop()).unwrap_or_default()
-            }
-            A::Cast { expr, data_type, .. } => match Self::default_name(expr).as_str() {
-                "?column?" => cast_name(data_type),
-                name => name.to_owned(),
-            },
-            A::TypedString(typed) => cast_name(&typed.data_type),
-            A::Case { else_result, .. } => match else_result.as_deref().map(Self::default_name) {
-                Some(name) if name != "?column?" => name,
-                _ => "case".to_owned(),
-            },
-            A::Ceil { .. } => "ceil".to_owned(),
-            A::Floor { .. } => "floor".to_owned(),
-            A::Substring { .. } => "substring".to_owned(),
-            A::Position { .. } => "position".to_owned(),
-            A::Trim { trim_where, .. } => match trim_where {
-                Some(ast::TrimWhereField::Leading) => "ltrim".to_owned(),
-                Some(ast::TrimWhereField::Trailing) => "rtrim".to_owned(),
-                _ => "btrim".to_owned(),
-            },
-            A::Extract { .. } => "extract".to_owned(),
-            A::Exists { .. } => "exists".to_owned(),
-            A::Subquery(query) => super::subquery::name_of(query).unwrap_or_else(|| "?column?".to_owned()),
-            A::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => "bool".to_owned(),
-            _ => "?column?".to_owned(),
-        }
-    }
-}
-
-/// A type's short name, by which PostgreSQL calls a column that is a cast.
-fn cast_name(ty: &ast::DataType) -> String {
-    let name = match super::data_type(ty) {
-        Ok(Type::Bool) => "bool",
-        Ok(Type::Int2) => "int2",
-        Ok(Type::Int4) => "int4",
-        Ok(Type::Int8) => "int8",
-        Ok(Type::Float4) => "float4",
-        Ok(Type::Float8) => "float8",
-        Ok(Type::Numeric(_)) => "numeric",
-        Ok(Type::Char(_)) => "bpchar",
-        Ok(Type::Varchar(_)) => "varchar",
-        Ok(Type::Text) => "text",
-        Ok(Type::Bytea) => "bytea",
-        Ok(Type::Date) => "date",
-        Ok(Type::Timestamp) => "timestamp",
-        Ok(Type::TimestampTz) => "timestamptz",
-        Ok(Type::Uuid) => "uuid",
-        Err(_) => "?column?",
-    };
-    name.to_owned()
 }
 
 fn aggregate_named(name: &str) -> Option<AggregateFunction> {
@@ -330,6 +314,12 @@ fn aggregate_named(name: &str) -> Option<AggregateFunction> {
         "bool_or" => AggregateFunction::Or,
         _ => return None,
     })
+}
+
+fn ambiguous_function(name: &str, types: &[Option<Type>]) -> SqlError {
+    let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
+    SqlError::new(state::AMBIGUOUS_FUNCTION, format!("function {name}({}) is not unique", types.join(", ")))
+        .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
 }
 
 fn no_function(name: &str, types: &[Option<Type>]) -> SqlError {

@@ -3,7 +3,7 @@
 use super::{Binder, Scope};
 use crate::catalog::{Table, View};
 use crate::depth::with_room;
-use crate::expr::{Expr, Function, Strictness, can_cast};
+use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::{SqlError, sequence, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
@@ -34,7 +34,7 @@ fn default_in_place(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) ->
 
 /// A definition means its sequences whatever they will be called: names become numbers.
 fn fix_sequences(expr: &mut Expr, view: View<'_>) -> Result<(), SqlError> {
-    if let Expr::Call(Function::NextValue | Function::CurrentValue | Function::SetValue, arguments) = expr
+    if let Expr::Call(Function::Sequence(S::NextValue | S::CurrentValue | S::SetValue), arguments) = expr
         && let Some(argument @ Expr::Const(Value::Text(_))) = arguments.first_mut()
         && let Expr::Const(Value::Text(name)) = argument
     {
@@ -46,7 +46,7 @@ fn fix_sequences(expr: &mut Expr, view: View<'_>) -> Result<(), SqlError> {
 
 /// The next number of a sequence, as a column's DEFAULT.
 pub fn next_value(sequence: u32, ty: Type) -> Expr {
-    let next = Expr::Call(Function::NextValue, vec![Expr::Const(Value::Int8(i64::from(sequence)))]);
+    let next = Expr::Call(Function::Sequence(S::NextValue), vec![Expr::Const(Value::Int8(i64::from(sequence)))]);
     if ty == Type::Int8 { next } else { Expr::Cast(Box::new(next), Type::Int8, ty, Strictness::Assignment) }
 }
 
@@ -54,7 +54,7 @@ pub fn next_value(sequence: u32, ty: Type) -> Expr {
 pub fn sequences_in(expr: &Expr) -> Vec<u32> {
     let mut found = Vec::new();
     expr.any(&mut |part| {
-        if let Expr::Call(Function::NextValue | Function::CurrentValue | Function::SetValue, arguments) = part
+        if let Expr::Call(Function::Sequence(S::NextValue | S::CurrentValue | S::SetValue), arguments) = part
             && let Some(Expr::Const(Value::Int8(id))) = arguments.first()
         {
             found.extend(u32::try_from(*id).ok());

@@ -271,10 +271,7 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Vec<(usize, Expr)>, SqlError> {
         let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
-        for assignment in list {
-            let AssignmentTarget::ColumnName(target) = &assignment.target else {
-                return Err(unsupported("assignment to a list of columns"));
-            };
+        for (target, value) in single_assignments(list)? {
             // Of `t.a` PostgreSQL takes `t` for the column.
             let parts = super::name_parts(target)?;
             let name = parts.first().map_or("", String::as_str);
@@ -287,7 +284,7 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::SYNTAX_ERROR, message));
             }
             let ty = table.schema.columns[column].ty;
-            let value = if is_default(&assignment.value) {
+            let value = if is_default(value) {
                 table.rules.defaults.get(column).cloned().flatten().unwrap_or(Expr::NULL)
             } else if table.rules.identities.contains(&(column, true)) {
                 return Err(generated_always(
@@ -296,8 +293,8 @@ impl Binder<'_> {
                     format!("column \"{name}\" can only be updated to DEFAULT"),
                 ));
             } else {
-                let typed = self.plain(&assignment.value, scope, "UPDATE")?;
-                self.assign(typed, name, ty).map_err(|error| match &assignment.value {
+                let typed = self.plain(value, scope, "UPDATE")?;
+                self.assign(typed, name, ty).map_err(|error| match value {
                     A::Value(value) if error.position.is_none() => self.locate(error, value.span),
                     _ => error,
                 })?
@@ -380,6 +377,25 @@ fn look_beside(expr: &mut Expr, own: usize, keys: usize, exprs: &mut Vec<Expr>) 
         }
         other => other.parts_mut().into_iter().for_each(|part| look_beside(part, own, keys, exprs)),
     }
+}
+
+/// Each target with its value; `(a, b) = (1, 2)` is two of them.
+fn single_assignments(list: &[ast::Assignment]) -> Result<Vec<(&ast::ObjectName, &A)>, SqlError> {
+    let mut single = Vec::with_capacity(list.len());
+    for assignment in list {
+        match (&assignment.target, &assignment.value) {
+            (AssignmentTarget::ColumnName(target), value) => single.push((target, value)),
+            (AssignmentTarget::Tuple(targets), A::Tuple(values)) if targets.len() == values.len() => {
+                single.extend(targets.iter().zip(values));
+            }
+            (AssignmentTarget::Tuple(_), A::Tuple(_)) => {
+                let message = "number of columns does not match number of values";
+                return Err(SqlError::new(state::SYNTAX_ERROR, message));
+            }
+            (AssignmentTarget::Tuple(_), _) => return Err(unsupported("assignment of a query to a list of columns")),
+        }
+    }
+    Ok(single)
 }
 
 fn is_default(expr: &A) -> bool {

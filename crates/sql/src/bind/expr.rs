@@ -50,7 +50,10 @@ impl Binder<'_> {
             A::IsDistinctFrom(left, right) => self.same(left, right, true, scope),
             A::IsNotDistinctFrom(left, right) => self.same(left, right, false, scope),
             A::Between { expr, negated, low, high } => self.between(expr, low, high, *negated, scope),
-            A::InList { expr, list, negated } => self.in_list(expr, list, *negated, scope),
+            A::InList { expr, list, negated } => match &**expr {
+                A::Tuple(row) => self.row_in_list(row, list, *negated, scope),
+                expr => self.in_list(expr, list, *negated, scope),
+            },
             A::Like { negated, any: false, expr, pattern, escape_char } => {
                 self.like(expr, pattern, escape_char.as_deref(), (*negated, false), scope)
             }
@@ -118,19 +121,23 @@ impl Binder<'_> {
         if matches!(op, B::And | B::Or) {
             return self.connective(whole, op, scope);
         }
-        if let (A::Tuple(left), A::Tuple(right), B::Eq | B::NotEq) = (left, right, op) {
-            return self.compare_rows(left, right, *op == B::NotEq, scope);
+        let comparison = match op {
+            B::Eq => Some(Comparison::Equal),
+            B::NotEq => Some(Comparison::NotEqual),
+            B::Lt => Some(Comparison::Less),
+            B::LtEq => Some(Comparison::LessOrEqual),
+            B::Gt => Some(Comparison::Greater),
+            B::GtEq => Some(Comparison::GreaterOrEqual),
+            _ => None,
+        };
+        if let (A::Tuple(left), A::Tuple(right), Some(comparison)) = (left, right, comparison) {
+            return self.compare_rows(comparison, left, right, scope);
         }
-        let left_expr = self.expr(left, scope)?;
-        let right_expr = self.expr(right, scope)?;
-        let (left, right) = (left_expr, right_expr);
+        let (left, right) = (self.expr(left, scope)?, self.expr(right, scope)?);
+        if let Some(comparison) = comparison {
+            return self.compare(comparison, left, right);
+        }
         match op {
-            B::Eq => self.compare(Comparison::Equal, left, right),
-            B::NotEq => self.compare(Comparison::NotEqual, left, right),
-            B::Lt => self.compare(Comparison::Less, left, right),
-            B::LtEq => self.compare(Comparison::LessOrEqual, left, right),
-            B::Gt => self.compare(Comparison::Greater, left, right),
-            B::GtEq => self.compare(Comparison::GreaterOrEqual, left, right),
             B::Plus => self.arithmetic(Arithmetic::Add, left, right),
             B::Minus => self.arithmetic(Arithmetic::Subtract, left, right),
             B::Multiply => self.arithmetic(Arithmetic::Multiply, left, right),
@@ -140,6 +147,13 @@ impl Binder<'_> {
             B::BitwiseAnd => self.arithmetic(Arithmetic::BitAnd, left, right),
             B::BitwiseOr => self.arithmetic(Arithmetic::BitOr, left, right),
             B::PGBitwiseXor => self.arithmetic(Arithmetic::BitXor, left, right),
+            B::PGBitwiseShiftLeft => self.operator("<<", vec![left, right]),
+            B::PGBitwiseShiftRight => self.operator(">>", vec![left, right]),
+            B::PGRegexMatch => self.operator("~", vec![left, right]),
+            B::PGRegexIMatch => self.operator("~*", vec![left, right]),
+            B::PGRegexNotMatch => self.operator("!~", vec![left, right]),
+            B::PGRegexNotIMatch => self.operator("!~*", vec![left, right]),
+            B::PGStartsWith => self.operator("^@", vec![left, right]),
             B::StringConcat => self.concat(left, right),
             B::PGLikeMatch => self.like_bound(left, right, Some('\\'), (false, false)),
             B::PGNotLikeMatch => self.like_bound(left, right, Some('\\'), (true, false)),
@@ -166,21 +180,13 @@ impl Binder<'_> {
             let typed = self.expr(operand, scope)?;
             list.push(self.condition(typed, place)?);
         }
-        Ok(Typed::bool(if *op == B::And { Expr::And(list) } else { Expr::Or(list) }))
-    }
-
-    /// `(a, b) = (c, d)`
-    fn compare_rows(&mut self, left: &[A], right: &[A], negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
-        if left.len() != right.len() {
-            return Err(SqlError::new(state::SYNTAX_ERROR, "unequal number of entries in row expressions"));
-        }
-        let mut tests = Vec::with_capacity(left.len());
-        for (left, right) in left.iter().zip(right) {
-            let (left, right) = (self.expr(left, scope)?, self.expr(right, scope)?);
-            tests.push(self.compare(Comparison::Equal, left, right)?.expr);
-        }
-        let all = Expr::And(tests);
-        Ok(Typed::bool(if negated { Expr::Not(Box::new(all)) } else { all }))
+        let decisive = Expr::bool(*op == B::Or);
+        Ok(Typed::bool(match *op == B::And {
+            // What decides alone leaves nothing to compute.
+            _ if list.contains(&decisive) => decisive,
+            true => Expr::And(list),
+            false => Expr::Or(list),
+        }))
     }
 
     fn unary(&mut self, op: U, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
@@ -195,6 +201,10 @@ impl Binder<'_> {
                 let condition = self.condition(typed, "NOT")?;
                 Ok(Typed::bool(Expr::Not(Box::new(condition))))
             }
+            U::BitwiseNot => self.operator("~ number", vec![typed]),
+            U::PGSquareRoot => self.resolve("sqrt", vec![typed]),
+            U::PGCubeRoot => self.resolve("cbrt", vec![typed]),
+            U::PGAbs => self.resolve("abs", vec![typed]),
             other => Err(unsupported(&format!("operator {other}"))),
         }
     }
@@ -346,12 +356,15 @@ impl Binder<'_> {
             });
             results.push(self.expr(&arm.result, scope)?);
         }
-        results.push(match otherwise {
+        let otherwise = match otherwise {
             Some(otherwise) => self.expr(otherwise, scope)?,
             None => Typed::unknown(Expr::NULL),
-        });
-        let (mut results, ty) = self.unify(results, "CASE")?;
-        let otherwise = results.pop().unwrap_or(Expr::NULL);
+        };
+        // ELSE comes first where types are brought together.
+        results.insert(0, otherwise);
+        let (results, ty) = self.unify(results, "CASE")?;
+        let mut results = results.into_iter();
+        let otherwise = results.next().unwrap_or(Expr::NULL);
         Ok(Typed::new(Expr::Case(whens.into_iter().zip(results).collect(), Box::new(otherwise)), ty))
     }
 
@@ -390,12 +403,12 @@ impl Binder<'_> {
 }
 
 /// Where a name or literal stands.
-fn place(expr: &A) -> Location {
+pub(super) fn place(expr: &A) -> Location {
     match expr {
         A::Identifier(ident) => ident.span.start,
         A::CompoundIdentifier(parts) => parts.first().map_or(NOWHERE, |part| part.span.start),
         A::Value(value) => value.span.start,
-        A::Nested(inner) => place(inner),
+        A::Nested(inner) | A::UnaryOp { expr: inner, .. } => place(inner),
         _ => NOWHERE,
     }
 }
@@ -418,7 +431,7 @@ fn session_word(ident: &ast::Ident) -> Option<String> {
 }
 
 /// A number under any count of minus signs and parentheses: its text, and whether it is negative.
-fn signed_number(mut expr: &A) -> Option<(&str, bool)> {
+pub(super) fn signed_number(mut expr: &A) -> Option<(&str, bool)> {
     let mut negative = false;
     loop {
         match expr {

@@ -10,6 +10,9 @@ impl Binder<'_> {
     /// `left <op> right`
     pub(super) fn compare(&mut self, op: Comparison, left: Typed, right: Typed) -> Result<Typed, SqlError> {
         let (left, right, blanks) = self.comparable(op.symbol(), left, right)?;
+        if left == Expr::NULL || right == Expr::NULL {
+            return Ok(Typed::bool(Expr::NULL));
+        }
         Ok(Typed::bool(Expr::Compare(op, Box::new((left, right)), blanks)))
     }
 
@@ -60,9 +63,7 @@ impl Binder<'_> {
         let wrong = no_operator(op.symbol(), left.ty, right.ty);
         let ty = match (left.ty, right.ty) {
             (None, None) => {
-                let message = format!("operator is not unique: unknown {} unknown", op.symbol());
-                return Err(SqlError::new(state::AMBIGUOUS_FUNCTION, message)
-                    .hint("Could not choose a best candidate operator. You might need to add explicit type casts."));
+                return Err(ambiguous_operator(op.symbol(), None, None));
             }
             (left, right) => common_number(&[left, right]).ok_or(wrong)?,
         };
@@ -83,6 +84,9 @@ impl Binder<'_> {
         };
         let left = self.coerce(left, ty, Strictness::Implicit)?;
         let right = self.coerce(right, ty, Strictness::Implicit)?;
+        if left == Expr::NULL || right == Expr::NULL {
+            return Ok(Typed::new(Expr::NULL, ty));
+        }
         Ok(Typed::new(Expr::Arithmetic(op, Box::new((left, right))), ty))
     }
 
@@ -126,11 +130,12 @@ impl Binder<'_> {
     pub(super) fn negate(&mut self, typed: Typed) -> Result<Typed, SqlError> {
         let ty = match typed.ty {
             Some(ty) if is_number(ty) => ty,
-            None => Type::Float8,
-            Some(_) => {
-                let message = format!("operator does not exist: - {}", type_name(typed.ty));
-                return Err(SqlError::new(state::UNDEFINED_FUNCTION, message).hint(NO_OPERATOR_HINT));
+            None => {
+                let error = SqlError::new(state::AMBIGUOUS_FUNCTION, "operator is not unique: - unknown");
+                return Err(error
+                    .hint("Could not choose a best candidate operator. You might need to add explicit type casts."));
             }
+            Some(_) => return Err(no_prefix_operator("-", typed.ty)),
         };
         let expr = self.coerce(typed, ty, Strictness::Implicit)?;
         let expr = match expr {
@@ -153,6 +158,18 @@ fn common_or_float(left: Type, right: Type) -> Option<Type> {
 
 const NO_OPERATOR_HINT: &str =
     "No operator matches the given name and argument types. You might need to add explicit type casts.";
+
+pub(super) fn no_prefix_operator(symbol: &str, only: Option<Type>) -> SqlError {
+    let message = format!("operator does not exist: {symbol} {}", type_name(only));
+    SqlError::new(state::UNDEFINED_FUNCTION, message)
+        .hint("No operator matches the given name and argument type. You might need to add an explicit type cast.")
+}
+
+pub(super) fn ambiguous_operator(symbol: &str, left: Option<Type>, right: Option<Type>) -> SqlError {
+    let message = format!("operator is not unique: {} {symbol} {}", type_name(left), type_name(right));
+    SqlError::new(state::AMBIGUOUS_FUNCTION, message)
+        .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
+}
 
 pub(super) fn no_operator(symbol: &str, left: Option<Type>, right: Option<Type>) -> SqlError {
     let message = format!("operator does not exist: {} {symbol} {}", type_name(left), type_name(right));

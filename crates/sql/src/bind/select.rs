@@ -1,5 +1,6 @@
 //! Queries.
 
+use super::expr::{place, signed_number};
 use super::from::{From, Locking};
 use super::join::Columns;
 use super::{Aggregates, Binder, Scope, Typed, path};
@@ -358,18 +359,22 @@ impl Binder<'_> {
         output: &Output,
         clause: &str,
     ) -> Result<Option<usize>, SqlError> {
-        let A::Value(value) = expr else { return Ok(None) };
-        match &value.value {
-            ast::Value::Number(text, _) => match text.parse::<usize>() {
-                Ok(position) if (1..=output.exprs.len()).contains(&position) => Ok(Some(position - 1)),
-                _ => {
-                    let message = format!("{clause} position {text} is not in select list");
-                    Err(self.locate(SqlError::new(state::INVALID_COLUMN_REFERENCE, message), value.span))
+        let refuse = |state, message: String| Err(self.locate_at(SqlError::new(state, message), place(expr)));
+        let non_integer = || refuse(state::SYNTAX_ERROR, format!("non-integer constant in {clause}"));
+        if let Some((digits, negative)) = signed_number(expr) {
+            let sign = if negative { "-" } else { "" };
+            return match digits.parse::<i32>().map(usize::try_from) {
+                Err(_) => non_integer(),
+                Ok(Ok(position)) if !negative && (1..=output.exprs.len()).contains(&position) => Ok(Some(position - 1)),
+                Ok(_) => {
+                    let message = format!("{clause} position {sign}{digits} is not in select list");
+                    refuse(state::INVALID_COLUMN_REFERENCE, message)
                 }
-            },
-            ast::Value::SingleQuotedString(_) => {
-                let error = SqlError::new(state::SYNTAX_ERROR, format!("non-integer constant in {clause}"));
-                Err(self.locate(error, value.span))
+            };
+        }
+        match expr {
+            A::Value(value) if matches!(value.value, ast::Value::SingleQuotedString(_) | ast::Value::Boolean(_)) => {
+                non_integer()
             }
             _ => Ok(None),
         }

@@ -67,12 +67,22 @@ impl Arithmetic {
             }
             (Value::Numeric(left), Value::Numeric(right)) => self.decimals(*left, *right).map(Value::Numeric),
             (Value::Float4(left), Value::Float4(right)) => {
-                let result = self.floats(f64::from(*left), f64::from(*right))? as f32;
+                let wide = self.floats(f64::from(*left), f64::from(*right))?;
+                let result = wide as f32;
                 let infinite = left.is_infinite() || right.is_infinite();
-                if result.is_infinite() && !infinite { Err(float_overflow()) } else { Ok(Value::Float4(result)) }
+                match result {
+                    result if result.is_infinite() && !infinite => Err(float_overflow()),
+                    0.0 if wide != 0.0 => Err(float_underflow()),
+                    result => Ok(Value::Float4(result)),
+                }
             }
             (Value::Float8(left), Value::Float8(right)) => self.floats(*left, *right).map(Value::Float8),
-            (Value::Date(left), Value::Date(right)) => Ok(Value::Int4(left.wrapping_sub(*right))),
+            (Value::Date(left), Value::Date(right)) => {
+                if [left, right].iter().any(|date| matches!(**date, i32::MIN | i32::MAX)) {
+                    return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "cannot subtract infinite dates"));
+                }
+                Ok(Value::Int4(left.wrapping_sub(*right)))
+            }
             (Value::Date(date), days) => self.shift_date(*date, days),
             (days, Value::Date(date)) => self.shift_date(*date, days),
             _ => Err(SqlError::new(state::INTERNAL_ERROR, "operands of different types")),
@@ -99,10 +109,20 @@ impl Arithmetic {
         let result = match self {
             Arithmetic::Add => left.checked_add(right),
             Arithmetic::Subtract => left.checked_sub(right),
-            Arithmetic::Multiply => left.checked_mul(right),
+            // A zero too has the digits of both.
+            Arithmetic::Multiply => left.checked_mul(right).map(|mut product| {
+                if product.is_zero() {
+                    product.rescale((left.scale() + right.scale()).min(Decimal::MAX_SCALE));
+                }
+                product
+            }),
             Arithmetic::Divide => return divide(left, right),
             _ if right.is_zero() => return Err(division_by_zero()),
-            _ => left.checked_rem(right),
+            // With as many digits after the point as the operand that has more.
+            _ => left.checked_rem(right).map(|mut rest| {
+                rest.rescale(left.scale().max(right.scale()));
+                rest
+            }),
         };
         result.map(without_negative_zero).ok_or_else(numeric_overflow)
     }
@@ -119,10 +139,22 @@ impl Arithmetic {
         if result.is_infinite() && !left.is_infinite() && !right.is_infinite() {
             return Err(float_overflow());
         }
+        // Only factors that are zero make a zero, and only a zero that is divided.
+        let is_zero = match self {
+            Arithmetic::Multiply => left == 0.0 || right == 0.0,
+            Arithmetic::Divide => left == 0.0 || right.is_infinite(),
+            _ => true,
+        };
+        if result == 0.0 && !is_zero {
+            return Err(float_underflow());
+        }
         Ok(result)
     }
 
     fn shift_date(self, date: i32, days: &Value<'_>) -> Result<Value<'static>, SqlError> {
+        if matches!(date, i32::MIN | i32::MAX) {
+            return Ok(Value::Date(date));
+        }
         let days = days.as_int().unwrap_or_default();
         let days = if self == Arithmetic::Subtract { -days } else { days };
         let shifted = i32::try_from(i64::from(date) + days).map_err(|_| date_out_of_range())?;
@@ -141,7 +173,14 @@ fn power(base: f64, exponent: f64) -> Result<f64, SqlError> {
         return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
     }
     let result = base.powf(exponent);
-    if result.is_infinite() && base.is_finite() && exponent.is_finite() { Err(float_overflow()) } else { Ok(result) }
+    if base.is_infinite() || exponent.is_infinite() {
+        return Ok(result);
+    }
+    match result {
+        result if result.is_infinite() => Err(float_overflow()),
+        0.0 if base != 0.0 => Err(float_underflow()),
+        result => Ok(result),
+    }
 }
 
 /// The quotient with PostgreSQL's number of digits: sixteen significant ones at least, and no fewer after the point than
@@ -220,6 +259,10 @@ pub(super) fn numeric_overflow() -> SqlError {
 
 fn float_overflow() -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow")
+}
+
+fn float_underflow() -> SqlError {
+    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: underflow")
 }
 
 fn date_out_of_range() -> SqlError {

@@ -72,6 +72,9 @@ pub fn cast<'v>(value: Value<'v>, from: Type, to: Type, strictness: Strictness) 
             if narrow.is_infinite() && wide.is_finite() {
                 return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow"));
             }
+            if narrow == 0.0 && wide != 0.0 {
+                return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: underflow"));
+            }
             Value::Float4(narrow)
         }
         (value, Type::Float8) => Value::Float8(float(&value)),

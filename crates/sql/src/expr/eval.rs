@@ -175,6 +175,15 @@ impl Expr {
     /// Whether a condition is true: neither false nor unknown.
     #[inline]
     pub fn is_true(&self, env: &Env<'_>, row: &Input<'_>) -> Result<bool, SqlError> {
+        // After the first that is not true the others are not looked at: one of them might fail.
+        if let Expr::And(list) = self {
+            for expr in list {
+                if !expr.is_true(env, row)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
         Ok(self.eval(env, row)? == Value::Bool(true))
     }
 }
@@ -220,7 +229,7 @@ fn is_like<'a>(like: &'a Like, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'
         return Ok(Value::Null);
     };
     let matched = if like.ignore_case {
-        pattern::matches(&text.to_lowercase(), &pattern.to_lowercase(), like.escape)?
+        pattern::matches(&pattern::lower(&text), &pattern::lower(&pattern), like.escape)?
     } else {
         pattern::matches(&text, &pattern, like.escape)?
     };

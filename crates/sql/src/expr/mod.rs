@@ -7,7 +7,7 @@
 //! | `arith` | arithmetic of numbers and dates, with PostgreSQL's promotions and errors |
 //! | `cast` | casts: explicit, on assignment, implicit |
 //! | `frame` | what is around a query: rows that it refers to, the way to its subqueries |
-//! | `functions` | the functions by name, their signatures and what they do |
+//! | `functions` | the functions by name, what they take, and what they do |
 //! | `pattern` | LIKE |
 //!
 //! A bound expression has been checked: its operands have types that its operator takes. Evaluating one over a row
@@ -28,7 +28,7 @@ pub use compare::{compare, same};
 pub use eval::{Env, Input};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
-pub use functions::{Field, Function, now, signature};
+pub use functions::{Choice, Field, Function, SequenceFunction, Several, choose, now, unknown_unit};
 
 use crate::plan::Subquery;
 use hotrow_storage::{Type, Value};

@@ -1,4 +1,4 @@
-//! LIKE.
+//! LIKE, and the case of letters.
 
 use crate::{SqlError, state};
 
@@ -44,6 +44,21 @@ pub fn matches(text: &str, pattern: &str, escape: Option<char>) -> Result<bool, 
         pattern_at = after;
         retry = Some((text_at, after));
     }
+}
+
+/// Small letters; one that has none of its own stays.
+pub(super) fn lower(text: &str) -> String {
+    text.chars().map(|character| alone(character.to_lowercase()).unwrap_or(character)).collect()
+}
+
+/// Capital letters; one that has none of its own (`ß`) stays.
+pub(super) fn upper(text: &str) -> String {
+    text.chars().map(|character| alone(character.to_uppercase()).unwrap_or(character)).collect()
+}
+
+fn alone(mut characters: impl Iterator<Item = char>) -> Option<char> {
+    let first = characters.next();
+    if characters.next().is_none() { first } else { None }
 }
 
 fn dangling_escape() -> SqlError {

@@ -61,6 +61,20 @@ impl Zone {
     }
 }
 
+/// Seconds east of UTC of a zone at a moment, which is in local time if `local` is set; `None` if there is no such zone. As PostgreSQL's zones by
+/// number are POSIX's, `+2` is west of UTC.
+pub fn zone_offset_seconds(name: &str, micros: i64, local: bool) -> Option<i64> {
+    let word = trim(name).to_ascii_lowercase();
+    match parse_zone(&word)? {
+        Zone::Offset(seconds) => Some(-seconds),
+        zone if local => zone.offset_seconds(micros),
+        Zone::Named(zone) => {
+            let unix = micros.checked_add(UNIX_TO_EPOCH_SECONDS * SECOND)?;
+            Some(i64::from(zone.to_offset(Timestamp::from_microsecond(unix).ok()?).seconds()))
+        }
+    }
+}
+
 fn syntax(ty: Type, text: &str) -> SqlError {
     let name = if ty == Type::Timestamp { "timestamp".to_owned() } else { ty.to_string() };
     SqlError::new(state::INVALID_DATETIME_FORMAT, format!("invalid input syntax for type {name}: \"{text}\""))
@@ -307,7 +321,7 @@ fn parse_zone(word: &str) -> Option<Zone> {
     if matches!(word, "z" | "utc" | "gmt" | "zulu" | "ut") {
         return Some(Zone::Offset(0));
     }
-    let sign = match word.as_bytes()[0] {
+    let sign = match word.as_bytes().first()? {
         b'+' => 1,
         b'-' => -1,
         _ => return TimeZone::get(word).ok().map(Zone::Named),

@@ -21,6 +21,7 @@ mod text;
 
 pub use binary::{decode_binary, encode_binary, utf8};
 pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, date_parts, days_from_parts};
+pub use datetime_input::zone_offset_seconds;
 pub use length::{fit_char, fit_varchar};
 pub use number::fit_numeric;
 pub use oid::{from_oid, oid, type_len, typmod};

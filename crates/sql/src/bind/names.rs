@@ -1,0 +1,87 @@
+//! The names of columns that nobody named.
+
+use super::{Binder, fold};
+use hotrow_storage::Type;
+use sqlparser::ast::{self, Expr as A};
+
+/// The name of what has none.
+const UNNAMED: &str = "?column?";
+
+/// How good a name is: that of a cast gives way to a better one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
+    None,
+    Weak,
+    Strong,
+}
+
+impl Binder<'_> {
+    /// The name that a select item has without an alias.
+    pub(super) fn default_name(expr: &A) -> String {
+        name(expr).0
+    }
+}
+
+fn name(expr: &A) -> (String, Strength) {
+    let fixed = |name: &str| (name.to_owned(), Strength::Strong);
+    match expr {
+        A::Identifier(ident) => (fold(ident), Strength::Strong),
+        A::CompoundIdentifier(parts) => (parts.last().map(fold).unwrap_or_default(), Strength::Strong),
+        A::Nested(inner) | A::Collate { expr: inner, .. } => name(inner),
+        A::Function(function) => {
+            let parts = super::name_parts(&function.name).ok();
+            (parts.and_then(|mut parts| parts.pop()).unwrap_or_default(), Strength::Strong)
+        }
+        A::Cast { expr, data_type, .. } => match name(expr) {
+            strong @ (_, Strength::Strong) => strong,
+            _ => (cast_name(data_type), Strength::Weak),
+        },
+        A::TypedString(typed) => (cast_name(&typed.data_type), Strength::Weak),
+        A::Case { else_result, .. } => match else_result.as_deref().map(name) {
+            Some(strong @ (_, Strength::Strong)) => strong,
+            _ => ("case".to_owned(), Strength::Weak),
+        },
+        A::Ceil { .. } => fixed("ceil"),
+        A::Floor { .. } => fixed("floor"),
+        A::Substring { shorthand: true, .. } => fixed("substr"),
+        A::Substring { .. } => fixed("substring"),
+        A::Overlay { .. } => fixed("overlay"),
+        A::Position { .. } => fixed("position"),
+        A::Trim { trim_where, .. } => fixed(match trim_where {
+            Some(ast::TrimWhereField::Leading) => "ltrim",
+            Some(ast::TrimWhereField::Trailing) => "rtrim",
+            _ => "btrim",
+        }),
+        A::Extract { .. } => fixed("extract"),
+        A::AtTimeZone { .. } => fixed("timezone"),
+        A::Exists { .. } => fixed("exists"),
+        A::Subquery(query) => match super::subquery::name_of(query) {
+            Some(name) => (name, Strength::Strong),
+            None => (UNNAMED.to_owned(), Strength::None),
+        },
+        _ => (UNNAMED.to_owned(), Strength::None),
+    }
+}
+
+/// A type's short name, by which PostgreSQL calls a column that is a cast.
+fn cast_name(ty: &ast::DataType) -> String {
+    let name = match super::data_type(ty) {
+        Ok(Type::Bool) => "bool",
+        Ok(Type::Int2) => "int2",
+        Ok(Type::Int4) => "int4",
+        Ok(Type::Int8) => "int8",
+        Ok(Type::Float4) => "float4",
+        Ok(Type::Float8) => "float8",
+        Ok(Type::Numeric(_)) => "numeric",
+        Ok(Type::Char(_)) => "bpchar",
+        Ok(Type::Varchar(_)) => "varchar",
+        Ok(Type::Text) => "text",
+        Ok(Type::Bytea) => "bytea",
+        Ok(Type::Date) => "date",
+        Ok(Type::Timestamp) => "timestamp",
+        Ok(Type::TimestampTz) => "timestamptz",
+        Ok(Type::Uuid) => "uuid",
+        Err(_) => UNNAMED,
+    };
+    name.to_owned()
+}

@@ -1,0 +1,71 @@
+//! Rows in expressions: `(a, b) < (1, 2)`, `(a, b) IN ((1, 2), (3, 4))`.
+
+use super::{Binder, Scope, Typed};
+use crate::error::unsupported;
+use crate::expr::{Comparison, Expr};
+use crate::{SqlError, state};
+use sqlparser::ast::Expr as A;
+
+impl Binder<'_> {
+    /// `(a, b) <op> (c, d)`: equal if all parts are; less if the first that differs is.
+    pub(super) fn compare_rows(
+        &mut self,
+        op: Comparison,
+        left: &[A],
+        right: &[A],
+        scope: &Scope,
+    ) -> Result<Typed, SqlError> {
+        if left.len() != right.len() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "unequal number of entries in row expressions"));
+        }
+        let mut pairs = Vec::with_capacity(left.len());
+        for (left, right) in left.iter().zip(right) {
+            pairs.push((self.expr(left, scope)?, self.expr(right, scope)?));
+        }
+        let expr = match op {
+            Comparison::Equal | Comparison::NotEqual => {
+                let mut tests = Vec::with_capacity(pairs.len());
+                for (left, right) in pairs {
+                    tests.push(self.compare(op, left, right)?.expr);
+                }
+                if op == Comparison::Equal { Expr::And(tests) } else { Expr::Or(tests) }
+            }
+            _ => self.order_rows(op, pairs)?,
+        };
+        Ok(Typed::bool(expr))
+    }
+
+    /// From the last part to the first: it decides, or is equal and the rest decides.
+    fn order_rows(&mut self, op: Comparison, mut pairs: Vec<(Typed, Typed)>) -> Result<Expr, SqlError> {
+        let strict = match op {
+            Comparison::LessOrEqual => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::Greater,
+            other => other,
+        };
+        let Some((left, right)) = pairs.pop() else { return Err(unsupported("a row without parts")) };
+        let mut rest = self.compare(op, left, right)?.expr;
+        while let Some((left, right)) = pairs.pop() {
+            let decides = self.compare(strict, left.clone(), right.clone())?.expr;
+            let equal = self.compare(Comparison::Equal, left, right)?.expr;
+            rest = Expr::Or(vec![decides, Expr::And(vec![equal, rest])]);
+        }
+        Ok(rest)
+    }
+
+    /// `(a, b) [NOT] IN ((1, 2), (3, 4))`
+    pub(super) fn row_in_list(
+        &mut self,
+        row: &[A],
+        list: &[A],
+        negated: bool,
+        scope: &Scope,
+    ) -> Result<Typed, SqlError> {
+        let mut tests = Vec::with_capacity(list.len());
+        for candidate in list {
+            let A::Tuple(candidate) = candidate else { return Err(unsupported("a row beside what is none")) };
+            tests.push(self.compare_rows(Comparison::Equal, row, candidate, scope)?.expr);
+        }
+        let any = Expr::Or(tests);
+        Ok(Typed::bool(if negated { Expr::Not(Box::new(any)) } else { any }))
+    }
+}

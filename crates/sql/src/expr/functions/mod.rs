@@ -1,0 +1,140 @@
+//! Functions: which there are, which one a call means, and what they do.
+//!
+//! | file | functions |
+//! | --- | --- |
+//! | `choose` | which of several functions of one name a call means |
+//! | `number` | of numbers |
+//! | `text` | of strings |
+//! | `several` | of any number of arguments: `concat`, `format`, `greatest` |
+//! | `pattern` | of regular expressions |
+//! | `time` | of dates and timestamps |
+//! | `template` | dates by a template: `to_char`, `to_date` |
+//! | `sequence` | of sequences |
+//! | `session` | of the session and of nothing |
+//!
+//! Each file has a list of its functions by name, with the types that they take and return, and a `call` that does what they do. A function is not
+//! called if one of its arguments is NULL; then it is NULL. Only those in `several` say otherwise.
+
+mod choose;
+mod number;
+mod pattern;
+mod sequence;
+mod session;
+mod several;
+mod template;
+mod text;
+mod time;
+
+pub use choose::{Choice, choose};
+pub use sequence::Function as SequenceFunction;
+pub use session::now;
+pub use several::Several;
+pub use time::{Field, unknown_unit};
+
+use super::{Env, Expr, Input};
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+
+/// A function, once its name and arguments have been resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// Of numbers.
+    Number(number::Function),
+    /// Of strings.
+    Text(text::Function),
+    /// Of regular expressions.
+    Pattern(pattern::Function),
+    /// Of dates and timestamps.
+    Time(time::Function),
+    /// Of sequences.
+    Sequence(sequence::Function),
+    /// Of the session.
+    Session(session::Function),
+    /// Of any number of arguments.
+    Several(Several),
+}
+
+/// A function with what it takes and returns. Of lengths and scales nothing is said.
+#[derive(Clone, Copy, Debug)]
+pub struct Overload {
+    function: Function,
+    arguments: &'static [Type],
+    result: Type,
+}
+
+/// The most arguments of a function that takes so many and no others.
+const MOST_ARGUMENTS: usize = 6;
+
+/// Arguments as a function gets them. Those that are not given are NULL, the others are not.
+type Arguments<'a> = [Value<'a>; MOST_ARGUMENTS];
+
+/// The functions of a name.
+fn overloads(name: &str) -> Vec<Overload> {
+    let of_values = [number::named(name), text::named(name), pattern::named(name), time::named(name)];
+    let lists = of_values.into_iter().chain([sequence::named(name), session::named(name)]);
+    lists.flatten().copied().collect()
+}
+
+impl Function {
+    /// Extracts a part of a date or timestamp.
+    pub fn extract(field: Field) -> Self {
+        Function::Time(time::Function::Extract(field))
+    }
+
+    /// Whether two calls with the same arguments may differ within one statement.
+    pub fn is_volatile(self) -> bool {
+        match self {
+            Function::Session(function) => function.is_volatile(),
+            Function::Sequence(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Calls the function.
+    pub(super) fn call<'a>(self, arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+        if let Function::Several(function) = self {
+            return function.call(arguments, env, row);
+        }
+        let mut values: Arguments<'a> = [const { Value::Null }; MOST_ARGUMENTS];
+        for (slot, argument) in values.iter_mut().zip(arguments) {
+            *slot = argument.eval(env, row)?;
+            if slot.is_null() {
+                return Ok(Value::Null);
+            }
+        }
+        match self {
+            Function::Number(function) => function.call(&values),
+            Function::Text(function) => function.call(values),
+            Function::Pattern(function) => function.call(values),
+            Function::Time(function) => function.call(&values),
+            Function::Sequence(function) => function.call(&values, env),
+            Function::Session(function) => function.call(env),
+            Function::Several(_) => Ok(Value::Null),
+        }
+    }
+}
+
+/// An error if a string of so many bytes is larger than a value may be.
+pub(super) fn check_size(bytes: usize) -> Result<(), SqlError> {
+    if bytes > 1 << 28 {
+        return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
+    }
+    Ok(())
+}
+
+/// The text of an argument; none if it is another value.
+fn text_of<'v>(value: &'v Value<'_>) -> &'v str {
+    match value {
+        Value::Text(text) => text,
+        _ => "",
+    }
+}
+
+/// The integer of an argument; zero if it is another value.
+fn integer_of(value: &Value<'_>) -> i64 {
+    value.as_int().unwrap_or(0)
+}
+
+fn invalid(message: impl Into<String>) -> SqlError {
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+}

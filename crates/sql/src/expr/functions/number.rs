@@ -1,0 +1,308 @@
+//! Functions of numbers.
+
+use super::{Arguments, Overload, integer_of, invalid};
+use crate::expr::arith::{division_by_zero, numeric_overflow, out_of_range, without_negative_zero};
+use crate::expr::compare::float;
+use crate::expr::{Arithmetic, Strictness, cast};
+use crate::{SqlError, SqlState, state};
+use hotrow_storage::{Decimal, Type, Value};
+use rust_decimal::RoundingStrategy;
+
+/// A function of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are SQL's")]
+pub enum Function {
+    Abs,
+    Sign,
+    Ceil,
+    Floor,
+    Round,
+    Trunc,
+    Mod,
+    Div,
+    Gcd,
+    Lcm,
+    Scale,
+    TrimScale,
+    Sqrt,
+    Cbrt,
+    Exp,
+    Ln,
+    Log,
+    Power,
+    Pi,
+    Degrees,
+    Radians,
+    Sin,
+    Cos,
+    Tan,
+    Cot,
+    Asin,
+    Acos,
+    Atan,
+    Atan2,
+    Sinh,
+    Cosh,
+    Tanh,
+    BitNot,
+    ShiftLeft,
+    ShiftRight,
+    ToHex,
+    WidthBucket,
+}
+
+const NUMERIC: Type = Type::Numeric(None);
+
+const fn of(function: Function, arguments: &'static [Type], result: Type) -> Overload {
+    Overload { function: super::Function::Number(function), arguments, result }
+}
+
+/// The functions of a name.
+pub fn named(name: &str) -> &'static [Overload] {
+    use Function as F;
+    use Type::{Float4, Float8, Int2, Int4, Int8, Text};
+    macro_rules! overloads {
+        ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
+            const { &[$(of(F::$function, &[$($argument),*], $result)),*] }
+        };
+    }
+    match name {
+        "abs" => overloads![
+            Abs(Int2) -> Int2, Abs(Int4) -> Int4, Abs(Int8) -> Int8,
+            Abs(Float4) -> Float4, Abs(Float8) -> Float8, Abs(NUMERIC) -> NUMERIC,
+        ],
+        "sign" => overloads![Sign(Float8) -> Float8, Sign(NUMERIC) -> NUMERIC],
+        "ceil" | "ceiling" => overloads![Ceil(Float8) -> Float8, Ceil(NUMERIC) -> NUMERIC],
+        "floor" => overloads![Floor(Float8) -> Float8, Floor(NUMERIC) -> NUMERIC],
+        "round" => overloads![Round(Float8) -> Float8, Round(NUMERIC) -> NUMERIC, Round(NUMERIC, Int4) -> NUMERIC],
+        "trunc" => overloads![Trunc(Float8) -> Float8, Trunc(NUMERIC) -> NUMERIC, Trunc(NUMERIC, Int4) -> NUMERIC],
+        "mod" => overloads![
+            Mod(Int2, Int2) -> Int2, Mod(Int4, Int4) -> Int4, Mod(Int8, Int8) -> Int8, Mod(NUMERIC, NUMERIC) -> NUMERIC,
+        ],
+        "div" => overloads![Div(NUMERIC, NUMERIC) -> NUMERIC],
+        "gcd" => overloads![Gcd(Int4, Int4) -> Int4, Gcd(Int8, Int8) -> Int8],
+        "lcm" => overloads![Lcm(Int4, Int4) -> Int4, Lcm(Int8, Int8) -> Int8],
+        "scale" => overloads![Scale(NUMERIC) -> Int4],
+        "trim_scale" => overloads![TrimScale(NUMERIC) -> NUMERIC],
+        "sqrt" => overloads![Sqrt(Float8) -> Float8],
+        "cbrt" => overloads![Cbrt(Float8) -> Float8],
+        "exp" => overloads![Exp(Float8) -> Float8],
+        "ln" => overloads![Ln(Float8) -> Float8],
+        "log" | "log10" => overloads![Log(Float8) -> Float8],
+        "power" | "pow" => overloads![Power(Float8, Float8) -> Float8],
+        "pi" => overloads![Pi() -> Float8],
+        "degrees" => overloads![Degrees(Float8) -> Float8],
+        "radians" => overloads![Radians(Float8) -> Float8],
+        "sin" => overloads![Sin(Float8) -> Float8],
+        "cos" => overloads![Cos(Float8) -> Float8],
+        "tan" => overloads![Tan(Float8) -> Float8],
+        "cot" => overloads![Cot(Float8) -> Float8],
+        "asin" => overloads![Asin(Float8) -> Float8],
+        "acos" => overloads![Acos(Float8) -> Float8],
+        "atan" => overloads![Atan(Float8) -> Float8],
+        "atan2" => overloads![Atan2(Float8, Float8) -> Float8],
+        "sinh" => overloads![Sinh(Float8) -> Float8],
+        "cosh" => overloads![Cosh(Float8) -> Float8],
+        "tanh" => overloads![Tanh(Float8) -> Float8],
+        "width_bucket" => overloads![WidthBucket(Float8, Float8, Float8, Int4) -> Int4],
+        "to_hex" => overloads![ToHex(Int4) -> Text, ToHex(Int8) -> Text],
+        // Operators, by names that nobody can call.
+        "~ number" => overloads![BitNot(Int2) -> Int2, BitNot(Int4) -> Int4, BitNot(Int8) -> Int8],
+        "<<" => overloads![
+            ShiftLeft(Int2, Int4) -> Int2, ShiftLeft(Int4, Int4) -> Int4, ShiftLeft(Int8, Int4) -> Int8,
+        ],
+        ">>" => overloads![
+            ShiftRight(Int2, Int4) -> Int2, ShiftRight(Int4, Int4) -> Int4, ShiftRight(Int8, Int4) -> Int8,
+        ],
+        _ => &[],
+    }
+}
+
+impl Function {
+    /// The function's value; its arguments are of the types of one of its overloads.
+    pub(super) fn call<'a>(self, arguments: &Arguments<'a>) -> Result<Value<'a>, SqlError> {
+        let [first, second, ..] = arguments;
+        Ok(match (self, first) {
+            (Function::Pi, _) => Value::Float8(std::f64::consts::PI),
+            (Function::Mod, _) => Arithmetic::Modulo.apply(first, second)?,
+            (Function::Scale, Value::Numeric(number)) => Value::Int4(number.scale() as i32),
+            (Function::WidthBucket, _) => width_bucket(arguments)?,
+            (Function::Abs, Value::Float4(number)) => Value::Float4(number.abs()),
+            (_, Value::Int2(_) | Value::Int4(_) | Value::Int8(_)) => self.on_integers(first, second)?,
+            (_, Value::Numeric(number)) => Value::Numeric(self.on_decimal(*number, second)?),
+            _ => Value::Float8(self.on_float(float(first), float(second))?),
+        })
+    }
+
+    fn on_integers(self, first: &Value<'_>, second: &Value<'_>) -> Result<Value<'static>, SqlError> {
+        let (left, right) = (integer_of(first), integer_of(second));
+        // A shift is by its last bits, as the processor does it.
+        let places = |bits: u32| (right as u32) & (bits - 1);
+        let result = match (self, first) {
+            (Function::BitNot, _) => Some(!left),
+            (Function::ToHex, Value::Int8(_)) => return Ok(Value::Text(format!("{left:x}").into())),
+            (Function::ToHex, _) => return Ok(Value::Text(format!("{:x}", left as i32).into())),
+            (Function::ShiftLeft, Value::Int2(number)) => Some(i64::from((i32::from(*number) << places(32)) as i16)),
+            (Function::ShiftLeft, Value::Int4(number)) => Some(i64::from(number << places(32))),
+            (Function::ShiftLeft, _) => Some(left << places(64)),
+            (Function::ShiftRight, Value::Int2(number)) => Some(i64::from(i32::from(*number) >> places(32))),
+            (Function::ShiftRight, Value::Int4(number)) => Some(i64::from(number >> places(32))),
+            (Function::ShiftRight, _) => Some(left >> places(64)),
+            (Function::Gcd, _) => i64::try_from(gcd(left, right)).ok(),
+            (Function::Lcm, _) if left == 0 || right == 0 => Some(0),
+            (Function::Lcm, _) => {
+                let product = (left.unsigned_abs() / gcd(left, right)).checked_mul(right.unsigned_abs());
+                product.and_then(|product| i64::try_from(product).ok())
+            }
+            _ => left.checked_abs(),
+        };
+        let ty = crate::expr::type_of(first).unwrap_or(Type::Int8);
+        let wide = result.ok_or_else(|| out_of_range(ty))?;
+        cast(Value::Int8(wide), Type::Int8, ty, Strictness::Assignment)
+    }
+
+    fn on_decimal(self, number: Decimal, second: &Value<'_>) -> Result<Decimal, SqlError> {
+        let places = integer_of(second);
+        Ok(match self {
+            Function::Abs => number.abs(),
+            Function::Sign if number.is_zero() => Decimal::ZERO,
+            Function::Sign if number.is_sign_negative() => Decimal::NEGATIVE_ONE,
+            Function::Sign => Decimal::ONE,
+            Function::Ceil => without_negative_zero(number.ceil()),
+            Function::Floor => number.floor(),
+            Function::TrimScale => number.normalize(),
+            Function::Div => {
+                let Value::Numeric(divisor) = second else { return Ok(number) };
+                if divisor.is_zero() {
+                    return Err(division_by_zero());
+                }
+                // The remainder is exact where the quotient is not.
+                let whole = number.checked_rem(*divisor).and_then(|rest| number.checked_sub(rest));
+                let quotient = whole.and_then(|whole| whole.checked_div(*divisor)).ok_or_else(numeric_overflow)?;
+                without_negative_zero(quotient.trunc())
+            }
+            Function::Trunc => round(number, places, RoundingStrategy::ToZero)?,
+            _ => round(number, places, RoundingStrategy::MidpointAwayFromZero)?,
+        })
+    }
+
+    fn on_float(self, value: f64, second: f64) -> Result<f64, SqlError> {
+        let result = match self {
+            Function::Abs => value.abs(),
+            Function::Sign if value == 0.0 || value.is_nan() => value,
+            Function::Sign => value.signum(),
+            Function::Ceil => value.ceil(),
+            Function::Floor => value.floor(),
+            Function::Trunc => value.trunc(),
+            Function::Round => value.round_ties_even(),
+            Function::Cbrt => value.cbrt(),
+            Function::Sqrt if value < 0.0 => {
+                let message = "cannot take square root of a negative number";
+                return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
+            }
+            Function::Sqrt => value.sqrt(),
+            Function::Ln | Function::Log if value <= 0.0 => {
+                let what = if value == 0.0 { "zero" } else { "a negative number" };
+                let message = format!("cannot take logarithm of {what}");
+                return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_LOGARITHM, message));
+            }
+            Function::Ln => value.ln(),
+            Function::Log => value.log10(),
+            Function::Exp => return checked(value.exp(), value),
+            Function::Power => {
+                return Arithmetic::Power
+                    .apply(&Value::Float8(value), &Value::Float8(second))
+                    .map(|power| float(&power));
+            }
+            Function::Degrees => return checked(value.to_degrees(), value),
+            Function::Radians => value.to_radians(),
+            Function::Asin | Function::Acos if value.abs() > 1.0 => return Err(no_angle()),
+            Function::Sin | Function::Cos | Function::Tan | Function::Cot if value.is_infinite() => {
+                return Err(no_angle());
+            }
+            Function::Sin => value.sin(),
+            Function::Cos => value.cos(),
+            Function::Tan => value.tan(),
+            Function::Cot => 1.0 / value.tan(),
+            Function::Asin => value.asin(),
+            Function::Acos => value.acos(),
+            Function::Atan => value.atan(),
+            Function::Atan2 => value.atan2(second),
+            // These two are infinite where they leave the range.
+            Function::Sinh => value.sinh(),
+            Function::Cosh => value.cosh(),
+            _ => value.tanh(),
+        };
+        Ok(result)
+    }
+}
+
+fn checked(result: f64, value: f64) -> Result<f64, SqlError> {
+    let error = |what: &str| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("value out of range: {what}"));
+    match result {
+        result if result.is_infinite() && value.is_finite() => Err(error("overflow")),
+        0.0 if value.is_finite() && value != 0.0 => Err(error("underflow")),
+        result => Ok(result),
+    }
+}
+
+fn no_angle() -> SqlError {
+    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "input is out of range")
+}
+
+fn gcd(left: i64, right: i64) -> u64 {
+    let (mut left, mut right) = (left.unsigned_abs(), right.unsigned_abs());
+    while right != 0 {
+        (left, right) = (right, left % right);
+    }
+    left
+}
+
+fn round(number: Decimal, places: i64, strategy: RoundingStrategy) -> Result<Decimal, SqlError> {
+    if let Ok(places) = u32::try_from(places) {
+        let places = places.min(Decimal::MAX_SCALE);
+        let mut rounded = number.round_dp_with_strategy(places, strategy);
+        // Zeros at the end as far as they fit.
+        rounded.rescale(places);
+        return Ok(without_negative_zero(rounded));
+    }
+    let Some(unit) = u32::try_from(-places).ok().filter(|&power| power < 28).map(|power| 10_i128.pow(power)) else {
+        return Ok(Decimal::ZERO);
+    };
+    let unit = Decimal::from_i128_with_scale(unit, 0);
+    // As `number - rest`, for a quotient may have more digits than there are.
+    let rest = number.checked_rem(unit).ok_or_else(numeric_overflow)?;
+    let mut rounded = (number - rest).trunc();
+    if strategy == RoundingStrategy::MidpointAwayFromZero && rest.abs() >= unit / Decimal::TWO {
+        let next = if number.is_sign_negative() { rounded.checked_sub(unit) } else { rounded.checked_add(unit) };
+        rounded = next.ok_or_else(numeric_overflow)?;
+    }
+    Ok(without_negative_zero(rounded))
+}
+
+/// In which of so many equal parts between two bounds a number is: 0 below, one more than there are above.
+fn width_bucket([operand, low, high, count, ..]: &Arguments<'_>) -> Result<Value<'static>, SqlError> {
+    const STATE: SqlState = state::INVALID_ARGUMENT_FOR_WIDTH_BUCKET;
+    let (operand, low, high, count) = (float(operand), float(low), float(high), integer_of(count));
+    let wrong = |message: &str| Err(SqlError::new(STATE, message));
+    if count <= 0 {
+        return wrong("count must be greater than zero");
+    }
+    if operand.is_nan() || low.is_nan() || high.is_nan() {
+        return wrong("operand, lower bound, and upper bound cannot be NaN");
+    }
+    if low.is_infinite() || high.is_infinite() {
+        return wrong("lower and upper bounds must be finite");
+    }
+    let (below, beyond, part) = match low < high {
+        true => (operand < low, operand >= high, (operand - low) / (high - low)),
+        false if low > high => (operand > low, operand <= high, (low - operand) / (low - high)),
+        false => return wrong("lower bound cannot equal upper bound"),
+    };
+    let bucket = match (below, beyond) {
+        (true, _) => 0,
+        (_, true) => count + 1,
+        _ => ((part * count as f64) as i64 + 1).min(count),
+    };
+    i32::try_from(bucket).map(Value::Int4).map_err(|_| invalid("integer out of range"))
+}

@@ -1,0 +1,209 @@
+//! Functions of any number of arguments.
+
+use super::text::{quote_identifier, quote_literal};
+use super::{check_size, invalid};
+use crate::expr::{Env, Expr, Input, compare, type_of};
+use crate::types::encode_text;
+use crate::{SqlError, state};
+use bytes::BytesMut;
+use hotrow_storage::{Type, Value};
+
+/// A function of any number of arguments, which may be NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Several {
+    /// The greatest; NULLs are left out.
+    Greatest,
+    /// The least; NULLs are left out.
+    Least,
+    /// All as one text; NULLs are left out.
+    Concat,
+    /// The same with the first between the others.
+    ConcatWithSeparator,
+    /// The first with the others in its places.
+    Format,
+    /// How many are NULL.
+    CountNulls,
+    /// How many are not.
+    CountValues,
+}
+
+impl Several {
+    /// The function of a name that takes any values as they are, and its result's type.
+    pub fn named(name: &str, arguments: usize) -> Option<(Self, Type)> {
+        Some(match (name, arguments) {
+            ("concat", 1..) => (Several::Concat, Type::Text),
+            ("concat_ws", 2..) => (Several::ConcatWithSeparator, Type::Text),
+            ("format", 1..) => (Several::Format, Type::Text),
+            ("num_nulls", 1..) => (Several::CountNulls, Type::Int4),
+            ("num_nonnulls", 1..) => (Several::CountValues, Type::Int4),
+            _ => return None,
+        })
+    }
+
+    /// Whether the first argument has to be a text.
+    pub fn begins_with_text(self) -> bool {
+        matches!(self, Several::ConcatWithSeparator | Several::Format)
+    }
+
+    /// The function's value.
+    pub(super) fn call<'a>(self, arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+        match self {
+            Several::Greatest | Several::Least => self.extreme(arguments, env, row),
+            Several::Concat => join(arguments, "", env, row),
+            Several::ConcatWithSeparator => match arguments[0].eval(env, row)? {
+                Value::Text(separator) => join(&arguments[1..], &separator, env, row),
+                _ => Ok(Value::Null),
+            },
+            Several::Format => match arguments[0].eval(env, row)? {
+                Value::Text(template) => format(&template, &arguments[1..], env, row),
+                _ => Ok(Value::Null),
+            },
+            Several::CountNulls | Several::CountValues => {
+                let mut count = 0;
+                for argument in arguments {
+                    count += i32::from(argument.eval(env, row)?.is_null() == (self == Several::CountNulls));
+                }
+                Ok(Value::Int4(count))
+            }
+        }
+    }
+
+    fn extreme<'a>(self, arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+        let mut best = Value::Null;
+        for argument in arguments {
+            let value = argument.eval(env, row)?;
+            if value.is_null() {
+                continue;
+            }
+            let order = compare(&value, &best, false);
+            if best.is_null() || if self == Several::Greatest { order.is_gt() } else { order.is_lt() } {
+                best = value;
+            }
+        }
+        Ok(best)
+    }
+}
+
+fn append(value: &Value<'_>, out: &mut BytesMut) -> Result<(), SqlError> {
+    let size = match value {
+        Value::Text(text) => text.len(),
+        // Two digits a byte.
+        Value::Bytea(bytes) => bytes.len().saturating_mul(2),
+        _ => 0,
+    };
+    check_size(out.len().saturating_add(size))?;
+    if let Some(ty) = type_of(value) {
+        encode_text(value, ty, out);
+    }
+    Ok(())
+}
+
+fn text(bytes: &BytesMut) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn join<'a>(list: &'a [Expr], separator: &str, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+    let mut out = BytesMut::new();
+    let mut is_first = true;
+    for argument in list {
+        let value = argument.eval(env, row)?;
+        if value.is_null() {
+            continue;
+        }
+        if !is_first {
+            append(&Value::text(separator), &mut out)?;
+        }
+        append(&value, &mut out)?;
+        is_first = false;
+    }
+    Ok(Value::Text(text(&out).into()))
+}
+
+/// A place in a template: `%[position$][-][width]type`.
+#[derive(Default)]
+struct Place {
+    /// From 1.
+    position: Option<usize>,
+    to_the_left: bool,
+    width: usize,
+}
+
+fn format<'a>(template: &str, list: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+    let mut out = BytesMut::new();
+    let mut next = 0;
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('%') {
+        append(&Value::text(before), &mut out)?;
+        let (place, after) = place(after)?;
+        let mut characters = after.chars();
+        let kind = characters.next().ok_or_else(unterminated)?;
+        rest = characters.as_str();
+        if kind == '%' {
+            append(&Value::text("%"), &mut out)?;
+            continue;
+        }
+        let at = match place.position {
+            Some(position) => position
+                .checked_sub(1)
+                .ok_or_else(|| invalid("format specifies argument 0, but arguments are numbered from 1"))?,
+            None => next,
+        };
+        next = at + 1;
+        let value = list.get(at).ok_or_else(|| invalid("too few arguments for format()"))?.eval(env, row)?;
+        let mut plain = BytesMut::new();
+        append(&value, &mut plain)?;
+        let shown = match kind {
+            's' => text(&plain),
+            'I' if value.is_null() => {
+                let message = "null values cannot be formatted as an SQL identifier";
+                return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message));
+            }
+            'I' => quote_identifier(&text(&plain)),
+            'L' if value.is_null() => "NULL".to_owned(),
+            'L' => quote_literal(&text(&plain)),
+            other => {
+                return Err(invalid(format!("unrecognized format() type specifier \"{other}\""))
+                    .hint("For a single \"%\" use \"%%\"."));
+            }
+        };
+        let missing = place.width.saturating_sub(shown.chars().count());
+        check_size(out.len().saturating_add(missing))?;
+        let padding = " ".repeat(missing);
+        let (left, right) = if place.to_the_left { ("", &*padding) } else { (&*padding, "") };
+        append(&Value::Text([left, &shown, right].concat().into()), &mut out)?;
+    }
+    append(&Value::text(rest), &mut out)?;
+    Ok(Value::Text(text(&out).into()))
+}
+
+fn unterminated() -> SqlError {
+    invalid("unterminated format() type specifier").hint("For a single \"%\" use \"%%\".")
+}
+
+/// Reads what stands before the letter of a place.
+fn place(text: &str) -> Result<(Place, &str), SqlError> {
+    fn number(text: &str) -> Result<(Option<usize>, &str), SqlError> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let too_large = |_| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "number is out of range");
+        let number = (digits > 0).then(|| text[..digits].parse::<u32>().map_err(too_large)).transpose()?;
+        Ok((number.map(|number| number as usize), &text[digits..]))
+    }
+    let mut place = Place::default();
+    let mut rest = text;
+    if let (Some(position), after) = number(rest)?
+        && let Some(after) = after.strip_prefix('$')
+    {
+        place.position = Some(position);
+        rest = after;
+    }
+    while let Some(after) = rest.strip_prefix('-') {
+        place.to_the_left = true;
+        rest = after;
+    }
+    let (width, rest) = number(rest)?;
+    place.width = width.unwrap_or(0);
+    if rest.starts_with('*') {
+        return Err(crate::error::unsupported("a width that is an argument of format()"));
+    }
+    Ok((place, rest))
+}

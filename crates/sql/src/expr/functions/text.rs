@@ -1,0 +1,409 @@
+//! Functions of strings.
+
+use super::{Arguments, Overload, check_size, integer_of, invalid, text_of};
+use crate::expr::arith::out_of_range;
+use crate::expr::pattern::{lower, upper};
+use crate::types::{decode_text, encode_text};
+use crate::{SqlError, state};
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, PAD};
+use bytes::BytesMut;
+use hotrow_storage::{Type, Value};
+use md5::{Digest, Md5};
+use std::borrow::Cow;
+
+/// A function of strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are SQL's")]
+pub enum Function {
+    Length,
+    OctetLength,
+    BitLength,
+    Lower,
+    Upper,
+    Initcap,
+    Substring,
+    Overlay,
+    Trim,
+    TrimStart,
+    TrimEnd,
+    Position,
+    StartsWith,
+    Replace,
+    Translate,
+    Left,
+    Right,
+    Repeat,
+    Reverse,
+    PadLeft,
+    PadRight,
+    SplitPart,
+    Ascii,
+    Character,
+    QuoteIdentifier,
+    QuoteLiteral,
+    Md5,
+    Encode,
+    Decode,
+}
+
+const CHAR: Type = Type::Char(1);
+
+/// The functions of a name.
+pub fn named(name: &str) -> &'static [Overload] {
+    use Function as F;
+    use Type::{Bool, Bytea, Int4, Text};
+    macro_rules! overloads {
+        ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
+            const {
+                &[$(Overload {
+                    function: super::Function::Text(F::$function), arguments: &[$($argument),*], result: $result,
+                }),*]
+            }
+        };
+    }
+    match name {
+        "length" => overloads![Length(Text) -> Int4, Length(Bytea) -> Int4],
+        "char_length" | "character_length" => overloads![Length(Text) -> Int4],
+        "octet_length" => overloads![OctetLength(Text) -> Int4, OctetLength(CHAR) -> Int4, OctetLength(Bytea) -> Int4],
+        "bit_length" => overloads![BitLength(Text) -> Int4, BitLength(Bytea) -> Int4],
+        "lower" => overloads![Lower(Text) -> Text],
+        "upper" => overloads![Upper(Text) -> Text],
+        "initcap" => overloads![Initcap(Text) -> Text],
+        "substr" | "substring" => overloads![Substring(Text, Int4) -> Text, Substring(Text, Int4, Int4) -> Text],
+        "overlay" => overloads![Overlay(Text, Text, Int4) -> Text, Overlay(Text, Text, Int4, Int4) -> Text],
+        "btrim" => overloads![Trim(Text) -> Text, Trim(Text, Text) -> Text],
+        "ltrim" => overloads![TrimStart(Text) -> Text, TrimStart(Text, Text) -> Text],
+        "rtrim" => overloads![TrimEnd(Text) -> Text, TrimEnd(Text, Text) -> Text],
+        "strpos" | "position" => overloads![Position(Text, Text) -> Int4],
+        "starts_with" | "^@" => overloads![StartsWith(Text, Text) -> Bool],
+        "replace" => overloads![Replace(Text, Text, Text) -> Text],
+        "translate" => overloads![Translate(Text, Text, Text) -> Text],
+        "left" => overloads![Left(Text, Int4) -> Text],
+        "right" => overloads![Right(Text, Int4) -> Text],
+        "repeat" => overloads![Repeat(Text, Int4) -> Text],
+        "reverse" => overloads![Reverse(Text) -> Text],
+        "lpad" => overloads![PadLeft(Text, Int4) -> Text, PadLeft(Text, Int4, Text) -> Text],
+        "rpad" => overloads![PadRight(Text, Int4) -> Text, PadRight(Text, Int4, Text) -> Text],
+        "split_part" => overloads![SplitPart(Text, Text, Int4) -> Text],
+        "ascii" => overloads![Ascii(Text) -> Int4],
+        "chr" => overloads![Character(Int4) -> Text],
+        "quote_ident" => overloads![QuoteIdentifier(Text) -> Text],
+        "quote_literal" => overloads![QuoteLiteral(Text) -> Text],
+        "md5" => overloads![Md5(Text) -> Text, Md5(Bytea) -> Text],
+        "encode" => overloads![Encode(Bytea, Text) -> Text],
+        "decode" => overloads![Decode(Text, Text) -> Bytea],
+        _ => &[],
+    }
+}
+
+impl Function {
+    /// The function's value; its arguments are of the types of one of its overloads.
+    pub(super) fn call<'a>(self, arguments: Arguments<'a>) -> Result<Value<'a>, SqlError> {
+        let [first, second, third, fourth, ..] = arguments;
+        match first {
+            Value::Text(text) => self.on_text(text, &second, &third, &fourth),
+            Value::Bytea(bytes) => self.on_bytes(&bytes, &second),
+            number => character(integer_of(&number)).map(|text| Value::Text(text.into())),
+        }
+    }
+
+    fn on_bytes<'a>(self, bytes: &[u8], format: &Value<'_>) -> Result<Value<'a>, SqlError> {
+        match self {
+            Function::BitLength => count(bytes.len().saturating_mul(8)),
+            Function::Md5 => Ok(md5(bytes)),
+            Function::Encode => encode(bytes, text_of(format)).map(|text| Value::Text(text.into())),
+            _ => count(bytes.len()),
+        }
+    }
+
+    fn on_text<'a>(
+        self,
+        text: Cow<'a, str>,
+        second: &Value<'_>,
+        third: &Value<'_>,
+        fourth: &Value<'_>,
+    ) -> Result<Value<'a>, SqlError> {
+        let number = integer_of(second);
+        let other = text_of(second);
+        let owned = match self {
+            Function::Length => return count(text.chars().count()),
+            Function::OctetLength => return count(text.len()),
+            Function::BitLength => return count(text.len().saturating_mul(8)),
+            Function::Ascii => return Ok(Value::Int4(text.chars().next().map_or(0, |first| first as i32))),
+            Function::Position => return count(text.find(other).map_or(0, |at| text[..at].chars().count() + 1)),
+            Function::StartsWith => return Ok(Value::Bool(text.starts_with(other))),
+            Function::Decode => return decode(&text, other).map(|bytes| Value::Bytea(bytes.into())),
+            Function::Md5 => return Ok(md5(text.as_bytes())),
+            Function::Substring => return Ok(Value::Text(substring(text, number, third.as_int())?)),
+            Function::Lower => lower(&text),
+            Function::Upper => upper(&text),
+            Function::Initcap => initcap(&text),
+            Function::Overlay => overlay(&text, other, integer_of(third), fourth.as_int())?,
+            Function::Trim => text.trim_matches(in_set(second)).to_owned(),
+            Function::TrimStart => text.trim_start_matches(in_set(second)).to_owned(),
+            Function::TrimEnd => text.trim_end_matches(in_set(second)).to_owned(),
+            Function::Replace => replace(text, other, text_of(third))?,
+            Function::Translate => translate(&text, other, text_of(third)),
+            Function::Left => text.chars().take(kept(&text, number)).collect(),
+            Function::Right => text.chars().skip(text.chars().count() - kept(&text, number)).collect(),
+            Function::Repeat => {
+                let times = usize::try_from(number).unwrap_or(0);
+                check_size(text.len().saturating_mul(times))?;
+                text.repeat(times)
+            }
+            Function::Reverse => text.chars().rev().collect(),
+            Function::PadLeft => pad(&text, number, third, true)?,
+            Function::PadRight => pad(&text, number, third, false)?,
+            Function::SplitPart => return Ok(Value::Text(split_part(text, other, integer_of(third))?)),
+            Function::QuoteIdentifier => quote_identifier(&text),
+            Function::QuoteLiteral => quote_literal(&text),
+            Function::Character | Function::Encode => text.into_owned(),
+        };
+        Ok(Value::Text(owned.into()))
+    }
+}
+
+fn count(count: usize) -> Result<Value<'static>, SqlError> {
+    i32::try_from(count).map(Value::Int4).map_err(|_| out_of_range(Type::Int4))
+}
+
+/// What trims: a space, or the characters that are given.
+fn in_set(set: &Value<'_>) -> impl Fn(char) -> bool {
+    let set = match set {
+        Value::Text(set) => &**set,
+        _ => " ",
+    };
+    move |character| set.contains(character)
+}
+
+/// How many characters LEFT and RIGHT keep: all but `-number` if that is negative.
+fn kept(text: &str, number: i64) -> usize {
+    let total = text.chars().count();
+    let kept = if number < 0 { (total as i64).saturating_add(number) } else { number };
+    usize::try_from(kept.max(0)).unwrap_or(total).min(total)
+}
+
+fn replace(text: Cow<'_, str>, old: &str, new: &str) -> Result<String, SqlError> {
+    if old.is_empty() {
+        return Ok(text.into_owned());
+    }
+    let growth = new.len().saturating_sub(old.len());
+    if growth > 0 {
+        check_size(text.matches(old).count().saturating_mul(growth).saturating_add(text.len()))?;
+    }
+    Ok(text.replace(old, new))
+}
+
+/// Each character that is in `from` becomes the one at its place in `to`, or nothing if that is shorter.
+fn translate(text: &str, from: &str, to: &str) -> String {
+    let translated = |character: char| match from.chars().position(|wanted| wanted == character) {
+        Some(at) => to.chars().nth(at),
+        None => Some(character),
+    };
+    text.chars().filter_map(translated).collect()
+}
+
+fn initcap(text: &str) -> String {
+    let mut in_word = false;
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        let mut bytes = [0; 4];
+        let one = &*character.encode_utf8(&mut bytes);
+        out.push_str(&if in_word { lower(one) } else { upper(one) });
+        in_word = character.is_alphanumeric();
+    }
+    out
+}
+
+/// Characters from `start` (1-based, may lie before the text), `length` of them.
+fn substring(text: Cow<'_, str>, start: i64, length: Option<i64>) -> Result<Cow<'_, str>, SqlError> {
+    let end = match length {
+        Some(length) if length < 0 => return Err(negative_length()),
+        Some(length) => start.saturating_add(length),
+        None => i64::MAX,
+    };
+    let offset = |position: i64| {
+        let characters = usize::try_from((position - 1).max(0)).unwrap_or(usize::MAX);
+        text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at)
+    };
+    let from = offset(start);
+    let range = from..offset(end).max(from);
+    Ok(match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[range]),
+        Cow::Owned(text) => Cow::Owned(text[range].to_owned()),
+    })
+}
+
+fn negative_length() -> SqlError {
+    SqlError::new(state::SUBSTRING_ERROR, "negative substring length not allowed")
+}
+
+/// `length` characters from `start` are replaced; as many as the new text has, if that is not said.
+fn overlay(text: &str, new: &str, start: i64, length: Option<i64>) -> Result<String, SqlError> {
+    if start <= 0 {
+        return Err(negative_length());
+    }
+    let length = length.unwrap_or_else(|| new.chars().count() as i64);
+    let before = substring(text.into(), 1, Some(start - 1))?;
+    let after = substring(text.into(), start.saturating_add(length), None)?;
+    check_size(before.len().saturating_add(new.len()).saturating_add(after.len()))?;
+    Ok([&before, new, &after].concat())
+}
+
+fn pad(text: &str, number: i64, fill: &Value<'_>, left: bool) -> Result<String, SqlError> {
+    let wanted = usize::try_from(number).unwrap_or(0);
+    check_size(wanted.saturating_mul(4))?;
+    let total = text.chars().count();
+    if total >= wanted {
+        return Ok(text.chars().take(wanted).collect());
+    }
+    let fill = match fill {
+        Value::Text(fill) => &**fill,
+        _ => " ",
+    };
+    let padding = fill.chars().cycle().take(wanted - total);
+    Ok(if left { padding.chain(text.chars()).collect() } else { text.chars().chain(padding).collect() })
+}
+
+/// The part of this number between delimiters, from the end if it is negative.
+fn split_part<'a>(text: Cow<'a, str>, delimiter: &str, number: i64) -> Result<Cow<'a, str>, SqlError> {
+    let Some(index) = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX).checked_sub(1) else {
+        return Err(invalid("field position must not be zero"));
+    };
+    let part = match delimiter.is_empty() {
+        true => (index == 0).then_some(&*text),
+        false if number > 0 => text.split(delimiter).nth(index),
+        false => text.rsplit(delimiter).nth(index),
+    };
+    Ok(Cow::Owned(part.unwrap_or_default().to_owned()))
+}
+
+fn character(number: i64) -> Result<String, SqlError> {
+    let limit = |message: String| Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+    match u32::try_from(number) {
+        Err(_) => Err(invalid("character number must be positive")),
+        Ok(0) => limit("null character not permitted".to_owned()),
+        Ok(number) if number > 0x0010_FFFF => limit(format!("requested character too large for encoding: {number}")),
+        Ok(number) => match char::from_u32(number) {
+            Some(character) => Ok(character.to_string()),
+            None => limit(format!("requested character not valid for encoding: {number}")),
+        },
+    }
+}
+
+/// An identifier as it has to be written to mean this name.
+pub(super) fn quote_identifier(name: &str) -> String {
+    let is_plain = |(at, byte): (usize, u8)| matches!(byte, b'a'..=b'z' | b'_') || (at > 0 && byte.is_ascii_digit());
+    let plain = !name.is_empty() && name.bytes().enumerate().all(is_plain);
+    if plain && RESERVED.binary_search(&name).is_err() {
+        return name.to_owned();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A string constant that means this text.
+pub(super) fn quote_literal(text: &str) -> String {
+    let escaped = text.replace('\'', "''").replace('\\', "\\\\");
+    let prefix = if text.contains('\\') { "E" } else { "" };
+    format!("{prefix}'{escaped}'")
+}
+
+fn md5(bytes: &[u8]) -> Value<'static> {
+    let digest = Md5::digest(bytes);
+    Value::Text(digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
+}
+
+fn unknown_encoding(name: &str) -> SqlError {
+    invalid(format!("unrecognized encoding: \"{name}\""))
+}
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, PAD);
+
+/// Characters of a line of base64.
+const LINE: usize = 76;
+
+fn encode(bytes: &[u8], format: &str) -> Result<String, SqlError> {
+    check_size(bytes.len().saturating_mul(4))?;
+    match format.to_ascii_lowercase().as_str() {
+        "hex" => {
+            let mut out = BytesMut::new();
+            encode_text(&Value::Bytea(bytes.into()), Type::Bytea, &mut out);
+            Ok(String::from_utf8_lossy(out.get(2..).unwrap_or_default()).into_owned())
+        }
+        "base64" => {
+            let whole = BASE64.encode(bytes);
+            let mut out = String::with_capacity(whole.len() + whole.len() / LINE);
+            for (at, character) in whole.chars().enumerate() {
+                if at > 0 && at % LINE == 0 {
+                    out.push('\n');
+                }
+                out.push(character);
+            }
+            Ok(out)
+        }
+        "escape" => {
+            let mut out = String::new();
+            for &byte in bytes {
+                match byte {
+                    b'\\' => out.push_str("\\\\"),
+                    0 | 0x80.. => out.push_str(&format!("\\{byte:03o}")),
+                    byte => out.push(byte as char),
+                }
+            }
+            Ok(out)
+        }
+        _ => Err(unknown_encoding(format)),
+    }
+}
+
+fn decode(text: &str, format: &str) -> Result<Vec<u8>, SqlError> {
+    let bytes = |literal: String| match decode_text(Type::Bytea, &literal)? {
+        Value::Bytea(bytes) => Ok(bytes.into_owned()),
+        _ => Ok(Vec::new()),
+    };
+    match format.to_ascii_lowercase().as_str() {
+        "hex" => bytes(format!("\\x{text}")),
+        "base64" => decode_base64(text),
+        // A leading \x would be read as hexadecimal.
+        "escape" if !text.starts_with("\\x") => bytes(text.to_owned()),
+        "escape" => Err(SqlError::new(state::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type bytea")),
+        _ => Err(unknown_encoding(format)),
+    }
+}
+
+fn decode_base64(text: &str) -> Result<Vec<u8>, SqlError> {
+    let packed: String = text.chars().filter(|character| !matches!(character, ' ' | '\t' | '\n' | '\r')).collect();
+    let is_symbol = |character: char| character.is_ascii_alphanumeric() || matches!(character, '+' | '/' | '=');
+    if let Some(wrong) = packed.chars().find(|&character| !is_symbol(character)) {
+        return Err(invalid(format!("invalid symbol \"{wrong}\" found while decoding base64 sequence")));
+    }
+    if let Some(at) = packed.trim_end_matches('=').find('=').filter(|at| at % 4 < 2) {
+        return Err(invalid(format!("unexpected \"{}\" while decoding base64 sequence", &packed[at..=at])));
+    }
+    BASE64.decode(packed).map_err(|_| {
+        invalid("invalid base64 end sequence")
+            .hint("Input data is missing padding, is truncated, or is otherwise corrupted.")
+    })
+}
+
+/// The words that are no names without quotes, in order.
+#[rustfmt::skip]
+const RESERVED: [&str; 151] = [
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "between",
+    "bigint", "binary", "bit", "boolean", "both", "case", "cast", "char", "character", "check", "coalesce",
+    "collate", "collation", "column", "concurrently", "constraint", "create", "cross", "current_catalog",
+    "current_date", "current_role", "current_schema", "current_time", "current_timestamp", "current_user", "dec",
+    "decimal", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "exists", "extract",
+    "false", "fetch", "float", "for", "foreign", "freeze", "from", "full", "grant", "greatest", "group", "grouping",
+    "having", "ilike", "in", "initially", "inner", "inout", "int", "integer", "intersect", "interval", "into", "is",
+    "isnull", "join", "lateral", "leading", "least", "left", "like", "limit", "localtime", "localtimestamp",
+    "national", "natural", "nchar", "none", "normalize", "not", "notnull", "null", "nullif", "numeric", "offset",
+    "on", "only", "or", "order", "out", "outer", "overlaps", "overlay", "placing", "position", "precision",
+    "primary", "real", "references", "returning", "right", "row", "select", "session_user", "setof", "similar",
+    "smallint", "some", "substring", "symmetric", "table", "tablesample", "then", "time", "timestamp", "to",
+    "trailing", "treat", "trim", "true", "union", "unique", "user", "using", "values", "varchar", "variadic",
+    "verbose", "when", "where", "window", "with", "xmlattributes", "xmlconcat", "xmlelement", "xmlexists",
+    "xmlforest", "xmlnamespaces", "xmlparse", "xmlpi", "xmlroot", "xmlserialize", "xmltable",
+];

@@ -1,0 +1,432 @@
+//! Functions of dates and timestamps.
+
+use super::{Arguments, Overload, integer_of, invalid, template, text_of};
+use crate::error::unsupported;
+use crate::expr::compare::float;
+use crate::types::{check_timestamp, date_parts, days_from_parts, zone_offset_seconds};
+use crate::{SqlError, state};
+use hotrow_storage::{Decimal, Type, Value};
+
+/// A function of dates and timestamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are SQL's")]
+pub enum Function {
+    Extract(Field),
+    DatePart,
+    DateTrunc,
+    ToCharacters,
+    ToDate,
+    ToTimestamp,
+    MakeDate,
+    MakeTimestamp,
+    IsFinite,
+    AtTimeZone,
+}
+
+/// A part of a date or timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are SQL's")]
+pub enum Field {
+    Millennium,
+    Century,
+    Decade,
+    Year,
+    IsoYear,
+    Quarter,
+    Month,
+    Week,
+    Day,
+    DayOfWeek,
+    IsoDayOfWeek,
+    DayOfYear,
+    Julian,
+    Hour,
+    Minute,
+    Second,
+    Milliseconds,
+    Microseconds,
+    Epoch,
+    Timezone,
+}
+
+impl Field {
+    /// The field of this name, in lower case.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "millennium" | "millennia" | "mil" | "mils" => Field::Millennium,
+            "century" | "centuries" | "cent" | "c" => Field::Century,
+            "decade" | "decades" | "dec" | "decs" => Field::Decade,
+            "year" | "years" | "yr" | "yrs" | "y" => Field::Year,
+            "isoyear" => Field::IsoYear,
+            "quarter" | "qtr" => Field::Quarter,
+            "month" | "months" | "mon" | "mons" => Field::Month,
+            "week" | "weeks" | "w" => Field::Week,
+            "day" | "days" | "d" => Field::Day,
+            "dow" => Field::DayOfWeek,
+            "isodow" => Field::IsoDayOfWeek,
+            "doy" => Field::DayOfYear,
+            "julian" | "jd" | "j" => Field::Julian,
+            "hour" | "hours" | "hr" | "hrs" | "h" => Field::Hour,
+            "minute" | "minutes" | "min" | "mins" | "m" => Field::Minute,
+            "second" | "seconds" | "sec" | "secs" | "s" => Field::Second,
+            "milliseconds" | "millisecond" | "ms" | "msec" | "msecs" => Field::Milliseconds,
+            "microseconds" | "microsecond" | "us" | "usec" | "usecs" => Field::Microseconds,
+            "epoch" => Field::Epoch,
+            "timezone" | "timezone_hour" | "timezone_minute" => Field::Timezone,
+            _ => return None,
+        })
+    }
+
+    /// Whether the field is of the clock, which a date has not.
+    pub fn is_of_clock(self) -> bool {
+        use Field::{Hour, Microseconds, Milliseconds, Minute, Second, Timezone};
+        matches!(self, Hour | Minute | Second | Milliseconds | Microseconds | Timezone)
+    }
+
+    /// Whether the field comes to its end, so that it has no value at infinity.
+    fn is_cyclic(self) -> bool {
+        use Field::{Century, Decade, Epoch, IsoYear, Julian, Millennium, Year};
+        !matches!(self, Millennium | Century | Decade | Year | IsoYear | Julian | Epoch)
+    }
+}
+
+/// The functions of a name.
+pub fn named(name: &str) -> &'static [Overload] {
+    use Type::{Bool, Date, Float8, Int4, Text, Timestamp, TimestampTz};
+    macro_rules! overloads {
+        ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
+            const {
+                &[$(Overload {
+                    function: super::Function::Time(Function::$function),
+                    arguments: &[$($argument),*],
+                    result: $result,
+                }),*]
+            }
+        };
+    }
+    match name {
+        "date_part" => overloads![
+            DatePart(Text, Date) -> Float8, DatePart(Text, Timestamp) -> Float8, DatePart(Text, TimestampTz) -> Float8,
+        ],
+        "date_trunc" => overloads![
+            DateTrunc(Text, Timestamp) -> Timestamp, DateTrunc(Text, TimestampTz) -> TimestampTz,
+        ],
+        "to_char" => overloads![ToCharacters(Timestamp, Text) -> Text, ToCharacters(TimestampTz, Text) -> Text],
+        "to_date" => overloads![ToDate(Text, Text) -> Date],
+        "to_timestamp" => overloads![ToTimestamp(Float8) -> TimestampTz, ToTimestamp(Text, Text) -> TimestampTz],
+        "make_date" => overloads![MakeDate(Int4, Int4, Int4) -> Date],
+        "make_timestamp" => overloads![MakeTimestamp(Int4, Int4, Int4, Int4, Int4, Float8) -> Timestamp],
+        "isfinite" => overloads![
+            IsFinite(Date) -> Bool, IsFinite(Timestamp) -> Bool, IsFinite(TimestampTz) -> Bool,
+        ],
+        "timezone" => overloads![
+            AtTimeZone(Text, Timestamp) -> TimestampTz, AtTimeZone(Text, TimestampTz) -> Timestamp,
+        ],
+        _ => &[],
+    }
+}
+
+/// Microseconds of a day.
+pub(super) const DAY: i64 = 86_400_000_000;
+
+const SECOND: i64 = 1_000_000;
+
+/// Seconds from 1970 to 2000.
+const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
+
+/// The Julian day of 2000-01-01.
+pub(super) const JULIAN_EPOCH: i64 = 2_451_545;
+
+impl Function {
+    /// The function's value; its arguments are of the types of one of its overloads.
+    pub(super) fn call<'a>(self, arguments: &Arguments<'a>) -> Result<Value<'a>, SqlError> {
+        let [first, second, third, ..] = arguments;
+        match self {
+            Function::Extract(field) => extract(field, first),
+            Function::DatePart => {
+                let name = text_of(first);
+                let field = field_named(name, second)?;
+                if let Some(infinity) = infinity(second)
+                    && !field.is_cyclic()
+                {
+                    return Ok(Value::Float8(infinity));
+                }
+                Ok(match extract(field, second)? {
+                    Value::Null => Value::Null,
+                    number => Value::Float8(float(&number)),
+                })
+            }
+            Function::DateTrunc => {
+                let field = field_named(text_of(first), second)?;
+                truncate(field, second, text_of(first))
+            }
+            Function::ToCharacters => match micros(first) {
+                Some(i64::MIN | i64::MAX) | None => Ok(Value::Null),
+                Some(moment) => {
+                    let zoned = matches!(first, Value::TimestampTz(_));
+                    Ok(Value::Text(template::write(moment, text_of(second), zoned)?.into()))
+                }
+            },
+            Function::ToDate => {
+                let micros = template::read(text_of(first), text_of(second))?;
+                Ok(Value::Date(micros.div_euclid(DAY) as i32))
+            }
+            Function::ToTimestamp => match first {
+                Value::Text(text) => template::read(text, text_of(second)).map(Value::TimestampTz),
+                seconds => from_unix(float(seconds)),
+            },
+            Function::MakeDate => make_date(integer_of(first), integer_of(second), integer_of(third)),
+            Function::MakeTimestamp => make_timestamp(arguments),
+            Function::IsFinite => Ok(Value::Bool(infinity(first).is_none())),
+            Function::AtTimeZone => at_time_zone(text_of(first), second),
+        }
+    }
+}
+
+/// Microseconds since 2000; the infinities are the ends of the numbers.
+fn micros(value: &Value<'_>) -> Option<i64> {
+    match value {
+        Value::Date(i32::MIN) => Some(i64::MIN),
+        Value::Date(i32::MAX) => Some(i64::MAX),
+        Value::Date(days) => Some(i64::from(*days) * DAY),
+        Value::Timestamp(micros) | Value::TimestampTz(micros) => Some(*micros),
+        _ => None,
+    }
+}
+
+/// The infinity that a moment is.
+fn infinity(value: &Value<'_>) -> Option<f64> {
+    match micros(value) {
+        Some(i64::MIN) => Some(f64::NEG_INFINITY),
+        Some(i64::MAX) => Some(f64::INFINITY),
+        _ => None,
+    }
+}
+
+fn type_name(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Date(_) => "date",
+        Value::TimestampTz(_) => "timestamp with time zone",
+        _ => "timestamp without time zone",
+    }
+}
+
+fn field_named(name: &str, value: &Value<'_>) -> Result<Field, SqlError> {
+    let found = Field::named(&name.to_lowercase());
+    found.ok_or_else(|| unknown_unit(name, type_name(value)))
+}
+
+/// 22023 for a name that is no field.
+pub fn unknown_unit(name: &str, type_name: &str) -> SqlError {
+    invalid(format!("unit \"{}\" not recognized for type {type_name}", name.to_lowercase()))
+}
+
+fn unsupported_unit(name: &str, type_name: &str) -> SqlError {
+    SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("unit \"{name}\" not supported for type {type_name}"))
+}
+
+/// A moment of the calendar.
+pub(super) struct Moment {
+    /// Since 2000-01-01.
+    pub days: i64,
+    /// 0 is 1 BC.
+    pub year: i64,
+    pub month: i64,
+    pub day: i64,
+    /// Microseconds since midnight.
+    pub time: i64,
+}
+
+impl Moment {
+    /// A moment that is not infinite.
+    pub fn of(micros: i64) -> Option<Self> {
+        let (days, time) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
+        let (year, month, day) = date_parts(i32::try_from(days).ok()?)?;
+        Some(Self { days, year: year.into(), month: month.into(), day: day.into(), time })
+    }
+
+    /// Days since 2000-01-01 of a day of the calendar; the nearest that there is.
+    fn days_of(year: i64, month: i32, day: i32) -> i64 {
+        let days = i32::try_from(year).ok().and_then(|year| days_from_parts(year, month, day));
+        i64::from(days.unwrap_or(*crate::types::DATE_RANGE.start()))
+    }
+
+    /// 1 is Monday, 7 Sunday.
+    pub fn iso_day_of_week(&self) -> i64 {
+        // 2000-01-01 was a Saturday.
+        (self.days + 5).rem_euclid(7) + 1
+    }
+
+    /// From 1.
+    pub fn day_of_year(&self) -> i64 {
+        self.days - Self::days_of(self.year, 1, 1) + 1
+    }
+
+    /// Year and week of ISO 8601: those of the week's Thursday.
+    pub fn iso_week(&self) -> (i64, i64) {
+        let thursday = self.days - self.iso_day_of_week() + 4;
+        let year = i32::try_from(thursday).ok().and_then(date_parts).map_or(self.year, |(year, ..)| year.into());
+        (year, (thursday - Self::days_of(year, 1, 1)) / 7 + 1)
+    }
+
+    /// The year as people count: there is no year 0.
+    pub fn people_year(&self) -> i64 {
+        people_year(self.year)
+    }
+}
+
+pub(super) fn people_year(year: i64) -> i64 {
+    if year > 0 { year } else { year - 1 }
+}
+
+/// In which hundred or thousand of years a year is.
+fn period(year: i64, length: i64) -> i64 {
+    if year > 0 { (year + length - 1) / length } else { -((length - year) / length) }
+}
+
+fn extract(field: Field, value: &Value<'_>) -> Result<Value<'static>, SqlError> {
+    let Some(micros) = micros(value) else { return Ok(Value::Null) };
+    let is_date = matches!(value, Value::Date(_));
+    if field.is_of_clock() && (is_date || (field == Field::Timezone && !matches!(value, Value::TimestampTz(_)))) {
+        return Err(unsupported_unit(&format!("{field:?}").to_lowercase(), type_name(value)));
+    }
+    if matches!(micros, i64::MIN | i64::MAX) {
+        if field.is_cyclic() {
+            return Ok(Value::Null);
+        }
+        return Err(unsupported("infinity as a numeric").hint("Use date_part, whose result is double precision."));
+    }
+    let Some(moment) = Moment::of(micros) else { return Ok(Value::Null) };
+    let time = moment.time;
+    let whole = match field {
+        Field::Millennium => period(moment.year, 1000),
+        Field::Century => period(moment.year, 100),
+        Field::Decade => moment.year.div_euclid(10),
+        Field::Year => moment.people_year(),
+        Field::IsoYear => people_year(moment.iso_week().0),
+        Field::Quarter => (moment.month - 1) / 3 + 1,
+        Field::Month => moment.month,
+        Field::Week => moment.iso_week().1,
+        Field::Day => moment.day,
+        Field::DayOfWeek => moment.iso_day_of_week() % 7,
+        Field::IsoDayOfWeek => moment.iso_day_of_week(),
+        Field::DayOfYear => moment.day_of_year(),
+        Field::Hour => time / (3600 * SECOND),
+        Field::Minute => time / (60 * SECOND) % 60,
+        Field::Timezone => 0,
+        Field::Microseconds => time % (60 * SECOND),
+        Field::Milliseconds => return Ok(Value::Numeric(Decimal::new(time % (60 * SECOND), 3))),
+        Field::Second => return Ok(Value::Numeric(Decimal::new(time % (60 * SECOND), 6))),
+        Field::Julian if is_date => moment.days + JULIAN_EPOCH,
+        Field::Julian => {
+            let day = Decimal::from(moment.days + JULIAN_EPOCH);
+            let part = crate::expr::divide(Decimal::from(time), Decimal::from(DAY))?;
+            return Ok(Value::Numeric(day.checked_add(part).unwrap_or(day)));
+        }
+        Field::Epoch if is_date => moment.days * (DAY / SECOND) + UNIX_TO_EPOCH_SECONDS,
+        Field::Epoch => {
+            let micros = i128::from(micros) + i128::from(UNIX_TO_EPOCH_SECONDS * SECOND);
+            return Ok(Value::Numeric(Decimal::from_i128_with_scale(micros, 6)));
+        }
+    };
+    Ok(Value::Numeric(Decimal::from(whole)))
+}
+
+fn truncate(field: Field, value: &Value<'_>, name: &str) -> Result<Value<'static>, SqlError> {
+    let Some(micros) = micros(value) else { return Ok(Value::Null) };
+    let same_type = |micros| match value {
+        Value::TimestampTz(_) => Value::TimestampTz(micros),
+        _ => Value::Timestamp(micros),
+    };
+    let moment = match Moment::of(micros) {
+        Some(moment) if !matches!(micros, i64::MIN | i64::MAX) => moment,
+        _ => return Ok(same_type(micros)),
+    };
+    let first_of = |year: i64, month: i64| Ok(Moment::days_of(year, month as i32, 1) * DAY);
+    // The first year of a period in which years are counted from 1.
+    let start = |length: i64| (moment.year - 1).div_euclid(length) * length + 1;
+    let clock = |unit: i64| Ok(micros - micros.rem_euclid(unit));
+    let truncated = match field {
+        Field::Millennium => first_of(start(1000), 1),
+        Field::Century => first_of(start(100), 1),
+        Field::Decade => first_of(moment.year.div_euclid(10) * 10, 1),
+        Field::Year => first_of(moment.year, 1),
+        Field::Quarter => first_of(moment.year, (moment.month - 1) / 3 * 3 + 1),
+        Field::Month => first_of(moment.year, moment.month),
+        Field::Week => Ok((moment.days - moment.iso_day_of_week() + 1) * DAY),
+        Field::Day => clock(DAY),
+        Field::Hour => clock(3600 * SECOND),
+        Field::Minute => clock(60 * SECOND),
+        Field::Second => clock(SECOND),
+        Field::Milliseconds => clock(1000),
+        Field::Microseconds => Ok(micros),
+        _ => Err(unsupported_unit(&name.to_lowercase(), type_name(value))),
+    }?;
+    check_timestamp(truncated).map(same_type)
+}
+
+fn from_unix(seconds: f64) -> Result<Value<'static>, SqlError> {
+    let out_of_range =
+        || SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{seconds}\""));
+    match seconds {
+        seconds if seconds.is_nan() => Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp cannot be NaN")),
+        f64::INFINITY => Ok(Value::TimestampTz(i64::MAX)),
+        f64::NEG_INFINITY => Ok(Value::TimestampTz(i64::MIN)),
+        seconds => {
+            let micros = ((seconds - UNIX_TO_EPOCH_SECONDS as f64) * SECOND as f64).round_ties_even();
+            let fits = micros.abs() < i64::MAX as f64;
+            let micros = fits.then(|| check_timestamp(micros as i64).ok()).flatten();
+            micros.map(Value::TimestampTz).ok_or_else(out_of_range)
+        }
+    }
+}
+
+fn make_date(year: i64, month: i64, day: i64) -> Result<Value<'static>, SqlError> {
+    let days = days(year, month, day);
+    days.map(Value::Date).ok_or_else(|| {
+        let what = if year > 9999 { "date" } else { "date field value" };
+        let message = format!("{what} out of range: {year}-{month:02}-{day:02}");
+        SqlError::new(state::DATETIME_FIELD_OVERFLOW, message)
+    })
+}
+
+/// A negative year is before Christ; there is no year 0.
+fn days(year: i64, month: i64, day: i64) -> Option<i32> {
+    let year = match year {
+        0 => return None,
+        year if year < 0 => year + 1,
+        year => year,
+    };
+    days_from_parts(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?)
+}
+
+fn make_timestamp(arguments: &Arguments<'_>) -> Result<Value<'static>, SqlError> {
+    let [year, month, day, hour, minute, second] = arguments;
+    let (hour, minute, second) = (integer_of(hour), integer_of(minute), float(second));
+    let Value::Date(days) = make_date(integer_of(year), integer_of(month), integer_of(day))? else {
+        return Ok(Value::Null);
+    };
+    let on_the_hour = minute == 0 && second == 0.0;
+    let fits = (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60.0).contains(&second);
+    if !(fits || hour == 24 && on_the_hour) {
+        let message = format!("time field value out of range: {hour}:{minute:02}:{second:02}");
+        return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, message));
+    }
+    let time = (hour * 60 + minute) * 60 * SECOND + (second * SECOND as f64).round_ties_even() as i64;
+    check_timestamp(i64::from(days) * DAY + time).map(Value::Timestamp)
+}
+
+fn at_time_zone(zone: &str, value: &Value<'_>) -> Result<Value<'static>, SqlError> {
+    let Some(micros) = micros(value) else { return Ok(Value::Null) };
+    let to_local = matches!(value, Value::TimestampTz(_));
+    let shifted = match micros {
+        i64::MIN | i64::MAX => micros,
+        micros => {
+            let Some(east) = zone_offset_seconds(zone, micros, !to_local) else {
+                return Err(invalid(format!("time zone \"{zone}\" not recognized")));
+            };
+            check_timestamp(if to_local { micros + east * SECOND } else { micros - east * SECOND })?
+        }
+    };
+    Ok(if to_local { Value::Timestamp(shifted) } else { Value::TimestampTz(shifted) })
+}
