@@ -266,7 +266,7 @@ impl Ddl<'_> {
         let mut draft = self.draft(table);
         match operation {
             AlterColumnOperation::SetDefault { .. } | AlterColumnOperation::DropDefault if is_identity => {
-                return Err(is_an_identity(table, name).into());
+                Err(is_an_identity(table, name).into())
             }
             AlterColumnOperation::SetDefault { value } => {
                 let default = bind_default(value, name, ty, self.view())?;
