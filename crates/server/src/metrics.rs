@@ -159,9 +159,18 @@ impl Collector for Numbers {
             let states = [("alive", versions.alive), ("garbage", versions.garbage), ("held", versions.held)];
             to.gauges("hotrow_versions", "Versions of rows; garbage and held are alive, too", "state", states)?;
         }
-        let tables = database.row_counts();
-        let tables = tables.iter().map(|(name, rows)| (&**name, *rows));
-        to.gauges("hotrow_table_rows", "Rows of a table, approximately", "table", tables)
+        let tables = database.tables_in_numbers();
+        let rows = tables.iter().map(|(name, rows, _)| (&**name, *rows));
+        to.gauges("hotrow_table_rows", "Rows of a table, approximately", "table", rows)?;
+        let waits = tables.iter().map(|(name, _, contended)| (&**name, contended.waits));
+        to.counters("hotrow_table_waits", "Calls of a table's rows that waited", "table", waits)?;
+        let conflicts = tables.iter().map(|(name, _, contended)| (&**name, contended.conflicts));
+        to.counters(
+            "hotrow_table_conflicts",
+            "Calls of a table's rows that failed because of others",
+            "table",
+            conflicts,
+        )
     }
 }
 

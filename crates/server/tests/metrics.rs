@@ -78,6 +78,9 @@ fn waits_and_aborts_are_counted_when_their_transactions_are_over() {
     assert_eq!(number(&server, "hotrow_lock_waits_total"), Some(waits + 1.0));
     assert!(number(&server, "hotrow_lock_wait_seconds_total") >= Some(0.001));
     holder.run("COMMIT");
+    assert_eq!(number(&server, "hotrow_table_waits_total{table=\"t\"}"), Some(1.0));
+    assert_eq!(number(&server, "hotrow_table_conflicts_total{table=\"t\"}"), Some(1.0));
+    assert_eq!(holder.column("SELECT statements FROM hotrow_contention"), ["1 times UPDATE t SET n = n + $1"]);
 }
 
 #[test]

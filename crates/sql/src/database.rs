@@ -3,6 +3,7 @@
 use crate::activity::{Activity, Totals};
 use crate::bind::Binder;
 use crate::catalog::{Catalog, Changes, Rules, Table, View};
+use crate::contention::{Contended, Contention};
 use crate::depth::{Syntax, with_room};
 use crate::parse::lex::{Token, character_position};
 use crate::parse::utility::Utility;
@@ -76,6 +77,7 @@ pub struct Database {
     plans: RwLock<HashMap<String, Arc<Statement>>>,
     sessions: AtomicI32,
     pub(crate) activity: Activity,
+    pub(crate) contention: Contention,
 }
 
 impl Database {
@@ -88,6 +90,7 @@ impl Database {
             plans: RwLock::default(),
             sessions: AtomicI32::new(0),
             activity: Activity::default(),
+            contention: Contention::default(),
         })
     }
 
@@ -148,10 +151,16 @@ impl Database {
         self.catalog.tables().iter().map(|table| table.id).collect()
     }
 
-    /// The names of the tables, and how many rows each has; approximate while transactions run.
-    pub fn row_counts(&self) -> Vec<(String, u64)> {
+    /// The names of the tables, how many rows each has, approximately while transactions run, and what contention there has been.
+    pub fn tables_in_numbers(&self) -> Vec<(String, u64, Contended)> {
         let tables = self.catalog.tables();
-        tables.iter().map(|table| (table.name().to_owned(), self.engine.row_count(table.id))).collect()
+        let contended = self.contention.tables(&tables.iter().map(|table| table.id).collect::<Vec<_>>());
+        let rows = |table: &Table| self.engine.row_count(table.id);
+        tables
+            .iter()
+            .zip(contended)
+            .map(|(table, contended)| (table.name().to_owned(), rows(table), contended))
+            .collect()
     }
 
     /// The cached plan of this key, if it is of the catalog's present version.

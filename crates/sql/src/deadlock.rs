@@ -52,7 +52,7 @@ fn part_of(table: &Table, part: LockPart, key: Option<&Key>) -> String {
 }
 
 /// `(a, b)=(1, 2)`
-fn columns(table: &Table, index: IndexRef, key: &Key) -> String {
+pub(crate) fn columns(table: &Table, index: IndexRef, key: &Key) -> String {
     let positions = table.index_columns(index);
     let values = table.index_key(index).values(key).unwrap_or_default();
     let names: Vec<_> = positions.iter().take(values.len()).map(|&at| table.schema.columns[at].name.as_str()).collect();

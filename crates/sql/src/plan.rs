@@ -10,8 +10,10 @@
 use crate::catalog::Table;
 use crate::depth::Syntax;
 use crate::expr::{Comparison, Expr};
+use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
 use crate::procedure::{Call, Procedure, Step, StepKind};
+use crate::system::SystemRelation;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
@@ -99,6 +101,8 @@ pub enum Node {
     Values(Vec<Vec<Expr>>),
     /// The rows of a table.
     Table(Access),
+    /// What the server knows.
+    System(&'static SystemRelation),
     /// Those rows of which the condition is true.
     Filter(Box<Node>, Expr),
     /// One row a group: the group's expressions, then the aggregates.
@@ -133,7 +137,7 @@ impl Node {
     /// Visits the nodes that rows come from.
     pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match self {
-            Node::One | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {}
+            Node::One | Node::System(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {}
             Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
             Node::Materialise(input, _) => visit(input),
@@ -462,6 +466,17 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// Its own part of the text. Where others are beside it, the text is read again.
+    pub(crate) fn text(&self) -> &str {
+        let (sql, mut tokens) = (self.sql.trim_end_matches([';', ' ', '\n']), Vec::new());
+        if !sql.contains(';') || tokenize(sql, &mut tokens).is_err() {
+            return sql;
+        }
+        let own = tokens.get(self.tokens.clone()).unwrap_or_default();
+        let (first, last) = (own.first(), own.last());
+        first.zip(last).and_then(|(first, last)| sql.get(first.start..last.end)).unwrap_or(sql)
+    }
+
     /// The types of the parameters `$1`, `$2`, ….
     pub fn param_types(&self) -> &[Type] {
         &self.params

@@ -272,6 +272,10 @@ impl Names {
         Self { database, changes: Changes::default(), recent: RefCell::default(), rehearsal: RefCell::default() }
     }
 
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// The catalog with the transaction's own changes.
     pub fn view(&self) -> View<'_> {
         View { catalog: &self.database.catalog, changes: &self.changes }

@@ -37,6 +37,7 @@ use crate::parse::{self, Parsed};
 use crate::plan::Statement;
 use crate::sequence::Names;
 use crate::settings::{CONCURRENCY, Settings};
+use crate::watched::Watched;
 use crate::{SqlError, state};
 use batch::Pipeline;
 use hotrow_storage::{Type, Value};
@@ -56,7 +57,7 @@ pub struct Session {
     id: i32,
     user: String,
     waiter: Waiter,
-    txn: Box<dyn Transaction>,
+    txn: Watched,
     /// What it had counted when its last transaction was over.
     counted: Statistics,
     counters: Arc<Counters>,
@@ -108,7 +109,7 @@ impl Session {
     pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
         let isolation = database.config.default_isolation;
         let planned = database.engine().info().needs_accesses;
-        let mut txn = database.engine().transaction(waiter.clone());
+        let mut txn = Watched::new(database.engine(), &waiter);
         txn.statistics().timed = database.config.times.is_some();
         Self {
             txn,
@@ -382,6 +383,8 @@ impl Session {
 
     fn idle(&mut self) {
         self.txn.idle();
+        // Of the commit at a batch's end.
+        self.report_troubles(None);
         // What a long query string has needed is not kept.
         if self.tokens.capacity() > KEPT_TOKENS {
             self.tokens = Vec::new();

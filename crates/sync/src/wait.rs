@@ -87,6 +87,8 @@ pub struct Waiter {
 struct Shared {
     /// When all waiting ends, as [`Time`]: at once if it is cancelled.
     end: AtomicU64,
+    /// Nanoseconds that it has waited, and one at the least for each wait. Only the waiter itself writes.
+    waited_ns: AtomicU64,
     scheduler: Arc<dyn Scheduler>,
 }
 
@@ -103,7 +105,7 @@ impl fmt::Debug for Waiter {
 impl Waiter {
     /// A waiter of the given flavour.
     pub fn new(scheduler: Arc<dyn Scheduler>) -> Self {
-        Self { shared: Arc::new(Shared { end: AtomicU64::new(NEVER), scheduler }) }
+        Self { shared: Arc::new(Shared { end: AtomicU64::new(NEVER), waited_ns: AtomicU64::new(0), scheduler }) }
     }
 
     /// A waiter that parks the calling thread. `spin` is how long it looks for the condition before it parks.
@@ -119,10 +121,18 @@ impl Waiter {
 
     /// Waits until `condition` is true, the deadline has passed, or the waiter is cancelled.
     pub fn wait_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> Wake {
+        if condition() {
+            return Wake::Ready;
+        }
+        let began = self.now();
+        let wake = self.suspend_until(deadline, condition);
+        let waited_ns = (self.now().since(began).as_nanos() as u64).max(1);
+        self.shared.waited_ns.store(self.waited_ns() + waited_ns, Ordering::Release);
+        wake
+    }
+
+    fn suspend_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> Wake {
         loop {
-            if condition() {
-                return Wake::Ready;
-            }
             let end = self.shared.end.load(Ordering::Acquire);
             if self.has_passed(end) {
                 return Wake::Cancelled;
@@ -132,7 +142,17 @@ impl Waiter {
             }
             let limit = (end != NEVER).then_some(Time(end));
             self.shared.scheduler.suspend(deadline.into_iter().chain(limit).min());
+            if condition() {
+                return Wake::Ready;
+            }
         }
+    }
+
+    /// Nanoseconds that it has waited so far, and one at the least for each wait: who asks before and after a call knows whether it waited
+    /// there, and how long.
+    #[inline]
+    pub fn waited_ns(&self) -> u64 {
+        self.shared.waited_ns.load(Ordering::Acquire)
     }
 
     /// Looks at a condition that nobody gives notice of, for as long as this waiter's flavour spins: whether it became

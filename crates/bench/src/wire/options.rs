@@ -54,7 +54,7 @@ pub(super) fn execution_of(name: &str) -> Option<&str> {
 }
 
 /// The most clients: more ports than that a client machine does not have.
-pub(super) const CLIENTS_MAX: u32 = 20_000;
+const CLIENTS_MAX: u32 = 20_000;
 
 /// Clients where none are asked for.
 const CLIENTS: u32 = 8;

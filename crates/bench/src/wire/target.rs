@@ -1,7 +1,7 @@
 //! A server to be driven: one of ours in a process of its own, or one that a URL leads to.
 
 use super::failure::explain;
-use super::options::{CLIENTS_MAX, Url, WireOptions, engine_of, execution_of};
+use super::options::{Url, WireOptions, engine_of, execution_of};
 use super::process;
 use super::session::connect;
 use crate::RunOptions;
@@ -37,7 +37,10 @@ pub(super) struct Target {
 impl Target {
     /// Starts the server of this name: an engine, and an execution model if it says one.
     pub(super) fn start(name: &str, options: &RunOptions, runtime: &Runtime) -> Result<Self, String> {
-        let mut serve_options = options.wire.serve_options.clone();
+        // Some more, to load, to check and to look.
+        let clients = options.wire.clients() + 16;
+        let mut serve_options = vec![format!("--max-connections={clients}")];
+        serve_options.extend(options.wire.serve_options.iter().cloned());
         serve_options.extend(options.breakdown.then(|| "--count-times".to_owned()));
         let server = OwnServer::start(name, &serve_options)?;
         let (host, port) = server.address.rsplit_once(':').ok_or("the server has no port")?;
@@ -106,7 +109,7 @@ impl OwnServer {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--engine", engine_of(name)]);
         command.args(execution_of(name).map(|model| format!("--execution={model}")));
-        command.args(["--max-connections", &(CLIENTS_MAX + 16).to_string(), "--stop-at-eof"]).args(options);
+        command.arg("--stop-at-eof").args(options);
         // A group of its own: Ctrl-C on the terminal is for us, who end it once the run has been checked.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|error| format!("the server could not be started: {error}"))?;

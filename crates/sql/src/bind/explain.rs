@@ -76,6 +76,7 @@ impl Lines {
     fn node(&mut self, node: &Node) {
         match node {
             Node::One => self.line("Result"),
+            Node::System(relation) => self.line(&format!("Function Scan on {}", relation.name)),
             Node::Values(_) => self.line("Values Scan"),
             Node::Table(access) => {
                 if access.lock == LockFor::Update {

@@ -6,12 +6,12 @@
 use super::join::{Group, Item, OuterJoin, Shown, Source};
 use super::scope::{Found, Level, Named, Relation};
 use super::select::Bound;
-use super::{Binder, Scope, Typed, fold};
+use super::{Binder, Scope, Typed, fold, name_parts};
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
 use crate::plan::Node;
-use crate::{OutputColumn, SqlError, depth, state};
+use crate::{OutputColumn, SqlError, depth, state, system};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
@@ -127,6 +127,11 @@ impl Binder<'_> {
     fn named_item(&mut self, name: &ast::ObjectName, alias: Option<&ast::TableAlias>) -> Result<From, SqlError> {
         if let Some(item) = self.with_item(name, alias)? {
             return Ok(item);
+        }
+        if let Some(relation) = system::relation(&name_parts(name)?) {
+            let columns = relation.columns.iter().map(|&(name, ty)| OutputColumn { name: name.to_owned(), ty });
+            let name = Some(relation.name.to_owned());
+            return self.rows_item(Node::System(relation), None, columns.collect(), name, alias);
         }
         let table = self.table(name)?;
         let shown = alias.map(|alias| fold(&alias.name));

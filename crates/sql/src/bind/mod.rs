@@ -53,7 +53,7 @@ use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::plan::{AggregateCall, Plan, Statement};
 use crate::procedure::Procedure;
-use crate::{OutputColumn, SqlError, parse, state};
+use crate::{OutputColumn, SqlError, parse, state, system};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;
@@ -252,7 +252,13 @@ impl<'a> Binder<'a> {
     fn table(&mut self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
         let name_text = object_name(name)?;
         let Some(table) = self.view.table(&name_text) else {
-            let error = undefined_table(&name_text);
+            let error = match system::relation(&name_parts(name)?) {
+                Some(_) => {
+                    let message = format!("\"{name_text}\" is made up by the server: it can only be queried");
+                    SqlError::new(state::WRONG_OBJECT_TYPE, message)
+                }
+                None => undefined_table(&name_text),
+            };
             return Err(self.locate(error, span_of(name)));
         };
         if !self.tables.iter().any(|known| Arc::ptr_eq(known, &table)) {

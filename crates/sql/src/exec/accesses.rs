@@ -24,7 +24,7 @@ pub(crate) fn fill(plan: &Plan, env: Env<'_>, accesses: &mut Accesses) -> bool {
 pub(crate) fn is_known_query(plan: &Plan) -> bool {
     fn is_known(node: &Node, limited: bool) -> bool {
         match node {
-            Node::One | Node::Values(_) => true,
+            Node::One | Node::Values(_) | Node::System(_) => true,
             Node::Table(access) => !limited || matches!(access.path, Path::Key(_)),
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => is_known(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => is_known(input, false),
@@ -82,7 +82,7 @@ impl Foresight<'_> {
     /// `limited` says that the walk may break off, so that its range is shorter than its bounds say.
     fn node(&mut self, node: &Node, limited: bool) -> Result<bool, SqlError> {
         match node {
-            Node::One | Node::Values(_) => Ok(true),
+            Node::One | Node::Values(_) | Node::System(_) => Ok(true),
             Node::Table(access) => {
                 let intent = if access.lock == LockFor::Update { Intent::Write } else { Intent::Read };
                 self.path(access, intent, limited)

@@ -46,6 +46,7 @@ pub use kept::Kept;
 
 use crate::expr::{Env, Expr, Input};
 use crate::plan::{Node, Plan};
+use crate::system::SystemRelation;
 use crate::{SqlError, SqlState, state};
 use hotrow_storage::{TableId, Value};
 use hotrow_txn::{Abort, Engine, Transaction};
@@ -140,6 +141,7 @@ impl Exec<'_> {
             }
             Node::Values(rows) => self.values(rows, sink),
             Node::Table(access) => scan::run(access, self.txn, &self.env, sink),
+            Node::System(relation) => self.system(relation, sink),
             Node::Filter(input, condition) => {
                 self.each(
                     input,
@@ -165,6 +167,17 @@ impl Exec<'_> {
             Node::Reference(id) => self.reference(*id, sink),
             Node::Recursive(query) => self.recursive(query, sink),
         }
+    }
+
+    fn system(&mut self, relation: &SystemRelation, sink: Sink<'_>) -> Result<(), Fail> {
+        // None where rows are judged after the statement: nobody asks there.
+        for row in self.env.names.map(relation.rows).unwrap_or_default() {
+            self.env.check_cancelled()?;
+            if sink(&Input::Values(&row))?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn values(&mut self, rows: &[Vec<Expr>], sink: Sink<'_>) -> Result<(), Fail> {

@@ -196,7 +196,9 @@ impl Session {
             told.push(Held::new(self.database.memory_limit()));
             let Some(held) = told.last_mut() else { break };
             let mut output = if member.source.is_some() { Output::simple(held, false) } else { Output::extended(held) };
-            let tag = self.attempt(statement, params, member.source.as_ref(), &mut output)?;
+            let attempted = self.attempt(statement, params, member.source.as_ref(), &mut output);
+            self.report_troubles(Some(statement));
+            let tag = attempted?;
             tag.tell(held)?;
             self.executed += 1;
         }

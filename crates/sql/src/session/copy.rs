@@ -12,7 +12,7 @@ use crate::parse::utility::Copy;
 use crate::plan::{Access, Insert, Node, OnConflict, Path, Plan, Source};
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
-use hotrow_txn::LockFor;
+use hotrow_txn::{LockFor, Transaction};
 
 impl Session {
     pub(super) fn copy(&mut self, copy: &Copy, output: &mut Output<'_>) -> Result<Tag, Fail> {

@@ -127,7 +127,7 @@ impl Session {
     pub(super) fn correct_accesses(&mut self, abort: Abort) -> bool {
         let wrong = abort == Abort::OutsidePlan && self.planning.stage == Stage::Known;
         if wrong {
-            self.planning.corrected(&mut *self.txn);
+            self.planning.corrected(&mut self.txn);
         }
         wrong
     }
@@ -161,7 +161,7 @@ impl Session {
         self.planning.estimates.reconnaissances += 1;
         let limit = self.settings.duration("lock_timeout");
         let shapes = &mut self.planning.shapes;
-        let mut rehearsal = Reconnaissance::begin_within(limit, &mut *self.txn, shapes, accesses)?;
+        let mut rehearsal = Reconnaissance::begin_within(limit, &mut self.txn, shapes, accesses)?;
         self.names.rehearse();
         let mut outcome = Ok(());
         for (statement, params) in statements {

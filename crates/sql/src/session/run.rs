@@ -161,7 +161,18 @@ impl Session {
         alone: bool,
         output: &mut Output<'_>,
     ) -> Result<(), SqlError> {
-        self.within_limit(|session| session.run_unlimited(statement, params, source, alone, output))
+        let result = self.within_limit(|session| session.run_unlimited(statement, params, source, alone, output));
+        self.report_troubles(Some(statement));
+        result
+    }
+
+    /// Adds what a statement, or a commit without one, has met to what all have.
+    #[inline]
+    pub(super) fn report_troubles(&mut self, statement: Option<&Statement>) {
+        if self.txn.has_troubles() {
+            let text = statement.map_or("COMMIT", Statement::text);
+            self.database.contention.add(self.txn.troubles(), text);
+        }
     }
 
     fn run_unlimited(
@@ -420,7 +431,7 @@ impl Session {
         let names = Some(&self.names);
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let env = Env { params, now, user, session_id, waiter, names, memory, frames: None };
-        (&self.user, Exec { txn: &mut *self.txn, env, engine, scratch: &mut self.scratch })
+        (&self.user, Exec { txn: &mut self.txn, env, engine, scratch: &mut self.scratch })
     }
 
     /// Runs DDL with all that it needs, and passes its notices on.
@@ -431,7 +442,7 @@ impl Session {
     ) -> Result<Tag, Fail> {
         let limit = self.settings.duration("lock_timeout");
         let wait = limit.unwrap_or(self.database.config.table_lock_wait);
-        let txn: &mut dyn Transaction = &mut *self.txn;
+        let txn: &mut dyn Transaction = &mut self.txn;
         let memory = self.database.memory_limit();
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let env = Env { params: &[], now, user, session_id, waiter, names: None, memory, frames: None };

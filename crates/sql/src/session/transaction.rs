@@ -10,7 +10,7 @@ use crate::parse::utility::{Modes, Utility};
 use crate::settings::{CONCURRENCY, SavedSettings};
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, Wake};
-use hotrow_txn::{Abort, Begin, Concurrency, Savepoint};
+use hotrow_txn::{Abort, Begin, Concurrency, Savepoint, Transaction};
 use std::time::Duration;
 
 /// Where a session stands, as the protocol reports it.

@@ -17,7 +17,7 @@ use crate::settings::CONCURRENCY;
 use crate::{SqlError, SqlState, Times, isolation, state};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, meter};
-use hotrow_txn::{LockStatistics, VersionStatistics};
+use hotrow_txn::{LockStatistics, Transaction, VersionStatistics};
 use std::borrow::Cow;
 
 impl Utility {

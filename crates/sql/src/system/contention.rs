@@ -1,0 +1,70 @@
+//! `hotrow_contention`: which rows and ranges sessions have waited for, or met conflicts at.
+
+use super::SystemRelation;
+use crate::catalog::{Table, View};
+use crate::contention::AtSpot;
+use crate::deadlock;
+use crate::sequence::Names;
+use crate::watched::Spot;
+use hotrow_storage::{IndexRef, Type, Value};
+use hotrow_sync::Arc;
+
+pub(super) const CONTENTION: SystemRelation = SystemRelation {
+    name: "hotrow_contention",
+    columns: &[
+        ("kind", Type::Text),
+        ("table_name", Type::Text),
+        ("index_name", Type::Text),
+        ("key", Type::Text),
+        ("waits", Type::Int8),
+        ("wait_ms", Type::Float8),
+        ("longest_ms", Type::Float8),
+        ("conflicts", Type::Int8),
+        ("missed", Type::Int8),
+        ("statements", Type::Text),
+    ],
+    rows,
+};
+
+fn rows(names: &Names) -> Vec<Vec<Value<'static>>> {
+    let (view, spots) = (names.view(), names.database().contention.spots());
+    spots.iter().filter_map(|(spot, at)| Some([place(spot, view)?, numbers(at)].concat())).collect()
+}
+
+/// Kind, table, index and key; none if the table is gone.
+fn place(spot: &Spot, view: View<'_>) -> Option<Vec<Value<'static>>> {
+    let tables = view.tables();
+    let find = |id| tables.iter().find(|table: &&Arc<Table>| table.id == id);
+    let text = |text: &str| Value::text(text).into_owned();
+    Some(match spot {
+        Spot::Row(id, key) => {
+            let table = find(*id)?;
+            let key = (!table.is_key_hidden()).then(|| deadlock::columns(table, IndexRef::Primary, key));
+            vec![text("row"), text(table.name()), Value::Null, key.map_or(Value::Null, |key| text(&key))]
+        }
+        Spot::Range(id, index, first) => {
+            let table = find(*id)?;
+            let hidden = *index == IndexRef::Primary && table.is_key_hidden();
+            let first = first.as_ref().filter(|_| !hidden).map(|key| deadlock::columns(table, *index, key));
+            let index = if hidden { Value::Null } else { text(table.index_name(*index)) };
+            vec![text("range"), text(table.name()), index, first.map_or(Value::Null, |key| text(&key))]
+        }
+        Spot::Begin => vec![text("begin"), Value::Null, Value::Null, Value::Null],
+        Spot::Commit => vec![text("commit"), Value::Null, Value::Null, Value::Null],
+    })
+}
+
+fn numbers(at: &AtSpot) -> Vec<Value<'static>> {
+    let (count, ms) = (|count: u64| Value::Int8(count as i64), |ns: u64| Value::Float8(ns as f64 / 1e6));
+    let mut statements = at.statements.clone();
+    statements.sort_by(|(one, often), (other, oftener)| oftener.cmp(often).then_with(|| one.cmp(other)));
+    let statements: Vec<_> = statements.iter().map(|(text, count)| format!("{count} times {text}")).collect();
+    vec![
+        count(at.contended.waits),
+        ms(at.contended.wait_ns),
+        ms(at.contended.longest_ns),
+        count(at.contended.conflicts),
+        count(at.inherited),
+        Value::text(&statements.join("\n")).into_owned(),
+    ]
+}

@@ -1,0 +1,231 @@
+//! A transaction, watched: where it waits, and where it meets conflicts.
+//!
+//! Whatever engine runs, its waits go through the transaction's [`Waiter`], and its conflicts are what calls return. So who stands
+//! between the executor and the engine knows of each which row or range it was about. It costs a call and two loads where nobody waits.
+
+use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId, TableSchema};
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Engine, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
+use std::ops::{Bound, ControlFlow};
+
+/// What somebody waited for, or met a conflict at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Spot {
+    /// A row with this primary key, there or not.
+    Row(TableId, Key),
+    /// A range of an index that begins with this key, if it has a beginning, or something in it.
+    Range(TableId, IndexRef, Option<Key>),
+    /// What a transaction locks before it begins, under an engine that plans.
+    Begin,
+    /// What others had to do before the transaction could commit, or had done.
+    Commit,
+}
+
+impl Spot {
+    /// The table, if there is one.
+    pub(crate) fn table(&self) -> Option<TableId> {
+        match self {
+            Spot::Row(table, _) | Spot::Range(table, ..) => Some(*table),
+            Spot::Begin | Spot::Commit => None,
+        }
+    }
+}
+
+/// A call that waited, or failed because of others.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    pub(crate) spot: Spot,
+    /// Zero if it did not wait.
+    pub(crate) waited_ns: u64,
+    pub(crate) conflict: bool,
+}
+
+/// A session's transaction.
+pub(crate) struct Watched {
+    inner: Box<dyn Transaction>,
+    engine: Arc<dyn Engine>,
+    waiter: Waiter,
+    troubles: Vec<Trouble>,
+}
+
+impl Watched {
+    pub(crate) fn new(engine: &Arc<dyn Engine>, waiter: &Waiter) -> Self {
+        let inner = engine.transaction(waiter.clone());
+        Self { inner, engine: engine.clone(), waiter: waiter.clone(), troubles: Vec::new() }
+    }
+
+    /// What was met since this was asked last, in order.
+    pub(crate) fn troubles(&mut self) -> impl Iterator<Item = Trouble> {
+        self.troubles.drain(..)
+    }
+
+    /// Whether there is any.
+    #[inline]
+    pub(crate) fn has_troubles(&self) -> bool {
+        !self.troubles.is_empty()
+    }
+}
+
+/// A statement that meets more of them has long been noticed.
+const MANY: usize = 1000;
+
+/// Notes what a call came to, which began when the waiter had waited so long.
+#[inline]
+fn note<T>(
+    troubles: &mut Vec<Trouble>,
+    waiter: &Waiter,
+    before: u64,
+    result: &Result<T, Abort>,
+    spot: impl FnOnce() -> Spot,
+) {
+    let waited_ns = waiter.waited_ns() - before;
+    if waited_ns > 0 || result.is_err() {
+        note_trouble(troubles, waited_ns, result.as_ref().err().copied(), spot);
+    }
+}
+
+#[cold]
+fn note_trouble(troubles: &mut Vec<Trouble>, waited_ns: u64, abort: Option<Abort>, spot: impl FnOnce() -> Spot) {
+    use Abort as A;
+    let conflict = match abort {
+        Some(A::Conflict | A::Deadlock | A::Timeout | A::Validation | A::WriteConflict | A::Cascade) => true,
+        Some(A::TableChanged | A::OutsidePlan | A::Cancelled | A::Resources | A::User) | None => false,
+    };
+    if (waited_ns > 0 || conflict) && troubles.len() < MANY {
+        troubles.push(Trouble { spot: spot(), waited_ns, conflict });
+    }
+}
+
+/// What a scan walks over.
+fn range(scan: &Scan) -> Spot {
+    let first = match &scan.lower {
+        Bound::Included(key) | Bound::Excluded(key) => Some(key.clone()),
+        Bound::Unbounded => None,
+    };
+    Spot::Range(scan.table, scan.index, first)
+}
+
+impl Transaction for Watched {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
+        let before = self.waiter.waited_ns();
+        let result = self.inner.begin(begin);
+        note(&mut self.troubles, &self.waiter, before, &result, || Spot::Begin);
+        result
+    }
+
+    #[inline]
+    fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        let before = self.waiter.waited_ns();
+        let result = self.inner.read(table, key);
+        note(&mut self.troubles, &self.waiter, before, &result, || Spot::Row(table, key.clone()));
+        result
+    }
+
+    #[inline]
+    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
+        let before = self.waiter.waited_ns();
+        let result = self.inner.read_for_update(table, key);
+        note(&mut self.troubles, &self.waiter, before, &result, || Spot::Row(table, key.clone()));
+        result
+    }
+
+    #[inline]
+    fn update(
+        &mut self,
+        table: TableId,
+        key: &Key,
+        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
+    ) -> Result<Write, Abort> {
+        let before = self.waiter.waited_ns();
+        let result = self.inner.update(table, key, change);
+        note(&mut self.troubles, &self.waiter, before, &result, || Spot::Row(table, key.clone()));
+        result
+    }
+
+    fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
+        let before = self.waiter.waited_ns();
+        let result = self.inner.insert(table, row);
+        note(&mut self.troubles, &self.waiter, before, &result, || {
+            let schema = self.engine.schema(table);
+            Spot::Row(table, KeySpec::new(&schema.columns, &schema.key).key_of(row))
+        });
+        result
+    }
+
+    fn delete(&mut self, table: TableId, key: &Key) -> Result<Write, Abort> {
+        let before = self.waiter.waited_ns();
+        let result = self.inner.delete(table, key);
+        note(&mut self.troubles, &self.waiter, before, &result, || Spot::Row(table, key.clone()));
+        result
+    }
+
+    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
+        let before = self.waiter.waited_ns();
+        let result = self.inner.scan(scan, visit);
+        note(&mut self.troubles, &self.waiter, before, &result, || range(scan));
+        result
+    }
+
+    fn commit(&mut self) -> Result<(), Abort> {
+        let before = self.waiter.waited_ns();
+        let result = self.inner.commit();
+        note(&mut self.troubles, &self.waiter, before, &result, || Spot::Commit);
+        result
+    }
+
+    fn own_table(&mut self, table: TableId) {
+        self.inner.own_table(table);
+    }
+
+    fn own_new_table(&mut self, table: TableId) {
+        self.inner.own_new_table(table);
+    }
+
+    fn check_owned_table(&mut self, table: TableId) -> Result<(), Abort> {
+        self.inner.check_owned_table(table)
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.inner.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.inner.rollback_to(savepoint);
+    }
+
+    fn abort(&mut self) {
+        self.inner.abort();
+    }
+
+    fn takes_residual(&self, lock: LockFor) -> bool {
+        self.inner.takes_residual(lock)
+    }
+
+    fn needs_accesses(&self) -> bool {
+        self.inner.needs_accesses()
+    }
+
+    fn retries_requests(&self) -> bool {
+        self.inner.retries_requests()
+    }
+
+    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
+        self.inner.schema(table)
+    }
+
+    fn add_missing(&mut self, accesses: &mut Accesses) {
+        self.inner.add_missing(accesses);
+    }
+
+    fn deadlock(&self) -> Option<&Deadlock> {
+        self.inner.deadlock()
+    }
+
+    fn idle(&mut self) {
+        self.inner.idle();
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        self.inner.statistics()
+    }
+}
