@@ -231,6 +231,14 @@ fn a_join_by_keys_looks_rows_up() {
         lines("select 1 from a join b on a.g = b.n where a.id in (select x from c)", &mut session)[..2],
         ["Hash Join", "  ->  Nested Loop"]
     );
+    assert_eq!(
+        lines("select * from (select g, t, id as k from a where g > 1) d where k = 3", &mut session),
+        ["Index Scan using a_pkey on a", "  Index Cond: (id)", "  Filter: (g > 1)"]
+    );
+    assert_eq!(
+        lines("with w as (select g, count(*) from a group by g) select * from w where g = 20", &mut session)[1..],
+        ["  ->  Seq Scan on a", "        Filter: (g = 20)"]
+    );
     let wrong = error(&mut session, "select a.id from a x");
     assert_eq!(wrong.hint.as_deref(), Some("Perhaps you meant to reference the table alias \"x\"."));
     assert_eq!(wrong.position, Some(8));

@@ -20,9 +20,9 @@ const WORDS: &str = "select insert into update delete from where values set t u 
     when then else end as order by group having limit offset count sum avg min max distinct coalesce nullif abs length substring \
     round extract year now :: int int2 text numeric(3,1) date uuid bytea char(2) $1 begin commit rollback savepoint to a release \
     create table primary key unique check default index on drop alter add constraint truncate copy stdin stdout with csv explain \
-    prepare execute deallocate returning for update \" ' /* -- E'\\x' $$ . [ ] ^ & | # ~ ! @";
+    prepare execute deallocate returning for update join left full lateral using on exists any union except with \" ' /* -- E'\\x' $$ . [ ] ^ & | # ~ ! @";
 
-const STATEMENTS: [&str; 16] = [
+const STATEMENTS: [&str; 22] = [
     "select id, n + 1 as m, name || 'x' from t where id = 1 and n > 2 order by m desc limit 3 offset 1",
     "select name, count(*), sum(n), avg(n) from t where day is not null group by name having count(*) > 0 order by 1",
     "insert into t (id, n, name) values (1, 2, 'a'), (2, default, null) returning id, name",
@@ -39,6 +39,12 @@ const STATEMENTS: [&str; 16] = [
     "begin; savepoint a; insert into t values (7); rollback to a; commit",
     "copy t (id, n) to stdout with (format csv, header)",
     "prepare p (int) as select * from t where id = $1; execute p(1); deallocate p",
+    "select a.id , b.n from t a left join t b on a.id = b.n and b.n > 1 where a.name is null order by 1 , 2",
+    "select id , ( select max ( n ) from t x where x.id = t.n ) from t where exists ( select 1 from t y where y.n = t.id )",
+    "with w as ( select id , n from t ) select * from w join w v using ( id ) where w.n in ( select n from t )",
+    "select id from t union all select n from t except select 1 order by 1 limit 2",
+    "update t set n = x.n + 1 from t x where x.id = t.id and x.n = any ( select n from t ) returning t.id , x.n",
+    "delete from t using ( values ( 1 ) , ( 2 ) ) v ( k ) , lateral ( select k + 1 as m ) l where t.id = l.m",
 ];
 
 #[test]

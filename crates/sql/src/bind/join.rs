@@ -9,7 +9,7 @@
 //! an equal part in that.
 
 use super::scope::show;
-use super::{Binder, path};
+use super::{Binder, path, push};
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr, lost};
@@ -339,7 +339,8 @@ impl Binder<'_> {
             Item::Rows(node, None) => {
                 let mut shown = Shown { frame: 0, columns: Vec::new() };
                 conditions.iter_mut().for_each(|condition| localise(condition, &own, &mut shown));
-                Ok(Planned::leaf(filtered(*node, conditions), &own))
+                let node = conditions.into_iter().fold(*node, push::filtered);
+                Ok(Planned::leaf(node, &own))
             }
             Item::Outer(join) => {
                 let mut wanted = wanted.clone();

@@ -10,6 +10,7 @@
 //! | `select` | queries |
 //! | `from` | FROM |
 //! | `join` | joins: in which order, and how |
+//! | `push` | conditions on subqueries in FROM |
 //! | `subquery` | subqueries of expressions |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `with` | WITH |
@@ -32,6 +33,7 @@ mod names;
 mod operators;
 mod path;
 mod procedure;
+mod push;
 mod rows;
 mod scope;
 mod select;

@@ -1,0 +1,89 @@
+//! Conditions on the rows of a subquery in FROM, moved to where its own rows come from, so that they find its indexes there.
+//!
+//! A condition goes through what neither adds rows nor looks at other rows, as the expression that its columns stand for; where it
+//! can go no further, it stays as a filter.
+
+use super::path;
+use crate::expr::{Comparison, Expr};
+use crate::plan::{Access, JoinKind, Node, Path};
+
+/// The rows of a node of which a condition is true.
+pub(super) fn filtered(node: Node, condition: Expr) -> Node {
+    if condition.has_subquery() || is_volatile(&condition) {
+        return Node::Filter(Box::new(node), condition);
+    }
+    match node {
+        Node::Project(input, exprs) => match over(&condition, &exprs) {
+            Some(condition) => Node::Project(Box::new(filtered(*input, condition)), exprs),
+            None => Node::Filter(Box::new(Node::Project(input, exprs)), condition),
+        },
+        Node::Filter(input, other) if !other.has_subquery() => {
+            Node::Filter(Box::new(filtered(*input, condition)), other)
+        }
+        Node::Sort(input, keys, width) => Node::Sort(Box::new(filtered(*input, condition)), keys, width),
+        Node::Distinct(input) => Node::Distinct(Box::new(filtered(*input, condition))),
+        Node::Append(inputs) => {
+            Node::Append(inputs.into_iter().map(|input| filtered(input, condition.clone())).collect())
+        }
+        Node::Aggregate(input, groups, calls) => match over(&condition, &groups) {
+            // Without groups there is a row of nothing.
+            Some(condition) if !groups.is_empty() => {
+                Node::Aggregate(Box::new(filtered(*input, condition)), groups, calls)
+            }
+            _ => Node::Filter(Box::new(Node::Aggregate(input, groups, calls)), condition),
+        },
+        Node::Table(access) => Node::Table(narrowed(access, condition)),
+        Node::NestedLoop(mut join) => {
+            let kept: Vec<_> = join.keep.iter().map(|&column| Expr::Column(column)).collect();
+            match over(&condition, &kept) {
+                Some(condition) => join.outer = filtered(std::mem::replace(&mut join.outer, Node::One), condition),
+                None => return Node::Filter(Box::new(Node::NestedLoop(join)), condition),
+            }
+            Node::NestedLoop(join)
+        }
+        Node::HashJoin(mut join) if join.kind != JoinKind::Full => {
+            let kept: Vec<_> = join.outer_columns.iter().map(|&column| Expr::Column(column)).collect();
+            match over(&condition, &kept) {
+                Some(condition) => join.outer = filtered(std::mem::replace(&mut join.outer, Node::One), condition),
+                None => return Node::Filter(Box::new(Node::HashJoin(join)), condition),
+            }
+            Node::HashJoin(join)
+        }
+        other => Node::Filter(Box::new(other), condition),
+    }
+}
+
+/// The condition with each column replaced by what it is; none if that is not there, or more than a value.
+fn over(condition: &Expr, exprs: &[Expr]) -> Option<Expr> {
+    fn replace(expr: &mut Expr, exprs: &[Expr]) -> bool {
+        if let Expr::Column(column) = expr {
+            let Some(wanted) = exprs.get(*column).filter(|expr| !expr.has_subquery() && !is_volatile(expr)) else {
+                return false;
+            };
+            *expr = wanted.clone();
+            return true;
+        }
+        expr.parts_mut().into_iter().all(|part| replace(part, exprs))
+    }
+    let mut condition = condition.clone();
+    replace(&mut condition, exprs).then_some(condition)
+}
+
+fn is_volatile(expr: &Expr) -> bool {
+    expr.any(&mut |part| matches!(part, Expr::Call(function, _) if function.is_volatile()))
+}
+
+/// An access with one more condition, by the best way for all of them.
+fn narrowed(access: Access, condition: Expr) -> Access {
+    let Access { table, path, filter, lock } = access;
+    let mut conditions = path::conjuncts(filter);
+    if let Path::Key(values) = path {
+        let equal = |(&column, value): (&usize, Expr)| {
+            let blanks = matches!(table.schema.columns[column].ty, hotrow_storage::Type::Char(_));
+            Expr::Compare(Comparison::Equal, Box::new((Expr::Column(column), value)), blanks)
+        };
+        conditions.extend(table.schema.key.iter().zip(values).map(equal));
+    }
+    conditions.push(condition);
+    path::choose(table, path::conjunction(conditions), lock, &[]).0
+}
