@@ -362,7 +362,7 @@ impl Binder<'_> {
         let refuse = |state, message: String| Err(self.locate_at(SqlError::new(state, message), place(expr)));
         let non_integer = || refuse(state::SYNTAX_ERROR, format!("non-integer constant in {clause}"));
         if let Some((digits, negative)) = signed_number(expr) {
-            let sign = if negative { "-" } else { "" };
+            let sign = if negative && digits != "0" { "-" } else { "" };
             return match digits.parse::<i32>().map(usize::try_from) {
                 Err(_) => non_integer(),
                 Ok(Ok(position)) if !negative && (1..=output.exprs.len()).contains(&position) => Ok(Some(position - 1)),

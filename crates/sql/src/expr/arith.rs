@@ -107,15 +107,13 @@ impl Arithmetic {
 
     fn decimals(self, left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
         let result = match self {
-            Arithmetic::Add => left.checked_add(right),
-            Arithmetic::Subtract => left.checked_sub(right),
-            // A zero too has the digits of both.
-            Arithmetic::Multiply => left.checked_mul(right).map(|mut product| {
-                if product.is_zero() {
-                    product.rescale((left.scale() + right.scale()).min(Decimal::MAX_SCALE));
-                }
-                product
-            }),
+            // A zero too has the digits after the point that another result would have.
+            Arithmetic::Add => left.checked_add(right).map(|sum| zero_of(sum, left.scale().max(right.scale()))),
+            Arithmetic::Subtract => left.checked_sub(right).map(|rest| zero_of(rest, left.scale().max(right.scale()))),
+            Arithmetic::Multiply => {
+                let scale = (left.scale() + right.scale()).min(Decimal::MAX_SCALE);
+                left.checked_mul(right).map(|product| zero_of(product, scale))
+            }
             Arithmetic::Divide => return divide(left, right),
             _ if right.is_zero() => return Err(division_by_zero()),
             // With as many digits after the point as the operand that has more.
@@ -163,12 +161,20 @@ impl Arithmetic {
     }
 }
 
+/// The number, a zero with so many digits after the point.
+fn zero_of(mut number: Decimal, scale: u32) -> Decimal {
+    if number.is_zero() {
+        number.rescale(scale);
+    }
+    number
+}
+
 fn power(base: f64, exponent: f64) -> Result<f64, SqlError> {
     if base == 0.0 && exponent < 0.0 {
         let message = "zero raised to a negative power is undefined";
         return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
     }
-    if base < 0.0 && exponent.fract() != 0.0 {
+    if base < 0.0 && exponent.is_finite() && exponent.fract() != 0.0 {
         let message = "a negative number raised to a non-integer power yields a complex result";
         return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
     }
