@@ -14,7 +14,7 @@
 //!
 //! - text is ordered by its bytes (collation C); the time zone is UTC; a `numeric` has up to 28 digits;
 //! - the bodies of procedures know DECLARE, INTO, assignment and IF beside statements, whatever their language is called;
-//! - joins, subqueries, foreign keys and views are not there yet: 0A000;
+//! - window functions, arrays, foreign keys and views are not there yet: 0A000;
 //! - COPY and DDL work on whole tables: a changed definition is a new table with the old one's rows.
 
 mod activity;

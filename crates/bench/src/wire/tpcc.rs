@@ -116,12 +116,10 @@ impl OverWire for Tpcc {
 
     fn leaves_out(&self) -> Result<Option<&'static str>, String> {
         match self.options().mix {
-            Mix::StockLevel => {
-                Err("--mix stocklevel is not run over the wire: it is a join, which SQL does not have yet; \
+            Mix::StockLevel => Err("--mix stocklevel is not run over the wire: it is a join, which is not sent yet; \
                                     expected another --mix"
-                    .to_owned())
-            }
-            Mix::Full => Ok(Some("stock-level, 4 of 100 transactions: a join, which SQL does not have yet")),
+                .to_owned()),
+            Mix::Full => Ok(Some("stock-level, 4 of 100 transactions: a join, which is not sent yet")),
             _ => Ok(None),
         }
     }
