@@ -4,10 +4,10 @@
 //! along rows or locks.
 
 use crate::listener::{Bell, Listener};
-use crate::server::Shared;
+use crate::server::{ACCEPT_AGAIN, Shared};
 use crate::{Execution, ServerError};
 use hotrow_sql::SERVER_VERSION;
-use hotrow_sync::{Arc, meter};
+use hotrow_sync::{Arc, meter, thread};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::TypedMetric;
@@ -18,9 +18,9 @@ use socket2::Socket;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Who asks has so long to do so, and again to take the answer.
+/// Who asks has so long to do so and to take the answer, however it is spread: others wait meanwhile, and so does a shutdown.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A longer head of a request is refused.
@@ -57,16 +57,16 @@ impl Metrics {
             match self.listener.accept() {
                 // Who left, or was too slow, asks again.
                 Ok(socket) => drop(converse(socket, &registry)),
-                Err(_) => hotrow_sync::thread::sleep(PATIENCE / 40),
+                // Out of descriptors: those who leave give some back.
+                Err(_) => thread::sleep(ACCEPT_AGAIN),
             }
         }
     }
 }
 
-fn converse(mut socket: Socket, registry: &Registry) -> io::Result<()> {
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.set_write_timeout(Some(PATIENCE))?;
-    let (status, kind, body) = match read_head(&mut socket)? {
+fn converse(socket: Socket, registry: &Registry) -> io::Result<()> {
+    let mut client = Client { socket, deadline: Instant::now() + PATIENCE };
+    let (status, kind, body) = match read_head(&mut client)? {
         Head::Get(path) if path == "/metrics" => {
             let mut numbers = String::new();
             text::encode(&mut numbers, registry).map_err(io::Error::other)?;
@@ -79,8 +79,40 @@ fn converse(mut socket: Socket, registry: &Registry) -> io::Result<()> {
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-    socket.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
-    socket.shutdown(std::net::Shutdown::Write)
+    client.write_all(&[head.as_bytes(), body.as_bytes()].concat())?;
+    client.socket.shutdown(std::net::Shutdown::Write)
+}
+
+/// Who asks, until it has had its time.
+struct Client {
+    socket: Socket,
+    deadline: Instant,
+}
+
+impl Client {
+    /// The time that is left; an error if there is none.
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Client {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(self.left()?)?;
+        self.socket.read(into)
+    }
+}
+
+impl Write for Client {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(self.left()?)?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What somebody asks for.
@@ -239,5 +271,18 @@ mod tests {
         check(&long, Head::Nonsense);
         let longer = [b"GET / HTTP/1.1\r\nx: ".to_vec(), vec![b'y'; LONGEST_HEAD]].concat();
         check(&longer, Head::Nonsense);
+    }
+
+    #[test]
+    fn who_has_had_its_time_is_heard_no_more_and_told_no_more() {
+        let pair = Socket::pair(socket2::Domain::UNIX, socket2::Type::STREAM, None);
+        let (socket, mut other) = pair.expect("two ends");
+        other.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("it is taken");
+        let mut client = Client { socket, deadline: Instant::now() };
+        let timed_out = |result: io::Result<()>| result.map_err(|error| error.kind()) == Err(io::ErrorKind::TimedOut);
+        assert!(timed_out(read_head(&mut client).map(drop)));
+        assert!(timed_out(client.write_all(b"x")));
+        client.deadline += PATIENCE;
+        assert_eq!(read_head(&mut client).expect("it was sent before"), Head::Get("/metrics".to_owned()));
     }
 }

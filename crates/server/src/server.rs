@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// After a connection could not be accepted, the next one is looked for after this time.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+pub const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// And as often it is told, not more.
 const TELL_AGAIN: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! What sessions do, counted for who watches the server.
 
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_sync::{Arc, Mutex};
+use hotrow_sync::{Arc, Mutex, MutexGuard};
 use hotrow_txn::{Abort, Statistics};
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl Counters {
     }
 }
 
-/// What sessions have done so far, those that are gone included.
+/// What sessions have done so far, those that are gone included. The sums are read one by one: they are of about one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Statements that were run, whatever came of them; those that tried again in one are one.
@@ -79,7 +79,6 @@ impl Totals {
     }
 
     fn add(&mut self, counters: &Counters) {
-        // Acquire is more than is needed: the sums are of about one time.
         let read = |count: &AtomicU64| count.load(Ordering::Acquire);
         self.statements += read(&counters.statements);
         self.committed += read(&counters.committed);
@@ -104,7 +103,7 @@ struct Everybody {
 }
 
 impl Activity {
-    fn everybody(&self) -> impl std::ops::DerefMut<Target = Everybody> {
+    fn everybody(&self) -> MutexGuard<'_, Everybody> {
         self.0.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 

@@ -2,22 +2,13 @@
 
 mod common;
 
-use common::{check, database, error, outcome, query, run, session};
+use common::{MATCHING, check, database, error, outcome, query, run, session};
 use hotrow_storage::mix;
-
-/// Tables of which some rows match and some do not.
-const SETUP: &str = "create table a (id int primary key, g int, t text);
-    create table b (id int primary key, a_id int, n int8, c text);
-    create index b_a on b (a_id);
-    create table c (x int, y int, primary key (x, y));
-    insert into a values (1, 10, 'one'), (2, 20, 'two'), (3, null, 'three'), (4, 20, null);
-    insert into b values (1, 1, 5, 'ab'), (2, 1, 6, 'cd'), (3, 2, 7, null), (4, null, 8, 'ef'), (5, 9, 9, 'gh');
-    insert into c values (1, 1), (1, 2), (2, 1), (3, 5);";
 
 #[test]
 fn joins_have_postgresqls_rows() {
     check(
-        SETUP,
+        MATCHING,
         &[
             ("select a.id, b.id from a, b where a.id = b.a_id order by 1, 2", "1|1 1|2 2|3"),
             ("select a.id, b.id from a join b on a.id = b.a_id order by 1, 2", "1|1 1|2 2|3"),
@@ -69,7 +60,7 @@ fn joins_have_postgresqls_rows() {
 #[test]
 fn other_joins_are_refused() {
     check(
-        SETUP,
+        MATCHING,
         &[
             ("select a.id from a join b on a.id = b.id for update of zzz", "42P01"),
             ("select a.id from a left join b on a.id = b.id for update", "0A000"),
@@ -87,7 +78,7 @@ fn other_joins_are_refused() {
 #[test]
 fn rows_are_changed_by_other_rows() {
     check(
-        SETUP,
+        MATCHING,
         &[
             ("update a set t = b.c from b where b.a_id = a.id and b.id = 3", "UPDATE 1"),
             ("select * from a order by id", "1|10|one 2|20|NULL 3|NULL|three 4|20|NULL"),
@@ -197,7 +188,7 @@ fn rows_that_are_joined_for_update_are_locked() {
     for engine in ["2pl-timeout", "ilock", "1v"] {
         let database = database(engine);
         let (mut one, mut other) = (session(&database), session(&database));
-        run(&mut one, SETUP);
+        run(&mut one, MATCHING);
         run(&mut one, "begin; select a.id from a join b on b.a_id = a.id where a.id = 2 for update of b");
         run(&mut other, "set lock_timeout = '20ms'");
         assert_eq!(outcome(&mut other, "update b set n = 0 where id = 3"), "55P03", "{engine}");
@@ -213,7 +204,7 @@ fn rows_that_are_joined_for_update_are_locked() {
 fn a_join_by_keys_looks_rows_up() {
     let database = database("serial");
     let mut session = session(&database);
-    run(&mut session, SETUP);
+    run(&mut session, MATCHING);
     let lines = |sql: &str, session: &mut _| query(session, &format!("explain {sql}")).0.rows;
     assert_eq!(
         lines("select count(distinct a.g) from b, a where b.a_id = 1 and a.id = b.n", &mut session),

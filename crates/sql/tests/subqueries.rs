@@ -2,21 +2,12 @@
 
 mod common;
 
-use common::check;
-
-/// Tables of which some rows match and some do not.
-const SETUP: &str = "create table a (id int primary key, g int, t text);
-    create table b (id int primary key, a_id int, n int8, c text);
-    create index b_a on b (a_id);
-    create table c (x int, y int, primary key (x, y));
-    insert into a values (1, 10, 'one'), (2, 20, 'two'), (3, null, 'three'), (4, 20, null);
-    insert into b values (1, 1, 5, 'ab'), (2, 1, 6, 'cd'), (3, 2, 7, null), (4, null, 8, 'ef'), (5, 9, 9, 'gh');
-    insert into c values (1, 1), (1, 2), (2, 1), (3, 5);";
+use common::{MATCHING, check};
 
 #[test]
 fn subqueries_of_expressions_have_postgresqls_values() {
     check(
-        SETUP,
+        MATCHING,
         &[
             ("select a.id, (select count(*) from b where b.a_id = a.id) from a order by 1", "1|2 2|1 3|0 4|0"),
             ("select a.id from a where exists (select 1 from b where b.a_id = a.id) order by 1", "1 2"),
@@ -47,7 +38,7 @@ fn subqueries_of_expressions_have_postgresqls_values() {
 #[test]
 fn subqueries_in_from_have_postgresqls_rows() {
     check(
-        SETUP,
+        MATCHING,
         &[
             ("select d.s from (select sum(n) as s, a_id from b group by a_id) d where d.a_id = 1", "11"),
             ("select d.q, d.id from (select id, t from a) as d (q) ", "42703"),
@@ -74,7 +65,7 @@ fn subqueries_in_from_have_postgresqls_rows() {
 #[test]
 fn sets_of_rows_are_united_intersected_and_taken_away() {
     check(
-        SETUP,
+        MATCHING,
         &[
             ("select 1 union select 2 union select 1 order by 1", "1 2"),
             ("select 1 union all select 1", "1 1"),
@@ -109,7 +100,7 @@ fn sets_of_rows_are_united_intersected_and_taken_away() {
 #[test]
 fn queries_have_names_in_with() {
     check(
-        SETUP,
+        MATCHING,
         &[
             ("with w as (select id, g from a where g = 20) select * from w order by id", "2|20 4|20"),
             (
@@ -144,7 +135,7 @@ fn queries_have_names_in_with() {
 #[test]
 fn groups_and_subqueries_go_together() {
     check(
-        SETUP,
+        MATCHING,
         &[
             ("select sum(b.n), a.g from a join b on b.a_id = a.id group by a.g order by 2", "11|10 7|20"),
             (

@@ -24,6 +24,15 @@ pub const ENGINES: [&str; 11] = [
     "vll",
 ];
 
+/// Tables of which some rows match and some do not.
+pub const MATCHING: &str = "create table a (id int primary key, g int, t text);
+    create table b (id int primary key, a_id int, n int8, c text);
+    create index b_a on b (a_id);
+    create table c (x int, y int, primary key (x, y));
+    insert into a values (1, 10, 'one'), (2, 20, 'two'), (3, null, 'three'), (4, 20, null);
+    insert into b values (1, 1, 5, 'ab'), (2, 1, 6, 'cd'), (3, 2, 7, null), (4, null, 8, 'ef'), (5, 9, 9, 'gh');
+    insert into c values (1, 1), (1, 2), (2, 1), (3, 5);";
+
 /// An empty database.
 pub fn database(engine: &str) -> Arc<Database> {
     let engine = hotrow_protocols::open(engine).expect("an engine of this name");
