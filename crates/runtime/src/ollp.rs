@@ -395,6 +395,10 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
         scanned
     }
 
+    fn hold_reads(&mut self, hold: bool) {
+        self.txn.hold_reads(hold);
+    }
+
     fn own_table(&mut self, table: TableId) {
         self.txn.own_table(table);
     }

@@ -90,6 +90,10 @@ impl Transaction for DefectiveTransaction {
         self.0.scan(scan, visit)
     }
 
+    fn hold_reads(&mut self, hold: bool) {
+        self.0.hold_reads(hold);
+    }
+
     fn own_table(&mut self, table: TableId) {
         self.0.own_table(table);
     }

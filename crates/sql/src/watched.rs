@@ -173,6 +173,10 @@ impl Transaction for Watched {
         result
     }
 
+    fn hold_reads(&mut self, hold: bool) {
+        self.inner.hold_reads(hold);
+    }
+
     fn own_table(&mut self, table: TableId) {
         self.inner.own_table(table);
     }

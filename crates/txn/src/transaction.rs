@@ -202,6 +202,11 @@ pub trait Transaction: Send {
     /// Visits the rows of an index's range until `visit` breaks.
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort>;
 
+    /// From now on, or no longer, what the transaction reads and looks for in vain, by key or in a range, stays as it is until its end, whatever
+    /// its level: as at serializable, for reads that a constraint between rows depends on. A transaction begins without it, and what
+    /// was read meanwhile is not let go by turning it off. Engines whose reads stay as they are at every level have nothing to do.
+    fn hold_reads(&mut self, _hold: bool) {}
+
     /// Promises that the caller keeps everybody else off `table` until the transaction's end (it is new, or locked as a
     /// whole by DDL): the engine need not lock its rows.
     fn own_table(&mut self, table: TableId);

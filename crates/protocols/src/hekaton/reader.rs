@@ -39,6 +39,8 @@ pub(super) struct Reader {
     pub reads: Reads,
     pub held: Held,
     pub tracks: Tracks,
+    /// What the level asks for, and whether anything was read that had to stay as it is beyond that.
+    level: (Tracks, bool),
     /// The time of all reads, if they are not each at its own.
     pub fixed: Option<Timestamp>,
     /// Tables that the caller keeps everybody else off.
@@ -54,7 +56,27 @@ type Locked<'g> = Option<(VersionRef<'g, Words>, Lock)>;
 impl Reader {
     pub fn new(look: Look) -> Self {
         let (reads, held) = (Reads::default(), Held::default());
-        Self { look, reads, held, tracks: Tracks::Nothing, fixed: None, owned: SmallVec::new() }
+        let (tracks, level) = (Tracks::Nothing, (Tracks::Nothing, false));
+        Self { look, reads, held, tracks, level, fixed: None, owned: SmallVec::new() }
+    }
+
+    /// A transaction begins whose level asks for this.
+    pub fn begin(&mut self, tracks: Tracks) {
+        (self.tracks, self.level, self.fixed) = (tracks, (tracks, false), None);
+    }
+
+    /// What is read from now on must be found again at the end, or what the level asks for. Who reads the latest locks it, which keeps it
+    /// without a time of all reads; who reads as of one time remembers.
+    pub fn hold(&mut self, hold: bool) {
+        self.tracks = if hold { self.held_tracks() } else { self.level.0 };
+        self.level.1 |= hold;
+    }
+
+    fn held_tracks(&self) -> Tracks {
+        match self.fixed {
+            Some(_) => Tracks::Remembers(Extent::Absence),
+            None => Tracks::Locks(Extent::Absence),
+        }
     }
 
     /// What is to be found again in a table.
@@ -105,10 +127,14 @@ impl Reader {
     }
 
     /// Gives up the write lock of a version that was to be replaced, and was read: it is remembered, or read-locked. False if it has
-    /// too many readers for that, and keeps the lock.
+    /// too many readers for that, and keeps the lock. It may have been read to be held, whatever is asked for now.
     pub fn give_back(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> bool {
         let (words, me) = (version.header(), self.look.me);
-        let tracks = if words.begin() == Begin::By(me) { Tracks::Nothing } else { self.tracks(table.id()) };
+        let tracks = match self.tracks(table.id()) {
+            _ if words.begin() == Begin::By(me) => Tracks::Nothing,
+            Tracks::Nothing if self.level.1 => self.held_tracks(),
+            tracks => tracks,
+        };
         let had_readers = match tracks {
             Tracks::Locks(_) => {
                 let changed = record_locks::write_to_read(words, me, self.look.shared.read_locks);

@@ -364,8 +364,7 @@ impl Transaction for HekatonTransaction {
             Some(Concurrency::Pessimistic) => Tracks::Locks,
             Some(Concurrency::Optimistic) | None => Tracks::Remembers,
         };
-        self.reader.tracks = extent.map_or(Tracks::Nothing, tracks);
-        self.reader.fixed = None;
+        self.reader.begin(extent.map_or(Tracks::Nothing, tracks));
         self.publish(Snapshot::From(self.shared.clock.now()));
         self.participant.enter();
         let reads_latest = level == Isolation::ReadCommitted || matches!(self.reader.tracks, Tracks::Locks(_));
@@ -472,6 +471,12 @@ impl Transaction for HekatonTransaction {
             Tracks::Nothing => lock == LockFor::Update,
             Tracks::Remembers(_) => true,
             Tracks::Locks(_) => false,
+        }
+    }
+
+    fn hold_reads(&mut self, hold: bool) {
+        if self.running {
+            self.reader.hold(hold);
         }
     }
 

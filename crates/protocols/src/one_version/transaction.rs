@@ -72,7 +72,8 @@ impl Protocol for OneVersion {
         waiter: Waiter,
     ) -> OneVersionTransaction {
         let locks = Locker::new(self.queues.clone(), waiter);
-        let locking = KeyLocking { protocol: self.clone(), locks, isolation: Isolation::Serializable };
+        let (granted, isolation) = (Isolation::Serializable, Isolation::Serializable);
+        let locking = KeyLocking { protocol: self.clone(), locks, granted, isolation };
         LockingTransaction::new(database, locking)
     }
 }
@@ -96,6 +97,9 @@ pub type OneVersionTransaction = LockingTransaction<KeyLocking>;
 pub struct KeyLocking {
     protocol: Arc<OneVersion>,
     locks: Locker,
+    /// The level that was granted.
+    granted: Isolation,
+    /// As which reads lock: the same, or serializable while they are held.
     isolation: Isolation,
 }
 
@@ -126,7 +130,8 @@ impl Locking for KeyLocking {
         participant: &mut Participant,
         begin: &Begin<'_>,
     ) -> Result<(), Abort> {
-        self.isolation = OneVersion::INFO.granted(begin.isolation);
+        self.granted = OneVersion::INFO.granted(begin.isolation);
+        self.isolation = self.granted;
         participant.enter();
         self.locks.begin(begin, &self.protocol.time_outs);
         if let Some(accesses) = begin.accesses {
@@ -173,6 +178,10 @@ impl Locking for KeyLocking {
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit)
+    }
+
+    fn hold_reads(&mut self, hold: bool) {
+        self.isolation = if hold { Isolation::Serializable } else { self.granted };
     }
 
     fn own(&mut self, table: TableId) {

@@ -62,6 +62,10 @@ pub trait Locking: Send {
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort>;
 
+    /// What is read from now on stays locked to the transaction's end, or as the isolation level asks. Those have nothing to do that
+    /// lock everything so.
+    fn hold_reads(&mut self, _hold: bool) {}
+
     /// The caller keeps everybody else off a table until the transaction's end.
     fn own(&mut self, table: TableId);
 
@@ -257,6 +261,10 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         let table = table(&self.database, guard, scan.table)?;
         let scanned = self.locks.scan(table, guard, scan, visit);
         scanned.map_err(|abort| self.locks.fail(abort, Reach::Range(scan)))
+    }
+
+    fn hold_reads(&mut self, hold: bool) {
+        self.locks.hold_reads(hold);
     }
 
     fn own_table(&mut self, table: TableId) {

@@ -63,6 +63,7 @@ impl<P: Policy> Protocol for TwoPhase<P> {
         let locking = TwoPhaseLocking {
             locks: Locks::new(self.policy.clone(), self.table.requester(waiter)),
             lock_table: self.table.clone(),
+            granted: Isolation::Serializable,
             isolation: Isolation::Serializable,
             retry: false,
         };
@@ -84,6 +85,9 @@ pub type TwoPhaseTransaction<P> = LockingTransaction<TwoPhaseLocking<P>>;
 pub struct TwoPhaseLocking<P> {
     lock_table: Arc<LockTable>,
     locks: Locks<P>,
+    /// The level that was granted.
+    granted: Isolation,
+    /// As which reads lock: the same, or serializable while they are held.
     isolation: Isolation,
     /// The last transaction was aborted by the engine: the next one is taken for its retry.
     retry: bool,
@@ -99,7 +103,8 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
         participant: &mut Participant,
         begin: &Begin<'_>,
     ) -> Result<(), Abort> {
-        self.isolation = P::INFO.granted(begin.isolation);
+        self.granted = P::INFO.granted(begin.isolation);
+        self.isolation = self.granted;
         participant.enter();
         let limit = begin.wait_limit.unwrap_or_else(|| self.locks.policy.wait_limit(begin.one_shot));
         self.locks.requester.begin(Some(limit));
@@ -152,6 +157,10 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit)
+    }
+
+    fn hold_reads(&mut self, hold: bool) {
+        self.isolation = if hold { Isolation::Serializable } else { self.granted };
     }
 
     fn own(&mut self, table: TableId) {

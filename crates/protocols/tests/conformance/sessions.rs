@@ -366,6 +366,51 @@ fn transactions_meet_where_they_must_and_only_there() {
     });
 }
 
+/// What is read to be held is so as at serializable, also when nothing more is to be held, and what was done to it meanwhile was undone.
+#[test]
+fn held_reads_meet_others_at_read_committed_as_at_serializable() {
+    for_each_engine(|engine| {
+        let (info, level) = (engine.info(), Isolation::ReadCommitted);
+        let is_alone = info.needs_accesses || info.isolation.len() < 2;
+        if is_alone || info.granted(level) != level || first_writer_wins(engine) {
+            return;
+        }
+        for beside in BESIDE {
+            let table = engine.create_table(Shape::Indexed.schema());
+            for key in [0, 2, 4, 6] {
+                let values = Shape::Indexed.values(key, key, 0);
+                engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("the keys differ");
+            }
+            let mut first = engine.transaction(refusing());
+            let mut second = engine.transaction(refusing());
+            for undoes in [false, true] {
+                first.begin(&Begin::at(level)).expect("nobody else is there");
+                first.hold_reads(true);
+                (beside.first)(&mut *first, table).expect("nobody else is there");
+                first.hold_reads(false);
+                let start = first.savepoint();
+                read(&mut *first, table, 6).expect("nobody else is there");
+                if undoes {
+                    write(&mut *first, table, 6, 7).expect("nobody else is there");
+                    first.rollback_to(start);
+                }
+                second.begin(&Begin::at(level)).expect("beginning needs nothing");
+                let outcome = (beside.second)(&mut *second, table);
+                assert_eq!(outcome.is_ok(), beside.may[1], "{}: {}: {outcome:?}", info.name, beside.name);
+                second.abort();
+                first.abort();
+            }
+            // The next transaction begins without.
+            first.begin(&Begin::at(level)).expect("nobody else is there");
+            read(&mut *first, table, 0).and_then(|()| read(&mut *first, table, 6)).expect("nobody else is there");
+            second.begin(&Begin::at(level)).expect("beginning needs nothing");
+            write(&mut *second, table, 0, 9).expect("nobody is in the way");
+            second.abort();
+            first.abort();
+        }
+    });
+}
+
 /// A block that only reads at read committed holds nothing between its statements, so a client that stays away holds nobody up; and it
 /// reads on after others were there.
 #[test]

@@ -138,6 +138,50 @@ fn a_level_says_what_must_be_the_same_at_the_end() {
     }
 }
 
+/// At every level what is read to be held must be the same at the end: who changes it waits, or who has read it finds out.
+#[test]
+fn what_is_held_is_the_same_at_the_end() {
+    let cases: [(&str, Step, Step, bool); 6] = [
+        ("nothing in common", |txn, t| read(txn, t, 0), |txn, t| write(txn, t, 2, 9), true),
+        ("a row", |txn, t| read(txn, t, 0), |txn, t| write(txn, t, 0, 9), false),
+        ("a row that goes", |txn, t| read(txn, t, 0), |txn, t| delete(txn, t, 0), false),
+        ("an absent key", |txn, t| read(txn, t, 1), |txn, t| insert(txn, t, 1, 0), false),
+        ("a range", |txn, t| scan(txn, t, 1, 4), |txn, t| insert(txn, t, 3, 0), false),
+        ("beside a range", |txn, t| scan(txn, t, 1, 4), |txn, t| insert(txn, t, 5, 0), true),
+    ];
+    for (name, first, second, commits) in cases {
+        for undoes in [false, true] {
+            for_each_table(|engine, table, level| {
+                let what = format!("{} at {level}: {name}, undone {undoes}", engine.info().name);
+                let (mut one, mut two) = (engine.transaction(refusing()), engine.transaction(refusing()));
+                one.begin(&Begin::at(level)).expect("beginning needs nothing");
+                one.hold_reads(true);
+                assert_eq!(first(&mut *one, table), Ok(Write::Done), "{what}");
+                one.hold_reads(false);
+                if undoes {
+                    let start = one.savepoint();
+                    assert_eq!(write(&mut *one, table, 0, 3), Ok(Write::Done), "{what}");
+                    one.rollback_to(start);
+                }
+                assert_eq!(write(&mut *one, table, 6, 9), Ok(Write::Done), "{what}");
+                two.begin(&Begin::at(level)).expect("beginning needs nothing");
+                assert_eq!(second(&mut *two, table), Ok(Write::Done), "{what}");
+                let committed = two.commit();
+                two.abort();
+                let ended = one.commit();
+                one.abort();
+                match (commits, committed) {
+                    (true, committed) => assert_eq!((committed, ended), (Ok(()), Ok(())), "{what}"),
+                    // It would have to wait, and may not here.
+                    (false, Err(abort)) => assert_eq!((abort, ended), (Abort::Cancelled, Ok(())), "{what}"),
+                    (false, Ok(())) => assert_eq!(ended, Err(Abort::Validation), "{what}"),
+                }
+                engine.audit().unwrap_or_else(|broken| panic!("{what}: {broken}"));
+            });
+        }
+    }
+}
+
 #[test]
 fn a_read_time_is_that_of_the_call_or_of_the_beginning() {
     for_each_table(|engine, table, level| {

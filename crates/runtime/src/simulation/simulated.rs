@@ -62,6 +62,10 @@ impl Transaction for Simulated {
         self.inner.scan(scan, visit)
     }
 
+    fn hold_reads(&mut self, hold: bool) {
+        self.inner.hold_reads(hold);
+    }
+
     fn own_table(&mut self, table: TableId) {
         self.inner.own_table(table);
     }

@@ -253,6 +253,10 @@ impl Transaction for PlantedTransaction {
         Ok(())
     }
 
+    fn hold_reads(&mut self, hold: bool) {
+        self.inner.hold_reads(hold);
+    }
+
     fn own_table(&mut self, table: TableId) {
         self.inner.own_table(table);
     }

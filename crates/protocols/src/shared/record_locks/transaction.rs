@@ -33,6 +33,9 @@ pub struct RecordLocking<L: RecordLock> {
     info: &'static EngineInfo,
     time_outs: TimeOuts,
     locks: Locker<L>,
+    /// The level that was granted.
+    granted: Isolation,
+    /// As which reads lock: the same, or serializable while they are held.
     isolation: Isolation,
 }
 
@@ -44,6 +47,7 @@ impl<L: RecordLock> RecordLocking<L> {
             info,
             time_outs: time_outs.clone(),
             locks: Locker::new(owner, names.requester(waiter)),
+            granted: Isolation::Serializable,
             isolation: Isolation::Serializable,
         };
         LockingTransaction::new(database, locking)
@@ -64,7 +68,8 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
 
     #[inline]
     fn begin(&mut self, database: &Database<L>, participant: &mut Participant, begin: &Begin<'_>) -> Result<(), Abort> {
-        self.isolation = self.info.granted(begin.isolation);
+        self.granted = self.info.granted(begin.isolation);
+        self.isolation = self.granted;
         participant.enter();
         self.locks.begin(begin, &self.time_outs);
         if let Some(accesses) = begin.accesses {
@@ -109,6 +114,10 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit)
+    }
+
+    fn hold_reads(&mut self, hold: bool) {
+        self.isolation = if hold { Isolation::Serializable } else { self.granted };
     }
 
     fn own(&mut self, table: TableId) {
