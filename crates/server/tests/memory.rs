@@ -168,6 +168,59 @@ fn check_that_one_client_is_bounded(of: Model) {
     assert_eq!(client.answer().failure, None);
 }
 
+/// Texts that take more to read than there is, and values that do.
+fn check_that_statements_are_bounded(of: Model) {
+    let (server, limit) = server("2pl-timeout", of);
+    let mut client = server.client();
+    client.run("CREATE TABLE t (id int PRIMARY KEY, name text)");
+    let most = limit + limit / 8 + meter::SLACK_BYTES + 4 * MEBIBYTE;
+    let of_lists = format!("SELECT * FROM t WHERE id IN ({}1)", "1,".repeat(60_000));
+    let of_queries = format!("SELECT 1{}", ", (SELECT 1)".repeat(1000));
+    for long in [&of_lists, &format!("{of_queries};{of_queries};{of_queries}"), &"SELECT 1;".repeat(20_000)] {
+        let (code, _) = client.fails(long);
+        assert_eq!(code, "53200", "{}…", &long[..40]);
+        client.send(&[parse("", long), message(b'S', b"")].concat());
+        let failure = client.answer().failure.expect("it is refused");
+        assert!(["53200", "42601"].contains(&failure.code.as_str()), "{failure:?}");
+        assert!(meter::used_bytes() < most);
+    }
+    let value = 48 * MEBIBYTE;
+    for large in [
+        format!("SELECT length(repeat('x', {value}))"),
+        format!("SELECT length(lpad('x', {value}))"),
+        format!("SELECT length(replace(repeat('x', {}), 'x', 'twelve bytes'))", value / 12),
+        format!("SELECT length(a || a || a) FROM (SELECT repeat('x', {}) AS a) AS b", value / 3),
+        format!("SELECT length(upper(a) || lower(a)) FROM (SELECT repeat('x', {}) AS a) AS b", value / 3),
+        format!("SELECT length(concat(a, a, a)) FROM (SELECT repeat('x', {}) AS a) AS b", value / 3),
+        format!("SELECT length(repeat('x', {})::bytea::text)", value / 3),
+    ] {
+        assert_eq!(client.fails(&large), ("53200".to_owned(), 'I'), "{large}");
+    }
+    client.run("INSERT INTO t VALUES (1, repeat('x', 1000000)); SELECT upper(name) FROM t");
+    let body = "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN COMMIT_HERE END $$"
+        .replace("COMMIT_HERE", &"UPDATE t SET name = 'x' WHERE id = 1;".repeat(5000));
+    assert_eq!(client.fails(&body).0, "54000");
+}
+
+/// A transaction that looks at the same rows again and again, and has to remember each time.
+fn check_that_what_was_read_is_bounded() {
+    let (server, limit) = server("mvo", DEFAULT_MODEL);
+    let (mut client, mut other) = (server.client(), server.client());
+    client.run("CREATE TABLE t (id int PRIMARY KEY, name text)");
+    for rows in (1..=10_000).collect::<Vec<_>>().chunks(500) {
+        let rows: Vec<_> = rows.iter().map(|id| format!("({id}, 'x')")).collect();
+        client.run(&format!("INSERT INTO t VALUES {}", rows.join(", ")));
+    }
+    client.run("BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE t SET name = 'y' WHERE id = 1");
+    let refused = (0..5000).find_map(|_| client.query("SELECT count(*) FROM t").failure);
+    assert_eq!(refused.expect("it cannot go on for ever").code, "53200");
+    let used = meter::used_bytes();
+    assert!(used < limit + limit / 8 + meter::SLACK_BYTES + 4 * MEBIBYTE, "{used} of {limit}");
+    client.run("ROLLBACK");
+    other.run("UPDATE t SET name = 'z' WHERE id = 1");
+    assert_eq!(client.column("SELECT name FROM t WHERE id = 1"), ["z"]);
+}
+
 /// What a client costs who has said something, and has nothing to say now.
 fn check_that_idle_clients_are_cheap(of: Model) {
     const CLIENTS: usize = 1000;
@@ -196,5 +249,7 @@ fn memory_ends_and_the_server_goes_on() {
         check_that_it_ends_and_goes_on("2pl-timeout", of);
         check_that_many_are_bounded(of);
         check_that_one_client_is_bounded(of);
+        check_that_statements_are_bounded(of);
     }
+    check_that_what_was_read_is_bounded();
 }

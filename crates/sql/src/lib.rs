@@ -49,7 +49,7 @@ pub use contention::Contended;
 pub use database::{Config, Database};
 pub use depth::RESERVED_STACK_BYTES;
 pub use error::{SqlError, SqlState, Subject, state};
-pub use memory::MemoryLimit;
+pub use memory::{MemoryLimit, reading_bytes};
 pub use plan::Statement;
 pub use session::{Executed, Session, TransactionStatus};
 pub use settings::SERVER_VERSION;

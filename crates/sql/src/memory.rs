@@ -5,8 +5,53 @@
 //! or for itself (a result, rows to sort), and what a client sends, may take an eighth more, so that reads go on. What gives memory
 //! back (DELETE, ROLLBACK, DROP) is never asked.
 
+use crate::parse::lex::{Token, tokenize};
 use crate::{SqlError, state};
-use hotrow_sync::meter;
+use hotrow_sync::atomic::Ordering;
+use hotrow_sync::{PlainAtomicU64, meter};
+
+/// What the syntax and the plan of a text take at the most while they are made, in bytes a token.
+const TOKEN_BYTES: usize = 1024;
+
+/// What a query takes beside its tokens, in bytes.
+const QUERY_BYTES: usize = 16 << 10;
+
+/// Texts of fewer tokens are read without asking.
+const SMALL_TOKENS: usize = 256;
+
+/// Values of fewer bytes are made without asking.
+const SMALL_BYTES: usize = 64 << 10;
+
+/// What is set aside for texts that are being read, in bytes.
+static SET_ASIDE: PlainAtomicU64 = PlainAtomicU64::new(0);
+
+/// What the syntax and the plan of a text take at the most while they are made, in bytes.
+pub fn reading_bytes(sql: &str) -> Result<usize, SqlError> {
+    let mut tokens = Vec::new();
+    tokenize(sql, &mut tokens)?;
+    Ok(bytes_of(sql, &tokens))
+}
+
+fn bytes_of(sql: &str, tokens: &[Token]) -> usize {
+    let queries = tokens.iter().filter(|token| token.is(sql, "select") || token.is(sql, "values")).count();
+    tokens.len().saturating_mul(TOKEN_BYTES).saturating_add(queries.saturating_mul(QUERY_BYTES))
+}
+
+/// Memory that is set aside for a text until this is dropped.
+#[derive(Debug)]
+#[must_use = "dropped, it is set aside no longer"]
+pub(crate) struct Room {
+    bytes: u64,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            // Relaxed: a figure, which orders nothing.
+            SET_ASIDE.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+}
 
 /// How much memory the process may have. Asking costs a load and a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +88,34 @@ impl MemoryLimit {
     #[inline]
     pub(crate) fn check_write(self, has_room: impl FnOnce() -> bool) -> Result<(), SqlError> {
         if meter::used_bytes() >= self.bytes { self.check_room(has_room) } else { Ok(()) }
+    }
+
+    /// 53200 if there is none for a value of so many bytes, which does not last.
+    #[inline]
+    pub(crate) fn check_value(self, bytes: usize) -> Result<(), SqlError> {
+        if bytes >= SMALL_BYTES && meter::used_bytes().saturating_add(bytes) >= self.reads_bytes {
+            return Err(self.exceeded());
+        }
+        Ok(())
+    }
+
+    /// Sets aside what it may take to read and to plan a text; 53200 if there is not so much. What others have set aside and taken by
+    /// now counts twice.
+    #[inline]
+    pub(crate) fn set_aside(self, sql: &str, tokens: &[Token]) -> Result<Room, SqlError> {
+        if tokens.len() < SMALL_TOKENS || self == Self::NONE {
+            Ok(Room { bytes: 0 })
+        } else {
+            self.set_aside_bytes(bytes_of(sql, tokens) as u64)
+        }
+    }
+
+    fn set_aside_bytes(self, bytes: u64) -> Result<Room, SqlError> {
+        // Relaxed: as where it is given back.
+        let all = SET_ASIDE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let room = Room { bytes };
+        let all = usize::try_from(all).unwrap_or(usize::MAX);
+        if meter::used_bytes().saturating_add(all) >= self.reads_bytes { Err(self.exceeded()) } else { Ok(room) }
     }
 
     #[cold]

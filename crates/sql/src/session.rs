@@ -31,7 +31,7 @@ use crate::client::{Client, OutputColumn};
 use crate::database::{Database, plan};
 use crate::exec::Scratch;
 use crate::locks::HeldLocks;
-use crate::parse::lex::{Token, tokenize};
+use crate::parse::lex::{Token, tokenize, tokenize_within};
 use crate::parse::normalise::Normalised;
 use crate::parse::{self, Parsed};
 use crate::plan::Statement;
@@ -189,7 +189,7 @@ impl Session {
     }
 
     fn query_string(&mut self, sql: &str, tokens: &mut Vec<Token>, client: &mut dyn Client) -> Result<(), SqlError> {
-        tokenize(sql, tokens)?;
+        let room = tokenize_within(sql, tokens, self.database.memory_limit())?;
         let ranges = parse::split(sql, tokens);
         if ranges.is_empty() {
             return client.empty();
@@ -200,6 +200,7 @@ impl Session {
         for range in &ranges {
             ready.push(self.ready(sql, &tokens[range.clone()])?);
         }
+        drop(room);
         let count = ranges.len();
         if let Some(members) = self.batch(&mut ready, &text, tokens, &ranges) {
             return self.within_limit(|session| session.run_batch(&members, client));
@@ -261,6 +262,8 @@ impl Session {
             Ready::Parsed(parsed, normalised) => {
                 self.check_not_failed(&parsed)?;
                 self.start_implicit();
+                let _room =
+                    self.database.memory_limit().set_aside(source.text, &source.tokens[source.range.clone()])?;
                 if let Some(planned) = normalised.and_then(|normalised| self.plan_normalised(&normalised)) {
                     return Ok(planned);
                 }
@@ -315,7 +318,7 @@ impl Session {
     /// Parses and plans a text of at most one statement.
     fn plan_text(&self, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
         let mut tokens = Vec::new();
-        tokenize(sql, &mut tokens)?;
+        let _room = tokenize_within(sql, &mut tokens, self.database.memory_limit())?;
         let ranges = parse::split(sql, &tokens);
         let range = match &ranges[..] {
             [] => 0..0,

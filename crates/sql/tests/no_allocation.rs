@@ -1,38 +1,10 @@
 //! A prepared point statement reaches its record without asking the allocator for anything.
 
+mod allocator;
 mod common;
 
 use hotrow_sql::{Client, Notice, OutputColumn, SqlError};
 use hotrow_storage::Value;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-/// Counts what this thread asks for.
-struct Counting;
-
-thread_local! {
-    static COUNTED: Cell<bool> = const { Cell::new(false) };
-    static TOTAL: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator with the same arguments; counting touches no memory of its own.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if COUNTED.get() {
-            TOTAL.set(TOTAL.get() + 1);
-        }
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Adds up what it gets.
 #[derive(Default)]
@@ -88,13 +60,9 @@ fn allocations(engine: &str, sql: &str) -> u64 {
     };
     // The first round grows what is kept from one statement to the next.
     round(&mut sum);
-    COUNTED.set(true);
-    let before = TOTAL.get();
-    round(&mut sum);
-    let after = TOTAL.get();
-    COUNTED.set(false);
+    let calls = allocator::calls(|| round(&mut sum));
     assert!(sum.rows == 2000 || !sql.starts_with("select"), "{sql}: {} rows", sum.rows);
-    after - before
+    calls
 }
 
 #[test]

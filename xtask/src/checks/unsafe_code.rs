@@ -16,7 +16,7 @@ pub fn unsafe_code(tree: &Tree) -> Vec<Violation> {
 
 /// Tests that cannot do without, with the reason.
 const TEST_EXCEPTIONS: &[(&str, &str)] =
-    &[("crates/sql/tests/no_allocation.rs", "it counts with an allocator of its own, and that trait is unsafe")];
+    &[("crates/sql/tests/allocator/mod.rs", "it counts with an allocator of its own, and that trait is unsafe")];
 
 fn may_be_unsafe(path: &str) -> bool {
     TEST_EXCEPTIONS.iter().any(|(excepted, _)| *excepted == path)

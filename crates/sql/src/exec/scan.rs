@@ -26,7 +26,7 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
     let mut failed = None;
     txn.scan(&scan, &mut |row| {
         let input = Input::Row(row);
-        let visited = env.check_cancelled().and_then(|()| match &access.filter {
+        let visited = check(access.lock, env).and_then(|()| match &access.filter {
             Some(filter) if !filter.is_true(env, &input)? => Ok(ControlFlow::Continue(())),
             _ => sink(&input),
         });
@@ -38,14 +38,24 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
     failed.map_or(Ok(()), |error| Err(error.into()))
 }
 
+/// An error if the statement is to stop. Who locks rows to change them is asked for memory where he writes, and not at all where he
+/// deletes.
+#[inline]
+fn check(lock: LockFor, env: &Env<'_>) -> Result<(), SqlError> {
+    if lock == LockFor::Read {
+        env.check_read()?;
+    }
+    env.check_cancelled()
+}
+
 /// A filter as the engine can keep it until the transaction has ended.
 fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
     let (filter, params, user, waiter) =
         (filter.settled(env), env.params.to_vec(), env.user.to_owned(), env.waiter.clone());
-    let Env { now, session_id, memory, .. } = *env;
+    let Env { now, session_id, memory, keeps_reads, .. } = *env;
     Residual::new(move |row| {
-        let env =
-            Env { params: &params, now, user: &user, session_id, waiter: &waiter, names: None, memory, frames: None };
+        let (params, user, waiter) = (&params, &user, &waiter);
+        let env = Env { params, now, user, session_id, waiter, names: None, memory, keeps_reads, frames: None };
         // Who visits the row finds the error again.
         env.check_cancelled().is_err() || filter.is_true(&env, &Input::Row(row)).unwrap_or(true)
     })
@@ -57,6 +67,7 @@ fn point(access: &Access, key: &Key, txn: &mut dyn Transaction, env: &Env<'_>, s
         LockFor::Read => txn.read(table, key)?,
         LockFor::Update => txn.read_for_update(table, key)?,
     };
+    check(access.lock, env)?;
     if let Some(row) = row {
         let input = Input::Row(row);
         let wanted = match &access.filter {

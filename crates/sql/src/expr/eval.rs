@@ -2,7 +2,7 @@
 
 use super::arith::negate;
 use super::frame::{self, Content, Frame, lost};
-use super::functions::check_size;
+use super::functions::{check_size, value_bytes};
 use super::{Expr, Like, cast, compare, pattern, same};
 use crate::sequence::Names;
 use crate::{MemoryLimit, SqlError, depth};
@@ -72,6 +72,8 @@ pub struct Env<'a> {
     pub names: Option<&'a Names>,
     /// How much memory there may be. Whoever keeps rows asks at each.
     pub memory: MemoryLimit,
+    /// Whether the transaction keeps what it has read until it ends.
+    pub keeps_reads: bool,
     /// What is around the query: none outside subqueries, joins and WITH.
     pub frames: Option<&'a Frame<'a>>,
 }
@@ -85,6 +87,12 @@ impl<'a> Env<'a> {
             _ => None,
         });
         found.map(|row| row[column].borrowed()).ok_or_else(|| lost("a row"))
+    }
+
+    /// An error if there is no memory for what the transaction keeps of a row that it reads. Whoever reads rows asks at each.
+    #[inline]
+    pub fn check_read(&self) -> Result<(), SqlError> {
+        if self.keeps_reads { self.memory.check() } else { Ok(()) }
     }
 
     /// An error if the statement is to stop. Whoever goes from row to row asks at each.
@@ -142,7 +150,7 @@ impl Expr {
                 Value::Null => Value::Null,
                 value => negate(&value)?,
             },
-            Expr::Concat(pair) => concat(pair.0.eval(env, row)?, pair.1.eval(env, row)?)?,
+            Expr::Concat(pair) => concat(pair.0.eval(env, row)?, pair.1.eval(env, row)?, env.memory)?,
             Expr::In(expr, list, blanks) => return is_in(expr, list, *blanks, env, row),
             Expr::Like(like) => return is_like(like, env, row),
             Expr::Case(arms, otherwise) => {
@@ -168,7 +176,12 @@ impl Expr {
                 if equal { Value::Null } else { left }
             }
             Expr::Call(function, arguments) => return function.call(arguments, env, row),
-            Expr::Cast(expr, from, to, strictness) => return cast(expr.eval(env, row)?, *from, *to, *strictness),
+            Expr::Cast(expr, from, to, strictness) => {
+                let value = expr.eval(env, row)?;
+                // At the most two digits a byte.
+                env.memory.check_value(value_bytes(&value).saturating_mul(2))?;
+                return cast(value, *from, *to, *strictness);
+            }
         })
     }
 
@@ -236,16 +249,16 @@ fn is_like<'a>(like: &'a Like, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'
     Ok(Value::Bool(matched != like.negated))
 }
 
-fn concat<'a>(left: Value<'a>, right: Value<'a>) -> Result<Value<'a>, SqlError> {
+fn concat<'a>(left: Value<'a>, right: Value<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
     Ok(match (left, right) {
         (Value::Text(left), Value::Text(right)) => {
-            check_size(left.len().saturating_add(right.len()))?;
+            check_size(left.len().saturating_add(right.len()), memory)?;
             let mut text = left.into_owned();
             text.push_str(&right);
             Value::Text(Cow::Owned(text))
         }
         (Value::Bytea(left), Value::Bytea(right)) => {
-            check_size(left.len().saturating_add(right.len()))?;
+            check_size(left.len().saturating_add(right.len()), memory)?;
             let mut bytes = left.into_owned();
             bytes.extend_from_slice(&right);
             Value::Bytea(Cow::Owned(bytes))

@@ -3,7 +3,8 @@
 //! Whitespace and comments (nested ones too) are dropped. Operators come as single characters; whoever needs longer ones
 //! puts them together. Offsets are in bytes; [`character_position`] turns them into what error messages use.
 
-use crate::{SqlError, state};
+use crate::memory::Room;
+use crate::{MemoryLimit, SqlError, state};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,20 @@ pub fn tokenize(sql: &str, tokens: &mut Vec<Token>) -> Result<(), SqlError> {
         tokens.push(token);
     }
     Ok(())
+}
+
+/// As [`tokenize`], of what a client has sent: sets aside the memory that it takes to read it and to plan it.
+pub fn tokenize_within(sql: &str, tokens: &mut Vec<Token>, memory: MemoryLimit) -> Result<Room, SqlError> {
+    /// After so many it is asked whether there is memory for those so far.
+    const TOKENS: usize = 64 << 10;
+    let mut lexer = Lexer { sql, bytes: sql.as_bytes(), at: 0 };
+    while let Some(token) = lexer.next_token()? {
+        tokens.push(token);
+        if tokens.len().is_multiple_of(TOKENS) {
+            drop(memory.set_aside(sql, tokens)?);
+        }
+    }
+    memory.set_aside(sql, tokens)
 }
 
 /// The value of a plain string token, its doubled quotes made single.

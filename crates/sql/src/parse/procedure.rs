@@ -11,6 +11,9 @@ use crate::error::unsupported;
 use crate::{SqlError, state};
 use sqlparser::ast;
 
+/// How many tokens a body may have: a megabyte of syntax for a thousand.
+const MOST_TOKENS: usize = 16 << 10;
+
 /// CREATE PROCEDURE
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateProcedure {
@@ -298,12 +301,22 @@ fn quoted_body(cursor: &mut Cursor<'_>) -> Result<BodySyntax, SqlError> {
 fn read_body(text: &str, offset: Option<u32>, ends: bool) -> Result<BodySyntax, SqlError> {
     let mut tokens = Vec::new();
     let body = tokenize(text, &mut tokens)
+        .and_then(|()| check_length(&tokens))
         .and_then(|()| super::check_depth(text, &tokens))
         .and_then(|()| Body::read(text, &tokens, offset, ends));
     body.map_err(|error| match (error.position, offset) {
         (Some(position), Some(offset)) => error.at(position + offset),
         _ => SqlError { position: None, ..error },
     })
+}
+
+/// To the statement a body is one token, which says nothing of what it takes to read it.
+fn check_length(tokens: &[Token]) -> Result<(), SqlError> {
+    if tokens.len() <= MOST_TOKENS {
+        return Ok(());
+    }
+    let message = format!("a procedure's body can have at most {MOST_TOKENS} words and signs");
+    Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message).hint("Divide it into several procedures."))
 }
 
 /// A body while it is read. Positions in its errors are those in its own text.

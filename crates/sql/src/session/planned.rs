@@ -148,7 +148,8 @@ impl Session {
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
         let names = Some(&self.names);
-        let env = |params| Env { params, now, user, session_id, waiter, names, memory, frames: None };
+        let keeps_reads = self.asks_at_reads();
+        let env = |params| Env { params, now, user, session_id, waiter, names, memory, keeps_reads, frames: None };
         let accesses = &mut self.planning.accesses;
         let complete = self.planning.sets == 0
             && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));

@@ -11,7 +11,7 @@ use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
 use crate::locks::Mode;
 use crate::parse::Parsed;
-use crate::parse::lex::{Token, character_position, tokenize};
+use crate::parse::lex::{Token, character_position, tokenize_within};
 use crate::plan::{Plan, Statement, only_reads, read_only_violation};
 use crate::{SqlError, deadlock, parse, state};
 use hotrow_storage::Value;
@@ -244,8 +244,17 @@ impl Session {
 
     /// Whether rows must be held back until the commit because it may be refused, and the statement tried again.
     fn awaits_commit(&self, plan: &Plan) -> bool {
-        let granted = self.database.engine().info().granted(self.isolation);
-        granted != Isolation::ReadCommitted && is_plannable(plan) && !only_reads(plan)
+        self.keeps_reads() && is_plannable(plan) && !only_reads(plan)
+    }
+
+    /// Whether the transaction keeps what it has read until it ends: it locks it, or looks at it again.
+    fn keeps_reads(&self) -> bool {
+        self.database.engine().info().granted(self.isolation) != Isolation::ReadCommitted
+    }
+
+    /// Whether there must be memory for what the transaction keeps of its reads.
+    pub(super) fn asks_at_reads(&self) -> bool {
+        self.database.memory_limit().bytes().is_some() && self.keeps_reads()
     }
 
     /// Undoes what an attempt did that the engine gave up, and waits a moment if there is to be another one; else the error.
@@ -428,9 +437,9 @@ impl Session {
     /// What a plan runs with.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
-        let names = Some(&self.names);
+        let (names, keeps_reads) = (Some(&self.names), self.asks_at_reads());
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
-        let env = Env { params, now, user, session_id, waiter, names, memory, frames: None };
+        let env = Env { params, now, user, session_id, waiter, names, memory, keeps_reads, frames: None };
         (&self.user, Exec { txn: &mut self.txn, env, engine, scratch: &mut self.scratch })
     }
 
@@ -445,7 +454,8 @@ impl Session {
         let txn: &mut dyn Transaction = &mut self.txn;
         let memory = self.database.memory_limit();
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
-        let env = Env { params: &[], now, user, session_id, waiter, names: None, memory, frames: None };
+        let keeps_reads = false;
+        let env = Env { params: &[], now, user, session_id, waiter, names: None, memory, keeps_reads, frames: None };
         let mut notices = Vec::new();
         let mut ddl = Ddl {
             engine: &**self.database.engine(),
@@ -510,7 +520,7 @@ impl Session {
     /// A prepared statement's plan for the tables that there are now.
     fn replan(&self, statement: &Statement) -> Result<Arc<Statement>, SqlError> {
         let mut tokens = Vec::new();
-        tokenize(&statement.sql, &mut tokens)?;
+        let _room = tokenize_within(&statement.sql, &mut tokens, self.database.memory_limit())?;
         // The text may hold several statements of one query string; the plan says where its own is.
         let range = statement.tokens.clone();
         let parsed = parse::parse(&statement.sql, &tokens[range.clone()])?;

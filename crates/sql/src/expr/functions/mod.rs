@@ -32,7 +32,7 @@ pub use several::Several;
 pub use time::{Field, unknown_unit};
 
 use super::{Env, Expr, Input};
-use crate::{SqlError, state};
+use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{Type, Value};
 
 /// A function, once its name and arguments have been resolved.
@@ -96,17 +96,21 @@ impl Function {
             return function.call(arguments, env, row);
         }
         let mut values: Arguments<'a> = [const { Value::Null }; MOST_ARGUMENTS];
+        let mut bytes = 0;
         for (slot, argument) in values.iter_mut().zip(arguments) {
             *slot = argument.eval(env, row)?;
             if slot.is_null() {
                 return Ok(Value::Null);
             }
+            bytes += value_bytes(slot);
         }
+        // What is made of long arguments is as long; who makes more of them asks for more.
+        env.memory.check_value(bytes)?;
         match self {
             Function::Number(function) => function.call(&values),
-            Function::Text(function) => function.call(values),
-            Function::Pattern(function) => function.call(values),
-            Function::Time(function) => function.call(&values),
+            Function::Text(function) => function.call(values, env.memory),
+            Function::Pattern(function) => function.call(values, env.memory),
+            Function::Time(function) => function.call(&values, env.memory),
             Function::Sequence(function) => function.call(&values, env),
             Function::Session(function) => function.call(env),
             Function::Several(_) => Ok(Value::Null),
@@ -114,12 +118,12 @@ impl Function {
     }
 }
 
-/// An error if a string of so many bytes is larger than a value may be.
-pub(super) fn check_size(bytes: usize) -> Result<(), SqlError> {
+/// An error if a string of so many bytes is larger than a value may be, or than the memory that is left.
+pub(super) fn check_size(bytes: usize, memory: MemoryLimit) -> Result<(), SqlError> {
     if bytes > 1 << 28 {
         return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
     }
-    Ok(())
+    memory.check_value(bytes)
 }
 
 /// The text of an argument; none if it is another value.
@@ -137,4 +141,13 @@ fn integer_of(value: &Value<'_>) -> i64 {
 
 fn invalid(message: impl Into<String>) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
+/// What a value takes beside itself.
+pub(super) fn value_bytes(value: &Value<'_>) -> usize {
+    match value {
+        Value::Text(text) => text.len(),
+        Value::Bytea(bytes) => bytes.len(),
+        _ => 0,
+    }
 }

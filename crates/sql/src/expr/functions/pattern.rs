@@ -6,7 +6,7 @@
 
 use super::{Arguments, Overload, check_size, integer_of, invalid, text_of};
 use crate::error::unsupported;
-use crate::{SqlError, state};
+use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{Type, Value};
 use regex::{Captures, Regex, RegexBuilder};
 use std::cell::RefCell;
@@ -82,7 +82,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 
 impl Function {
     /// The function's value.
-    pub(super) fn call<'a>(self, arguments: Arguments<'a>) -> Result<Value<'a>, SqlError> {
+    pub(super) fn call<'a>(self, arguments: Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = &arguments;
         let (text, pattern) = (text_of(first), text_of(second));
         match self {
@@ -123,7 +123,7 @@ impl Function {
             }
             Function::Replace => {
                 let options = Options::read(text_of(fourth), "")?;
-                with_regex(pattern, options, |regex| replace(text, regex, text_of(third), options.global))
+                with_regex(pattern, options, |regex| replace(text, regex, text_of(third), options.global, memory))
                     .map(|text| Value::Text(text.into()))
             }
             Function::Extract => with_regex(pattern, Options::default(), |regex| {
@@ -398,18 +398,18 @@ fn widen(out: &mut String) {
     }
 }
 
-fn replace(text: &str, regex: &Regex, template: &str, global: bool) -> Result<String, SqlError> {
+fn replace(text: &str, regex: &Regex, template: &str, global: bool, memory: MemoryLimit) -> Result<String, SqlError> {
     let mut out = String::new();
     let mut done = 0;
     for found in regex.captures_iter(text).take(if global { usize::MAX } else { 1 }) {
         let whole = found.get_match();
         out.push_str(&text[done..whole.start()]);
         fill(template, &found, &mut out);
-        check_size(out.len())?;
+        check_size(out.len(), memory)?;
         done = whole.end();
     }
     out.push_str(&text[done..]);
-    check_size(out.len())?;
+    check_size(out.len(), memory)?;
     Ok(out)
 }
 

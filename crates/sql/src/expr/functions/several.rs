@@ -4,7 +4,7 @@ use super::text::{quote_identifier, quote_literal};
 use super::{check_size, invalid};
 use crate::expr::{Env, Expr, Input, compare, type_of};
 use crate::types::encode_text;
-use crate::{SqlError, state};
+use crate::{MemoryLimit, SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
 
@@ -84,14 +84,14 @@ impl Several {
     }
 }
 
-fn append(value: &Value<'_>, out: &mut BytesMut) -> Result<(), SqlError> {
+fn append(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
     let size = match value {
         Value::Text(text) => text.len(),
         // Two digits a byte.
         Value::Bytea(bytes) => bytes.len().saturating_mul(2),
         _ => 0,
     };
-    check_size(out.len().saturating_add(size))?;
+    check_size(out.len().saturating_add(size), memory)?;
     if let Some(ty) = type_of(value) {
         encode_text(value, ty, out);
     }
@@ -111,9 +111,9 @@ fn join<'a>(list: &'a [Expr], separator: &str, env: &Env<'a>, row: &Input<'a>) -
             continue;
         }
         if !is_first {
-            append(&Value::text(separator), &mut out)?;
+            append(&Value::text(separator), &mut out, env.memory)?;
         }
-        append(&value, &mut out)?;
+        append(&value, &mut out, env.memory)?;
         is_first = false;
     }
     Ok(Value::Text(text(&out).into()))
@@ -133,13 +133,13 @@ fn format<'a>(template: &str, list: &'a [Expr], env: &Env<'a>, row: &Input<'a>) 
     let mut next = 0;
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('%') {
-        append(&Value::text(before), &mut out)?;
+        append(&Value::text(before), &mut out, env.memory)?;
         let (place, after) = place(after)?;
         let mut characters = after.chars();
         let kind = characters.next().ok_or_else(unterminated)?;
         rest = characters.as_str();
         if kind == '%' {
-            append(&Value::text("%"), &mut out)?;
+            append(&Value::text("%"), &mut out, env.memory)?;
             continue;
         }
         let at = match place.position {
@@ -151,7 +151,7 @@ fn format<'a>(template: &str, list: &'a [Expr], env: &Env<'a>, row: &Input<'a>) 
         next = at + 1;
         let value = list.get(at).ok_or_else(|| invalid("too few arguments for format()"))?.eval(env, row)?;
         let mut plain = BytesMut::new();
-        append(&value, &mut plain)?;
+        append(&value, &mut plain, env.memory)?;
         let shown = match kind {
             's' => text(&plain),
             'I' if value.is_null() => {
@@ -167,12 +167,12 @@ fn format<'a>(template: &str, list: &'a [Expr], env: &Env<'a>, row: &Input<'a>) 
             }
         };
         let missing = place.width.saturating_sub(shown.chars().count());
-        check_size(out.len().saturating_add(missing))?;
+        check_size(out.len().saturating_add(missing), env.memory)?;
         let padding = " ".repeat(missing);
         let (left, right) = if place.to_the_left { ("", &*padding) } else { (&*padding, "") };
-        append(&Value::Text([left, &shown, right].concat().into()), &mut out)?;
+        append(&Value::Text([left, &shown, right].concat().into()), &mut out, env.memory)?;
     }
-    append(&Value::text(rest), &mut out)?;
+    append(&Value::text(rest), &mut out, env.memory)?;
     Ok(Value::Text(text(&out).into()))
 }
 

@@ -4,7 +4,7 @@ use super::check_size;
 use super::time::{DAY, JULIAN_EPOCH, Moment, people_year};
 use crate::error::unsupported;
 use crate::types::{check_timestamp, days_from_parts};
-use crate::{SqlError, state};
+use crate::{MemoryLimit, SqlError, state};
 use std::fmt::Write;
 
 /// Patterns, a longer one before those that it begins with.
@@ -173,8 +173,8 @@ fn pieces(template: &str) -> Result<Vec<Piece<'_>>, SqlError> {
 }
 
 /// A moment by a template.
-pub(super) fn write(micros: i64, template: &str, zoned: bool) -> Result<String, SqlError> {
-    check_size(template.len().saturating_mul(4))?;
+pub(super) fn write(micros: i64, template: &str, zoned: bool, memory: MemoryLimit) -> Result<String, SqlError> {
+    check_size(template.len().saturating_mul(4), memory)?;
     let mut out = String::new();
     let Some(moment) = Moment::of(micros) else { return Ok(out) };
     for piece in pieces(template)? {
@@ -482,7 +482,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         let micros = 762_525_296_789_000;
         for template in ["YYYY-MM-DD HH24:MI:SS.US", "DD Mon YYYY, HH12:MI:SS.MS AM", "YYYYDDD HH24MISSMS"] {
-            let text = write(micros, template, false).expect("a template");
+            let text = write(micros, template, false, MemoryLimit::NONE).expect("a template");
             assert_eq!(read(&text, template), Ok(micros), "{template}: {text}");
         }
     }

@@ -4,7 +4,7 @@ use super::{Arguments, Overload, check_size, integer_of, invalid, text_of};
 use crate::expr::arith::out_of_range;
 use crate::expr::pattern::{lower, upper};
 use crate::types::{decode_text, encode_text};
-use crate::{SqlError, state};
+use crate::{MemoryLimit, SqlError, state};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::general_purpose::{GeneralPurpose, PAD};
@@ -100,20 +100,20 @@ pub fn named(name: &str) -> &'static [Overload] {
 
 impl Function {
     /// The function's value; its arguments are of the types of one of its overloads.
-    pub(super) fn call<'a>(self, arguments: Arguments<'a>) -> Result<Value<'a>, SqlError> {
+    pub(super) fn call<'a>(self, arguments: Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = arguments;
         match first {
-            Value::Text(text) => self.on_text(text, &second, &third, &fourth),
-            Value::Bytea(bytes) => self.on_bytes(&bytes, &second),
+            Value::Text(text) => self.on_text(text, &second, &third, &fourth, memory),
+            Value::Bytea(bytes) => self.on_bytes(&bytes, &second, memory),
             number => character(integer_of(&number)).map(|text| Value::Text(text.into())),
         }
     }
 
-    fn on_bytes<'a>(self, bytes: &[u8], format: &Value<'_>) -> Result<Value<'a>, SqlError> {
+    fn on_bytes<'a>(self, bytes: &[u8], format: &Value<'_>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         match self {
             Function::BitLength => count(bytes.len().saturating_mul(8)),
             Function::Md5 => Ok(md5(bytes)),
-            Function::Encode => encode(bytes, text_of(format)).map(|text| Value::Text(text.into())),
+            Function::Encode => encode(bytes, text_of(format), memory).map(|text| Value::Text(text.into())),
             _ => count(bytes.len()),
         }
     }
@@ -124,6 +124,7 @@ impl Function {
         second: &Value<'_>,
         third: &Value<'_>,
         fourth: &Value<'_>,
+        memory: MemoryLimit,
     ) -> Result<Value<'a>, SqlError> {
         let number = integer_of(second);
         let other = text_of(second);
@@ -140,22 +141,22 @@ impl Function {
             Function::Lower => lower(&text),
             Function::Upper => upper(&text),
             Function::Initcap => initcap(&text),
-            Function::Overlay => overlay(&text, other, integer_of(third), fourth.as_int())?,
+            Function::Overlay => overlay(&text, other, integer_of(third), fourth.as_int(), memory)?,
             Function::Trim => text.trim_matches(in_set(second)).to_owned(),
             Function::TrimStart => text.trim_start_matches(in_set(second)).to_owned(),
             Function::TrimEnd => text.trim_end_matches(in_set(second)).to_owned(),
-            Function::Replace => replace(text, other, text_of(third))?,
+            Function::Replace => replace(text, other, text_of(third), memory)?,
             Function::Translate => translate(&text, other, text_of(third)),
             Function::Left => text.chars().take(kept(&text, number)).collect(),
             Function::Right => text.chars().skip(text.chars().count() - kept(&text, number)).collect(),
             Function::Repeat => {
                 let times = usize::try_from(number).unwrap_or(0);
-                check_size(text.len().saturating_mul(times))?;
+                check_size(text.len().saturating_mul(times), memory)?;
                 text.repeat(times)
             }
             Function::Reverse => text.chars().rev().collect(),
-            Function::PadLeft => pad(&text, number, third, true)?,
-            Function::PadRight => pad(&text, number, third, false)?,
+            Function::PadLeft => pad(&text, number, third, true, memory)?,
+            Function::PadRight => pad(&text, number, third, false, memory)?,
             Function::SplitPart => return Ok(Value::Text(split_part(text, other, integer_of(third))?)),
             Function::QuoteIdentifier => quote_identifier(&text),
             Function::QuoteLiteral => quote_literal(&text),
@@ -185,13 +186,13 @@ fn kept(text: &str, number: i64) -> usize {
     usize::try_from(kept.max(0)).unwrap_or(total).min(total)
 }
 
-fn replace(text: Cow<'_, str>, old: &str, new: &str) -> Result<String, SqlError> {
+fn replace(text: Cow<'_, str>, old: &str, new: &str, memory: MemoryLimit) -> Result<String, SqlError> {
     if old.is_empty() {
         return Ok(text.into_owned());
     }
     let growth = new.len().saturating_sub(old.len());
     if growth > 0 {
-        check_size(text.matches(old).count().saturating_mul(growth).saturating_add(text.len()))?;
+        check_size(text.matches(old).count().saturating_mul(growth).saturating_add(text.len()), memory)?;
     }
     Ok(text.replace(old, new))
 }
@@ -241,20 +242,20 @@ fn negative_length() -> SqlError {
 }
 
 /// `length` characters from `start` are replaced; as many as the new text has, if that is not said.
-fn overlay(text: &str, new: &str, start: i64, length: Option<i64>) -> Result<String, SqlError> {
+fn overlay(text: &str, new: &str, start: i64, length: Option<i64>, memory: MemoryLimit) -> Result<String, SqlError> {
     if start <= 0 {
         return Err(negative_length());
     }
     let length = length.unwrap_or_else(|| new.chars().count() as i64);
     let before = substring(text.into(), 1, Some(start - 1))?;
     let after = substring(text.into(), start.saturating_add(length), None)?;
-    check_size(before.len().saturating_add(new.len()).saturating_add(after.len()))?;
+    check_size(before.len().saturating_add(new.len()).saturating_add(after.len()), memory)?;
     Ok([&before, new, &after].concat())
 }
 
-fn pad(text: &str, number: i64, fill: &Value<'_>, left: bool) -> Result<String, SqlError> {
+fn pad(text: &str, number: i64, fill: &Value<'_>, left: bool, memory: MemoryLimit) -> Result<String, SqlError> {
     let wanted = usize::try_from(number).unwrap_or(0);
-    check_size(wanted.saturating_mul(4))?;
+    check_size(wanted.saturating_mul(4), memory)?;
     let total = text.chars().count();
     if total >= wanted {
         return Ok(text.chars().take(wanted).collect());
@@ -324,8 +325,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, PAD);
 /// Characters of a line of base64.
 const LINE: usize = 76;
 
-fn encode(bytes: &[u8], format: &str) -> Result<String, SqlError> {
-    check_size(bytes.len().saturating_mul(4))?;
+fn encode(bytes: &[u8], format: &str, memory: MemoryLimit) -> Result<String, SqlError> {
+    check_size(bytes.len().saturating_mul(4), memory)?;
     match format.to_ascii_lowercase().as_str() {
         "hex" => {
             let mut out = BytesMut::new();

@@ -4,7 +4,7 @@ use super::{Arguments, Overload, integer_of, invalid, template, text_of};
 use crate::error::unsupported;
 use crate::expr::compare::float;
 use crate::types::{check_timestamp, date_parts, days_from_parts, zone_offset_seconds};
-use crate::{SqlError, state};
+use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{Decimal, Type, Value};
 
 /// A function of dates and timestamps.
@@ -139,7 +139,7 @@ pub(super) const JULIAN_EPOCH: i64 = 2_451_545;
 
 impl Function {
     /// The function's value; its arguments are of the types of one of its overloads.
-    pub(super) fn call<'a>(self, arguments: &Arguments<'a>) -> Result<Value<'a>, SqlError> {
+    pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, ..] = arguments;
         match self {
             Function::Extract(field) => extract(field, first),
@@ -164,7 +164,7 @@ impl Function {
                 Some(i64::MIN | i64::MAX) | None => Ok(Value::Null),
                 Some(moment) => {
                     let zoned = matches!(first, Value::TimestampTz(_));
-                    Ok(Value::Text(template::write(moment, text_of(second), zoned)?.into()))
+                    Ok(Value::Text(template::write(moment, text_of(second), zoned, memory)?.into()))
                 }
             },
             Function::ToDate => {
