@@ -1,4 +1,4 @@
-//! Which tables and procedures there are: names and definitions, and the engine's number of each table.
+//! Which tables, views and procedures there are: names and definitions, and the engine's number of each table.
 //!
 //! A [`Table`] is a definition that never changes. DDL makes another one, and with it another table of the engine, in the
 //! transaction's own [`Changes`]; they become everybody's when it commits. The catalog's version goes up with every such
@@ -8,6 +8,7 @@ use crate::expr::Expr;
 use crate::locks::TableLock;
 use crate::procedure::Procedure;
 use crate::sequence::Sequence;
+use crate::view::StoredView;
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Value};
 use hotrow_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock};
@@ -194,6 +195,7 @@ pub struct Catalog {
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
     procedures: RwLock<BTreeMap<String, Arc<Procedure>>>,
     sequences: RwLock<Sequences>,
+    views: RwLock<BTreeMap<String, Arc<StoredView>>>,
     /// The number of the newest sequence.
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
@@ -219,6 +221,11 @@ impl Catalog {
     /// The procedure of this name.
     pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
         self.procedures.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    }
+
+    /// The view of this name.
+    pub fn view(&self, name: &str) -> Option<Arc<StoredView>> {
+        self.views.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
     }
 
     /// The sequence of this name.
@@ -259,6 +266,13 @@ impl Catalog {
                 None => procedures.remove(name),
             };
         }
+        let mut views = self.views.write().unwrap_or_else(|poison| poison.into_inner());
+        for (name, change) in &changes.views {
+            match change {
+                Some(view) => views.insert(name.clone(), view.clone()),
+                None => views.remove(name),
+            };
+        }
         let mut sequences = self.sequences.write().unwrap_or_else(|poison| poison.into_inner());
         // A name may be given to another sequence: all that go do so before any comes.
         for name in changes.sequences.keys() {
@@ -291,6 +305,8 @@ pub struct Changes {
     pub procedures: BTreeMap<String, Option<Arc<Procedure>>>,
     /// A sequence, or that there is none any more.
     pub sequences: BTreeMap<String, Option<Arc<Sequence>>>,
+    /// A view, or that there is none any more.
+    pub views: BTreeMap<String, Option<Arc<StoredView>>>,
     /// The engine's tables made on the way, in use or not.
     pub created: Vec<TableId>,
 }
@@ -298,7 +314,11 @@ pub struct Changes {
 impl Changes {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.procedures.is_empty() && self.sequences.is_empty() && self.created.is_empty()
+        self.tables.is_empty()
+            && self.procedures.is_empty()
+            && self.sequences.is_empty()
+            && self.views.is_empty()
+            && self.created.is_empty()
     }
 }
 
@@ -326,6 +346,21 @@ impl View<'_> {
             Some(change) => change.clone(),
             None => self.catalog.procedure(name),
         }
+    }
+
+    /// The view of this name.
+    pub fn view(&self, name: &str) -> Option<Arc<StoredView>> {
+        match self.changes.views.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.view(name),
+        }
+    }
+
+    /// All views.
+    pub fn views(&self) -> Vec<Arc<StoredView>> {
+        let known = self.catalog.views.read().unwrap_or_else(|poison| poison.into_inner());
+        let known = known.values().filter(|known| !self.changes.views.contains_key(&known.name));
+        known.chain(self.changes.views.values().flatten()).cloned().collect()
     }
 
     /// The sequence of this name.
@@ -363,6 +398,11 @@ impl View<'_> {
         self.procedure(&procedure.name).is_some_and(|now| Arc::ptr_eq(&now, procedure))
     }
 
+    /// The same for a view.
+    pub fn is_view(&self, view: &Arc<StoredView>) -> bool {
+        self.view(&view.name).is_some_and(|now| Arc::ptr_eq(&now, view))
+    }
+
     /// All tables.
     pub fn tables(&self) -> Vec<Arc<Table>> {
         let mut tables: Vec<_> =
@@ -380,8 +420,66 @@ impl View<'_> {
         self.tables().into_iter().find(has)
     }
 
-    /// Whether a table, index or sequence has this name.
+    /// Whether a table, view, index or sequence has this name.
     pub fn has_relation(&self, name: &str) -> bool {
-        self.table(name).is_some() || self.sequence(name).is_some() || self.table_of_index(name).is_some()
+        self.table(name).is_some()
+            || self.view(name).is_some()
+            || self.sequence(name).is_some()
+            || self.table_of_index(name).is_some()
+    }
+}
+
+/// The definitions that a plan was made from.
+#[derive(Debug, Default)]
+pub struct Used {
+    /// Tables, to be locked.
+    pub tables: Vec<Arc<Table>>,
+    /// Procedures, and those that they call.
+    pub procedures: Vec<Arc<Procedure>>,
+    /// Views, and those that they mention.
+    pub views: Vec<Arc<StoredView>>,
+}
+
+impl Used {
+    /// Notes one more table.
+    pub fn add_table(&mut self, table: &Arc<Table>) {
+        add(&mut self.tables, table);
+    }
+
+    /// Notes one more procedure.
+    pub fn add_procedure(&mut self, procedure: &Arc<Procedure>) {
+        add(&mut self.procedures, procedure);
+    }
+
+    /// Notes one more view.
+    pub fn add_view(&mut self, view: &Arc<StoredView>) {
+        add(&mut self.views, view);
+    }
+
+    /// Notes all that another plan was made from.
+    pub fn add_all(&mut self, other: &Used) {
+        other.tables.iter().for_each(|table| self.add_table(table));
+        other.procedures.iter().for_each(|procedure| self.add_procedure(procedure));
+        other.views.iter().for_each(|view| self.add_view(view));
+    }
+
+    /// Whether they are the ones that their names mean now.
+    pub fn is_current(&self, view: View<'_>) -> bool {
+        self.tables.iter().all(|table| view.is_table(table))
+            && self.procedures.iter().all(|procedure| view.is_procedure(procedure))
+            && self.views.iter().all(|stored| view.is_view(stored))
+    }
+
+    /// Whether a transaction's changes are among them.
+    pub fn is_changed(&self, changes: &Changes) -> bool {
+        self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
+            || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name))
+            || self.views.iter().any(|view| changes.views.contains_key(&view.name))
+    }
+}
+
+fn add<T>(list: &mut Vec<Arc<T>>, new: &Arc<T>) {
+    if !list.iter().any(|known| Arc::ptr_eq(known, new)) {
+        list.push(new.clone());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::activity::{Activity, Totals};
 use crate::bind::Binder;
-use crate::catalog::{Catalog, Changes, Rules, Table, View};
+use crate::catalog::{Catalog, Changes, Rules, Table, Used, View};
 use crate::contention::{Contended, Contention};
 use crate::depth::{Syntax, with_room};
 use crate::parse::lex::{Token, character_position};
@@ -237,8 +237,7 @@ pub(crate) fn plan(
         params: Vec::new(),
         columns,
         plan,
-        tables: Vec::new(),
-        procedures: Vec::new(),
+        used: Used::default(),
         tokens: range,
         version: AtomicU64::new(view.catalog.version()),
         private: false,

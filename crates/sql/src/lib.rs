@@ -41,6 +41,7 @@ mod settings;
 mod system;
 mod times;
 pub mod types;
+mod view;
 mod watched;
 
 pub use activity::Totals;

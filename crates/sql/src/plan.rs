@@ -7,12 +7,12 @@
 //! columns of its outer side that are wanted, and any other operator whose expressions have subqueries takes its rows from
 //! a [`Node::Materialise`]. So no subquery is part of an [`Access`].
 
-use crate::catalog::Table;
+use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
 use crate::expr::{Comparison, Expr};
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
-use crate::procedure::{Call, Procedure, Step, StepKind};
+use crate::procedure::{Call, Step, StepKind};
 use crate::system::SystemRelation;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{IndexRef, Type};
@@ -453,10 +453,8 @@ pub struct Statement {
     pub(crate) columns: Option<Vec<OutputColumn>>,
     /// The plan.
     pub(crate) plan: Plan,
-    /// The tables that it uses, to be locked.
-    pub(crate) tables: Vec<Arc<Table>>,
-    /// The procedures that it calls, and those that these call.
-    pub(crate) procedures: Vec<Arc<Procedure>>,
+    /// What it was made from.
+    pub(crate) used: Used,
     /// The statement's tokens within the text, which may be a whole query string.
     pub(crate) tokens: std::ops::Range<usize>,
     /// The catalog's version at which it was last known to be true.

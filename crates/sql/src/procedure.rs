@@ -9,7 +9,7 @@
 
 use crate::SqlError;
 use crate::bind::compile;
-use crate::catalog::{Table, View};
+use crate::catalog::{Used, View};
 use crate::expr::Expr;
 use crate::parse::procedure::{ArgumentMode, BodySyntax};
 use crate::plan::Plan;
@@ -54,7 +54,7 @@ impl Procedure {
     /// The body for the tables that there are now; `depth` calls led here.
     pub(crate) fn body(&self, view: View<'_>, depth: usize) -> Result<Arc<Body>, SqlError> {
         let known = self.body.read().unwrap_or_else(|poison| poison.into_inner()).clone();
-        if let Some(body) = known.filter(|body| body.is_fresh(view)) {
+        if let Some(body) = known.filter(|body| body.used.is_current(view)) {
             return Ok(body);
         }
         let body = Arc::new(compile(self, view, false, depth)?);
@@ -90,18 +90,8 @@ pub struct Body {
     pub depth: usize,
     /// The statements.
     pub steps: Vec<Step>,
-    /// The tables that it uses, those of the procedures that it calls among them.
-    pub tables: Vec<Arc<Table>>,
-    /// The procedures that it calls, and those that these call.
-    pub procedures: Vec<Arc<Procedure>>,
-}
-
-impl Body {
-    /// Whether its tables and procedures are the ones that their names mean now.
-    fn is_fresh(&self, view: View<'_>) -> bool {
-        self.tables.iter().all(|table| view.is_table(table))
-            && self.procedures.iter().all(|procedure| view.is_procedure(procedure))
-    }
+    /// What it uses, that of the procedures that it calls included.
+    pub used: Used,
 }
 
 /// A statement of a body.

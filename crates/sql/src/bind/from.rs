@@ -6,7 +6,7 @@
 use super::join::{Group, Item, OuterJoin, Shown, Source};
 use super::scope::{Found, Level, Named, Relation};
 use super::select::Bound;
-use super::{Binder, Scope, Typed, fold, name_parts};
+use super::{Binder, Scope, Typed, fold, name_parts, object_name};
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
@@ -132,6 +132,9 @@ impl Binder<'_> {
             let columns = relation.columns.iter().map(|&(name, ty)| OutputColumn { name: name.to_owned(), ty });
             let name = Some(relation.name.to_owned());
             return self.rows_item(Node::System(relation), None, columns.collect(), name, alias);
+        }
+        if let Some(view) = self.view.view(&object_name(name)?) {
+            return self.view_item(&view, alias);
         }
         let table = self.table(name)?;
         let shown = alias.map(|alias| fold(&alias.name));

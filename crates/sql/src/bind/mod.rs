@@ -19,6 +19,7 @@
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `ddl` | column definitions and constraints |
 //! | `procedure` | procedures and CALL |
+//! | `view` | views |
 //! | `explain` | plans as lines |
 
 mod calls;
@@ -40,6 +41,7 @@ mod select;
 mod set_operation;
 mod subquery;
 mod types;
+mod view;
 mod with;
 
 pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in};
@@ -48,13 +50,13 @@ pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use scope::Scope;
 pub use types::{data_type, type_name};
+pub(crate) use view::{define_view, holds, not_a_table};
 
-use crate::catalog::{Table, View};
+use crate::catalog::{Table, Used, View};
 use crate::depth::Syntax;
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::plan::{AggregateCall, Plan, Statement};
-use crate::procedure::Procedure;
 use crate::{OutputColumn, SqlError, parse, state, system};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
@@ -107,8 +109,8 @@ pub(crate) struct Binder<'a> {
     offset: u32,
     view: View<'a>,
     params: Vec<Option<Type>>,
-    tables: Vec<Arc<Table>>,
-    procedures: Vec<Arc<Procedure>>,
+    /// What was looked up.
+    used: Used,
     aggregates: Aggregates,
     depth: usize,
     /// Those of the procedure that the statement is part of.
@@ -120,6 +122,8 @@ pub(crate) struct Binder<'a> {
     beside: Vec<Scope>,
     /// The queries of WITH.
     named: Vec<with::Named>,
+    /// What each `*` of the statement means, by where it stands; none if nobody wants to know.
+    stars: Option<view::Stars>,
     /// What FOR UPDATE locks of the query that is bound.
     locking: from::Locking,
     /// How many columns the FROM items of the query have so far.
@@ -144,8 +148,7 @@ impl<'a> Binder<'a> {
             offset,
             view,
             params,
-            tables: Vec::new(),
-            procedures: Vec::new(),
+            used: Used::default(),
             aggregates,
             depth: 0,
             variables: None,
@@ -153,6 +156,7 @@ impl<'a> Binder<'a> {
             outer: Vec::new(),
             beside: Vec::new(),
             named: Vec::new(),
+            stars: None,
             locking: from::Locking::None,
             columns: 0,
             items: 0,
@@ -185,11 +189,8 @@ impl<'a> Binder<'a> {
             })
         };
         let params = self.params.iter().enumerate().map(untyped).collect::<Result<_, _>>()?;
-        let changes = self.view.changes;
-        let private = self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
-            || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name));
-        let (tables, procedures) = self.used();
-        Ok(Statement { sql, tokens, declared, params, columns, plan, tables, procedures, version, private })
+        let private = self.used.is_changed(self.view.changes);
+        Ok(Statement { sql, tokens, declared, params, columns, plan, used: self.used, version, private })
     }
 
     fn plan(&mut self, statement: Syntax<ast::Statement>) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
@@ -203,9 +204,12 @@ impl<'a> Binder<'a> {
             S::Update(update) => self.update(update)?,
             S::Delete(delete) => self.delete(delete)?,
             S::Call(function) => self.call_statement(function)?,
-            S::CreateTable(_) | S::CreateIndex(_) | S::AlterTable(_) | S::AlterIndex { .. } | S::Drop { .. } => {
-                (Plan::Ddl(statement.clone()), None)
-            }
+            S::CreateTable(_)
+            | S::CreateIndex(_)
+            | S::CreateView(_)
+            | S::AlterTable(_)
+            | S::AlterIndex { .. }
+            | S::Drop { .. } => (Plan::Ddl(statement.clone()), None),
             other => return Err(unsupported(&first_words(&other.to_string()))),
         })
     }
@@ -224,14 +228,9 @@ impl<'a> Binder<'a> {
         self.plan(statement)
     }
 
-    /// The tables that were looked up.
-    pub(crate) fn tables(self) -> Vec<Arc<Table>> {
-        self.tables
-    }
-
-    /// The tables and procedures that were looked up.
-    pub(crate) fn used(self) -> (Vec<Arc<Table>>, Vec<Arc<Procedure>>) {
-        (self.tables, self.procedures)
+    /// What was looked up.
+    pub(crate) fn used(self) -> Used {
+        self.used
     }
 
     /// A position for a place in the syntax.
@@ -259,13 +258,12 @@ impl<'a> Binder<'a> {
                     let message = format!("\"{name_text}\" is made up by the server: it can only be queried");
                     SqlError::new(state::WRONG_OBJECT_TYPE, message)
                 }
+                None if self.view.view(&name_text).is_some() => view::only_queried(&name_text),
                 None => undefined_table(&name_text),
             };
             return Err(self.locate(error, span_of(name)));
         };
-        if !self.tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
-            self.tables.push(table.clone());
-        }
+        self.used.add_table(&table);
         Ok(table)
     }
 }

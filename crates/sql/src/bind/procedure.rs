@@ -188,17 +188,7 @@ impl<'c> Compiler<'c> {
 
     /// Notes what a bound statement uses.
     fn used(&mut self, binder: Binder<'_>) {
-        let (tables, procedures) = binder.used();
-        for table in tables {
-            if !self.body.tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
-                self.body.tables.push(table);
-            }
-        }
-        for procedure in procedures {
-            if !self.body.procedures.iter().any(|known| Arc::ptr_eq(known, &procedure)) {
-                self.body.procedures.push(procedure);
-            }
-        }
+        self.body.used.add_all(&binder.used());
     }
 
     fn steps(&mut self, list: &[StepSyntax]) -> Result<Vec<Step>, SqlError> {
@@ -406,16 +396,8 @@ impl Binder<'_> {
 
     /// Notes what a procedure uses, and the procedure.
     fn use_body(&mut self, procedure: &Arc<Procedure>, body: &Body) {
-        for table in &body.tables {
-            if !self.tables.iter().any(|known| Arc::ptr_eq(known, table)) {
-                self.tables.push(table.clone());
-            }
-        }
-        for procedure in std::iter::once(procedure).chain(&body.procedures) {
-            if !self.procedures.iter().any(|known| Arc::ptr_eq(known, procedure)) {
-                self.procedures.push(procedure.clone());
-            }
-        }
+        self.used.add_procedure(procedure);
+        self.used.add_all(&body.used);
     }
 }
 

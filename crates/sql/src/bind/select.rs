@@ -3,6 +3,7 @@
 use super::expr::{place, signed_number};
 use super::from::{From, Locking};
 use super::join::Columns;
+use super::view::star;
 use super::{Aggregates, Binder, Scope, Typed, path};
 use crate::error::unsupported;
 use crate::expr::Expr;
@@ -271,13 +272,15 @@ impl Binder<'_> {
             let (expr, name) = match item {
                 SelectItem::UnnamedExpr(expr) => (expr, Self::default_name(expr)),
                 SelectItem::ExprWithAlias { expr, alias } => (expr, Self::alias(alias)),
-                SelectItem::Wildcard(_) => {
+                SelectItem::Wildcard(options) => {
                     self.all_columns(scope, None, &mut output)?;
+                    self.note_star(options, scope, None);
                     continue;
                 }
-                SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
                     let name = super::name_parts(name)?.pop().unwrap_or_default();
                     self.all_columns(scope, Some(&name), &mut output)?;
+                    self.note_star(options, scope, Some(&name));
                     continue;
                 }
                 other => return Err(unsupported(&format!("select item {other}"))),
@@ -304,14 +307,10 @@ impl Binder<'_> {
         {
             return Err(self.missing_relation(name, scope));
         }
-        let relations =
-            scope.relations().iter().filter(|known| relation.is_none() || known.name.as_deref() == relation);
-        for column in relations.flat_map(|known| &known.columns) {
-            if relation.is_some() || !column.merged {
-                output.exprs.push(column.expr.clone());
-                output.columns.push(OutputColumn { name: column.name.clone(), ty: column.ty });
-                output.loose.push(false);
-            }
+        for (_, column) in star(scope, relation) {
+            output.exprs.push(column.expr.clone());
+            output.columns.push(OutputColumn { name: column.name.clone(), ty: column.ty });
+            output.loose.push(false);
         }
         Ok(())
     }

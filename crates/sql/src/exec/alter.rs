@@ -27,6 +27,7 @@ impl Ddl<'_> {
         for operation in &alter.operations {
             let table = self.owned_table(&name)?;
             self.alter(&table, operation)?;
+            self.check_views(&name, operation)?;
         }
         Ok("ALTER TABLE")
     }

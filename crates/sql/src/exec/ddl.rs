@@ -1,7 +1,7 @@
 //! CREATE, ALTER, DROP, TRUNCATE: what they do to the transaction's own catalog and to the engine.
 
 use super::{Fail, partition};
-use crate::bind::{bind_check, bind_default, data_type, fold, object_name, undefined_table};
+use crate::bind::{bind_check, bind_default, data_type, fold, not_a_table, object_name, undefined_table};
 use crate::catalog::{Catalog, Check, HIDDEN, Rules, Table, View};
 use crate::client::Notice;
 use crate::database::duplicate_table;
@@ -48,6 +48,10 @@ impl Ddl<'_> {
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
             Statement::CreateIndex(create) => self.create_index(create),
+            Statement::CreateView(create) => self.create_view(create),
+            Statement::Drop { object_type: ast::ObjectType::View, if_exists, names, cascade, .. } => {
+                self.drop_views(names, *if_exists, *cascade)
+            }
             Statement::AlterTable(alter) => self.alter_table(alter),
             Statement::AlterIndex { name, operation } => self.alter_index(name, operation),
             Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, cascade, .. } => {
@@ -92,7 +96,7 @@ impl Ddl<'_> {
 
     /// The table of this name, locked exclusively.
     pub(super) fn owned_table(&mut self, name: &str) -> Result<Arc<Table>, Fail> {
-        self.view().table(name).ok_or_else(|| undefined_table(name))?;
+        self.check_table(name)?;
         self.lock(name, Mode::Exclusive)?;
         // It may have changed, or gone, while we waited.
         let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
@@ -101,7 +105,11 @@ impl Ddl<'_> {
     }
 
     pub(super) fn notice(&mut self, state: crate::SqlState, message: String) {
-        self.notices.push(Notice { severity: "NOTICE", error: SqlError::new(state, message) });
+        self.notice_with(SqlError::new(state, message));
+    }
+
+    pub(super) fn notice_with(&mut self, error: SqlError) {
+        self.notices.push(Notice { severity: "NOTICE", error });
     }
 
     /// Makes the engine's table for a draft, and notes it in the transaction's catalog.
@@ -427,6 +435,10 @@ impl Ddl<'_> {
     }
 
     fn drop_table(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        if self.view().view(name).is_some() {
+            let error = not_a_table(name, self.view());
+            return Err(error.hint("Use DROP VIEW to remove a view.").into());
+        }
         if self.view().table(name).is_none() {
             let message = format!("table \"{name}\" does not exist");
             if if_exists {
@@ -437,6 +449,7 @@ impl Ddl<'_> {
         }
         let table = self.owned_table(name)?;
         self.txn.check_owned_table(table.id)?;
+        self.drop_views_of(name, "table", &[], cascade)?;
         self.names.changes.tables.insert(table.name().to_owned(), None);
         self.drop_owned_sequences(table.name(), None, cascade)?;
         Ok(())

@@ -16,6 +16,7 @@
 //! | `sequence` | sequences |
 //! | `partition` | partition keys |
 //! | `define` | definitions of procedures |
+//! | `view` | definitions of views |
 //! | `procedure` | CALL |
 //! | `copy` | COPY |
 //! | this one | the tree of operators |
@@ -41,6 +42,7 @@ mod sequence;
 mod sets;
 mod sort;
 mod subquery;
+mod view;
 
 pub use kept::Kept;
 

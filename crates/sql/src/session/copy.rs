@@ -11,7 +11,6 @@ use crate::locks::Mode;
 use crate::parse::utility::Copy;
 use crate::plan::{Access, Insert, Node, OnConflict, Path, Plan, Source};
 use crate::{OutputColumn, SqlError, state};
-use hotrow_sync::Arc;
 use hotrow_txn::{LockFor, Transaction};
 
 impl Session {
@@ -65,12 +64,11 @@ impl Session {
         loop {
             let mut binder = Binder::new(query, 0, self.view(), Vec::new());
             let (plan, columns) = with_room(|| binder.copy_query(statement.clone()))?;
-            let tables = binder.tables();
-            for table in &tables {
+            let used = binder.used();
+            for table in &used.tables {
                 self.lock_table(&table.lock, Mode::Shared)?;
             }
-            let now = |table: &Arc<crate::catalog::Table>| self.view().table(table.name());
-            if !tables.iter().all(|table| now(table).is_some_and(|now| Arc::ptr_eq(&now, table))) {
+            if !used.is_current(self.view()) {
                 continue;
             }
             let (Plan::Query(node), Some(columns)) = (plan, columns) else {

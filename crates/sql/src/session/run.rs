@@ -485,7 +485,7 @@ impl Session {
         let mut replanned: Option<Arc<Statement>> = None;
         loop {
             let current = replanned.as_ref().unwrap_or(statement);
-            for table in &current.tables {
+            for table in &current.used.tables {
                 self.lock_table(&table.lock, Mode::Shared)?;
             }
             if self.is_fresh(current) {
@@ -509,8 +509,7 @@ impl Session {
             return true;
         }
         let view = self.view();
-        let fresh = statement.tables.iter().all(|table| view.is_table(table))
-            && statement.procedures.iter().all(|procedure| view.is_procedure(procedure));
+        let fresh = statement.used.is_current(view);
         if fresh && self.names.changes.is_empty() && !statement.private {
             statement.version.store(version, Ordering::Release);
         }

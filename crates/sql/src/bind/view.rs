@@ -1,0 +1,175 @@
+//! Views: from a definition to what it means where it is mentioned.
+
+use super::from::{From, Locking};
+use super::scope::{Named, Scope};
+use super::{Binder, fold, undefined_table};
+use crate::catalog::View;
+use crate::depth::{self, Syntax, with_room};
+use crate::view::StoredView;
+use crate::{OutputColumn, SqlError, state};
+use hotrow_sync::Arc;
+use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor};
+use std::collections::HashMap;
+
+/// What each `*` means, by the line and the column where it stands.
+pub(super) type Stars = HashMap<(u64, u64), Vec<SelectItem>>;
+
+/// A view's definition from its query; `names` are those that its first columns are given.
+pub(crate) fn define_view(
+    name: &str,
+    names: &[String],
+    query: &ast::Query,
+    view: View<'_>,
+) -> Result<StoredView, SqlError> {
+    with_room(|| {
+        let mut binder = Binder { stars: Some(Stars::new()), ..Binder::new("", 0, view, Vec::new()) };
+        let (_, mut columns) = binder.query(query)?;
+        if !binder.params.is_empty() {
+            return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
+        }
+        if names.len() > columns.len() {
+            let message = "CREATE VIEW specifies more column names than columns";
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        }
+        for (column, name) in columns.iter_mut().zip(names) {
+            column.name.clone_from(name);
+        }
+        for (at, column) in columns.iter().enumerate() {
+            if columns[..at].iter().any(|before| before.name == column.name) {
+                let message = format!("column \"{}\" specified more than once", column.name);
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+            }
+        }
+        let stars = binder.stars.take().unwrap_or_default();
+        let mut query = query.clone();
+        write_out(&mut query, &stars);
+        let mut relations: Vec<_> = binder.used.tables.iter().map(|table| table.name().to_owned()).collect();
+        relations.extend(binder.used.views.iter().map(|view| view.name.clone()));
+        Ok(StoredView { name: name.to_owned(), columns, query: Syntax::new(query), relations })
+    })
+}
+
+/// Whether a view can still be made, with the columns that it has.
+pub(crate) fn holds(stored: &StoredView, view: View<'_>) -> bool {
+    let names: Vec<_> = stored.columns.iter().map(|column| column.name.clone()).collect();
+    define_view(&stored.name, &names, &stored.query, view).is_ok_and(|now| now.columns == stored.columns)
+}
+
+/// Why a name means no table that could be changed.
+pub(crate) fn not_a_table(name: &str, view: View<'_>) -> SqlError {
+    match view.view(name) {
+        Some(_) => SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a table")),
+        None => undefined_table(name),
+    }
+}
+
+/// 42809: a view where a table was wanted.
+pub(super) fn only_queried(name: &str) -> SqlError {
+    SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is a view: it can only be queried"))
+        .hint("Change the tables that it shows.")
+}
+
+/// The columns that `*`, or `relation.*`, means, with the names of their relations.
+pub(super) fn star<'s>(
+    scope: &'s Scope,
+    relation: Option<&'s str>,
+) -> impl Iterator<Item = (Option<&'s str>, &'s Named)> {
+    let relations =
+        scope.relations().iter().filter(move |known| relation.is_none() || known.name.as_deref() == relation);
+    let columns = relations.flat_map(|known| known.columns.iter().map(|column| (known.name.as_deref(), column)));
+    columns.filter(move |(_, column)| relation.is_some() || !column.merged)
+}
+
+impl Binder<'_> {
+    /// Notes what a `*` means, if somebody wants to know.
+    pub(super) fn note_star(&mut self, options: &ast::WildcardAdditionalOptions, scope: &Scope, of: Option<&str>) {
+        let Some(stars) = &mut self.stars else { return };
+        let quoted = |name: &str| ast::Ident::with_quote('"', name);
+        let item = |(relation, column): (Option<&str>, &Named)| {
+            SelectItem::UnnamedExpr(match relation {
+                Some(relation) => ast::Expr::CompoundIdentifier(vec![quoted(relation), quoted(&column.name)]),
+                None => ast::Expr::Identifier(quoted(&column.name)),
+            })
+        };
+        let place = options.wildcard_token.0.span.start;
+        stars.insert((place.line, place.column), star(scope, of).map(item).collect());
+    }
+
+    /// A view in FROM: its query sees nothing of what is around it.
+    pub(super) fn view_item(
+        &mut self,
+        view: &Arc<StoredView>,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<From, SqlError> {
+        depth::check()?;
+        self.used.add_view(view);
+        let locked = match &self.locking {
+            Locking::None => Locking::None,
+            Locking::All => Locking::All,
+            Locking::Of(names) => {
+                let name = alias.map_or_else(|| view.name.clone(), |alias| fold(&alias.name));
+                if names.contains(&name) { Locking::All } else { Locking::None }
+            }
+        };
+        let outer = std::mem::take(&mut self.outer);
+        let beside = std::mem::take(&mut self.beside);
+        let named = std::mem::take(&mut self.named);
+        let (text, stars, variables) = (std::mem::take(&mut self.text), self.stars.take(), self.variables.take());
+        let locking = std::mem::replace(&mut self.locking, locked);
+        let bound = self.inner_query(&view.query).and_then(|mut bound| self.settle(&mut bound).map(|()| bound));
+        (self.outer, self.beside, self.named) = (outer, beside, named);
+        (self.text, self.stars, self.variables, self.locking) = (text, stars, variables, locking);
+        let bound = bound?;
+        let types = |columns: &[OutputColumn]| columns.iter().map(|column| column.ty).collect::<Vec<_>>();
+        if types(&bound.columns) != types(&view.columns) {
+            let message = format!("view \"{}\" does not fit its tables any more", view.name);
+            return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint("Create it again."));
+        }
+        self.rows_item(bound.node, None, view.columns.clone(), Some(view.name.clone()), alias)
+    }
+}
+
+/// Puts columns in the place of `*`.
+fn write_out(query: &mut ast::Query, stars: &Stars) {
+    for cte in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
+        write_out(&mut cte.query, stars);
+    }
+    write_out_body(&mut query.body, stars);
+}
+
+fn write_out_body(body: &mut SetExpr, stars: &Stars) {
+    match body {
+        SetExpr::Select(select) => {
+            for item in std::mem::take(&mut select.projection) {
+                match &item {
+                    SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
+                        let place = options.wildcard_token.0.span.start;
+                        match stars.get(&(place.line, place.column)) {
+                            Some(columns) => select.projection.extend(columns.iter().cloned()),
+                            None => select.projection.push(item),
+                        }
+                    }
+                    _ => select.projection.push(item),
+                }
+            }
+            select.from.iter_mut().for_each(|item| write_out_item(item, stars));
+        }
+        SetExpr::SetOperation { left, right, .. } => {
+            write_out_body(left, stars);
+            write_out_body(right, stars);
+        }
+        SetExpr::Query(inner) => write_out(inner, stars),
+        _ => {}
+    }
+}
+
+fn write_out_item(item: &mut ast::TableWithJoins, stars: &Stars) {
+    let joined = item.joins.iter_mut().map(|join| &mut join.relation);
+    for factor in std::iter::once(&mut item.relation).chain(joined) {
+        match factor {
+            TableFactor::Derived { subquery, .. } => write_out(subquery, stars),
+            TableFactor::NestedJoin { table_with_joins, .. } => write_out_item(table_with_joins, stars),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! CREATE VIEW and DROP VIEW, and what keeps views whole when that changes which they show.
+
+use super::Fail;
+use super::ddl::{Ddl, shown};
+use crate::bind::{define_view, fold, holds, not_a_table, object_name};
+use crate::database::duplicate_table;
+use crate::error::unsupported;
+use crate::locks::Mode;
+use crate::view::StoredView;
+use crate::{SqlError, state};
+use hotrow_sync::Arc;
+use sqlparser::ast;
+
+impl Ddl<'_> {
+    /// CREATE [OR REPLACE] VIEW
+    pub(super) fn create_view(&mut self, create: &ast::CreateView) -> Result<&'static str, Fail> {
+        self.check_memory()?;
+        refuse_exotic(create)?;
+        let name = object_name(&create.name)?;
+        self.lock(&name, Mode::Exclusive)?;
+        let known = self.view().view(&name);
+        if (known.is_none() || !create.or_replace) && self.view().has_relation(&name) {
+            return Err(match create.or_replace {
+                true => SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a view")),
+                false => duplicate_table(&name),
+            }
+            .into());
+        }
+        let names: Vec<_> = create.columns.iter().map(|column| fold(&column.name)).collect();
+        let define = |ddl: &Self| define_view(&name, &names, &create.query, ddl.view());
+        let draft = define(self)?;
+        if draft.relations.contains(&name) {
+            let message = format!("infinite recursion detected in rules for relation \"{name}\"");
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message).into());
+        }
+        // Nobody changes what it shows until it is there.
+        for relation in &draft.relations {
+            self.lock(relation, Mode::Shared)?;
+        }
+        let view = define(self)?;
+        if let Some(known) = &known {
+            check_replacement(known, &view)?;
+        }
+        self.names.changes.views.insert(name, Some(Arc::new(view)));
+        Ok("CREATE VIEW")
+    }
+
+    /// DROP VIEW
+    pub(super) fn drop_views(
+        &mut self,
+        names: &[ast::ObjectName],
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<&'static str, Fail> {
+        let names = names.iter().map(object_name).collect::<Result<Vec<_>, _>>()?;
+        for name in &names {
+            self.lock(name, Mode::Exclusive)?;
+            if self.view().view(name).is_some() {
+                self.drop_views_of(name, "view", &names, cascade)?;
+                self.names.changes.views.insert(name.clone(), None);
+            } else if self.view().table(name).is_some() {
+                let error = SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a view"));
+                return Err(error.hint("Use DROP TABLE to remove a table.").into());
+            } else if if_exists {
+                let message = format!("view \"{name}\" does not exist, skipping");
+                self.notice(state::SUCCESSFUL_COMPLETION, message);
+            } else {
+                return Err(SqlError::new(state::UNDEFINED_TABLE, format!("view \"{name}\" does not exist")).into());
+            }
+        }
+        Ok("DROP VIEW")
+    }
+
+    /// Drops the views that show a relation which goes, or says that there are some; `among` go anyway.
+    pub(super) fn drop_views_of(
+        &mut self,
+        name: &str,
+        kind: &str,
+        among: &[String],
+        cascade: bool,
+    ) -> Result<(), Fail> {
+        let shows = |view: &Arc<StoredView>| view.relations.iter().any(|known| known == name);
+        let dependents: Vec<_> =
+            self.view().views().into_iter().filter(shows).filter(|view| !among.contains(&view.name)).collect();
+        if dependents.is_empty() {
+            return Ok(());
+        }
+        if !cascade {
+            let message = format!("cannot drop {kind} {name} because other objects depend on it");
+            let details = dependents.iter().map(|view| format!("view {} depends on {kind} {name}", view.name));
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .detail(details.collect::<Vec<_>>().join("\n"))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+                .into());
+        }
+        self.drop_dependents(&dependents)
+    }
+
+    fn drop_dependents(&mut self, views: &[Arc<StoredView>]) -> Result<(), Fail> {
+        for view in views {
+            self.lock(&view.name, Mode::Exclusive)?;
+            self.names.changes.views.insert(view.name.clone(), None);
+        }
+        match views {
+            [view] => self.notice(state::SUCCESSFUL_COMPLETION, format!("drop cascades to view {}", view.name)),
+            _ => {
+                let error = SqlError::new(
+                    state::SUCCESSFUL_COMPLETION,
+                    format!("drop cascades to {} other objects", views.len()),
+                );
+                let details = views.iter().map(|view| format!("drop cascades to view {}", view.name));
+                self.notice_with(error.detail(details.collect::<Vec<_>>().join("\n")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The views that a relation's change has broken.
+    fn broken_views(&self, relation: &str) -> Vec<Arc<StoredView>> {
+        let broken =
+            |view: &Arc<StoredView>| view.relations.iter().any(|known| known == relation) && !holds(view, self.view());
+        self.view().views().into_iter().filter(broken).collect()
+    }
+
+    /// After an ALTER TABLE: drops the views that do not fit any more if it may, else says which they are.
+    pub(super) fn check_views(&mut self, table: &str, operation: &ast::AlterTableOperation) -> Result<(), Fail> {
+        use ast::AlterTableOperation as Op;
+        let broken = self.broken_views(table);
+        let Some(first) = broken.first() else { return Ok(()) };
+        let error = match operation {
+            Op::DropColumn { drop_behavior: Some(ast::DropBehavior::Cascade), .. } => {
+                return self.drop_dependents(&broken);
+            }
+            Op::DropColumn { column_names, .. } => {
+                let column = column_names.first().map(fold).unwrap_or_default();
+                let what = format!("column {column} of table {table}");
+                let message = format!("cannot drop {what} because other objects depend on it");
+                let details = broken.iter().map(|view| format!("view {} depends on {what}", view.name));
+                SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                    .detail(details.collect::<Vec<_>>().join("\n"))
+                    .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+            }
+            Op::AlterColumn { .. } => {
+                SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule")
+                    .detail(format!("rule _RETURN on view {} depends on it", first.name))
+            }
+            other => {
+                let words: Vec<_> = shown(other)?.split_whitespace().take(2).map(str::to_owned).collect();
+                unsupported(&format!("{} of what a view shows", words.join(" ")))
+                    .detail(format!("View {} could not be made any more.", first.name))
+                    .hint("Drop the view, and create it again afterwards.")
+            }
+        };
+        Err(error.into())
+    }
+
+    /// An error if a name means a view, or nothing.
+    pub(super) fn check_table(&self, name: &str) -> Result<(), SqlError> {
+        if self.view().table(name).is_none() { Err(not_a_table(name, self.view())) } else { Ok(()) }
+    }
+}
+
+/// A view may be replaced by one that has its columns, and perhaps more.
+fn check_replacement(known: &StoredView, view: &StoredView) -> Result<(), SqlError> {
+    let wrong = |message: String| SqlError::new(state::INVALID_TABLE_DEFINITION, message);
+    if view.columns.len() < known.columns.len() {
+        return Err(wrong("cannot drop columns from view".to_owned()));
+    }
+    for (before, now) in known.columns.iter().zip(&view.columns) {
+        if before.name != now.name {
+            let message = format!("cannot change name of view column \"{}\" to \"{}\"", before.name, now.name);
+            return Err(wrong(message).hint("Drop the view, and create it again."));
+        }
+        if before.ty != now.ty {
+            let (from, to) = (crate::bind::type_name(Some(before.ty)), crate::bind::type_name(Some(now.ty)));
+            return Err(wrong(format!("cannot change data type of view column \"{}\" from {from} to {to}", now.name)));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_exotic(create: &ast::CreateView) -> Result<(), SqlError> {
+    let what = if create.materialized {
+        "a materialized view"
+    } else if create.temporary {
+        "a temporary view"
+    } else if create.if_not_exists || create.or_alter || create.secure || create.to.is_some() {
+        "this kind of view"
+    } else if create.columns.iter().any(|column| column.data_type.is_some() || column.options.is_some()) {
+        "a view's column with more than a name"
+    } else if !matches!(create.options, ast::CreateTableOptions::None) {
+        "a view with options"
+    } else {
+        return Ok(());
+    };
+    Err(unsupported(what))
+}

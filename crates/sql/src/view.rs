@@ -1,0 +1,18 @@
+//! Views: queries with names, which are bound anew wherever they are mentioned.
+
+use crate::OutputColumn;
+use crate::depth::Syntax;
+use sqlparser::ast;
+
+/// A view's definition.
+#[derive(Clone, Debug)]
+pub struct StoredView {
+    /// Its name.
+    pub name: String,
+    /// Its columns. The query has as many, of these types, and may call them otherwise.
+    pub columns: Vec<OutputColumn>,
+    /// The query, with its own `*` written out: columns that its tables get later are not the view's.
+    pub query: Syntax<ast::Query>,
+    /// The tables and views that the query mentions, and those that these views do.
+    pub relations: Vec<String>,
+}
