@@ -146,6 +146,41 @@ fn results_are_binary_and_text_in_one_row() {
     });
 }
 
+fn names(answer: &Answer) -> Vec<&str> {
+    answer.described.iter().map(|column| column.name.as_str()).collect()
+}
+
+#[test]
+fn cursors_take_parameters_and_are_described() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        client.run("CREATE TABLE t (id int PRIMARY KEY, name text); INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')");
+        client.run("BEGIN");
+        let declared = send(
+            &mut client,
+            "DECLARE c CURSOR FOR SELECT id, name FROM t WHERE id > $1 ORDER BY id",
+            &[(0, true, Some(&1_i32.to_be_bytes()))],
+            &[],
+        );
+        assert_eq!((declared.failure, declared.tags.concat()), (None, "DECLARE CURSOR".to_owned()));
+        // A cursor is a portal: it can be described as one.
+        client.send(&[message(b'D', b"Pc\0"), message(b'S', b"")].concat());
+        assert_eq!(names(&client.answer()), ["id", "name"]);
+        let fetched = send(&mut client, "FETCH FORWARD 5 FROM c", &[], &[true, false]);
+        assert_eq!(names(&fetched), ["id", "name"]);
+        let row = |id: &str, name: &str| vec![Some(id.to_owned()), Some(name.to_owned())];
+        assert_eq!(fetched.rows, [row("\0\0\0\u{2}", "b"), row("\0\0\0\u{3}", "c")]);
+        assert_eq!(fetched.tags, ["FETCH 2"]);
+        // A statement that was prepared for another cursor of the name.
+        client.send(&[parse("fetch", "FETCH c"), message(b'S', b"")].concat());
+        assert_eq!(client.answer().failure, None);
+        client.run("CLOSE c; DECLARE c CURSOR FOR SELECT name FROM t");
+        client.send(&[execute("fetch", &[]), message(b'S', b"")].concat());
+        assert_eq!(client.answer().failure.expect("it has other columns").code, "0A000");
+        client.run("ROLLBACK");
+    });
+}
+
 #[test]
 fn a_named_statement_is_used_again_and_again() {
     on_each_engine(|server| {

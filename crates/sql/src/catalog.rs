@@ -430,7 +430,7 @@ impl View<'_> {
 }
 
 /// The definitions that a plan was made from.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Used {
     /// Tables, to be locked.
     pub tables: Vec<Arc<Table>>,

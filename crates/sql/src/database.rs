@@ -217,6 +217,12 @@ pub(crate) fn plan(
             let mut binder = Binder::new(&inner, 0, view, types);
             (Plan::Explain(with_room(|| binder.explain(statement))?), text_column("QUERY PLAN"))
         }
+        Parsed::Utility(Utility::DeclareCursor(cursor)) => {
+            let statement = parse_one(&cursor.query)?;
+            let binder = Binder::new(&cursor.query, 0, view, types);
+            let query = with_room(|| binder.statement(sql.clone(), range.clone(), statement))?;
+            return Ok(Statement::declare(cursor, query, range));
+        }
         Parsed::Utility(utility) => {
             let columns = match &utility {
                 Utility::Show(name) if name == "all" => Some(

@@ -10,6 +10,7 @@
 use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
 use crate::expr::{Comparison, Expr};
+use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
 use crate::procedure::{Call, Step, StepKind};
@@ -17,7 +18,7 @@ use crate::system::SystemRelation;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
-use hotrow_sync::atomic::AtomicU64;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Direction, LockFor};
 use sqlparser::ast;
 
@@ -42,6 +43,17 @@ pub enum Plan {
     Utility(Box<Utility>),
     /// EXPLAIN: the lines.
     Explain(Vec<String>),
+    /// DECLARE … CURSOR
+    Declare(Box<Declare>),
+}
+
+/// DECLARE … CURSOR
+#[derive(Debug)]
+pub struct Declare {
+    /// The cursor.
+    pub cursor: DeclareCursor,
+    /// The query, whose parameters are the statement's.
+    pub query: Arc<Statement>,
 }
 
 /// The error of a plan that writes, or locks as if to write, in a transaction that is read-only. What a procedure does is
@@ -55,11 +67,13 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
         Plan::Ddl(statement) => match **statement {
             ast::Statement::CreateTable(_) => "CREATE TABLE",
             ast::Statement::CreateIndex(_) => "CREATE INDEX",
+            ast::Statement::CreateView(_) => "CREATE VIEW",
             ast::Statement::AlterTable(_) => "ALTER TABLE",
             ast::Statement::AlterIndex { .. } => "ALTER INDEX",
             _ => "DROP",
         },
         Plan::Utility(utility) => utility.writes()?,
+        Plan::Declare(declare) => return read_only_violation(&declare.query.plan),
         _ => return None,
     };
     let message = format!("cannot execute {what} in a read-only transaction");
@@ -79,6 +93,7 @@ pub fn only_reads(plan: &Plan) -> bool {
     match plan {
         Plan::Query(node) => !locks_rows(node),
         Plan::Call(call) => steps_read(&call.body.steps),
+        Plan::Declare(declare) => only_reads(&declare.query.plan),
         _ => false,
     }
 }
@@ -464,6 +479,21 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// DECLARE of a cursor for a query.
+    pub(crate) fn declare(cursor: DeclareCursor, query: Statement, tokens: std::ops::Range<usize>) -> Self {
+        Self {
+            sql: query.sql.clone(),
+            declared: query.declared.clone(),
+            params: query.params.clone(),
+            columns: None,
+            used: query.used.clone(),
+            tokens,
+            version: AtomicU64::new(query.version.load(Ordering::Acquire)),
+            private: query.private,
+            plan: Plan::Declare(Box::new(Declare { cursor, query: Arc::new(query) })),
+        }
+    }
+
     /// Its own part of the text. Where others are beside it, the text is read again.
     pub(crate) fn text(&self) -> &str {
         let (sql, mut tokens) = (self.sql.trim_end_matches([';', ' ', '\n']), Vec::new());

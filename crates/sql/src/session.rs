@@ -8,11 +8,13 @@
 //! | `batch` | several statements as one of them: those of a query string, those of a pipeline |
 //! | `held` | results that the client is told later |
 //! | `utility` | settings, prepared statements, LOCK, TRUNCATE and the like |
+//! | `cursor` | cursors |
 //! | `portal` | bound statements, executed in pieces |
 //! | this one | the public part |
 
 mod batch;
 mod copy;
+mod cursor;
 mod held;
 mod named;
 mod planned;
@@ -33,13 +35,15 @@ use crate::exec::Scratch;
 use crate::locks::HeldLocks;
 use crate::parse::lex::{Token, tokenize, tokenize_within};
 use crate::parse::normalise::Normalised;
+use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
-use crate::plan::Statement;
+use crate::plan::{Plan, Statement};
 use crate::sequence::Names;
 use crate::settings::{CONCURRENCY, Settings};
 use crate::watched::Watched;
 use crate::{SqlError, state};
 use batch::Pipeline;
+use cursor::Cursors;
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Concurrency, Isolation, Statistics, Transaction};
@@ -88,6 +92,7 @@ pub struct Session {
     settings: Settings,
     statements: Named<Arc<Statement>>,
     portals: Named<Portal>,
+    cursors: Cursors,
     scratch: Scratch,
     tokens: Vec<Token>,
     normalised: Normalised,
@@ -137,6 +142,7 @@ impl Session {
             given_up: None,
             statements: Named::default(),
             portals: Named::default(),
+            cursors: Cursors::default(),
             scratch: Scratch::new(),
             tokens: Vec::new(),
             normalised: Normalised::default(),
@@ -330,8 +336,19 @@ impl Session {
         };
         let parsed = parse::parse(sql, &tokens[range.clone()])?;
         self.check_not_failed(&parsed)?;
-        let statement = plan(parsed, &sql.into(), &tokens, range, self.view(), types.to_vec())?;
+        let mut statement = plan(parsed, &sql.into(), &tokens, range, self.view(), types.to_vec())?;
+        self.describe_fetch(&mut statement);
         Ok(Arc::new(statement))
+    }
+
+    /// FETCH has the columns of its cursor.
+    fn describe_fetch(&self, statement: &mut Statement) {
+        if let Plan::Utility(utility) = &statement.plan
+            && let Utility::Fetch(fetch) = &**utility
+            && !fetch.silent
+        {
+            statement.columns = self.cursors.columns(&fetch.name).map(<[_]>::to_vec);
+        }
     }
 
     /// The statement of this name.
@@ -351,8 +368,11 @@ impl Session {
         self.statements.remove(name);
     }
 
-    /// The columns of a portal's result, if it has one.
+    /// The columns of a portal's result, if it has one; a cursor is a portal.
     pub fn portal_columns(&self, portal: &str) -> Result<Option<&[OutputColumn]>, SqlError> {
+        if let Some(columns) = self.cursors.columns(portal) {
+            return Ok(Some(columns));
+        }
         self.portal(portal)?.statement().map_or(Ok(None), |statement| Ok(statement.columns()))
     }
 
@@ -375,6 +395,7 @@ impl Session {
     pub fn end(&mut self) {
         self.rollback_all();
         self.portals.clear();
+        self.cursors.clear();
         self.statements.clear();
         self.idle();
     }

@@ -165,7 +165,7 @@ fn what_is_not_there_is_refused_by_name() {
         "with x as (delete from t returning id) select * from x",
         "select (select id from t for update)",
         "select (select sum(a.id) from t b) from t a",
-        "create view v as select 1",
+        "create materialized view v as select 1",
         "create table u (id int generated always as (1) stored)",
         "create table u (id int references t)",
         "create temporary table u (id int)",

@@ -75,7 +75,7 @@ impl Foresight<'_> {
                 && self.path(&update.access, Intent::Write, false)?),
             Plan::Delete(delete) => self.delete(delete),
             Plan::Call(call) => Ok(self.call(call)),
-            Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) => Ok(false),
+            Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) | Plan::Declare(_) => Ok(false),
         }
     }
 

@@ -130,7 +130,7 @@ impl Exec<'_> {
                 Ok(0)
             }
             // There are no rows in it.
-            Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) => Ok(0),
+            Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) | Plan::Declare(_) => Ok(0),
         }
     }
 

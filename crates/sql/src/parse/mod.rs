@@ -4,11 +4,12 @@
 //! | --- | --- |
 //! | `lex` | tokens, for splitting and normalising |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
-//! | `utility`, `copy`, `procedure`, `sequence` | statements that are read by hand, over a `cursor` |
+//! | `utility`, `copy`, `procedure`, `sequence`, `cursors` | statements that are read by hand, over a `cursor` |
 //! | this one | the split into statements, and the rest by crate sqlparser |
 
 mod copy;
 mod cursor;
+pub mod cursors;
 pub mod lex;
 pub mod normalise;
 pub mod procedure;

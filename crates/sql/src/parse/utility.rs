@@ -2,6 +2,7 @@
 //! small, frequent, and full of PostgreSQL's own words.
 
 use super::cursor::Cursor;
+use super::cursors::{self, DeclareCursor, Fetch};
 use super::procedure::{self, CreateProcedure, DropProcedures};
 use super::sequence::{self, AlterSequence, CreateSequence};
 use crate::SqlError;
@@ -102,6 +103,10 @@ pub enum Utility {
     CreateSequence(CreateSequence),
     AlterSequence(AlterSequence),
     DropProcedures(DropProcedures),
+    DeclareCursor(DeclareCursor),
+    Fetch(Fetch),
+    /// `None` is ALL.
+    CloseCursor(Option<String>),
 }
 
 /// Reads a statement that begins with one of the words of this module; `None` if it does not.
@@ -151,6 +156,10 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
             if cursor.take("all") { Utility::Deallocate(None) } else { Utility::Deallocate(Some(cursor.name()?)) }
         }
         "discard" => discard(cursor)?,
+        "declare" => cursors::declare(cursor)?,
+        "fetch" => cursors::fetch(cursor, false)?,
+        "move" => cursors::fetch(cursor, true)?,
+        "close" => cursors::close(cursor)?,
         "vacuum" => maintenance(cursor, "VACUUM")?,
         "analyze" | "analyse" => maintenance(cursor, "ANALYZE")?,
         "checkpoint" => {

@@ -125,8 +125,9 @@ impl Session {
         if self.pipeline.has_run() {
             return true;
         }
-        let plannable =
-            |statement: &Statement| is_plannable(&statement.plan) && !matches!(statement.plan, Plan::Utility(_));
+        let plannable = |statement: &Statement| {
+            is_plannable(&statement.plan) && !matches!(statement.plan, Plan::Utility(_) | Plan::Declare(_))
+        };
         let all = plannable(statement) && rest.iter().all(|(statement, _)| plannable(statement));
         if rest.is_empty() || !all || !self.wants_pipeline() {
             return false;

@@ -187,7 +187,7 @@ impl Session {
 /// Whether a statement reads and writes rows and does nothing else.
 pub(super) fn is_plannable(plan: &Plan) -> bool {
     match plan {
-        Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) => true,
+        Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) | Plan::Declare(_) => true,
         // It runs one of the others.
         Plan::Utility(utility) => matches!(**utility, Utility::Execute { .. }),
         Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) => false,

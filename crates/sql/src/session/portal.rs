@@ -37,7 +37,7 @@ impl Portal {
 
 /// A result that is kept to be sent in pieces.
 #[derive(Debug, Default)]
-struct Rest {
+pub(super) struct Rest {
     rows: VecDeque<Vec<Value<'static>>>,
     tag: String,
     memory: MemoryLimit,
@@ -99,6 +99,7 @@ impl Session {
 
     /// Forgets a portal; one that does not exist is none.
     pub fn close_portal(&mut self, portal: &str) {
+        self.cursors.close(portal);
         if portal.is_empty() {
             if let Some(unnamed) = self.portals.get_mut("") {
                 unnamed.close();
@@ -136,7 +137,7 @@ impl Session {
         let result = if self.pipelines(&statement, &params) {
             self.tell_next(&statement, client).map(|()| (Executed::Complete, None))
         } else if in_pieces {
-            let mut rest = Rest { memory: self.database.memory_limit(), ..Rest::default() };
+            let mut rest = Rest::new(self.database.memory_limit());
             self.run(&statement, &params, None, true, &mut Output::extended(&mut rest)).and_then(|()| {
                 let executed = rest.send(max_rows, client)?;
                 Ok((executed, Some(rest)))
@@ -173,6 +174,16 @@ impl Portal {
 }
 
 impl Rest {
+    /// Of nothing yet.
+    pub(super) fn new(memory: MemoryLimit) -> Self {
+        Self { memory, ..Self::default() }
+    }
+
+    /// All of it.
+    pub(super) fn into_rows(self) -> VecDeque<Vec<Value<'static>>> {
+        self.rows
+    }
+
     fn send(&mut self, max_rows: usize, client: &mut dyn Client) -> Result<Executed, SqlError> {
         let mut sent = 0;
         while let Some(row) = self.rows.pop_front() {

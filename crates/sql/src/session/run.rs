@@ -382,7 +382,7 @@ impl Session {
         Ok(tag)
     }
 
-    fn execute_any(
+    pub(super) fn execute_any(
         &mut self,
         statement: &Statement,
         params: &[Value<'static>],
@@ -401,6 +401,7 @@ impl Session {
                 self.begin_engine()?;
                 self.ddl(|context| context.run(ddl), output)
             }
+            Plan::Declare(declare) => self.declare_cursor(declare, params),
             Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) => {
                 self.plan_accesses(&[(statement, params)])?;
                 self.begin_engine()?;

@@ -207,6 +207,7 @@ impl Session {
                 self.database.engine().drop_table(id);
             }
         }
+        self.cursors.end_transaction(true);
         self.ended();
         Ok(())
     }
@@ -247,6 +248,7 @@ impl Session {
         self.phase = Phase::Idle;
         self.executed = 0;
         self.close_portals();
+        self.cursors.end_transaction(false);
     }
 
     /// Counts the transaction's locks and waits, and the lock manager's time, if anybody wants to know where it goes.
@@ -321,6 +323,7 @@ impl Session {
         self.require_block("RELEASE SAVEPOINT")?;
         let at = self.mark(name)?;
         self.marks.truncate(at);
+        self.cursors.release(at);
         Ok(())
     }
 
@@ -343,6 +346,7 @@ impl Session {
         let created = std::mem::take(&mut self.names.changes.created);
         self.names.changes = Changes { created, ..changes };
         self.marks.truncate(at + 1);
+        self.cursors.roll_back_to(at + 1);
         self.phase = Phase::Block;
         Ok(reported)
     }

@@ -115,8 +115,11 @@ impl Session {
             Utility::CreateSequence(create) => return self.ddl(|ddl| ddl.create_sequence(create), output),
             Utility::AlterSequence(alter) => return self.ddl(|ddl| ddl.alter_sequence(alter), output),
             Utility::DropProcedures(drop) => return self.ddl(|ddl| ddl.drop_procedures(drop), output),
-            // Planned as a statement of its own.
+            Utility::Fetch(fetch) => return self.fetch(fetch, statement.columns(), output),
+            Utility::CloseCursor(name) => self.close_cursor(name.as_deref())?,
+            // Planned as statements of their own.
             Utility::Explain(_) => Tag::Word("EXPLAIN"),
+            Utility::DeclareCursor(_) => Tag::Word("DECLARE CURSOR"),
         })
     }
 
@@ -305,6 +308,7 @@ impl Session {
             return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message).into());
         }
         self.statements.clear();
+        self.cursors.clear();
         self.reset(None, output)?;
         Ok(Tag::Word("DISCARD ALL"))
     }
