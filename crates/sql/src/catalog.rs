@@ -5,6 +5,7 @@
 //! commit: a plan made at another version is made again.
 
 use crate::expr::Expr;
+use crate::foreign_key::{ForeignKey, Referrer};
 use crate::locks::TableLock;
 use crate::procedure::Procedure;
 use crate::sequence::Sequence;
@@ -40,6 +41,10 @@ pub struct Rules {
     pub unique_constraints: Vec<String>,
     /// The identity columns, and whether only their sequence gives them values.
     pub identities: Vec<(usize, bool)>,
+    /// FOREIGN KEY constraints, in the order in which they were made.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// Those that lead here.
+    pub referrers: Vec<Referrer>,
 }
 
 /// A table's definition.
@@ -165,6 +170,7 @@ impl Table {
         self.rules.primary_key.as_deref() == Some(name)
             || self.rules.checks.iter().any(|check| check.name == name)
             || self.schema.indexes.iter().any(|index| index.name == name)
+            || self.foreign_key(name).is_some()
     }
 
     /// The values of a row, for messages: `(1, abc, null)`.

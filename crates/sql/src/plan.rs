@@ -10,6 +10,7 @@
 use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
 use crate::expr::{Comparison, Expr};
+use crate::foreign_key::Graph;
 use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
@@ -404,6 +405,8 @@ pub struct Insert {
     pub on_conflict: OnConflict,
     /// What to answer with, over the new row.
     pub returning: Option<Vec<Expr>>,
+    /// What it has to do with foreign keys; none if nothing.
+    pub foreign_keys: Option<Arc<Graph>>,
 }
 
 /// What an INSERT does about a row that has its new row's key already.
@@ -441,6 +444,8 @@ pub struct Update {
     pub source: Option<Box<Node>>,
     /// What to answer with, over the new row.
     pub returning: Option<Vec<Expr>>,
+    /// What it has to do with foreign keys; none if nothing.
+    pub foreign_keys: Option<Arc<Graph>>,
 }
 
 /// DELETE
@@ -453,6 +458,8 @@ pub struct Delete {
     pub source: Option<Box<Node>>,
     /// What to answer with, over the old row.
     pub returning: Option<Vec<Expr>>,
+    /// What it has to do with foreign keys; none if nothing.
+    pub foreign_keys: Option<Arc<Graph>>,
 }
 
 /// A statement, parsed, bound and planned; shared by all who run it.

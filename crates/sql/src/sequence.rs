@@ -6,6 +6,7 @@
 
 use crate::catalog::{Changes, View};
 use crate::database::Database;
+use crate::deferred::Deferred;
 use crate::parse::plain_name;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
@@ -247,6 +248,8 @@ pub struct Names {
     recent: RefCell<Recent>,
     /// Of statements that run without effect.
     rehearsal: RefCell<Option<Rehearsal>>,
+    /// Checks that the session's transaction has yet to make.
+    pub(crate) deferred: RefCell<Deferred>,
 }
 
 /// The numbers that a session has had.
@@ -269,7 +272,18 @@ struct Rehearsal {
 impl Names {
     /// Of a new session.
     pub fn new(database: Arc<Database>) -> Self {
-        Self { database, changes: Changes::default(), recent: RefCell::default(), rehearsal: RefCell::default() }
+        Self {
+            database,
+            changes: Changes::default(),
+            recent: RefCell::default(),
+            rehearsal: RefCell::default(),
+            deferred: RefCell::default(),
+        }
+    }
+
+    /// Whether statements run without effect.
+    pub(crate) fn is_rehearsing(&self) -> bool {
+        self.rehearsal.borrow().is_some()
     }
 
     pub(crate) fn database(&self) -> &Database {
@@ -291,6 +305,7 @@ impl Names {
     pub fn rehearsed(&self) {
         if let Some(Rehearsal { recent, .. }) = self.rehearsal.borrow_mut().take() {
             *self.recent.borrow_mut() = recent;
+            self.deferred.borrow_mut().clear();
         }
     }
 

@@ -167,7 +167,6 @@ fn what_is_not_there_is_refused_by_name() {
         "select (select sum(a.id) from t b) from t a",
         "create materialized view v as select 1",
         "create table u (id int generated always as (1) stored)",
-        "create table u (id int references t)",
         "create temporary table u (id int)",
         "select sum(id) over () from t",
         "select id from t for update nowait",

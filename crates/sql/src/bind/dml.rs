@@ -62,7 +62,16 @@ impl Binder<'_> {
             Some(_) => return Err(unsupported("ON DUPLICATE KEY")),
         };
         let targets = targets[..width.min(targets.len())].to_vec();
-        Ok((Plan::Insert(Box::new(Insert { table, source, targets, on_conflict, returning })), columns))
+        let changes = match &on_conflict {
+            OnConflict::Update(_, update) => &update.assignments[..],
+            OnConflict::Fail | OnConflict::Skip(_) => &[],
+        };
+        let foreign_keys = match self.foreign_keys(&table)? {
+            Some(graph) if !table.rules.foreign_keys.is_empty() || graph.is_concerned(assigned(changes)) => Some(graph),
+            _ => None,
+        };
+        let insert = Insert { table, source, targets, on_conflict, returning, foreign_keys };
+        Ok((Plan::Insert(Box::new(insert)), columns))
     }
 
     /// An error if an INSERT gives values to a column that only its sequence gives values to.
@@ -105,7 +114,8 @@ impl Binder<'_> {
         }
         let access = Access { table: table.clone(), path: Path::Key(Vec::new()), filter, lock: LockFor::Update };
         let returning = returning.map(<[_]>::to_vec);
-        Ok(OnConflict::Update(index, Box::new(Update { access, assignments, moves: false, source: None, returning })))
+        let update = Update { access, assignments, moves: false, source: None, returning, foreign_keys: None };
+        Ok(OnConflict::Update(index, Box::new(update)))
     }
 
     /// The columns that an INSERT or COPY fills.
@@ -200,13 +210,13 @@ impl Binder<'_> {
         let filter = self.selection(update.selection.as_ref(), &from.scope)?;
         let (mut returning, columns) = self.returning(update.returning.as_deref(), &from.scope)?;
         let moves = assignments.iter().any(|(column, _)| table.schema.key.contains(column));
+        let foreign_keys = self.foreign_keys(&table)?;
+        let foreign_keys = foreign_keys.filter(|graph| moves || graph.is_concerned(assigned(&assignments)));
         let values = assignments.iter().map(|(_, value)| value);
         if from.group.sources.len() == 1 && !values.chain(&filter).any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-            return Ok((
-                Plan::Update(Box::new(Update { access, assignments, moves, source: None, returning })),
-                columns,
-            ));
+            let update = Update { access, assignments, moves, source: None, returning, foreign_keys };
+            return Ok((Plan::Update(Box::new(update)), columns));
         }
         from.group.conditions.extend(path::conjuncts(filter));
         let own = table.schema.columns.len();
@@ -216,7 +226,8 @@ impl Binder<'_> {
         }
         let source = self.changing_query(&table, from, beside, returning.as_deref_mut())?;
         let access = by_key(table);
-        Ok((Plan::Update(Box::new(Update { access, assignments, moves, source: Some(source), returning })), columns))
+        let update = Update { access, assignments, moves, source: Some(source), returning, foreign_keys };
+        Ok((Plan::Update(Box::new(update)), columns))
     }
 
     /// The table that a statement changes, with the other FROM items.
@@ -310,13 +321,19 @@ impl Binder<'_> {
         let (table, mut from) = self.changed(target, delete.using.as_deref().unwrap_or_default())?;
         let filter = self.selection(delete.selection.as_ref(), &from.scope)?;
         let (mut returning, columns) = self.returning(delete.returning.as_deref(), &from.scope)?;
+        let foreign_keys = match table.rules.referrers[..] {
+            [] => None,
+            _ => self.foreign_keys(&table)?,
+        };
         if from.group.sources.len() == 1 && !filter.iter().any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-            return Ok((Plan::Delete(Box::new(Delete { access, source: None, returning })), columns));
+            let delete = Delete { access, source: None, returning, foreign_keys };
+            return Ok((Plan::Delete(Box::new(delete)), columns));
         }
         from.group.conditions.extend(path::conjuncts(filter));
         let source = self.changing_query(&table, from, Vec::new(), returning.as_deref_mut())?;
-        Ok((Plan::Delete(Box::new(Delete { access: by_key(table), source: Some(source), returning })), columns))
+        let delete = Delete { access: by_key(table), source: Some(source), returning, foreign_keys };
+        Ok((Plan::Delete(Box::new(delete)), columns))
     }
 
     #[allow(clippy::type_complexity, reason = "expressions and their columns, both there or neither")]
@@ -348,6 +365,11 @@ impl Binder<'_> {
 }
 
 /// Rows of values; with subqueries they are a query.
+/// The columns that are assigned to.
+fn assigned(assignments: &[(usize, Expr)]) -> impl Iterator<Item = usize> {
+    assignments.iter().map(|(column, _)| *column)
+}
+
 fn source_of(table: &Table, targets: &[usize], rows: Vec<Vec<Option<Expr>>>) -> Source {
     if !rows.iter().flatten().flatten().any(Expr::has_subquery) {
         return Source::Rows(rows);

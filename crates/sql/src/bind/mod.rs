@@ -17,6 +17,7 @@
 //! | `grouping` | queries with aggregates |
 //! | `path` | how a table's rows are found |
 //! | `dml` | INSERT, UPDATE, DELETE |
+//! | `foreign_key` | what foreign keys ask of statements that change rows |
 //! | `ddl` | column definitions and constraints |
 //! | `procedure` | procedures and CALL |
 //! | `view` | views |
@@ -27,6 +28,7 @@ mod ddl;
 mod dml;
 mod explain;
 mod expr;
+mod foreign_key;
 mod from;
 mod grouping;
 mod join;

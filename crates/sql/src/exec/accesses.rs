@@ -9,6 +9,7 @@ use super::scan;
 use crate::SqlError;
 use crate::catalog::Table;
 use crate::expr::{Env, Expr, Input};
+use crate::foreign_key::ForeignKey;
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Range, Source, Update};
 use hotrow_storage::{IndexRef, Key, KeySpec, Row, RowRef};
 use hotrow_txn::{Accesses, Intent, LockFor, RangeAccess, Scan};
@@ -71,6 +72,7 @@ impl Foresight<'_> {
             Plan::Query(node) => self.node(node, limited),
             Plan::Insert(insert) => self.insert(insert),
             Plan::Update(update) => Ok(update.source.is_none()
+                && update.foreign_keys.is_none()
                 && !moves_entries(update)
                 && self.path(&update.access, Intent::Write, false)?),
             Plan::Delete(delete) => self.delete(delete),
@@ -150,7 +152,10 @@ impl Foresight<'_> {
         let table = &delete.access.table;
         let (Path::Key(values), None) = (&delete.access.path, &delete.source) else { return Ok(false) };
         // The entries of the other indexes are made of columns that nobody has read yet.
-        if !table.schema.indexes.is_empty() || !values.iter().all(|value| self.knows(value)) {
+        if !table.schema.indexes.is_empty()
+            || delete.foreign_keys.is_some()
+            || !values.iter().all(|value| self.knows(value))
+        {
             return Ok(false);
         }
         if let Some(key) = scan::key(&table.key, values, None, &self.env)? {
@@ -190,6 +195,24 @@ impl Foresight<'_> {
                 row.change(|row| row.set(column, &value));
             } else {
                 volatile.push(column);
+            }
+        }
+        for reference in insert.foreign_keys.iter().flat_map(|graph| &graph.nodes[0].references) {
+            let mut values = Vec::with_capacity(reference.key.columns.len());
+            for &column in &reference.key.columns {
+                let value = value_of(column).unwrap_or(&Expr::NULL);
+                if self.waits_for(value) {
+                    return Ok(false);
+                }
+                if value.is_row_independent() {
+                    values.push(value.eval(&self.env, &Input::NONE)?.into_owned());
+                }
+            }
+            let is_known = values.len() == reference.key.columns.len() && ForeignKey::refers(&values);
+            let env = Env { params: &values, frames: None, ..self.env };
+            let mut of_reference = Foresight { env, unknown: &[], accesses: &mut *self.accesses };
+            if is_known && !of_reference.path(&reference.lookup, Intent::Read, false)? {
+                return Ok(false);
             }
         }
         if table.is_key_hidden() {

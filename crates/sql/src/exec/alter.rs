@@ -4,6 +4,7 @@
 //! [rebuilt](super::rebuild).
 
 use super::Fail;
+use super::constraint::Dependents;
 use super::ddl::{Ddl, Draft, shown};
 use super::rebuild::NewColumn;
 use crate::bind::undefined_table;
@@ -26,6 +27,7 @@ impl Ddl<'_> {
         }
         for operation in &alter.operations {
             let table = self.owned_table(&name)?;
+            self.check_settled(&table, "ALTER TABLE")?;
             self.alter(&table, operation)?;
             self.check_views(&name, operation)?;
         }
@@ -41,22 +43,28 @@ impl Ddl<'_> {
                 self.publish(checked);
                 Ok(())
             }
+            Op::AddConstraint { constraint: TableConstraint::ForeignKey(key), not_valid } => {
+                let columns: Vec<_> = key.columns.iter().map(fold).collect();
+                self.add_foreign_key(table, key.name.as_ref().map(fold), &columns, key, !not_valid)
+            }
+            Op::ValidateConstraint { name } => self.validate_constraint(table, &fold(name)),
             Op::AddConstraint { constraint, .. } => {
                 let mut draft = self.draft(table);
                 self.add_constraint(&mut draft, constraint)?;
                 self.rebuild(table, draft)
             }
-            Op::DropConstraint { if_exists, name, .. } => self.drop_constraint(table, &fold(name), *if_exists),
-            Op::DropPrimaryKey { .. } => {
+            Op::DropConstraint { if_exists, name, drop_behavior } => {
+                self.drop_constraint(table, &fold(name), *if_exists, cascades(*drop_behavior))
+            }
+            Op::DropPrimaryKey { drop_behavior } => {
                 let name = table.rules.primary_key.clone().unwrap_or_default();
-                self.drop_constraint(table, &name, false)
+                self.drop_constraint(table, &name, false, cascades(*drop_behavior))
             }
             Op::AddColumn { if_not_exists, column_def, .. } => self.add_new_column(table, column_def, *if_not_exists),
             Op::DropColumn { column_names, if_exists, drop_behavior, .. } => {
-                let cascade = matches!(drop_behavior, Some(ast::DropBehavior::Cascade));
                 for name in column_names {
                     let table = self.owned_table(table.name())?;
-                    self.drop_column(&table, &fold(name), *if_exists, cascade)?;
+                    self.drop_column(&table, &fold(name), *if_exists, cascades(*drop_behavior))?;
                 }
                 Ok(())
             }
@@ -79,7 +87,13 @@ impl Ddl<'_> {
         }
     }
 
-    fn drop_constraint(&mut self, table: &Arc<Table>, name: &str, if_exists: bool) -> Result<(), Fail> {
+    fn drop_constraint(&mut self, table: &Arc<Table>, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        if table.foreign_key(name).is_some() {
+            return self.drop_foreign_key(table.name(), name);
+        }
+        let dependents = self.dependents_of_index(table, format!("constraint {name} on table {}", table.name()), name);
+        self.drop_dependent_keys(dependents, cascade)?;
+        let table = &self.owned_table(table.name())?;
         let mut draft = self.draft(table);
         if draft.rules.checks.iter().any(|check| check.name == name) {
             draft.rules.checks.retain(|check| check.name != name);
@@ -128,7 +142,7 @@ impl Ddl<'_> {
             self.check_rows(&changed)?;
         }
         self.publish(changed);
-        Ok(())
+        self.add_references(table.name(), column, true)
     }
 
     /// A column goes, and with it the keys, indexes and constraints that it is part of.
@@ -140,14 +154,27 @@ impl Ddl<'_> {
             }
             found => found?,
         };
-        let mut draft = self.draft(table);
-        if draft.partition_key == Some(at) {
+        if table.partition_key() == Some(at) {
             let message = format!(
                 "cannot drop column \"{name}\" because it is part of the partition key of relation \"{}\"",
                 table.name()
             );
             return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message).into());
         }
+        let subject = format!("column {name} of table {}", table.name());
+        let mut dependents = Dependents::new(subject.clone());
+        for (child, key) in self.referrers_of(table) {
+            let is_own = child.name() == table.name() && key.columns.contains(&at);
+            if table.referenced_columns(&key).contains(&at) && !is_own {
+                dependents.push(&child, &key, &subject);
+            }
+        }
+        self.drop_dependent_keys(dependents, cascade)?;
+        for key in table.rules.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {
+            self.drop_foreign_key(table.name(), &key.name)?;
+        }
+        let table = &self.owned_table(table.name())?;
+        let mut draft = self.draft(table);
         if draft.schema.key.contains(&at) {
             draft.rules.primary_key = None;
             draft.schema.key.clear();
@@ -163,6 +190,7 @@ impl Ddl<'_> {
         schema.key.iter_mut().for_each(move_up);
         schema.indexes.iter_mut().flat_map(|index| &mut index.columns).for_each(move_up);
         rules.identities.iter_mut().for_each(|(identity, _)| move_up(identity));
+        rules.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(move_up);
         rules.checks.iter_mut().for_each(|check| check.condition.change_columns(&move_up));
         partition_key.iter_mut().for_each(move_up);
         let columns = (0..table.visible()).filter(|&column| column != at).map(NewColumn::Kept).collect();
@@ -181,7 +209,7 @@ impl Ddl<'_> {
         schema.columns[at].name = new.to_owned();
         self.publish(table.with(Arc::new(schema), table.rules.clone()));
         self.rename_owner(table.name(), Some(old), (table.name(), Some(new)));
-        Ok(())
+        self.rename_referenced(table.name(), old, new)
     }
 
     fn rename_table(&mut self, table: &Arc<Table>, new: &str) -> Result<(), Fail> {
@@ -198,9 +226,9 @@ impl Ddl<'_> {
             lock,
         );
         self.names.changes.tables.insert(table.name().to_owned(), None);
-        self.publish(renamed);
+        self.publish(renamed.clone());
         self.rename_owner(table.name(), None, (new, None));
-        Ok(())
+        self.rename_in_keys(&renamed, table.name())
     }
 
     /// The sequences that go with a table or column go with it under its new name.
@@ -218,15 +246,18 @@ impl Ddl<'_> {
         if is_index {
             return self.rename_index_of(table, old, new);
         }
-        let mut rules = table.rules.clone();
-        let Some(check) = rules.checks.iter_mut().find(|check| check.name == old) else {
+        if !table.has_name(old) {
             let message = format!("constraint \"{old}\" for table \"{}\" does not exist", table.name());
             return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
-        };
+        }
         if table.has_name(new) {
             let message = format!("constraint \"{new}\" for relation \"{}\" already exists", table.name());
             return Err(SqlError::new(state::DUPLICATE_OBJECT, message).into());
         }
+        let mut rules = table.rules.clone();
+        let Some(check) = rules.checks.iter_mut().find(|check| check.name == old) else {
+            return self.rename_foreign_key(table, old, new);
+        };
         new.clone_into(&mut check.name);
         rules.checks.sort_by(|left, right| left.name.cmp(&right.name));
         self.publish(table.with(table.schema.clone(), rules));
@@ -358,8 +389,13 @@ impl Ddl<'_> {
         columns[at] = NewColumn::Computed(value);
         let changed = self.rebuilt(table, draft, columns)?;
         self.publish(changed);
-        Ok(())
+        self.check_keys_of_column(table.name(), at)
     }
+}
+
+/// Whether what depends on something goes with it.
+fn cascades(behavior: Option<ast::DropBehavior>) -> bool {
+    behavior == Some(ast::DropBehavior::Cascade)
 }
 
 /// The columns as they are.

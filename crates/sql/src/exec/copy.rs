@@ -57,6 +57,7 @@ impl Exec<'_> {
                 }
             }
             if !more {
+                writer.finish(self)?;
                 return Ok(rows);
             }
         }

@@ -1,5 +1,6 @@
 //! CREATE, ALTER, DROP, TRUNCATE: what they do to the transaction's own catalog and to the engine.
 
+use super::constraint::Dependents;
 use super::{Fail, partition};
 use crate::bind::{bind_check, bind_default, data_type, fold, not_a_table, object_name, undefined_table};
 use crate::catalog::{Catalog, Check, HIDDEN, Rules, Table, View};
@@ -65,9 +66,9 @@ impl Ddl<'_> {
                 }
                 Ok("DROP SEQUENCE")
             }
-            Statement::Drop { object_type: ast::ObjectType::Index, if_exists, names, .. } => {
+            Statement::Drop { object_type: ast::ObjectType::Index, if_exists, names, cascade, .. } => {
                 for name in names {
-                    self.drop_index(&object_name(name)?, *if_exists)?;
+                    self.drop_index(&object_name(name)?, *if_exists, *cascade)?;
                 }
                 Ok("DROP INDEX")
             }
@@ -189,7 +190,28 @@ impl Ddl<'_> {
             table = self.with_check(&table, name, column, expr)?;
         }
         self.publish(table);
+        for column in &create.columns {
+            self.add_references(&name, column, false)?;
+        }
+        for constraint in &create.constraints {
+            if let TableConstraint::ForeignKey(key) = constraint {
+                let table = self.owned_table(&name)?;
+                let columns: Vec<_> = key.columns.iter().map(fold).collect();
+                self.add_foreign_key(&table, key.name.as_ref().map(fold), &columns, key, false)?;
+            }
+        }
         Ok("CREATE TABLE")
+    }
+
+    /// REFERENCES of a column of a table that is there.
+    pub(super) fn add_references(&mut self, table: &str, column: &ast::ColumnDef, validate: bool) -> Result<(), Fail> {
+        for option in &column.options {
+            let ColumnOption::ForeignKey(key) = &option.option else { continue };
+            let table = self.owned_table(table)?;
+            let name = option.name.as_ref().map(fold);
+            self.add_foreign_key(&table, name, &[fold(&column.name)], key, validate)?;
+        }
+        Ok(())
     }
 
     pub(super) fn add_column(&mut self, draft: &mut Draft, column: &ast::ColumnDef) -> Result<(), SqlError> {
@@ -237,8 +259,8 @@ impl Ddl<'_> {
                 | ColumnOption::PrimaryKey(_)
                 | ColumnOption::Unique(_)
                 | ColumnOption::Check(_)
+                | ColumnOption::ForeignKey(_)
                 | ColumnOption::Collation(_) => {}
-                ColumnOption::ForeignKey(_) => return Err(unsupported("a foreign key")),
                 ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
                     return Err(unsupported("a generated column").hint("Compute it in the query."));
                 }
@@ -265,7 +287,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// PRIMARY KEY and UNIQUE; CHECK comes when the table is there.
+    /// PRIMARY KEY and UNIQUE; CHECK and FOREIGN KEY come when the table is there.
     pub(super) fn add_constraint(&mut self, draft: &mut Draft, constraint: &TableConstraint) -> Result<(), SqlError> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
@@ -279,8 +301,7 @@ impl Ddl<'_> {
                 let columns = index_columns(&unique.columns)?;
                 self.add_unique(draft, unique.name.as_ref().map(fold), &columns)
             }
-            TableConstraint::Check(_) => Ok(()),
-            TableConstraint::ForeignKey(_) => Err(unsupported("a foreign key")),
+            TableConstraint::Check(_) | TableConstraint::ForeignKey(_) => Ok(()),
             other => Err(unsupported(&format!("constraint {}", shown(other)?))),
         }
     }
@@ -386,6 +407,7 @@ impl Ddl<'_> {
         }
         let columns = index_columns(&create.columns)?;
         let table = self.owned_table(&object_name(&create.table_name)?)?;
+        self.check_settled(&table, "CREATE INDEX")?;
         let given = create.name.as_ref().map(object_name).transpose()?;
         if let Some(name) = &given
             && create.if_not_exists
@@ -403,7 +425,7 @@ impl Ddl<'_> {
         Ok("CREATE INDEX")
     }
 
-    fn drop_index(&mut self, name: &str, if_exists: bool) -> Result<(), Fail> {
+    fn drop_index(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
         let Some(table) = self.view().table_of_index(name) else {
             let message = format!("index \"{name}\" does not exist");
             if if_exists {
@@ -413,7 +435,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
         };
         let table = self.owned_table(table.name())?;
-        let mut draft = self.draft(&table);
+        self.check_settled(&table, "DROP INDEX")?;
         let is_constraint = table.rules.primary_key.as_deref() == Some(name)
             || table.rules.unique_constraints.iter().any(|known| known == name);
         if is_constraint {
@@ -423,44 +445,65 @@ impl Ddl<'_> {
                 .hint(format!("You can drop {on} instead."))
                 .into());
         }
+        let dependents = self.dependents_of_index(&table, format!("index {name}"), name);
+        self.drop_dependent_keys(dependents, cascade)?;
+        let table = self.owned_table(table.name())?;
+        let mut draft = self.draft(&table);
         draft.schema.indexes.retain(|index| index.name != name);
         self.rebuild(&table, draft)
     }
 
     fn drop_tables(&mut self, names: &[String], if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        let mut tables: Vec<Arc<Table>> = Vec::with_capacity(names.len());
         for name in names {
-            self.drop_table(name, if_exists, cascade)?;
+            if self.view().view(name).is_some() {
+                let error = not_a_table(name, self.view());
+                return Err(error.hint("Use DROP VIEW to remove a view.").into());
+            }
+            if self.view().table(name).is_none() {
+                let message = format!("table \"{name}\" does not exist");
+                if !if_exists {
+                    return Err(SqlError::new(state::UNDEFINED_TABLE, message).into());
+                }
+                self.notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+            } else if !tables.iter().any(|table| table.name() == name) {
+                tables.push(self.owned_table(name)?);
+            }
+        }
+        let goes = |name: &str| tables.iter().any(|table| table.name() == name);
+        let mut dependents = Dependents::default();
+        for table in &tables {
+            self.check_settled(table, "DROP TABLE")?;
+            for (child, key) in self.referrers_of(table).iter().filter(|(child, _)| !goes(child.name())) {
+                dependents.push(child, key, &format!("table {}", table.name()));
+            }
+        }
+        if let [table] = &tables[..] {
+            dependents.subject = format!("table {}", table.name());
+        }
+        self.drop_dependent_keys(dependents, cascade)?;
+        for table in &tables {
+            for key in table.rules.foreign_keys.iter().filter(|key| !goes(&key.table)) {
+                self.forget_referrer(&key.table, table.name(), &key.name)?;
+            }
+            self.drop_table(table, cascade)?;
         }
         Ok(())
     }
 
-    fn drop_table(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
-        if self.view().view(name).is_some() {
-            let error = not_a_table(name, self.view());
-            return Err(error.hint("Use DROP VIEW to remove a view.").into());
-        }
-        if self.view().table(name).is_none() {
-            let message = format!("table \"{name}\" does not exist");
-            if if_exists {
-                self.notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
-                return Ok(());
-            }
-            return Err(SqlError::new(state::UNDEFINED_TABLE, message).into());
-        }
-        let table = self.owned_table(name)?;
+    fn drop_table(&mut self, table: &Table, cascade: bool) -> Result<(), Fail> {
         self.txn.check_owned_table(table.id)?;
-        self.drop_views_of(name, "table", &[], cascade)?;
+        self.drop_views_of(table.name(), "table", &[], cascade)?;
         self.names.changes.tables.insert(table.name().to_owned(), None);
         self.drop_owned_sequences(table.name(), None, cascade)?;
         Ok(())
     }
 
     /// TRUNCATE: an empty table in the place of each.
-    pub(crate) fn truncate(&mut self, names: &[String], restart: bool, _cascade: bool) -> Result<&'static str, Fail> {
-        for name in names {
-            let table = self.owned_table(name)?;
+    pub(crate) fn truncate(&mut self, names: &[String], restart: bool, cascade: bool) -> Result<&'static str, Fail> {
+        for table in self.truncated(names, cascade)? {
             if restart {
-                for sequence in self.sequences_of(name, None) {
+                for sequence in self.sequences_of(table.name(), None) {
                     self.publish_sequence(sequence.restarted());
                 }
             }

@@ -1,5 +1,6 @@
 //! INSERT, UPDATE, DELETE.
 
+use super::foreign_key::{Events, Missing};
 use super::{Exec, Fail, Sink, recycle, scan};
 use crate::catalog::{Table, describe};
 use crate::expr::{Env, Expr, Input};
@@ -50,36 +51,63 @@ impl Exec<'_> {
                 }
             }
         }
+        writer.finish(self)?;
         Ok(count)
     }
 
     /// Updates rows; the number of those updated.
     pub(crate) fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<u64, Fail> {
+        let Some(graph) = &update.foreign_keys else { return self.update_rows(update, None, sink) };
+        let mut events = Events::new(graph);
+        let count = self.update_rows(update, Some(&mut events), sink)?;
+        self.settle(events)?;
+        Ok(count)
+    }
+
+    fn update_rows(
+        &mut self,
+        update: &Update,
+        mut events: Option<&mut Events<'_>>,
+        sink: Sink<'_>,
+    ) -> Result<u64, Fail> {
         if let Some(source) = &update.source {
-            return self.update_from(update, source, sink);
+            return self.update_from(update, source, events, sink);
         }
         if let Path::Key(values) = &update.access.path {
             let Some(key) = scan::key(&update.access.table.key, values, None, &self.env)? else { return Ok(0) };
-            return self.update_row(update, &key, update.access.filter.as_ref(), None, sink).map(u64::from);
+            return self.update_row(update, &key, update.access.filter.as_ref(), None, events, sink).map(u64::from);
         }
         let mut count = 0;
         for key in self.keys(&update.access)? {
             self.env.check_cancelled()?;
-            count += u64::from(self.update_row(update, &key, None, None, sink)?);
+            count += u64::from(self.update_row(update, &key, None, None, events.as_deref_mut(), sink)?);
         }
         Ok(count)
     }
 
     /// Deletes rows; the number of those deleted.
     pub(crate) fn delete(&mut self, delete: &Delete, sink: Sink<'_>) -> Result<u64, Fail> {
+        let Some(graph) = &delete.foreign_keys else { return self.delete_rows(delete, None, sink) };
+        let mut events = Events::new(graph);
+        let count = self.delete_rows(delete, Some(&mut events), sink)?;
+        self.settle(events)?;
+        Ok(count)
+    }
+
+    fn delete_rows(
+        &mut self,
+        delete: &Delete,
+        mut events: Option<&mut Events<'_>>,
+        sink: Sink<'_>,
+    ) -> Result<u64, Fail> {
         if let Some(source) = &delete.source {
-            return self.delete_using(delete, source, sink);
+            return self.delete_using(delete, source, events, sink);
         }
         let table = &delete.access.table;
         let keys = match &delete.access.path {
             Path::Key(values) if delete.access.filter.is_none() && delete.returning.is_none() => {
                 let Some(key) = scan::key(&table.key, values, None, &self.env)? else { return Ok(0) };
-                return Ok(u64::from(self.txn.delete(table.id, &key)? == Write::Done));
+                return self.delete_row(table, &key, events).map(u64::from);
             }
             _ => self.keys(&delete.access)?,
         };
@@ -91,13 +119,29 @@ impl Exec<'_> {
             {
                 answer(returning, &self.env, self.scratch, &Input::Row(row), sink)?;
             }
-            count += u64::from(self.txn.delete(table.id, &key)? == Write::Done);
+            count += u64::from(self.delete_row(table, &key, events.as_deref_mut())?);
         }
         Ok(count)
     }
 
+    /// Deletes a row, if it is there.
+    #[inline]
+    pub(super) fn delete_row(
+        &mut self,
+        table: &Table,
+        key: &Key,
+        events: Option<&mut Events<'_>>,
+    ) -> Result<bool, Fail> {
+        if let Some(events) = events {
+            self.env.memory.check()?;
+            let Some(row) = self.txn.read_for_update(table.id, key)? else { return Ok(false) };
+            events.deleted(row);
+        }
+        Ok(self.txn.delete(table.id, key)? == Write::Done)
+    }
+
     /// The keys of the rows to change, locked to be changed.
-    fn keys(&mut self, access: &Access) -> Result<Vec<Key>, Fail> {
+    pub(super) fn keys(&mut self, access: &Access) -> Result<Vec<Key>, Fail> {
         let mut keys = Vec::new();
         scan::run(access, self.txn, &self.env, &mut |row| {
             if let Input::Row(row) = row {
@@ -115,11 +159,12 @@ impl Exec<'_> {
         key: &Key,
         filter: Option<&Expr>,
         excluded: Option<Input<'_>>,
+        events: Option<&mut Events<'_>>,
         sink: Sink<'_>,
     ) -> Result<bool, Fail> {
         self.check_memory(update.access.table.id)?;
-        if update.moves {
-            return self.move_row(update, key, filter, excluded, sink);
+        if update.moves || events.is_some() {
+            return self.replace_row(update, key, filter, excluded, events, sink);
         }
         let (env, table) = (self.env, &update.access.table);
         let scratch = &mut *self.scratch;
@@ -157,26 +202,47 @@ impl Exec<'_> {
         }
     }
 
-    /// Updates a row whose key changes: it goes, and another one comes.
-    fn move_row(
+    /// Updates a row whose primary key changes, which goes, and another one comes; or one that a foreign key has to do with, which
+    /// wants to see it before and after.
+    fn replace_row(
         &mut self,
         update: &Update,
         key: &Key,
         filter: Option<&Expr>,
         excluded: Option<Input<'_>>,
+        events: Option<&mut Events<'_>>,
         sink: Sink<'_>,
     ) -> Result<bool, Fail> {
         let (env, table) = (self.env, &update.access.table);
-        let Some(old) = self.txn.read_for_update(table.id, key)? else { return Ok(false) };
-        let mut row = Row::new(&table.layout);
-        row.copy_from(old);
+        let Some(found) = self.txn.read_for_update(table.id, key)? else { return Ok(false) };
+        let mut old = Row::new(&table.layout);
+        old.copy_from(found);
+        let mut row = old.clone();
         let scratch = &mut *self.scratch;
         if !row.change(|row| change_row(update, filter, excluded, &env, scratch, row))? {
             return Ok(false);
         }
-        self.txn.delete(table.id, key)?;
-        if let Write::Duplicate(index) = self.txn.insert(table.id, row.as_ref())? {
-            return Err(duplicate_key(table, index, Some(row.as_ref())).into());
+        let missing = match &events {
+            Some(events) => self.missing(events, (!update.moves).then(|| old.as_ref()), row.as_ref())?,
+            None => Missing::new(),
+        };
+        let written = if update.moves {
+            self.txn.delete(table.id, key)?;
+            self.txn.insert(table.id, row.as_ref())?
+        } else {
+            self.txn.update(table.id, key, &mut |target| {
+                update.assignments.iter().for_each(|&(column, _)| target.set(column, &row.as_ref().value(column)));
+                Ok(())
+            })?
+        };
+        match written {
+            Write::Duplicate(index) => return Err(duplicate_key(table, index, Some(row.as_ref())).into()),
+            Write::Absent => return Ok(false),
+            Write::Done => {}
+        }
+        if let Some(events) = events {
+            events.updated(old.as_ref(), row.as_ref());
+            events.refers(missing, row.as_ref());
         }
         if let Some(returning) = &update.returning {
             answer(returning, &env, self.scratch, &input(row.as_ref(), excluded), sink)?;
@@ -195,6 +261,8 @@ pub(crate) struct Inserter<'i> {
     defaulted: Vec<usize>,
     /// Of ON CONFLICT DO UPDATE: the rows that it has inserted or changed.
     written: HashSet<Key>,
+    /// What foreign keys have to do with.
+    events: Option<Events<'i>>,
 }
 
 impl<'i> Inserter<'i> {
@@ -202,7 +270,13 @@ impl<'i> Inserter<'i> {
     pub(crate) fn new(insert: &'i Insert, env: Env<'i>) -> Self {
         let row = Row::new(&insert.table.layout);
         let defaulted = (0..insert.table.visible()).filter(|column| !insert.targets.contains(column)).collect();
-        Self { insert, env, row, defaulted, written: HashSet::new() }
+        let events = insert.foreign_keys.as_ref().map(Events::new);
+        Self { insert, env, row, defaulted, written: HashSet::new(), events }
+    }
+
+    /// All rows are there.
+    pub(crate) fn finish(self, exec: &mut Exec<'_>) -> Result<(), Fail> {
+        self.events.map_or(Ok(()), |events| exec.settle(events))
     }
 
     /// Begins a row: columns that the source does not fill have their defaults.
@@ -225,6 +299,10 @@ impl<'i> Inserter<'i> {
         exec.check_memory(table.id)?;
         table.number_row(&mut self.row);
         check_row(table, self.row.as_ref(), &self.env)?;
+        let missing = match &self.events {
+            Some(events) => exec.missing(events, None, self.row.as_ref())?,
+            None => Missing::new(),
+        };
         while let Write::Duplicate(index) = exec.txn.insert(table.id, self.row.as_ref())? {
             let wanted = match &self.insert.on_conflict {
                 OnConflict::Skip(wanted) if wanted.is_none_or(|wanted| wanted == index) => return Ok(false),
@@ -245,6 +323,9 @@ impl<'i> Inserter<'i> {
         if matches!(self.insert.on_conflict, OnConflict::Update(..)) {
             self.written.insert(table.key_of(self.row.as_ref()));
         }
+        if let Some(events) = &mut self.events {
+            events.refers(missing, self.row.as_ref());
+        }
         if let Some(returning) = &self.insert.returning {
             answer(returning, &self.env, exec.scratch, &Input::Row(self.row.as_ref()), sink)?;
         }
@@ -261,8 +342,8 @@ impl Inserter<'_> {
                         values.";
             return Err(SqlError::new(state::CARDINALITY_VIOLATION, message).hint(hint).into());
         }
-        let updated =
-            exec.update_row(update, &key, update.access.filter.as_ref(), Some(Input::Row(self.row.as_ref())), sink)?;
+        let (filter, excluded) = (update.access.filter.as_ref(), Some(Input::Row(self.row.as_ref())));
+        let updated = exec.update_row(update, &key, filter, excluded, self.events.as_mut(), sink)?;
         if updated {
             self.written.insert(key);
         }

@@ -4,29 +4,42 @@
 //! changes: it may look at the table that changes. A row that it has several times changes once, by the first of these.
 
 use super::dml::answer;
+use super::foreign_key::Events;
 use super::{Exec, Fail, Sink};
 use crate::catalog::Table;
 use crate::expr::Input;
 use crate::plan::{Delete, Node, Update};
 use hotrow_storage::{Key, Value};
-use hotrow_txn::Write;
 use std::collections::HashSet;
 
 impl Exec<'_> {
-    pub(super) fn update_from(&mut self, update: &Update, source: &Node, sink: Sink<'_>) -> Result<u64, Fail> {
+    pub(super) fn update_from(
+        &mut self,
+        update: &Update,
+        source: &Node,
+        mut events: Option<&mut Events<'_>>,
+        sink: Sink<'_>,
+    ) -> Result<u64, Fail> {
         let rows = self.collect_all(source)?;
         let (mut changed, mut count) = (HashSet::new(), 0);
         for row in rows.rows() {
             self.env.check_cancelled()?;
             let (key, beside) = split(&update.access.table, row);
             if changed.insert(key.clone()) {
-                count += u64::from(self.update_row(update, &key, None, Some(Input::Values(beside)), sink)?);
+                let (beside, events) = (Some(Input::Values(beside)), events.as_deref_mut());
+                count += u64::from(self.update_row(update, &key, None, beside, events, sink)?);
             }
         }
         Ok(count)
     }
 
-    pub(super) fn delete_using(&mut self, delete: &Delete, source: &Node, sink: Sink<'_>) -> Result<u64, Fail> {
+    pub(super) fn delete_using(
+        &mut self,
+        delete: &Delete,
+        source: &Node,
+        mut events: Option<&mut Events<'_>>,
+        sink: Sink<'_>,
+    ) -> Result<u64, Fail> {
         let rows = self.collect_all(source)?;
         let table = &delete.access.table;
         let (mut deleted, mut count) = (HashSet::new(), 0);
@@ -41,7 +54,7 @@ impl Exec<'_> {
             {
                 answer(returning, &self.env, self.scratch, &Input::Beside(row, beside), sink)?;
             }
-            count += u64::from(self.txn.delete(table.id, &key)? == Write::Done);
+            count += u64::from(self.delete_row(table, &key, events.as_deref_mut())?);
         }
         Ok(count)
     }

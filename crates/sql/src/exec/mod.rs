@@ -12,7 +12,9 @@
 //! | `subquery` | subqueries of expressions |
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `dml_from` | UPDATE … FROM, DELETE … USING |
+//! | `foreign_key` | what foreign keys check, and their actions |
 //! | `ddl`, `alter`, `rebuild` | definitions: a changed table is a new table |
+//! | `constraint` | foreign keys in definitions |
 //! | `sequence` | sequences |
 //! | `partition` | partition keys |
 //! | `define` | definitions of procedures |
@@ -27,11 +29,13 @@
 pub(crate) mod accesses;
 mod aggregate;
 mod alter;
+mod constraint;
 pub(crate) mod copy;
 pub(crate) mod ddl;
 mod define;
 pub(crate) mod dml;
 mod dml_from;
+mod foreign_key;
 mod join;
 mod kept;
 mod partition;

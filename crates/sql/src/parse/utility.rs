@@ -62,6 +62,11 @@ pub enum Utility {
         value: Option<String>,
         local: bool,
     },
+    /// `None` is ALL.
+    SetConstraints {
+        names: Option<Vec<String>>,
+        deferred: bool,
+    },
     Show(String),
     /// `None` is ALL.
     Reset(Option<String>),
@@ -282,6 +287,14 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     }
     if cursor.take("transaction") {
         return Ok(Utility::SetTransaction(modes(cursor)?));
+    }
+    if !local && !session && cursor.take("constraints") {
+        let names = if cursor.take("all") { None } else { Some(table_list(cursor)?) };
+        let deferred = cursor.take("deferred");
+        if !deferred {
+            cursor.expect("immediate")?;
+        }
+        return Ok(Utility::SetConstraints { names, deferred });
     }
     if cursor.take("time") {
         cursor.expect("zone")?;

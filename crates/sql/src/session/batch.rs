@@ -203,6 +203,7 @@ impl Session {
             tag.tell(held)?;
             self.executed += 1;
         }
-        Ok(())
+        // They are the whole transaction, and what was not foreseen of its checks is found out while it can run again.
+        self.check_deferred(true)
     }
 }

@@ -3,14 +3,17 @@
 use super::Session;
 use super::run::{Output, Tag};
 use crate::bind::{Binder, column_of, undefined_table};
+use crate::catalog::{Table, Used};
 use crate::database::parse_one;
 use crate::depth::with_room;
 use crate::exec::Fail;
 use crate::expr::Expr;
+use crate::foreign_key::Graph;
 use crate::locks::Mode;
 use crate::parse::utility::Copy;
 use crate::plan::{Access, Insert, Node, OnConflict, Path, Plan, Source};
 use crate::{OutputColumn, SqlError, state};
+use hotrow_sync::Arc;
 use hotrow_txn::{LockFor, Transaction};
 
 impl Session {
@@ -41,7 +44,9 @@ impl Session {
             }
             // Every column that is listed comes from the data: the row list only says so.
             let source = Source::Query(Node::One);
-            let insert = Insert { table, source, targets, on_conflict: OnConflict::Fail, returning: None };
+            let foreign_keys = self.lock_foreign_keys(&table)?;
+            let on_conflict = OnConflict::Fail;
+            let insert = Insert { table, source, targets, on_conflict, returning: None, foreign_keys };
             let (_, mut exec) = self.exec(&[]);
             let rows = exec.copy_from(&insert, &copy.options, output.client)?;
             return Ok(Tag::Rows("COPY", rows));
@@ -59,16 +64,35 @@ impl Session {
         Ok(Tag::Rows("COPY", rows))
     }
 
+    /// What the rows that come into a table have to do with foreign keys. The tables that they lead to are locked.
+    fn lock_foreign_keys(&mut self, table: &Arc<Table>) -> Result<Option<Arc<Graph>>, Fail> {
+        if table.rules.foreign_keys.is_empty() {
+            return Ok(None);
+        }
+        loop {
+            let mut binder = Binder::new("", 0, self.view(), Vec::new());
+            let graph = binder.foreign_keys(table)?;
+            if self.lock_all(&binder.used())? {
+                return Ok(graph);
+            }
+        }
+    }
+
+    /// Locks a plan's tables; whether all that it was made from is what its names mean still.
+    fn lock_all(&mut self, used: &Used) -> Result<bool, Fail> {
+        for table in &used.tables {
+            self.lock_table(&table.lock, Mode::Shared)?;
+        }
+        Ok(used.is_current(self.view()))
+    }
+
     fn copy_query(&mut self, copy: &Copy, query: &str, output: &mut Output<'_>) -> Result<Tag, Fail> {
         let statement = parse_one(query)?;
         loop {
             let mut binder = Binder::new(query, 0, self.view(), Vec::new());
             let (plan, columns) = with_room(|| binder.copy_query(statement.clone()))?;
             let used = binder.used();
-            for table in &used.tables {
-                self.lock_table(&table.lock, Mode::Shared)?;
-            }
-            if !used.is_current(self.view()) {
+            if !self.lock_all(&used)? {
                 continue;
             }
             let (Plan::Query(node), Some(columns)) = (plan, columns) else {

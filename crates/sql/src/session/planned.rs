@@ -165,19 +165,28 @@ impl Session {
         let mut rehearsal = Reconnaissance::begin_within(limit, &mut self.txn, shapes, accesses)?;
         self.names.rehearse();
         let mut outcome = Ok(());
+        let mut ended = true;
         for (statement, params) in statements {
             let mut exec = Exec { txn: &mut rehearsal, env: env(params), engine, scratch: &mut self.scratch };
             let ran = exec.rows(&statement.plan, self.read_only, &mut |_| Ok(ControlFlow::Continue(())));
             match ran {
                 Ok(_) => {}
                 // What it saw may be no state that ever was; the run will tell. Until here it has touched what it has touched.
-                Err(Fail::Sql(_)) if !waiter.is_cancelled() => break,
-                Err(Fail::Abort(Abort::User)) => break,
+                Err(Fail::Sql(_)) if !waiter.is_cancelled() => ended = false,
+                Err(Fail::Abort(Abort::User)) => ended = false,
                 Err(fail) => {
+                    ended = false;
                     outcome = Err(fail);
-                    break;
                 }
             }
+            if !ended {
+                break;
+            }
+        }
+        if ended {
+            let mut exec = Exec { txn: &mut rehearsal, env: env(&[]), engine, scratch: &mut self.scratch };
+            // Violations are passed over.
+            outcome = exec.check_deferred(true);
         }
         self.names.rehearsed();
         outcome

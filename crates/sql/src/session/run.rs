@@ -130,8 +130,8 @@ pub(super) struct Attempts {
 enum Start {
     /// The engine's transaction begins with it.
     Begin,
-    /// In the midst of the engine's transaction.
-    At(Savepoint),
+    /// In the midst of the engine's transaction, with so many checks put off.
+    At(Savepoint, usize),
 }
 
 /// The longest pause between two attempts of a statement that meets a conflict: about as long as an interactive transaction keeps a row.
@@ -196,7 +196,8 @@ impl Session {
             self.start_implicit();
         }
         self.start_planning(&statement.plan, whole);
-        let commits = self.commits_early(output.commit || whole);
+        let ends = (output.commit || whole) && self.phase == Phase::Implicit;
+        let commits = self.commits_early(ends);
         let (mut attempts, mut held) = (Attempts::default(), Held::new(self.database.memory_limit()));
         let start = self.start_request(&statement.plan);
         let tag = loop {
@@ -209,7 +210,7 @@ impl Session {
             } else {
                 self.attempt(statement, params, source, output)
             };
-            let ended = attempted.and_then(|tag| if commits { self.commit_attempt().map(|()| tag) } else { Ok(tag) });
+            let ended = attempted.and_then(|tag| self.end_attempt(ends, commits).map(|()| tag));
             match ended {
                 Ok(tag) => break tag,
                 Err(Fail::Sql(error)) => {
@@ -236,10 +237,19 @@ impl Session {
         tag.tell(output.client)
     }
 
-    /// Whether the commit, if there is one after the statement, belongs to the attempt: an engine that keeps versions may refuse
+    /// Whether the commit, if the statement `ends` the transaction, belongs to the attempt: an engine that keeps versions may refuse
     /// it for what others have done.
-    fn commits_early(&self, commits: bool) -> bool {
-        commits && self.phase == Phase::Implicit && self.database.keeps_versions()
+    fn commits_early(&self, ends: bool) -> bool {
+        ends && self.database.keeps_versions()
+    }
+
+    /// What belongs to an attempt of a statement that `ends` its transaction: checks that were put off, since they may touch what nobody
+    /// has foreseen, and the commit if it may be refused.
+    fn end_attempt(&mut self, ends: bool, commits: bool) -> Result<(), Fail> {
+        if ends && self.phase == Phase::Implicit {
+            self.check_deferred(true)?;
+        }
+        if commits { self.commit_attempt() } else { Ok(()) }
     }
 
     /// Whether rows must be held back until the commit because it may be refused, and the statement tried again.
@@ -277,7 +287,8 @@ impl Session {
     /// Where a statement begins that is to be tried again in place of waiting, under an engine that leaves that to us.
     fn start_request(&mut self, plan: &Plan) -> Option<Start> {
         let retries = self.txn.retries_requests() && is_plannable(plan);
-        retries.then(|| if self.begun { Start::At(self.txn.savepoint()) } else { Start::Begin })
+        let deferred = self.names.deferred.borrow().len();
+        retries.then(|| if self.begun { Start::At(self.txn.savepoint(), deferred) } else { Start::Begin })
     }
 
     /// Undoes an attempt that met a conflict and waits a moment, if there is to be another one; else says what the attempts come to.
@@ -290,8 +301,14 @@ impl Session {
             return Err(Abort::Timeout);
         }
         match start {
-            Start::At(savepoint) => self.txn.rollback_to(savepoint),
-            Start::Begin => self.withdraw_begin(),
+            Start::At(savepoint, deferred) => {
+                self.txn.rollback_to(savepoint);
+                self.names.deferred.borrow_mut().truncate(deferred);
+            }
+            Start::Begin => {
+                self.withdraw_begin();
+                self.names.deferred.borrow_mut().truncate(0);
+            }
         }
         self.count_retried(attempts.timed);
         attempts.requests += 1;

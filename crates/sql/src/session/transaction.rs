@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::catalog::Changes;
+use crate::deferred::DeferredMark;
 use crate::exec::Fail;
 use crate::expr::now;
 use crate::locks::Mode;
@@ -46,6 +47,7 @@ pub(super) struct Mark {
     /// The catalog's changes at that time.
     changes: Changes,
     settings: SavedSettings,
+    deferred: DeferredMark,
 }
 
 impl Session {
@@ -183,16 +185,18 @@ impl Session {
 
     /// Commits; on an error everything is rolled back and the session is idle.
     pub(super) fn commit(&mut self) -> Result<(), Fail> {
-        self.try_commit().map_err(|abort| {
-            self.counters.count_abort(abort);
+        self.try_commit().inspect_err(|fail| {
+            if let Fail::Abort(abort) = fail {
+                self.counters.count_abort(*abort);
+            }
             self.rollback_all();
-            Fail::from(abort)
         })
     }
 
     /// Commits; after an error the transaction has still to be rolled back.
-    fn try_commit(&mut self) -> Result<(), Abort> {
+    fn try_commit(&mut self) -> Result<(), Fail> {
         if self.begun {
+            self.check_deferred(true)?;
             self.txn.commit()?;
             self.counters.count_commit();
         }
@@ -210,6 +214,15 @@ impl Session {
         self.cursors.end_transaction(true);
         self.ended();
         Ok(())
+    }
+
+    /// Makes the checks that are due, all of them if the transaction `ends`.
+    pub(super) fn check_deferred(&mut self, ends: bool) -> Result<(), Fail> {
+        if self.names.deferred.borrow().is_empty() {
+            return Ok(());
+        }
+        let (_, mut exec) = self.exec(&[]);
+        exec.check_deferred(ends)
     }
 
     /// Rolls the whole transaction back; the session is idle.
@@ -236,6 +249,7 @@ impl Session {
             self.database.engine().drop_table(id);
         }
         self.marks.clear();
+        self.names.deferred.borrow_mut().clear();
         self.locks.release_all();
     }
 
@@ -243,6 +257,7 @@ impl Session {
         self.count_locking();
         self.locks.release_all();
         self.marks.clear();
+        self.names.deferred.borrow_mut().clear();
         self.given_up = None;
         self.pipeline.clear();
         self.phase = Phase::Idle;
@@ -314,7 +329,8 @@ impl Session {
         self.require_block("SAVEPOINT")?;
         let engine = self.begun.then(|| self.txn.savepoint());
         let (changes, settings) = (self.names.changes.clone(), self.settings.save());
-        self.marks.push(Mark { name: name.to_owned(), engine, changes, settings });
+        let deferred = self.names.deferred.borrow().mark();
+        self.marks.push(Mark { name: name.to_owned(), engine, changes, settings, deferred });
         Ok(())
     }
 
@@ -337,6 +353,7 @@ impl Session {
         let mark = &self.marks[at];
         let reported = self.settings.restore(&mark.settings);
         let changes = mark.changes.clone();
+        self.names.deferred.borrow_mut().rollback_to(&mark.deferred);
         match mark.engine {
             Some(engine) => self.txn.rollback_to(engine),
             // The engine's transaction began later.

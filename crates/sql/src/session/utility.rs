@@ -86,6 +86,14 @@ impl Session {
                 self.set_modes(*modes)?;
                 Tag::Word("SET")
             }
+            Utility::SetConstraints { names, deferred } => {
+                if self.phase == Phase::Implicit {
+                    let message = "SET CONSTRAINTS can only be used in transaction blocks";
+                    warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
+                }
+                self.set_constraints(names.as_deref(), *deferred)?;
+                Tag::Word("SET CONSTRAINTS")
+            }
             Utility::SetCharacteristics(modes) => self.set_characteristics(*modes, output)?,
             Utility::Set { name, value, local } => self.set(name, value.as_deref(), *local, output)?,
             Utility::Show(name) => self.show(name, statement, output)?,
@@ -148,6 +156,25 @@ impl Session {
             self.begin_block(modes)?;
         }
         Ok(Tag::Word(if commit { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    /// SET CONSTRAINTS: those that are not to be put off any more are checked at once.
+    fn set_constraints(&mut self, names: Option<&[String]>, deferred: bool) -> Result<(), Fail> {
+        let tables = self.view().tables();
+        for name in names.unwrap_or_default() {
+            let known = tables.iter().filter(|table| table.has_name(name));
+            let mut keys = known.map(|table| table.foreign_key(name).is_some_and(|key| key.deferrable)).peekable();
+            if keys.peek().is_none() {
+                let message = format!("constraint \"{name}\" does not exist");
+                return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
+            }
+            if !keys.all(|is_deferrable| is_deferrable) {
+                let message = format!("constraint \"{name}\" is not deferrable");
+                return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
+            }
+        }
+        self.names.deferred.borrow_mut().set(names, deferred);
+        if deferred { Ok(()) } else { self.check_deferred(false) }
     }
 
     fn set_characteristics(&mut self, modes: Modes, output: &mut Output<'_>) -> Result<Tag, Fail> {

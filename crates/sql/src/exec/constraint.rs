@@ -1,0 +1,446 @@
+//! FOREIGN KEY in definitions, and what depends on tables, columns and indexes because of it.
+//!
+//! A key is part of two definitions, so whoever makes or drops one has locked both tables.
+
+use super::ddl::Ddl;
+use super::{Fail, scan};
+use crate::bind::{Binder, fold, object_name, type_name};
+use crate::catalog::{Rules, Table};
+use crate::expr::{Env, Strictness, can_cast};
+use crate::foreign_key::{ForeignKey, ReferentialAction, Referrer, referrers, values_of};
+use crate::{SqlError, state};
+use hotrow_storage::{KeySpec, Type};
+use hotrow_sync::Arc;
+use hotrow_txn::LockFor;
+use sqlparser::ast;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// What is to be dropped, and what would have to go with it.
+#[derive(Default)]
+pub(super) struct Dependents {
+    /// As messages call it; empty if it is several things.
+    pub(super) subject: String,
+    /// Each key, and as messages call it what it depends on.
+    keys: Vec<(Referrer, String)>,
+}
+
+impl Dependents {
+    pub(super) fn new(subject: String) -> Self {
+        Self { subject, keys: Vec::new() }
+    }
+
+    /// A key that depends on `on`.
+    pub(super) fn push(&mut self, child: &Table, key: &ForeignKey, on: &str) {
+        let referrer = Referrer { table: child.name().to_owned(), constraint: key.name.clone() };
+        self.keys.push((referrer, on.to_owned()));
+    }
+}
+
+impl Ddl<'_> {
+    /// Gives a table, which is locked and in its place, a foreign key from these columns. The rows that there are must satisfy it, if
+    /// `validate` says so.
+    pub(super) fn add_foreign_key(
+        &mut self,
+        table: &Arc<Table>,
+        given: Option<String>,
+        columns: &[String],
+        definition: &ast::ForeignKeyConstraint,
+        validate: bool,
+    ) -> Result<(), Fail> {
+        let (deferrable, deferred) = deferrability(definition.characteristics.as_ref())?;
+        if definition.match_kind == Some(ast::ConstraintReferenceMatchKind::Partial) {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "MATCH PARTIAL not yet implemented").into());
+        }
+        let name = self.foreign_key_name(table, given, columns)?;
+        let parent_name = object_name(&definition.foreign_table)?;
+        if self.view().view(&parent_name).is_some() {
+            let message = format!("referenced relation \"{parent_name}\" is not a table");
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
+        }
+        let parent = if parent_name == table.name() { table.clone() } else { self.owned_table(&parent_name)? };
+        self.check_settled(&parent, "ALTER TABLE")?;
+        let own = positions(table, columns)?;
+        let referenced = referenced_columns(&parent, &definition.referred_columns)?;
+        if own.len() != referenced.len() {
+            let message = "number of referencing and referenced columns for foreign key disagree";
+            return Err(SqlError::new(state::INVALID_FOREIGN_KEY, message).into());
+        }
+        let key = ForeignKey {
+            name,
+            columns: own,
+            table: parent_name,
+            referenced: referenced.iter().map(|&column| parent.schema.columns[column].name.clone()).collect(),
+            on_delete: action(definition.on_delete),
+            on_update: action(definition.on_update),
+            full: definition.match_kind == Some(ast::ConstraintReferenceMatchKind::Full),
+            deferrable,
+            deferred,
+            validated: validate,
+        };
+        check_types(table, &parent, &key)?;
+        if validate {
+            self.check_foreign_key(table, &parent, &key)?;
+        }
+        let referrer = Referrer { table: table.name().to_owned(), constraint: key.name.clone() };
+        self.revise(table, |rules| rules.foreign_keys.push(key));
+        let parent = self.view().table(parent.name()).unwrap_or(parent);
+        self.revise(&parent, |rules| rules.referrers.push(referrer));
+        Ok(())
+    }
+
+    /// A key's name: the given one, or one made of its table and columns.
+    fn foreign_key_name(&self, table: &Table, given: Option<String>, columns: &[String]) -> Result<String, SqlError> {
+        if let Some(name) = given {
+            if table.has_name(&name) {
+                let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name());
+                return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
+            }
+            return Ok(name);
+        }
+        let tables = self.view().tables();
+        let is_taken = |name: &String| tables.iter().any(|table| table.has_name(name));
+        let base = format!("{}_{}_fkey", table.name(), columns.join("_"));
+        let mut names = std::iter::once(base.clone()).chain((1..).map(|number| format!("{base}{number}")));
+        Ok(names.find(|name| !is_taken(name)).unwrap_or(base))
+    }
+
+    /// Another definition of the same table of the engine takes a table's place.
+    fn revise(&mut self, table: &Arc<Table>, change: impl FnOnce(&mut Rules)) {
+        let mut rules = table.rules.clone();
+        change(&mut rules);
+        self.publish(table.with(table.schema.clone(), rules));
+    }
+
+    /// Checks the rows that there are. Both tables are locked.
+    pub(super) fn check_foreign_key(
+        &mut self,
+        child: &Arc<Table>,
+        parent: &Arc<Table>,
+        key: &ForeignKey,
+    ) -> Result<(), Fail> {
+        self.txn.check_owned_table(child.id)?;
+        self.txn.check_owned_table(parent.id)?;
+        let types: Vec<_> = key.columns.iter().map(|&column| child.schema.columns[column].ty).collect();
+        let columns = parent.referenced_columns(key);
+        let lookup = Binder::new("", 0, self.view(), Vec::new()).look_up(parent, &columns, &types, LockFor::Read)?;
+        let spec = KeySpec::bytes(&child.schema.columns, &key.columns);
+        let (mut seen, mut wanted, mut failed) = (HashSet::new(), Vec::new(), None);
+        let env = self.env;
+        self.txn.scan(&scan::everything(child), &mut |row| {
+            let values = values_of(row, &key.columns);
+            let checked = env.check_cancelled().and_then(|()| env.memory.check());
+            if let Err(error) = checked {
+                failed = Some(error);
+            } else if !key.is_exempt(&values) && seen.insert(spec.key(values.iter().cloned())) {
+                wanted.push(values);
+            }
+            if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        for values in wanted {
+            self.env.check_cancelled()?;
+            let env = Env { params: &values, ..self.env };
+            let mut found = false;
+            if ForeignKey::refers(&values) {
+                scan::run(&lookup, self.txn, &env, &mut |_| {
+                    found = true;
+                    Ok(ControlFlow::Break(()))
+                })?;
+            }
+            if !found {
+                return Err(key.not_present(child, &values).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// VALIDATE CONSTRAINT
+    pub(super) fn validate_constraint(&mut self, table: &Arc<Table>, name: &str) -> Result<(), Fail> {
+        let Some(key) = table.foreign_key(name).cloned() else {
+            let relation = format!("constraint \"{name}\" of relation \"{}\"", table.name());
+            if table.rules.checks.iter().any(|check| check.name == name) {
+                return Ok(());
+            }
+            return Err(if table.has_name(name) {
+                let message = format!("{relation} is not a foreign key or check constraint");
+                SqlError::new(state::WRONG_OBJECT_TYPE, message)
+            } else {
+                SqlError::new(state::UNDEFINED_OBJECT, format!("{relation} does not exist"))
+            }
+            .into());
+        };
+        let parent = self.owned_table(&key.table)?;
+        self.check_foreign_key(table, &parent, &key)?;
+        self.revise(table, |rules| {
+            rules.foreign_keys.iter_mut().filter(|key| key.name == name).for_each(|key| key.validated = true);
+        });
+        Ok(())
+    }
+
+    /// Drops a table's key, on both its sides.
+    pub(super) fn drop_foreign_key(&mut self, table: &str, name: &str) -> Result<(), Fail> {
+        let child = self.owned_table(table)?;
+        let Some(key) = child.foreign_key(name).cloned() else { return Ok(()) };
+        self.check_settled(&child, "ALTER TABLE")?;
+        self.revise(&child, |rules| rules.foreign_keys.retain(|key| key.name != name));
+        self.forget_referrer(&key.table, table, name)
+    }
+
+    /// A table is not referred to by a key any more.
+    pub(super) fn forget_referrer(&mut self, parent: &str, table: &str, name: &str) -> Result<(), Fail> {
+        let parent = self.owned_table(parent)?;
+        self.revise(&parent, |rules| {
+            rules.referrers.retain(|referrer| referrer.table != table || referrer.constraint != name);
+        });
+        Ok(())
+    }
+
+    /// Drops what depends on something that is to be dropped.
+    ///
+    /// # Errors
+    /// There is some, and no CASCADE.
+    pub(super) fn drop_dependent_keys(&mut self, dependents: Dependents, cascade: bool) -> Result<(), Fail> {
+        let Dependents { subject, keys } = dependents;
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let named = |referrer: &Referrer| format!("constraint {} on table {}", referrer.constraint, referrer.table);
+        if !cascade {
+            let lines: Vec<_> = keys.iter().map(|(key, on)| format!("{} depends on {on}", named(key))).collect();
+            let message = match subject.as_str() {
+                "" => "cannot drop desired object(s) because other objects depend on them".to_owned(),
+                subject => format!("cannot drop {subject} because other objects depend on it"),
+            };
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .detail(lines.join("\n"))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+                .into());
+        }
+        let lines: Vec<_> = keys.iter().map(|(key, _)| format!("drop cascades to {}", named(key))).collect();
+        let error = match &lines[..] {
+            [line] => SqlError::new(state::SUCCESSFUL_COMPLETION, line.as_str()),
+            _ => {
+                let message = format!("drop cascades to {} other objects", lines.len());
+                SqlError::new(state::SUCCESSFUL_COMPLETION, message).detail(lines.join("\n"))
+            }
+        };
+        self.notice_with(error);
+        keys.iter().try_for_each(|(key, _)| self.drop_foreign_key(&key.table, &key.constraint))
+    }
+
+    /// The keys that lead to a table.
+    pub(super) fn referrers_of(&self, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
+        referrers(self.view(), table)
+    }
+
+    /// Those of them that find their rows by this index.
+    pub(super) fn dependents_of_index(&self, table: &Table, subject: String, index: &str) -> Dependents {
+        let mut dependents = Dependents::new(subject);
+        for (child, key) in self.referrers_of(table) {
+            let used = table.referenced_index(&table.referenced_columns(&key));
+            if used.is_some_and(|used| table.index_name(used) == index) {
+                dependents.push(&child, &key, &format!("index {index}"));
+            }
+        }
+        dependents
+    }
+
+    /// A table's name has become another one.
+    pub(super) fn rename_in_keys(&mut self, renamed: &Arc<Table>, old: &str) -> Result<(), Fail> {
+        let new = renamed.name();
+        for referrer in renamed.rules.referrers.iter().filter(|referrer| referrer.table != old) {
+            let child = self.owned_table(&referrer.table)?;
+            let of_table = |key: &&mut ForeignKey| key.table == old;
+            self.revise(&child, |rules| {
+                rules.foreign_keys.iter_mut().filter(of_table).for_each(|key| new.clone_into(&mut key.table));
+            });
+        }
+        for key in renamed.rules.foreign_keys.iter().filter(|key| key.table != old) {
+            let parent = self.owned_table(&key.table)?;
+            let of_table = |referrer: &&mut Referrer| referrer.table == old;
+            self.revise(&parent, |rules| {
+                rules.referrers.iter_mut().filter(of_table).for_each(|referrer| new.clone_into(&mut referrer.table));
+            });
+        }
+        // Those that lead from the table to itself.
+        self.revise(renamed, |rules| {
+            rules.foreign_keys.iter_mut().filter(|key| key.table == old).for_each(|key| new.clone_into(&mut key.table));
+            let own = rules.referrers.iter_mut().filter(|referrer| referrer.table == old);
+            own.for_each(|referrer| new.clone_into(&mut referrer.table));
+        });
+        Ok(())
+    }
+
+    /// A column of a table has another name, which keys know it by.
+    pub(super) fn rename_referenced(&mut self, table: &str, old: &str, new: &str) -> Result<(), Fail> {
+        let Some(parent) = self.view().table(table) else { return Ok(()) };
+        for referrer in &parent.rules.referrers {
+            let child = self.owned_table(&referrer.table)?;
+            self.revise(&child, |rules| {
+                let keys = rules.foreign_keys.iter_mut().filter(|key| key.table == table);
+                for column in keys.flat_map(|key| &mut key.referenced).filter(|column| *column == old) {
+                    new.clone_into(column);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// RENAME CONSTRAINT of a key, whose new name is free.
+    pub(super) fn rename_foreign_key(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {
+        let Some(key) = table.foreign_key(old) else { return Ok(()) };
+        self.revise(table, |rules| {
+            rules.foreign_keys.iter_mut().filter(|key| key.name == old).for_each(|key| new.clone_into(&mut key.name));
+        });
+        let parent = self.owned_table(&key.table)?;
+        self.revise(&parent, |rules| {
+            let referrers = rules.referrers.iter_mut();
+            let own = referrers.filter(|referrer| referrer.table == table.name() && referrer.constraint == old);
+            own.for_each(|referrer| new.clone_into(&mut referrer.constraint));
+        });
+        Ok(())
+    }
+
+    /// A column's type has changed: its keys are checked anew.
+    pub(super) fn check_keys_of_column(&mut self, table: &str, at: usize) -> Result<(), Fail> {
+        let table = self.owned_table(table)?;
+        for key in table.rules.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {
+            let parent = self.owned_table(&key.table)?;
+            check_types(&table, &parent, key)?;
+            self.check_foreign_key(&table, &parent, key)?;
+        }
+        for (child, key) in self.referrers_of(&table) {
+            if table.referenced_columns(&key).contains(&at) {
+                let child = self.owned_table(child.name())?;
+                check_types(&child, &table, &key)?;
+                self.check_foreign_key(&child, &table, &key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An error if the transaction has yet to check rows of a table.
+    pub(super) fn check_settled(&self, table: &Table, what: &str) -> Result<(), SqlError> {
+        if !self.names.deferred.borrow().concerns(table.name()) {
+            return Ok(());
+        }
+        let message = format!("cannot {what} \"{}\" because it has pending trigger events", table.name());
+        Err(SqlError::new(state::OBJECT_IN_USE, message))
+    }
+
+    /// The tables that TRUNCATE empties: those that it names, and with CASCADE all that refer to them.
+    pub(super) fn truncated(&mut self, names: &[String], cascade: bool) -> Result<Vec<Arc<Table>>, Fail> {
+        let mut tables: Vec<Arc<Table>> = Vec::with_capacity(names.len());
+        for name in names {
+            if !tables.iter().any(|table| table.name() == name) {
+                tables.push(self.owned_table(name)?);
+            }
+        }
+        let mut at = 0;
+        while at < tables.len() {
+            let parent = tables[at].clone();
+            for (child, _) in self.referrers_of(&parent) {
+                if tables.iter().any(|table| table.name() == child.name()) {
+                    continue;
+                }
+                if !cascade {
+                    let message = "cannot truncate a table referenced in a foreign key constraint";
+                    let (child, parent) = (child.name(), parent.name());
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
+                        .detail(format!("Table \"{child}\" references \"{parent}\"."))
+                        .hint(format!("Truncate table \"{child}\" at the same time, or use TRUNCATE ... CASCADE."))
+                        .into());
+                }
+                self.notice(state::SUCCESSFUL_COMPLETION, format!("truncate cascades to table \"{}\"", child.name()));
+                tables.push(self.owned_table(child.name())?);
+            }
+            at += 1;
+        }
+        tables.iter().try_for_each(|table| self.check_settled(table, "TRUNCATE"))?;
+        Ok(tables)
+    }
+}
+
+fn undefined_column(name: &str) -> SqlError {
+    let message = format!("column \"{name}\" referenced in foreign key constraint does not exist");
+    SqlError::new(state::UNDEFINED_COLUMN, message)
+}
+
+fn positions(table: &Table, columns: &[String]) -> Result<Vec<usize>, SqlError> {
+    let visible = table.visible();
+    let position = |name: &String| table.schema.column(name).filter(|&column| column < visible);
+    columns.iter().map(|name| position(name).ok_or_else(|| undefined_column(name))).collect()
+}
+
+/// The columns that a key refers to: the primary key's, if none are listed.
+fn referenced_columns(parent: &Table, listed: &[ast::Ident]) -> Result<Vec<usize>, SqlError> {
+    if listed.is_empty() {
+        if parent.rules.primary_key.is_none() {
+            let message = format!("there is no primary key for referenced table \"{}\"", parent.name());
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+        }
+        return Ok(parent.schema.key.clone());
+    }
+    let names: Vec<_> = listed.iter().map(fold).collect();
+    let columns = positions(parent, &names)?;
+    if (1..columns.len()).any(|at| columns[..at].contains(&columns[at])) {
+        let message = "foreign key referenced-columns list must not contain duplicates";
+        return Err(SqlError::new(state::INVALID_FOREIGN_KEY, message));
+    }
+    if parent.referenced_index(&columns).is_none() {
+        let message =
+            format!("there is no unique constraint matching given keys for referenced table \"{}\"", parent.name());
+        return Err(SqlError::new(state::INVALID_FOREIGN_KEY, message));
+    }
+    Ok(columns)
+}
+
+/// Whether values of one type can refer to those of another.
+fn are_compatible(from: Type, to: Type) -> bool {
+    let floats = |ty| matches!(ty, Type::Float4 | Type::Float8);
+    let times = |ty| matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
+    let family = |is: &dyn Fn(Type) -> bool| is(from) && is(to);
+    family(&Type::is_integer) || family(&floats) || family(&times) || can_cast(from, to, Strictness::Implicit)
+}
+
+fn check_types(child: &Table, parent: &Table, key: &ForeignKey) -> Result<(), SqlError> {
+    for (&own, referenced) in key.columns.iter().zip(parent.referenced_columns(key)) {
+        let (own, referenced) = (&child.schema.columns[own], &parent.schema.columns[referenced]);
+        if !are_compatible(own.ty, referenced.ty) {
+            let message = format!("foreign key constraint \"{}\" cannot be implemented", key.name);
+            let (from, to) = (type_name(Some(own.ty)), type_name(Some(referenced.ty)));
+            return Err(SqlError::new(state::DATATYPE_MISMATCH, message).detail(format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {from} and {to}.",
+                own.name, referenced.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn action(written: Option<ast::ReferentialAction>) -> ReferentialAction {
+    match written {
+        None | Some(ast::ReferentialAction::NoAction) => ReferentialAction::NoAction,
+        Some(ast::ReferentialAction::Restrict) => ReferentialAction::Restrict,
+        Some(ast::ReferentialAction::Cascade) => ReferentialAction::Cascade,
+        Some(ast::ReferentialAction::SetNull) => ReferentialAction::SetNull,
+        Some(ast::ReferentialAction::SetDefault) => ReferentialAction::SetDefault,
+    }
+}
+
+/// Whether a constraint is deferrable, and deferred to begin with.
+fn deferrability(characteristics: Option<&ast::ConstraintCharacteristics>) -> Result<(bool, bool), SqlError> {
+    let Some(characteristics) = characteristics else { return Ok((false, false)) };
+    if characteristics.enforced == Some(false) {
+        return Err(crate::error::unsupported("NOT ENFORCED"));
+    }
+    let deferred = characteristics.initially == Some(ast::DeferrableInitial::Deferred);
+    if deferred && characteristics.deferrable == Some(false) {
+        let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
+        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    }
+    Ok((deferred || characteristics.deferrable == Some(true), deferred))
+}

@@ -1,0 +1,257 @@
+//! Foreign keys while rows change.
+//!
+//! **Who refers to a row** looks for it before it is written, and holds what it has found: nobody deletes the row, or changes its
+//! key, until the transaction ends, and others who look for it hold it, too. So what was found need not be looked for
+//! again; what was not is, when the statement is complete, for the statement may bring it about.
+//!
+//! **Who deletes a row, or changes its key**, has locked it first, and looks for those that refer to it when the statement is complete;
+//! nobody comes to refer to it after that, since what was looked through is held, too. In this order the two wait for each
+//! other's rows and never in a circle: the one that is the first at the referenced row goes first.
+//!
+//! The events of a statement are gone through in PostgreSQL's order: row by row, key by key in the order in which they were made, and
+//! what an action leads to before what comes next. An action's changes are no statement of their own: they work
+//! off one list, however deep they go.
+//!
+//! A rehearsal changes nothing, and finds violations that are none: it passes over them, and goes along each way once.
+
+use super::{Exec, Fail, scan};
+use crate::deferred::{Event, EventKind};
+use crate::expr::{Env, Input};
+use crate::foreign_key::{Change, ChangePlan, ForeignKey, Graph, Keys, ReferentialAction as Action, values_of};
+use crate::plan::Access;
+use crate::sequence::Names;
+use hotrow_storage::{Key, RowRef, Value};
+use hotrow_sync::Arc;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// What has happened to a table's rows so far in a statement.
+pub(crate) struct Events<'p> {
+    graph: &'p Arc<Graph>,
+    node: usize,
+    list: Vec<Event>,
+}
+
+/// Keys by which a row refers to what was not found, with the values.
+pub(super) type Missing = Vec<(usize, Vec<Value<'static>>)>;
+
+impl<'p> Events<'p> {
+    /// Of a statement.
+    pub(super) fn new(graph: &'p Arc<Graph>) -> Self {
+        Self { graph, node: 0, list: Vec::new() }
+    }
+
+    fn keys(&self) -> &'p Keys {
+        &self.graph.nodes[self.node]
+    }
+
+    fn push(&mut self, key: usize, kind: EventKind) {
+        self.list.push(Event { node: self.node, key, kind });
+    }
+
+    /// A row was written.
+    pub(super) fn refers(&mut self, missing: Missing, row: RowRef<'_>) {
+        for (key, values) in missing {
+            let row = self.keys().table.key_of(row);
+            self.push(key, EventKind::Refers(row, values));
+        }
+    }
+
+    /// A row is to be deleted.
+    pub(super) fn deleted(&mut self, row: RowRef<'_>) {
+        for (at, referred) in self.keys().referrers.iter().enumerate() {
+            let values = values_of(row, &referred.columns);
+            if ForeignKey::refers(&values) {
+                self.push(at, EventKind::Deleted(values));
+            }
+        }
+    }
+
+    /// A row was updated.
+    pub(super) fn updated(&mut self, old: RowRef<'_>, new: RowRef<'_>) {
+        for (at, referred) in self.keys().referrers.iter().enumerate() {
+            let values = values_of(old, &referred.columns);
+            if ForeignKey::refers(&values) && !has_same(&referred.columns, old, new) {
+                self.push(at, EventKind::Updated(values, values_of(new, &referred.columns)));
+            }
+        }
+    }
+}
+
+fn has_same(columns: &[usize], old: RowRef<'_>, new: RowRef<'_>) -> bool {
+    columns.iter().all(|&column| old.value(column) == new.value(column))
+}
+
+/// Whether an event asks for a check and nothing else, which may be put off.
+fn is_check(key: &ForeignKey, event: &Event) -> bool {
+    match event.kind {
+        EventKind::Refers(..) => true,
+        EventKind::Deleted(_) => key.on_delete == Action::NoAction,
+        EventKind::Updated(..) => key.on_update == Action::NoAction,
+        EventKind::Defaulted(_) => false,
+    }
+}
+
+impl Exec<'_> {
+    /// The keys by which a row that is to be written refers to what is not there now. Of a row that is to be updated in its place,
+    /// those that change are looked at.
+    pub(super) fn missing(
+        &mut self,
+        events: &Events<'_>,
+        old: Option<RowRef<'_>>,
+        row: RowRef<'_>,
+    ) -> Result<Missing, Fail> {
+        let mut missing = Missing::new();
+        for (at, reference) in events.keys().references.iter().enumerate() {
+            let key = &reference.key;
+            if old.is_some_and(|old| has_same(&key.columns, old, row)) {
+                continue;
+            }
+            let values = values_of(row, &key.columns);
+            if key.is_exempt(&values) || ForeignKey::refers(&values) && self.finds(&reference.lookup, &values)? {
+                continue;
+            }
+            self.env.memory.check()?;
+            missing.push((at, values));
+        }
+        Ok(missing)
+    }
+
+    /// Whether there is a row; it stays so until the transaction ends.
+    fn finds(&mut self, lookup: &Access, values: &[Value<'static>]) -> Result<bool, Fail> {
+        let env = Env { params: values, frames: None, ..self.env };
+        let mut found = false;
+        self.txn.hold_reads(true);
+        let looked = scan::run(lookup, self.txn, &env, &mut |_| {
+            found = true;
+            Ok(ControlFlow::Break(()))
+        });
+        self.txn.hold_reads(false);
+        looked.map(|()| found)
+    }
+
+    /// A statement is complete, but for what its events ask for.
+    pub(super) fn settle(&mut self, events: Events<'_>) -> Result<(), Fail> {
+        let Events { graph, list, .. } = events;
+        let is_rehearsal = self.is_rehearsal();
+        let mut seen = HashSet::new();
+        let mut stack = vec![list.into_iter()];
+        while let Some(mut events) = stack.pop() {
+            let Some(event) = events.next() else { continue };
+            if events.len() > 0 {
+                stack.push(events);
+            }
+            self.env.check_cancelled()?;
+            if is_rehearsal && !seen.insert(format!("{event:?}")) {
+                continue;
+            }
+            let key = event.foreign_key(graph);
+            if let Some(names) = self.env.names
+                && is_check(key, &event)
+                && names.deferred.borrow().defers(key)
+            {
+                self.env.memory.check()?;
+                names.deferred.borrow_mut().push(graph, event);
+                continue;
+            }
+            let follows = self.handle(graph, event)?;
+            if !follows.is_empty() {
+                stack.push(follows.into_iter());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the checks that were put off and are due.
+    pub(crate) fn check_deferred(&mut self, ends: bool) -> Result<(), Fail> {
+        let Some(names) = self.env.names else { return Ok(()) };
+        let mut from = 0;
+        loop {
+            let due = names.deferred.borrow().due(from, ends);
+            let Some((at, pending)) = due else { return Ok(()) };
+            self.env.check_cancelled()?;
+            self.handle(&pending.graph, pending.event)?;
+            names.deferred.borrow_mut().done(at);
+            from = at + 1;
+        }
+    }
+
+    /// Checks what an event asks for, or does it; what that leads to.
+    fn handle(&mut self, graph: &Arc<Graph>, event: Event) -> Result<Vec<Event>, Fail> {
+        let Event { node, key, kind } = event;
+        let keys = &graph.nodes[node];
+        let referred = |key: usize| &keys.referrers[key];
+        let (action, change, old, new) = match kind {
+            EventKind::Refers(row, values) => {
+                self.check_reference(keys, key, &row, &values)?;
+                return Ok(Vec::new());
+            }
+            EventKind::Deleted(old) => (referred(key).key.on_delete, &referred(key).on_delete, old, Vec::new()),
+            EventKind::Updated(old, new) => (referred(key).key.on_update, &referred(key).on_update, old, new),
+            EventKind::Defaulted(old) => (Action::NoAction, &None, old, Vec::new()),
+        };
+        let referred = referred(key);
+        let Some(change) = change else {
+            // Another row may have the values now; in a rehearsal the old one still has.
+            let replaced = action == Action::NoAction && self.finds(&referred.lookup, &old)?;
+            if (!replaced || self.is_rehearsal()) && self.finds(&referred.children, &old)? {
+                self.violated(referred.key.still_referenced(&referred.child, &old))?;
+            }
+            return Ok(Vec::new());
+        };
+        let params: Vec<_> = old.iter().chain(&new).cloned().collect();
+        let mut follows = self.act(graph, change, &params)?;
+        if action == Action::SetDefault {
+            follows.push(Event { node, key, kind: EventKind::Defaulted(old) });
+        }
+        Ok(follows)
+    }
+
+    /// Checks that a row that refers to something, if it still does, refers to what is there.
+    fn check_reference(&mut self, keys: &Keys, at: usize, row: &Key, values: &[Value<'static>]) -> Result<(), Fail> {
+        let reference = &keys.references[at];
+        if ForeignKey::refers(values) && self.finds(&reference.lookup, values)? {
+            return Ok(());
+        }
+        let columns = &reference.key.columns;
+        let now = self.txn.read(keys.table.id, row)?;
+        if now.is_some_and(|row| columns.iter().zip(values).all(|(&column, value)| row.value(column) == *value)) {
+            self.violated(reference.key.not_present(&keys.table, values))?;
+        }
+        Ok(())
+    }
+
+    fn violated(&self, error: crate::SqlError) -> Result<(), Fail> {
+        if self.is_rehearsal() { Ok(()) } else { Err(error.into()) }
+    }
+
+    fn is_rehearsal(&self) -> bool {
+        self.env.names.is_some_and(Names::is_rehearsing)
+    }
+
+    /// Does what an action does to the rows that refer to a row; what happened to them. Nobody comes to refer to it meanwhile.
+    fn act(&mut self, graph: &Arc<Graph>, change: &Change, params: &[Value<'static>]) -> Result<Vec<Event>, Fail> {
+        let env = Env { params, frames: None, ..self.env };
+        let mut exec = Exec { txn: &mut *self.txn, env, engine: self.engine, scratch: &mut *self.scratch };
+        let access = match &change.plan {
+            ChangePlan::Delete(delete) => &delete.access,
+            ChangePlan::Update(update) => &update.access,
+        };
+        exec.txn.hold_reads(true);
+        let rows = exec.keys(access);
+        exec.txn.hold_reads(false);
+        let mut events = Events { graph, node: change.node, list: Vec::new() };
+        for row in rows? {
+            exec.env.check_cancelled()?;
+            exec.env.memory.check()?;
+            match &change.plan {
+                ChangePlan::Delete(_) => exec.delete_row(&access.table, &row, Some(&mut events))?,
+                ChangePlan::Update(update) => {
+                    let sink = &mut |_: &Input<'_>| Ok(ControlFlow::Continue(()));
+                    exec.update_row(update, &row, None, None, Some(&mut events), sink)?
+                }
+            };
+        }
+        Ok(events.list)
+    }
+}

@@ -1,0 +1,224 @@
+//! Foreign keys: what the catalog knows of them, and what a statement that changes rows does about them.
+//!
+//! The table that has the key knows all of it ([`ForeignKey`]), and the table that it leads to knows of it by name
+//! ([`Referrer`]), so that making or dropping a key changes both definitions, and every plan for either of them is made again.
+//!
+//! A plan that changes rows has a [`Graph`]: its table and those that it may come to by referential actions, each with the
+//! look-ups and changes that its keys ask for, planned. A look-up's parameters are the values of the key's columns, in their
+//! order; those of a change are the values that rows refer to, and then, of an update, the new ones.
+
+use crate::catalog::{Table, View, describe};
+use crate::plan::{Access, Delete, Update};
+use crate::{SqlError, state};
+use hotrow_storage::{RowRef, Value};
+use hotrow_sync::Arc;
+
+/// What becomes of the rows that refer to a row that is deleted, or whose key is updated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReferentialAction {
+    /// There must be none when the statement, or the transaction, is complete.
+    NoAction,
+    /// There must be none, not even for a moment.
+    Restrict,
+    /// They go, or follow.
+    Cascade,
+    /// Their columns become NULL.
+    SetNull,
+    /// Their columns become what is their default.
+    SetDefault,
+}
+
+/// A FOREIGN KEY constraint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// Its name.
+    pub name: String,
+    /// The columns of its table, by position.
+    pub columns: Vec<usize>,
+    /// The referenced table's name.
+    pub table: String,
+    /// The names of the referenced columns, one for each of `columns`: a primary key, or the columns of a unique index.
+    pub referenced: Vec<String>,
+    /// ON DELETE
+    pub on_delete: ReferentialAction,
+    /// ON UPDATE
+    pub on_update: ReferentialAction,
+    /// MATCH FULL: either all of the columns are NULL or none is.
+    pub full: bool,
+    /// DEFERRABLE: SET CONSTRAINTS says when it is checked.
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED: when the transaction ends, if nobody says another thing.
+    pub deferred: bool,
+    /// Whether the rows that were there when it was made have been checked.
+    pub validated: bool,
+}
+
+/// A foreign key of another table, or of the same one, that leads to a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Referrer {
+    /// The table that has the key.
+    pub table: String,
+    /// The key's name.
+    pub constraint: String,
+}
+
+impl ForeignKey {
+    /// Whether values refer to a row: none of them is NULL.
+    pub fn refers(values: &[Value<'_>]) -> bool {
+        !values.iter().any(Value::is_null)
+    }
+
+    /// Whether values are some that the key has nothing against, whatever rows there are.
+    pub fn is_exempt(&self, values: &[Value<'_>]) -> bool {
+        let nulls = values.iter().filter(|value| value.is_null()).count();
+        if self.full { nulls == values.len() } else { nulls > 0 }
+    }
+
+    /// 23503, of a row that refers to none.
+    pub fn not_present(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
+        let message =
+            format!("insert or update on table \"{}\" violates foreign key constraint \"{}\"", child.name(), self.name);
+        let detail = if values.iter().any(Value::is_null) {
+            "MATCH FULL does not allow mixing of null and nonnull key values.".to_owned()
+        } else {
+            let columns = self.columns.iter().map(|&column| child.schema.columns[column].name.as_str());
+            format!("{} is not present in table \"{}\".", describe_key(columns, values), self.table)
+        };
+        SqlError::new(state::FOREIGN_KEY_VIOLATION, message).about_constraint(child.name(), &self.name).detail(detail)
+    }
+
+    /// 23503, of a row that others refer to.
+    pub fn still_referenced(&self, child: &Table, values: &[Value<'_>]) -> SqlError {
+        let (parent, child) = (&self.table, child.name());
+        let message = format!(
+            "update or delete on table \"{parent}\" violates foreign key constraint \"{}\" on table \"{child}\"",
+            self.name
+        );
+        let key = describe_key(self.referenced.iter().map(String::as_str), values);
+        SqlError::new(state::FOREIGN_KEY_VIOLATION, message)
+            .about_constraint(child, &self.name)
+            .detail(format!("{key} is still referenced from table \"{child}\"."))
+    }
+}
+
+/// `Key (a, b)=(1, 2)`
+fn describe_key<'n>(columns: impl Iterator<Item = &'n str>, values: &[Value<'_>]) -> String {
+    let columns: Vec<_> = columns.collect();
+    let values: Vec<_> = values.iter().map(describe).collect();
+    format!("Key ({})=({})", columns.join(", "), values.join(", "))
+}
+
+/// The values of some of a row's columns, kept.
+pub fn values_of(row: RowRef<'_>, columns: &[usize]) -> Vec<Value<'static>> {
+    columns.iter().map(|&column| row.value(column).into_owned()).collect()
+}
+
+/// The tables that a statement may change through foreign keys. The first is its own.
+#[derive(Debug, Default)]
+pub struct Graph {
+    /// In the order in which they were come to.
+    pub nodes: Vec<Keys>,
+}
+
+/// A table that rows change of, and the foreign keys on both its sides.
+#[derive(Debug)]
+pub struct Keys {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Its own keys, in the order in which they were made.
+    pub references: Vec<Reference>,
+    /// Those that lead to it, in the same order.
+    pub referrers: Vec<Referred>,
+}
+
+/// A key of a table whose rows are inserted or updated.
+#[derive(Debug)]
+pub struct Reference {
+    /// The key.
+    pub key: ForeignKey,
+    /// The row that values refer to.
+    pub lookup: Access,
+}
+
+/// A key that leads to a table whose rows are updated or deleted.
+#[derive(Debug)]
+pub struct Referred {
+    /// The key.
+    pub key: ForeignKey,
+    /// The table that has it.
+    pub child: Arc<Table>,
+    /// The referenced columns, by position.
+    pub columns: Vec<usize>,
+    /// The row that has certain values in these columns.
+    pub lookup: Access,
+    /// The rows that refer to such values.
+    pub children: Access,
+    /// What is done to these after a delete; none if there must be none.
+    pub on_delete: Option<Change>,
+    /// The same after an update.
+    pub on_update: Option<Change>,
+}
+
+/// A referential action.
+#[derive(Debug)]
+pub struct Change {
+    /// The table whose rows are changed, in the graph.
+    pub node: usize,
+    /// How.
+    pub plan: ChangePlan,
+}
+
+/// A change to the rows that refer to a row.
+#[derive(Debug)]
+pub enum ChangePlan {
+    /// They go.
+    Delete(Delete),
+    /// They get other values.
+    Update(Update),
+}
+
+impl Graph {
+    /// Whether an update of these columns of the first table may have to do with any key.
+    pub fn is_concerned(&self, mut assigned: impl Iterator<Item = usize>) -> bool {
+        let Some(own) = self.nodes.first() else { return false };
+        assigned.any(|column| {
+            own.references.iter().any(|reference| reference.key.columns.contains(&column))
+                || own.referrers.iter().any(|referred| referred.columns.contains(&column))
+        })
+    }
+}
+
+impl Table {
+    /// Its key of this name.
+    pub fn foreign_key(&self, name: &str) -> Option<&ForeignKey> {
+        self.rules.foreign_keys.iter().find(|key| key.name == name)
+    }
+
+    /// The unique index by which a key to these columns finds their rows: none if there is none.
+    pub fn referenced_index(&self, columns: &[usize]) -> Option<hotrow_storage::IndexRef> {
+        use hotrow_storage::IndexRef;
+        let is_unique = |index: &IndexRef| match index {
+            IndexRef::Primary => !self.is_key_hidden(),
+            IndexRef::Secondary(id) => self.schema.indexes[usize::from(id.0)].unique,
+        };
+        self.indexes().filter(is_unique).find(|&index| {
+            let of_index = self.index_columns(index);
+            of_index.len() == columns.len() && of_index.iter().all(|column| columns.contains(column))
+        })
+    }
+
+    /// The positions of a key's referenced columns in this table, which it leads to.
+    pub fn referenced_columns(&self, key: &ForeignKey) -> Vec<usize> {
+        key.referenced.iter().filter_map(|name| self.schema.column(name)).collect()
+    }
+}
+
+/// The foreign keys that lead to a table, with the tables that have them.
+pub fn referrers(view: View<'_>, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
+    let found = |referrer: &Referrer| {
+        let child = view.table(&referrer.table)?;
+        let key = child.foreign_key(&referrer.constraint)?.clone();
+        Some((child, key))
+    };
+    table.rules.referrers.iter().filter_map(found).collect()
+}
