@@ -82,9 +82,8 @@ fn bench_workload<W: Workload>(
     if !W::RUNS_ON_ENGINES {
         run.threads.get_or_insert(1);
     }
-    let mut left_out = None;
     if run.wire.over_wire {
-        left_out = refuse_over_wire(&workload, drivers, run)?;
+        refuse_over_wire(drivers, run)?;
     } else {
         refuse_models(run)?;
         workload.refuse_threads(run.threads()).map_err(BenchError::Usage)?;
@@ -109,7 +108,7 @@ fn bench_workload<W: Workload>(
     let svg = run.plot.as_deref().map(create).transpose()?;
 
     let title = format!("{}: {}", W::NAME, workload.summary());
-    print_title(out, &title, left_out, run)?;
+    print_title(out, &title, run)?;
     let (turns, failure) = take_turns(&workload, drivers, run, interrupt);
     if !turns.is_empty() {
         table::print(out, &summarize(&turns), run)?;
@@ -131,23 +130,18 @@ fn bench_workload<W: Workload>(
     }
 }
 
-/// Refuses what cannot be run over the network, or means nothing there. Returns which transactions are not sent.
-fn refuse_over_wire<W: Workload>(
-    workload: &W,
-    drivers: Drivers<W>,
-    run: &RunOptions,
-) -> Result<Option<&'static str>, BenchError> {
-    let Some(driver) = drivers.wire else {
+/// Refuses what cannot be run over the network, or means nothing there.
+fn refuse_over_wire<W: Workload>(drivers: Drivers<W>, run: &RunOptions) -> Result<(), BenchError> {
+    if drivers.wire.is_none() {
         let what = format!("{} is not run over the wire: it is run in this process only, without --over-wire", W::NAME);
         return Err(BenchError::Usage(what));
-    };
-    let left_out = (driver.leaves_out)(workload).map_err(BenchError::Usage)?;
+    }
     let isolates = |name: &str| ENGINES.iter().any(|info| info.name == engine_of(name) && info.isolates);
     match run.engines.iter().find(|name| !isolates(name)) {
         Some(name) => Err(BenchError::Usage(format!(
             "{name} does not isolate transactions and has no server: with --over-wire, --engine takes others"
         ))),
-        None => wire::refuse_options(run).map(|()| left_out),
+        None => wire::refuse_options(run),
     }
 }
 
@@ -310,14 +304,13 @@ fn without_empty(mut turns: Vec<Vec<EngineReport>>) -> Vec<Vec<EngineReport>> {
     turns
 }
 
-fn print_title(out: &mut dyn Write, title: &str, left_out: Option<&str>, run: &RunOptions) -> io::Result<()> {
+fn print_title(out: &mut dyn Write, title: &str, run: &RunOptions) -> io::Result<()> {
     let batch = if run.no_batch { "one by one" } else { "looked up together" };
     let threads = number_of(run.threads(), "thread");
     writeln!(out, "{title}")?;
     if run.wire.over_wire {
         let (clients, seconds) = (number_of(run.wire.clients(), "client"), run.seconds.as_secs_f64());
         writeln!(out, "over the wire: {clients} on {threads}, {seconds} s, {}", run.isolation)?;
-        left_out.map_or(Ok(()), |left_out| writeln!(out, "left out: {left_out}"))?;
         writeln!(out)?;
         return out.flush();
     }

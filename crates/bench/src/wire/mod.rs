@@ -75,11 +75,6 @@ pub(crate) trait OverWire: Workload {
     /// A client, whose transactions are those of the workload's own client in this seat.
     fn caller(&self, seat: Seat) -> Self::Caller;
 
-    /// Which of its transactions are not sent, since SQL cannot say them yet; the error says what could be run instead.
-    fn leaves_out(&self) -> Result<Option<&'static str>, String> {
-        Ok(None)
-    }
-
     /// Compares what is in the tables with what all callers since the load know to be committed.
     fn judge(&self, tables: &Look<'_>, callers: &[Self::Caller]) -> Result<(), Violation>;
 }
@@ -124,8 +119,6 @@ fn runtime() -> Result<Runtime, String> {
 pub(crate) struct WireDriver<W> {
     /// Loads its rows into the server of a name: an engine's, or one that a URL leads to.
     pub load: LoadOverWire<W>,
-    /// [`OverWire::leaves_out`]
-    pub leaves_out: fn(&W) -> Result<Option<&'static str>, String>,
 }
 
 type LoadOverWire<W> = fn(&str, &W, &RunOptions, Tools<'_>) -> Result<Box<dyn Bed<W>>, RunFailure>;
@@ -133,7 +126,7 @@ type LoadOverWire<W> = fn(&str, &W, &RunOptions, Tools<'_>) -> Result<Box<dyn Be
 impl<W: OverWire> WireDriver<W> {
     /// That of a workload whose transactions can be sent.
     pub(crate) fn new() -> Self {
-        Self { load, leaves_out: W::leaves_out }
+        Self { load }
     }
 }
 

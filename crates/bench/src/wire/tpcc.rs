@@ -2,13 +2,13 @@
 //! item by item and the warehouse last.
 //!
 //! A row that is read and then changed is read FOR UPDATE: two who read it first and change it then would wait for each other.
-//! Stock-Level is left out: it is a join. After a run the tables are read back and judged by the check of runs without a network.
+//! Stock-Level counts with a join, as the usual clients do. After a run the tables are read back and judged by the check of runs without a network.
 
 use super::decimal::{Cents, Fixed};
 use super::session::Param;
 use super::{AttemptError, Caller, Look, OverWire, Session, changed_one, one};
 use hotrow_storage::TableId;
-use hotrow_workloads::tpcc::{Client, Customer, Delivered, Kind, Line, Mix, Paid, Tables, Tpcc, customer};
+use hotrow_workloads::tpcc::{Client, Customer, Delivered, Kind, Line, Paid, StockLevel, Tables, Tpcc, customer};
 use hotrow_workloads::{Seat, Violation, Workload};
 use std::time::SystemTime;
 
@@ -43,8 +43,10 @@ const BUYER_OF: usize = 27;
 const DELIVER_LINES: usize = 28;
 const AMOUNT: usize = 29;
 const CHARGE: usize = 30;
+const NEXT_ORDER: usize = 31;
+const LOW_STOCK: usize = 32;
 
-const STATEMENTS: [&str; 31] = [
+const STATEMENTS: [&str; 33] = [
     "SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
     "SELECT i_price, i_name, i_data FROM item WHERE i_id = $1",
     "SELECT s_quantity, s_data, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, s_dist_08, \
@@ -87,6 +89,9 @@ const STATEMENTS: [&str; 31] = [
     "SELECT sum(ol_amount) FROM order_line WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3",
     "UPDATE customer SET c_balance = c_balance + $1, c_delivery_cnt = c_delivery_cnt + 1 \
      WHERE c_w_id = $2 AND c_d_id = $3 AND c_id = $4",
+    "SELECT d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2",
+    "SELECT count(DISTINCT (s_i_id)) AS stock_count FROM order_line, stock WHERE ol_w_id = $1 AND ol_d_id = $2 \
+     AND ol_o_id < $3 AND ol_o_id >= $4 AND s_w_id = $5 AND s_i_id = ol_i_id AND s_quantity < $6",
 ];
 
 /// A client on the network.
@@ -110,18 +115,8 @@ impl OverWire for Tpcc {
     }
 
     fn caller(&self, seat: Seat) -> TpccCaller {
-        let client = self.client(self.tables(), seat).without(Kind::StockLevel);
+        let client = self.client(self.tables(), seat);
         TpccCaller { client, kind: Kind::NewOrder, delivered: Delivered::default() }
-    }
-
-    fn leaves_out(&self) -> Result<Option<&'static str>, String> {
-        match self.options().mix {
-            Mix::StockLevel => Err("--mix stocklevel is not run over the wire: it is a join, which is not sent yet; \
-                                    expected another --mix"
-                .to_owned()),
-            Mix::Full => Ok(Some("stock-level, 4 of 100 transactions: a join, which is not sent yet")),
-            _ => Ok(None),
-        }
     }
 
     fn judge(&self, tables: &Look<'_>, callers: &[TpccCaller]) -> Result<(), Violation> {
@@ -144,7 +139,7 @@ impl Caller for TpccCaller {
             Kind::Payment => self.pay(session, now).await?,
             Kind::OrderStatus => self.ask_for_order(session).await?,
             Kind::Delivery => self.deliver(session, now).await?,
-            Kind::StockLevel => return Err(AttemptError::Unexpected("no client asks for a stock level".to_owned())),
+            Kind::StockLevel => self.count_low_stock(session).await?,
         }
         session.commit().await?;
         Ok(())
@@ -252,6 +247,16 @@ impl TpccCaller {
             let order: i32 = order.try_get(0)?;
             session.query(LINES, &[&warehouse, &district, &order]).await?;
         }
+        Ok(())
+    }
+
+    async fn count_low_stock(&self, session: &mut Session) -> Result<(), AttemptError> {
+        let level = self.client.stock_level();
+        let ((warehouse, district), threshold) = (level.place(), Fixed::<0>(i64::from(level.threshold())));
+        let next: i32 = one(&session.query(NEXT_ORDER, &[&warehouse, &district]).await?)?.try_get(0)?;
+        let orders = [&next as _, &(next - StockLevel::LAST_ORDERS) as Param<'_>];
+        let low = [&[&warehouse as _, &district as _], &orders[..], &[&warehouse as _, &threshold as _]].concat();
+        one(&session.query(LOW_STOCK, &low).await?)?.try_get::<_, i64>(0)?;
         Ok(())
     }
 

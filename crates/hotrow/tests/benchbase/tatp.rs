@@ -92,7 +92,6 @@ impl Connection {
         self.query(sql, &[id(subscriber), Value::Int2(kind)])
     }
 
-    /// BenchBase's query joins the two tables.
     fn get_new_destination(
         &mut self,
         subscriber: i32,
@@ -100,15 +99,10 @@ impl Connection {
         start: i16,
         end: i16,
     ) -> Vec<Vec<Value<'static>>> {
-        let active = "SELECT sf_type FROM special_facility WHERE s_id = $1 AND sf_type = $2 AND is_active = 1";
-        if self.query(active, &[id(subscriber), Value::Int2(facility)]).is_empty() {
-            return Vec::new();
-        }
-        let forwardings = "SELECT cf.numberx FROM call_forwarding cf \
-            WHERE cf.s_id = $1 AND cf.sf_type = $2 AND cf.start_time <= $3 AND cf.end_time > $4";
-        let when = [Value::Int2(start), Value::Int2(end)];
-        let parameters: Vec<_> = [id(subscriber), Value::Int2(facility)].into_iter().chain(when).collect();
-        self.query(forwardings, &parameters)
+        let sql = "SELECT cf.numberx FROM special_facility sf, call_forwarding cf WHERE sf.s_id = $1 AND sf.sf_type = $2 \
+            AND sf.is_active = 1 AND cf.s_id = sf.s_id AND cf.sf_type = sf.sf_type AND cf.start_time <= $3 \
+            AND cf.end_time > $4";
+        self.query(sql, &[id(subscriber), Value::Int2(facility), Value::Int2(start), Value::Int2(end)])
     }
 
     /// How many special facilities were changed.

@@ -290,17 +290,14 @@ impl Connection {
         Some(number)
     }
 
-    /// How many items of the last twenty orders are low in stock. BenchBase's query joins the two tables.
+    /// How many items of the last twenty orders are low in stock.
     fn stock_level(&mut self, warehouse: i32, district: i32, threshold: i32) -> i64 {
         let sql = "SELECT D_NEXT_O_ID FROM district WHERE D_W_ID = $1 AND D_ID = $2";
         let next = int(&self.row(sql, &ints([warehouse, district]))[0]) as i32;
-        let sql = "SELECT DISTINCT OL_I_ID FROM order_line \
-            WHERE OL_W_ID = $1 AND OL_D_ID = $2 AND OL_O_ID < $3 AND OL_O_ID >= $4";
-        let items = self.query(sql, &ints([warehouse, district, next, next - 20]));
-        let sql = "SELECT COUNT(DISTINCT (S_I_ID)) AS STOCK_COUNT FROM stock \
-            WHERE S_W_ID = $1 AND S_I_ID = $2 AND S_QUANTITY < $3";
-        let [w_id, threshold] = ints([warehouse, threshold]);
-        items.into_iter().flatten().map(|item| int(&self.row(sql, &[w_id.clone(), item, threshold.clone()])[0])).sum()
+        let sql = "SELECT COUNT(DISTINCT (S_I_ID)) AS STOCK_COUNT FROM order_line, stock \
+            WHERE OL_W_ID = $1 AND OL_D_ID = $2 AND OL_O_ID < $3 AND OL_O_ID >= $4 \
+            AND S_W_ID = $5 AND S_I_ID = OL_I_ID AND S_QUANTITY < $6";
+        int(&self.row(sql, &ints([warehouse, district, next, next - 20, warehouse, threshold]))[0])
     }
 }
 

@@ -82,13 +82,6 @@ impl Client {
         self.surprises
     }
 
-    /// Has it leave one kind out.
-    #[must_use]
-    pub fn without(mut self, kind: Kind) -> Self {
-        self.weights[kind as usize] = 0;
-        self
-    }
-
     /// The kind of the next transaction.
     fn kind(&mut self) -> Kind {
         let mut ticket = self.random.rng.u32(..self.weights.iter().sum::<u32>());
@@ -198,6 +191,11 @@ impl Client {
     /// The delivery that was made up last.
     pub fn delivery(&self) -> &Delivery {
         &self.delivery
+    }
+
+    /// The look at the stock that was made up last.
+    pub fn stock_level(&self) -> &StockLevel {
+        &self.stock_level
     }
 
     /// Notes that the transaction made up last has committed, and what it delivered if it is a delivery. Returns whether it found

@@ -15,7 +15,7 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 14, §5.1",
     title: "TPC-C as clients are added",
     there: "The standard mix on 200 warehouses, up to 500 clients on other machines, and a server of 12 cores.",
-    here: "New-Order, Payment, Order-Status and Delivery as statements over TCP; Stock-Level, a join, is left out. As many \
+    here: "All five transactions as statements over TCP. As many \
            warehouses and clients for each core as there, with a thousand items and a hundred customers in each district. \
            Clients and server share this machine.",
     plan,

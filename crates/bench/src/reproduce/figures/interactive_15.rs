@@ -15,7 +15,7 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 15, §5.2",
     title: "TPC-C as warehouses are added",
     there: "The standard mix from 300 clients, up to 300 warehouses.",
-    here: "As Fig. 14: as many warehouses and clients for each core as there, and no Stock-Level.",
+    here: "As Fig. 14: as many warehouses and clients for each core as there.",
     plan,
     claims: &CLAIMS,
 };

@@ -8,9 +8,6 @@ use hotrow_txn::{Abort, Accesses, Intent, Procedure, Scan, Transaction};
 use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
-/// Orders that are looked at.
-const LAST_ORDERS: i32 = 20;
-
 /// Counts the items of a district's last 20 orders whose stock is below a threshold.
 #[derive(Debug)]
 pub struct StockLevel {
@@ -22,6 +19,19 @@ pub struct StockLevel {
 }
 
 impl StockLevel {
+    /// How many orders are looked at.
+    pub const LAST_ORDERS: i32 = 20;
+
+    /// The warehouse and the district.
+    pub fn place(&self) -> (i32, i32) {
+        (self.warehouse, self.district)
+    }
+
+    /// Of what stock is low.
+    pub fn threshold(&self) -> i32 {
+        self.threshold
+    }
+
     pub(in super::super) fn new(tables: Tables) -> Self {
         Self { tables, warehouse: 0, district: 0, threshold: 0, items: RefCell::default() }
     }
@@ -52,7 +62,7 @@ impl Procedure for StockLevel {
         let next = found(row)?.int4(district::NEXT_ORDER);
         let order = |number| Key::int4s([self.warehouse, self.district, number]);
         let lines = Scan {
-            lower: Bound::Included(order(next - LAST_ORDERS)),
+            lower: Bound::Included(order(next - Self::LAST_ORDERS)),
             upper: Bound::Excluded(order(next)),
             ..Scan::all(self.tables.order_line, IndexRef::Primary)
         };
