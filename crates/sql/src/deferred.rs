@@ -25,8 +25,6 @@ pub(crate) enum EventKind {
     Deleted(Vec<Value<'static>>),
     /// Such a row has got the second values.
     Updated(Vec<Value<'static>>, Vec<Value<'static>>),
-    /// Those that referred to such a row have got their defaults, which may be the same values.
-    Defaulted(Vec<Value<'static>>),
 }
 
 impl Event {

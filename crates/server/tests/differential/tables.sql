@@ -1,5 +1,6 @@
 DROP TABLE IF EXISTS a;
 DROP TABLE IF EXISTS k;
+DROP TABLE IF EXISTS h, g, f;
 CREATE TABLE a (id int PRIMARY KEY, b boolean, s smallint, i int, l bigint, r real, d double precision, n numeric(10, 2), m numeric,
     c char(5), v varchar(8), t text, y bytea, e date, p timestamp, z timestamptz, u uuid);
 CREATE TABLE k (id int PRIMARY KEY, grp int NOT NULL DEFAULT 1, name varchar(10) UNIQUE, qty int CHECK (qty >= 0), price numeric(8, 2) DEFAULT 0.5,
@@ -14,3 +15,10 @@ INSERT INTO a VALUES
     (7, true, 2, 3, 5, 7, 11, 2.50, 3.14159, 'abc', 'abc', 'abc', '\x616263', '2000-01-01', '2000-01-01 00:00:00.5', '2000-01-01 00:00:00.5+00', NULL);
 INSERT INTO k VALUES (1, 1, 'one', 5, 1.25, 'aa', 1, '2024-01-01'), (2, 1, 'two', 0, 100, 'b', 2, '2024-01-02'), (3, 2, NULL, NULL, NULL, NULL, NULL, NULL),
     (4, 2, 'four', 7, 0.5, 'aa', -4, '1999-12-31'), (5, 3, 'five', 10, 99.99, 'c', 300, NULL);
+CREATE TABLE f (id int PRIMARY KEY, up int REFERENCES f ON DELETE CASCADE, u int UNIQUE);
+CREATE TABLE g (id int PRIMARY KEY, f int DEFAULT 2 REFERENCES f ON DELETE SET DEFAULT ON UPDATE CASCADE, u int REFERENCES f (u) ON DELETE SET NULL ON UPDATE SET NULL);
+CREATE TABLE h (g int REFERENCES g ON DELETE CASCADE ON UPDATE CASCADE, x int, y bigint, f smallint REFERENCES f DEFERRABLE INITIALLY DEFERRED,
+    UNIQUE (x, y), FOREIGN KEY (x, y) REFERENCES h (x, y) MATCH FULL ON DELETE RESTRICT);
+INSERT INTO f VALUES (1, NULL, 10), (2, 1, 20), (3, 2, 30), (4, NULL, 40), (5, 5, NULL), (6, 4, NULL);
+INSERT INTO g VALUES (1, 1, 10), (2, 3, 30), (3, NULL, 40), (4, 6, NULL), (5, 2, NULL);
+INSERT INTO h VALUES (1, 1, 1, NULL), (2, NULL, NULL, 4), (3, 2, 2, 6), (4, 3, 3, NULL);

@@ -9,20 +9,21 @@
 //! other's rows and never in a circle: the one that is the first at the referenced row goes first.
 //!
 //! The events of a statement are gone through in PostgreSQL's order: row by row, key by key in the order in which they were made, and
-//! what an action leads to before what comes next. An action's changes are no statement of their own: they work
-//! off one list, however deep they go.
+//! then what actions have led to. So an action's changes are no statement of their own: there is one list, however deep they go.
 //!
 //! A rehearsal changes nothing, and finds violations that are none: it passes over them, and goes along each way once.
 
 use super::{Exec, Fail, scan};
 use crate::deferred::{Event, EventKind};
 use crate::expr::{Env, Input};
-use crate::foreign_key::{Change, ChangePlan, ForeignKey, Graph, Keys, ReferentialAction as Action, values_of};
+use crate::foreign_key::{
+    Change, ChangePlan, ForeignKey, Graph, Keys, ReferentialAction as Action, Referred, values_of,
+};
 use crate::plan::Access;
 use crate::sequence::Names;
 use hotrow_storage::{Key, RowRef, Value};
 use hotrow_sync::Arc;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 
 /// What has happened to a table's rows so far in a statement.
@@ -88,7 +89,6 @@ fn is_check(key: &ForeignKey, event: &Event) -> bool {
         EventKind::Refers(..) => true,
         EventKind::Deleted(_) => key.on_delete == Action::NoAction,
         EventKind::Updated(..) => key.on_update == Action::NoAction,
-        EventKind::Defaulted(_) => false,
     }
 }
 
@@ -135,12 +135,8 @@ impl Exec<'_> {
         let Events { graph, list, .. } = events;
         let is_rehearsal = self.is_rehearsal();
         let mut seen = HashSet::new();
-        let mut stack = vec![list.into_iter()];
-        while let Some(mut events) = stack.pop() {
-            let Some(event) = events.next() else { continue };
-            if events.len() > 0 {
-                stack.push(events);
-            }
+        let mut events = VecDeque::from(list);
+        while let Some(event) = events.pop_front() {
             self.env.check_cancelled()?;
             if is_rehearsal && !seen.insert(format!("{event:?}")) {
                 continue;
@@ -154,10 +150,7 @@ impl Exec<'_> {
                 names.deferred.borrow_mut().push(graph, event);
                 continue;
             }
-            let follows = self.handle(graph, event)?;
-            if !follows.is_empty() {
-                stack.push(follows.into_iter());
-            }
+            events.extend(self.handle(graph, event)?);
         }
         Ok(())
     }
@@ -188,23 +181,29 @@ impl Exec<'_> {
             }
             EventKind::Deleted(old) => (referred(key).key.on_delete, &referred(key).on_delete, old, Vec::new()),
             EventKind::Updated(old, new) => (referred(key).key.on_update, &referred(key).on_update, old, new),
-            EventKind::Defaulted(old) => (Action::NoAction, &None, old, Vec::new()),
         };
         let referred = referred(key);
         let Some(change) = change else {
-            // Another row may have the values now; in a rehearsal the old one still has.
-            let replaced = action == Action::NoAction && self.finds(&referred.lookup, &old)?;
-            if (!replaced || self.is_rehearsal()) && self.finds(&referred.children, &old)? {
-                self.violated(referred.key.still_referenced(&referred.child, &old))?;
-            }
+            self.check_not_referred(referred, &old, action == Action::NoAction)?;
             return Ok(Vec::new());
         };
         let params: Vec<_> = old.iter().chain(&new).cloned().collect();
-        let mut follows = self.act(graph, change, &params)?;
+        let follows = self.act(graph, change, &params)?;
         if action == Action::SetDefault {
-            follows.push(Event { node, key, kind: EventKind::Defaulted(old) });
+            // The defaults may be the same values.
+            self.check_not_referred(referred, &old, true)?;
         }
         Ok(follows)
+    }
+
+    /// Checks that no row refers to values any more, unless another row has them now and that `may` be so. In a rehearsal the old one
+    /// still has them.
+    fn check_not_referred(&mut self, referred: &Referred, old: &[Value<'static>], may: bool) -> Result<(), Fail> {
+        let replaced = may && self.finds(&referred.lookup, old)?;
+        if (!replaced || self.is_rehearsal()) && self.finds(&referred.children, old)? {
+            self.violated(referred.key.still_referenced(&referred.child, old))?;
+        }
+        Ok(())
     }
 
     /// Checks that a row that refers to something, if it still does, refers to what is there.

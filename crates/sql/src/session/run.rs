@@ -243,10 +243,10 @@ impl Session {
         ends && self.database.keeps_versions()
     }
 
-    /// What belongs to an attempt of a statement that `ends` its transaction: checks that were put off, since they may touch what nobody
-    /// has foreseen, and the commit if it may be refused.
+    /// What belongs to an attempt of a statement that `ends` its transaction: under an engine that plans the checks that were put off,
+    /// since they may touch what nobody has foreseen; and the commit if it may be refused.
     fn end_attempt(&mut self, ends: bool, commits: bool) -> Result<(), Fail> {
-        if ends && self.phase == Phase::Implicit {
+        if ends && self.planned && self.phase == Phase::Implicit {
             self.check_deferred(true)?;
         }
         if commits { self.commit_attempt() } else { Ok(()) }
