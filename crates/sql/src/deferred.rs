@@ -110,11 +110,16 @@ impl Deferred {
         self.pending.is_empty()
     }
 
-    /// Whether a table's rows have checks before them.
+    /// Whether a table's rows have checks before them, on either side of a key.
     pub(crate) fn concerns(&self, table: &str) -> bool {
-        self.pending
-            .iter()
-            .any(|pending| !pending.done && pending.graph.nodes[pending.event.node].table.name() == table)
+        self.pending.iter().filter(|pending| !pending.done).any(|Pending { graph, event, .. }| {
+            let keys = &graph.nodes[event.node];
+            let other = match event.kind {
+                EventKind::Refers(..) => keys.references[event.key].key.table.as_str(),
+                EventKind::Deleted(_) | EventKind::Updated(..) => keys.referrers[event.key].child.name(),
+            };
+            keys.table.name() == table || other == table
+        })
     }
 
     /// Where the transaction is.

@@ -11,7 +11,7 @@ use crate::parse::plain_name;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Latch};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 /// A sequence's definition, which never changes: ALTER makes another one of the same number.
@@ -248,6 +248,8 @@ pub struct Names {
     recent: RefCell<Recent>,
     /// Of statements that run without effect.
     rehearsal: RefCell<Option<Rehearsal>>,
+    /// Whether the session's transaction may not write.
+    pub(crate) read_only: Cell<bool>,
     /// Checks that the session's transaction has yet to make.
     pub(crate) deferred: RefCell<Deferred>,
 }
@@ -277,6 +279,7 @@ impl Names {
             changes: Changes::default(),
             recent: RefCell::default(),
             rehearsal: RefCell::default(),
+            read_only: Cell::new(false),
             deferred: RefCell::default(),
         }
     }
@@ -325,9 +328,18 @@ impl Names {
         Ok(own.clone())
     }
 
+    fn check_may_write(&self, function: &str) -> Result<(), SqlError> {
+        if !self.read_only.get() {
+            return Ok(());
+        }
+        let message = format!("cannot execute {function}() in a read-only transaction");
+        Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
+    }
+
     /// `nextval`
     pub fn next_value(&self, sequence: &Value<'_>) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
+        self.check_may_write("nextval")?;
         let value = sequence.next()?;
         self.remember(sequence.id, value);
         Ok(value)
@@ -361,6 +373,7 @@ impl Names {
     /// `setval`
     pub fn set_value(&self, sequence: &Value<'_>, value: i64, is_taken: bool) -> Result<i64, SqlError> {
         let sequence = self.sequence(sequence)?;
+        self.check_may_write("setval")?;
         sequence.set(value, is_taken)?;
         if is_taken {
             self.recent.borrow_mut().values.insert(sequence.id, value);

@@ -325,3 +325,33 @@ fn messages_say_what_is_in_the_way() {
     );
     assert_eq!(outcome(&mut session, "insert into c values (1, null)"), "INSERT 0 1");
 }
+
+/// What has to be checked yet is checked in the tables that there were then: neither of them changes meanwhile.
+#[test]
+fn tables_keep_their_definitions_while_a_check_of_them_is_put_off() {
+    let database = database("ilock");
+    let mut session = session(&database);
+    run(
+        &mut session,
+        "create table p (id int primary key); create table c (p int references p deferrable initially deferred)",
+    );
+    for sql in [
+        "alter table p add x int",
+        "alter table c add x int",
+        "drop table p cascade",
+        "truncate p, c",
+        "create index on c (p)",
+    ] {
+        run(&mut session, "begin; insert into c values (1)");
+        assert_eq!(error(&mut session, sql).state.0, "55006", "{sql}");
+        run(
+            &mut session,
+            "rollback; begin; insert into c values (1); insert into p values (1); set constraints all immediate",
+        );
+        run(&mut session, sql);
+        run(&mut session, "rollback");
+    }
+    // What was found needs no check.
+    run(&mut session, "begin; insert into p values (1); insert into c values (1); alter table p add x int; commit");
+    assert_eq!(outcome(&mut session, "delete from p"), "23503");
+}

@@ -113,7 +113,8 @@ impl Binder<'_> {
                 if let Some(alias) = alias {
                     let columns = inner.scope.relations().iter().flat_map(|relation| &relation.columns);
                     let columns = columns.filter(|column| !column.merged).cloned().collect();
-                    let mut relation = Relation { name: Some(fold(&alias.name)), table: None, columns };
+                    let mut relation =
+                        Relation { name: Some(fold(&alias.name)), table: None, columns, key: Vec::new() };
                     rename(&mut relation, alias)?;
                     *inner.scope.relations_mut() = vec![relation];
                 }
@@ -293,7 +294,7 @@ impl Binder<'_> {
             }
         }
         left.append(right)?;
-        left.relations_mut().insert(0, Relation { name: None, table: None, columns: merged });
+        left.relations_mut().insert(0, Relation { name: None, table: None, columns: merged, key: Vec::new() });
         Ok(conditions)
     }
 

@@ -1,5 +1,6 @@
 //! GROUP BY: expressions over the input become expressions over the groups.
 
+use super::scope::Relation;
 use super::select::{Order, Output};
 use super::{Aggregates, Binder, Scope};
 use crate::error::unsupported;
@@ -51,21 +52,45 @@ impl Binder<'_> {
         Ok(self.resolved(typed)?.0)
     }
 
-    /// Makes everything above the aggregation look at its rows: the groups' expressions, then the aggregates.
+    /// Makes everything above the aggregation look at its rows: the groups' expressions, then the aggregates. A table whose whole primary
+    /// key is among the groups has one row in each: its other columns become groups where they are wanted.
     pub(super) fn regroup(
         &mut self,
-        groups: &[Expr],
+        groups: &mut Vec<Expr>,
         scope: &Scope,
         output: &mut Output,
         orders: &mut [Order],
         having: &mut Option<Expr>,
     ) -> Result<(), SqlError> {
+        let determined = determined(groups, scope);
+        if !determined.is_empty() {
+            let mut wanted = Vec::new();
+            let exprs = output.exprs.iter().chain(orders.iter().map(|order| &order.expr)).chain(having.as_ref());
+            for expr in exprs {
+                expr.any(&mut |part| {
+                    if determined.contains(part) && !groups.contains(part) && !wanted.contains(part) {
+                        wanted.push(part.clone());
+                    }
+                    false
+                });
+            }
+            groups.extend(wanted);
+        }
         let exprs = output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).chain(having);
         for expr in exprs {
             over_groups(expr, groups, scope, false)?;
         }
         Ok(())
     }
+}
+
+/// The columns of tables whose whole primary key is among the groups.
+fn determined(groups: &[Expr], scope: &Scope) -> Vec<Expr> {
+    let is_determined = |relation: &&Relation| {
+        !relation.key.is_empty() && relation.key.iter().all(|&column| groups.contains(&relation.columns[column].expr))
+    };
+    let columns = scope.relations().iter().filter(is_determined).flat_map(|relation| &relation.columns);
+    columns.map(|column| column.expr.clone()).collect()
 }
 
 /// `subquery` says that the expression is what a subquery sees.

@@ -26,6 +26,8 @@ pub(crate) struct Relation {
     pub(super) table: Option<String>,
     /// The hidden key is not among them.
     pub(super) columns: Vec<Named>,
+    /// Those of a table's primary key, by position; none if there is no such key.
+    pub(super) key: Vec<usize>,
 }
 
 /// A column with a name.
@@ -60,14 +62,15 @@ impl Relation {
     /// Columns of these names from `offset` on.
     pub(super) fn new(name: Option<String>, columns: impl Iterator<Item = (String, Type)>, offset: usize) -> Self {
         let named = |(at, (name, ty))| Named { name, ty, expr: Expr::Column(offset + at), merged: false };
-        Self { name, table: None, columns: columns.enumerate().map(named).collect() }
+        Self { name, table: None, columns: columns.enumerate().map(named).collect(), key: Vec::new() }
     }
 
     /// A table's columns.
     pub(super) fn table(table: &Table, alias: Option<&str>, offset: usize) -> Self {
         let columns = table.schema.columns[..table.visible()].iter().map(|column| (column.name.clone(), column.ty));
         let name = alias.unwrap_or(table.name()).to_owned();
-        Self { table: Some(table.name().to_owned()), ..Self::new(Some(name), columns, offset) }
+        let key = if table.is_key_hidden() { Vec::new() } else { table.schema.key.clone() };
+        Self { table: Some(table.name().to_owned()), key, ..Self::new(Some(name), columns, offset) }
     }
 }
 

@@ -205,7 +205,7 @@ impl Binder<'_> {
         }
         let sorted_by: Vec<_> = if grouped || distinct { Vec::new() } else { path::plain_columns(&orders) };
         if grouped {
-            self.regroup(&groups, &scope, &mut output, &mut orders, &mut having)?;
+            self.regroup(&mut groups, &scope, &mut output, &mut orders, &mut having)?;
         }
         // What is evaluated over the joined rows.
         let mut below: Vec<&mut Expr> = if grouped {

@@ -119,7 +119,7 @@ impl Exec<'_> {
 
     /// Whether there is a row; it stays so until the transaction ends.
     fn finds(&mut self, lookup: &Access, values: &[Value<'static>]) -> Result<bool, Fail> {
-        let env = Env { params: values, frames: None, ..self.env };
+        let env = Env { params: values, frames: None, keeps_reads: true, ..self.env };
         let mut found = false;
         self.txn.hold_reads(true);
         let looked = scan::run(lookup, self.txn, &env, &mut |_| {
@@ -230,7 +230,7 @@ impl Exec<'_> {
 
     /// Does what an action does to the rows that refer to a row; what happened to them. Nobody comes to refer to it meanwhile.
     fn act(&mut self, graph: &Arc<Graph>, change: &Change, params: &[Value<'static>]) -> Result<Vec<Event>, Fail> {
-        let env = Env { params, frames: None, ..self.env };
+        let env = Env { params, frames: None, keeps_reads: true, ..self.env };
         let mut exec = Exec { txn: &mut *self.txn, env, engine: self.engine, scratch: &mut *self.scratch };
         let access = match &change.plan {
             ChangePlan::Delete(delete) => &delete.access,

@@ -455,6 +455,7 @@ impl Session {
     /// What a plan runs with.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
+        self.names.read_only.set(self.read_only);
         let (names, keeps_reads) = (Some(&self.names), self.asks_at_reads());
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let env = Env { params, now, user, session_id, waiter, names, memory, keeps_reads, frames: None };
