@@ -1,52 +1,14 @@
-//! Programs that know nothing of Hotrow: psql, pgbench, and Python with psycopg 3.
+//! Programs that know nothing of Hotrow: psql and pgbench.
 //!
 //! One that is not installed is passed over with a line on standard error; where the environment variable `CI` is set it
 //! is a failure.
 
-#![allow(clippy::print_stderr, reason = "a test that was passed over says so")]
-
 mod common;
 
+use common::program::{command, is_installed, run, text};
 use common::{ENGINES, Running};
 use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-/// Whether a program can be run here.
-fn is_installed(program: &str, arguments: &[&str]) -> bool {
-    let found = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
-    if !found {
-        let message = format!("{program} {} does not work here", arguments.join(" "));
-        assert!(std::env::var_os("CI").is_none(), "{message}");
-        eprintln!("{message}: passed over");
-    }
-    found
-}
-
-fn command(program: &str, server: &Running) -> Command {
-    let mut command = Command::new(program);
-    command
-        .env("PGHOST", "127.0.0.1")
-        .env("PGPORT", server.address.port().to_string())
-        .env("PGUSER", "postgres")
-        .env("PGDATABASE", "postgres")
-        .env("PGSSLMODE", "prefer")
-        .env_remove("PGPASSWORD")
-        .env_remove("PGOPTIONS");
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Runs a command that must succeed, and returns what it printed.
-fn run(mut command: Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let printed = text(&output.stdout) + &text(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{printed}", output.status);
-    printed
-}
+use std::process::{Output, Stdio};
 
 #[test]
 fn psql_runs_scripts() {
@@ -116,20 +78,5 @@ fn pgbench_initialises_and_runs() {
         .map(|sum| client.column(sum));
         assert!(sums.iter().all(|sum| *sum == sums[0]), "{engine}: {sums:?}");
         assert_eq!(client.column("SELECT count(*) FROM pgbench_accounts"), ["100000"]);
-    }
-}
-
-#[test]
-fn psycopg_runs_transactions() {
-    if !is_installed("python3", &["-c", "import psycopg"]) {
-        return;
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers/psycopg.py");
-    for engine in ENGINES {
-        let server = Running::new(engine);
-        let mut command = command("python3", &server);
-        // The script's own directory would stand before the driver's.
-        command.arg("-P").arg(&script);
-        assert_eq!(run(command), "ok\n", "{engine}");
     }
 }

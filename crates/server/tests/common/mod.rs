@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr, reason = "a failing test shows the engine it failed on")]
 
 pub mod client;
+pub mod program;
 
 use hotrow_server::{Execution, Io, Server, ServerConfig, ServerError, ServerHandle, Waiters};
 use hotrow_sql::{Config, Database};

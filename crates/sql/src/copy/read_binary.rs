@@ -11,6 +11,11 @@ pub(super) fn next(reader: &mut CopyReader) -> Result<bool, SqlError> {
     }
     let complete = if reader.header_left { header(reader)? && row(reader)? } else { row(reader)? };
     if !complete && !reader.ended && reader.finished {
+        // The trailer may be missing, and some drivers never send it.
+        if !reader.header_left && reader.start == reader.data.len() {
+            reader.ended = true;
+            return Ok(false);
+        }
         return Err(reader.row_error("unexpected EOF in COPY data"));
     }
     Ok(complete)

@@ -152,7 +152,9 @@ impl Fields {
             "ad" => {}
             "am" | "pm" if self.time.is_some() && self.afternoon.is_none() => self.afternoon = Some(token == "pm"),
             _ if self.take_word_date(token) => {}
-            _ if self.time.is_some() && self.zone.is_none() => self.zone = Some(parse_zone(token)?),
+            _ if (self.time.is_some() || self.has_date()) && self.zone.is_none() => {
+                self.zone = Some(parse_zone(token)?)
+            }
             _ => return None,
         }
         Some(())
