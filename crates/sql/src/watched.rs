@@ -177,6 +177,13 @@ impl Transaction for Watched {
         self.inner.hold_reads(hold);
     }
 
+    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
+        let before = self.waiter.waited_ns();
+        let result = self.inner.hold_row(table, key);
+        note(&mut self.troubles, &self.waiter, before, &result, || Spot::Row(table, key.clone()));
+        result
+    }
+
     fn own_table(&mut self, table: TableId) {
         self.inner.own_table(table);
     }

@@ -96,7 +96,12 @@ fn a_parent_goes_or_its_child_comes_but_not_both() {
                 assert_ne!(has_committed, !given_up.contains(&told.as_str()), "{engine} {level}: {first}; {second}");
                 assert_eq!(found, rows[usize::from(!has_committed)], "{engine} {level}: {first}; {second}: {told}");
             }
-            // What nobody refers to is in nobody's way.
+            // What nobody refers to is in nobody's way, nor is what happens to a parent's other columns, where nobody keeps versions.
+            let counted = [(insert, "update p set n = 1 where id = 1"), ("update p set n = 1 where id = 1", insert)];
+            for (first, second) in counted.into_iter().filter(|_| !engine.starts_with("mv")) {
+                let (has_committed, told, _) = meet(engine, level, first, second);
+                assert!(told.ends_with(" 1") && has_committed, "{engine} {level}: {first}; {second}: {told}");
+            }
             let apart = [("insert into c values (10, 2)", delete), ("update p set n = 1 where id = 2", insert)];
             for (first, second) in apart {
                 let (has_committed, told, _) = meet(engine, level, first, second);
@@ -124,6 +129,29 @@ fn whoever_has_waited_sees_what_has_come_of_it() {
                 waiting.join().expect("no session panics")
             });
             assert_eq!(told, expected, "{engine}: {first}; {second}");
+        }
+    }
+}
+
+/// Each makes a child and then counts it at the parent: the second one waits for the first, and not the first for the second.
+#[test]
+fn parents_may_count_their_children() {
+    for engine in ["2pl-timeout", "2pl-waitfor", "2pl-dreadlocks", "1v", "ilock", "lock-table"] {
+        for level in LEVELS {
+            let database = database(engine);
+            let mut sessions = [session(&database), session(&database)];
+            run(&mut sessions[0], TABLES);
+            for (session, child) in sessions.iter_mut().zip([10, 20]) {
+                run(session, &format!("begin isolation level {level}; insert into c values ({child}, 1)"));
+            }
+            let [one, two] = &mut sessions;
+            let counts = "update p set n = n + 1 where id = 1";
+            run(one, counts);
+            thread::scope(|scope| {
+                scope.spawn(|| run(two, &format!("{counts}; commit")));
+                run(one, "commit");
+            });
+            assert_eq!(outcome(one, "select n from p where id = 1"), "2", "{engine} {level}");
         }
     }
 }

@@ -207,6 +207,15 @@ pub trait Transaction: Send {
     /// was read meanwhile is not let go by turning it off. Engines whose reads stay as they are at every level have nothing to do.
     fn hold_reads(&mut self, _hold: bool) {}
 
+    /// Whether there is a row with this primary key. If so it stays there until the transaction's end, whatever its level: nobody else deletes it.
+    /// Its other columns may change, and where an engine can tell the two apart neither waits for the other.
+    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
+        self.hold_reads(true);
+        let found = self.read(table, key).map(|row| row.is_some());
+        self.hold_reads(false);
+        found
+    }
+
     /// Promises that the caller keeps everybody else off `table` until the transaction's end (it is new, or locked as a
     /// whole by DDL): the engine need not lock its rows.
     fn own_table(&mut self, table: TableId);

@@ -7,7 +7,7 @@ use crate::shared::batch;
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::Acquired;
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
-use crate::shared::locks::Announced;
+use crate::shared::locks::{self, Announced};
 use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
@@ -182,6 +182,10 @@ impl Locking for KeyLocking {
 
     fn hold_reads(&mut self, hold: bool) {
         self.isolation = if hold { Isolation::Serializable } else { self.granted };
+    }
+
+    fn hold_row(&mut self, row: Sought<'_, '_, KeyLocked>) -> Result<bool, Abort> {
+        locks::hold_row(&mut self.locks, row)
     }
 
     fn own(&mut self, table: TableId) {

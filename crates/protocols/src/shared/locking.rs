@@ -66,6 +66,14 @@ pub trait Locking: Send {
     /// lock everything so.
     fn hold_reads(&mut self, _hold: bool) {}
 
+    /// Whether a row is there; if so its presence is locked to the transaction's end.
+    fn hold_row(&mut self, row: Sought<'_, '_, Self::Header>) -> Result<bool, Abort> {
+        self.hold_reads(true);
+        let found = self.read(row).map(|row| row.is_some());
+        self.hold_reads(false);
+        found
+    }
+
     /// The caller keeps everybody else off a table until the transaction's end.
     fn own(&mut self, table: TableId);
 
@@ -265,6 +273,14 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
 
     fn hold_reads(&mut self, hold: bool) {
         self.locks.hold_reads(hold);
+    }
+
+    fn hold_row(&mut self, id: TableId, key: &Key) -> Result<bool, Abort> {
+        self.enter()?;
+        let guard = self.participant.guard();
+        let table = table(&self.database, guard, id)?;
+        let held = self.locks.hold_row(Sought { table, guard, key, hash: key.hash64() });
+        held.map_err(|abort| self.locks.fail(abort, Reach::Row))
     }
 
     fn own_table(&mut self, table: TableId) {

@@ -34,11 +34,16 @@
 //! A table without an ordered index has [`STRIPES`] pseudo-gaps, chosen by the key's hash: a scan of everything locks
 //! all of them. A secondary hash index has one gap per key: the key's.
 //!
+//! **Presence.** Whoever takes a row away takes the insert mode of its key's own gap, and whoever changes it otherwise does not. So
+//! a row whose insert has committed stays as long as somebody holds that gap shared, and who only wants it to be there does
+//! not ask for the row ([`hold_row`]).
+//!
 //! **Unique indexes.** Whoever adds or takes away a row with certain columns of a unique index locks the name of those
 //! columns exclusively; so whether another row has them is settled while the lock is held.
 
 use super::in_place::IndexLocks;
 use super::lock_table::{Acquired, Name, Requester, WaitPolicy};
+use super::locking::Sought;
 use super::mode::Mode;
 use super::scan::ScanLocks;
 use super::walk;
@@ -343,6 +348,24 @@ impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
     fn announced(&mut self) -> &mut Gaps {
         &mut self.announced
     }
+}
+
+/// Whether a row is there; if so it stays until the transaction's end.
+pub(crate) fn hold_row<H: RecordHeader>(
+    locks: &mut impl ScanLocks<H>,
+    Sought { table, guard, key, hash }: Sought<'_, '_, H>,
+) -> Result<bool, Abort> {
+    if table.is_ordered() && !locks.owns(table.id()) {
+        locks.read_gap(table, IndexRef::Primary, key)?;
+        match table.find(guard, key, hash) {
+            None => return Ok(false),
+            Some(record) if record.is_committed() => return Ok(record.is_present()),
+            // Its insert may be undone.
+            Some(_) => {}
+        }
+    }
+    let found = locks.lock_key(table, guard, (key, hash), Mode::SHARED)?;
+    Ok(found.is_some_and(|record| record.is_present()))
 }
 
 /// Index entries that come and go by the locks `L` of their transaction.

@@ -5,7 +5,7 @@ use crate::shared::batch;
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::{LockTable, Name};
 use crate::shared::locking::{Locking, LockingTransaction, Reach, Sought};
-use crate::shared::locks::{Announced, Locks};
+use crate::shared::locks::{self, Announced, Locks};
 use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
@@ -161,6 +161,10 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
 
     fn hold_reads(&mut self, hold: bool) {
         self.isolation = if hold { Isolation::Serializable } else { self.granted };
+    }
+
+    fn hold_row(&mut self, row: Sought<'_, '_, ()>) -> Result<bool, Abort> {
+        locks::hold_row(&mut self.locks, row)
     }
 
     fn own(&mut self, table: TableId) {

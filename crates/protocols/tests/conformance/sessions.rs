@@ -411,6 +411,57 @@ fn held_reads_meet_others_at_read_committed_as_at_serializable() {
     });
 }
 
+/// Who holds a row's presence keeps off those who would delete it, and where nobody need wait for who changes its other columns, nobody else.
+#[test]
+fn a_row_that_is_held_stays_and_may_change() {
+    for_each_engine(|engine| {
+        let info = engine.info();
+        let is_alone = info.needs_accesses || info.isolation.len() < 2;
+        if is_alone || first_writer_wins(engine) {
+            return;
+        }
+        for level in [Isolation::ReadCommitted, Isolation::Serializable] {
+            let table = engine.create_table(Shape::Indexed.schema());
+            for key in [0, 2, 4, 6] {
+                let values = Shape::Indexed.values(key, key, 0);
+                engine.load(table, row(&engine.layout(table), &values).as_ref()).expect("the keys differ");
+            }
+            let [mut first, mut second, mut third] = [(); 3].map(|()| engine.transaction(refusing()));
+            let hold = |txn: &mut dyn Transaction, key: u8| txn.hold_row(table, &Shape::Indexed.key(key));
+            first.begin(&Begin::at(level)).expect("nobody else is there");
+            assert_eq!([0, 1].map(|key| hold(&mut *first, key)), [Ok(true), Ok(false)], "{} at {level}", info.name);
+            second.begin(&Begin::at(level)).expect("beginning needs nothing");
+            assert_eq!(hold(&mut *second, 0), Ok(true), "{} at {level}: another one holds it", info.name);
+            let start = second.savepoint();
+            write(&mut *second, table, 0, 5).unwrap_or_else(|abort| panic!("{} at {level}: {abort:?}", info.name));
+            third.begin(&Begin::at(level)).expect("beginning needs nothing");
+            assert_eq!(hold(&mut *third, 0), Ok(true), "{} at {level}: it was changed", info.name);
+            third.abort();
+            second.rollback_to(start);
+            second.commit().expect("it holds all that it needs");
+            second.begin(&Begin::at(level)).expect("beginning needs nothing");
+            let deleted = second.delete(table, &Shape::Indexed.key(0));
+            assert!(deleted.is_err(), "{} at {level}: {deleted:?}", info.name);
+            second.abort();
+            first.commit().expect("it holds all that it needs");
+            second.begin(&Begin::at(level)).expect("beginning needs nothing");
+            assert_eq!(second.delete(table, &Shape::Indexed.key(0)), Ok(Write::Done), "{}: it ended", info.name);
+            third.begin(&Begin::at(level)).expect("beginning needs nothing");
+            assert!(hold(&mut *third, 0).is_err(), "{} at {level}: it is about to go", info.name);
+            third.abort();
+            second.abort();
+            // What another one has inserted may be undone.
+            second.begin(&Begin::at(level)).expect("beginning needs nothing");
+            insert(&mut *second, table, 1, 1).expect("nobody is in the way");
+            assert_eq!(hold(&mut *second, 1), Ok(true), "{} at {level}: its own", info.name);
+            third.begin(&Begin::at(level)).expect("beginning needs nothing");
+            assert!(hold(&mut *third, 1).is_err(), "{} at {level}: it is not there yet", info.name);
+            third.abort();
+            second.abort();
+        }
+    });
+}
+
 /// A block that only reads at read committed holds nothing between its statements, so a client that stays away holds nobody up; and it
 /// reads on after others were there.
 #[test]

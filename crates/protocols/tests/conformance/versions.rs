@@ -149,7 +149,12 @@ fn what_is_held_is_the_same_at_the_end() {
         ("a range", |txn, t| scan(txn, t, 1, 4), |txn, t| insert(txn, t, 3, 0), false),
         ("beside a range", |txn, t| scan(txn, t, 1, 4), |txn, t| insert(txn, t, 5, 0), true),
     ];
-    for (name, first, second, commits) in cases {
+    let held: Step = |txn, t| txn.hold_row(t, &Shape::Indexed.key(0)).map(|_| Write::Done);
+    let of_rows = [
+        ("a row's presence", held, (|txn, t| delete(txn, t, 0)) as Step, false),
+        ("the presence of another row", held, |txn, t| delete(txn, t, 2), true),
+    ];
+    for (name, first, second, commits) in cases.into_iter().chain(of_rows) {
         for undoes in [false, true] {
             for_each_table(|engine, table, level| {
                 let what = format!("{} at {level}: {name}, undone {undoes}", engine.info().name);

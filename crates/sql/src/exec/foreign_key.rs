@@ -1,7 +1,7 @@
 //! Foreign keys while rows change.
 //!
-//! **Who refers to a row** looks for it before it is written, and holds what it has found: nobody deletes the row, or changes its
-//! key, until the transaction ends, and others who look for it hold it, too. So what was found need not be looked for
+//! **Who refers to a row** looks for it before it writes, and holds what it has found: nobody deletes the row, or changes its
+//! key, until the transaction ends, while others hold it, too, and its other columns may change if the engine can tell. So what was found need not be looked for
 //! again; what was not is, when the statement is complete, for the statement may bring it about.
 //!
 //! **Who deletes a row, or changes its key**, has locked it first, and looks for those that refer to it when the statement is complete;
@@ -19,7 +19,7 @@ use crate::expr::{Env, Input};
 use crate::foreign_key::{
     Change, ChangePlan, ForeignKey, Graph, Keys, ReferentialAction as Action, Referred, values_of,
 };
-use crate::plan::Access;
+use crate::plan::{Access, Path};
 use crate::sequence::Names;
 use hotrow_storage::{Key, RowRef, Value};
 use hotrow_sync::Arc;
@@ -120,6 +120,10 @@ impl Exec<'_> {
     /// Whether there is a row; it stays so until the transaction ends.
     fn finds(&mut self, lookup: &Access, values: &[Value<'static>]) -> Result<bool, Fail> {
         let env = Env { params: values, frames: None, keeps_reads: true, ..self.env };
+        if let (Path::Key(key), None) = (&lookup.path, &lookup.filter) {
+            let Some(key) = scan::key(&lookup.table.key, key, None, &env)? else { return Ok(false) };
+            return Ok(self.txn.hold_row(lookup.table.id, &key)?);
+        }
         let mut found = false;
         self.txn.hold_reads(true);
         let looked = scan::run(lookup, self.txn, &env, &mut |_| {

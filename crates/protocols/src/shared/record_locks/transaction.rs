@@ -6,7 +6,7 @@ use crate::shared::batch;
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::LockTable;
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
-use crate::shared::locks::Announced;
+use crate::shared::locks::{self, Announced};
 use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
@@ -118,6 +118,10 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
 
     fn hold_reads(&mut self, hold: bool) {
         self.isolation = if hold { Isolation::Serializable } else { self.granted };
+    }
+
+    fn hold_row(&mut self, row: Sought<'_, '_, L>) -> Result<bool, Abort> {
+        locks::hold_row(&mut self.locks, row)
     }
 
     fn own(&mut self, table: TableId) {
