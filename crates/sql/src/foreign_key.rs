@@ -125,9 +125,9 @@ pub struct Graph {
 pub struct Keys {
     /// The table.
     pub table: Arc<Table>,
-    /// Its own keys, in the order in which they were made.
+    /// Its own keys, in the order in which they were made; none if no row comes to refer to others.
     pub references: Vec<Reference>,
-    /// Those that lead to it, in the same order.
+    /// Those that lead to it, in the same order; none if nobody loses what it refers to.
     pub referrers: Vec<Referred>,
 }
 
@@ -178,13 +178,11 @@ pub enum ChangePlan {
 }
 
 impl Graph {
-    /// Whether an update of these columns of the first table may have to do with any key.
-    pub fn is_concerned(&self, mut assigned: impl Iterator<Item = usize>) -> bool {
-        let Some(own) = self.nodes.first() else { return false };
-        assigned.any(|column| {
-            own.references.iter().any(|reference| reference.key.columns.contains(&column))
-                || own.referrers.iter().any(|referred| referred.columns.contains(&column))
-        })
+    /// Whether an action changes rows of the first table.
+    pub fn changes_first(&self) -> bool {
+        let referrers = self.nodes.iter().flat_map(|keys| &keys.referrers);
+        let mut changes = referrers.flat_map(|referred| referred.on_delete.iter().chain(&referred.on_update));
+        changes.any(|change| change.node == 0)
     }
 }
 

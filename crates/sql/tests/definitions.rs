@@ -168,6 +168,8 @@ fn what_is_not_there_is_refused_by_name() {
         "create materialized view v as select 1",
         "create table u (id int generated always as (1) stored)",
         "create temporary table u (id int)",
+        "create table u (id int primary key deferrable)",
+        "create table u (id int, unique (id) deferrable initially deferred)",
         "select sum(id) over () from t",
         "select id from t for update nowait",
         "insert into t values (1) on conflict (id) do update set id = 2",

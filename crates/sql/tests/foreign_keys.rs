@@ -406,3 +406,28 @@ fn parents_are_foreseen() {
         assert_eq!((estimates.reconnaissances, estimates.wrong), (3, 0), "{engine}: {estimates:?}");
     }
 }
+
+/// A statement that has nothing to do with a table's keys has nothing to do with the tables on their other sides: DDL there keeps nobody.
+#[test]
+fn tables_are_locked_where_a_key_is_concerned() {
+    let database = database("ilock");
+    let (mut one, mut two) = (session(&database), impatient(&database));
+    run(&mut one, TABLES);
+    run(&mut one, "insert into c values (1, 1); begin; lock table c in access exclusive mode");
+    for (sql, expected) in [
+        ("update p set n = n + 1 where id = 1", "UPDATE 1"),
+        ("insert into p values (3, 0)", "INSERT 0 1"),
+        ("delete from p where id = 3", "55P03"),
+        ("update p set id = 4 where id = 3", "55P03"),
+    ] {
+        assert_eq!(outcome(&mut two, sql), expected, "{sql}");
+    }
+    run(&mut one, "commit; begin; lock table p in access exclusive mode");
+    for (sql, expected) in [
+        ("update c set id = 2 where id = 1", "55P03"),
+        ("insert into c values (7, 1)", "55P03"),
+        ("delete from c", "DELETE 1"),
+    ] {
+        assert_eq!(outcome(&mut two, sql), expected, "{sql}");
+    }
+}

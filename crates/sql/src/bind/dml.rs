@@ -66,10 +66,7 @@ impl Binder<'_> {
             OnConflict::Update(_, update) => &update.assignments[..],
             OnConflict::Fail | OnConflict::Skip(_) => &[],
         };
-        let foreign_keys = match self.foreign_keys(&table)? {
-            Some(graph) if !table.rules.foreign_keys.is_empty() || graph.is_concerned(assigned(changes)) => Some(graph),
-            _ => None,
-        };
+        let foreign_keys = self.foreign_keys_of_values(&table, true, changes)?;
         let insert = Insert { table, source, targets, on_conflict, returning, foreign_keys };
         Ok((Plan::Insert(Box::new(insert)), columns))
     }
@@ -210,8 +207,7 @@ impl Binder<'_> {
         let filter = self.selection(update.selection.as_ref(), &from.scope)?;
         let (mut returning, columns) = self.returning(update.returning.as_deref(), &from.scope)?;
         let moves = assignments.iter().any(|(column, _)| table.schema.key.contains(column));
-        let foreign_keys = self.foreign_keys(&table)?;
-        let foreign_keys = foreign_keys.filter(|graph| moves || graph.is_concerned(assigned(&assignments)));
+        let foreign_keys = self.foreign_keys_of_values(&table, false, &assignments)?;
         let values = assignments.iter().map(|(_, value)| value);
         if from.group.sources.len() == 1 && !values.chain(&filter).any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
@@ -321,10 +317,7 @@ impl Binder<'_> {
         let (table, mut from) = self.changed(target, delete.using.as_deref().unwrap_or_default())?;
         let filter = self.selection(delete.selection.as_ref(), &from.scope)?;
         let (mut returning, columns) = self.returning(delete.returning.as_deref(), &from.scope)?;
-        let foreign_keys = match table.rules.referrers[..] {
-            [] => None,
-            _ => self.foreign_keys(&table)?,
-        };
+        let foreign_keys = self.foreign_keys(&table, false, !table.rules.referrers.is_empty())?;
         if from.group.sources.len() == 1 && !filter.iter().any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
             let delete = Delete { access, source: None, returning, foreign_keys };
@@ -365,11 +358,6 @@ impl Binder<'_> {
 }
 
 /// Rows of values; with subqueries they are a query.
-/// The columns that are assigned to.
-fn assigned(assignments: &[(usize, Expr)]) -> impl Iterator<Item = usize> {
-    assignments.iter().map(|(column, _)| *column)
-}
-
 fn source_of(table: &Table, targets: &[usize], rows: Vec<Vec<Option<Expr>>>) -> Source {
     if !rows.iter().flatten().flatten().any(Expr::has_subquery) {
         return Source::Rows(rows);

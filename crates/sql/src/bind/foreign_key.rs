@@ -13,23 +13,60 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 
 impl Binder<'_> {
-    /// What a statement that changes rows of a table has to do with foreign keys; none if there are none.
-    pub(crate) fn foreign_keys(&mut self, table: &Arc<Table>) -> Result<Option<Arc<Graph>>, SqlError> {
-        if table.rules.foreign_keys.is_empty() && table.rules.referrers.is_empty() {
+    /// What a statement has to do with foreign keys that inserts rows into a table and updates these columns of others: nothing, if it does
+    /// not say to which rows rows refer, or by which values they are referred to.
+    pub(super) fn foreign_keys_of_values(
+        &mut self,
+        table: &Arc<Table>,
+        inserts: bool,
+        assignments: &[(usize, Expr)],
+    ) -> Result<Option<Arc<Graph>>, SqlError> {
+        let rules = &table.rules;
+        if rules.foreign_keys.is_empty() && rules.referrers.is_empty() {
+            return Ok(None);
+        }
+        let sets = |columns: &[usize]| assignments.iter().any(|(column, _)| columns.contains(column));
+        // A row whose primary key changes is another row to the checks that were put off.
+        let refers = inserts || sets(&table.schema.key) || rules.foreign_keys.iter().any(|key| sets(&key.columns));
+        let mut keys = referrers(self.view, table).into_iter().map(|(_, key)| key);
+        let is_referred = keys.any(|key| sets(&table.referenced_columns(&key)));
+        self.foreign_keys(table, refers && !rules.foreign_keys.is_empty(), is_referred)
+    }
+
+    /// The same of a statement after which rows of a table may refer to others, and others may have `lost` what they refer to.
+    pub(crate) fn foreign_keys(
+        &mut self,
+        table: &Arc<Table>,
+        refer: bool,
+        lost: bool,
+    ) -> Result<Option<Arc<Graph>>, SqlError> {
+        if !(refer || lost) {
             return Ok(None);
         }
         // Each table once, whatever circles there are.
         let (mut tables, mut nodes) = (vec![table.clone()], Vec::new());
         while nodes.len() < tables.len() {
             let table = tables[nodes.len()].clone();
-            nodes.push(self.keys_of(table, &mut tables)?);
+            let sides = if nodes.is_empty() { (refer, lost) } else { (true, true) };
+            nodes.push(self.keys_of(table, sides, &mut tables)?);
         }
-        Ok(Some(Arc::new(Graph { nodes })))
+        let graph = Graph { nodes };
+        // An action may come back.
+        if graph.changes_first() && !(refer && lost) {
+            return self.foreign_keys(table, true, true);
+        }
+        Ok(Some(Arc::new(graph)))
     }
 
-    fn keys_of(&mut self, table: Arc<Table>, tables: &mut Vec<Arc<Table>>) -> Result<Keys, SqlError> {
+    /// The keys on the sides of a table that are asked for.
+    fn keys_of(
+        &mut self,
+        table: Arc<Table>,
+        (refer, lost): (bool, bool),
+        tables: &mut Vec<Arc<Table>>,
+    ) -> Result<Keys, SqlError> {
         let mut keys = Keys { table: table.clone(), references: Vec::new(), referrers: Vec::new() };
-        for key in &table.rules.foreign_keys {
+        for key in table.rules.foreign_keys.iter().filter(|_| refer) {
             let Some(parent) = self.view.table(&key.table) else { continue };
             self.used.add_table(&parent);
             let columns = parent.referenced_columns(key);
@@ -37,7 +74,7 @@ impl Binder<'_> {
             let lookup = self.look_up(&parent, &columns, &types, LockFor::Read)?;
             keys.references.push(Reference { key: key.clone(), lookup });
         }
-        for (child, key) in referrers(self.view, &table) {
+        for (child, key) in referrers(self.view, &table).into_iter().filter(|_| lost) {
             self.used.add_table(&child);
             let columns = table.referenced_columns(&key);
             let types = types_of(&table, &columns);

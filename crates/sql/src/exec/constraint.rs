@@ -431,6 +431,12 @@ fn action(written: Option<ast::ReferentialAction>) -> ReferentialAction {
     }
 }
 
+/// What is unique is so at once.
+pub(super) fn check_immediate(characteristics: Option<&ast::ConstraintCharacteristics>) -> Result<(), SqlError> {
+    let (deferrable, _) = deferrability(characteristics)?;
+    if deferrable { Err(crate::error::unsupported("a deferrable unique constraint")) } else { Ok(()) }
+}
+
 /// Whether a constraint is deferrable, and deferred to begin with.
 fn deferrability(characteristics: Option<&ast::ConstraintCharacteristics>) -> Result<(bool, bool), SqlError> {
     let Some(characteristics) = characteristics else { return Ok((false, false)) };

@@ -1,6 +1,6 @@
 //! CREATE, ALTER, DROP, TRUNCATE: what they do to the transaction's own catalog and to the engine.
 
-use super::constraint::Dependents;
+use super::constraint::{Dependents, check_immediate};
 use super::{Fail, partition};
 use crate::bind::{bind_check, bind_default, data_type, fold, not_a_table, object_name, undefined_table};
 use crate::catalog::{Catalog, Check, HIDDEN, Rules, Table, View};
@@ -281,8 +281,14 @@ impl Ddl<'_> {
         let columns = vec![fold(&column.name)];
         let name = option.name.as_ref().map(fold);
         match &option.option {
-            ColumnOption::PrimaryKey(_) => self.set_primary_key(draft, name, &columns),
-            ColumnOption::Unique(_) => self.add_unique(draft, name, &columns),
+            ColumnOption::PrimaryKey(key) => {
+                check_immediate(key.characteristics.as_ref())?;
+                self.set_primary_key(draft, name, &columns)
+            }
+            ColumnOption::Unique(unique) => {
+                check_immediate(unique.characteristics.as_ref())?;
+                self.add_unique(draft, name, &columns)
+            }
             _ => Ok(()),
         }
     }
@@ -291,6 +297,7 @@ impl Ddl<'_> {
     pub(super) fn add_constraint(&mut self, draft: &mut Draft, constraint: &TableConstraint) -> Result<(), SqlError> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
+                check_immediate(key.characteristics.as_ref())?;
                 let columns = index_columns(&key.columns)?;
                 self.set_primary_key(draft, key.name.as_ref().map(fold), &columns)
             }
@@ -298,6 +305,7 @@ impl Ddl<'_> {
                 if matches!(unique.nulls_distinct, ast::NullsDistinctOption::NotDistinct) {
                     return Err(unsupported("NULLS NOT DISTINCT"));
                 }
+                check_immediate(unique.characteristics.as_ref())?;
                 let columns = index_columns(&unique.columns)?;
                 self.add_unique(draft, unique.name.as_ref().map(fold), &columns)
             }

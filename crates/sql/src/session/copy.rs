@@ -71,7 +71,7 @@ impl Session {
         }
         loop {
             let mut binder = Binder::new("", 0, self.view(), Vec::new());
-            let graph = binder.foreign_keys(table)?;
+            let graph = binder.foreign_keys(table, true, false)?;
             if self.lock_all(&binder.used())? {
                 return Ok(graph);
             }
