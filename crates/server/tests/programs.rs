@@ -38,6 +38,40 @@ fn psql_runs_scripts() {
     }
 }
 
+/// The names of what there is, as psql shows them.
+#[test]
+fn psql_lists_what_there_is() {
+    if !is_installed("psql", &["--version"]) {
+        return;
+    }
+    for engine in ["ilock", "mvo", "serial"] {
+        let server = Running::new(engine);
+        let script = "CREATE TABLE parent (id int PRIMARY KEY, name text);\n\
+            CREATE TABLE child (id serial PRIMARY KEY, parent_id int REFERENCES parent);\n\
+            CREATE INDEX ON child (parent_id);\nCREATE VIEW names AS SELECT name FROM parent;\n\
+            \\dt\n\\di\n\\ds\n\\dv\n\\dn\n\\d\n\\dt nothing\n";
+        let output = psql(&server, script);
+        let printed = text(&output.stdout);
+        let lines: Vec<_> = printed.lines().skip_while(|line| *line != "CREATE VIEW").skip(1).collect();
+        let expected = [
+            "public|child|table|postgres",
+            "public|parent|table|postgres",
+            "public|child_parent_id_idx|index|postgres|child",
+            "public|child_pkey|index|postgres|child",
+            "public|parent_pkey|index|postgres|parent",
+            "public|child_id_seq|sequence|postgres",
+            "public|names|view|postgres",
+            "public|postgres",
+            "public|child|table|postgres",
+            "public|child_id_seq|sequence|postgres",
+            "public|names|view|postgres",
+            "public|parent|table|postgres",
+        ];
+        assert_eq!(lines, expected, "{engine}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("Did not find any relation named \"nothing\"."), "{output:?}");
+    }
+}
+
 fn psql(server: &Running, script: &str) -> Output {
     let mut command = command("psql", server);
     command.args(["-X", "-A", "-t", "-P", "null=∅", "-v", "VERBOSITY=verbose"]);

@@ -205,6 +205,8 @@ pub struct Catalog {
     /// The number of the newest sequence.
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
+    /// The numbers by which the system relations know what has been looked at there.
+    numbers: RwLock<HashMap<String, u32>>,
     version: AtomicU64,
 }
 
@@ -242,6 +244,18 @@ impl Catalog {
     /// The sequence of this number.
     pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
         self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_id.get(&id).cloned()
+    }
+
+    /// The number of what has this name, in the system relations: the same as long as the server runs.
+    pub fn number(&self, name: &str) -> u32 {
+        /// Smaller ones are PostgreSQL's own.
+        const FIRST: u32 = 16_384;
+        if let Some(number) = self.numbers.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
+            return *number;
+        }
+        let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
+        let next = FIRST + numbers.len() as u32;
+        *numbers.entry(name.to_owned()).or_insert(next)
     }
 
     /// A number for a new sequence.

@@ -403,7 +403,7 @@ pub fn named(view: View<'_>, name: &str) -> Result<Arc<Sequence>, SqlError> {
 }
 
 /// A name as it would have to be written.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
         && name.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_');
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }

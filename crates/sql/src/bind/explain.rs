@@ -168,7 +168,7 @@ impl Lines {
 }
 
 /// A condition, near enough to SQL to be recognised.
-fn shown(expr: &Expr, table: Option<&Table>) -> String {
+pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
     let show = |expr: &Expr| shown(expr, table);
     let all = |list: &[Expr], between: &str| list.iter().map(show).collect::<Vec<_>>().join(between);
     match expr {
@@ -197,6 +197,9 @@ fn shown(expr: &Expr, table: Option<&Table>) -> String {
         Expr::Arithmetic(operator, pair) => format!("({} {} {})", show(&pair.0), operator.symbol(), show(&pair.1)),
         Expr::In(value, list, _) => format!("({} IN ({}))", show(value), all(list, ", ")),
         Expr::Like(like) => format!("({} ~~ {})", show(&like.text), show(&like.pattern)),
+        Expr::Call(function, list) if list.is_empty() && function.written().is_some() => {
+            function.written().unwrap_or_default().to_owned()
+        }
         Expr::Cast(inner, _, to, _) => format!("({})::{to}", show(inner)),
         other => {
             let parts: Vec<_> = other.parts().into_iter().map(show).collect();

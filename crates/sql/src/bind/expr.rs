@@ -1,5 +1,6 @@
 //! Expressions.
 
+use super::catalog::registry;
 use super::types::{data_type, type_name};
 use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Scope, Typed, fold};
 use crate::depth;
@@ -61,7 +62,14 @@ impl Binder<'_> {
                 self.like(expr, pattern, escape_char.as_deref(), (*negated, true), scope)
             }
             A::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type: ty, format: None } => {
-                self.cast(expr, data_type(ty)?, scope)
+                if let Some(registry) = registry(ty)? {
+                    return self.registered(registry, expr, scope);
+                }
+                let ty = data_type(ty)?;
+                match ty.is_text().then(|| self.registered_name(expr, scope)).transpose()?.flatten() {
+                    Some(name) => Ok(name),
+                    None => self.cast(expr, ty, scope),
+                }
             }
             A::TypedString(typed) => {
                 let literal = self.literal(&typed.value.value)?;
@@ -103,7 +111,11 @@ impl Binder<'_> {
     fn qualified_column(&mut self, parts: &[ast::Ident], scope: &Scope) -> Result<Typed, SqlError> {
         let (relation, column) = match parts {
             [relation, column] => (relation, column),
-            [schema, relation, column] if fold(schema) == "public" => (relation, column),
+            [schema, relation, column]
+                if ["public", "pg_catalog", "information_schema"].contains(&fold(schema).as_str()) =>
+            {
+                (relation, column)
+            }
             _ => return Err(unsupported("a name of this many parts")),
         };
         let name = fold(relation);
@@ -117,9 +129,12 @@ impl Binder<'_> {
         self.column(Some(&name), &place, scope)
     }
 
-    fn binary(&mut self, whole: &A, left: &A, op: &B, right: &A, scope: &Scope) -> Result<Typed, SqlError> {
+    pub(super) fn binary(&mut self, whole: &A, left: &A, op: &B, right: &A, scope: &Scope) -> Result<Typed, SqlError> {
         if matches!(op, B::And | B::Or) {
             return self.connective(whole, op, scope);
+        }
+        if let B::PGCustomBinaryOperator(parts) = op {
+            return self.qualified_operator(whole, left, parts, right, scope);
         }
         let comparison = match op {
             B::Eq => Some(Comparison::Equal),
@@ -247,7 +262,7 @@ impl Binder<'_> {
         Ok(Typed::bool(if negated { Expr::Not(Box::new(both)) } else { both }))
     }
 
-    fn in_list(&mut self, expr: &A, list: &[A], negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
+    pub(super) fn in_list(&mut self, expr: &A, list: &[A], negated: bool, scope: &Scope) -> Result<Typed, SqlError> {
         let value = self.expr(expr, scope)?;
         let mut candidates = Vec::with_capacity(list.len());
         let mut known: Option<(Expr, bool)> = None;

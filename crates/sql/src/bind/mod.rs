@@ -20,10 +20,12 @@
 //! | `foreign_key` | what foreign keys ask of statements that change rows |
 //! | `ddl` | column definitions and constraints |
 //! | `procedure` | procedures and CALL |
+//! | `catalog` | casts and operators of those who look into the catalogs |
 //! | `view` | views |
 //! | `explain` | plans as lines |
 
 mod calls;
+mod catalog;
 mod ddl;
 mod dml;
 mod explain;
@@ -48,6 +50,7 @@ mod with;
 
 pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in};
 pub(crate) use dml::column_of;
+pub(crate) use explain::shown;
 pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use scope::Scope;
@@ -309,7 +312,7 @@ pub(crate) fn relation_name(parts: &[String]) -> Result<String, SqlError> {
         [schema, name] if schema == "public" => Ok(name.clone()),
         [.., schema, name] => {
             let error = SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{schema}.{name}\" does not exist"));
-            Err(if is_catalog(parts) { error.hint("There are no system catalogs.") } else { error })
+            Err(if is_catalog(parts) { error.hint("There is no system relation of this name.") } else { error })
         }
         [] => Err(SqlError::new(state::INVALID_NAME, "a name is missing")),
     }

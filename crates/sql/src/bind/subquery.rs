@@ -60,6 +60,11 @@ impl Binder<'_> {
         while let A::Nested(inner) = right {
             right = inner;
         }
+        if let A::Array(array) = right
+            && let (B::Eq, false) | (B::NotEq, true) = (op, all)
+        {
+            return self.in_list(left, &array.elem, all, scope);
+        }
         let A::Subquery(query) = right else { return Err(unsupported("ANY or ALL of anything but a subquery")) };
         let comparison = match op {
             B::Eq => Comparison::Equal,

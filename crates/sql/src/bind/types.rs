@@ -36,9 +36,15 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
         DataType::Timestamp(Some(_), _) => return Err(unsupported("a timestamp of less than six digits")),
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
             let name = super::name_parts(name)?;
+            if let [schema, plain] = name.as_slice()
+                && schema == "pg_catalog"
+            {
+                return data_type(&crate::parse::parse_type(plain)?);
+            }
             match name.last().map(String::as_str) {
                 Some("timestamptz") => Type::TimestampTz,
-                Some("bpchar" | "name") => Type::Text,
+                Some("bpchar" | "name" | "char") => Type::Text,
+                Some("oid" | "xid" | "cid") => Type::Int4,
                 _ => return Err(undefined_type(&name.join("."))),
             }
         }

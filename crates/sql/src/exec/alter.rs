@@ -142,7 +142,7 @@ impl Ddl<'_> {
             self.check_rows(&changed)?;
         }
         self.publish(changed);
-        self.add_references(table.name(), column, true)
+        self.add_references(table.name(), column)
     }
 
     /// A column goes, and with it the keys, indexes and constraints that it is part of.

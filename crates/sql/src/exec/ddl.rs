@@ -191,25 +191,25 @@ impl Ddl<'_> {
         }
         self.publish(table);
         for column in &create.columns {
-            self.add_references(&name, column, false)?;
+            self.add_references(&name, column)?;
         }
         for constraint in &create.constraints {
             if let TableConstraint::ForeignKey(key) = constraint {
                 let table = self.owned_table(&name)?;
                 let columns: Vec<_> = key.columns.iter().map(fold).collect();
-                self.add_foreign_key(&table, key.name.as_ref().map(fold), &columns, key, false)?;
+                self.add_foreign_key(&table, key.name.as_ref().map(fold), &columns, key, true)?;
             }
         }
         Ok("CREATE TABLE")
     }
 
     /// REFERENCES of a column of a table that is there.
-    pub(super) fn add_references(&mut self, table: &str, column: &ast::ColumnDef, validate: bool) -> Result<(), Fail> {
+    pub(super) fn add_references(&mut self, table: &str, column: &ast::ColumnDef) -> Result<(), Fail> {
         for option in &column.options {
             let ColumnOption::ForeignKey(key) = &option.option else { continue };
             let table = self.owned_table(table)?;
             let name = option.name.as_ref().map(fold);
-            self.add_foreign_key(&table, name, &[fold(&column.name)], key, validate)?;
+            self.add_foreign_key(&table, name, &[fold(&column.name)], key, true)?;
         }
         Ok(())
     }

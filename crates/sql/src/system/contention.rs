@@ -1,6 +1,6 @@
 //! `hotrow_contention`: which rows and ranges sessions have waited for, or met conflicts at.
 
-use super::SystemRelation;
+use super::{Rows, SystemRelation};
 use crate::catalog::{Table, View};
 use crate::contention::AtSpot;
 use crate::deadlock;
@@ -9,9 +9,9 @@ use crate::watched::Spot;
 use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::Arc;
 
-pub(super) const CONTENTION: SystemRelation = SystemRelation {
-    name: "hotrow_contention",
-    columns: &[
+/// The relation.
+pub(super) fn relation() -> SystemRelation {
+    let columns = vec![
         ("kind", Type::Text),
         ("table_name", Type::Text),
         ("index_name", Type::Text),
@@ -22,13 +22,13 @@ pub(super) const CONTENTION: SystemRelation = SystemRelation {
         ("conflicts", Type::Int8),
         ("missed", Type::Int8),
         ("statements", Type::Text),
-    ],
-    rows,
-};
+    ];
+    SystemRelation { schema: "pg_catalog", name: "hotrow_contention", is_view: true, columns, maker: Some(make) }
+}
 
-fn rows(names: &Names) -> Vec<Vec<Value<'static>>> {
+fn make(names: &Names, rows: &mut Rows<'_>) {
     let (view, spots) = (names.view(), names.database().contention.spots());
-    spots.iter().filter_map(|(spot, at)| Some([place(spot, view)?, numbers(at)].concat())).collect()
+    rows.rows.extend(spots.iter().filter_map(|(spot, at)| Some([place(spot, view)?, numbers(at)].concat())));
 }
 
 /// Kind, table, index and key; none if the table is gone.

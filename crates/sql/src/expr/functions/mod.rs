@@ -10,11 +10,13 @@
 //! | `time` | of dates and timestamps |
 //! | `template` | dates by a template: `to_char`, `to_date` |
 //! | `sequence` | of sequences |
+//! | `catalog` | of the catalogs |
 //! | `session` | of the session and of nothing |
 //!
 //! Each file has a list of its functions by name, with the types that they take and return, and a `call` that does what they do. A function is not
 //! called if one of its arguments is NULL; then it is NULL. Only those in `several` say otherwise.
 
+mod catalog;
 mod choose;
 mod number;
 mod pattern;
@@ -48,6 +50,8 @@ pub enum Function {
     Time(time::Function),
     /// Of sequences.
     Sequence(sequence::Function),
+    /// Of the catalogs.
+    Catalog(catalog::Function),
     /// Of the session.
     Session(session::Function),
     /// Of any number of arguments.
@@ -71,7 +75,8 @@ type Arguments<'a> = [Value<'a>; MOST_ARGUMENTS];
 /// The functions of a name.
 fn overloads(name: &str) -> Vec<Overload> {
     let of_values = [number::named(name), text::named(name), pattern::named(name), time::named(name)];
-    let lists = of_values.into_iter().chain([sequence::named(name), session::named(name)]);
+    let of_names = [sequence::named(name), catalog::named(name), session::named(name)];
+    let lists = of_values.into_iter().chain(of_names);
     lists.flatten().copied().collect()
 }
 
@@ -81,11 +86,20 @@ impl Function {
         Function::Time(time::Function::Extract(field))
     }
 
+    /// How a call without arguments is written; none if it takes some.
+    pub(crate) fn written(self) -> Option<&'static str> {
+        match self {
+            Function::Session(function) => Some(function.written()),
+            _ => None,
+        }
+    }
+
     /// Whether two calls with the same arguments may differ within one statement.
     pub fn is_volatile(self) -> bool {
         match self {
             Function::Session(function) => function.is_volatile(),
             Function::Sequence(_) => true,
+            Function::Catalog(_) => true,
             _ => false,
         }
     }
@@ -112,6 +126,7 @@ impl Function {
             Function::Pattern(function) => function.call(values, env.memory),
             Function::Time(function) => function.call(&values, env.memory),
             Function::Sequence(function) => function.call(&values, env),
+            Function::Catalog(function) => function.call(&values, env),
             Function::Session(function) => function.call(env),
             Function::Several(_) => Ok(Value::Null),
         }

@@ -57,6 +57,23 @@ impl Function {
         matches!(self, Function::Random | Function::ClockTimestamp | Function::RandomUuid)
     }
 
+    /// How a call is written.
+    pub(super) fn written(self) -> &'static str {
+        match self {
+            Function::Now => "now()",
+            Function::ClockTimestamp => "clock_timestamp()",
+            Function::CurrentDate => "CURRENT_DATE",
+            Function::LocalTimestamp => "LOCALTIMESTAMP",
+            Function::Random => "random()",
+            Function::RandomUuid => "gen_random_uuid()",
+            Function::Version => "version()",
+            Function::CurrentUser => "CURRENT_USER",
+            Function::CurrentDatabase => "current_database()",
+            Function::CurrentSchema => "CURRENT_SCHEMA",
+            Function::BackendPid => "pg_backend_pid()",
+        }
+    }
+
     /// The function's value.
     pub(super) fn call<'a>(self, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {

@@ -1,0 +1,91 @@
+//! What tools write when they look into the catalogs: names for numbers and numbers for names, and operators with their schema.
+
+use super::{Binder, Scope, Typed};
+use crate::SqlError;
+use crate::error::unsupported;
+use crate::expr::Strictness;
+use hotrow_storage::Type;
+use sqlparser::ast::{BinaryOperator as B, DataType, Expr as A};
+
+/// The function that a cast to `regclass` or `regtype` calls; none if the type is another one.
+pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> {
+    let DataType::Custom(name, _) = ty else {
+        return Ok(matches!(ty, DataType::Regclass).then_some(" regclass"));
+    };
+    let parts = super::name_parts(name)?;
+    let known = match parts.as_slice() {
+        [name] => name.as_str(),
+        [schema, name] if schema == "pg_catalog" => name.as_str(),
+        _ => return Ok(None),
+    };
+    match known {
+        "regclass" => Ok(Some(" regclass")),
+        "regtype" => Ok(Some(" regtype")),
+        "regproc" | "regprocedure" | "regoper" | "regoperator" | "regrole" | "regnamespace" | "regconfig"
+        | "regdictionary" | "regcollation" => Err(unsupported(&format!("type {known}"))),
+        _ => Ok(None),
+    }
+}
+
+/// The operator that `OPERATOR(schema.symbol)` means.
+fn plain_operator(parts: &[String]) -> Result<B, SqlError> {
+    let symbol = match parts {
+        [symbol] => symbol.as_str(),
+        [schema, symbol] if schema == "pg_catalog" => symbol.as_str(),
+        _ => "",
+    };
+    Ok(match symbol {
+        "=" => B::Eq,
+        "<>" => B::NotEq,
+        "<" => B::Lt,
+        "<=" => B::LtEq,
+        ">" => B::Gt,
+        ">=" => B::GtEq,
+        "+" => B::Plus,
+        "-" => B::Minus,
+        "*" => B::Multiply,
+        "/" => B::Divide,
+        "%" => B::Modulo,
+        "||" => B::StringConcat,
+        "~" => B::PGRegexMatch,
+        "~*" => B::PGRegexIMatch,
+        "!~" => B::PGRegexNotMatch,
+        "!~*" => B::PGRegexNotIMatch,
+        "~~" => B::PGLikeMatch,
+        "~~*" => B::PGILikeMatch,
+        "!~~" => B::PGNotLikeMatch,
+        "!~~*" => B::PGNotILikeMatch,
+        _ => return Err(unsupported(&format!("operator {}", parts.join(".")))),
+    })
+}
+
+impl Binder<'_> {
+    /// `left OPERATOR(schema.symbol) right`
+    pub(super) fn qualified_operator(
+        &mut self,
+        whole: &A,
+        left: &A,
+        parts: &[String],
+        right: &A,
+        scope: &Scope,
+    ) -> Result<Typed, SqlError> {
+        self.binary(whole, left, &plain_operator(parts)?, right, scope)
+    }
+
+    /// A cast to `regclass` or `regtype`: of a name its number, of a number its name.
+    pub(super) fn registered(&mut self, registry: &str, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
+        let mut typed = self.expr(expr, scope)?;
+        if typed.ty == Some(Type::Int8) {
+            typed = Typed::new(self.coerce(typed, Type::Int4, Strictness::Explicit)?, Type::Int4);
+        }
+        self.resolve(registry, vec![typed])
+    }
+
+    /// A cast to a text of what may be a cast to `regclass` or `regtype`, which is a name then; none if it is not.
+    pub(super) fn registered_name(&mut self, expr: &A, scope: &Scope) -> Result<Option<Typed>, SqlError> {
+        let A::Cast { expr: inner, data_type, .. } = expr else { return Ok(None) };
+        let Some(registry) = registry(data_type)? else { return Ok(None) };
+        let typed = self.registered(registry, inner, scope)?;
+        if typed.ty == Some(Type::Int4) { self.resolve(registry, vec![typed]).map(Some) } else { Ok(Some(typed)) }
+    }
+}

@@ -1,0 +1,167 @@
+//! Functions that look into the catalogs. A relation that there is not is NULL, as an object's number may be out of date.
+
+use super::{Arguments, Overload, integer_of, text_of};
+use crate::error::unsupported;
+use crate::expr::Env;
+use crate::{SqlError, state, system};
+use hotrow_storage::{Type, Value};
+
+/// A function of the catalogs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are SQL's")]
+pub enum Function {
+    FormatType,
+    UserById,
+    IsVisible,
+    /// Everything that is not a relation is visible by its name.
+    AnyIsVisible,
+    Expression,
+    IndexDefinition,
+    ConstraintDefinition,
+    ViewDefinition,
+    /// There are no comments.
+    Comment,
+    Encoding,
+    /// Everybody may do everything.
+    Privilege,
+    PrettySize,
+    IsInRecovery,
+    /// The number of a relation by its name; NULL, or for `regclass` an error, if there is none.
+    ToRelation,
+    RelationNumber,
+    RelationName,
+    ToType,
+    TypeNumber,
+    TypeName,
+}
+
+/// The functions of a name.
+pub fn named(name: &str) -> &'static [Overload] {
+    use Type::{Bool, Int2, Int4, Int8, Text};
+    macro_rules! overloads {
+        ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
+            const {
+                &[$(Overload {
+                    function: super::Function::Catalog(Function::$function),
+                    arguments: &[$($argument),*],
+                    result: $result,
+                }),*]
+            }
+        };
+    }
+    match name {
+        "format_type" => overloads![FormatType(Int4, Int4) -> Text],
+        "pg_get_userbyid" => overloads![UserById(Int4) -> Text],
+        "pg_table_is_visible" => overloads![IsVisible(Int4) -> Bool],
+        "pg_type_is_visible"
+        | "pg_function_is_visible"
+        | "pg_opclass_is_visible"
+        | "pg_operator_is_visible"
+        | "pg_collation_is_visible"
+        | "pg_statistics_obj_is_visible" => overloads![AnyIsVisible(Int4) -> Bool],
+        "pg_get_expr" => overloads![Expression(Text, Int4) -> Text, Expression(Text, Int4, Bool) -> Text],
+        "pg_get_indexdef" => {
+            overloads![
+                IndexDefinition(Int4) -> Text,
+                IndexDefinition(Int4, Int4, Bool) -> Text,
+                IndexDefinition(Int4, Int2, Bool) -> Text,
+            ]
+        }
+        "pg_get_constraintdef" => {
+            overloads![ConstraintDefinition(Int4) -> Text, ConstraintDefinition(Int4, Bool) -> Text]
+        }
+        "pg_get_viewdef" => overloads![ViewDefinition(Int4) -> Text, ViewDefinition(Int4, Bool) -> Text],
+        "obj_description" | "shobj_description" => overloads![Comment(Int4) -> Text, Comment(Int4, Text) -> Text],
+        "col_description" => overloads![Comment(Int4, Int4) -> Text],
+        "pg_encoding_to_char" => overloads![Encoding(Int4) -> Text],
+        "has_database_privilege"
+        | "has_schema_privilege"
+        | "has_table_privilege"
+        | "has_sequence_privilege"
+        | "has_function_privilege" => {
+            overloads![
+                Privilege(Text, Text) -> Bool,
+                Privilege(Int4, Text) -> Bool,
+                Privilege(Text, Text, Text) -> Bool,
+                Privilege(Text, Int4, Text) -> Bool,
+            ]
+        }
+        "pg_size_pretty" => overloads![PrettySize(Int8) -> Text],
+        "pg_is_in_recovery" => overloads![IsInRecovery() -> Bool],
+        "to_regclass" => overloads![ToRelation(Text) -> Int4],
+        "to_regtype" => overloads![ToType(Text) -> Int4],
+        " regclass" => overloads![RelationNumber(Text) -> Int4, RelationName(Int4) -> Text],
+        " regtype" => overloads![TypeNumber(Text) -> Int4, TypeName(Int4) -> Text],
+        _ => &[],
+    }
+}
+
+impl Function {
+    /// The function's value.
+    pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
+        let Some(names) = env.names else { return Err(unsupported("a look into the catalogs in this place")) };
+        let number = u32::try_from(integer_of(first)).unwrap_or_default();
+        let text = |text: Option<String>| Ok(text.map_or(Value::Null, |text| Value::Text(text.into())));
+        let found = |number: Option<u32>| number.map_or(Value::Null, |number| Value::Int4(number.cast_signed()));
+        match self {
+            Function::FormatType => {
+                let modifier = i32::try_from(integer_of(second)).unwrap_or(-1);
+                text(Some(system::format_type(number, modifier)))
+            }
+            Function::UserById => Ok(Value::text("postgres")),
+            Function::IsVisible => Ok(system::is_visible(names, number).map_or(Value::Null, Value::Bool)),
+            Function::AnyIsVisible | Function::Privilege => Ok(Value::Bool(true)),
+            Function::IsInRecovery => Ok(Value::Bool(false)),
+            Function::Expression => text(Some(text_of(first).to_owned())),
+            Function::IndexDefinition => {
+                let column = usize::try_from(integer_of(second)).unwrap_or_default();
+                text(system::index_definition(names, number, column))
+            }
+            Function::ConstraintDefinition => text(system::constraint_definition(names, number)),
+            Function::ViewDefinition => text(system::view_definition(names, number)),
+            Function::Comment => Ok(Value::Null),
+            Function::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
+            Function::PrettySize => text(Some(pretty(integer_of(first)))),
+            Function::ToRelation => Ok(found(system::number_of_relation(names, text_of(first)))),
+            Function::RelationNumber => match system::number_of_relation(names, text_of(first)) {
+                Some(number) => Ok(found(Some(number))),
+                None if text_of(first).bytes().all(|byte| byte.is_ascii_digit()) && !text_of(first).is_empty() => {
+                    Ok(found(text_of(first).parse().ok()))
+                }
+                None => Err(crate::bind::undefined_table(text_of(first))),
+            },
+            Function::RelationName => {
+                text(Some(system::relation_of_number(names, number).unwrap_or_else(|| number_or_none(number))))
+            }
+            Function::ToType => Ok(found(system::number_of_type(text_of(first)))),
+            Function::TypeNumber => match system::number_of_type(text_of(first)) {
+                Some(number) => Ok(found(Some(number))),
+                None => {
+                    let message = format!("type \"{}\" does not exist", text_of(first));
+                    Err(SqlError::new(state::UNDEFINED_OBJECT, message))
+                }
+            },
+            Function::TypeName => {
+                let name = system::type_of_number(number).map(str::to_owned);
+                text(Some(name.unwrap_or_else(|| number_or_none(number))))
+            }
+        }
+    }
+}
+
+/// What stands in the place of a name that there is not.
+fn number_or_none(number: u32) -> String {
+    if number == 0 { "-".to_owned() } else { number.to_string() }
+}
+
+/// Bytes, kilobytes and so on: the largest unit in which it is ten at the least.
+fn pretty(bytes: i64) -> String {
+    let mut size = bytes;
+    for unit in ["bytes", "kB", "MB", "GB", "TB"] {
+        if size.abs() < 10 * 1024 || unit == "TB" {
+            return format!("{size} {unit}");
+        }
+        size = (size + 512) / 1024;
+    }
+    format!("{size} PB")
+}

@@ -1,0 +1,164 @@
+//! Definitions as SQL: what `pg_get_indexdef` and its like say.
+
+use super::objects::{self, Kind, Object};
+use crate::bind::{sequences_in, shown};
+use crate::catalog::Table;
+use crate::expr::Expr;
+use crate::foreign_key::{ForeignKey, ReferentialAction};
+use crate::sequence::{Names, quoted};
+use hotrow_storage::{IndexRef, Value};
+use hotrow_sync::Arc;
+
+/// A constraint of a table.
+pub(super) enum Constraint<'t> {
+    Key(IndexRef),
+    Check(&'t Expr),
+    Foreign(&'t ForeignKey),
+}
+
+/// A table's constraints by name: keys, unique ones, CHECKs, foreign keys.
+pub(super) fn constraints(table: &Table) -> Vec<(&str, Constraint<'_>)> {
+    let of_index = |index: IndexRef| {
+        let name = table.index_name(index);
+        let is_one = index == IndexRef::Primary || table.rules.unique_constraints.iter().any(|known| known == name);
+        is_one.then_some((name, Constraint::Key(index)))
+    };
+    let mut all: Vec<_> = objects::indexes(table).filter_map(of_index).collect();
+    all.extend(table.rules.checks.iter().map(|check| (check.name.as_str(), Constraint::Check(&check.condition))));
+    all.extend(table.rules.foreign_keys.iter().map(|key| (key.name.as_str(), Constraint::Foreign(key))));
+    all
+}
+
+/// Names of columns, as a list.
+pub(super) fn columns(table: &Table, positions: &[usize]) -> String {
+    let names: Vec<_> = positions.iter().map(|&at| quoted(&table.schema.columns[at].name)).collect();
+    names.join(", ")
+}
+
+/// A column's DEFAULT; none if it has none.
+pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<String> {
+    let expr = table.rules.defaults.get(column)?.as_ref()?;
+    let sequence = sequences_in(expr).first().and_then(|id| names.view().sequence_by_id(*id));
+    if let Some(sequence) = sequence {
+        return Some(format!("nextval('{}'::regclass)", quoted(&sequence.name)));
+    }
+    Some(match expr {
+        Expr::Const(Value::Text(text)) => {
+            let ty = crate::bind::type_name(Some(table.schema.columns[column].ty));
+            format!("'{}'::{ty}", text.replace('\'', "''"))
+        }
+        expr => shown(expr, Some(table)),
+    })
+}
+
+fn find(names: &Names, number: u32) -> Option<Object> {
+    objects::objects(names).into_iter().find(|object| object.number == number)
+}
+
+/// CREATE INDEX, or the name of one column of it if that is not zero.
+pub(crate) fn index_definition(names: &Names, number: u32, column: usize) -> Option<String> {
+    let object = find(names, number)?;
+    let Kind::Index(table, index) = &object.kind else { return None };
+    if let Some(at) = column.checked_sub(1) {
+        return table.index_columns(*index).get(at).map(|&column| quoted(&table.schema.columns[column].name));
+    }
+    Some(of_index(table, *index))
+}
+
+/// CREATE INDEX
+pub(super) fn of_index(table: &Table, index: IndexRef) -> String {
+    let unique = if is_unique(table, index) { "UNIQUE " } else { "" };
+    let (name, method) = (quoted(table.index_name(index)), method(table, index));
+    let list = columns(table, table.index_columns(index));
+    format!("CREATE {unique}INDEX {name} ON public.{} USING {method} ({list})", quoted(table.name()))
+}
+
+/// Whether no two rows may have the same key.
+pub(super) fn is_unique(table: &Table, index: IndexRef) -> bool {
+    match index {
+        IndexRef::Primary => true,
+        IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
+    }
+}
+
+/// The name of its kind.
+pub(super) fn method(table: &Table, index: IndexRef) -> &'static str {
+    if table.is_ordered(index) { "btree" } else { "hash" }
+}
+
+/// What a constraint says.
+pub(crate) fn constraint_definition(names: &Names, number: u32) -> Option<String> {
+    let tables = names.view().tables();
+    tables.iter().find_map(|table| {
+        let of_number =
+            |(name, _): &(&str, Constraint<'_>)| objects::number_of_constraint(names, table, name) == number;
+        constraints(table).into_iter().find(of_number).map(|(_, constraint)| of_constraint(table, &constraint))
+    })
+}
+
+/// What a constraint says.
+pub(super) fn of_constraint(table: &Table, constraint: &Constraint<'_>) -> String {
+    match constraint {
+        Constraint::Key(index) => {
+            let kind = if *index == IndexRef::Primary { "PRIMARY KEY" } else { "UNIQUE" };
+            format!("{kind} ({})", columns(table, table.index_columns(*index)))
+        }
+        Constraint::Check(condition) => format!("CHECK ({})", shown(condition, Some(table))),
+        Constraint::Foreign(key) => {
+            let referenced: Vec<_> = key.referenced.iter().map(|name| quoted(name)).collect();
+            let mut said = format!(
+                "FOREIGN KEY ({}) REFERENCES {}({})",
+                columns(table, &key.columns),
+                quoted(&key.table),
+                referenced.join(", ")
+            );
+            if key.full {
+                said.push_str(" MATCH FULL");
+            }
+            for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+                if action != ReferentialAction::NoAction {
+                    said.push_str(&format!(" ON {event} {}", action_name(action)));
+                }
+            }
+            if key.deferrable {
+                said.push_str(" DEFERRABLE");
+            }
+            if key.deferred {
+                said.push_str(" INITIALLY DEFERRED");
+            }
+            if !key.validated {
+                said.push_str(" NOT VALID");
+            }
+            said
+        }
+    }
+}
+
+/// A referential action's name.
+pub(super) fn action_name(action: ReferentialAction) -> &'static str {
+    match action {
+        ReferentialAction::NoAction => "NO ACTION",
+        ReferentialAction::Restrict => "RESTRICT",
+        ReferentialAction::Cascade => "CASCADE",
+        ReferentialAction::SetNull => "SET NULL",
+        ReferentialAction::SetDefault => "SET DEFAULT",
+    }
+}
+
+/// The query of a view.
+pub(crate) fn view_definition(names: &Names, number: u32) -> Option<String> {
+    let Kind::View(view) = find(names, number)?.kind else { return None };
+    Some(of_view(&view))
+}
+
+/// The query of a view.
+pub(super) fn of_view(view: &Arc<crate::view::StoredView>) -> String {
+    format!(" {};", *view.query)
+}
+
+/// A type with its modifier, as SQL names it.
+pub(crate) fn format_type(number: u32, modifier: i32) -> String {
+    objects::declared(number, modifier)
+        .or_else(|| objects::type_of_number(number).map(str::to_owned))
+        .unwrap_or_else(|| if number == 0 { "-".to_owned() } else { "???".to_owned() })
+}

@@ -1,0 +1,279 @@
+//! `information_schema`.
+
+use super::describe::{self, Constraint};
+use super::objects::{self, Kind, Object};
+use super::pg_catalog::{columns, identity};
+use super::{Maker, Rows, text};
+use crate::catalog::Table;
+use crate::sequence::Names;
+use hotrow_storage::{IndexRef, Type, Value};
+
+/// Who makes a relation's rows; none if it has none.
+pub(super) fn maker(name: &str) -> Option<Maker> {
+    Some(match name {
+        "information_schema_catalog_name" => catalog_name,
+        "schemata" => schemata,
+        "tables" => tables,
+        "columns" => all_columns,
+        "views" => views,
+        "sequences" => sequences,
+        "table_constraints" => table_constraints,
+        "key_column_usage" => key_column_usage,
+        "constraint_column_usage" => constraint_column_usage,
+        "referential_constraints" => referential_constraints,
+        "check_constraints" => check_constraints,
+        _ => return None,
+    })
+}
+
+const DATABASE: &str = "postgres";
+
+fn yes(is: bool) -> Value<'static> {
+    text(if is { "YES" } else { "NO" })
+}
+
+/// Where something is, under the names that one of the relations has for that.
+fn place<'n>(prefix: &'n [&'n str; 3], schema: &str, name: &str) -> Vec<(&'n str, Value<'static>)> {
+    vec![(prefix[0], text(DATABASE)), (prefix[1], text(schema)), (prefix[2], text(name))]
+}
+
+const TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
+const CONSTRAINT: [&str; 3] = ["constraint_catalog", "constraint_schema", "constraint_name"];
+
+fn catalog_name(_: &Names, rows: &mut Rows<'_>) {
+    rows.push(vec![("catalog_name", text(DATABASE))]);
+}
+
+fn schemata(_: &Names, rows: &mut Rows<'_>) {
+    for name in ["pg_catalog", "public", "information_schema"] {
+        let place = place(&["catalog_name", "schema_name", "schema_owner"], name, "postgres");
+        rows.push(place);
+    }
+}
+
+fn schema_of(object: &Object) -> &'static str {
+    match &object.kind {
+        Kind::System(relation) => relation.schema,
+        _ => "public",
+    }
+}
+
+/// Tables and views: those of the user, and the system relations.
+fn shown(names: &Names) -> impl Iterator<Item = Object> {
+    objects::objects(names).into_iter().filter(|object| matches!(object.letter(), "r" | "v"))
+}
+
+fn tables(names: &Names, rows: &mut Rows<'_>) {
+    for object in shown(names) {
+        let is_table = object.letter() == "r";
+        let mut row = place(&TABLE, schema_of(&object), &object.name);
+        row.extend([
+            ("table_type", text(if is_table { "BASE TABLE" } else { "VIEW" })),
+            ("is_insertable_into", yes(is_table)),
+            ("is_typed", yes(false)),
+        ]);
+        rows.push(row);
+    }
+}
+
+fn all_columns(names: &Names, rows: &mut Rows<'_>) {
+    for object in shown(names) {
+        for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
+            let mut row = place(&TABLE, schema_of(&object), &object.name);
+            row.extend([
+                ("column_name", text(name)),
+                ("ordinal_position", Value::Int4(at as i32 + 1)),
+                ("is_nullable", yes(nullable)),
+                ("udt_catalog", text(DATABASE)),
+                ("udt_schema", text("pg_catalog")),
+                ("udt_name", text(objects::short_name(ty))),
+                ("dtd_identifier", text((at + 1).to_string())),
+                ("data_type", text(crate::bind::type_name(Some(ty)))),
+                ("is_self_referencing", yes(false)),
+                ("is_identity", yes(!identity(&object, at).is_empty())),
+                ("is_generated", text("NEVER")),
+                ("is_updatable", yes(matches!(object.kind, Kind::Table(_)))),
+            ]);
+            row.extend(of_type(ty));
+            match identity(&object, at) {
+                "" => {
+                    if let Kind::Table(table) = &object.kind
+                        && let Some(default) = describe::default(names, table, at)
+                    {
+                        row.push(("column_default", text(default)));
+                    }
+                }
+                letter => {
+                    row.push(("identity_generation", text(if letter == "a" { "ALWAYS" } else { "BY DEFAULT" })));
+                }
+            }
+            rows.push(row);
+        }
+    }
+}
+
+/// Lengths and precisions.
+fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
+    let number = |bits: i32, radix: i32, scale: Option<i32>| {
+        let mut row = vec![("numeric_precision", Value::Int4(bits)), ("numeric_precision_radix", Value::Int4(radix))];
+        row.extend(scale.map(|scale| ("numeric_scale", Value::Int4(scale))));
+        row
+    };
+    /// Bytes of a character, at the most.
+    const CHARACTER: i32 = 4;
+    match ty {
+        Type::Int2 => number(16, 2, Some(0)),
+        Type::Int4 => number(32, 2, Some(0)),
+        Type::Int8 => number(64, 2, Some(0)),
+        Type::Float4 => number(24, 2, None),
+        Type::Float8 => number(53, 2, None),
+        Type::Numeric(Some(precision)) => number(i32::from(precision.precision), 10, Some(i32::from(precision.scale))),
+        Type::Numeric(None) => vec![("numeric_precision_radix", Value::Int4(10))],
+        Type::Char(length) | Type::Varchar(Some(length)) => {
+            let length = i32::try_from(length).unwrap_or(i32::MAX);
+            vec![
+                ("character_maximum_length", Value::Int4(length)),
+                ("character_octet_length", Value::Int4(length.saturating_mul(CHARACTER))),
+            ]
+        }
+        Type::Text | Type::Varchar(None) => vec![("character_octet_length", Value::Int4(1 << 30))],
+        Type::Date => vec![("datetime_precision", Value::Int4(0))],
+        Type::Timestamp | Type::TimestampTz => vec![("datetime_precision", Value::Int4(6))],
+        Type::Bool | Type::Bytea | Type::Uuid => Vec::new(),
+    }
+}
+
+fn views(names: &Names, rows: &mut Rows<'_>) {
+    for view in names.view().views() {
+        let mut row = place(&TABLE, "public", &view.name);
+        row.extend([
+            ("view_definition", text(describe::of_view(&view))),
+            ("check_option", text("NONE")),
+            ("is_updatable", yes(false)),
+            ("is_insertable_into", yes(false)),
+        ]);
+        rows.push(row);
+    }
+}
+
+fn sequences(names: &Names, rows: &mut Rows<'_>) {
+    for sequence in names.view().sequences() {
+        let mut row = place(&["sequence_catalog", "sequence_schema", "sequence_name"], "public", &sequence.name);
+        row.extend([
+            ("data_type", text(sequence.ty.to_string())),
+            ("start_value", text(sequence.start.to_string())),
+            ("minimum_value", text(sequence.min.to_string())),
+            ("maximum_value", text(sequence.max.to_string())),
+            ("increment", text(sequence.increment.to_string())),
+            ("cycle_option", yes(sequence.cycle)),
+        ]);
+        row.extend(of_type(sequence.ty));
+        rows.push(row);
+    }
+}
+
+/// Calls `each` for all constraints of all tables.
+fn each_constraint(names: &Names, mut each: impl FnMut(&Table, &str, &Constraint<'_>)) {
+    for table in names.view().tables() {
+        for (name, constraint) in describe::constraints(&table) {
+            each(&table, name, &constraint);
+        }
+    }
+}
+
+fn table_constraints(names: &Names, rows: &mut Rows<'_>) {
+    each_constraint(names, |table, name, constraint| {
+        let (kind, deferrable, deferred) = match constraint {
+            Constraint::Key(IndexRef::Primary) => ("PRIMARY KEY", false, false),
+            Constraint::Key(_) => ("UNIQUE", false, false),
+            Constraint::Check(_) => ("CHECK", false, false),
+            Constraint::Foreign(key) => ("FOREIGN KEY", key.deferrable, key.deferred),
+        };
+        let mut row = [place(&CONSTRAINT, "public", name), place(&TABLE, "public", table.name())].concat();
+        row.extend([
+            ("constraint_type", text(kind)),
+            ("is_deferrable", yes(deferrable)),
+            ("initially_deferred", yes(deferred)),
+            ("enforced", yes(true)),
+        ]);
+        rows.push(row);
+    });
+}
+
+fn key_column_usage(names: &Names, rows: &mut Rows<'_>) {
+    each_constraint(names, |table, name, constraint| {
+        let (columns, is_foreign) = match constraint {
+            Constraint::Key(index) => (table.index_columns(*index), false),
+            Constraint::Foreign(key) => (&key.columns[..], true),
+            Constraint::Check(_) => return,
+        };
+        for (at, &column) in columns.iter().enumerate() {
+            let mut row = [place(&CONSTRAINT, "public", name), place(&TABLE, "public", table.name())].concat();
+            row.extend([
+                ("column_name", text(&table.schema.columns[column].name)),
+                ("ordinal_position", Value::Int4(at as i32 + 1)),
+            ]);
+            if is_foreign {
+                row.push(("position_in_unique_constraint", Value::Int4(at as i32 + 1)));
+            }
+            rows.push(row);
+        }
+    });
+}
+
+/// The columns that keys consist of, and those that foreign keys lead to.
+fn constraint_column_usage(names: &Names, rows: &mut Rows<'_>) {
+    each_constraint(names, |table, name, constraint| {
+        let (of, columns): (&str, Vec<String>) = match constraint {
+            Constraint::Key(index) => {
+                let names = table.index_columns(*index).iter().map(|&at| table.schema.columns[at].name.clone());
+                (table.name(), names.collect())
+            }
+            Constraint::Foreign(key) => (&key.table, key.referenced.clone()),
+            Constraint::Check(_) => return,
+        };
+        for column in columns {
+            let mut row = [place(&TABLE, "public", of), place(&CONSTRAINT, "public", name)].concat();
+            row.push(("column_name", text(column)));
+            rows.push(row);
+        }
+    });
+}
+
+fn referential_constraints(names: &Names, rows: &mut Rows<'_>) {
+    let view = names.view();
+    each_constraint(names, |_, name, constraint| {
+        let Constraint::Foreign(key) = constraint else { return };
+        let mut row = place(&CONSTRAINT, "public", name);
+        let unique = view.table(&key.table).and_then(|table| {
+            let columns: Option<Vec<_>> = key.referenced.iter().map(|name| table.schema.column(name)).collect();
+            let columns = columns?;
+            let found = objects::indexes(&table)
+                .find(|index| describe::is_unique(&table, *index) && table.index_columns(*index) == columns)?;
+            Some(table.index_name(found).to_owned())
+        });
+        if let Some(unique) = unique {
+            row.extend(place(
+                &["unique_constraint_catalog", "unique_constraint_schema", "unique_constraint_name"],
+                "public",
+                &unique,
+            ));
+        }
+        row.extend([
+            ("match_option", text(if key.full { "FULL" } else { "NONE" })),
+            ("update_rule", text(describe::action_name(key.on_update))),
+            ("delete_rule", text(describe::action_name(key.on_delete))),
+        ]);
+        rows.push(row);
+    });
+}
+
+fn check_constraints(names: &Names, rows: &mut Rows<'_>) {
+    each_constraint(names, |table, name, constraint| {
+        if let Constraint::Check(condition) = constraint {
+            let mut row = place(&CONSTRAINT, "public", name);
+            row.push(("check_clause", text(crate::bind::shown(condition, Some(table)))));
+            rows.push(row);
+        }
+    });
+}

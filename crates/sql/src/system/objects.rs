@@ -1,0 +1,215 @@
+//! What there is, numbered: relations, constraints and types with the numbers (OIDs) by which the catalogs refer to each other.
+//!
+//! A relation of the user has a number from the first time that somebody looks at it in a catalog, and keeps it as long as it keeps its name.
+//! Types have PostgreSQL's numbers.
+
+use super::SystemRelation;
+use crate::catalog::Table;
+use crate::parse::plain_name;
+use crate::sequence::Names;
+use crate::system;
+use crate::types::{from_oid, oid as type_oid};
+use crate::view::StoredView;
+use hotrow_storage::{IndexRef, Type};
+use hotrow_sync::Arc;
+
+/// The schemas' numbers: `pg_catalog`, `public`, `information_schema`.
+pub(super) const PG_CATALOG: u32 = 11;
+pub(super) const PUBLIC: u32 = 2200;
+pub(super) const INFORMATION_SCHEMA: u32 = 13_000;
+
+/// The numbers of catalogs that others refer to.
+pub(super) const PG_CLASS: u32 = 1259;
+
+/// Everything belongs to `postgres`.
+pub(super) const OWNER: u32 = 10;
+
+/// What a relation is.
+#[derive(Debug)]
+pub(super) enum Kind {
+    Table(Arc<Table>),
+    Index(Arc<Table>, IndexRef),
+    Sequence,
+    View(Arc<StoredView>),
+    System(&'static SystemRelation),
+}
+
+/// A relation.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) number: u32,
+    pub(super) name: String,
+    pub(super) schema: u32,
+    pub(super) kind: Kind,
+}
+
+impl Object {
+    /// PostgreSQL's letter for its kind.
+    pub(super) fn letter(&self) -> &'static str {
+        match &self.kind {
+            Kind::Table(_) => "r",
+            Kind::Index(..) => "i",
+            Kind::Sequence => "S",
+            Kind::View(_) => "v",
+            Kind::System(relation) => {
+                if relation.is_view {
+                    "v"
+                } else {
+                    "r"
+                }
+            }
+        }
+    }
+}
+
+/// All relations of the user, in the order of their names, then those of the system.
+pub(super) fn objects(names: &Names) -> Vec<Object> {
+    let (view, catalog) = (names.view(), &names.database().catalog);
+    let of_user =
+        |name: &str, kind| Object { number: catalog.number(name), name: name.to_owned(), schema: PUBLIC, kind };
+    let mut all = Vec::new();
+    for table in view.tables() {
+        all.extend(indexes(&table).map(|index| of_user(table.index_name(index), Kind::Index(table.clone(), index))));
+        all.push(of_user(table.name(), Kind::Table(table.clone())));
+    }
+    all.extend(view.sequences().iter().map(|sequence| of_user(&sequence.name, Kind::Sequence)));
+    all.extend(view.views().into_iter().map(|view| of_user(&view.name.clone(), Kind::View(view))));
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all.extend(system::all().list.iter().enumerate().map(|(at, relation)| system_object(at, relation)));
+    all
+}
+
+fn system_object(at: usize, relation: &'static SystemRelation) -> Object {
+    let number = match relation.name {
+        "pg_type" => 1247,
+        "pg_attribute" => 1249,
+        "pg_proc" => 1255,
+        "pg_class" => PG_CLASS,
+        "pg_namespace" => 2615,
+        "pg_constraint" => 2606,
+        "pg_index" => 2610,
+        "pg_attrdef" => 2604,
+        _ => 12_000 + at as u32,
+    };
+    let schema = if relation.schema == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA };
+    Object { number, name: relation.name.to_owned(), schema, kind: Kind::System(relation) }
+}
+
+/// A table's indexes as users know them: a hidden key has none.
+pub(super) fn indexes(table: &Table) -> impl Iterator<Item = IndexRef> {
+    let hidden = table.is_key_hidden();
+    table.indexes().filter(move |index| !hidden || *index != IndexRef::Primary)
+}
+
+/// The number of a constraint.
+pub(super) fn number_of_constraint(names: &Names, table: &Table, constraint: &str) -> u32 {
+    names.database().catalog.number(&format!("{}\0constraint\0{constraint}", table.name()))
+}
+
+/// The number of a column's default.
+pub(super) fn number_of_default(names: &Names, table: &Table, column: usize) -> u32 {
+    names.database().catalog.number(&format!("{}\0default\0{}", table.name(), table.schema.columns[column].name))
+}
+
+/// The number of the relation that a text means, such as `t`, `public.t`, `pg_class`; none if there is none.
+pub(crate) fn number_of_relation(names: &Names, name: &str) -> Option<u32> {
+    let (schema, plain) = match name.split_once('.') {
+        Some((schema @ ("pg_catalog" | "information_schema"), plain)) => (Some(schema), plain.to_owned()),
+        _ => (None, plain_name(name).ok()?),
+    };
+    let system = || {
+        let schema = schema.unwrap_or("pg_catalog");
+        let found = system::all()
+            .list
+            .iter()
+            .enumerate()
+            .find(|(_, known)| (known.schema, known.name) == (schema, plain.as_str()));
+        found.map(|(at, relation)| system_object(at, relation).number)
+    };
+    let of_user = || names.view().has_relation(&plain).then(|| names.database().catalog.number(&plain));
+    if schema.is_some() { system() } else { of_user().or_else(system) }
+}
+
+/// The name of the relation with a number.
+pub(crate) fn relation_of_number(names: &Names, number: u32) -> Option<String> {
+    objects(names).into_iter().find(|object| object.number == number).map(|object| match object.schema {
+        INFORMATION_SCHEMA => format!("information_schema.{}", object.name),
+        _ => crate::sequence::quoted(&object.name),
+    })
+}
+
+/// Whether a relation is found by its name alone.
+pub(crate) fn is_visible(names: &Names, number: u32) -> Option<bool> {
+    let found = objects(names).into_iter().find(|object| object.number == number);
+    found.map(|object| object.schema != INFORMATION_SCHEMA)
+}
+
+/// A type of the catalogs: number, name, SQL's name, bytes, category, and the number of its array type.
+pub(super) struct KnownType {
+    pub(super) number: u32,
+    pub(super) name: &'static str,
+    pub(super) sql: &'static str,
+    pub(super) bytes: i16,
+    pub(super) category: &'static str,
+    pub(super) array: u32,
+}
+
+const fn known(
+    number: u32,
+    name: &'static str,
+    sql: &'static str,
+    bytes: i16,
+    category: &'static str,
+    array: u32,
+) -> KnownType {
+    KnownType { number, name, sql, bytes, category, array }
+}
+
+/// The types that columns and results have.
+pub(super) const TYPES: [KnownType; 15] = [
+    known(16, "bool", "boolean", 1, "B", 1000),
+    known(17, "bytea", "bytea", -1, "U", 1001),
+    known(20, "int8", "bigint", 8, "N", 1016),
+    known(21, "int2", "smallint", 2, "N", 1005),
+    known(23, "int4", "integer", 4, "N", 1007),
+    known(25, "text", "text", -1, "S", 1009),
+    known(700, "float4", "real", 4, "N", 1021),
+    known(701, "float8", "double precision", 8, "N", 1022),
+    known(1042, "bpchar", "character", -1, "S", 1014),
+    known(1043, "varchar", "character varying", -1, "S", 1015),
+    known(1082, "date", "date", 4, "D", 1182),
+    known(1114, "timestamp", "timestamp without time zone", 8, "D", 1115),
+    known(1184, "timestamptz", "timestamp with time zone", 8, "D", 1185),
+    known(1700, "numeric", "numeric", -1, "N", 1231),
+    known(2950, "uuid", "uuid", 16, "U", 2951),
+];
+
+/// The number of the type that a text means, in any of its names; none if there is none.
+pub(crate) fn number_of_type(name: &str) -> Option<u32> {
+    let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+    let by_name = TYPES.iter().find(|known| known.name == plain || known.sql == plain).map(|known| known.number);
+    by_name.or_else(|| {
+        let ty = crate::parse::parse_type(name).and_then(|ty| crate::bind::data_type(&ty)).ok()?;
+        Some(type_oid(ty))
+    })
+}
+
+/// SQL's name of the type with a number.
+pub(crate) fn type_of_number(number: u32) -> Option<&'static str> {
+    TYPES.iter().find(|known| known.number == number).map(|known| known.sql)
+}
+
+/// The name by which the catalogs know a type.
+pub(super) fn short_name(ty: Type) -> &'static str {
+    let number = type_oid(ty);
+    TYPES.iter().find(|known| known.number == number).map_or("text", |known| known.name)
+}
+
+/// A type as its column is declared.
+pub(super) fn declared(number: u32, modifier: i32) -> Option<String> {
+    match number {
+        // Without a length, where a column always has one.
+        1042 if modifier < 0 => Some("bpchar".to_owned()),
+        _ => from_oid(number, modifier).filter(|ty| type_oid(*ty) == number).map(|ty| ty.to_string()),
+    }
+}

@@ -1,0 +1,358 @@
+//! The tables of `pg_catalog`.
+
+use super::describe::{self, Constraint};
+use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, PG_CLASS, PUBLIC, TYPES};
+use super::{Maker, Rows, array, oid, text};
+use crate::foreign_key::ReferentialAction;
+use crate::sequence::Names;
+use crate::types::{oid as type_oid, type_len, typmod};
+use hotrow_storage::{Column, IndexRef, Type, Value};
+
+/// Who makes a relation's rows; none if it has none.
+pub(super) fn maker(name: &str) -> Option<Maker> {
+    Some(match name {
+        "pg_namespace" => namespaces,
+        "pg_class" => classes,
+        "pg_attribute" => attributes,
+        "pg_attrdef" => defaults,
+        "pg_type" => types,
+        "pg_index" => indexes,
+        "pg_constraint" => constraints,
+        "pg_sequence" => sequences,
+        "pg_depend" => dependencies,
+        "pg_am" => access_methods,
+        "pg_collation" => collations,
+        "pg_database" => databases,
+        "pg_authid" => roles,
+        "pg_tablespace" => tablespaces,
+        _ => return None,
+    })
+}
+
+fn namespaces(_: &Names, rows: &mut Rows<'_>) {
+    for (number, name) in
+        [(PG_CATALOG, "pg_catalog"), (PUBLIC, "public"), (objects::INFORMATION_SCHEMA, "information_schema")]
+    {
+        rows.push(vec![("oid", oid(number)), ("nspname", text(name)), ("nspowner", oid(OWNER))]);
+    }
+}
+
+fn classes(names: &Names, rows: &mut Rows<'_>) {
+    for object in objects::objects(names) {
+        let mut row = vec![
+            ("oid", oid(object.number)),
+            ("relname", text(&object.name)),
+            ("relnamespace", oid(object.schema)),
+            ("relowner", oid(OWNER)),
+            ("relpersistence", text("p")),
+            ("relkind", text(object.letter())),
+            ("relnatts", Value::Int2(columns(&object).len() as i16)),
+            ("relispopulated", Value::Bool(true)),
+            ("relreplident", text("n")),
+        ];
+        match &object.kind {
+            Kind::Table(table) => {
+                let count = names.database().engine().row_count(table.id);
+                row.extend([
+                    ("relam", oid(2)),
+                    ("reltuples", Value::Float4(count as f32)),
+                    ("relhasindex", Value::Bool(objects::indexes(table).next().is_some())),
+                    ("relchecks", Value::Int2(table.rules.checks.len() as i16)),
+                    ("relhastriggers", Value::Bool(!table.rules.foreign_keys.is_empty())),
+                    ("relreplident", text("d")),
+                ]);
+            }
+            Kind::Index(table, index) => row.push(("relam", oid(method_number(describe::method(table, *index))))),
+            Kind::View(_) => row.push(("relhasrules", Value::Bool(true))),
+            Kind::Sequence | Kind::System(_) => {}
+        }
+        rows.push(row);
+    }
+}
+
+fn method_number(name: &str) -> u32 {
+    if name == "btree" { 403 } else { 405 }
+}
+
+/// A relation's columns: name, type, whether NULL may stand there.
+pub(super) fn columns(object: &Object) -> Vec<(String, Type, bool)> {
+    let of_table = |column: &Column| (column.name.clone(), column.ty, column.nullable);
+    match &object.kind {
+        Kind::Table(table) => table.schema.columns[..table.visible()].iter().map(of_table).collect(),
+        Kind::Index(table, index) => {
+            table.index_columns(*index).iter().map(|&at| of_table(&table.schema.columns[at])).collect()
+        }
+        Kind::View(view) => view.columns.iter().map(|column| (column.name.clone(), column.ty, true)).collect(),
+        Kind::System(relation) => relation.columns.iter().map(|(name, ty)| ((*name).to_owned(), *ty, true)).collect(),
+        Kind::Sequence => [("last_value", Type::Int8), ("log_cnt", Type::Int8), ("is_called", Type::Bool)]
+            .map(|(name, ty)| (name.to_owned(), ty, false))
+            .to_vec(),
+    }
+}
+
+/// `a` or `d` if a column is an identity column, and nothing if it is none.
+pub(super) fn identity(object: &Object, column: usize) -> &'static str {
+    let Kind::Table(table) = &object.kind else { return "" };
+    match table.rules.identities.iter().find(|(known, _)| *known == column) {
+        Some((_, true)) => "a",
+        Some((_, false)) => "d",
+        None => "",
+    }
+}
+
+fn attributes(names: &Names, rows: &mut Rows<'_>) {
+    for object in objects::objects(names) {
+        for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
+            let identity = identity(&object, at);
+            let has_default = match &object.kind {
+                Kind::Table(table) => identity.is_empty() && describe::default(names, table, at).is_some(),
+                _ => false,
+            };
+            let len = type_len(ty);
+            rows.push(vec![
+                ("attrelid", oid(object.number)),
+                ("attname", text(name)),
+                ("atttypid", oid(type_oid(ty))),
+                ("attstattarget", Value::Int4(-1)),
+                ("attlen", Value::Int2(len)),
+                ("attnum", Value::Int2(at as i16 + 1)),
+                ("attcacheoff", Value::Int4(-1)),
+                ("atttypmod", Value::Int4(typmod(ty))),
+                ("attbyval", Value::Bool((1..=8).contains(&len))),
+                ("attalign", text("i")),
+                ("attstorage", text(if len > 0 { "p" } else { "x" })),
+                ("attcompression", text("")),
+                ("attnotnull", Value::Bool(!nullable)),
+                ("atthasdef", Value::Bool(has_default)),
+                ("attidentity", text(identity)),
+                ("attgenerated", text("")),
+                ("attislocal", Value::Bool(true)),
+                ("attcollation", oid(if ty.is_text() { 100 } else { 0 })),
+            ]);
+        }
+    }
+}
+
+fn defaults(names: &Names, rows: &mut Rows<'_>) {
+    for object in objects::objects(names) {
+        let Kind::Table(table) = &object.kind else { continue };
+        for column in 0..table.visible() {
+            let Some(default) = describe::default(names, table, column) else { continue };
+            if identity(&object, column).is_empty() {
+                rows.push(vec![
+                    ("oid", oid(objects::number_of_default(names, table, column))),
+                    ("adrelid", oid(object.number)),
+                    ("adnum", Value::Int2(column as i16 + 1)),
+                    ("adbin", text(default)),
+                ]);
+            }
+        }
+    }
+}
+
+fn types(_: &Names, rows: &mut Rows<'_>) {
+    for known in &TYPES {
+        let own = [
+            ("oid", oid(known.number)),
+            ("typname", text(known.name)),
+            ("typlen", Value::Int2(known.bytes)),
+            ("typbyval", Value::Bool((1..=8).contains(&known.bytes))),
+            ("typcategory", text(known.category)),
+            ("typispreferred", Value::Bool(matches!(known.name, "bool" | "text" | "float8" | "timestamptz"))),
+            ("typarray", oid(known.array)),
+            ("typcollation", oid(if known.category == "S" { 100 } else { 0 })),
+        ];
+        let of_array = [
+            ("oid", oid(known.array)),
+            ("typname", text(format!("_{}", known.name))),
+            ("typlen", Value::Int2(-1)),
+            ("typcategory", text("A")),
+            ("typelem", oid(known.number)),
+        ];
+        for special in [&own[..], &of_array[..]] {
+            let mut row = vec![
+                ("typnamespace", oid(PG_CATALOG)),
+                ("typowner", oid(OWNER)),
+                ("typtype", text("b")),
+                ("typisdefined", Value::Bool(true)),
+                ("typdelim", text(",")),
+                ("typalign", text("i")),
+                ("typstorage", text("p")),
+                ("typtypmod", Value::Int4(-1)),
+            ];
+            row.extend(special.iter().cloned());
+            rows.push(row);
+        }
+    }
+}
+
+/// Numbers with blanks between them.
+fn vector(numbers: impl IntoIterator<Item = usize>) -> Value<'static> {
+    let numbers: Vec<_> = numbers.into_iter().map(|number| number.to_string()).collect();
+    text(numbers.join(" "))
+}
+
+fn indexes(names: &Names, rows: &mut Rows<'_>) {
+    for object in objects::objects(names) {
+        let Kind::Index(table, index) = &object.kind else { continue };
+        let columns = table.index_columns(*index);
+        let count = Value::Int2(columns.len() as i16);
+        rows.push(vec![
+            ("indexrelid", oid(object.number)),
+            ("indrelid", oid(names.database().catalog.number(table.name()))),
+            ("indnatts", count.clone()),
+            ("indnkeyatts", count),
+            ("indisunique", Value::Bool(describe::is_unique(table, *index))),
+            ("indisprimary", Value::Bool(*index == IndexRef::Primary)),
+            ("indimmediate", Value::Bool(true)),
+            ("indisvalid", Value::Bool(true)),
+            ("indisready", Value::Bool(true)),
+            ("indislive", Value::Bool(true)),
+            ("indkey", vector(columns.iter().map(|at| at + 1))),
+            ("indcollation", vector(columns.iter().map(|_| 0))),
+            ("indclass", vector(columns.iter().map(|_| 0))),
+            ("indoption", vector(columns.iter().map(|_| 0))),
+        ]);
+    }
+}
+
+fn action_letter(action: ReferentialAction) -> &'static str {
+    match action {
+        ReferentialAction::NoAction => "a",
+        ReferentialAction::Restrict => "r",
+        ReferentialAction::Cascade => "c",
+        ReferentialAction::SetNull => "n",
+        ReferentialAction::SetDefault => "d",
+    }
+}
+
+fn constraints(names: &Names, rows: &mut Rows<'_>) {
+    let (view, catalog) = (names.view(), &names.database().catalog);
+    for table in view.tables() {
+        for (name, constraint) in describe::constraints(&table) {
+            let mut row = vec![
+                ("oid", oid(objects::number_of_constraint(names, &table, name))),
+                ("conname", text(name)),
+                ("connamespace", oid(PUBLIC)),
+                ("convalidated", Value::Bool(true)),
+                ("conrelid", oid(catalog.number(table.name()))),
+                ("confupdtype", text(" ")),
+                ("confdeltype", text(" ")),
+                ("confmatchtype", text(" ")),
+                ("conislocal", Value::Bool(true)),
+                ("connoinherit", Value::Bool(true)),
+            ];
+            match &constraint {
+                Constraint::Key(index) => row.extend([
+                    ("contype", text(if *index == IndexRef::Primary { "p" } else { "u" })),
+                    ("conindid", oid(catalog.number(name))),
+                    ("conkey", array(table.index_columns(*index).iter().map(|at| at + 1))),
+                ]),
+                Constraint::Check(_) => {
+                    let said = describe::of_constraint(&table, &constraint);
+                    row.extend([("contype", text("c")), ("connoinherit", Value::Bool(false)), ("conbin", text(said))]);
+                }
+                Constraint::Foreign(key) => {
+                    let referenced = view.table(&key.table);
+                    let places = key.referenced.iter().filter_map(|name| referenced.as_ref()?.schema.column(name));
+                    row.extend([
+                        ("contype", text("f")),
+                        ("condeferrable", Value::Bool(key.deferrable)),
+                        ("condeferred", Value::Bool(key.deferred)),
+                        ("convalidated", Value::Bool(key.validated)),
+                        ("confrelid", oid(catalog.number(&key.table))),
+                        ("confupdtype", text(action_letter(key.on_update))),
+                        ("confdeltype", text(action_letter(key.on_delete))),
+                        ("confmatchtype", text(if key.full { "f" } else { "s" })),
+                        ("conkey", array(key.columns.iter().map(|at| at + 1))),
+                        ("confkey", array(places.map(|at| at + 1))),
+                    ]);
+                }
+            }
+            rows.push(row);
+        }
+    }
+}
+
+fn sequences(names: &Names, rows: &mut Rows<'_>) {
+    for sequence in names.view().sequences() {
+        rows.push(vec![
+            ("seqrelid", oid(names.database().catalog.number(&sequence.name))),
+            ("seqtypid", oid(type_oid(sequence.ty))),
+            ("seqstart", Value::Int8(sequence.start)),
+            ("seqincrement", Value::Int8(sequence.increment)),
+            ("seqmax", Value::Int8(sequence.max)),
+            ("seqmin", Value::Int8(sequence.min)),
+            ("seqcache", Value::Int8(1)),
+            ("seqcycle", Value::Bool(sequence.cycle)),
+        ]);
+    }
+}
+
+/// Which sequence belongs to which column.
+fn dependencies(names: &Names, rows: &mut Rows<'_>) {
+    let (view, catalog) = (names.view(), &names.database().catalog);
+    for sequence in view.sequences() {
+        let Some((table, column)) = &sequence.owner else { continue };
+        let Some(table) = view.table(table) else { continue };
+        let Some(at) = table.schema.column(column) else { continue };
+        let is_identity = table.rules.identities.iter().any(|(known, _)| *known == at);
+        rows.push(vec![
+            ("classid", oid(PG_CLASS)),
+            ("objid", oid(catalog.number(&sequence.name))),
+            ("refclassid", oid(PG_CLASS)),
+            ("refobjid", oid(catalog.number(table.name()))),
+            ("refobjsubid", Value::Int4(at as i32 + 1)),
+            ("deptype", text(if is_identity { "i" } else { "a" })),
+        ]);
+    }
+}
+
+fn access_methods(_: &Names, rows: &mut Rows<'_>) {
+    for (number, name, kind) in [(2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i")] {
+        rows.push(vec![("oid", oid(number)), ("amname", text(name)), ("amtype", text(kind))]);
+    }
+}
+
+fn collations(_: &Names, rows: &mut Rows<'_>) {
+    for (number, name, provider) in [(100, "default", "d"), (950, "C", "c")] {
+        rows.push(vec![
+            ("oid", oid(number)),
+            ("collname", text(name)),
+            ("collnamespace", oid(PG_CATALOG)),
+            ("collowner", oid(OWNER)),
+            ("collprovider", text(provider)),
+            ("collisdeterministic", Value::Bool(true)),
+            ("collencoding", Value::Int4(-1)),
+        ]);
+    }
+}
+
+fn databases(_: &Names, rows: &mut Rows<'_>) {
+    rows.push(vec![
+        ("oid", oid(5)),
+        ("datname", text("postgres")),
+        ("datdba", oid(OWNER)),
+        ("encoding", Value::Int4(6)),
+        ("datlocprovider", text("c")),
+        ("datallowconn", Value::Bool(true)),
+        ("datconnlimit", Value::Int4(-1)),
+        ("dattablespace", oid(1663)),
+        ("datcollate", text("C")),
+        ("datctype", text("C")),
+    ]);
+}
+
+fn roles(_: &Names, rows: &mut Rows<'_>) {
+    let can =
+        ["rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolreplication", "rolbypassrls"];
+    let mut row = vec![("oid", oid(OWNER)), ("rolname", text("postgres")), ("rolconnlimit", Value::Int4(-1))];
+    row.extend(can.map(|what| (what, Value::Bool(true))));
+    rows.push(row);
+}
+
+fn tablespaces(_: &Names, rows: &mut Rows<'_>) {
+    for (number, name) in [(1663, "pg_default"), (1664, "pg_global")] {
+        rows.push(vec![("oid", oid(number)), ("spcname", text(name)), ("spcowner", oid(OWNER))]);
+    }
+}

@@ -1,0 +1,138 @@
+//! The views of `pg_catalog`.
+
+use super::describe;
+use super::objects::{self, Kind, OWNER};
+use super::{Maker, Rows, oid, text};
+use crate::sequence::Names;
+use hotrow_storage::Value;
+
+/// Who makes a relation's rows; none if it has none.
+pub(super) fn maker(name: &str) -> Option<Maker> {
+    Some(match name {
+        "pg_tables" => tables,
+        "pg_indexes" => indexes,
+        "pg_views" => views,
+        "pg_sequences" => sequences,
+        "pg_roles" => roles,
+        "pg_user" | "pg_shadow" => users,
+        "pg_settings" => settings,
+        "pg_stat_user_tables" | "pg_stat_all_tables" => statistics,
+        _ => return None,
+    })
+}
+
+fn tables(names: &Names, rows: &mut Rows<'_>) {
+    for table in names.view().tables() {
+        rows.push(vec![
+            ("schemaname", text("public")),
+            ("tablename", text(table.name())),
+            ("tableowner", text("postgres")),
+            ("hasindexes", Value::Bool(objects::indexes(&table).next().is_some())),
+            ("hastriggers", Value::Bool(!table.rules.foreign_keys.is_empty())),
+        ]);
+    }
+}
+
+fn indexes(names: &Names, rows: &mut Rows<'_>) {
+    for table in names.view().tables() {
+        for index in objects::indexes(&table) {
+            rows.push(vec![
+                ("schemaname", text("public")),
+                ("tablename", text(table.name())),
+                ("indexname", text(table.index_name(index))),
+                ("indexdef", text(describe::of_index(&table, index))),
+            ]);
+        }
+    }
+}
+
+fn views(names: &Names, rows: &mut Rows<'_>) {
+    for view in names.view().views() {
+        rows.push(vec![
+            ("schemaname", text("public")),
+            ("viewname", text(&view.name)),
+            ("viewowner", text("postgres")),
+            ("definition", text(describe::of_view(&view))),
+        ]);
+    }
+}
+
+fn sequences(names: &Names, rows: &mut Rows<'_>) {
+    for sequence in names.view().sequences() {
+        let place = *sequence.place.lock();
+        rows.push(vec![
+            ("schemaname", text("public")),
+            ("sequencename", text(&sequence.name)),
+            ("sequenceowner", text("postgres")),
+            ("data_type", text(sequence.ty.to_string())),
+            ("start_value", Value::Int8(sequence.start)),
+            ("min_value", Value::Int8(sequence.min)),
+            ("max_value", Value::Int8(sequence.max)),
+            ("increment_by", Value::Int8(sequence.increment)),
+            ("cycle", Value::Bool(sequence.cycle)),
+            ("cache_size", Value::Int8(1)),
+            ("last_value", if place.is_taken { Value::Int8(place.last) } else { Value::Null }),
+        ]);
+    }
+}
+
+fn roles(_: &Names, rows: &mut Rows<'_>) {
+    let can =
+        ["rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolreplication", "rolbypassrls"];
+    let mut row = vec![
+        ("oid", oid(OWNER)),
+        ("rolname", text("postgres")),
+        ("rolconnlimit", Value::Int4(-1)),
+        ("rolpassword", text("********")),
+    ];
+    row.extend(can.map(|what| (what, Value::Bool(true))));
+    rows.push(row);
+}
+
+fn users(_: &Names, rows: &mut Rows<'_>) {
+    rows.push(vec![
+        ("usename", text("postgres")),
+        ("usesysid", oid(OWNER)),
+        ("usecreatedb", Value::Bool(true)),
+        ("usesuper", Value::Bool(true)),
+        ("userepl", Value::Bool(true)),
+        ("usebypassrls", Value::Bool(true)),
+        ("passwd", text("********")),
+    ]);
+}
+
+/// The limits that drivers ask for. What a session can set, SHOW shows.
+fn settings(_: &Names, rows: &mut Rows<'_>) {
+    for (name, setting, kind) in [
+        ("block_size", "8192", "integer"),
+        ("max_function_args", "100", "integer"),
+        ("max_identifier_length", "63", "integer"),
+        ("max_index_keys", "32", "integer"),
+        ("server_encoding", "UTF8", "string"),
+        ("server_version", crate::settings::SERVER_VERSION, "string"),
+        ("server_version_num", "150000", "integer"),
+    ] {
+        rows.push(vec![
+            ("name", text(name)),
+            ("setting", text(setting)),
+            ("category", text("Preset Options")),
+            ("context", text("internal")),
+            ("vartype", text(kind)),
+            ("source", text("default")),
+            ("boot_val", text(setting)),
+            ("reset_val", text(setting)),
+        ]);
+    }
+}
+
+fn statistics(names: &Names, rows: &mut Rows<'_>) {
+    for object in objects::objects(names) {
+        let Kind::Table(table) = &object.kind else { continue };
+        rows.push(vec![
+            ("relid", oid(object.number)),
+            ("schemaname", text("public")),
+            ("relname", text(&object.name)),
+            ("n_live_tup", Value::Int8(names.database().engine().row_count(table.id) as i64)),
+        ]);
+    }
+}
