@@ -210,11 +210,16 @@ impl Session {
             } else {
                 self.attempt(statement, params, source, output)
             };
+            let complete = attempted.as_ref().ok().copied();
             let ended = attempted.and_then(|tag| self.end_attempt(ends, commits).map(|()| tag));
             match ended {
                 Ok(tag) => break tag,
                 Err(Fail::Sql(error)) => {
                     held.tell(output.client, &self.waiter)?;
+                    // In the extended protocol the transaction's end is no part of the statement.
+                    if let Some(tag) = complete.filter(|_| !output.commit) {
+                        tag.tell(output.client)?;
+                    }
                     return Err(error);
                 }
                 Err(Fail::Abort(abort)) => {
