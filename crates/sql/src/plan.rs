@@ -375,6 +375,34 @@ pub enum AggregateFunction {
     And,
     /// `bool_or(x)`
     Or,
+    /// `bit_and(x)`
+    BitAnd,
+    /// `bit_or(x)`
+    BitOr,
+    /// `bit_xor(x)`
+    BitXor,
+    /// `string_agg(x, separator)`
+    Join,
+    /// `variance(x)` and its like.
+    Spread {
+        /// Of the whole population, not of a sample.
+        population: bool,
+        /// The standard deviation: its square root.
+        root: bool,
+    },
+}
+
+/// One item of ORDER BY in an aggregate function's call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateOrder {
+    /// What to sort by.
+    pub expr: Expr,
+    /// Greatest first.
+    pub descending: bool,
+    /// NULLs before all others.
+    pub nulls_first: bool,
+    /// A `char`: trailing blanks do not count.
+    pub blanks: bool,
 }
 
 /// A call of an aggregate function.
@@ -384,12 +412,24 @@ pub struct AggregateCall {
     pub function: AggregateFunction,
     /// Its argument, of the type that the function sums in.
     pub argument: Option<Expr>,
+    /// What stands between texts that are joined.
+    pub separator: Option<Expr>,
+    /// The order in which they are joined; other functions' results do not depend on it.
+    pub order: Vec<AggregateOrder>,
     /// Equal values once.
     pub distinct: bool,
     /// Only rows of which this is true.
     pub filter: Option<Expr>,
     /// The type of the result.
     pub result: Type,
+}
+
+impl AggregateCall {
+    /// What is evaluated for each row.
+    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let order = self.order.iter_mut().map(|order| &mut order.expr);
+        self.argument.iter_mut().chain(&mut self.separator).chain(&mut self.filter).chain(order)
+    }
 }
 
 /// INSERT

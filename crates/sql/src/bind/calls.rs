@@ -1,10 +1,10 @@
 //! Functions, and what looks like one.
 
-use super::types::{common_number, type_name, without_modifier};
-use super::{Aggregates, Binder, Scope, Typed};
+use super::aggregate::{Given, aggregate_named};
+use super::types::type_name;
+use super::{Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
-use crate::plan::{AggregateCall, AggregateFunction};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
@@ -132,24 +132,41 @@ impl Binder<'_> {
         if function.over.is_some() || !function.within_group.is_empty() {
             return Err(unsupported("a window function"));
         }
+        let mut order: &[ast::OrderByExpr] = &[];
         let (list, distinct) = match &function.args {
             FunctionArguments::None => (&[][..], false),
-            FunctionArguments::List(list) if list.clauses.is_empty() => {
+            FunctionArguments::List(list) => {
+                order = match list.clauses.as_slice() {
+                    [] => &[][..],
+                    [ast::FunctionArgumentClause::OrderBy(items)] => items,
+                    _ => return Err(unsupported("this kind of argument")),
+                };
                 (&list.args[..], list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct))
             }
-            _ => return Err(unsupported("this kind of argument")),
+            FunctionArguments::Subquery(_) => return Err(unsupported("this kind of argument")),
         };
         let span = match function.name.0.first() {
             Some(ast::ObjectNamePart::Identifier(ident)) => ident.span,
             _ => sqlparser::tokenizer::Span::empty(),
         };
         if let Some(aggregate) = aggregate_named(name) {
-            let call = self.aggregate(name, aggregate, list, distinct, function.filter.as_deref(), scope);
+            let call = self.aggregate(
+                aggregate,
+                &Given { name, list, distinct, order, filter: function.filter.as_deref() },
+                scope,
+            );
             return call.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error });
         }
-        if distinct || function.filter.is_some() {
-            let message = format!("DISTINCT or FILTER specified, but {name} is not an aggregate function");
-            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+        if distinct || function.filter.is_some() || !order.is_empty() {
+            let what = if distinct {
+                "DISTINCT"
+            } else if function.filter.is_some() {
+                "FILTER"
+            } else {
+                "ORDER BY"
+            };
+            let message = format!("{what} specified, but {name} is not an aggregate function");
+            return Err(self.locate(SqlError::new(state::WRONG_OBJECT_TYPE, message), span));
         }
         let mut arguments = Vec::with_capacity(list.len());
         for argument in list {
@@ -204,116 +221,6 @@ impl Binder<'_> {
         }
         Ok(Typed::new(Expr::NullIf(Box::new((left, right)), blanks), ty))
     }
-
-    fn aggregate(
-        &mut self,
-        name: &str,
-        function: AggregateFunction,
-        list: &[FunctionArg],
-        distinct: bool,
-        filter: Option<&A>,
-        scope: &Scope,
-    ) -> Result<Typed, SqlError> {
-        if list.is_empty() && function == AggregateFunction::Count {
-            let message = "count(*) must be used to call a parameterless aggregate function";
-            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
-        }
-        let mut call = match list {
-            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
-                AggregateCall {
-                    function: AggregateFunction::CountRows,
-                    argument: None,
-                    distinct: false,
-                    filter: None,
-                    result: Type::Int8,
-                }
-            }
-            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] => {
-                let typed = self.plain(argument, scope, "aggregate")?;
-                let (argument, result) = self.aggregate_types(name, function, typed)?;
-                AggregateCall { function, argument: Some(argument), distinct, filter: None, result }
-            }
-            _ => return Err(no_function(name, &[])),
-        };
-        if let Aggregates::Refused(place) = self.aggregates {
-            let message = if place == "aggregate" {
-                "aggregate function calls cannot be nested".to_owned()
-            } else {
-                format!("aggregate functions are not allowed in {place}")
-            };
-            return Err(SqlError::new(state::GROUPING_ERROR, message));
-        }
-        if let Some(filter) = filter {
-            let typed = self.plain(filter, scope, "FILTER")?;
-            call.filter = Some(self.condition(typed, "FILTER")?);
-        }
-        let looks =
-            |wanted: fn(&Expr) -> bool| call.argument.as_ref().is_some_and(|expr| expr.any(&mut |part| wanted(part)));
-        if looks(|part| matches!(part, Expr::Outer(..))) && !looks(|part| matches!(part, Expr::Column(_))) {
-            return Err(unsupported("an aggregate function of an outer query's columns"));
-        }
-        let result = call.result;
-        let Aggregates::Found(calls) = &mut self.aggregates else { return Err(unsupported("this aggregate")) };
-        let position = calls.iter().position(|known| *known == call).unwrap_or_else(|| {
-            calls.push(call);
-            calls.len() - 1
-        });
-        Ok(Typed::new(Expr::Aggregate(position), result))
-    }
-
-    /// The argument brought to the type that is summed, and the type of the result.
-    fn aggregate_types(
-        &mut self,
-        name: &str,
-        function: AggregateFunction,
-        typed: Typed,
-    ) -> Result<(Expr, Type), SqlError> {
-        let given = typed.ty;
-        let wrong = || no_function(name, &[given]);
-        let (argument, result) = match function {
-            AggregateFunction::CountRows | AggregateFunction::Count => {
-                let ty = given.unwrap_or(Type::Text);
-                (ty, Type::Int8)
-            }
-            AggregateFunction::Sum => match common_number(&[given]).ok_or_else(wrong)? {
-                ty @ (Type::Int2 | Type::Int4) => (ty, Type::Int8),
-                Type::Int8 => (Type::Int8, Type::Numeric(None)),
-                ty => (ty, ty),
-            },
-            AggregateFunction::Average => match common_number(&[given]).ok_or_else(wrong)? {
-                Type::Float4 | Type::Float8 => (Type::Float8, Type::Float8),
-                _ => (Type::Numeric(None), Type::Numeric(None)),
-            },
-            AggregateFunction::Min | AggregateFunction::Max => {
-                let ty = given.unwrap_or(Type::Text);
-                if matches!(ty, Type::Bool | Type::Uuid | Type::Bytea) {
-                    return Err(wrong());
-                }
-                let ty = if matches!(ty, Type::Char(_)) { ty } else { without_modifier(ty) };
-                (ty, ty)
-            }
-            AggregateFunction::And | AggregateFunction::Or => {
-                if given.is_some_and(|ty| ty != Type::Bool) {
-                    return Err(wrong());
-                }
-                (Type::Bool, Type::Bool)
-            }
-        };
-        Ok((self.coerce(typed, argument, Strictness::Implicit)?, result))
-    }
-}
-
-fn aggregate_named(name: &str) -> Option<AggregateFunction> {
-    Some(match name {
-        "count" => AggregateFunction::Count,
-        "sum" => AggregateFunction::Sum,
-        "avg" => AggregateFunction::Average,
-        "min" => AggregateFunction::Min,
-        "max" => AggregateFunction::Max,
-        "bool_and" | "every" => AggregateFunction::And,
-        "bool_or" => AggregateFunction::Or,
-        _ => return None,
-    })
 }
 
 fn ambiguous_function(name: &str, types: &[Option<Type>]) -> SqlError {
@@ -322,7 +229,7 @@ fn ambiguous_function(name: &str, types: &[Option<Type>]) -> SqlError {
         .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
 }
 
-fn no_function(name: &str, types: &[Option<Type>]) -> SqlError {
+pub(super) fn no_function(name: &str, types: &[Option<Type>]) -> SqlError {
     let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
     SqlError::new(state::UNDEFINED_FUNCTION, format!("function {name}({}) does not exist", types.join(", ")))
         .hint("No function matches the given name and argument types. You might need to add explicit type casts.")

@@ -5,7 +5,7 @@
 //! | `types` | type names, common types, coercion of literals and parameters to what their place wants |
 //! | `expr` | expressions |
 //! | `operators` | comparison, arithmetic, concatenation |
-//! | `calls` | functions and aggregates |
+//! | `calls`, `aggregate` | functions and aggregates |
 //! | `scope` | the columns that names can mean |
 //! | `select` | queries |
 //! | `from` | FROM |
@@ -24,6 +24,7 @@
 //! | `view` | views |
 //! | `explain` | plans as lines |
 
+mod aggregate;
 mod calls;
 mod catalog;
 mod ddl;

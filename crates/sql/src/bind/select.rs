@@ -7,7 +7,7 @@ use super::view::star;
 use super::{Aggregates, Binder, Scope, Typed, path};
 use crate::error::unsupported;
 use crate::expr::Expr;
-use crate::plan::{Node, SortKey};
+use crate::plan::{AggregateCall, Node, SortKey};
 use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, SelectItem, SetExpr};
@@ -209,7 +209,7 @@ impl Binder<'_> {
         }
         // What is evaluated over the joined rows.
         let mut below: Vec<&mut Expr> = if grouped {
-            let parts = calls.iter_mut().flat_map(|call| call.argument.iter_mut().chain(&mut call.filter));
+            let parts = calls.iter_mut().flat_map(AggregateCall::parts_mut);
             groups.iter_mut().chain(parts).collect()
         } else {
             output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).collect()

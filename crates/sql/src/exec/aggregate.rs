@@ -1,11 +1,13 @@
 //! Groups and aggregates.
 
-use super::sort::group_key;
+use super::sort::{compare_keys, group_key};
+use super::spread::Spread;
 use super::{Exec, Fail, Sink};
-use crate::expr::{Env, Expr, Input, compare, divide};
+use crate::expr::{Arithmetic, Env, Expr, Input, check_size, compare, divide};
 use crate::plan::{AggregateCall, AggregateFunction, Node};
-use crate::{SqlError, state};
+use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{Decimal, Key, Type, Value};
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -24,6 +26,17 @@ struct State {
     integer: i128,
     /// Values seen, for DISTINCT.
     seen: Option<HashSet<Key>>,
+    /// Texts to be joined, if they have an order.
+    texts: Vec<Piece>,
+    spread: Spread,
+}
+
+/// A text to be joined.
+struct Piece {
+    /// What it is sorted by.
+    keys: Vec<Value<'static>>,
+    separator: String,
+    text: String,
 }
 
 impl Exec<'_> {
@@ -56,10 +69,11 @@ impl Exec<'_> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        let memory = self.env.memory;
         for group in groups {
             let mut row = group.values;
             for (state, call) in group.states.into_iter().zip(calls) {
-                row.push(state.result(call)?);
+                row.push(state.result(call, memory)?);
             }
             if sink(&Input::Values(&row))?.is_break() {
                 break;
@@ -76,6 +90,8 @@ impl Group {
             value: Value::Null,
             integer: 0,
             seen: call.distinct.then(HashSet::new),
+            texts: Vec::new(),
+            spread: Spread::default(),
         };
         Self { values, states: calls.iter().map(state).collect() }
     }
@@ -105,6 +121,21 @@ impl State {
         match call.function {
             AggregateFunction::CountRows | AggregateFunction::Count => {}
             AggregateFunction::Sum | AggregateFunction::Average => self.sum(&value)?,
+            AggregateFunction::Spread { .. } => self.spread.add(&value)?,
+            AggregateFunction::Join => return self.join(call, &value, env, row),
+            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
+                let before = std::mem::replace(&mut self.value, Value::Null);
+                self.value = if before.is_null() {
+                    value.into_owned()
+                } else {
+                    let operator = match call.function {
+                        AggregateFunction::BitAnd => Arithmetic::BitAnd,
+                        AggregateFunction::BitOr => Arithmetic::BitOr,
+                        _ => Arithmetic::BitXor,
+                    };
+                    operator.apply(&before, &value)?.into_owned()
+                };
+            }
             AggregateFunction::Min | AggregateFunction::Max => {
                 let wanted = if call.function == AggregateFunction::Min { compare_less } else { compare_greater };
                 let blanks = matches!(call.result, Type::Char(_));
@@ -126,6 +157,57 @@ impl State {
         Ok(())
     }
 
+    /// One more text, and what stands before it unless it is the first.
+    fn join(
+        &mut self,
+        call: &AggregateCall,
+        value: &Value<'_>,
+        env: &Env<'_>,
+        row: &Input<'_>,
+    ) -> Result<(), SqlError> {
+        env.memory.check()?;
+        let Value::Text(text) = value else { return Ok(()) };
+        let separator = match &call.separator {
+            Some(separator) => separator.eval(env, row)?,
+            None => Value::Null,
+        };
+        let separator = if let Value::Text(separator) = &separator { &**separator } else { "" };
+        if !call.order.is_empty() {
+            let keys = call.order.iter().map(|order| order.expr.eval(env, row).map(Value::into_owned));
+            let keys = keys.collect::<Result<_, _>>()?;
+            self.texts.push(Piece { keys, separator: separator.to_owned(), text: text.clone().into_owned() });
+            return Ok(());
+        }
+        self.append(separator, text, env.memory)
+    }
+
+    fn append(&mut self, separator: &str, text: &str, memory: MemoryLimit) -> Result<(), SqlError> {
+        let mut joined = match std::mem::replace(&mut self.value, Value::Null) {
+            Value::Text(joined) => {
+                let mut joined = joined.into_owned();
+                joined.push_str(separator);
+                joined
+            }
+            _ => String::new(),
+        };
+        check_size(joined.len().saturating_add(text.len()), memory)?;
+        joined.push_str(text);
+        self.value = Value::Text(joined.into());
+        Ok(())
+    }
+
+    /// Joins what has an order.
+    fn join_sorted(&mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<(), SqlError> {
+        let mut texts = std::mem::take(&mut self.texts);
+        texts.sort_by(|left, right| {
+            let keys = left.keys.iter().zip(&right.keys).zip(&call.order);
+            let orders =
+                keys.map(|((left, right), by)| compare_keys(left, right, by.descending, by.nulls_first, by.blanks));
+            orders.fold(Ordering::Equal, Ordering::then)
+        });
+        texts.iter().try_for_each(|piece| self.append(&piece.separator, &piece.text, memory))
+    }
+
     fn sum(&mut self, value: &Value<'_>) -> Result<(), SqlError> {
         if let Some(int) = value.as_int() {
             self.integer += i128::from(int);
@@ -138,7 +220,12 @@ impl State {
         Ok(())
     }
 
-    fn result(self, call: &AggregateCall) -> Result<Value<'static>, SqlError> {
+    fn result(mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
+        match call.function {
+            AggregateFunction::Join => self.join_sorted(call, memory)?,
+            AggregateFunction::Spread { population, root } => return self.spread.result(population, root),
+            _ => {}
+        }
         match call.function {
             AggregateFunction::CountRows | AggregateFunction::Count => return Ok(Value::Int8(self.count)),
             _ if self.count == 0 => return Ok(Value::Null),

@@ -45,6 +45,7 @@ pub(crate) mod scan;
 mod sequence;
 mod sets;
 mod sort;
+mod spread;
 mod subquery;
 mod view;
 

@@ -41,22 +41,33 @@ impl Exec<'_> {
 fn compare_rows(left: &[Value<'_>], right: &[Value<'_>], keys: &[SortKey]) -> Ordering {
     for key in keys {
         let (left, right) = (&left[key.column], &right[key.column]);
-        let order = match (left.is_null(), right.is_null()) {
-            (true, true) => Ordering::Equal,
-            (true, false) if key.nulls_first => Ordering::Less,
-            (false, true) if key.nulls_first => Ordering::Greater,
-            (true, false) => Ordering::Greater,
-            (false, true) => Ordering::Less,
-            (false, false) => {
-                let order = compare(left, right, key.blanks);
-                if key.descending { order.reverse() } else { order }
-            }
-        };
+        let order = compare_keys(left, right, key.descending, key.nulls_first, key.blanks);
         if order.is_ne() {
             return order;
         }
     }
     Ordering::Equal
+}
+
+/// Which of two values comes first.
+pub(super) fn compare_keys(
+    left: &Value<'_>,
+    right: &Value<'_>,
+    descending: bool,
+    nulls_first: bool,
+    blanks: bool,
+) -> Ordering {
+    match (left.is_null(), right.is_null()) {
+        (true, true) => Ordering::Equal,
+        (true, false) if nulls_first => Ordering::Less,
+        (false, true) if nulls_first => Ordering::Greater,
+        (true, false) => Ordering::Greater,
+        (false, true) => Ordering::Less,
+        (false, false) => {
+            let order = compare(left, right, blanks);
+            if descending { order.reverse() } else { order }
+        }
+    }
 }
 
 /// A key that is equal for rows whose values are the same, NULL being the same as NULL.

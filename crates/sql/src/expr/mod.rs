@@ -28,6 +28,7 @@ pub use compare::{compare, same};
 pub use eval::{Env, Input};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
+pub(crate) use functions::check_size;
 pub use functions::{Choice, Field, Function, SequenceFunction, Several, choose, now, unknown_unit};
 
 use crate::plan::Subquery;

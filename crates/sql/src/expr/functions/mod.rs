@@ -134,7 +134,7 @@ impl Function {
 }
 
 /// An error if a string of so many bytes is larger than a value may be, or than the memory that is left.
-pub(super) fn check_size(bytes: usize, memory: MemoryLimit) -> Result<(), SqlError> {
+pub(crate) fn check_size(bytes: usize, memory: MemoryLimit) -> Result<(), SqlError> {
     if bytes > 1 << 28 {
         return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
     }

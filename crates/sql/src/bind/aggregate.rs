@@ -1,0 +1,203 @@
+//! Calls of aggregate functions.
+
+use super::calls::no_function;
+use super::types::{common_number, without_modifier};
+use super::{Aggregates, Binder, Scope, Typed};
+use crate::error::unsupported;
+use crate::expr::{Expr, Strictness};
+use crate::plan::{AggregateCall, AggregateFunction, AggregateOrder};
+use crate::{SqlError, state};
+use hotrow_storage::Type;
+use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
+
+/// A call as it is written.
+pub(super) struct Given<'g> {
+    pub(super) name: &'g str,
+    pub(super) list: &'g [FunctionArg],
+    pub(super) distinct: bool,
+    pub(super) order: &'g [ast::OrderByExpr],
+    pub(super) filter: Option<&'g A>,
+}
+
+fn call_of(function: AggregateFunction, argument: Option<Expr>, result: Type) -> AggregateCall {
+    AggregateCall { function, argument, separator: None, order: Vec::new(), distinct: false, filter: None, result }
+}
+
+impl Binder<'_> {
+    /// A call of an aggregate function.
+    pub(super) fn aggregate(
+        &mut self,
+        function: AggregateFunction,
+        given: &Given<'_>,
+        scope: &Scope,
+    ) -> Result<Typed, SqlError> {
+        let &Given { name, list, distinct, order, filter } = given;
+        if list.is_empty() && function == AggregateFunction::Count {
+            let message = "count(*) must be used to call a parameterless aggregate function";
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+        }
+        let mut call = match list {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
+                call_of(AggregateFunction::CountRows, None, Type::Int8)
+            }
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if function != AggregateFunction::Join => {
+                let typed = self.plain(argument, scope, "aggregate")?;
+                let (argument, result) = self.aggregate_types(name, function, typed)?;
+                AggregateCall { distinct, ..call_of(function, Some(argument), result) }
+            }
+            [
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)),
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(separator)),
+            ] if function == AggregateFunction::Join => {
+                let (typed, separator) =
+                    (self.plain(argument, scope, "aggregate")?, self.plain(separator, scope, "aggregate")?);
+                let types = [typed.ty, separator.ty];
+                if types.iter().flatten().any(|ty| !ty.is_text()) {
+                    return Err(no_function(name, &types));
+                }
+                let argument = self.coerce(typed, Type::Text, Strictness::Implicit)?;
+                let separator = Some(self.coerce(separator, Type::Text, Strictness::Implicit)?);
+                AggregateCall { distinct, separator, ..call_of(function, Some(argument), Type::Text) }
+            }
+            _ => {
+                let mut types = Vec::with_capacity(list.len());
+                for argument in list {
+                    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument {
+                        types.push(self.plain(argument, scope, "aggregate")?.ty);
+                    }
+                }
+                return Err(no_function(name, &types));
+            }
+        };
+        if let Aggregates::Refused(place) = self.aggregates {
+            let message = if place == "aggregate" {
+                "aggregate function calls cannot be nested".to_owned()
+            } else {
+                format!("aggregate functions are not allowed in {place}")
+            };
+            return Err(SqlError::new(state::GROUPING_ERROR, message));
+        }
+        call.order = self.aggregate_order(&call, order, scope)?;
+        if let Some(filter) = filter {
+            let typed = self.plain(filter, scope, "FILTER")?;
+            call.filter = Some(self.condition(typed, "FILTER")?);
+        }
+        let looks =
+            |wanted: fn(&Expr) -> bool| call.argument.as_ref().is_some_and(|expr| expr.any(&mut |part| wanted(part)));
+        if looks(|part| matches!(part, Expr::Outer(..))) && !looks(|part| matches!(part, Expr::Column(_))) {
+            return Err(unsupported("an aggregate function of an outer query's columns"));
+        }
+        let result = call.result;
+        let Aggregates::Found(calls) = &mut self.aggregates else { return Err(unsupported("this aggregate")) };
+        let position = calls.iter().position(|known| *known == call).unwrap_or_else(|| {
+            calls.push(call);
+            calls.len() - 1
+        });
+        Ok(Typed::new(Expr::Aggregate(position), result))
+    }
+
+    /// The argument brought to the type that is summed, and the type of the result.
+    fn aggregate_types(
+        &mut self,
+        name: &str,
+        function: AggregateFunction,
+        typed: Typed,
+    ) -> Result<(Expr, Type), SqlError> {
+        let given = typed.ty;
+        let wrong = || no_function(name, &[given]);
+        let (argument, result) = match function {
+            AggregateFunction::CountRows | AggregateFunction::Count => {
+                let ty = given.unwrap_or(Type::Text);
+                (ty, Type::Int8)
+            }
+            AggregateFunction::Sum => match common_number(&[given]).ok_or_else(wrong)? {
+                ty @ (Type::Int2 | Type::Int4) => (ty, Type::Int8),
+                Type::Int8 => (Type::Int8, Type::Numeric(None)),
+                ty => (ty, ty),
+            },
+            AggregateFunction::Average => match common_number(&[given]).ok_or_else(wrong)? {
+                Type::Float4 | Type::Float8 => (Type::Float8, Type::Float8),
+                _ => (Type::Numeric(None), Type::Numeric(None)),
+            },
+            AggregateFunction::Min | AggregateFunction::Max => {
+                let ty = given.unwrap_or(Type::Text);
+                if matches!(ty, Type::Bool | Type::Uuid | Type::Bytea) {
+                    return Err(wrong());
+                }
+                let ty = if matches!(ty, Type::Char(_)) { ty } else { without_modifier(ty) };
+                (ty, ty)
+            }
+            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => match given {
+                Some(ty @ (Type::Int2 | Type::Int4 | Type::Int8)) => (ty, ty),
+                _ => return Err(wrong()),
+            },
+            AggregateFunction::Spread { .. } => match common_number(&[given]).ok_or_else(wrong)? {
+                Type::Float4 | Type::Float8 => (Type::Float8, Type::Float8),
+                _ => (Type::Numeric(None), Type::Numeric(None)),
+            },
+            AggregateFunction::Join => (Type::Text, Type::Text),
+            AggregateFunction::And | AggregateFunction::Or => {
+                if given.is_some_and(|ty| ty != Type::Bool) {
+                    return Err(wrong());
+                }
+                (Type::Bool, Type::Bool)
+            }
+        };
+        Ok((self.coerce(typed, argument, Strictness::Implicit)?, result))
+    }
+
+    /// ORDER BY in a call. Of most functions it changes nothing but that it must be right.
+    fn aggregate_order(
+        &mut self,
+        call: &AggregateCall,
+        items: &[ast::OrderByExpr],
+        scope: &Scope,
+    ) -> Result<Vec<AggregateOrder>, SqlError> {
+        let mut order = Vec::with_capacity(items.len());
+        for item in items {
+            let typed = self.plain(&item.expr, scope, "aggregate")?;
+            let (expr, ty) = self.resolved(typed)?;
+            let descending = match &item.options.sort {
+                None | Some(ast::OrderBySort::Asc) => false,
+                Some(ast::OrderBySort::Desc) => true,
+                Some(ast::OrderBySort::Using(_)) => return Err(unsupported("ORDER BY ... USING")),
+            };
+            if call.distinct && call.argument.as_ref() != Some(&expr) {
+                let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
+            }
+            let nulls_first = item.options.nulls_first.unwrap_or(descending);
+            order.push(AggregateOrder { expr, descending, nulls_first, blanks: matches!(ty, Type::Char(_)) });
+        }
+        if call.function != AggregateFunction::Join {
+            return Ok(Vec::new());
+        }
+        // Equal texts are found by sorting, as in PostgreSQL.
+        if let (true, true, Some(expr)) = (call.distinct, order.is_empty(), call.argument.clone()) {
+            order.push(AggregateOrder { expr, descending: false, nulls_first: false, blanks: false });
+        }
+        Ok(order)
+    }
+}
+
+/// The aggregate function of a name.
+pub(super) fn aggregate_named(name: &str) -> Option<AggregateFunction> {
+    Some(match name {
+        "count" => AggregateFunction::Count,
+        "sum" => AggregateFunction::Sum,
+        "avg" => AggregateFunction::Average,
+        "min" => AggregateFunction::Min,
+        "max" => AggregateFunction::Max,
+        "bool_and" | "every" => AggregateFunction::And,
+        "bool_or" => AggregateFunction::Or,
+        "bit_and" => AggregateFunction::BitAnd,
+        "bit_or" => AggregateFunction::BitOr,
+        "bit_xor" => AggregateFunction::BitXor,
+        "string_agg" => AggregateFunction::Join,
+        "variance" | "var_samp" => AggregateFunction::Spread { population: false, root: false },
+        "var_pop" => AggregateFunction::Spread { population: true, root: false },
+        "stddev" | "stddev_samp" => AggregateFunction::Spread { population: false, root: true },
+        "stddev_pop" => AggregateFunction::Spread { population: true, root: true },
+        _ => return None,
+    })
+}
