@@ -21,6 +21,8 @@ pub enum Function {
     ViewDefinition,
     /// There are no comments.
     Comment,
+    /// No table is a partition of another: the one row is NULL, which is no table's number.
+    PartitionAncestors,
     Encoding,
     /// Everybody may do everything.
     Privilege,
@@ -73,6 +75,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_get_viewdef" => overloads![ViewDefinition(Int4) -> Text, ViewDefinition(Int4, Bool) -> Text],
         "obj_description" | "shobj_description" => overloads![Comment(Int4) -> Text, Comment(Int4, Text) -> Text],
         "col_description" => overloads![Comment(Int4, Int4) -> Text],
+        "pg_partition_ancestors" => overloads![PartitionAncestors(Int4) -> Int4],
         "pg_encoding_to_char" => overloads![Encoding(Int4) -> Text],
         "has_database_privilege"
         | "has_schema_privilege"
@@ -119,7 +122,7 @@ impl Function {
             }
             Function::ConstraintDefinition => text(system::constraint_definition(names, number)),
             Function::ViewDefinition => text(system::view_definition(names, number)),
-            Function::Comment => Ok(Value::Null),
+            Function::Comment | Function::PartitionAncestors => Ok(Value::Null),
             Function::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
             Function::PrettySize => text(Some(pretty(integer_of(first)))),
             Function::ToRelation => Ok(found(system::number_of_relation(names, text_of(first)))),
