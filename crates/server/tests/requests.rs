@@ -247,3 +247,75 @@ fn long_lists_and_long_chains_are_answered() {
         assert_eq!(client.column("SELECT 1"), ["1"]);
     });
 }
+
+/// An array of integers in the binary format, from its first index on.
+fn binary_array(lower: i32, elements: &[Option<i32>]) -> Vec<u8> {
+    let head = [1, i32::from(elements.contains(&None)), 23, elements.len() as i32, lower];
+    let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_be_bytes()).collect();
+    for element in elements {
+        match element {
+            Some(value) => bytes.extend([4_i32.to_be_bytes(), value.to_be_bytes()].concat()),
+            None => bytes.extend((-1_i32).to_be_bytes()),
+        }
+    }
+    bytes
+}
+
+#[test]
+fn arrays_are_parameters_and_results_in_both_formats() {
+    on_each_engine(|server| {
+        let mut client = server.client();
+        client.run("CREATE TABLE t (id int PRIMARY KEY, tags text[]); INSERT INTO t VALUES (1, '{a}'), (2, '{b,NULL}'), (3, '{}')");
+        let text = |answer: Answer| {
+            let rows = answer.rows.concat().into_iter().map(|value| value.unwrap_or("NULL".to_owned()));
+            answer.failure.map_or_else(|| rows.collect::<Vec<_>>().join("|"), |failure| failure.code)
+        };
+        // The array's type is the other side's, be it declared or left open.
+        let wanted = binary_array(1, &[Some(1), None, Some(3)]);
+        for oid in [0, 1007] {
+            for (binary, bytes) in [(true, &wanted[..]), (false, b"{1,NULL,3}")] {
+                let answer = send(
+                    &mut client,
+                    "SELECT id FROM t WHERE id = ANY($1) ORDER BY id",
+                    &[(oid, binary, Some(bytes))],
+                    &[],
+                );
+                assert_eq!(text(answer), "1|3");
+            }
+        }
+        // What goes in comes out.
+        let pair = binary_array(1, &[Some(1), Some(3)]);
+        let answer = send(&mut client, "SELECT $1::int[], $1::int[] || 4", &[(0, true, Some(&pair))], &[true, false]);
+        assert_eq!(answer.rows[0][0].as_deref().map(str::as_bytes), Some(&pair[..]));
+        assert_eq!(answer.rows[0][1].as_deref(), Some("{1,3,4}"));
+        assert_eq!(answer.described.iter().map(|column| column.oid).collect::<Vec<_>>(), [1007, 1007]);
+        let tags = b"\0\0\0\x01\0\0\0\0\0\0\0\x19\0\0\0\x01\0\0\0\x01\0\0\0\x03x,y";
+        let answer =
+            send(&mut client, "UPDATE t SET tags = $1 WHERE id = 1 RETURNING tags", &[(0, true, Some(tags))], &[]);
+        assert_eq!(text(answer), "{\"x,y\"}");
+        let empty = [0_i32, 0, 23].map(i32::to_be_bytes).concat();
+        let rows = "SELECT x FROM unnest($1::int[]) x";
+        assert_eq!(text(send(&mut client, rows, &[(0, true, Some(&wanted))], &[])), "1|NULL|3");
+        assert_eq!(text(send(&mut client, rows, &[(0, true, Some(&empty))], &[])), "");
+        // What is no array, or one of another shape or type.
+        let refused = "SELECT $1::int[]";
+        let other_type = [0_i32, 0, 25].map(i32::to_be_bytes).concat();
+        let two_dimensions = [2_i32, 0, 23, 1, 1, 1, 1].map(i32::to_be_bytes).concat();
+        let from_two = binary_array(2, &[Some(1)]);
+        let huge = [1_i32, 0, 23, i32::MAX, 1].map(i32::to_be_bytes).concat();
+        let negative = [1_i32, 0, 23, -1, 1].map(i32::to_be_bytes).concat();
+        let cases = [
+            (&wanted[..wanted.len() - 1], "22P03"),
+            (&empty[..7], "22P03"),
+            (&huge, "22P03"),
+            (&negative, "22P03"),
+            (&other_type, "42804"),
+            (&two_dimensions, "0A000"),
+            (&from_two, "0A000"),
+        ];
+        for (bytes, code) in cases {
+            assert_eq!(text(send(&mut client, refused, &[(0, true, Some(bytes))], &[])), code, "{bytes:?}");
+        }
+        assert_eq!(text(send(&mut client, refused, &[(0, false, Some(b"1,2"))], &[])), "22P02");
+    });
+}

@@ -17,7 +17,7 @@ use crate::parse::utility::Utility;
 use crate::procedure::{Call, Step, StepKind};
 use crate::system::SystemRelation;
 use crate::{OutputColumn, SqlError, state};
-use hotrow_storage::{IndexRef, Type};
+use hotrow_storage::{Element, IndexRef, Type};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Direction, LockFor};
@@ -119,6 +119,8 @@ pub enum Node {
     Table(Access),
     /// What the server knows.
     System(&'static SystemRelation),
+    /// The rows that a function makes.
+    Function(Box<RowsOf>),
     /// Those rows of which the condition is true.
     Filter(Box<Node>, Expr),
     /// One row a group: the group's expressions, then the aggregates.
@@ -153,7 +155,8 @@ impl Node {
     /// Visits the nodes that rows come from.
     pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match self {
-            Node::One | Node::System(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {}
+            Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
+            }
             Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
             Node::Materialise(input, _) => visit(input),
@@ -166,6 +169,36 @@ impl Node {
                 visit(body);
             }
             Node::Recursive(query) => [&query.start, &query.step].into_iter().for_each(visit),
+        }
+    }
+}
+
+/// A function whose result is rows.
+#[derive(Debug)]
+pub struct RowsOf {
+    /// The function.
+    pub function: TableFunction,
+    /// Its arguments: they look at no column of a row beside it but through a frame.
+    pub arguments: Vec<Expr>,
+    /// WITH ORDINALITY: each row's number, from one, after the other columns.
+    pub numbered: bool,
+}
+
+/// The functions whose results are rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableFunction {
+    /// The elements of each array, beside each other; NULLs after the end of a shorter one.
+    Unnest,
+    /// Numbers from the first to the second, by steps of the third or of one.
+    Series,
+}
+
+impl TableFunction {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            TableFunction::Unnest => "unnest",
+            TableFunction::Series => "generate_series",
         }
     }
 }
@@ -286,6 +319,8 @@ pub enum SubqueryTest {
     Value,
     /// Whether there is one.
     Exists,
+    /// The values of all as an array.
+    Array(Element),
     /// Whether the comparison holds for one (ANY, IN), or for all if the flag says so. Trailing blanks do not count in the
     /// columns that say so.
     Compare(Comparison, bool, Vec<bool>),

@@ -318,7 +318,7 @@ impl KeyBuilder {
     ///
     /// A number is its sign (00 negative, 01 zero, 02 positive), then for non-zero ones the decimal exponent plus 128
     /// and the significant digits, each plus one, closed by 00; all bytes after the sign are inverted for negative
-    /// numbers. So 1.50 and 1.5 make the same key.
+    /// numbers. So 1.50 and 1.5 make the same key. An array is its elements, each after a 01, or 02 for NULL, and a 00.
     pub fn push(&mut self, ty: Type, nullable: bool, value: &Value<'_>) {
         if nullable {
             self.extend(&[u8::from(value.is_null())]);
@@ -336,6 +336,16 @@ impl KeyBuilder {
             Value::Text(text) => self.push_string(text.as_bytes()),
             Value::Bytea(bytes) => self.push_string(bytes),
             Value::Uuid(bytes) => self.extend(bytes),
+            Value::Array(array) => {
+                let element = array.element().ty();
+                for value in array {
+                    self.extend(&[if value.is_null() { 2 } else { 1 }]);
+                    if !value.is_null() {
+                        self.push(element, false, &value);
+                    }
+                }
+                self.extend(&[0]);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! Storage names no protocol. A protocol keeps its words in each record's header ([`RecordHeader`]) and decides who may
 //! touch a record when; storage finds records and keeps their memory alive.
 
+mod array;
 mod database;
 mod epoch;
 mod hash_index;
@@ -23,6 +24,7 @@ mod table;
 mod value;
 mod versions;
 
+pub use array::{Array, ArrayBuilder, Element, Elements};
 pub use database::{Database, StoredTable, Tables};
 pub use epoch::{Collector, Garbage, Guard, Participant};
 pub use hash_index::HashIndex;

@@ -9,7 +9,7 @@
 //! needs more goes to the variable part. The offsets are the [`RowLayout`]'s; a native procedure reaches a column with
 //! one look-up of its offset and no parsing.
 
-use crate::{Column, Precision, Type, Value};
+use crate::{Array, Column, Precision, Type, Value};
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 use std::fmt;
@@ -113,7 +113,7 @@ impl Place {
         match ty {
             // Eight bytes at least, so that a spilled string's offset and length have room.
             Type::Char(n) | Type::Varchar(Some(n)) if n <= INLINE_LIMIT => Place::Bounded { capacity: n.max(8) as u16 },
-            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea => Place::Variable,
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => Place::Variable,
             _ => Place::Fixed,
         }
     }
@@ -257,6 +257,7 @@ impl<'a> RowRef<'a> {
             Type::Timestamp => Value::Timestamp(self.int8(column)),
             Type::TimestampTz => Value::TimestampTz(self.int8(column)),
             Type::Uuid => Value::Uuid(self.array(column)),
+            Type::Array(_) => Value::Array(Array::from_bytes(self.bytes(column))),
         }
     }
 
@@ -400,6 +401,7 @@ impl<'a> RowMut<'a> {
             (Type::Timestamp, Value::Timestamp(value)) => self.store(column, value.to_le_bytes()),
             (Type::TimestampTz, Value::TimestampTz(value)) => self.store(column, value.to_le_bytes()),
             (Type::Uuid, Value::Uuid(value)) => self.store(column, *value),
+            (Type::Array(_), Value::Array(value)) => self.set_bytes(column, value.bytes()),
             (ty, value) => panic!("{value:?} was not cast to its column's type {ty}"),
         }
     }

@@ -1,5 +1,6 @@
 //! SQL types and values.
 
+use crate::array::{Array, Element};
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 use std::fmt;
@@ -37,6 +38,8 @@ pub enum Type {
     TimestampTz,
     /// `uuid`: 16 bytes
     Uuid,
+    /// One-dimensional arrays.
+    Array(Element),
 }
 
 /// Total digits and digits after the point of a `numeric`.
@@ -49,7 +52,7 @@ pub struct Precision {
 }
 
 impl Type {
-    /// Bytes of a value in the row's fixed part and their alignment; `None` for strings, whose size varies.
+    /// Bytes of a value in the row's fixed part and their alignment; `None` for strings and arrays, whose size varies.
     pub fn fixed_size(self) -> Option<(usize, usize)> {
         match self {
             Type::Bool => Some((1, 1)),
@@ -57,7 +60,7 @@ impl Type {
             Type::Int4 | Type::Float4 | Type::Date => Some((4, 4)),
             Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz => Some((8, 8)),
             Type::Numeric(_) | Type::Uuid => Some((16, 8)),
-            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea => None,
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => None,
         }
     }
 
@@ -93,6 +96,7 @@ impl fmt::Display for Type {
             Type::Timestamp => f.write_str("timestamp without time zone"),
             Type::TimestampTz => f.write_str("timestamp with time zone"),
             Type::Uuid => f.write_str("uuid"),
+            Type::Array(element) => write!(f, "{}[]", element.ty()),
         }
     }
 }
@@ -130,6 +134,8 @@ pub enum Value<'a> {
     TimestampTz(i64),
     /// 16 bytes in network order.
     Uuid([u8; 16]),
+    /// An array of any element type.
+    Array(Array<'a>),
 }
 
 const _: () = assert!(size_of::<Value<'static>>() <= 32);
@@ -172,14 +178,16 @@ impl<'a> Value<'a> {
             Value::Timestamp(value) => Value::Timestamp(value),
             Value::TimestampTz(value) => Value::TimestampTz(value),
             Value::Uuid(value) => Value::Uuid(value),
+            Value::Array(value) => Value::Array(value.into_owned()),
         }
     }
 
-    /// The same value, borrowing strings from `self`.
+    /// The same value, borrowing strings and arrays from `self`.
     pub fn borrowed(&self) -> Value<'_> {
         match self {
             Value::Text(value) => Value::Text(Cow::Borrowed(value)),
             Value::Bytea(value) => Value::Bytea(Cow::Borrowed(value)),
+            Value::Array(value) => Value::Array(value.borrowed()),
             other => other.clone(),
         }
     }

@@ -143,6 +143,7 @@ impl Binder<'_> {
                 };
                 (&list.args[..], list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct))
             }
+            FunctionArguments::Subquery(query) if name == "array" => return self.array_of_query(query, scope),
             FunctionArguments::Subquery(_) => return Err(unsupported("this kind of argument")),
         };
         let span = match function.name.0.first() {
@@ -198,9 +199,10 @@ impl Binder<'_> {
                 Ok(Typed::new(Expr::Call(Function::Several(function), list), ty))
             }
             "nullif" if arguments.len() == 2 => self.null_if(arguments),
+            "unnest" | "generate_series" => Err(unsupported(&format!("{name} anywhere but in FROM"))),
             _ => match Several::named(name, arguments.len()) {
                 Some((function, result)) => self.several(function, result, arguments),
-                None => self.resolve(name, arguments),
+                None => self.array_function(name, arguments),
             },
         };
         result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })

@@ -77,6 +77,7 @@ impl Lines {
         match node {
             Node::One => self.line("Result"),
             Node::System(relation) => self.line(&format!("Function Scan on {}", relation.name)),
+            Node::Function(rows) => self.line(&format!("Function Scan on {}", rows.function.name())),
             Node::Values(_) => self.line("Values Scan"),
             Node::Table(access) => {
                 if access.lock == LockFor::Update {
@@ -183,6 +184,7 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
         Expr::Outer(frame, column) => format!("${frame}.{}", column + 1),
         Expr::Subquery(subquery) => match &subquery.test {
             SubqueryTest::Value => "(SubPlan)".to_owned(),
+            SubqueryTest::Array(_) => "ARRAY(SubPlan)".to_owned(),
             SubqueryTest::Exists => "EXISTS(SubPlan)".to_owned(),
             SubqueryTest::Compare(operator, every, _) => {
                 let way = if *every { "ALL" } else { "ANY" };

@@ -5,7 +5,7 @@ use super::types::{data_type, type_name};
 use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Scope, Typed, fold};
 use crate::depth;
 use crate::error::unsupported;
-use crate::expr::{Arithmetic, Comparison, Expr, Like, Strictness, number_literal};
+use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness, number_literal};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
@@ -87,6 +87,8 @@ impl Binder<'_> {
             A::Subquery(_) | A::Exists { .. } | A::InSubquery { .. } | A::AnyOp { .. } | A::AllOp { .. } => {
                 self.subquery(expr, scope)
             }
+            A::Array(array) => self.array(array, None, scope),
+            A::CompoundFieldAccess { root, access_chain } => self.subscripted(root, access_chain, scope),
             other => self.call_like(other, scope),
         }
     }
@@ -170,6 +172,9 @@ impl Binder<'_> {
             B::PGRegexNotIMatch => self.operator("!~*", vec![left, right]),
             B::PGStartsWith => self.operator("^@", vec![left, right]),
             B::StringConcat => self.concat(left, right),
+            B::AtArrow => self.array_test("@>", ArrayFunction::Contains, left, right),
+            B::ArrowAt => self.array_test("<@", ArrayFunction::Contained, left, right),
+            B::PGOverlap => self.array_test("&&", ArrayFunction::Overlaps, left, right),
             B::PGLikeMatch => self.like_bound(left, right, Some('\\'), (false, false)),
             B::PGNotLikeMatch => self.like_bound(left, right, Some('\\'), (true, false)),
             B::PGILikeMatch => self.like_bound(left, right, Some('\\'), (false, true)),
@@ -337,6 +342,9 @@ impl Binder<'_> {
     }
 
     fn cast(&mut self, expr: &A, to: Type, scope: &Scope) -> Result<Typed, SqlError> {
+        if let (A::Array(array), Type::Array(element)) = (expr, to) {
+            return self.array(array, Some(element), scope);
+        }
         let typed = self.expr(expr, scope)?;
         let span = match expr {
             A::Value(value) => value.span,

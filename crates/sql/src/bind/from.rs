@@ -6,11 +6,12 @@
 use super::join::{Group, Item, OuterJoin, Shown, Source};
 use super::scope::{Found, Level, Named, Relation};
 use super::select::Bound;
+use super::table_function::Written;
 use super::{Binder, Scope, Typed, fold, name_parts, object_name};
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
-use crate::plan::Node;
+use crate::plan::{Node, TableFunction};
 use crate::{OutputColumn, SqlError, depth, state, system};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
@@ -100,6 +101,31 @@ impl Binder<'_> {
         match factor {
             TableFactor::Table { name, alias, args: None, sample: None, with_ordinality: false, .. } => {
                 self.named_item(name, alias.as_ref())
+            }
+            TableFactor::UNNEST {
+                alias,
+                array_exprs,
+                with_offset: false,
+                with_offset_alias: None,
+                with_ordinality,
+            } => {
+                let written = Written {
+                    function: TableFunction::Unnest,
+                    arguments: array_exprs.iter().collect(),
+                    numbered: *with_ordinality,
+                    alias: alias.as_ref(),
+                };
+                self.function_item(&written, before, left)
+            }
+            TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. }
+                if let Some(written) = Written::named(name, &args.args, *with_ordinality, alias.as_ref()) =>
+            {
+                self.function_item(&written, before, left)
+            }
+            TableFactor::Function { name, args, with_ordinality, alias, .. }
+                if let Some(written) = Written::named(name, args, *with_ordinality, alias.as_ref()) =>
+            {
+                self.function_item(&written, before, left)
             }
             TableFactor::Derived { lateral, subquery, alias, sample: None } => {
                 let mut visible = before.clone();
@@ -215,6 +241,25 @@ impl Binder<'_> {
         let shown = Shown { frame: level.frame, columns: level.columns };
         let shown = (!shown.columns.is_empty()).then_some(shown);
         self.rows_item(bound.node, shown, bound.columns, None, Some(alias))
+    }
+
+    fn function_item(&mut self, written: &Written<'_>, before: &Scope, left: &Scope) -> Result<From, SqlError> {
+        let mut visible = before.clone();
+        visible.append(left.clone())?;
+        self.table_function(written, visible)
+    }
+
+    /// Does something that may look at columns of FROM items beside it; which it looks at.
+    pub(super) fn looking_at<R>(
+        &mut self,
+        visible: Scope,
+        bind: impl FnOnce(&mut Self) -> Result<R, SqlError>,
+    ) -> Result<(R, Option<Shown>), SqlError> {
+        let frame = self.new_frame();
+        self.outer.push(Level { scope: visible, frame, columns: Vec::new() });
+        let bound = bind(self);
+        let shown = self.outer.pop().map(|level| Shown { frame: level.frame, columns: level.columns });
+        Ok((bound?, shown.filter(|shown| !shown.columns.is_empty())))
     }
 
     /// A query that sees the columns of `scope` around it, and what it sees of them.

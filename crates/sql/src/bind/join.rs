@@ -570,6 +570,7 @@ fn rows(node: &Node) -> f64 {
     match node {
         Node::One => 1.0,
         Node::Values(rows) => rows.len() as f64,
+        Node::Function(_) => 100.0,
         Node::Table(access) => access_rows(access),
         Node::Aggregate(_, groups, _) if groups.is_empty() => 1.0,
         Node::Limit(input, Some(Expr::Const(Value::Int8(count))), _) => rows(input).min(*count as f64),

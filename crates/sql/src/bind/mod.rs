@@ -25,6 +25,7 @@
 //! | `explain` | plans as lines |
 
 mod aggregate;
+mod array;
 mod calls;
 mod catalog;
 mod ddl;
@@ -45,6 +46,7 @@ mod scope;
 mod select;
 mod set_operation;
 mod subquery;
+mod table_function;
 mod types;
 mod view;
 mod with;

@@ -55,6 +55,14 @@ fn name(expr: &A) -> (String, Strength) {
         A::Extract { .. } => fixed("extract"),
         A::AtTimeZone { .. } => fixed("timezone"),
         A::Exists { .. } => fixed("exists"),
+        A::Array(_) => fixed("array"),
+        A::CompoundFieldAccess { root, access_chain } => {
+            let mut dots = access_chain.iter().filter_map(|access| match access {
+                ast::AccessExpr::Dot(name) => Some(name),
+                ast::AccessExpr::Subscript(_) => None,
+            });
+            name(dots.next_back().unwrap_or(root))
+        }
         A::Subquery(query) => match super::subquery::name_of(query) {
             Some(name) => (name, Strength::Strong),
             None => (UNNAMED.to_owned(), Strength::None),
@@ -65,7 +73,11 @@ fn name(expr: &A) -> (String, Strength) {
 
 /// A type's short name, by which PostgreSQL calls a column that is a cast.
 fn cast_name(ty: &ast::DataType) -> String {
-    let name = match super::data_type(ty) {
+    let ty = match super::data_type(ty) {
+        Ok(Type::Array(element)) => Ok(element.ty()),
+        other => other,
+    };
+    let name = match ty {
         Ok(Type::Bool) => "bool",
         Ok(Type::Int2) => "int2",
         Ok(Type::Int4) => "int4",
@@ -81,7 +93,7 @@ fn cast_name(ty: &ast::DataType) -> String {
         Ok(Type::Timestamp) => "timestamp",
         Ok(Type::TimestampTz) => "timestamptz",
         Ok(Type::Uuid) => "uuid",
-        Err(_) => UNNAMED,
+        Ok(Type::Array(_)) | Err(_) => UNNAMED,
     };
     name.to_owned()
 }

@@ -5,6 +5,7 @@ use super::{Binder, Typed};
 use crate::expr::{Arithmetic, Comparison, Expr, Strictness, without_negative_zero};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
+use std::mem::discriminant;
 
 impl Binder<'_> {
     /// `left <op> right`
@@ -37,6 +38,9 @@ impl Binder<'_> {
             (Some(left), Some(right)) => (left, right),
         };
         match (left_type, right_type) {
+            (Type::Array(one), Type::Array(other)) if discriminant(&one) != discriminant(&other) => {
+                Err(no_operator(symbol, left.ty, right.ty))
+            }
             // As they are, so that an index on the one that is `char` serves. Beside text the blanks of the text count.
             (Type::Char(_), Type::Char(_) | Type::Varchar(_)) | (Type::Varchar(_), Type::Char(_)) => {
                 Ok((left.expr, right.expr, true))
@@ -110,6 +114,9 @@ impl Binder<'_> {
 
     /// `left || right`
     pub(super) fn concat(&mut self, left: Typed, right: Typed) -> Result<Typed, SqlError> {
+        if [left.ty, right.ty].iter().any(|ty| matches!(ty, Some(Type::Array(_)))) {
+            return self.concat_arrays(left, right);
+        }
         if left.ty == Some(Type::Bytea) || right.ty == Some(Type::Bytea) {
             let (left, right) = (
                 self.coerce(left, Type::Bytea, Strictness::Implicit)?,

@@ -8,24 +8,24 @@ use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
 use crate::plan::{Node, Subquery, SubqueryTest};
 use crate::{SqlError, state};
+use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use sqlparser::ast::{self, BinaryOperator as B, Expr as A};
 
 impl Binder<'_> {
     /// Anything with a subquery in it.
     pub(super) fn subquery(&mut self, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
-        if let Some(place) = self.without_subqueries {
+        let of_elements = matches!(expr, A::AnyOp { right, .. } | A::AllOp { right, .. } if !is_query(right));
+        if let Some(place) = self.without_subqueries
+            && !of_elements
+        {
             let message = format!("cannot use subquery in {place}");
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
         match expr {
             A::Subquery(query) => {
-                let (bound, level) = self.query_of_expression(query, scope)?;
-                let [column] = &bound.columns[..] else {
-                    return Err(SqlError::new(state::SYNTAX_ERROR, "subquery must return only one column"));
-                };
-                let ty = column.ty;
-                Ok(Typed::new(asked(bound.node, level, SubqueryTest::Value, Vec::new()), ty))
+                let (expr, ty) = self.whole_column(query, scope, |_| Ok(SubqueryTest::Value))?;
+                Ok(Typed::new(expr, ty))
             }
             A::Exists { subquery, negated } => {
                 let (bound, level) = self.query_of_expression(subquery, scope)?;
@@ -39,6 +39,25 @@ impl Binder<'_> {
             A::AllOp { left, compare_op, right } => self.any_or_all(left, compare_op, right, true, scope),
             other => Err(unsupported(&format!("expression {other}"))),
         }
+    }
+
+    /// What is asked of a query of one column, by its type, and that type.
+    pub(super) fn whole_column(
+        &mut self,
+        query: &ast::Query,
+        scope: &Scope,
+        test: impl FnOnce(Type) -> Result<SubqueryTest, SqlError>,
+    ) -> Result<(Expr, Type), SqlError> {
+        if let Some(place) = self.without_subqueries {
+            let message = format!("cannot use subquery in {place}");
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        let (bound, level) = self.query_of_expression(query, scope)?;
+        let [column] = &bound.columns[..] else {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "subquery must return only one column"));
+        };
+        let ty = column.ty;
+        Ok((asked(bound.node, level, test(ty)?, Vec::new()), ty))
     }
 
     /// A query that sees the row of the expression around it.
@@ -60,12 +79,6 @@ impl Binder<'_> {
         while let A::Nested(inner) = right {
             right = inner;
         }
-        if let A::Array(array) = right
-            && let (B::Eq, false) | (B::NotEq, true) = (op, all)
-        {
-            return self.in_list(left, &array.elem, all, scope);
-        }
-        let A::Subquery(query) = right else { return Err(unsupported("ANY or ALL of anything but a subquery")) };
         let comparison = match op {
             B::Eq => Comparison::Equal,
             B::NotEq => Comparison::NotEqual,
@@ -75,6 +88,7 @@ impl Binder<'_> {
             B::GtEq => Comparison::GreaterOrEqual,
             other => return Err(unsupported(&format!("operator {other} with ANY or ALL"))),
         };
+        let A::Subquery(query) = right else { return self.any_or_all_elements(left, comparison, right, all, scope) };
         if (comparison, all) == (Comparison::NotEqual, true) {
             let is_in = self.compare_subquery(left, Comparison::Equal, false, query, scope)?;
             return Ok(negated_if(true, is_in));
@@ -125,6 +139,13 @@ impl Binder<'_> {
         let plain = columns.iter().enumerate().all(|(at, column)| *column == Expr::Column(at));
         let node = if plain { bound.node } else { Node::Project(Box::new(bound.node), columns) };
         Ok(asked(node, level, SubqueryTest::Compare(comparison, all, blanks), values))
+    }
+}
+
+fn is_query(expr: &A) -> bool {
+    match expr {
+        A::Nested(inner) => is_query(inner),
+        other => matches!(other, A::Subquery(_)),
     }
 }
 

@@ -6,8 +6,8 @@ use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast, cast};
 use crate::types::decode_text;
 use crate::{SqlError, state};
-use hotrow_storage::{Precision, Type, Value};
-use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
+use hotrow_storage::{Element, Precision, Type, Value};
+use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
 /// The type that a type's name means.
 pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
@@ -47,6 +47,11 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
                 Some("oid" | "xid" | "cid") => Type::Int4,
                 _ => return Err(undefined_type(&name.join("."))),
             }
+        }
+        DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
+            let element = with_room(|| data_type(element))?;
+            let several = || unsupported("an array of more than one dimension");
+            Type::Array(Element::of(element).ok_or_else(several)?)
         }
         DataType::Interval { .. } | DataType::Time(..) | DataType::JSON | DataType::JSONB | DataType::Array(_) => {
             return Err(unsupported(&format!("type {}", shown(ty)?)));
@@ -99,6 +104,7 @@ pub fn type_name(ty: Option<Type>) -> String {
         Some(Type::Numeric(_)) => "numeric".to_owned(),
         Some(Type::Char(_)) => "character".to_owned(),
         Some(Type::Varchar(_)) => "character varying".to_owned(),
+        Some(Type::Array(element)) => format!("{}[]", type_name(Some(element.ty()))),
         Some(ty) => ty.to_string(),
     }
 }
@@ -134,11 +140,12 @@ pub fn common_number(types: &[Option<Type>]) -> Option<Type> {
     best.map(|(_, ty)| ty)
 }
 
-/// A type without length, precision and scale; `char(n)` and `varchar(n)` become text.
+/// A type without length, precision and scale; `char(n)` and `varchar(n)` become text, among elements too.
 pub(super) fn without_modifier(ty: Type) -> Type {
     match ty {
         Type::Numeric(_) => Type::Numeric(None),
         Type::Char(_) | Type::Varchar(_) => Type::Text,
+        Type::Array(element) => Element::of(without_modifier(element.ty())).map_or(ty, Type::Array),
         other => other,
     }
 }
@@ -153,6 +160,9 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
     }
     if is_number(left) && is_number(right) {
         return common_number(&[Some(left), Some(right)]);
+    }
+    if let (Type::Array(left), Type::Array(right)) = (left, right) {
+        return common(left.ty(), right.ty()).and_then(Element::of).map(Type::Array);
     }
     let time = |ty| match ty {
         Type::Date => Some(0),

@@ -26,6 +26,7 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
     fn is_known(node: &Node, limited: bool) -> bool {
         match node {
             Node::One | Node::Values(_) | Node::System(_) => true,
+            Node::Function(rows) => !rows.arguments.iter().any(Expr::has_subquery),
             Node::Table(access) => !limited || matches!(access.path, Path::Key(_)),
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => is_known(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => is_known(input, false),
@@ -85,6 +86,7 @@ impl Foresight<'_> {
     fn node(&mut self, node: &Node, limited: bool) -> Result<bool, SqlError> {
         match node {
             Node::One | Node::Values(_) | Node::System(_) => Ok(true),
+            Node::Function(rows) => Ok(!rows.arguments.iter().any(Expr::has_subquery)),
             Node::Table(access) => {
                 let intent = if access.lock == LockFor::Update { Intent::Write } else { Intent::Read };
                 self.path(access, intent, limited)

@@ -47,6 +47,7 @@ mod sets;
 mod sort;
 mod spread;
 mod subquery;
+mod table_function;
 mod view;
 
 pub use kept::Kept;
@@ -149,6 +150,7 @@ impl Exec<'_> {
             Node::Values(rows) => self.values(rows, sink),
             Node::Table(access) => scan::run(access, self.txn, &self.env, sink),
             Node::System(relation) => self.system(relation, sink),
+            Node::Function(rows) => self.rows_of(rows, sink),
             Node::Filter(input, condition) => {
                 self.each(
                     input,

@@ -10,7 +10,7 @@ use super::{Exec, Fail};
 use crate::expr::{Comparison, Content, Env, Expr, Frame, Input, Subqueries, compare, lost};
 use crate::plan::{Subquery, SubqueryTest};
 use crate::{SqlError, depth, state};
-use hotrow_storage::{Key, KeyBuilder, Value};
+use hotrow_storage::{ArrayBuilder, Key, KeyBuilder, Value};
 use hotrow_txn::Abort;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -122,6 +122,15 @@ impl Exec<'_> {
                     Ok(ControlFlow::Continue(()))
                 })?;
                 Ok(Answer::Value(value.unwrap_or(Value::Null)))
+            }
+            SubqueryTest::Array(element) => {
+                let (memory, mut array) = (self.env.memory, ArrayBuilder::new(*element));
+                self.run(&subquery.plan, &mut |row| {
+                    memory.check_value(array.size())?;
+                    array.push(&row.value(0));
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                Ok(Answer::Value(Value::Array(array.finish())))
             }
             SubqueryTest::Exists => {
                 let mut found = false;

@@ -2,7 +2,7 @@
 
 use super::arith::out_of_range;
 use super::compare::{decimal, float};
-use crate::types::{decode_text, encode_text, fit_char, fit_numeric, fit_varchar};
+use crate::types::{decode_text, encode_text, fit_char, fit_numeric, fit_varchar, map_elements};
 use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Decimal, Type, Value};
@@ -26,6 +26,9 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
     use Strictness::{Assignment, Explicit};
     use Type::{Bool, Date, Float4, Float8, Int2, Int4, Int8, Numeric, Timestamp, TimestampTz};
+    if let (Type::Array(from), Type::Array(to)) = (from, to) {
+        return can_cast(from.ty(), to.ty(), strictness);
+    }
     let same = std::mem::discriminant(&from) == std::mem::discriminant(&to);
     if same || (from.is_text() && to.is_text()) {
         return true;
@@ -52,6 +55,11 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
 pub fn cast<'v>(value: Value<'v>, from: Type, to: Type, strictness: Strictness) -> Result<Value<'v>, SqlError> {
     let value = match (value, to) {
         (Value::Null, _) => return Ok(Value::Null),
+        (Value::Array(array), Type::Array(element)) => {
+            let before = if let Type::Array(before) = from { before.ty() } else { array.element().ty() };
+            let mut change = |value: Value<'_>| cast(value, before, element.ty(), strictness).map(Value::into_owned);
+            return Ok(Value::Array(map_elements(&array, element, &mut change)?));
+        }
         (Value::Text(text), to) if to.is_text() => match (from, to) {
             // A blank-padded string loses its padding on the way to any other string type.
             (Type::Char(_), Type::Text | Type::Varchar(_)) => Value::Text(trim_blanks(text)),
@@ -91,6 +99,10 @@ pub fn fit<'v>(value: Value<'v>, ty: Type, strictness: Strictness) -> Result<Val
         (Value::Text(text), Type::Varchar(Some(length))) => Value::Text(fit_varchar(text, length, explicit)?),
         (Value::Text(text), Type::Char(length)) => Value::Text(fit_char(text, length, explicit)?),
         (Value::Numeric(number), Type::Numeric(Some(precision))) => Value::Numeric(fit_numeric(number, precision)?),
+        (Value::Array(array), Type::Array(element)) => {
+            let mut change = |value: Value<'_>| fit(value, element.ty(), strictness).map(Value::into_owned);
+            Value::Array(map_elements(&array, element, &mut change)?)
+        }
         (value, _) => value,
     })
 }

@@ -1,6 +1,6 @@
 //! Order and equality of values.
 
-use hotrow_storage::{Decimal, Value};
+use hotrow_storage::{Array, Decimal, Value};
 use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
 use std::cmp::Ordering;
 
@@ -19,6 +19,7 @@ pub fn compare(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> Ordering {
             left.cmp(right)
         }
         (Value::Uuid(left), Value::Uuid(right)) => left.cmp(right),
+        (Value::Array(left), Value::Array(right)) => compare_arrays(left, right, blanks),
         _ => compare_numbers(left, right),
     }
 }
@@ -28,6 +29,25 @@ pub fn same(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> bool {
     match (left.is_null(), right.is_null()) {
         (false, false) => compare(left, right, blanks).is_eq(),
         (left, right) => left == right,
+    }
+}
+
+/// Element by element, NULL after all others; then the shorter one is less.
+fn compare_arrays(left: &Array<'_>, right: &Array<'_>, blanks: bool) -> Ordering {
+    let (mut lefts, mut rights) = (left.iter(), right.iter());
+    loop {
+        let order = match (lefts.next(), rights.next()) {
+            (None, None) => return Ordering::Equal,
+            (None, Some(_)) => return Ordering::Less,
+            (Some(_), None) => return Ordering::Greater,
+            (Some(left), Some(right)) => match (left.is_null(), right.is_null()) {
+                (false, false) => compare(&left, &right, blanks),
+                (left, right) => left.cmp(&right),
+            },
+        };
+        if order.is_ne() {
+            return order;
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub use eval::{Env, Input};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
 pub(crate) use functions::check_size;
-pub use functions::{Choice, Field, Function, SequenceFunction, Several, choose, now, unknown_unit};
+pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Several, choose, now, unknown_unit};
 
 use crate::plan::Subquery;
 use hotrow_storage::{Type, Value};
@@ -260,5 +260,6 @@ pub fn type_of(value: &Value<'_>) -> Option<Type> {
         Value::Timestamp(_) => Type::Timestamp,
         Value::TimestampTz(_) => Type::TimestampTz,
         Value::Uuid(_) => Type::Uuid,
+        Value::Array(array) => Type::Array(array.element()),
     })
 }

@@ -80,6 +80,7 @@ fn all_columns(names: &Names, rows: &mut Rows<'_>) {
     for object in shown(names) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
             let mut row = place(&TABLE, schema_of(&object), &object.name);
+            let is_array = matches!(ty, Type::Array(_));
             row.extend([
                 ("column_name", text(name)),
                 ("ordinal_position", Value::Int4(at as i32 + 1)),
@@ -88,7 +89,7 @@ fn all_columns(names: &Names, rows: &mut Rows<'_>) {
                 ("udt_schema", text("pg_catalog")),
                 ("udt_name", text(objects::short_name(ty))),
                 ("dtd_identifier", text((at + 1).to_string())),
-                ("data_type", text(crate::bind::type_name(Some(ty)))),
+                ("data_type", text(if is_array { "ARRAY".to_owned() } else { crate::bind::type_name(Some(ty)) })),
                 ("is_self_referencing", yes(false)),
                 ("is_identity", yes(!identity(&object, at).is_empty())),
                 ("is_generated", text("NEVER")),
@@ -139,7 +140,7 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
         Type::Text | Type::Varchar(None) => vec![("character_octet_length", Value::Int4(1 << 30))],
         Type::Date => vec![("datetime_precision", Value::Int4(0))],
         Type::Timestamp | Type::TimestampTz => vec![("datetime_precision", Value::Int4(6))],
-        Type::Bool | Type::Bytea | Type::Uuid => Vec::new(),
+        Type::Bool | Type::Bytea | Type::Uuid | Type::Array(_) => Vec::new(),
     }
 }
 

@@ -200,9 +200,12 @@ pub(crate) fn type_of_number(number: u32) -> Option<&'static str> {
 }
 
 /// The name by which the catalogs know a type.
-pub(super) fn short_name(ty: Type) -> &'static str {
+pub(super) fn short_name(ty: Type) -> String {
+    if let Type::Array(element) = ty {
+        return format!("_{}", short_name(element.ty()));
+    }
     let number = type_oid(ty);
-    TYPES.iter().find(|known| known.number == number).map_or("text", |known| known.name)
+    TYPES.iter().find(|known| known.number == number).map_or("text", |known| known.name).to_owned()
 }
 
 /// A type as its column is declared.

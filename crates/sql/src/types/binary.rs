@@ -1,6 +1,6 @@
 //! The binary format: PostgreSQL's send and receive functions.
 
-use super::{datetime, number, text};
+use super::{array as arrays, datetime, number, text};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
@@ -20,6 +20,7 @@ pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
         Value::Text(_) => text::encode_text(value, ty, out),
         Value::Bytea(value) => out.put_slice(value),
         Value::Uuid(value) => out.put_slice(value),
+        Value::Array(value) => arrays::write_binary(value, ty, out),
     }
 }
 
@@ -46,6 +47,7 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
         Type::Timestamp => Value::Timestamp(datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?),
         Type::TimestampTz => Value::TimestampTz(datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?),
         Type::Uuid => Value::Uuid(array(ty, bytes)?),
+        Type::Array(element) => Value::Array(arrays::read_binary(element, bytes)?),
     })
 }
 
@@ -64,6 +66,6 @@ fn array<const N: usize>(ty: Type, bytes: &[u8]) -> Result<[u8; N], SqlError> {
     bytes.try_into().map_err(|_| invalid(&format!("type {ty} has {}, got {}", number_of(N, "byte"), bytes.len())))
 }
 
-fn invalid(what: &str) -> SqlError {
+pub(super) fn invalid(what: &str) -> SqlError {
     SqlError::new(state::INVALID_BINARY_REPRESENTATION, format!("incorrect binary data format: {what}"))
 }

@@ -5,12 +5,14 @@
 //! | [`oid`](mod@oid) | types and their numbers, modifiers and sizes on the wire |
 //! | `text` | text format: [`encode_text`], [`decode_text`], [`decode_text_borrowed`] |
 //! | `binary` | binary format: [`encode_binary`], [`decode_binary`] |
+//! | `array` | arrays in both formats |
 //! | `number` | integers, floats and numerics as text; digits of base 10,000 |
 //! | `datetime`, `datetime_input` | dates and timestamps |
 //!
 //! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are `infinity`
 //! and `-infinity`. The time zone is always UTC. A `numeric` holds up to 28 digits and no NaN or infinity.
 
+mod array;
 mod binary;
 mod datetime;
 mod datetime_input;
@@ -19,6 +21,7 @@ mod number;
 pub mod oid;
 mod text;
 
+pub use array::map_elements;
 pub use binary::{decode_binary, encode_binary, utf8};
 pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, date_parts, days_from_parts};
 pub use datetime_input::zone_offset_seconds;

@@ -1,6 +1,6 @@
 //! Types' numbers, modifiers and sizes as clients know them.
 
-use hotrow_storage::{Precision, Type};
+use hotrow_storage::{Element, Precision, Type};
 
 /// The number of a literal or parameter whose type is still open.
 pub const UNKNOWN: u32 = 705;
@@ -23,6 +23,23 @@ pub fn oid(ty: Type) -> u32 {
         Type::TimestampTz => 1184,
         Type::Numeric(_) => 1700,
         Type::Uuid => 2950,
+        Type::Array(element) => match element {
+            Element::Bool => 1000,
+            Element::Bytea => 1001,
+            Element::Int2 => 1005,
+            Element::Int4 => 1007,
+            Element::Text => 1009,
+            Element::Char(_) => 1014,
+            Element::Varchar(_) => 1015,
+            Element::Int8 => 1016,
+            Element::Float4 => 1021,
+            Element::Float8 => 1022,
+            Element::Timestamp => 1115,
+            Element::Date => 1182,
+            Element::TimestampTz => 1185,
+            Element::Numeric(_) => 1231,
+            Element::Uuid => 2951,
+        },
     }
 }
 
@@ -46,6 +63,29 @@ pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
         1184 => Type::TimestampTz,
         1700 => Type::Numeric(length.map(|bits| Precision { precision: (bits >> 16) as u8, scale: bits as u8 })),
         2950 => Type::Uuid,
+        array => return from_oid(element_oid(array)?, typmod).and_then(Element::of).map(Type::Array),
+    })
+}
+
+/// The number of the elements' type of an array type.
+fn element_oid(array: u32) -> Option<u32> {
+    Some(match array {
+        1000 => 16,
+        1001 => 17,
+        1003 => 19,
+        1005 => 21,
+        1007 => 23,
+        1009 => 25,
+        1014 => 1042,
+        1015 => 1043,
+        1016 => 20,
+        1021 => 700,
+        1022 => 701,
+        1115 => 1114,
+        1182 => 1082,
+        1185 => 1184,
+        1231 => 1700,
+        2951 => 2950,
         _ => return None,
     })
 }
@@ -55,6 +95,7 @@ pub fn typmod(ty: Type) -> i32 {
     match ty {
         Type::Char(length) | Type::Varchar(Some(length)) => length as i32 + 4,
         Type::Numeric(Some(Precision { precision, scale })) => (i32::from(precision) << 16 | i32::from(scale)) + 4,
+        Type::Array(element) => typmod(element.ty()),
         _ => -1,
     }
 }
@@ -67,6 +108,6 @@ pub fn type_len(ty: Type) -> i16 {
         Type::Int4 | Type::Float4 | Type::Date => 4,
         Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz => 8,
         Type::Uuid => 16,
-        Type::Numeric(_) | Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea => -1,
+        Type::Numeric(_) | Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => -1,
     }
 }

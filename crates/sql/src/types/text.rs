@@ -1,6 +1,6 @@
 //! The text format: PostgreSQL's output and input functions.
 
-use super::{datetime, datetime_input, length, number};
+use super::{array, datetime, datetime_input, length, number};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
@@ -40,6 +40,7 @@ pub fn encode_text(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
             let text = uuid::Uuid::from_bytes(*value).hyphenated().encode_lower(&mut text);
             out.put_slice(text.as_bytes());
         }
+        Value::Array(value) => array::write_text(value, ty, out),
     }
 }
 
@@ -71,6 +72,7 @@ pub fn decode_text_borrowed(ty: Type, text: &str) -> Result<Value<'_>, SqlError>
         Type::Timestamp => Value::Timestamp(datetime_input::parse_timestamp(ty, text)?),
         Type::TimestampTz => Value::TimestampTz(datetime_input::parse_timestamp(ty, text)?),
         Type::Uuid => Value::Uuid(parse_uuid(text)?),
+        Type::Array(element) => Value::Array(array::parse(element, text)?),
     })
 }
 

@@ -1,7 +1,7 @@
 //! From a key back to the values that it was made of.
 
 use super::{Key, KeySpec};
-use crate::{Type, Value};
+use crate::{ArrayBuilder, Type, Value};
 use rust_decimal::Decimal;
 
 impl KeySpec {
@@ -53,6 +53,16 @@ impl Bytes<'_> {
             Type::Timestamp => Value::Timestamp(self.int8()?),
             Type::TimestampTz => Value::TimestampTz(self.int8()?),
             Type::Uuid => Value::Uuid(self.take()?),
+            Type::Array(element) => {
+                let mut elements = ArrayBuilder::new(element);
+                loop {
+                    elements.push(&match self.take()? {
+                        [0] => return Some(Value::Array(elements.finish())),
+                        [1] => self.value(element.ty())?,
+                        _ => Value::Null,
+                    });
+                }
+            }
         })
     }
 
@@ -113,7 +123,7 @@ fn integer(ty: Type, int: i64) -> Option<Value<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Column;
+    use crate::{Array, Column, Element};
 
     #[test]
     fn values_come_back_from_their_keys() {
@@ -135,6 +145,15 @@ mod tests {
             (Type::Timestamp, vec![Value::Timestamp(-5)]),
             (Type::TimestampTz, vec![Value::TimestampTz(5)]),
             (Type::Uuid, vec![Value::Uuid([7; 16])]),
+            (
+                Type::Array(Element::Int4),
+                vec![
+                    Value::Array(Array::new(Element::Int4, [])),
+                    Value::Array(Array::new(Element::Int4, [Value::Int4(-1)])),
+                    Value::Array(Array::new(Element::Int4, [Value::Int4(-1), Value::Int4(0)])),
+                    Value::Array(Array::new(Element::Int4, [Value::Int4(-1), Value::Null])),
+                ],
+            ),
         ];
         for (ty, values) in cases {
             for spec in [Column::new("c", ty), Column::nullable("c", ty)].map(|column| KeySpec::new(&[column], &[0])) {

@@ -115,7 +115,7 @@ fn category(ty: Type) -> Category {
         Type::Int2 | Type::Int4 | Type::Int8 | Type::Float4 | Type::Float8 | Type::Numeric(_) => Category::Number,
         Type::Char(_) | Type::Varchar(_) | Type::Text => Category::String,
         Type::Date | Type::Timestamp | Type::TimestampTz => Category::Time,
-        Type::Bytea | Type::Uuid => Category::Other,
+        Type::Bytea | Type::Uuid | Type::Array(_) => Category::Other,
     }
 }
 

@@ -12,10 +12,12 @@
 //! | `sequence` | of sequences |
 //! | `catalog` | of the catalogs |
 //! | `session` | of the session and of nothing |
+//! | `array` | of arrays |
 //!
 //! Each file has a list of its functions by name, with the types that they take and return, and a `call` that does what they do. A function is not
-//! called if one of its arguments is NULL; then it is NULL. Only those in `several` say otherwise.
+//! called if one of its arguments is NULL; then it is NULL. Only those in `several` and `array` say otherwise.
 
+mod array;
 mod catalog;
 mod choose;
 mod number;
@@ -27,6 +29,7 @@ mod template;
 mod text;
 mod time;
 
+pub use array::Function as ArrayFunction;
 pub use choose::{Choice, choose};
 pub use sequence::Function as SequenceFunction;
 pub use session::now;
@@ -56,6 +59,8 @@ pub enum Function {
     Session(session::Function),
     /// Of any number of arguments.
     Several(Several),
+    /// Of arrays.
+    Array(ArrayFunction),
 }
 
 /// A function with what it takes and returns. Of lengths and scales nothing is said.
@@ -109,6 +114,9 @@ impl Function {
         if let Function::Several(function) = self {
             return function.call(arguments, env, row);
         }
+        if let Function::Array(function) = self {
+            return function.call(arguments, env, row);
+        }
         let mut values: Arguments<'a> = [const { Value::Null }; MOST_ARGUMENTS];
         let mut bytes = 0;
         for (slot, argument) in values.iter_mut().zip(arguments) {
@@ -128,7 +136,7 @@ impl Function {
             Function::Sequence(function) => function.call(&values, env),
             Function::Catalog(function) => function.call(&values, env),
             Function::Session(function) => function.call(env),
-            Function::Several(_) => Ok(Value::Null),
+            Function::Several(_) | Function::Array(_) => Ok(Value::Null),
         }
     }
 }
@@ -163,6 +171,7 @@ pub(super) fn value_bytes(value: &Value<'_>) -> usize {
     match value {
         Value::Text(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),
+        Value::Array(array) => array.bytes().len(),
         _ => 0,
     }
 }

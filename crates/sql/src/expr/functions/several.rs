@@ -89,6 +89,8 @@ fn append(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<
         Value::Text(text) => text.len(),
         // Two digits a byte.
         Value::Bytea(bytes) => bytes.len().saturating_mul(2),
+        // As `\\000` of a byte string at the most.
+        Value::Array(array) => array.bytes().len().saturating_mul(4),
         _ => 0,
     };
     check_size(out.len().saturating_add(size), memory)?;

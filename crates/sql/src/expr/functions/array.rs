@@ -1,0 +1,286 @@
+//! Functions of arrays, and the operators that are such.
+//!
+//! The binder chooses them: what they take and return depends on the type of the elements.
+
+use super::{Env, Expr, Input, check_size, text_of, value_bytes};
+use crate::expr::{Comparison, compare, same};
+use crate::types::encode_text;
+use crate::{SqlError, state};
+use bytes::BytesMut;
+use hotrow_storage::{Array, ArrayBuilder, Element, Value};
+
+/// A function of arrays. Where elements are named, they are those of the result, or those that are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// `ARRAY[…]`
+    Make(Element),
+    /// `value <op> ANY (array)`, or ALL if the first flag says so; trailing blanks do not count if the second does.
+    Any(Comparison, bool, bool),
+    /// `array[index]`
+    Subscript,
+    /// `array[from:to]`, of the array's elements; a bound that is left out is an end.
+    Slice(Element, bool, bool),
+    /// `array || array`
+    Concat(Element),
+    /// `array || element`
+    Append(Element),
+    /// `element || array`
+    Prepend(Element),
+    /// `array_remove`
+    Remove(Element),
+    /// `array_replace`
+    Replace(Element),
+    /// `trim_array`
+    Trim(Element),
+    /// `array_position`
+    Position,
+    /// `array_positions`
+    Positions,
+    /// `array @> array`
+    Contains,
+    /// `array <@ array`
+    Contained,
+    /// `array && array`
+    Overlaps,
+    /// `array_length`, `array_upper`
+    Length,
+    /// `array_lower`
+    Lower,
+    /// `cardinality`
+    Cardinality,
+    /// `array_ndims`
+    Dimensions,
+    /// `array_dims`
+    Bounds,
+    /// `array_to_string`
+    ToText(Element),
+    /// `string_to_array`
+    FromText,
+}
+
+/// The most arguments of those that take a fixed number.
+const MOST_ARGUMENTS: usize = 3;
+
+impl Function {
+    /// Whether NULL is the result where an argument is NULL.
+    pub fn is_strict(self) -> bool {
+        use Function as F;
+        matches!(
+            self,
+            F::Subscript
+                | F::Slice(..)
+                | F::Trim(_)
+                | F::Contains
+                | F::Contained
+                | F::Overlaps
+                | F::Length
+                | F::Lower
+                | F::Cardinality
+                | F::Dimensions
+                | F::Bounds
+        )
+    }
+
+    /// The function's value.
+    pub(super) fn call<'a>(self, arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
+        if let Function::Make(element) = self {
+            let mut builder = ArrayBuilder::new(element);
+            for argument in arguments {
+                let value = argument.eval(env, row)?;
+                check_size(builder.size().saturating_add(value_bytes(&value)), env.memory)?;
+                builder.push(&value);
+            }
+            return Ok(Value::Array(builder.finish()));
+        }
+        let mut values = [const { Value::Null }; MOST_ARGUMENTS];
+        let mut bytes = 0_usize;
+        for (slot, argument) in values.iter_mut().zip(arguments) {
+            *slot = argument.eval(env, row)?;
+            if slot.is_null() && self.is_strict() {
+                return Ok(Value::Null);
+            }
+            bytes = bytes.saturating_add(value_bytes(slot));
+        }
+        if !matches!(self, Function::Any(..)) {
+            // An element of few bytes has five more in an array.
+            check_size(bytes.saturating_mul(if self == Function::FromText { 6 } else { 1 }), env.memory)?;
+        }
+        match &values {
+            [Value::Array(left), Value::Array(right), _] => Ok(self.of_two(left, right)),
+            [value, Value::Array(array), _] => Ok(self.of_last(value, array)),
+            [Value::Array(array), ..] => self.of_first(array, &values[1..], arguments.len(), env),
+            [Value::Text(text), separator, null] if self == Function::FromText => {
+                Ok(Value::Array(split(text, separator, null)))
+            }
+            [Value::Null, value, _] => Ok(match self {
+                Function::Append(element) => Value::Array(Array::new(element, [value.borrowed()])),
+                _ => Value::Null,
+            }),
+            [value, Value::Null, _] => Ok(match self {
+                Function::Prepend(element) => Value::Array(Array::new(element, [value.borrowed()])),
+                _ => Value::Null,
+            }),
+            _ => Ok(Value::Null),
+        }
+    }
+
+    fn of_two(self, left: &Array<'_>, right: &Array<'_>) -> Value<'static> {
+        match self {
+            Function::Concat(element) => Value::Array(Array::new(element, left.iter().chain(right))),
+            Function::Contains => Value::Bool(contains(left, right)),
+            Function::Contained => Value::Bool(contains(right, left)),
+            Function::Overlaps => Value::Bool(right.iter().any(|value| has(left, &value))),
+            _ => Value::Null,
+        }
+    }
+
+    /// Of a value and an array.
+    fn of_last(self, value: &Value<'_>, array: &Array<'_>) -> Value<'static> {
+        match self {
+            Function::Any(comparison, all, blanks) => any(comparison, all, blanks, value, array),
+            Function::Prepend(element) => {
+                Value::Array(Array::new(element, std::iter::once(value.borrowed()).chain(array)))
+            }
+            Function::Concat(_) if value.is_null() => Value::Array(array.clone().into_owned()),
+            _ => Value::Null,
+        }
+    }
+
+    /// Of an array and other values.
+    fn of_first(
+        self,
+        array: &Array<'_>,
+        others: &[Value<'_>],
+        count: usize,
+        env: &Env<'_>,
+    ) -> Result<Value<'static>, SqlError> {
+        let [first, second] = others else { return Ok(Value::Null) };
+        let index = |value: &Value<'_>, default: usize| match value.as_int() {
+            Some(index) => index.clamp(0, i64::from(u32::MAX)) as usize,
+            None => default,
+        };
+        let of_dimension = |value: i32| match first.as_int() == Some(1) && !array.is_empty() {
+            true => Value::Int4(value),
+            false => Value::Null,
+        };
+        Ok(match self {
+            Function::Subscript => match index(first, 0).checked_sub(1) {
+                Some(at) => array.iter().nth(at).map_or(Value::Null, Value::into_owned),
+                None => Value::Null,
+            },
+            Function::Slice(element, has_from, has_to) => {
+                let from = if has_from { index(first, 1) } else { 1 }.max(1);
+                let to = if has_to { index(second, 0) } else { array.len() };
+                let part = array.iter().skip(from - 1).take(to.saturating_sub(from - 1));
+                Value::Array(Array::new(element, part))
+            }
+            Function::Append(element) => Value::Array(Array::new(element, array.iter().chain([first.borrowed()]))),
+            Function::Concat(_) => Value::Array(array.clone().into_owned()),
+            Function::Remove(element) => {
+                Value::Array(Array::new(element, array.iter().filter(|value| !same(value, first, false))))
+            }
+            Function::Replace(element) => {
+                let by = |value| if same(&value, first, false) { second.borrowed() } else { value };
+                let size = array.len().saturating_mul(value_bytes(second)).saturating_add(array.bytes().len());
+                check_size(size, env.memory)?;
+                Value::Array(Array::new(element, array.iter().map(by)))
+            }
+            Function::Trim(element) => {
+                let (count, length) = (first.as_int().unwrap_or(0), array.len());
+                let Some(left) = usize::try_from(count).ok().and_then(|count| length.checked_sub(count)) else {
+                    let message = format!("number of elements to trim must be between 0 and {length}");
+                    return Err(SqlError::new(state::ARRAY_ELEMENT_ERROR, message));
+                };
+                Value::Array(Array::new(element, array.iter().take(left)))
+            }
+            Function::Position => {
+                if count > 2 && second.is_null() {
+                    return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "initial position must not be null"));
+                }
+                let start = index(second, 1).max(1);
+                let found = array.iter().skip(start - 1).position(|value| same(&value, first, false));
+                found.map_or(Value::Null, |at| Value::Int4((start + at) as i32))
+            }
+            Function::Positions => {
+                let places = (1..).zip(array).filter(|(_, value)| same(value, first, false));
+                Value::Array(Array::new(Element::Int4, places.map(|(at, _)| Value::Int4(at))))
+            }
+            Function::Length => of_dimension(array.len() as i32),
+            Function::Lower => of_dimension(1),
+            Function::Cardinality => Value::Int4(array.len() as i32),
+            Function::Dimensions | Function::Bounds if array.is_empty() => Value::Null,
+            Function::Dimensions => Value::Int4(1),
+            Function::Bounds => Value::Text(format!("[1:{}]", array.len()).into()),
+            Function::ToText(element) => match first {
+                Value::Text(separator) => join(array, element, separator, second, env)?,
+                _ => Value::Null,
+            },
+            _ => Value::Null,
+        })
+    }
+}
+
+fn any(comparison: Comparison, all: bool, blanks: bool, value: &Value<'_>, array: &Array<'_>) -> Value<'static> {
+    let mut unknown = false;
+    for element in array {
+        if value.is_null() || element.is_null() {
+            unknown = true;
+        } else if comparison.holds(compare(value, &element, blanks)) != all {
+            return Value::Bool(!all);
+        }
+    }
+    if unknown { Value::Null } else { Value::Bool(all) }
+}
+
+/// Whether an array has a value, which is not NULL.
+fn has(array: &Array<'_>, value: &Value<'_>) -> bool {
+    !value.is_null() && array.iter().any(|element| !element.is_null() && compare(&element, value, false).is_eq())
+}
+
+fn contains(whole: &Array<'_>, part: &Array<'_>) -> bool {
+    part.iter().all(|value| has(whole, &value))
+}
+
+fn join(
+    array: &Array<'_>,
+    element: Element,
+    separator: &str,
+    null: &Value<'_>,
+    env: &Env<'_>,
+) -> Result<Value<'static>, SqlError> {
+    let mut out = BytesMut::new();
+    let mut is_first = true;
+    for value in array {
+        let shown = if value.is_null() { null.borrowed() } else { value };
+        if shown.is_null() {
+            continue;
+        }
+        let size = separator.len().saturating_add(value_bytes(&shown).saturating_mul(4));
+        check_size(out.len().saturating_add(size), env.memory)?;
+        if !is_first {
+            out.extend_from_slice(separator.as_bytes());
+        }
+        match &shown {
+            Value::Text(text) if !element.ty().is_text() => out.extend_from_slice(text.as_bytes()),
+            shown => encode_text(shown, element.ty(), &mut out),
+        }
+        is_first = false;
+    }
+    Ok(Value::Text(String::from_utf8_lossy(&out).into_owned().into()))
+}
+
+/// The parts of a text between separators, or its characters if the separator is NULL; a part that is `null` becomes NULL.
+fn split(text: &str, separator: &Value<'_>, null: &Value<'_>) -> Array<'static> {
+    let mut builder = ArrayBuilder::new(Element::Text);
+    let mut push = |part: &str| {
+        let is_null = !null.is_null() && part == text_of(null);
+        builder.push(&if is_null { Value::Null } else { Value::text(part) });
+    };
+    match separator {
+        _ if text.is_empty() => {}
+        Value::Text(separator) if separator.is_empty() => push(text),
+        Value::Text(separator) => text.split(&**separator).for_each(push),
+        _ => text.char_indices().for_each(|(at, character)| push(&text[at..at + character.len_utf8()])),
+    }
+    builder.finish()
+}
