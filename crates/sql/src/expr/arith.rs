@@ -107,10 +107,10 @@ impl Arithmetic {
 
     fn decimals(self, left: Decimal, right: Decimal) -> Result<Decimal, SqlError> {
         let result = match self {
-            // A zero too has the digits after the point that another result would have.
-            Arithmetic::Add => left.checked_add(right).map(|sum| zero_of(sum, left.scale().max(right.scale()))),
-            Arithmetic::Subtract => left.checked_sub(right).map(|rest| zero_of(rest, left.scale().max(right.scale()))),
+            Arithmetic::Add => left.checked_add(right).map(|sum| with_digits_of(sum, left, right)),
+            Arithmetic::Subtract => left.checked_sub(right).map(|rest| with_digits_of(rest, left, right)),
             Arithmetic::Multiply => {
+                // A zero too has the digits after the point that another result would have.
                 let scale = (left.scale() + right.scale()).min(Decimal::MAX_SCALE);
                 left.checked_mul(right).map(|product| zero_of(product, scale))
             }
@@ -159,6 +159,16 @@ impl Arithmetic {
         check_date(shifted)?;
         Ok(Value::Date(shifted))
     }
+}
+
+/// The sum or difference of two numbers with as many digits after the point as the one that has more, a zero included; fewer if there is no
+/// room for them.
+fn with_digits_of(mut number: Decimal, left: Decimal, right: Decimal) -> Decimal {
+    let scale = left.scale().max(right.scale());
+    if number.scale() < scale {
+        number.rescale(scale);
+    }
+    number
 }
 
 /// The number, a zero with so many digits after the point.
