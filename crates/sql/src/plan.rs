@@ -127,8 +127,8 @@ pub enum Node {
     Aggregate(Box<Node>, Vec<Expr>, Vec<AggregateCall>),
     /// Computed columns.
     Project(Box<Node>, Vec<Expr>),
-    /// In order, cut to the given number of columns.
-    Sort(Box<Node>, Vec<SortKey>, usize),
+    /// In order, cut to the given number of columns. Of rows that are equal in so many of the first keys only the first, if that is not zero.
+    Sort(Box<Node>, Vec<SortKey>, usize, usize),
     /// Each row once.
     Distinct(Box<Node>),
     /// A part of the rows.

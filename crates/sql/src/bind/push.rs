@@ -20,7 +20,7 @@ pub(super) fn filtered(node: Node, condition: Expr) -> Node {
         Node::Filter(input, other) if !other.has_subquery() => {
             Node::Filter(Box::new(filtered(*input, condition)), other)
         }
-        Node::Sort(input, keys, width) => Node::Sort(Box::new(filtered(*input, condition)), keys, width),
+        Node::Sort(input, keys, width, 0) => Node::Sort(Box::new(filtered(*input, condition)), keys, width, 0),
         Node::Distinct(input) => Node::Distinct(Box::new(filtered(*input, condition))),
         Node::Append(inputs) => {
             Node::Append(inputs.into_iter().map(|input| filtered(input, condition.clone())).collect())

@@ -113,12 +113,12 @@ impl Binder<'_> {
                 blanks: matches!(order.ty, Type::Char(_)),
             };
             let keys = orders.iter().map(key).collect();
-            let node = Node::Sort(Box::new(node), keys, width);
+            let node = Node::Sort(Box::new(node), keys, width, 0);
             return Ok(Bound { node, columns: output.columns, loose: output.loose });
         }
         let mut bound = Bound { node, columns: output.columns, loose: output.loose };
         self.settle(&mut bound)?;
-        let node = project(bound.node, output.exprs, orders, false)?;
+        let node = project(bound.node, output.exprs, orders, false, 0)?;
         Ok(Bound { node, ..bound })
     }
 
@@ -192,18 +192,19 @@ impl Binder<'_> {
             Aggregates::Found(calls) => calls,
             Aggregates::Refused(_) => Vec::new(),
         };
-        let (mut output, mut orders, mut having, mut groups) = parts?;
+        let (mut output, mut orders, mut having, mut groups, leading) = parts?;
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
         let grouped = !calls.is_empty() || !groups.is_empty() || having.is_some();
-        if !matches!(self.locking, Locking::None) && (grouped || distinct) {
-            let what = match (distinct, calls.is_empty()) {
+        let unique = distinct || leading > 0;
+        if !matches!(self.locking, Locking::None) && (grouped || unique) {
+            let what = match (unique, calls.is_empty()) {
                 (true, _) => "DISTINCT clause",
                 (false, true) => "GROUP BY clause",
                 (false, false) => "aggregate functions",
             };
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {what}")));
         }
-        let sorted_by: Vec<_> = if grouped || distinct { Vec::new() } else { path::plain_columns(&orders) };
+        let sorted_by: Vec<_> = if grouped || unique { Vec::new() } else { path::plain_columns(&orders) };
         if grouped {
             self.regroup(&mut groups, &scope, &mut output, &mut orders, &mut having)?;
         }
@@ -237,17 +238,17 @@ impl Binder<'_> {
             orders.clear();
         }
         let Output { exprs, columns, loose } = output;
-        Ok(Bound { node: project(node, exprs, orders, distinct)?, columns, loose })
+        Ok(Bound { node: project(node, exprs, orders, distinct, leading)?, columns, loose })
     }
 
     /// The select list, the order, HAVING and the groups, all bound over the input.
-    #[allow(clippy::type_complexity, reason = "four parts of one clause list, taken apart at once by the only caller")]
+    #[allow(clippy::type_complexity, reason = "five parts of one clause list, taken apart at once by the only caller")]
     fn select_parts(
         &mut self,
         select: &ast::Select,
         order_by: Option<&ast::OrderBy>,
         scope: &Scope,
-    ) -> Result<(Output, Vec<Order>, Option<Expr>, Vec<Expr>), SqlError> {
+    ) -> Result<(Output, Vec<Order>, Option<Expr>, Vec<Expr>, usize), SqlError> {
         let output = self.output(&select.projection, scope)?;
         let groups = self.groups(&select.group_by, &output, scope)?;
         let having = match &select.having {
@@ -257,11 +258,41 @@ impl Binder<'_> {
             }
             None => None,
         };
-        let orders = match order_by {
+        let mut orders = match order_by {
             Some(order_by) => self.orders(order_by, &output, scope)?,
             None => Vec::new(),
         };
-        Ok((output, orders, having, groups))
+        let leading = match &select.distinct {
+            Some(ast::Distinct::On(exprs)) => self.distinct_on(exprs, &output, scope, &mut orders)?,
+            _ => 0,
+        };
+        Ok((output, orders, having, groups, leading))
+    }
+
+    /// DISTINCT ON: rows are sorted by its expressions first. How many of the orders these are.
+    fn distinct_on(
+        &mut self,
+        exprs: &[A],
+        output: &Output,
+        scope: &Scope,
+        orders: &mut Vec<Order>,
+    ) -> Result<usize, SqlError> {
+        let mut on: Vec<(Expr, Type)> = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            let found = self.ordered_expr(expr, output, scope)?;
+            if !on.iter().any(|(known, _)| *known == found.0) {
+                on.push(found);
+            }
+        }
+        let leading = orders.iter().take_while(|order| on.iter().any(|(expr, _)| *expr == order.expr)).count();
+        on.retain(|(expr, _)| !orders[..leading].iter().any(|order| order.expr == *expr));
+        if !on.is_empty() && leading < orders.len() {
+            let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+            return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
+        }
+        let leading = leading + on.len();
+        orders.extend(on.into_iter().map(|(expr, ty)| Order { expr, ty, descending: false, nulls_first: false }));
+        Ok(leading)
     }
 
     /// A select list or RETURNING.
@@ -392,7 +423,13 @@ fn check_width(columns: usize) -> Result<(), SqlError> {
 }
 
 /// Output, order and DISTINCT on top of the rows.
-fn project(mut node: Node, mut exprs: Vec<Expr>, orders: Vec<Order>, distinct: bool) -> Result<Node, SqlError> {
+fn project(
+    mut node: Node,
+    mut exprs: Vec<Expr>,
+    orders: Vec<Order>,
+    distinct: bool,
+    leading: usize,
+) -> Result<Node, SqlError> {
     let visible = exprs.len();
     let mut keys = Vec::with_capacity(orders.len());
     for order in orders {
@@ -415,7 +452,7 @@ fn project(mut node: Node, mut exprs: Vec<Expr>, orders: Vec<Order>, distinct: b
         node = Node::Distinct(Box::new(node));
     }
     if !keys.is_empty() {
-        node = Node::Sort(Box::new(node), keys, visible);
+        node = Node::Sort(Box::new(node), keys, visible, leading);
     }
     Ok(node)
 }
@@ -455,9 +492,7 @@ pub(super) fn computed(rows: Vec<Vec<Expr>>) -> Node {
 }
 
 fn refuse_exotic(select: &ast::Select) -> Result<(), SqlError> {
-    let what = if matches!(select.distinct, Some(ast::Distinct::On(_))) {
-        "DISTINCT ON"
-    } else if select.into.is_some() {
+    let what = if select.into.is_some() {
         "SELECT INTO"
     } else if select.qualify.is_some() || !select.named_window.is_empty() {
         "a window function"

@@ -161,7 +161,7 @@ impl Exec<'_> {
             }
             Node::Aggregate(input, groups, calls) => self.aggregate(input, groups, calls, sink),
             Node::Project(input, exprs) => self.project(input, exprs, sink),
-            Node::Sort(input, keys, width) => self.sort(input, keys, *width, sink),
+            Node::Sort(input, keys, width, leading) => self.sort(input, keys, *width, *leading, sink),
             Node::Distinct(input) => self.distinct(input, sink),
             Node::Limit(input, limit, offset) => self.limit(input, limit.as_ref(), offset.as_ref(), sink),
             Node::Materialise(input, columns) => {

@@ -9,7 +9,15 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
-    pub(super) fn sort(&mut self, input: &Node, keys: &[SortKey], visible: usize, sink: Sink<'_>) -> Result<(), Fail> {
+    /// Of rows that are equal in the `leading` first keys only the first goes on, if there are such keys.
+    pub(super) fn sort(
+        &mut self,
+        input: &Node,
+        keys: &[SortKey],
+        visible: usize,
+        leading: usize,
+        sink: Sink<'_>,
+    ) -> Result<(), Fail> {
         let mut rows: Vec<Vec<Value<'static>>> = Vec::new();
         let memory = self.env.memory;
         self.run(input, &mut |row| {
@@ -18,8 +26,15 @@ impl Exec<'_> {
             Ok(ControlFlow::Continue(()))
         })?;
         rows.sort_by(|left, right| compare_rows(left, right, keys));
+        let mut last: Option<&Vec<Value<'_>>> = None;
         for row in &rows {
             self.env.check_cancelled()?;
+            if leading > 0 {
+                if last.is_some_and(|last| compare_rows(last, row, &keys[..leading]).is_eq()) {
+                    continue;
+                }
+                last = Some(row);
+            }
             if sink(&Input::Values(&row[..visible]))?.is_break() {
                 break;
             }
