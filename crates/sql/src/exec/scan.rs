@@ -26,7 +26,8 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
     let mut failed = None;
     txn.scan(&scan, &mut |row| {
         let input = Input::Row(row);
-        let visited = check(access.lock, env).and_then(|()| match &access.filter {
+        let checked = env.check_cancelled().and_then(|()| check(access.lock, env));
+        let visited = checked.and_then(|()| match &access.filter {
             Some(filter) if !filter.is_true(env, &input)? => Ok(ControlFlow::Continue(())),
             _ => sink(&input),
         });
@@ -38,14 +39,11 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
     failed.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// An error if the statement is to stop. Who locks rows to change them is asked for memory where he writes, and not at all where he
-/// deletes.
+/// An error if there is no memory for what is kept of a row. Who locks rows to change them is asked where he writes, and not at all
+/// where he deletes.
 #[inline]
 fn check(lock: LockFor, env: &Env<'_>) -> Result<(), SqlError> {
-    if lock == LockFor::Read {
-        env.check_read()?;
-    }
-    env.check_cancelled()
+    if lock == LockFor::Read { env.check_read() } else { Ok(()) }
 }
 
 /// A filter as the engine can keep it until the transaction has ended.

@@ -44,7 +44,11 @@ impl Cursors {
     }
 
     /// A transaction ends: its cursors do, too, but those WITH HOLD of one that commits.
+    #[inline]
     pub(super) fn end_transaction(&mut self, committed: bool) {
+        if self.open.is_empty() {
+            return;
+        }
         self.open.retain(|_, cursor| {
             cursor.outlives |= cursor.hold && committed;
             cursor.outlives
