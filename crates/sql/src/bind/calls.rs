@@ -184,6 +184,11 @@ impl Binder<'_> {
                 _ => return Err(unsupported("this kind of argument")),
             }
         }
+        if let ("format_type", Some(modifier)) = (name, arguments.get_mut(1))
+            && modifier.expr == Expr::NULL
+        {
+            *modifier = Typed::new(Expr::Const(Value::Int4(-1)), Type::Int4);
+        }
         let result = match name {
             // These are words of the grammar, which asks for an argument.
             "coalesce" | "greatest" | "least" if arguments.is_empty() => {

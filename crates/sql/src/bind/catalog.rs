@@ -21,8 +21,9 @@ pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> 
     match known {
         "regclass" => Ok(Some(" regclass")),
         "regtype" => Ok(Some(" regtype")),
-        "regproc" | "regprocedure" | "regoper" | "regoperator" | "regrole" | "regnamespace" | "regconfig"
-        | "regdictionary" | "regcollation" => Err(unsupported(&format!("type {known}"))),
+        "regnamespace" => Ok(Some(" regnamespace")),
+        "regproc" | "regprocedure" | "regoper" | "regoperator" | "regrole" | "regconfig" | "regdictionary"
+        | "regcollation" => Err(unsupported(&format!("type {known}"))),
         _ => Ok(None),
     }
 }

@@ -18,10 +18,12 @@ mod pg_catalog;
 mod pg_views;
 
 pub(crate) use describe::{constraint_definition, format_type, index_definition, view_definition};
-pub(crate) use objects::{is_visible, number_of_relation, number_of_type, relation_of_number, type_of_number};
+pub(crate) use objects::{
+    is_visible, number_of_relation, number_of_type, relation_of_number, schema_of_number, size, type_of_number,
+};
 
 use crate::sequence::Names;
-use hotrow_storage::{Type, Value};
+use hotrow_storage::{Array, Element, Type, Value};
 use hotrow_sync::OnceLock;
 use std::collections::HashMap;
 
@@ -123,6 +125,9 @@ fn read(line: &'static str) -> Option<SystemRelation> {
 }
 
 fn column_type(name: &str) -> Option<Type> {
+    if let Some(element) = name.strip_suffix("[]") {
+        return Element::of(column_type(element)?).map(Type::Array);
+    }
     Some(match name {
         "bool" => Type::Bool,
         "int2" => Type::Int2,
@@ -159,10 +164,9 @@ fn oid(number: u32) -> Value<'static> {
     Value::Int4(number.cast_signed())
 }
 
-/// Numbers as an array is written.
-fn array(numbers: impl IntoIterator<Item = usize>) -> Value<'static> {
-    let numbers: Vec<_> = numbers.into_iter().map(|number| number.to_string()).collect();
-    text(format!("{{{}}}", numbers.join(",")))
+/// Columns' numbers, counted from zero, as an array that counts from one.
+fn columns(positions: impl IntoIterator<Item = usize>) -> Value<'static> {
+    Value::Array(Array::new(Element::Int2, positions.into_iter().map(|at| Value::Int2(at as i16 + 1))))
 }
 
 #[cfg(test)]

@@ -138,6 +138,25 @@ pub(crate) fn relation_of_number(names: &Names, number: u32) -> Option<String> {
     })
 }
 
+/// The name of the schema with a number.
+pub(crate) fn schema_of_number(number: u32) -> Option<&'static str> {
+    match number {
+        PG_CATALOG => Some("pg_catalog"),
+        PUBLIC => Some("public"),
+        INFORMATION_SCHEMA => Some("information_schema"),
+        _ => None,
+    }
+}
+
+/// Bytes that a table takes, its indexes included; zero of what is no table, and none of what is not there.
+pub(crate) fn size(names: &Names, number: u32) -> Option<u64> {
+    let found = objects(names).into_iter().find(|object| object.number == number)?;
+    Some(match &found.kind {
+        Kind::Table(table) => names.database().engine().memory(table.id).bytes(),
+        _ => 0,
+    })
+}
+
 /// Whether a relation is found by its name alone.
 pub(crate) fn is_visible(names: &Names, number: u32) -> Option<bool> {
     let found = objects(names).into_iter().find(|object| object.number == number);

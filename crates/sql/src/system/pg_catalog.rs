@@ -2,7 +2,7 @@
 
 use super::describe::{self, Constraint};
 use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, PG_CLASS, PUBLIC, TYPES};
-use super::{Maker, Rows, array, oid, text};
+use super::{Maker, Rows, oid, text};
 use crate::foreign_key::ReferentialAction;
 use crate::sequence::Names;
 use crate::types::{oid as type_oid, type_len, typmod};
@@ -246,7 +246,7 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
                 Constraint::Key(index) => row.extend([
                     ("contype", text(if *index == IndexRef::Primary { "p" } else { "u" })),
                     ("conindid", oid(catalog.number(name))),
-                    ("conkey", array(table.index_columns(*index).iter().map(|at| at + 1))),
+                    ("conkey", super::columns(table.index_columns(*index).iter().copied())),
                 ]),
                 Constraint::Check(_) => {
                     let said = describe::of_constraint(&table, &constraint);
@@ -264,8 +264,8 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
                         ("confupdtype", text(action_letter(key.on_update))),
                         ("confdeltype", text(action_letter(key.on_delete))),
                         ("confmatchtype", text(if key.full { "f" } else { "s" })),
-                        ("conkey", array(key.columns.iter().map(|at| at + 1))),
-                        ("confkey", array(places.map(|at| at + 1))),
+                        ("conkey", super::columns(key.columns.iter().copied())),
+                        ("confkey", super::columns(places)),
                     ]);
                 }
             }

@@ -35,6 +35,10 @@ pub enum Function {
     ToType,
     TypeNumber,
     TypeName,
+    SchemaName,
+    /// Of what there is nothing of: statistics' columns, a function's arguments, triggers.
+    NoText,
+    Size,
 }
 
 /// The functions of a name.
@@ -60,7 +64,8 @@ pub fn named(name: &str) -> &'static [Overload] {
         | "pg_opclass_is_visible"
         | "pg_operator_is_visible"
         | "pg_collation_is_visible"
-        | "pg_statistics_obj_is_visible" => overloads![AnyIsVisible(Int4) -> Bool],
+        | "pg_statistics_obj_is_visible"
+        | "pg_relation_is_publishable" => overloads![AnyIsVisible(Int4) -> Bool],
         "pg_get_expr" => overloads![Expression(Text, Int4) -> Text, Expression(Text, Int4, Bool) -> Text],
         "pg_get_indexdef" => {
             overloads![
@@ -94,6 +99,19 @@ pub fn named(name: &str) -> &'static [Overload] {
         "to_regclass" => overloads![ToRelation(Text) -> Int4],
         "to_regtype" => overloads![ToType(Text) -> Int4],
         " regclass" => overloads![RelationNumber(Text) -> Int4, RelationName(Int4) -> Text],
+        " regnamespace" => overloads![SchemaName(Int4) -> Text],
+        "pg_get_statisticsobjdef_columns"
+        | "pg_get_function_result"
+        | "pg_get_function_arguments"
+        | "pg_get_function_identity_arguments"
+        | "pg_get_triggerdef"
+        | "pg_get_ruledef"
+        | "pg_get_partkeydef" => {
+            overloads![NoText(Int4) -> Text, NoText(Int4, Bool) -> Text]
+        }
+        "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
+            overloads![Size(Int4) -> Int8, Size(Int4, Text) -> Int8]
+        }
         " regtype" => overloads![TypeNumber(Text) -> Int4, TypeName(Int4) -> Text],
         _ => &[],
     }
@@ -122,7 +140,11 @@ impl Function {
             }
             Function::ConstraintDefinition => text(system::constraint_definition(names, number)),
             Function::ViewDefinition => text(system::view_definition(names, number)),
-            Function::Comment | Function::PartitionAncestors => Ok(Value::Null),
+            Function::Comment | Function::PartitionAncestors | Function::NoText => Ok(Value::Null),
+            Function::Size => Ok(system::size(names, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64))),
+            Function::SchemaName => {
+                text(Some(system::schema_of_number(number).map_or_else(|| number_or_none(number), str::to_owned)))
+            }
             Function::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
             Function::PrettySize => text(Some(pretty(integer_of(first)))),
             Function::ToRelation => Ok(found(system::number_of_relation(names, text_of(first)))),
