@@ -1,4 +1,4 @@
-//! Drivers that know nothing of Hotrow: psycopg 3, SQLAlchemy 2 over it, node-postgres, pgx and PostgreSQL's JDBC driver.
+//! Drivers that know nothing of Hotrow: psycopg 3, SQLAlchemy 2 and Django over it, node-postgres, pgx and PostgreSQL's JDBC driver.
 //!
 //! `tests/drivers/prepare` puts all but the first into `target/drivers`. One that is not there is passed over with a line on standard error;
 //! where the environment variable `CI` is set it is a failure.
@@ -47,6 +47,21 @@ fn sqlalchemy_maps_tables_and_sees_which_there_are() {
         let server = Running::new(engine);
         let mut command = command(&prepared(python).to_string_lossy(), &server);
         command.arg("-P").arg(&script).arg(format!("postgresql+psycopg://postgres@{}/postgres", server.address));
+        assert_eq!(run(command), "ok\n", "{engine}");
+    }
+}
+
+#[test]
+fn django_migrates_and_maps_its_own_applications() {
+    let python = "python/bin/python";
+    if !is_prepared(python) {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers/django_orm.py");
+    for engine in UNLIKE {
+        let server = Running::new(engine);
+        let mut command = command(&prepared(python).to_string_lossy(), &server);
+        command.arg("-P").arg(&script).arg(server.address.port().to_string());
         assert_eq!(run(command), "ok\n", "{engine}");
     }
 }

@@ -72,9 +72,35 @@ fn psql_lists_what_there_is() {
     }
 }
 
+/// A table with all that belongs to it: `psql_describes.txt` is what PostgreSQL 15 answers.
+#[test]
+fn psql_describes_a_table() {
+    if !is_installed("psql", &["--version"]) {
+        return;
+    }
+    for engine in ["ilock", "mvo", "serial"] {
+        let server = Running::new(engine);
+        let script = "CREATE TABLE parent (id int PRIMARY KEY, code varchar(20) UNIQUE DEFAULT 'x');\n\
+            CREATE TABLE child (id serial PRIMARY KEY, parent_id int NOT NULL REFERENCES parent ON DELETE CASCADE, \
+            price numeric(10,2));\nCREATE INDEX child_parent ON child (parent_id);\n\
+            CREATE VIEW codes AS SELECT code FROM parent;\n\\d child\n\\d parent\n\\d codes\n\\d child_id_seq\n\\du\n";
+        let output = psql_with(&server, &["-X", "-q", "-A"], script);
+        assert_eq!(
+            text(&output.stdout),
+            include_str!("drivers/psql_describes.txt"),
+            "{engine}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
 fn psql(server: &Running, script: &str) -> Output {
+    psql_with(server, &["-X", "-A", "-t", "-P", "null=∅", "-v", "VERBOSITY=verbose"], script)
+}
+
+fn psql_with(server: &Running, options: &[&str], script: &str) -> Output {
     let mut command = command("psql", server);
-    command.args(["-X", "-A", "-t", "-P", "null=∅", "-v", "VERBOSITY=verbose"]);
+    command.args(options);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("psql starts");
     child.stdin.take().expect("it is a pipe").write_all(script.as_bytes()).expect("psql reads");

@@ -191,6 +191,8 @@ pub enum TableFunction {
     Unnest,
     /// Numbers from the first to the second, by steps of the third or of one.
     Series,
+    /// The tables that a table is a partition of: no table is one, so there are no rows.
+    Ancestors,
 }
 
 impl TableFunction {
@@ -199,6 +201,7 @@ impl TableFunction {
         match self {
             TableFunction::Unnest => "unnest",
             TableFunction::Series => "generate_series",
+            TableFunction::Ancestors => "pg_partition_ancestors",
         }
     }
 }

@@ -160,7 +160,6 @@ fn what_is_not_there_is_refused_by_name() {
     let mut session = session(&database);
     run(&mut session, "create table t (id int primary key)");
     for sql in [
-        "select distinct on (id) id from t",
         "insert into t values (1) returning (select 1)",
         "with x as (delete from t returning id) select * from x",
         "select (select id from t for update)",

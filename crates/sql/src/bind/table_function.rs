@@ -30,6 +30,7 @@ impl<'a> Written<'a> {
         let parts = super::name_parts(name).ok()?;
         let function = match parts.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
             ["unnest"] | ["pg_catalog", "unnest"] => TableFunction::Unnest,
+            ["pg_partition_ancestors"] | ["pg_catalog", "pg_partition_ancestors"] => TableFunction::Ancestors,
             ["generate_series"] | ["pg_catalog", "generate_series"] => TableFunction::Series,
             _ => return None,
         };
@@ -74,6 +75,10 @@ impl Binder<'_> {
                 }
                 pairs.into_iter().unzip()
             }
+            TableFunction::Ancestors => match types.as_slice() {
+                [_] => (vec![Type::Int4], vec![Type::Int4]),
+                _ => return Err(wrong()),
+            },
             TableFunction::Series => {
                 if !(2..=3).contains(&types.len()) {
                     return Err(wrong());

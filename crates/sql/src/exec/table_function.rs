@@ -19,6 +19,7 @@ impl Exec<'_> {
                 Some(series) => series,
                 None => return Ok(()),
             },
+            TableFunction::Ancestors => return Ok(()),
         };
         push(&mut values, rows.numbered, &self.env, sink)
     }

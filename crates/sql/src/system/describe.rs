@@ -29,6 +29,11 @@ pub(super) fn constraints(table: &Table) -> Vec<(&str, Constraint<'_>)> {
     all
 }
 
+/// Whether PostgreSQL would have triggers for the table's foreign keys, or for those that lead to it.
+pub(super) fn has_triggers(table: &Table) -> bool {
+    !table.rules.foreign_keys.is_empty() || !table.rules.referrers.is_empty()
+}
+
 /// Names of columns, as a list.
 pub(super) fn columns(table: &Table, positions: &[usize]) -> String {
     let names: Vec<_> = positions.iter().map(|&at| quoted(&table.schema.columns[at].name)).collect();

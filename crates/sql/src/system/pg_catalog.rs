@@ -58,7 +58,7 @@ fn classes(names: &Names, rows: &mut Rows<'_>) {
                     ("reltuples", Value::Float4(count as f32)),
                     ("relhasindex", Value::Bool(objects::indexes(table).next().is_some())),
                     ("relchecks", Value::Int2(table.rules.checks.len() as i16)),
-                    ("relhastriggers", Value::Bool(!table.rules.foreign_keys.is_empty())),
+                    ("relhastriggers", Value::Bool(describe::has_triggers(table))),
                     ("relreplident", text("d")),
                 ]);
             }
@@ -100,6 +100,15 @@ pub(super) fn identity(object: &Object, column: usize) -> &'static str {
     }
 }
 
+/// How PostgreSQL stores values that are long: as they are, apart but not compressed, or in any way.
+fn storage(ty: Type) -> &'static str {
+    match ty {
+        Type::Numeric(_) => "m",
+        _ if type_len(ty) > 0 => "p",
+        _ => "x",
+    }
+}
+
 fn attributes(names: &Names, rows: &mut Rows<'_>) {
     for object in objects::objects(names) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
@@ -120,7 +129,7 @@ fn attributes(names: &Names, rows: &mut Rows<'_>) {
                 ("atttypmod", Value::Int4(typmod(ty))),
                 ("attbyval", Value::Bool((1..=8).contains(&len))),
                 ("attalign", text("i")),
-                ("attstorage", text(if len > 0 { "p" } else { "x" })),
+                ("attstorage", text(storage(ty))),
                 ("attcompression", text("")),
                 ("attnotnull", Value::Bool(!nullable)),
                 ("atthasdef", Value::Bool(has_default)),

@@ -28,7 +28,7 @@ fn tables(names: &Names, rows: &mut Rows<'_>) {
             ("tablename", text(table.name())),
             ("tableowner", text("postgres")),
             ("hasindexes", Value::Bool(objects::indexes(&table).next().is_some())),
-            ("hastriggers", Value::Bool(!table.rules.foreign_keys.is_empty())),
+            ("hastriggers", Value::Bool(describe::has_triggers(&table))),
         ]);
     }
 }
