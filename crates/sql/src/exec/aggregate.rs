@@ -112,10 +112,11 @@ impl State {
         if value.is_null() {
             return Ok(());
         }
-        if let Some(seen) = &mut self.seen
-            && !seen.insert(group_key([value.borrowed()]))
-        {
-            return Ok(());
+        if let Some(seen) = &mut self.seen {
+            env.memory.check()?;
+            if !seen.insert(group_key([value.borrowed()])) {
+                return Ok(());
+            }
         }
         self.count += 1;
         match call.function {
