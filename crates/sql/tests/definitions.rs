@@ -43,14 +43,14 @@ fn keys_indexes_and_constraints_come_and_go() {
             ("create index t_b on t (b)", "42P07"),
             ("create index if not exists t_b on t (b)", "CREATE INDEX"),
             ("create unique index t_a on t (a)", "23505"),
-            ("explain select * from t where id = 1", "Index Scan using t_pkey on t   Index Cond: (id)"),
+            ("explain select * from t where id = 1", "Index Scan using t_pkey on t   Index Cond: (id = 1)"),
             (
                 "explain select * from t where a = 20",
-                "Index Scan using t_a_idx on t   Index Cond: (a)   Filter: (a = 20)",
+                "Index Scan using t_a_idx on t   Index Cond: (a = 20)   Filter: (a = 20)",
             ),
             (
                 "explain select * from t where b = 'y'",
-                "Index Scan using t_b on t   Index Cond: (b)   Filter: (b = 'y')",
+                "Index Scan using t_b on t   Index Cond: (b = 'y')   Filter: (b = 'y')",
             ),
             ("explain select * from t where b > 'y'", "Seq Scan on t   Filter: (b > 'y')"),
             ("explain select * from t order by id desc limit 1", "Limit   ->  Index Scan Backward using t_pkey on t"),

@@ -212,10 +212,10 @@ fn a_join_by_keys_looks_rows_up() {
             "Aggregate",
             "  ->  Nested Loop",
             "        ->  Index Scan using b_a on b",
-            "              Index Cond: (a_id)",
+            "              Index Cond: (a_id = 1)",
             "              Filter: (a_id = 1)",
             "        ->  Index Scan using a_pkey on a",
-            "              Index Cond: (id)",
+            "              Index Cond: (id = $1.1)",
         ]
     );
     assert_eq!(
@@ -224,11 +224,21 @@ fn a_join_by_keys_looks_rows_up() {
     );
     assert_eq!(
         lines("select * from (select g, t, id as k from a where g > 1) d where k = 3", &mut session),
-        ["Index Scan using a_pkey on a", "  Index Cond: (id)", "  Filter: (g > 1)"]
+        ["Index Scan using a_pkey on a", "  Index Cond: (id = 3)", "  Filter: (g > 1)"]
     );
     assert_eq!(
         lines("with w as (select g, count(*) from a group by g) select * from w where g = 20", &mut session)[1..],
         ["  ->  Seq Scan on a", "        Filter: (g = 20)"]
+    );
+    run(&mut session, "create table k (a int, b int, v int, primary key (a, b))");
+    let ranged = "select * from (select * from k where a = 1 and b > 2) d where b <= 5 and b < 9 and v = 3";
+    assert_eq!(
+        lines(ranged, &mut session),
+        [
+            "Index Scan using k_pkey on k",
+            "  Index Cond: ((a = 1) AND (b > 2) AND (b < 9))",
+            "  Filter: ((b <= 5) AND (v = 3))"
+        ]
     );
     let wrong = error(&mut session, "select a.id from a x");
     assert_eq!(wrong.hint.as_deref(), Some("Perhaps you meant to reference the table alias \"x\"."));

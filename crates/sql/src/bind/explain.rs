@@ -1,8 +1,9 @@
 //! Plans as lines, in PostgreSQL's manner.
 
+use super::path::{conditions_of, conjunction};
 use crate::catalog::{Table, describe};
 use crate::expr::Expr;
-use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Range, Source, SubqueryTest};
+use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source, SubqueryTest};
 use hotrow_storage::{IndexRef, Value};
 use hotrow_txn::{Direction, LockFor};
 
@@ -142,25 +143,20 @@ impl Lines {
 
     fn access(&mut self, access: &Access) {
         let table = access.table.name();
-        let (index, columns) = match &access.path {
-            Path::Full => {
-                self.line(&format!("Seq Scan on {table}"));
-                (None, Vec::new())
-            }
-            Path::Key(_) => (Some((IndexRef::Primary, Direction::Forward)), access.table.schema.key.clone()),
-            Path::Range(range) => {
-                let used = used_columns(range);
-                let columns = access.table.index_columns(range.index)[..used].to_vec();
-                (Some((range.index, range.direction)), columns)
-            }
+        let (index, direction) = match &access.path {
+            Path::Full => (None, Direction::Forward),
+            Path::Key(_) => (Some(IndexRef::Primary), Direction::Forward),
+            Path::Range(range) => (Some(range.index), range.direction),
         };
-        if let Some((index, direction)) = index {
-            let way = if direction == Direction::Backward { " Backward" } else { "" };
-            self.line(&format!("Index Scan{way} using {} on {table}", access.table.index_name(index)));
-            let names: Vec<_> = columns.iter().map(|&at| access.table.schema.columns[at].name.as_str()).collect();
-            if !names.is_empty() {
-                self.detail(&format!("Index Cond: ({})", names.join(", ")));
+        match index {
+            None => self.line(&format!("Seq Scan on {table}")),
+            Some(index) => {
+                let way = if direction == Direction::Backward { " Backward" } else { "" };
+                self.line(&format!("Index Scan{way} using {} on {table}", access.table.index_name(index)));
             }
+        }
+        if let Some(condition) = conjunction(conditions_of(&access.table, &access.path)) {
+            self.detail(&format!("Index Cond: {}", shown(&condition, Some(&access.table))));
         }
         if let Some(filter) = &access.filter {
             self.detail(&format!("Filter: {}", shown(filter, Some(&access.table))));
@@ -208,8 +204,4 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
             format!("(… {})", parts.join(", "))
         }
     }
-}
-
-fn used_columns(range: &Range) -> usize {
-    range.equal.len() + usize::from(range.lower.is_some() || range.upper.is_some())
 }

@@ -2,8 +2,8 @@
 //!
 //! A condition `column = value`, `<`, `<=`, `>`, `>=` or BETWEEN serves an index if the value does not depend on the row and
 //! its type orders like the column's (the binder casts the column otherwise, and a cast column serves no index). Every row
-//! found is checked against the whole condition again, except what a primary key's equality says already; so the bound of a
-//! range may be loose, never tight.
+//! found is checked against the whole condition again, except what the primary key says already: a record never changes its
+//! key, while an entry of another index may be older than the row.
 
 use super::select::Order;
 use crate::catalog::Table;
@@ -25,6 +25,17 @@ struct Bound<'e> {
     conjunct: usize,
 }
 
+/// What an index can do.
+struct Candidate {
+    /// Higher is better.
+    score: usize,
+    range: Range,
+    /// Whether it gives the order that is wanted.
+    in_order: bool,
+    /// The conjuncts of which nothing need be checked any more.
+    served: Vec<usize>,
+}
+
 /// The order as columns of the table, if it is made of such.
 pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
     let plain = |order: &Order| match order.expr {
@@ -40,23 +51,54 @@ pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, ord
     let bounds: Vec<_> =
         conjuncts.iter().enumerate().flat_map(|(at, conjunct)| bound_of(&table, at, conjunct)).collect();
     if let Some((values, served)) = whole_key(&table, &bounds) {
-        let rest = conjuncts.into_iter().enumerate().filter(|(at, _)| !served.contains(at)).map(|(_, expr)| expr);
-        let filter = conjunction(rest.collect());
+        let filter = conjunction(without(conjuncts, &served));
         return (Access { table, path: Path::Key(values), filter, lock }, true);
     }
-    let mut best: Option<(usize, Range, bool)> = None;
+    let mut best: Option<Candidate> = None;
     for index in table.indexes() {
-        let Some((score, range, in_order)) = range_of(&table, index, &bounds, order) else { continue };
-        if best.as_ref().is_none_or(|(known, ..)| score > *known) {
-            best = Some((score, range, in_order));
+        let Some(candidate) = range_of(&table, index, &bounds, order) else { continue };
+        if best.as_ref().is_none_or(|known| candidate.score > known.score) {
+            best = Some(candidate);
         }
     }
-    let (path, in_order) = match best {
-        Some((_, range, in_order)) => (Path::Range(range), in_order),
-        None => (Path::Full, false),
+    let (path, in_order, served) = match best {
+        Some(Candidate { range, in_order, served, .. }) => (Path::Range(range), in_order, served),
+        None => (Path::Full, false, Vec::new()),
     };
-    let filter = conjunction(conjuncts);
+    let filter = conjunction(without(conjuncts, &served));
     (Access { table, path, filter, lock }, in_order)
+}
+
+/// The conjuncts that are not served.
+fn without(conjuncts: Vec<Expr>, served: &[usize]) -> Vec<Expr> {
+    conjuncts.into_iter().enumerate().filter(|(at, _)| !served.contains(at)).map(|(_, expr)| expr).collect()
+}
+
+/// What the path says of the rows that it finds.
+pub(super) fn conditions_of(table: &Table, path: &Path) -> Vec<Expr> {
+    let condition = |(&column, (comparison, value)): (&usize, (Comparison, &Expr))| {
+        let blanks = matches!(table.schema.columns[column].ty, Type::Char(_));
+        Expr::Compare(comparison, Box::new((Expr::Column(column), value.clone())), blanks)
+    };
+    let equal = |value| (Comparison::Equal, value);
+    match path {
+        Path::Key(values) => table.schema.key.iter().zip(values.iter().map(equal)).map(condition).collect(),
+        Path::Range(range) => {
+            let columns = table.index_columns(range.index);
+            let mut conditions: Vec<_> = columns.iter().zip(range.equal.iter().map(equal)).map(condition).collect();
+            let lower = range.lower.iter().map(|(value, included)| {
+                (if *included { Comparison::GreaterOrEqual } else { Comparison::Greater }, value)
+            });
+            let upper = range
+                .upper
+                .iter()
+                .map(|(value, included)| (if *included { Comparison::LessOrEqual } else { Comparison::Less }, value));
+            let bounded = columns.iter().skip(range.equal.len()).take(1).cycle();
+            conditions.extend(bounded.zip(lower.chain(upper)).map(condition));
+            conditions
+        }
+        Path::Full => Vec::new(),
+    }
 }
 
 /// What must all be true.
@@ -118,17 +160,14 @@ fn whole_key(table: &Table, bounds: &[Bound<'_>]) -> Option<(Vec<Expr>, Vec<usiz
     Some((values, served))
 }
 
-/// What an index can do for the conditions and the order; a higher score is better, none is useless.
-fn range_of(table: &Table, index: IndexRef, bounds: &[Bound<'_>], order: &[Wanted]) -> Option<(usize, Range, bool)> {
+/// What an index can do for the conditions and the order; none if nothing.
+fn range_of(table: &Table, index: IndexRef, bounds: &[Bound<'_>], order: &[Wanted]) -> Option<Candidate> {
     let columns = table.index_columns(index);
     let find = |column: usize, wanted: &[Comparison]| {
         bounds.iter().find(|bound| bound.column == column && wanted.contains(&bound.comparison))
     };
-    let equal: Vec<_> = columns
-        .iter()
-        .map_while(|&column| find(column, &[Comparison::Equal]))
-        .map(|bound| bound.value.clone())
-        .collect();
+    let equal: Vec<_> = columns.iter().map_while(|&column| find(column, &[Comparison::Equal])).collect();
+    let values = || equal.iter().map(|bound| bound.value.clone()).collect::<Vec<_>>();
     let unique = match index {
         IndexRef::Primary => true,
         IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
@@ -136,15 +175,12 @@ fn range_of(table: &Table, index: IndexRef, bounds: &[Bound<'_>], order: &[Wante
     if !table.is_ordered(index) {
         // A hash index knows whole keys only, and the primary one is reached by its key.
         let whole = equal.len() == columns.len() && index != IndexRef::Primary;
-        let range = Range { index, equal, lower: None, upper: None, direction: Direction::Forward };
-        return whole.then_some((80 + usize::from(unique) * 10, range, false));
+        let range = Range { index, equal: values(), lower: None, upper: None, direction: Direction::Forward };
+        let score = 80 + usize::from(unique) * 10;
+        return whole.then_some(Candidate { score, range, in_order: false, served: Vec::new() });
     }
     let next = columns.get(equal.len());
-    let bound = |wanted: &[Comparison]| {
-        let bound = find(*next?, wanted)?;
-        let included = matches!(bound.comparison, Comparison::LessOrEqual | Comparison::GreaterOrEqual);
-        Some((bound.value.clone(), included))
-    };
+    let bound = |wanted: &[Comparison]| find(*next?, wanted);
     let lower = bound(&[Comparison::Greater, Comparison::GreaterOrEqual]);
     let upper = bound(&[Comparison::Less, Comparison::LessOrEqual]);
     let direction = order_of(table, &columns[equal.len()..], &columns[..equal.len()], order);
@@ -156,8 +192,17 @@ fn range_of(table: &Table, index: IndexRef, bounds: &[Bound<'_>], order: &[Wante
     }
     // Among equals the primary key is best: its entries are the records.
     score = score * 2 + usize::from(index == IndexRef::Primary);
-    let range = Range { index, equal, lower, upper, direction: direction.unwrap_or_default() };
-    Some((score, range, direction.is_some()))
+    let served = match index {
+        IndexRef::Primary => equal.iter().copied().chain(lower).chain(upper).map(|bound| bound.conjunct).collect(),
+        IndexRef::Secondary(_) => Vec::new(),
+    };
+    let included = |bound: &Bound<'_>| {
+        let included = matches!(bound.comparison, Comparison::LessOrEqual | Comparison::GreaterOrEqual);
+        (bound.value.clone(), included)
+    };
+    let (lower, upper) = (lower.map(included), upper.map(included));
+    let range = Range { index, equal: values(), lower, upper, direction: direction.unwrap_or_default() };
+    Some(Candidate { score, range, in_order: direction.is_some(), served })
 }
 
 /// The direction in which walking `columns` gives the wanted order, if one does. `fixed` columns have one value only.

@@ -4,8 +4,9 @@
 //! can go no further, it stays as a filter.
 
 use super::path;
-use crate::expr::{Comparison, Expr};
+use crate::expr::Expr;
 use crate::plan::{Access, JoinKind, Node, Path};
+use hotrow_storage::IndexRef;
 
 /// The rows of a node of which a condition is true.
 pub(super) fn filtered(node: Node, condition: Expr) -> Node {
@@ -77,12 +78,9 @@ fn is_volatile(expr: &Expr) -> bool {
 fn narrowed(access: Access, condition: Expr) -> Access {
     let Access { table, path, filter, lock } = access;
     let mut conditions = path::conjuncts(filter);
-    if let Path::Key(values) = path {
-        let equal = |(&column, value): (&usize, Expr)| {
-            let blanks = matches!(table.schema.columns[column].ty, hotrow_storage::Type::Char(_));
-            Expr::Compare(Comparison::Equal, Box::new((Expr::Column(column), value)), blanks)
-        };
-        conditions.extend(table.schema.key.iter().zip(values).map(equal));
+    let is_whole = matches!(&path, Path::Range(range) if range.index != IndexRef::Primary);
+    if !is_whole {
+        conditions.extend(path::conditions_of(&table, &path));
     }
     conditions.push(condition);
     path::choose(table, path::conjunction(conditions), lock, &[]).0

@@ -133,8 +133,8 @@ pub(super) fn range_scan(table: &Table, range: &Range, env: &Env<'_>) -> Result<
             None => return Ok(None),
         },
     };
-    let Some(lower) = limit(spec, range, range.lower.as_ref(), env)? else { return Ok(None) };
-    let Some(upper) = limit(spec, range, range.upper.as_ref(), env)? else { return Ok(None) };
+    let Some(lower) = limit(spec, range, range.lower.as_ref(), true, env)? else { return Ok(None) };
+    let Some(upper) = limit(spec, range, range.upper.as_ref(), false, env)? else { return Ok(None) };
     let lower = match (lower, &prefix) {
         (Some((key @ Key::Int(_), included)), _) => {
             if included {
@@ -175,13 +175,14 @@ fn end_of(prefix: &Key) -> Bound<Key> {
     }
 }
 
-/// A bound's key, and whether it is included. The outer `None`: the bound is NULL, so no row satisfies it. The inner one: there
-/// is no bound, or one beyond the column's range, which the filter sorts out.
+/// A bound's key, and whether it is included. The outer `None`: no row satisfies it. The inner one: there is no bound, or one
+/// that all rows satisfy.
 #[allow(clippy::type_complexity, reason = "two absences with different meanings, told apart by the only caller")]
 fn limit(
     spec: &KeySpec,
     range: &Range,
     bound: Option<&(Expr, bool)>,
+    is_lower: bool,
     env: &Env<'_>,
 ) -> Result<Option<Option<(Key, bool)>>, SqlError> {
     let Some((expr, included)) = bound else { return Ok(Some(None)) };
@@ -189,8 +190,14 @@ fn limit(
     if value.is_null() {
         return Ok(None);
     }
+    let part = spec.parts().get(range.equal.len()).filter(|_| !spec.is_int());
+    if part.is_some_and(|part| !fits(&value, part.ty)) {
+        // All values of the column are on one side of it.
+        let is_beyond = value.as_int().is_some_and(i64::is_positive);
+        return Ok(if is_beyond == is_lower { None } else { Some(None) });
+    }
     let key = key(spec, &range.equal, Some(&value), env)?;
-    Ok(Some(key.map(|key| (key, *included))))
+    Ok(key.map(|key| Some((key, *included))))
 }
 
 fn is_empty(lower: &Bound<Key>, upper: &Bound<Key>) -> bool {
