@@ -184,6 +184,7 @@ pub fn too_many() -> SqlError {
 fn greet(out: &mut BytesMut, session: &mut Session, start: &Start, guest: &Guest) {
     backend::authentication(out, &Authentication::Ok);
     session.set_id(guest.peer().pid);
+    session.set_address(guest.peer().socket.peer_addr().ok().and_then(|address| address.as_socket()));
     for (name, value) in &start.settings {
         // A driver's habit of setting something is no reason to turn it away.
         if let Err(error) = session.set_parameter(name, value) {

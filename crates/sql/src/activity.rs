@@ -1,5 +1,6 @@
-//! What sessions do, counted for who watches the server.
+//! What sessions do, counted for who watches the server; and who is there.
 
+use crate::seat::Seat;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard};
 use hotrow_txn::{Abort, Statistics};
@@ -91,14 +92,14 @@ impl Totals {
     }
 }
 
-/// The counters of all sessions.
+/// All sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Activity(Mutex<Everybody>);
 
 #[derive(Debug, Default)]
 struct Everybody {
     /// By their addresses.
-    here: BTreeMap<usize, Arc<Counters>>,
+    here: BTreeMap<usize, Arc<Seat>>,
     gone: Totals,
 }
 
@@ -107,25 +108,30 @@ impl Activity {
         self.0.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Counters for a session that begins.
-    pub(crate) fn enter(&self) -> Arc<Counters> {
-        let counters = Arc::new(Counters::default());
-        self.everybody().here.insert(Arc::as_ptr(&counters).addr(), counters.clone());
-        counters
+    /// A session begins.
+    pub(crate) fn enter(&self, seat: &Arc<Seat>) {
+        self.everybody().here.insert(Arc::as_ptr(seat).addr(), seat.clone());
     }
 
     /// Its session is gone.
-    pub(crate) fn leave(&self, counters: &Arc<Counters>) {
+    pub(crate) fn leave(&self, seat: &Arc<Seat>) {
         let mut everybody = self.everybody();
-        if everybody.here.remove(&Arc::as_ptr(counters).addr()).is_some() {
-            everybody.gone.add(counters);
+        if everybody.here.remove(&Arc::as_ptr(seat).addr()).is_some() {
+            everybody.gone.add(&seat.counters);
         }
+    }
+
+    /// Everybody who is there, by their numbers.
+    pub(crate) fn seats(&self) -> Vec<Arc<Seat>> {
+        let mut seats: Vec<_> = self.everybody().here.values().cloned().collect();
+        seats.sort_by_key(|seat| seat.pid());
+        seats
     }
 
     pub(crate) fn totals(&self) -> Totals {
         let everybody = self.everybody();
         let mut totals = everybody.gone;
-        everybody.here.values().for_each(|counters| totals.add(counters));
+        everybody.here.values().for_each(|seat| totals.add(&seat.counters));
         totals
     }
 }

@@ -88,7 +88,7 @@ impl Database {
             config,
             catalog: Catalog::default(),
             plans: RwLock::default(),
-            sessions: AtomicI32::new(0),
+            sessions: AtomicI32::new(1),
             activity: Activity::default(),
             contention: Contention::default(),
         })

@@ -15,7 +15,8 @@ pub(crate) fn detail(deadlock: &Deadlock, view: View<'_>) -> String {
     deadlock.waits.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn target(target: &LockTarget, tables: &[Arc<Table>]) -> String {
+/// What is locked, in words.
+pub(crate) fn target(target: &LockTarget, tables: &[Arc<Table>]) -> String {
     let LockTarget::Table { table: id, part, key } = target else { return "the database".to_owned() };
     match tables.iter().find(|table| table.id == *id) {
         Some(table) => part_of(table, *part, key.as_ref()),

@@ -19,6 +19,7 @@
 
 mod activity;
 mod bind;
+mod blocking;
 mod catalog;
 mod client;
 mod contention;
@@ -37,6 +38,7 @@ mod memory;
 mod parse;
 mod plan;
 mod procedure;
+mod seat;
 mod sequence;
 mod session;
 mod settings;

@@ -10,7 +10,7 @@
 //!    the queue: first come, first served. An upgrade goes first, since nobody behind it could be served before it.
 //! 3. A request is granted by whoever frees the lock, under the mutex; a requester that gives up learns there which came first.
 
-use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -126,34 +126,101 @@ impl TableLock {
     }
 }
 
+/// So many locks of a transaction are shown to others.
+const SHOWN: usize = 64;
+
+/// The locks of one transaction, as others may look at them: the first that it has taken, and the one that it waits for. A lock is known by its
+/// address. Only the session writes.
+#[derive(Debug)]
+pub(crate) struct ShownLocks {
+    /// Addresses, and the mode as the last bit; zero where there is none.
+    held: [AtomicUsize; SHOWN],
+    awaited: AtomicUsize,
+}
+
+impl Default for ShownLocks {
+    fn default() -> Self {
+        Self { held: [const { AtomicUsize::new(0) }; SHOWN], awaited: AtomicUsize::new(0) }
+    }
+}
+
+const _: () = assert!(align_of::<TableLock>() > 1);
+
+impl ShownLocks {
+    fn word(lock: &Arc<TableLock>, mode: Mode) -> usize {
+        Arc::as_ptr(lock).addr() | usize::from(mode == Mode::Exclusive)
+    }
+
+    /// The address and the mode.
+    fn read(word: &AtomicUsize) -> Option<(usize, Mode)> {
+        let word = word.load(Ordering::Acquire);
+        (word != 0).then_some((word & !1, if word & 1 == 0 { Mode::Shared } else { Mode::Exclusive }))
+    }
+
+    #[inline]
+    fn show(&self, place: usize, word: usize) {
+        if let Some(shown) = self.held.get(place) {
+            shown.store(word, Ordering::Release);
+        }
+    }
+
+    /// The addresses of the locks that are held, and how.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (usize, Mode)> {
+        self.held.iter().map_while(Self::read)
+    }
+
+    /// The address of the lock that is waited for, and in which mode.
+    pub(crate) fn awaited(&self) -> Option<(usize, Mode)> {
+        Self::read(&self.awaited)
+    }
+}
+
 /// The table locks of one transaction.
 #[derive(Debug, Default)]
 pub struct HeldLocks {
     held: Vec<(Arc<TableLock>, Mode)>,
+    shown: Arc<ShownLocks>,
 }
 
 impl HeldLocks {
+    /// As others may look at them.
+    pub(crate) fn shown(&self) -> &Arc<ShownLocks> {
+        &self.shown
+    }
+
     /// Takes a lock, unless it is held already at least as strongly.
     pub fn acquire(&mut self, lock: &Arc<TableLock>, mode: Mode, waiter: &Waiter, wait: Duration) -> Wake {
-        let known = self.held.iter_mut().find(|(held, _)| Arc::ptr_eq(held, lock));
-        if let Some((_, held)) = &known
-            && *held >= mode
+        let known = self.held.iter().position(|(held, _)| Arc::ptr_eq(held, lock));
+        if let Some(place) = known
+            && self.held[place].1 >= mode
         {
             return Wake::Ready;
         }
         // The clock is read only by those who have to wait.
         if mode == Mode::Shared && lock.try_share() {
-            self.held.push((lock.clone(), mode));
+            self.push(lock, mode);
             return Wake::Ready;
         }
+        let awaited = &self.shown.awaited;
+        awaited.store(ShownLocks::word(lock, mode), Ordering::Release);
         let wake = lock.acquire(mode, known.is_some(), waiter, Some(waiter.now().after(wait)));
+        awaited.store(0, Ordering::Release);
         if wake == Wake::Ready {
             match known {
-                Some((_, held)) => *held = mode,
-                None => self.held.push((lock.clone(), mode)),
+                Some(place) => {
+                    self.held[place].1 = mode;
+                    self.shown.show(place, ShownLocks::word(lock, mode));
+                }
+                None => self.push(lock, mode),
             }
         }
         wake
+    }
+
+    #[inline]
+    fn push(&mut self, lock: &Arc<TableLock>, mode: Mode) {
+        self.shown.show(self.held.len(), ShownLocks::word(lock, mode));
+        self.held.push((lock.clone(), mode));
     }
 
     /// Whether a lock is held exclusively.
@@ -163,7 +230,8 @@ impl HeldLocks {
 
     /// Gives all of them up.
     pub fn release_all(&mut self) {
-        for (lock, mode) in self.held.drain(..) {
+        for (place, (lock, mode)) in self.held.drain(..).enumerate() {
+            self.shown.show(place, 0);
             lock.release(mode);
         }
     }

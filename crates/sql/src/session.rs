@@ -27,7 +27,6 @@ pub use portal::Executed;
 pub use transaction::TransactionStatus;
 pub(crate) use transaction::lock_outcome;
 
-use crate::activity::Counters;
 use crate::catalog::View;
 use crate::client::{Client, OutputColumn};
 use crate::database::{Database, plan};
@@ -38,6 +37,7 @@ use crate::parse::normalise::Normalised;
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement};
+use crate::seat::{Seat, State};
 use crate::sequence::Names;
 use crate::settings::{CONCURRENCY, Settings};
 use crate::watched::Watched;
@@ -51,6 +51,7 @@ use named::Named;
 use planned::Planning;
 use portal::Portal;
 use run::{Output, Source};
+use std::net::SocketAddr;
 use transaction::{Mark, Phase};
 
 /// A client's session. One thread at a time uses it.
@@ -64,7 +65,8 @@ pub struct Session {
     txn: Watched,
     /// What it had counted when its last transaction was over.
     counted: Statistics,
-    counters: Arc<Counters>,
+    /// What others may know of it.
+    seat: Arc<Seat>,
     /// Whether the engine wants to know beforehand what a transaction will touch.
     planned: bool,
     planning: Planning,
@@ -90,6 +92,8 @@ pub struct Session {
     /// Why the engine gave the block's transaction up, if it did.
     given_up: Option<Abort>,
     settings: Settings,
+    /// Which of their changes others know of.
+    shown: u64,
     statements: Named<Arc<Statement>>,
     portals: Named<Portal>,
     cursors: Cursors,
@@ -116,12 +120,16 @@ impl Session {
         let planned = database.engine().info().needs_accesses;
         let mut txn = Watched::new(database.engine(), &waiter);
         txn.statistics().timed = database.config.times.is_some();
+        let locks = HeldLocks::default();
+        let seat = Arc::new(Seat::new(user, id, waiter.clone(), locks.shown().clone()));
+        database.activity.enter(&seat);
         Self {
             txn,
             counted: Statistics::default(),
-            counters: database.activity.enter(),
-            settings: Settings::new(user, isolation),
             names: Names::new(database.clone()),
+            seat,
+            settings: Settings::new(user, isolation),
+            shown: 0,
             database,
             id,
             user: user.to_owned(),
@@ -137,7 +145,7 @@ impl Session {
             turn: Concurrency::Pessimistic,
             now: 0,
             executed: 0,
-            locks: HeldLocks::default(),
+            locks,
             marks: Vec::new(),
             given_up: None,
             statements: Named::default(),
@@ -163,6 +171,12 @@ impl Session {
     /// Gives the session the number by which clients cancel it.
     pub fn set_id(&mut self, id: i32) {
         self.id = id;
+        self.seat.set_pid(id);
+    }
+
+    /// Says where the client is, if it is connected by a network.
+    pub fn set_address(&mut self, address: Option<SocketAddr>) {
+        self.seat.peer().address = address;
     }
 
     /// The settings that clients follow, for the start of a connection.
@@ -175,13 +189,16 @@ impl Session {
         if name.eq_ignore_ascii_case(CONCURRENCY) {
             self.check_concurrency(Some(value))?;
         }
-        self.settings.set_initial(name, value)
+        self.settings.set_initial(name, value)?;
+        self.show_settings();
+        Ok(())
     }
 
     /// Runs all statements of a query string; several make one transaction unless they say otherwise. Stops at the first error.
     /// The unnamed prepared statement is forgotten.
     pub fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<(), SqlError> {
         self.statements.remove("");
+        self.seat.run(sql);
         let mut tokens = std::mem::take(&mut self.tokens);
         tokens.clear();
         let result = self.query_string(sql, &mut tokens, client);
@@ -191,6 +208,7 @@ impl Session {
             self.fail();
         }
         self.idle();
+        self.rest();
         result
     }
 
@@ -383,6 +401,7 @@ impl Session {
             self.fail();
         }
         self.idle();
+        self.rest();
         result
     }
 
@@ -405,6 +424,35 @@ impl Session {
         self.names.view()
     }
 
+    /// Lets others know of the settings that concern them, if any has changed.
+    #[inline]
+    fn show_settings(&mut self) {
+        if self.shown != self.settings.changes() {
+            self.show_changed_settings();
+        }
+    }
+
+    #[cold]
+    fn show_changed_settings(&mut self) {
+        self.shown = self.settings.changes();
+        let mut peer = self.seat.peer();
+        let name = self.settings.show("application_name").map_or("", |(_, name)| name);
+        if peer.application != name {
+            name.clone_into(&mut peer.application);
+        }
+    }
+
+    /// Lets others know that the session waits for its client.
+    #[inline]
+    fn rest(&mut self) {
+        self.show_settings();
+        self.seat.rest(match self.phase {
+            Phase::Idle | Phase::Implicit => State::Idle,
+            Phase::Block => State::InTransaction,
+            Phase::Failed => State::Failed,
+        });
+    }
+
     fn idle(&mut self) {
         self.txn.idle();
         // Of the commit at a batch's end.
@@ -421,7 +469,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.end();
-        self.database.activity.leave(&self.counters);
+        self.database.activity.leave(&self.seat);
     }
 }
 

@@ -135,6 +135,8 @@ pub struct Settings {
     before: Option<Values>,
     /// The values after it, if it used SET LOCAL.
     after: Option<Values>,
+    /// How often a value may have become another one.
+    changes: u64,
 }
 
 /// The settings at a savepoint.
@@ -151,13 +153,19 @@ impl Settings {
             ("session_authorization", user.to_owned()),
             ("default_transaction_isolation", isolation::name(level).to_owned()),
         ]);
-        Self { values: initial.clone(), initial, before: None, after: None }
+        Self { values: initial.clone(), initial, before: None, after: None, changes: 0 }
     }
 
     /// A setting's name as it is shown, and its value.
     pub(crate) fn show(&self, name: &str) -> Result<(&'static str, &str), SqlError> {
         let known = find(name)?;
         Ok((known.name, self.value(known)))
+    }
+
+    /// A number that is another one once a value is another one.
+    #[inline]
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// All settings, for SHOW ALL and for the start of a connection; whether clients follow them.
@@ -192,6 +200,7 @@ impl Settings {
             put(after, known.name, value.clone());
         }
         put(&mut self.values, known.name, value);
+        self.changes += 1;
         Ok(known.reported.then(|| (known.name, self.value(known))))
     }
 
@@ -202,6 +211,7 @@ impl Settings {
             let value = check(known, value)?;
             self.initial.insert(known.name, value.clone());
             self.values.insert(known.name, value);
+            self.changes += 1;
         }
         Ok(())
     }
@@ -213,6 +223,7 @@ impl Settings {
             self.after = Some(self.initial.clone());
         }
         self.values = self.initial.clone();
+        self.changes += 1;
     }
 
     /// The transaction has ended. Returns the reported settings that are different now.
@@ -235,6 +246,7 @@ impl Settings {
 
     fn replace(&mut self, values: Values) -> Vec<(&'static str, String)> {
         let old = std::mem::replace(&mut self.values, values);
+        self.changes += 1;
         let value_in = |values: &Values, known: &Known| {
             values.get(known.name).map_or_else(|| known.default.to_owned(), String::clone)
         };

@@ -89,6 +89,8 @@ struct Shared {
     end: AtomicU64,
     /// Nanoseconds that it has waited, and one at the least for each wait. Only the waiter itself writes.
     waited_ns: AtomicU64,
+    /// Since when it waits, as [`Time`], or [`NEVER`]. Only the waiter itself writes.
+    waits_since: AtomicU64,
     scheduler: Arc<dyn Scheduler>,
 }
 
@@ -105,7 +107,13 @@ impl fmt::Debug for Waiter {
 impl Waiter {
     /// A waiter of the given flavour.
     pub fn new(scheduler: Arc<dyn Scheduler>) -> Self {
-        Self { shared: Arc::new(Shared { end: AtomicU64::new(NEVER), waited_ns: AtomicU64::new(0), scheduler }) }
+        let shared = Shared {
+            end: AtomicU64::new(NEVER),
+            waited_ns: AtomicU64::new(0),
+            waits_since: AtomicU64::new(NEVER),
+            scheduler,
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// A waiter that parks the calling thread. `spin` is how long it looks for the condition before it parks.
@@ -125,7 +133,9 @@ impl Waiter {
             return Wake::Ready;
         }
         let began = self.now();
+        self.shared.waits_since.store(began.0, Ordering::Release);
         let wake = self.suspend_until(deadline, condition);
+        self.shared.waits_since.store(NEVER, Ordering::Release);
         let waited_ns = (self.now().since(began).as_nanos() as u64).max(1);
         self.shared.waited_ns.store(self.waited_ns() + waited_ns, Ordering::Release);
         wake
@@ -153,6 +163,11 @@ impl Waiter {
     #[inline]
     pub fn waited_ns(&self) -> u64 {
         self.shared.waited_ns.load(Ordering::Acquire)
+    }
+
+    /// Since when it waits, if it does at this moment. Anybody may ask.
+    pub fn waits_since(&self) -> Option<Time> {
+        Some(self.shared.waits_since.load(Ordering::Acquire)).filter(|&since| since != NEVER).map(Time)
     }
 
     /// Looks at a condition that nobody gives notice of, for as long as this waiter's flavour spins: whether it became

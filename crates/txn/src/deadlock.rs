@@ -46,6 +46,21 @@ pub struct WaitsFor {
     pub blocker: u32,
 }
 
+/// A transaction that waits for a lock, as somebody finds it who looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockWait {
+    /// The label of the transaction that waits ([`Begin::label`](crate::Begin::label)).
+    pub waiter: u32,
+    /// What it waits for.
+    pub target: LockTarget,
+    /// The mode in which it wants it: `shared`, `exclusive` or `insert`.
+    pub mode: &'static str,
+    /// The labels of those that hold it in a mode that conflicts, with the modes.
+    pub holders: Vec<(u32, &'static str)>,
+    /// The labels of those that wait before it, and will be in its way when they hold it.
+    pub before: Vec<u32>,
+}
+
 /// A cycle of transactions that wait for each other, beginning with the victim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deadlock {

@@ -1,6 +1,6 @@
 //! A database under an engine that was chosen at run time.
 
-use crate::{Concurrency, Isolation, Setting, Transaction};
+use crate::{Concurrency, Isolation, LockWait, Setting, Transaction};
 use hotrow_storage::{Duplicate, RedoSink, Row, RowLayout, RowRef, TableId, TableMemory, TableSchema};
 use hotrow_sync::{Arc, Waiter};
 
@@ -155,6 +155,12 @@ pub trait Engine: Send + Sync {
     /// The locks of all transactions, of an engine that counts them. It looks at every lock, so it takes a while.
     fn locks(&self) -> Option<LockStatistics> {
         None
+    }
+
+    /// Who waits for whom, of an engine that knows: one that does not knows of nobody. It looks at every lock, so it takes a while; what it
+    /// finds is of about one time.
+    fn lock_waits(&self) -> Vec<LockWait> {
+        Vec::new()
     }
 
     /// Checks the protocol's own invariants, while no call of any transaction is under way but calls that wait: for tests.

@@ -1,6 +1,8 @@
 //! What a concurrency-control protocol is.
 
-use crate::{EngineInfo, LockStatistics, Settings, SettingsError, Statistics, Transaction, VersionStatistics};
+use crate::{
+    EngineInfo, LockStatistics, LockWait, Settings, SettingsError, Statistics, Transaction, VersionStatistics,
+};
 use hotrow_storage::{StoredTable, TableId, TableSchema, Tables};
 use hotrow_sync::{Arc, Time, Waiter};
 
@@ -94,6 +96,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// The locks of all transactions: [`Engine::locks`](crate::Engine::locks).
     fn locks(&self, _database: &Tables<Self::Table>) -> Option<LockStatistics> {
         None
+    }
+
+    /// Who waits for whom: [`Engine::lock_waits`](crate::Engine::lock_waits).
+    fn lock_waits(&self) -> Vec<LockWait> {
+        Vec::new()
     }
 
     /// A table is about to be dropped, which nobody uses any more, or will: gives back what is kept for its records outside them.

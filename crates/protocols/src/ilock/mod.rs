@@ -65,7 +65,7 @@ use crate::shared::record_locks::{Parts, RecordLocking, RecordTransaction, stati
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Duties, EngineInfo, Isolation, LockStatistics, Protocol, Scheduler, WorkerId};
+use hotrow_txn::{Duties, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scheduler, WorkerId};
 use wait_map::WaitMaps;
 
 /// Locks in the records' headers, with waiter bit maps.
@@ -126,6 +126,11 @@ impl Protocol for Interactive {
     fn locks(&self, database: &Database<ILock>) -> Option<LockStatistics> {
         let locks = statistics(database, &self.names);
         Some(LockStatistics { waiting: locks.waiting + self.maps.waiting() as u64, ..locks })
+    }
+
+    /// For what has no record: of a record only its owner's number is known.
+    fn lock_waits(&self) -> Vec<LockWait> {
+        self.names.waits()
     }
 
     fn worker(&self, _id: WorkerId) -> Worker {

@@ -58,7 +58,7 @@ use crate::shared::locking::LockingTransaction;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{EngineInfo, Protocol, WorkerId};
+use hotrow_txn::{EngineInfo, LockWait, Protocol, WorkerId};
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -101,6 +101,10 @@ impl<I: Indexing> Protocol for Ordered<I> {
 
     fn parts(&self) -> usize {
         I::parts(&self.config.indexing)
+    }
+
+    fn lock_waits(&self) -> Vec<LockWait> {
+        self.table.waits()
     }
 
     fn worker(&self, _id: WorkerId) {}

@@ -151,7 +151,7 @@ impl Locking for PlannedLocking {
     ) -> Result<(), Abort> {
         self.missing.clear();
         let limit = begin.wait_limit.unwrap_or(self.wait_limit);
-        self.locks.requester.begin(Some(limit));
+        self.locks.requester.begin(begin.label, Some(limit));
         self.locks.policy.may_wait_from_now();
         match begin.accesses {
             Some(accesses) => self.begin_planned(database, participant, accesses, limit),

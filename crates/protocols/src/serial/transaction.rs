@@ -7,7 +7,9 @@ use crate::shared::mode::Mode;
 use crate::shared::{batch, record, walk};
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, EngineInfo, Isolation, LockTarget, Protocol, Scan, Scheduler, Statistics, WorkerId};
+use hotrow_txn::{
+    Abort, Begin, EngineInfo, Isolation, LockTarget, LockWait, Protocol, Scan, Scheduler, Statistics, WorkerId,
+};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -64,6 +66,10 @@ impl Protocol for Serial {
         Self { table: LockTable::new(1), wait_limit: config.wait_limit }
     }
 
+    fn lock_waits(&self) -> Vec<LockWait> {
+        self.table.waits()
+    }
+
     fn worker(&self, _id: WorkerId) {}
 
     fn transaction(
@@ -101,7 +107,7 @@ impl Locking for GlobalLock {
         if let Some(accesses) = begin.accesses {
             batch::prefetch(database, participant.guard(), accesses.rows(), |_, _| {});
         }
-        self.requester.begin(Some(begin.wait_limit.unwrap_or(self.wait_limit)));
+        self.requester.begin(begin.label, Some(begin.wait_limit.unwrap_or(self.wait_limit)));
         self.requester
             .acquire(EVERYTHING, Mode::EXCLUSIVE, || LockTarget::Database, &Patient, &mut self.statistics)
             .map(drop)

@@ -30,7 +30,7 @@ pub use parked::Parked;
 use super::mode::Mode;
 use head::{Blockers, Heads, Waiting};
 use hotrow_sync::{Arc, Latch, Mutex, Time, Waiter, Wake};
-use hotrow_txn::{Abort, Deadlock, LockTarget, Statistics};
+use hotrow_txn::{Abort, Deadlock, LockTarget, LockWait, Statistics};
 use smallvec::SmallVec;
 use std::fmt;
 use std::time::Duration;
@@ -102,7 +102,8 @@ pub(crate) struct LockTable {
 
 #[derive(Default)]
 struct Owners {
-    next: u32,
+    /// Where each waits, by its number.
+    parked: Vec<Arc<Parked>>,
     free: Vec<u32>,
 }
 
@@ -180,13 +181,19 @@ impl LockTable {
 
     /// A requester that waits through `waiter`.
     pub(crate) fn requester(self: &Arc<Self>, waiter: Waiter) -> Requester {
-        let mut owners = self.owners.lock().expect("no panic under the mutex");
-        let id = owners.free.pop().unwrap_or_else(|| {
-            owners.next += 1;
-            owners.next - 1
-        });
-        drop(owners);
         let (parked, held) = (Arc::new(Parked::new(waiter)), Vec::with_capacity(64));
+        let mut owners = self.owners.lock().expect("no panic under the mutex");
+        let id = match owners.free.pop() {
+            Some(id) => {
+                owners.parked[id as usize] = parked.clone();
+                id
+            }
+            None => {
+                owners.parked.push(parked.clone());
+                owners.parked.len() as u32 - 1
+            }
+        };
+        drop(owners);
         Requester {
             id: OwnerId(id),
             parked,
@@ -216,9 +223,10 @@ impl Requester {
         self.id
     }
 
-    /// A transaction begins, which waits no longer than `limit` for a lock, or for ever.
+    /// A transaction begins, called `label`, which waits no longer than `limit` for a lock, or for ever.
     #[inline]
-    pub(crate) fn begin(&mut self, limit: Option<Duration>) {
+    pub(crate) fn begin(&mut self, label: u32, limit: Option<Duration>) {
+        self.parked.set_label(label);
         self.wait_limit = limit;
         self.patience = None;
         self.deadlock = None;
@@ -270,13 +278,14 @@ impl Requester {
             if !may_wait {
                 return Err(Abort::Conflict);
             }
+            let target = target();
             if P::TRACKS {
-                let request = Queued { waiter: self.id, mode, target: target(), parked: &self.parked };
+                let request = Queued { waiter: self.id, mode, target: target.clone(), parked: &self.parked };
                 policy.queued(request, &blockers);
             }
             let parked = self.parked.clone();
             let mut wakes = Wakes::new();
-            head.enqueue(place, Waiting { owner: self.id, mode: wanted, upgrade, parked });
+            head.enqueue(place, Waiting { owner: self.id, mode: wanted, upgrade, target, parked });
             if P::TRACKS {
                 head.tell_blockers(place + 1, policy, &mut wakes);
             }
@@ -425,6 +434,18 @@ impl LockTable {
         heads.release(name, owner, &mut wakes);
         drop(heads);
         wake(wakes);
+    }
+
+    /// Who waits for whom.
+    pub(crate) fn waits(&self) -> Vec<LockWait> {
+        let owners = self.owners.lock().expect("no panic under the mutex");
+        let labels: Vec<_> = owners.parked.iter().map(|parked| parked.label()).collect();
+        drop(owners);
+        // Who came after that has asked for nothing yet that need be known.
+        let label = |OwnerId(id)| labels.get(id as usize).copied().unwrap_or_default();
+        let mut waits = Vec::new();
+        self.buckets.iter().for_each(|bucket| bucket.0.lock().waits(&label, &mut waits));
+        waits
     }
 
     /// Names held or waited for, and requests waiting: for people, and for tests that expect none.

@@ -31,7 +31,7 @@ impl Script {
 
     fn run<P: Policy>(&self, requester: &mut Requester, policy: &P) -> Result<(), Abort> {
         policy.begin(requester.id(), &Begin::default(), || Time(0), false);
-        requester.begin(None);
+        requester.begin(1, None);
         for (at, &(name, mode)) in self.locks.iter().enumerate() {
             requester.acquire(name, mode, || LockTarget::Database, policy, &mut Statistics::default())?;
             if at == 0 && self.releases_early {

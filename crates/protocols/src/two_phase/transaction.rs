@@ -10,7 +10,9 @@ use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Deadlock, EngineInfo, Isolation, LockStatistics, Protocol, Scan, Statistics, WorkerId};
+use hotrow_txn::{
+    Abort, Begin, Deadlock, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scan, Statistics, WorkerId,
+};
 use std::ops::ControlFlow;
 
 /// Strict two-phase locking with deadlock policy `P`.
@@ -50,6 +52,10 @@ impl<P: Policy> Protocol for TwoPhase<P> {
     fn locks(&self, _database: &Database<()>) -> Option<LockStatistics> {
         let (held, waiting) = self.table.usage();
         Some(LockStatistics { held: held as u64, waiting: waiting as u64 })
+    }
+
+    fn lock_waits(&self) -> Vec<LockWait> {
+        self.table.waits()
     }
 
     fn worker(&self, _id: WorkerId) {}
@@ -107,7 +113,7 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
         self.isolation = self.granted;
         participant.enter();
         let limit = begin.wait_limit.unwrap_or_else(|| self.locks.policy.wait_limit(begin.one_shot));
-        self.locks.requester.begin(Some(limit));
+        self.locks.requester.begin(begin.label, Some(limit));
         self.locks.requester.set_patience(self.locks.policy.patience(begin));
         let waiter = self.locks.waiter();
         self.locks.policy.begin(self.locks.requester.id(), begin, || waiter.now(), self.retry);

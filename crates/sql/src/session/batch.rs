@@ -162,7 +162,7 @@ impl Session {
     fn run_members(&mut self, members: &[Member<'_>], told: &mut Vec<Held>) -> Result<(), SqlError> {
         let mut attempts = Attempts::default();
         self.planning.start();
-        self.counters.count_statements(members.len());
+        self.seat.counters.count_statements(members.len());
         loop {
             self.start_implicit();
             told.clear();

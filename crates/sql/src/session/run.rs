@@ -189,7 +189,7 @@ impl Session {
         if matches!(statement.plan, Plan::Empty) {
             return output.client.empty();
         }
-        self.counters.count_statements(1);
+        self.seat.counters.count_statements(1);
         let whole = std::mem::take(&mut self.whole);
         let ends = matches!(&statement.plan, Plan::Utility(utility) if utility.is_transaction_control());
         if !ends {
@@ -371,7 +371,7 @@ impl Session {
 
     /// Waits a time that doubles with every retry; sessions of different numbers wait differently.
     fn pause_before_retry(&mut self, retries: u32, longest: Duration) {
-        self.counters.count_retry();
+        self.seat.counters.count_retry();
         let pause = Duration::from_micros(100 << retries.min(16)).min(longest);
         let share = self.id.unsigned_abs() % 8;
         self.waiter.pause(pause / 2 + pause / 16 * share);
@@ -425,11 +425,19 @@ impl Session {
             }
             Plan::Declare(declare) => self.declare_cursor(declare, params),
             Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) => {
-                self.plan_accesses(&[(statement, params)])?;
-                self.begin_engine()?;
+                if !self.is_apart(statement) {
+                    self.plan_accesses(&[(statement, params)])?;
+                    self.begin_engine()?;
+                }
                 self.execute_plan(statement, params, output)
             }
         }
+    }
+
+    /// Whether a statement asks nothing of the engine: so one that looks at the sessions is answered whoever keeps the database. In a block it
+    /// is part of the block's transaction.
+    fn is_apart(&self, statement: &Statement) -> bool {
+        statement.used.tables.is_empty() && self.phase == Phase::Implicit && matches!(statement.plan, Plan::Query(_))
     }
 
     fn execute_plan(

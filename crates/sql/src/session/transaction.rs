@@ -80,6 +80,7 @@ impl Session {
 
     fn start(&mut self) {
         self.now = now();
+        self.seat.begin(self.now);
         self.isolation = self.settings.default_isolation();
         self.read_only = self.settings.default_read_only();
         self.executed = 0;
@@ -102,6 +103,7 @@ impl Session {
                 ..Begin::default()
             };
             self.begun = true;
+            self.seat.begin_engine();
             self.txn.begin(&begin)?;
         }
         Ok(())
@@ -187,7 +189,7 @@ impl Session {
     pub(super) fn commit(&mut self) -> Result<(), Fail> {
         self.try_commit().inspect_err(|fail| {
             if let Fail::Abort(abort) = fail {
-                self.counters.count_abort(*abort);
+                self.seat.counters.count_abort(*abort);
             }
             self.rollback_all();
         })
@@ -198,7 +200,7 @@ impl Session {
         if self.begun {
             self.check_deferred(true)?;
             self.txn.commit()?;
-            self.counters.count_commit();
+            self.seat.counters.count_commit();
         }
         self.begun = false;
         let changes = std::mem::take(&mut self.names.changes);
@@ -242,7 +244,7 @@ impl Session {
     /// The engine's part of a rollback, and the catalog's; locks are released.
     fn abort_engine(&mut self) {
         if self.begun {
-            self.counters.count_rollback();
+            self.seat.counters.count_rollback();
         }
         self.withdraw_begin();
         for id in std::mem::take(&mut self.names.changes).created {
@@ -259,6 +261,7 @@ impl Session {
         self.marks.clear();
         self.names.deferred.borrow_mut().clear();
         self.given_up = None;
+        self.seat.end();
         self.pipeline.clear();
         self.phase = Phase::Idle;
         self.executed = 0;
@@ -271,7 +274,7 @@ impl Session {
         let now = *self.txn.statistics();
         let counted = now.since(&self.counted);
         self.counted = now;
-        self.counters.count_locking(&counted);
+        self.seat.counters.count_locking(&counted);
         if let Some(times) = &self.database.config.times {
             times.count_transaction(&counted);
         }
@@ -298,7 +301,7 @@ impl Session {
 
     /// The engine gave the transaction up: its savepoints are gone with it.
     pub(super) fn engine_aborted(&mut self, abort: Abort) {
-        self.counters.count_abort(abort);
+        self.seat.counters.count_abort(abort);
         if matches!(self.phase, Phase::Block | Phase::Failed) {
             self.given_up.get_or_insert(abort);
         }

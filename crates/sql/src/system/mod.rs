@@ -7,6 +7,7 @@
 //! | `relations.txt` | names and columns of PostgreSQL's catalogs; what no other file makes rows of is empty |
 //! | `pg_catalog`, `pg_views` | rows of `pg_catalog`: its tables, its views |
 //! | `information_schema` | rows of `information_schema` |
+//! | `sessions` | what sessions do and wait for |
 //! | `objects` | what there is, numbered |
 //! | `describe` | definitions as SQL |
 
@@ -16,6 +17,7 @@ mod information_schema;
 mod objects;
 mod pg_catalog;
 mod pg_views;
+mod sessions;
 
 pub(crate) use describe::{constraint_definition, format_type, index_definition, view_definition};
 pub(crate) use objects::{
@@ -101,7 +103,7 @@ fn all() -> &'static All {
     static ALL: OnceLock<All> = OnceLock::new();
     ALL.get_or_init(|| {
         let mut list: Vec<_> = include_str!("relations.txt").lines().filter_map(read).collect();
-        list.push(contention::relation());
+        list.extend([contention::relation(), sessions::relation()]);
         let by_name = list.iter().enumerate().map(|(at, relation)| ((relation.schema, relation.name), at)).collect();
         All { list, by_name }
     })
@@ -118,7 +120,7 @@ fn read(line: &'static str) -> Option<SystemRelation> {
     };
     let columns = columns.split(", ").map(column).collect::<Option<Vec<_>>>()?;
     let maker = match schema {
-        "pg_catalog" => pg_catalog::maker(name).or_else(|| pg_views::maker(name)),
+        "pg_catalog" => pg_catalog::maker(name).or_else(|| pg_views::maker(name)).or_else(|| sessions::maker(name)),
         _ => information_schema::maker(name),
     };
     Some(SystemRelation { schema, name, is_view: kind == "v", columns, maker })

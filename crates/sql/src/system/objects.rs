@@ -21,6 +21,9 @@ pub(super) const INFORMATION_SCHEMA: u32 = 13_000;
 /// The numbers of catalogs that others refer to.
 pub(super) const PG_CLASS: u32 = 1259;
 
+/// The number of the database.
+pub(super) const POSTGRES: u32 = 5;
+
 /// Everything belongs to `postgres`.
 pub(super) const OWNER: u32 = 10;
 

@@ -339,7 +339,7 @@ fn collations(_: &Names, rows: &mut Rows<'_>) {
 
 fn databases(_: &Names, rows: &mut Rows<'_>) {
     rows.push(vec![
-        ("oid", oid(5)),
+        ("oid", oid(objects::POSTGRES)),
         ("datname", text("postgres")),
         ("datdba", oid(OWNER)),
         ("encoding", Value::Int4(6)),

@@ -3,6 +3,7 @@
 use super::{Name, OwnerId, Parked, WaitPolicy, Wakes};
 use crate::shared::mode::Mode;
 use hotrow_sync::Arc;
+use hotrow_txn::{LockTarget, LockWait};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -39,6 +40,8 @@ pub(super) struct Waiting {
     /// What the owner is to hold once granted, all in all.
     pub(super) mode: Mode,
     pub(super) upgrade: bool,
+    /// What the name is the name of.
+    pub(super) target: LockTarget,
     pub(super) parked: Arc<Parked>,
 }
 
@@ -136,10 +139,33 @@ impl Heads {
         }
     }
 
+    fn heads(&self) -> impl Iterator<Item = &Head> {
+        std::iter::once(&self.first).chain(self.more.iter().flat_map(|more| more.iter()))
+    }
+
+    /// Adds who waits for whom, by their labels.
+    pub(super) fn waits(&self, label: &impl Fn(OwnerId) -> u32, waits: &mut Vec<LockWait>) {
+        for head in self.heads() {
+            let queue = head.waiting.iter().flat_map(|waiting| waiting.iter());
+            for (place, request) in queue.enumerate() {
+                let held = head.granted.iter().filter(|held| held.owner != request.owner);
+                let held = held.filter(|held| held.mode.conflicts(request.mode));
+                let before = head.waiting.iter().flat_map(|waiting| waiting.range(..place));
+                let before = before.filter(|before| before.mode.conflicts(request.mode));
+                waits.push(LockWait {
+                    waiter: label(request.owner),
+                    target: request.target.clone(),
+                    mode: request.mode.name(),
+                    holders: held.map(|held| (label(held.owner), held.mode.name())).collect(),
+                    before: before.map(|before| label(before.owner)).collect(),
+                });
+            }
+        }
+    }
+
     /// Names in use, and requests waiting.
     pub(super) fn usage(&self) -> (usize, usize) {
-        let heads = std::iter::once(&self.first).chain(self.more.iter().flat_map(|more| more.iter()));
-        heads.fold((0, 0), |(names, waiting), head| {
+        self.heads().fold((0, 0), |(names, waiting), head| {
             (names + usize::from(!head.is_free()), waiting + head.waiting.as_ref().map_or(0, |queue| queue.len()))
         })
     }

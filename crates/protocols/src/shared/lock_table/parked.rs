@@ -1,6 +1,6 @@
 //! A transaction's one place to wait at.
 
-use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use hotrow_sync::{Time, Waiter, Wake};
 
 /// Where a transaction in flight waits, for one lock at a time.
@@ -11,12 +11,28 @@ use hotrow_sync::{Time, Waiter, Wake};
 pub struct Parked {
     granted: AtomicBool,
     alarmed: AtomicBool,
+    /// That of its transaction.
+    label: AtomicU32,
     waiter: Waiter,
 }
 
 impl Parked {
     pub(crate) fn new(waiter: Waiter) -> Self {
-        Self { granted: AtomicBool::new(false), alarmed: AtomicBool::new(false), waiter }
+        Self { granted: AtomicBool::new(false), alarmed: AtomicBool::new(false), label: AtomicU32::new(0), waiter }
+    }
+
+    /// A transaction begins, called `label`. A session's are all called the same: the line stays as it is, wherever it is.
+    #[inline]
+    pub(crate) fn set_label(&self, label: u32) {
+        if self.label() != label {
+            self.label.store(label, Ordering::Release);
+        }
+    }
+
+    /// What its transaction is called.
+    #[inline]
+    pub(crate) fn label(&self) -> u32 {
+        self.label.load(Ordering::Acquire)
     }
 
     /// How it waits.

@@ -249,7 +249,7 @@ fn patience_begins_anew_when_somebody_in_the_way_comes_or_goes() {
             scheduler.happens.lock().expect("not poisoned").push(Box::new(move || drop(reader)));
         }
         let mut writer = table.requester(Waiter::new(scheduler.clone()));
-        writer.begin(Some(limit));
+        writer.begin(1, Some(limit));
         writer.set_patience(Some(ms(10)));
         let refused = writer.acquire(Name(1), Mode::EXCLUSIVE, nothing, &Patient, &mut Statistics::default());
         assert_eq!((refused, scheduler.now()), (Err(Abort::Timeout), Time(0).after(waited)), "{leave} leave");

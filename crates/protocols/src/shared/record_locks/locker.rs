@@ -51,7 +51,7 @@ impl<L: RecordLock> Locker<L> {
         self.owner.begin();
         self.wait_limit = begin.wait_limit.unwrap_or(time_outs.wait_limit);
         self.patience = time_outs.patience_of(begin);
-        self.names.requester.begin(Some(self.wait_limit));
+        self.names.requester.begin(begin.label, Some(self.wait_limit));
         self.names.requester.set_patience(self.patience);
     }
 

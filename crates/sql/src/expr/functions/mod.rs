@@ -11,6 +11,7 @@
 //! | `template` | dates by a template: `to_char`, `to_date` |
 //! | `sequence` | of sequences |
 //! | `catalog` | of the catalogs |
+//! | `lock` | of locks |
 //! | `session` | of the session and of nothing |
 //! | `array` | of arrays |
 //!
@@ -20,6 +21,7 @@
 mod array;
 mod catalog;
 mod choose;
+mod lock;
 mod number;
 mod pattern;
 mod sequence;
@@ -57,6 +59,8 @@ pub enum Function {
     Catalog(catalog::Function),
     /// Of the session.
     Session(session::Function),
+    /// Of locks.
+    Lock(lock::Function),
     /// Of any number of arguments.
     Several(Several),
     /// Of arrays.
@@ -80,7 +84,7 @@ type Arguments<'a> = [Value<'a>; MOST_ARGUMENTS];
 /// The functions of a name.
 fn overloads(name: &str) -> Vec<Overload> {
     let of_values = [number::named(name), text::named(name), pattern::named(name), time::named(name)];
-    let of_names = [sequence::named(name), catalog::named(name), session::named(name)];
+    let of_names = [sequence::named(name), catalog::named(name), session::named(name), lock::named(name)];
     let lists = of_values.into_iter().chain(of_names);
     lists.flatten().copied().collect()
 }
@@ -103,8 +107,7 @@ impl Function {
     pub fn is_volatile(self) -> bool {
         match self {
             Function::Session(function) => function.is_volatile(),
-            Function::Sequence(_) => true,
-            Function::Catalog(_) => true,
+            Function::Sequence(_) | Function::Catalog(_) | Function::Lock(_) => true,
             _ => false,
         }
     }
@@ -136,6 +139,7 @@ impl Function {
             Function::Sequence(function) => function.call(&values, env),
             Function::Catalog(function) => function.call(&values, env),
             Function::Session(function) => function.call(env),
+            Function::Lock(function) => function.call(&values, env),
             Function::Several(_) | Function::Array(_) => Ok(Value::Null),
         }
     }

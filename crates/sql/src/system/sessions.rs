@@ -1,0 +1,232 @@
+//! What sessions do and wait for: `pg_stat_activity`, `pg_locks`, `hotrow_blocking`.
+
+use super::objects::{OWNER, POSTGRES};
+use super::{Maker, Rows, SystemRelation, oid, text};
+use crate::blocking::{Awaited, Blocked, blocked, mode_name};
+use crate::catalog::Table;
+use crate::deadlock;
+use crate::expr::now;
+use crate::locks::Mode;
+use crate::seat::{Seat, State};
+use crate::sequence::Names;
+use hotrow_storage::{IndexRef, Type, Value};
+use hotrow_sync::Arc;
+use hotrow_txn::{LockPart, LockTarget};
+
+/// Who makes a relation's rows; none if it has none.
+pub(super) fn maker(name: &str) -> Option<Maker> {
+    Some(match name {
+        "pg_stat_activity" => activity,
+        "pg_locks" => locks,
+        _ => return None,
+    })
+}
+
+/// `hotrow_blocking`: a row for each session that waits and each that is in its way.
+pub(super) fn relation() -> SystemRelation {
+    let columns = vec![
+        ("waiting_pid", Type::Int4),
+        ("waiting_statement", Type::Text),
+        ("waits_since", Type::TimestampTz),
+        ("wait_ms", Type::Float8),
+        ("waits_for", Type::Text),
+        ("table_name", Type::Text),
+        ("key", Type::Text),
+        ("mode", Type::Text),
+        ("blocking_pid", Type::Int4),
+        ("blocking_state", Type::Text),
+        ("blocking_statement", Type::Text),
+        ("holds", Type::Text),
+        ("is_certain", Type::Bool),
+    ];
+    SystemRelation { schema: "pg_catalog", name: "hotrow_blocking", is_view: true, columns, maker: Some(blocking) }
+}
+
+fn time(time: i64) -> Value<'static> {
+    Value::TimestampTz(time)
+}
+
+/// How long a wait has lasted, in microseconds.
+fn waited(blocked: &Blocked) -> i64 {
+    blocked.seat.waiter.now().since(blocked.since).as_micros() as i64
+}
+
+fn activity(names: &Names, rows: &mut Rows<'_>) {
+    let waits = blocked(names.database());
+    for seat in names.database().activity.seats() {
+        let (doing, peer) = (seat.doing(), seat.peer().clone());
+        let wait = waits.iter().find(|wait| Arc::ptr_eq(&wait.seat, &seat));
+        let (kind, event) = match (wait, doing.state) {
+            (Some(wait), _) => (text("Lock"), text(event(&wait.awaited))),
+            (None, State::Active) => (Value::Null, Value::Null),
+            (None, _) => (text("Client"), text("ClientRead")),
+        };
+        let begun = doing.began != 0;
+        rows.push(vec![
+            ("datid", oid(POSTGRES)),
+            ("datname", text("postgres")),
+            ("pid", Value::Int4(seat.pid())),
+            ("leader_pid", Value::Null),
+            ("usesysid", oid(OWNER)),
+            ("usename", text(&seat.user)),
+            ("application_name", text(&peer.application)),
+            ("client_addr", peer.address.map_or(Value::Null, |address| text(address.ip().to_string()))),
+            ("client_port", peer.address.map_or(Value::Int4(-1), |address| Value::Int4(address.port().into()))),
+            ("backend_start", time(seat.began)),
+            ("xact_start", seat.transaction().map_or(Value::Null, time)),
+            ("query_start", if begun { time(doing.began) } else { Value::Null }),
+            ("state_change", time(doing.changed)),
+            ("wait_event_type", kind),
+            ("wait_event", event),
+            ("state", text(doing.state.name())),
+            ("backend_xid", Value::Null),
+            ("backend_xmin", Value::Null),
+            ("query_id", Value::Null),
+            ("query", text(doing.text)),
+            ("backend_type", text("client backend")),
+        ]);
+    }
+}
+
+/// PostgreSQL's name for a wait.
+fn event(awaited: &Awaited) -> &'static str {
+    match awaited {
+        Awaited::Table(_) => "relation",
+        Awaited::Lock(LockTarget::Table { .. }) => "tuple",
+        Awaited::Lock(LockTarget::Database) => "object",
+        Awaited::Unknown => "transactionid",
+    }
+}
+
+/// PostgreSQL's name for a mode of a lock on a table.
+fn table_mode(mode: &str) -> &'static str {
+    if mode == mode_name(Mode::Shared) { "AccessShareLock" } else { "AccessExclusiveLock" }
+}
+
+/// PostgreSQL's name for a mode of a lock on something in a table.
+fn row_mode(mode: &str) -> &'static str {
+    match mode {
+        "shared" => "ShareLock",
+        "insert" => "RowExclusiveLock",
+        _ => "ExclusiveLock",
+    }
+}
+
+/// A table by the address of its lock.
+fn table_of(tables: &[Arc<Table>], lock: usize) -> Option<&Arc<Table>> {
+    tables.iter().find(|table| Arc::as_ptr(&table.lock).addr() == lock)
+}
+
+/// A lock that somebody holds, or waits for.
+fn locked(
+    names: &Names,
+    tables: &[Arc<Table>],
+    seat: &Seat,
+    (target, mode): (&Awaited, &'static str),
+    since: Option<i64>,
+) -> Vec<(&'static str, Value<'static>)> {
+    let number = |table: Option<&Arc<Table>>| match table {
+        Some(table) => oid(names.database().catalog.number(table.name())),
+        None => Value::Null,
+    };
+    let (kind, relation, mode) = match target {
+        Awaited::Table(lock) => ("relation", number(table_of(tables, *lock)), table_mode(mode)),
+        Awaited::Lock(LockTarget::Table { table, .. }) => {
+            ("tuple", number(tables.iter().find(|known| known.id == *table)), row_mode(mode))
+        }
+        Awaited::Lock(LockTarget::Database) => ("object", Value::Null, row_mode(mode)),
+        Awaited::Unknown => ("transactionid", Value::Null, "ShareLock"),
+    };
+    vec![
+        ("locktype", text(kind)),
+        ("database", oid(POSTGRES)),
+        ("relation", relation),
+        ("page", Value::Null),
+        ("tuple", Value::Null),
+        ("transactionid", Value::Null),
+        ("classid", Value::Null),
+        ("objid", Value::Null),
+        ("objsubid", Value::Null),
+        ("virtualtransaction", text(format!("{}/0", seat.pid()))),
+        ("pid", Value::Int4(seat.pid())),
+        ("mode", text(mode)),
+        ("granted", Value::Bool(since.is_none())),
+        ("waitstart", since.map_or(Value::Null, time)),
+    ]
+}
+
+/// Tables' locks; of rows' those that somebody waits for, as far as the engine knows them, and who holds them.
+fn locks(names: &Names, rows: &mut Rows<'_>) {
+    let tables = names.view().tables();
+    for seat in names.database().activity.seats() {
+        for (lock, mode) in seat.tables.held() {
+            rows.push(locked(names, &tables, &seat, (&Awaited::Table(lock), mode_name(mode)), None));
+        }
+    }
+    let mut shown: Vec<(i32, Awaited)> = Vec::new();
+    for wait in blocked(names.database()) {
+        let (mode, since) = (wait.mode.unwrap_or("shared"), now() - waited(&wait));
+        rows.push(locked(names, &tables, &wait.seat, (&wait.awaited, mode), Some(since)));
+        let Awaited::Lock(_) = wait.awaited else { continue };
+        for blocker in &wait.blockers {
+            let known = (blocker.seat.pid(), wait.awaited.clone());
+            if let Some(mode) = blocker.holds
+                && !shown.contains(&known)
+            {
+                rows.push(locked(names, &tables, &blocker.seat, (&wait.awaited, mode), None));
+                shown.push(known);
+            }
+        }
+    }
+}
+
+fn blocking(names: &Names, rows: &mut Rows<'_>) {
+    let tables = names.view().tables();
+    for wait in blocked(names.database()) {
+        let micros = waited(&wait);
+        let what = what(&wait.awaited, &tables);
+        let row = |blocker: Vec<Value<'static>>| {
+            let waiting = vec![
+                Value::Int4(wait.seat.pid()),
+                text(wait.seat.doing().text),
+                time(now() - micros),
+                Value::Float8(micros as f64 / 1000.0),
+            ];
+            let mode = vec![wait.mode.map_or(Value::Null, text)];
+            [waiting, what.clone(), mode, blocker].concat()
+        };
+        if wait.blockers.is_empty() {
+            rows.rows.push(row([vec![Value::Null; 4], vec![Value::Bool(wait.is_certain)]].concat()));
+        }
+        for blocker in &wait.blockers {
+            let doing = blocker.seat.doing();
+            rows.rows.push(row(vec![
+                Value::Int4(blocker.seat.pid()),
+                text(doing.state.name()),
+                text(doing.text),
+                blocker.holds.map_or(Value::Null, text),
+                Value::Bool(wait.is_certain),
+            ]));
+        }
+    }
+}
+
+/// What is waited for, in words; the table; the row's key.
+fn what(awaited: &Awaited, tables: &[Arc<Table>]) -> Vec<Value<'static>> {
+    match awaited {
+        Awaited::Table(lock) => match table_of(tables, *lock) {
+            Some(table) => vec![text(format!("table \"{}\"", table.name())), text(table.name()), Value::Null],
+            None => vec![text("a table"), Value::Null, Value::Null],
+        },
+        Awaited::Lock(target) => {
+            let words = text(deadlock::target(target, tables));
+            let LockTarget::Table { table, part, key } = target else { return vec![words, Value::Null, Value::Null] };
+            let table = tables.iter().find(|known| known.id == *table);
+            let key = table
+                .filter(|table| *part == LockPart::Row && !table.is_key_hidden())
+                .and_then(|table| Some(text(deadlock::columns(table, IndexRef::Primary, key.as_ref()?))));
+            vec![words, table.map_or(Value::Null, |table| text(table.name())), key.unwrap_or(Value::Null)]
+        }
+        Awaited::Unknown => vec![Value::Null; 3],
+    }
+}
