@@ -5,6 +5,7 @@ use crate::bind::Binder;
 use crate::catalog::{Catalog, Changes, Rules, Table, Used, View};
 use crate::contention::{Contended, Contention};
 use crate::depth::{Syntax, with_room};
+use crate::error::unsupported;
 use crate::parse::lex::{Token, character_position};
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
@@ -13,7 +14,7 @@ use crate::session::Session;
 use crate::{MemoryLimit, OutputColumn, SqlError, Times, state};
 use hotrow_storage::{TableId, Type};
 use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
-use hotrow_sync::{Arc, RwLock, Waiter};
+use hotrow_sync::{Arc, RwLock, Time, Waiter};
 use hotrow_txn::{Engine, Isolation};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -212,10 +213,26 @@ pub(crate) fn plan(
             return with_room(|| binder.statement(sql.clone(), range, statement));
         }
         Parsed::Empty => (Plan::Empty, None),
-        Parsed::Utility(Utility::Explain(inner)) => {
+        Parsed::Utility(Utility::Explain(options, inner)) => {
+            let start = Time::now();
             let statement = parse_one(&inner)?;
             let mut binder = Binder::new(&inner, 0, view, types);
-            (Plan::Explain(with_room(|| binder.explain(statement))?), text_column("QUERY PLAN"))
+            if options.analyze {
+                let planned = with_room(|| binder.statement(sql.clone(), range, statement))?;
+                let is_measured =
+                    matches!(planned.plan, Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+                if !is_measured {
+                    return Err(unsupported(
+                        "EXPLAIN ANALYZE of anything but SELECT, VALUES, INSERT, UPDATE and DELETE",
+                    ));
+                }
+                return Ok(Statement::analyze(planned, options, Time::now().since(start).as_nanos() as u64));
+            }
+            let mut lines = with_room(|| binder.explain(statement))?;
+            if options.summary {
+                lines.push(format!("Planning Time: {:.3} ms", Time::now().since(start).as_secs_f64() * 1e3));
+            }
+            (Plan::Explain(lines), text_column("QUERY PLAN"))
         }
         Parsed::Utility(Utility::DeclareCursor(cursor)) => {
             let statement = parse_one(&cursor.query)?;

@@ -34,6 +34,7 @@ mod expr;
 mod foreign_key;
 pub mod isolation;
 mod locks;
+mod measured;
 mod memory;
 mod parse;
 mod plan;

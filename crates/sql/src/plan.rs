@@ -11,6 +11,7 @@ use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
 use crate::expr::{Comparison, Expr};
 use crate::foreign_key::Graph;
+pub use crate::measured::{Analysis, ExplainOptions, Measured};
 use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
@@ -44,6 +45,8 @@ pub enum Plan {
     Utility(Box<Utility>),
     /// EXPLAIN: the lines.
     Explain(Vec<String>),
+    /// EXPLAIN ANALYZE
+    Analyze(Box<Analysis>),
     /// DECLARE … CURSOR
     Declare(Box<Declare>),
 }
@@ -75,6 +78,7 @@ pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
         },
         Plan::Utility(utility) => utility.writes()?,
         Plan::Declare(declare) => return read_only_violation(&declare.query.plan),
+        Plan::Analyze(analysis) => return read_only_violation(&analysis.statement.plan),
         _ => return None,
     };
     let message = format!("cannot execute {what} in a read-only transaction");
@@ -95,6 +99,7 @@ pub fn only_reads(plan: &Plan) -> bool {
         Plan::Query(node) => !locks_rows(node),
         Plan::Call(call) => steps_read(&call.body.steps),
         Plan::Declare(declare) => only_reads(&declare.query.plan),
+        Plan::Analyze(analysis) => only_reads(&analysis.statement.plan),
         _ => false,
     }
 }
@@ -149,6 +154,8 @@ pub enum Node {
     Reference(usize),
     /// A query that goes on with its own rows.
     Recursive(Box<Recursive>),
+    /// An operator that counts.
+    Measured(Box<Measured>),
 }
 
 impl Node {
@@ -169,6 +176,28 @@ impl Node {
                 visit(body);
             }
             Node::Recursive(query) => [&query.start, &query.step].into_iter().for_each(visit),
+            Node::Measured(measured) => visit(&measured.node),
+        }
+    }
+
+    /// The same, to change them.
+    pub fn each_input_mut(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        match self {
+            Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
+            }
+            Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
+            Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
+            Node::Materialise(input, _) => visit(input),
+            Node::NestedLoop(join) => [&mut join.outer, &mut join.inner].into_iter().for_each(visit),
+            Node::HashJoin(join) => [&mut join.outer, &mut join.inner].into_iter().for_each(visit),
+            Node::Append(inputs) => inputs.iter_mut().for_each(visit),
+            Node::Match(sets) => [&mut sets.left, &mut sets.right].into_iter().for_each(visit),
+            Node::With(queries, body) => {
+                queries.iter_mut().for_each(|(_, query)| visit(query));
+                visit(body);
+            }
+            Node::Recursive(query) => [&mut query.start, &mut query.step].into_iter().for_each(visit),
+            Node::Measured(measured) => visit(&mut measured.node),
         }
     }
 }
@@ -576,6 +605,22 @@ impl Statement {
             version: AtomicU64::new(query.version.load(Ordering::Acquire)),
             private: query.private,
             plan: Plan::Declare(Box::new(Declare { cursor, query: Arc::new(query) })),
+        }
+    }
+
+    /// EXPLAIN ANALYZE of a statement, which took so long to plan.
+    pub(crate) fn analyze(mut statement: Statement, options: ExplainOptions, planning_ns: u64) -> Self {
+        statement.plan.measure(options.timing);
+        Self {
+            sql: statement.sql.clone(),
+            declared: statement.declared.clone(),
+            params: statement.params.clone(),
+            columns: Some(vec![OutputColumn { name: "QUERY PLAN".to_owned(), ty: Type::Text }]),
+            used: statement.used.clone(),
+            tokens: statement.tokens.clone(),
+            version: AtomicU64::new(statement.version.load(Ordering::Acquire)),
+            private: statement.private,
+            plan: Plan::Analyze(Box::new(Analysis { options, statement, planning_ns })),
         }
     }
 

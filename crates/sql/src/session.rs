@@ -7,6 +7,7 @@
 //! | `planned` | transactions that are planned before they begin |
 //! | `batch` | several statements as one of them: those of a query string, those of a pipeline |
 //! | `held` | results that the client is told later |
+//! | `explain` | EXPLAIN ANALYZE |
 //! | `utility` | settings, prepared statements, LOCK, TRUNCATE and the like |
 //! | `cursor` | cursors |
 //! | `portal` | bound statements, executed in pieces |
@@ -15,6 +16,7 @@
 mod batch;
 mod copy;
 mod cursor;
+mod explain;
 mod held;
 mod named;
 mod planned;

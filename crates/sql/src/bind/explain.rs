@@ -3,20 +3,39 @@
 use super::path::{conditions_of, conjunction};
 use crate::catalog::{Table, describe};
 use crate::expr::Expr;
+use crate::measured::Counts;
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source, SubqueryTest};
 use hotrow_storage::{IndexRef, Value};
 use hotrow_txn::{Direction, LockFor};
 
 /// The lines of a plan.
 pub(super) fn lines(plan: &Plan) -> Vec<String> {
-    let mut out = Lines::default();
+    lines_with(plan, Lines::default(), "")
+}
+
+/// The lines of a plan that has counted. If it changes rows, so many rows were its answer, in so many nanoseconds if they are to be told, and so
+/// many were changed.
+pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)>, changed: u64) -> Vec<String> {
+    let mut out = Lines { timed, ..Lines::default() };
+    out.actual = top.map(|(rows, taken)| {
+        let counts = Counts::default();
+        counts.add(rows, taken.unwrap_or(0), taken.unwrap_or(0));
+        counts.shown(taken.is_some())
+    });
+    lines_with(plan, out, &format!(" (actual rows={changed} loops=1)"))
+}
+
+/// `found` is said of the rows that are changed as they are found.
+fn lines_with(plan: &Plan, mut out: Lines, found: &str) -> Vec<String> {
     match plan {
         Plan::Query(node) => out.node(node),
         Plan::Insert(insert) => {
             out.line(&format!("Insert on {}", insert.table.name()));
             out.nested(|out| match &insert.source {
-                Source::Rows(rows) if rows.len() == 1 => out.line("Result"),
-                Source::Rows(_) => out.line("Values Scan"),
+                Source::Rows(rows) => {
+                    out.actual = (!found.is_empty()).then(|| format!(" (actual rows={} loops=1)", rows.len()));
+                    out.line(if rows.len() == 1 { "Result" } else { "Values Scan" });
+                }
                 Source::Query(node) => out.node(node),
             });
         }
@@ -24,14 +43,20 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
             out.line(&format!("Update on {}", update.access.table.name()));
             out.nested(|out| match &update.source {
                 Some(source) => out.node(source),
-                None => out.access(&update.access),
+                None => {
+                    out.actual = Some(found.to_owned());
+                    out.access(&update.access);
+                }
             });
         }
         Plan::Delete(delete) => {
             out.line(&format!("Delete on {}", delete.access.table.name()));
             out.nested(|out| match &delete.source {
                 Some(source) => out.node(source),
-                None => out.access(&delete.access),
+                None => {
+                    out.actual = Some(found.to_owned());
+                    out.access(&delete.access);
+                }
             });
         }
         _ => out.line("Utility Statement"),
@@ -43,13 +68,18 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
 struct Lines {
     lines: Vec<String>,
     depth: usize,
+    /// Whether times are told.
+    timed: bool,
+    /// What is said after the next line.
+    actual: Option<String>,
 }
 
 impl Lines {
     fn line(&mut self, text: &str) {
+        let actual = self.actual.take().unwrap_or_default();
         let line = match self.depth {
-            0 => text.to_owned(),
-            depth => format!("{}->  {text}", " ".repeat(depth * 6 - 4)),
+            0 => format!("{text}{actual}"),
+            depth => format!("{}->  {text}{actual}", " ".repeat(depth * 6 - 4)),
         };
         self.lines.push(line);
     }
@@ -74,6 +104,22 @@ impl Lines {
         self.nested(|out| inputs.into_iter().for_each(|input| out.node(input)));
     }
 
+    /// Over an input that is kept as it comes.
+    fn kept(&mut self, text: &str, input: &Node) {
+        if self.actual.is_none() {
+            self.actual = input.counts().map(|input| input.counts.shown(self.timed));
+        }
+        self.over(text, input);
+    }
+
+    /// How many rows a condition has kept out, if any.
+    fn removed(&mut self, counts: &Counts, input: &Node) {
+        let removed = input.counts().map_or(0, |input| input.counts.rows().saturating_sub(counts.rows()));
+        if removed > 0 {
+            self.detail(&format!("Rows Removed by Filter: {}", counts.of_a_loop(removed)));
+        }
+    }
+
     fn node(&mut self, node: &Node) {
         match node {
             Node::One => self.line("Result"),
@@ -82,10 +128,25 @@ impl Lines {
             Node::Values(_) => self.line("Values Scan"),
             Node::Table(access) => {
                 if access.lock == LockFor::Update {
+                    let actual = self.actual.clone();
                     self.line("LockRows");
+                    self.actual = actual;
                     self.nested(|out| out.access(access));
                 } else {
                     self.access(access);
+                }
+            }
+            Node::Measured(measured) => {
+                // What is around it says the same line, and knows which rows came through.
+                if self.actual.is_none() {
+                    self.actual = Some(measured.counts.shown(self.timed));
+                }
+                match &measured.node {
+                    Node::Filter(input, _) => {
+                        self.node(&measured.node);
+                        self.removed(&measured.counts, input);
+                    }
+                    node => self.node(node),
                 }
             }
             Node::Filter(input, condition) => {
@@ -99,7 +160,7 @@ impl Lines {
             Node::Sort(input, ..) => self.over("Sort", input),
             Node::Distinct(input) => self.over("Unique", input),
             Node::Limit(input, ..) => self.over("Limit", input),
-            Node::Materialise(input, _) => self.over("Materialize", input),
+            Node::Materialise(input, _) => self.kept("Materialize", input),
             Node::NestedLoop(join) => {
                 let left = join.kind == JoinKind::Left;
                 self.over_all(if left { "Nested Loop Left Join" } else { "Nested Loop" }, [&join.outer, &join.inner]);
@@ -137,7 +198,7 @@ impl Lines {
         }
         self.nested(|out| {
             out.node(&join.outer);
-            if join.keys.is_empty() { out.over("Materialize", &join.inner) } else { out.over("Hash", &join.inner) }
+            out.kept(if join.keys.is_empty() { "Materialize" } else { "Hash" }, &join.inner);
         });
     }
 

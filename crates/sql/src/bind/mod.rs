@@ -53,7 +53,7 @@ mod with;
 
 pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in};
 pub(crate) use dml::column_of;
-pub(crate) use explain::shown;
+pub(crate) use explain::{explained, shown};
 pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use scope::Scope;

@@ -38,6 +38,7 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
                 queries.iter().all(|(_, query)| is_known(query, false)) && is_known(body, limited)
             }
             Node::Reference(_) => true,
+            Node::Measured(measured) => is_known(&measured.node, limited),
             // Rows are looked for by other rows.
             Node::NestedLoop(_) | Node::Materialise(..) | Node::Recursive(_) => false,
         }
@@ -78,6 +79,7 @@ impl Foresight<'_> {
                 && self.path(&update.access, Intent::Write, false)?),
             Plan::Delete(delete) => self.delete(delete),
             Plan::Call(call) => Ok(self.call(call)),
+            Plan::Analyze(analysis) => self.plan(&analysis.statement.plan, limited),
             Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) | Plan::Declare(_) => Ok(false),
         }
     }
@@ -116,6 +118,7 @@ impl Foresight<'_> {
                 self.node(body, limited)
             }
             Node::Reference(_) => Ok(true),
+            Node::Measured(measured) => self.node(&measured.node, limited),
             // Rows are looked for by other rows.
             Node::NestedLoop(_) | Node::Materialise(..) | Node::Recursive(_) => Ok(false),
         }

@@ -19,6 +19,7 @@
 //! | `partition` | partition keys |
 //! | `define` | definitions of procedures |
 //! | `view` | definitions of views |
+//! | `measured` | operators that count |
 //! | `procedure` | CALL |
 //! | `copy` | COPY |
 //! | this one | the tree of operators |
@@ -38,6 +39,7 @@ mod dml_from;
 mod foreign_key;
 mod join;
 mod kept;
+mod measured;
 mod partition;
 mod procedure;
 mod rebuild;
@@ -136,6 +138,7 @@ impl Exec<'_> {
                 Ok(0)
             }
             // There are no rows in it.
+            Plan::Analyze(analysis) => self.rows(&analysis.statement.plan, read_only, sink),
             Plan::Empty | Plan::Ddl(_) | Plan::Utility(_) | Plan::Explain(_) | Plan::Declare(_) => Ok(0),
         }
     }
@@ -175,6 +178,7 @@ impl Exec<'_> {
             Node::With(queries, body) => self.with(queries, body, sink),
             Node::Reference(id) => self.reference(*id, sink),
             Node::Recursive(query) => self.recursive(query, sink),
+            Node::Measured(measured) => self.measured(measured, sink),
         }
     }
 

@@ -10,6 +10,7 @@
 mod copy;
 mod cursor;
 pub mod cursors;
+mod explain;
 pub mod lex;
 pub mod normalise;
 pub mod procedure;

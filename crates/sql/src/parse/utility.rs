@@ -7,6 +7,7 @@ use super::procedure::{self, CreateProcedure, DropProcedures};
 use super::sequence::{self, AlterSequence, CreateSequence};
 use crate::SqlError;
 use crate::copy::CopyOptions;
+use crate::plan::ExplainOptions;
 use hotrow_txn::{Concurrency, Isolation};
 
 /// What BEGIN and SET TRANSACTION say about a transaction.
@@ -103,7 +104,7 @@ pub enum Utility {
     },
     Copy(Box<Copy>),
     /// The inner statement.
-    Explain(String),
+    Explain(ExplainOptions, String),
     CreateProcedure(Box<CreateProcedure>),
     CreateSequence(CreateSequence),
     AlterSequence(AlterSequence),
@@ -174,7 +175,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
         "lock" => lock(cursor)?,
         "truncate" => truncate(cursor)?,
         "copy" => Utility::Copy(Box::new(super::copy::parse(cursor)?)),
-        "explain" => explain(cursor)?,
+        "explain" => super::explain::explain(cursor)?,
         "create" if cursor.follows(1, "procedure") || cursor.follows(3, "procedure") => {
             Utility::CreateProcedure(Box::new(procedure::create(cursor)?))
         }
@@ -440,23 +441,4 @@ fn truncate(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
         cursor.take("restrict");
     }
     Ok(Utility::Truncate { tables, restart, cascade })
-}
-
-fn explain(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
-    cursor.advance();
-    let mut analyze = false;
-    if cursor.take_symbol(b'(') {
-        while !cursor.take_symbol(b')') {
-            analyze |= cursor.peek_word().is_some_and(|word| word.starts_with("analy"));
-            cursor.any()?;
-        }
-    }
-    while let Some(word) = cursor.peek_word().filter(|word| matches!(word.as_str(), "analyze" | "verbose")) {
-        analyze |= word == "analyze";
-        cursor.advance();
-    }
-    if analyze {
-        return Err(crate::error::unsupported("EXPLAIN ANALYZE"));
-    }
-    Ok(Utility::Explain(cursor.rest()))
 }

@@ -126,7 +126,8 @@ impl Session {
             return true;
         }
         let plannable = |statement: &Statement| {
-            is_plannable(&statement.plan) && !matches!(statement.plan, Plan::Utility(_) | Plan::Declare(_))
+            is_plannable(&statement.plan)
+                && !matches!(statement.plan, Plan::Utility(_) | Plan::Declare(_) | Plan::Analyze(_))
         };
         let all = plannable(statement) && rest.iter().all(|(statement, _)| plannable(statement));
         if rest.is_empty() || !all || !self.wants_pipeline() {

@@ -199,6 +199,7 @@ pub(super) fn is_plannable(plan: &Plan) -> bool {
         Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) | Plan::Declare(_) => true,
         // It runs one of the others.
         Plan::Utility(utility) => matches!(**utility, Utility::Execute { .. }),
+        Plan::Analyze(_) => true,
         Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) => false,
     }
 }

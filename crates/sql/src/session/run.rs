@@ -424,6 +424,7 @@ impl Session {
                 self.ddl(|context| context.run(ddl), output)
             }
             Plan::Declare(declare) => self.declare_cursor(declare, params),
+            Plan::Analyze(analysis) => self.analyze(analysis, statement.columns(), params, output),
             Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) => {
                 if !self.is_apart(statement) {
                     self.plan_accesses(&[(statement, params)])?;

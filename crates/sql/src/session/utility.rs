@@ -126,7 +126,7 @@ impl Session {
             Utility::Fetch(fetch) => return self.fetch(fetch, statement.columns(), output),
             Utility::CloseCursor(name) => self.close_cursor(name.as_deref())?,
             // Planned as statements of their own.
-            Utility::Explain(_) => Tag::Word("EXPLAIN"),
+            Utility::Explain(..) => Tag::Word("EXPLAIN"),
             Utility::DeclareCursor(_) => Tag::Word("DECLARE CURSOR"),
         })
     }

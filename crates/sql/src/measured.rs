@@ -1,0 +1,167 @@
+//! EXPLAIN ANALYZE: a plan whose operators count what they do.
+//!
+//! A plan that is to be measured is another one from the beginning: its operators stand within [`Measured`] ones. All other plans are what they were.
+
+use crate::plan::{Node, Plan, Source, Statement};
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use std::fmt::Write;
+
+/// What EXPLAIN is to do and to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// Run the statement.
+    pub analyze: bool,
+    /// Read the clock at each row of each operator.
+    pub timing: bool,
+    /// Tell the times of the whole.
+    pub summary: bool,
+}
+
+/// EXPLAIN ANALYZE of a statement.
+#[derive(Debug)]
+pub struct Analysis {
+    /// What it is to tell.
+    pub options: ExplainOptions,
+    /// The statement; its plan is measured.
+    pub statement: Statement,
+    /// How long planning took, in nanoseconds.
+    pub planning_ns: u64,
+}
+
+/// An operator that counts.
+#[derive(Debug)]
+pub struct Measured {
+    /// What it is.
+    pub node: Node,
+    /// Whether it reads the clock.
+    pub timed: bool,
+    /// What it has counted.
+    pub counts: Counts,
+}
+
+/// What an operator has done since it was [reset](Counts::reset). One session at a time runs it.
+#[derive(Debug, Default)]
+pub struct Counts {
+    loops: AtomicU64,
+    rows: AtomicU64,
+    /// Until the first row, and all in all, in nanoseconds; what is done with the rows does not count.
+    first_ns: AtomicU64,
+    total_ns: AtomicU64,
+}
+
+impl Counts {
+    /// One more run.
+    pub(crate) fn add(&self, rows: u64, first_ns: u64, total_ns: u64) {
+        // Relaxed: who reads them is who wrote them.
+        let add = |count: &AtomicU64, more| count.fetch_add(more, Ordering::Relaxed);
+        add(&self.loops, 1);
+        add(&self.rows, rows);
+        add(&self.first_ns, first_ns);
+        add(&self.total_ns, total_ns);
+    }
+
+    fn reset(&self) {
+        for count in [&self.loops, &self.rows, &self.first_ns, &self.total_ns] {
+            // Relaxed: as above.
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn read(count: &AtomicU64) -> u64 {
+        // Relaxed: as above.
+        count.load(Ordering::Relaxed)
+    }
+
+    /// All rows of all loops.
+    pub(crate) fn rows(&self) -> u64 {
+        Self::read(&self.rows)
+    }
+
+    /// A number for one loop, rounded.
+    pub(crate) fn of_a_loop(&self, number: u64) -> u64 {
+        let loops = Self::read(&self.loops).max(1);
+        (number + loops / 2) / loops
+    }
+
+    /// ` (actual time=0.010..0.120 rows=3 loops=1)`, for one loop.
+    pub(crate) fn shown(&self, timed: bool) -> String {
+        let loops = Self::read(&self.loops);
+        if loops == 0 {
+            return " (never executed)".to_owned();
+        }
+        let ms = |count: &AtomicU64| Self::read(count) as f64 / loops as f64 / 1e6;
+        let mut text = " (actual ".to_owned();
+        if timed {
+            // Text takes everything.
+            let _ = write!(text, "time={:.3}..{:.3} ", ms(&self.first_ns), ms(&self.total_ns));
+        }
+        let _ = write!(text, "rows={} loops={loops})", self.of_a_loop(self.rows()));
+        text
+    }
+}
+
+impl Node {
+    /// Has the operators of a plan count. What only hands rows on does not, and what is kept for subqueries is looked for by name.
+    pub(crate) fn measure(&mut self, timed: bool) {
+        self.each_input_mut(&mut |input| input.measure(timed));
+        if !matches!(self, Node::Materialise(..) | Node::Project(..) | Node::With(..)) {
+            let node = std::mem::replace(self, Node::One);
+            *self = Node::Measured(Box::new(Measured { node, timed, counts: Counts::default() }));
+        }
+    }
+
+    /// What it has counted, or what hands rows on to it.
+    pub(crate) fn counts(&self) -> Option<&Measured> {
+        match self {
+            Node::Measured(measured) => Some(measured),
+            Node::Materialise(input, _) | Node::Project(input, _) => input.counts(),
+            _ => None,
+        }
+    }
+
+    fn reset_counts(&self) {
+        if let Node::Measured(measured) = self {
+            measured.counts.reset();
+        }
+        self.each_input(&mut |input| input.reset_counts());
+    }
+}
+
+impl Plan {
+    fn root(&self) -> Option<&Node> {
+        match self {
+            Plan::Query(node) => Some(node),
+            Plan::Insert(insert) => match &insert.source {
+                Source::Query(node) => Some(node),
+                Source::Rows(_) => None,
+            },
+            Plan::Update(update) => update.source.as_deref(),
+            Plan::Delete(delete) => delete.source.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Has the operators of a plan count.
+    pub(crate) fn measure(&mut self, timed: bool) {
+        let root = match self {
+            Plan::Query(node) => Some(node),
+            Plan::Insert(insert) => match &mut insert.source {
+                Source::Query(node) => Some(node),
+                Source::Rows(_) => None,
+            },
+            Plan::Update(update) => update.source.as_deref_mut(),
+            Plan::Delete(delete) => delete.source.as_deref_mut(),
+            _ => None,
+        };
+        if let Some(root) = root {
+            root.measure(timed);
+        }
+    }
+
+    /// Its operators have done nothing yet.
+    pub(crate) fn reset_counts(&self) {
+        if let Some(root) = self.root() {
+            root.reset_counts();
+        }
+    }
+}
