@@ -192,7 +192,7 @@ fn greet(out: &mut BytesMut, session: &mut Session, start: &Start, guest: &Guest
         }
     }
     for (name, value) in session.parameters() {
-        backend::parameter_status(out, name, value);
+        backend::parameter_status(out, name, &value);
     }
     backend::key_data(out, guest.peer().pid, guest.peer().secret);
     backend::ready_for_query(out, b'I');

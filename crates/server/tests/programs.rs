@@ -94,6 +94,24 @@ fn psql_describes_a_table() {
     }
 }
 
+/// Commands that say what there is: for most there is nothing, but none ends with an error.
+#[test]
+fn psqls_commands_find_their_catalogs() {
+    if !is_installed("psql", &["--version"]) {
+        return;
+    }
+    let server = Running::new("ilock");
+    let commands = "a A Ac Af b b+ c C config config+ d D dp E es et eu ew f f+ F Fd Fp Ft g g+ i i+ l L m n n+ O p P rds \
+        Rp Rs s s+ t t+ T T+ u v v+ x x+ X y";
+    let script: String = commands.split_whitespace().map(|command| format!("\\d{command}\n")).collect();
+    let output = psql(&server, &script);
+    assert!(!text(&output.stderr).contains("ERROR"), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("application_name|psql"), "{}", text(&output.stdout));
+    let output = psql(&server, "\\l+\n\\z\n\\sf nope\n\\sv nope\n");
+    let errors = "ERROR:  function \"nope\" does not exist\nERROR:  relation \"nope\" does not exist\n";
+    assert_eq!(text(&output.stderr), errors);
+}
+
 fn psql(server: &Running, script: &str) -> Output {
     psql_with(server, &["-X", "-A", "-t", "-P", "null=∅", "-v", "VERBOSITY=verbose"], script)
 }

@@ -6,6 +6,7 @@ use crate::catalog::{Catalog, Changes, Rules, Table, Used, View};
 use crate::contention::{Contended, Contention};
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
+use crate::expr::now;
 use crate::parse::lex::{Token, character_position};
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
@@ -77,6 +78,10 @@ pub struct Database {
     pub(crate) catalog: Catalog,
     plans: RwLock<HashMap<String, Arc<Statement>>>,
     sessions: AtomicI32,
+    /// When it was made, in microseconds since 2000-01-01 UTC.
+    started: i64,
+    /// How many transactions' numbers have been asked for.
+    transactions: AtomicU64,
     pub(crate) activity: Activity,
     pub(crate) contention: Contention,
 }
@@ -90,6 +95,8 @@ impl Database {
             catalog: Catalog::default(),
             plans: RwLock::default(),
             sessions: AtomicI32::new(1),
+            started: now(),
+            transactions: AtomicU64::new(0),
             activity: Activity::default(),
             contention: Contention::default(),
         })
@@ -103,6 +110,17 @@ impl Database {
     /// What sessions have done so far.
     pub fn totals(&self) -> Totals {
         self.activity.totals()
+    }
+
+    /// When it was made, in microseconds since 2000-01-01 UTC.
+    pub(crate) fn started(&self) -> i64 {
+        self.started
+    }
+
+    /// A number for a transaction.
+    pub(crate) fn next_transaction(&self) -> u64 {
+        // The first ones are PostgreSQL's own.
+        self.transactions.fetch_add(1, Ordering::Relaxed) + 3
     }
 
     /// The engine.

@@ -43,6 +43,7 @@ mod seat;
 mod sequence;
 mod session;
 mod settings;
+mod shown;
 mod system;
 mod times;
 pub mod types;

@@ -8,9 +8,11 @@ use crate::catalog::{Changes, View};
 use crate::database::Database;
 use crate::deferred::Deferred;
 use crate::parse::plain_name;
+use crate::settings::Settings;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Latch};
+use hotrow_txn::Isolation;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
@@ -250,6 +252,12 @@ pub struct Names {
     rehearsal: RefCell<Option<Rehearsal>>,
     /// Whether the session's transaction may not write.
     pub(crate) read_only: Cell<bool>,
+    /// The isolation level that the session's transaction asks for.
+    pub(crate) isolation: Cell<Isolation>,
+    /// The number of the session's transaction; zero if nobody has asked for it.
+    pub(crate) transaction: Cell<u64>,
+    /// The session's settings, which functions look at and change.
+    pub(crate) settings: RefCell<Settings>,
     /// Checks that the session's transaction has yet to make.
     pub(crate) deferred: RefCell<Deferred>,
 }
@@ -272,9 +280,13 @@ struct Rehearsal {
 }
 
 impl Names {
-    /// Of a new session.
-    pub fn new(database: Arc<Database>) -> Self {
+    /// Of a new session of this user.
+    pub fn new(database: Arc<Database>, user: &str) -> Self {
+        let isolation = database.config.default_isolation;
         Self {
+            isolation: Cell::new(isolation),
+            transaction: Cell::new(0),
+            settings: RefCell::new(Settings::new(user, isolation)),
             database,
             changes: Changes::default(),
             recent: RefCell::default(),

@@ -41,14 +41,14 @@ use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement};
 use crate::seat::{Seat, State};
 use crate::sequence::Names;
-use crate::settings::{CONCURRENCY, Settings};
+use crate::settings::CONCURRENCY;
 use crate::watched::Watched;
 use crate::{SqlError, state};
 use batch::Pipeline;
 use cursor::Cursors;
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Concurrency, Isolation, Statistics, Transaction};
+use hotrow_txn::{Abort, Concurrency, Statistics, Transaction};
 use named::Named;
 use planned::Planning;
 use portal::Portal;
@@ -79,8 +79,6 @@ pub struct Session {
     phase: Phase,
     /// Whether the engine's transaction runs.
     begun: bool,
-    isolation: Isolation,
-    read_only: bool,
     /// Whose turn it was last, where optimistic and pessimistic transactions take turns.
     turn: Concurrency,
     /// When the transaction began.
@@ -93,8 +91,7 @@ pub struct Session {
     marks: Vec<Mark>,
     /// Why the engine gave the block's transaction up, if it did.
     given_up: Option<Abort>,
-    settings: Settings,
-    /// Which of their changes others know of.
+    /// Which of the settings' changes others know of.
     shown: u64,
     statements: Named<Arc<Statement>>,
     portals: Named<Portal>,
@@ -118,7 +115,6 @@ enum Ready {
 
 impl Session {
     pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
-        let isolation = database.config.default_isolation;
         let planned = database.engine().info().needs_accesses;
         let mut txn = Watched::new(database.engine(), &waiter);
         txn.statistics().timed = database.config.times.is_some();
@@ -128,9 +124,8 @@ impl Session {
         Self {
             txn,
             counted: Statistics::default(),
-            names: Names::new(database.clone()),
+            names: Names::new(database.clone(), user),
             seat,
-            settings: Settings::new(user, isolation),
             shown: 0,
             database,
             id,
@@ -142,8 +137,6 @@ impl Session {
             pipeline: Pipeline::default(),
             phase: Phase::Idle,
             begun: false,
-            isolation,
-            read_only: false,
             turn: Concurrency::Pessimistic,
             now: 0,
             executed: 0,
@@ -182,8 +175,8 @@ impl Session {
     }
 
     /// The settings that clients follow, for the start of a connection.
-    pub fn parameters(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.settings.all().filter(|(.., reported)| *reported).map(|(name, value, _)| (name, value))
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        self.names.settings.borrow().reported()
     }
 
     /// A setting that the client asks for when it connects. RESET comes back to it.
@@ -191,7 +184,7 @@ impl Session {
         if name.eq_ignore_ascii_case(CONCURRENCY) {
             self.check_concurrency(Some(value))?;
         }
-        self.settings.set_initial(name, value)?;
+        self.names.settings.borrow_mut().set_initial(name, value)?;
         self.show_settings();
         Ok(())
     }
@@ -429,16 +422,17 @@ impl Session {
     /// Lets others know of the settings that concern them, if any has changed.
     #[inline]
     fn show_settings(&mut self) {
-        if self.shown != self.settings.changes() {
+        if self.shown != self.names.settings.borrow().changes() {
             self.show_changed_settings();
         }
     }
 
     #[cold]
     fn show_changed_settings(&mut self) {
-        self.shown = self.settings.changes();
+        let settings = self.names.settings.borrow();
+        self.shown = settings.changes();
         let mut peer = self.seat.peer();
-        let name = self.settings.show("application_name").map_or("", |(_, name)| name);
+        let name = settings.show("application_name").map_or("", |(_, name)| name);
         if peer.application != name {
             name.clone_into(&mut peer.application);
         }

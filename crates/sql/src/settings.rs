@@ -1,10 +1,12 @@
 //! Settings: SET, SHOW, RESET.
 //!
-//! Clients send many that mean nothing here; the known ones are accepted and shown, the rest is an error as in PostgreSQL.
+//! Clients send many that mean nothing here; the known ones are accepted and shown, the rest is an error as in PostgreSQL, but for
+//! names with a dot, which applications give to settings of their own.
 //! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
 
 use crate::{SqlError, isolation, state};
 use hotrow_txn::{Concurrency, Isolation};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -49,13 +51,46 @@ enum Kind {
 
 /// A setting.
 #[derive(Debug)]
-struct Known {
+pub(crate) struct Known {
     /// As it is shown.
     name: &'static str,
     kind: Kind,
     default: &'static str,
     /// Whether clients are told of changes.
     reported: bool,
+}
+
+impl Known {
+    /// Its type in `pg_settings`, and its unit.
+    pub(crate) fn vartype(&self) -> (&'static str, Option<&'static str>) {
+        match self.kind {
+            Kind::Bool => ("bool", None),
+            Kind::Integer => ("integer", None),
+            Kind::Duration => ("integer", Some("ms")),
+            Kind::Encoding | Kind::TimeZone | Kind::DateStyle | Kind::Text | Kind::Fixed | Kind::Told => {
+                ("string", None)
+            }
+            Kind::Isolation | Kind::Concurrency => ("enum", None),
+        }
+    }
+
+    /// Who may change it, in the words of `pg_settings`.
+    pub(crate) fn context(&self) -> &'static str {
+        if matches!(self.kind, Kind::Fixed | Kind::Told) { "internal" } else { "user" }
+    }
+
+    /// Its default.
+    pub(crate) fn default(&self) -> &'static str {
+        self.default
+    }
+
+    /// A value as `pg_settings` shows it: a duration in its unit.
+    pub(crate) fn in_unit(&self, value: &str) -> String {
+        match parse_duration(value).filter(|_| self.kind == Kind::Duration) {
+            Some(duration) => duration.as_millis().to_string(),
+            None => value.to_owned(),
+        }
+    }
 }
 
 const fn known(name: &'static str, kind: Kind, default: &'static str) -> Known {
@@ -122,7 +157,7 @@ const KNOWN: &[Known] = &[
     known("xmloption", Kind::Text, "content"),
 ];
 
-type Values = BTreeMap<&'static str, String>;
+type Values = BTreeMap<Cow<'static, str>, String>;
 
 /// The settings of one session.
 #[derive(Debug, Default)]
@@ -137,6 +172,8 @@ pub struct Settings {
     after: Option<Values>,
     /// How often a value may have become another one.
     changes: u64,
+    /// Those that clients follow and that functions have changed since they were told.
+    untold: Vec<&'static str>,
 }
 
 /// The settings at a savepoint.
@@ -150,16 +187,19 @@ impl Settings {
     /// The settings at the start of a session that belongs to `user`.
     pub(crate) fn new(user: &str, level: Isolation) -> Self {
         let initial = BTreeMap::from([
-            ("session_authorization", user.to_owned()),
-            ("default_transaction_isolation", isolation::name(level).to_owned()),
+            (Cow::Borrowed("session_authorization"), user.to_owned()),
+            (Cow::Borrowed("default_transaction_isolation"), isolation::name(level).to_owned()),
         ]);
-        Self { values: initial.clone(), initial, before: None, after: None, changes: 0 }
+        Self { values: initial.clone(), initial, before: None, after: None, changes: 0, untold: Vec::new() }
     }
 
     /// A setting's name as it is shown, and its value.
-    pub(crate) fn show(&self, name: &str) -> Result<(&'static str, &str), SqlError> {
-        let known = find(name)?;
-        Ok((known.name, self.value(known)))
+    pub(crate) fn show(&self, name: &str) -> Result<(Cow<'static, str>, &str), SqlError> {
+        if let Some(known) = known_by(name) {
+            return Ok((Cow::Borrowed(known.name), self.value(known)));
+        }
+        let custom = self.values.get_key_value(&*name.to_lowercase()).ok_or_else(|| unrecognized(name))?;
+        Ok((custom.0.clone(), custom.1))
     }
 
     /// A number that is another one once a value is another one.
@@ -168,9 +208,17 @@ impl Settings {
         self.changes
     }
 
-    /// All settings, for SHOW ALL and for the start of a connection; whether clients follow them.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &str, bool)> {
-        KNOWN.iter().map(|known| (known.name, self.value(known), known.reported))
+    /// All settings; what is known of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str, Option<&'static Known>)> {
+        let known = KNOWN.iter().map(|known| (known.name, self.value(known), Some(known)));
+        let custom = self.values.iter().filter(|(name, _)| name.contains('.') && known_by(name).is_none());
+        known.chain(custom.map(|(name, value)| (&**name, &**value, None)))
+    }
+
+    /// The settings that clients follow.
+    pub(crate) fn reported(&self) -> Vec<(&'static str, String)> {
+        let reported = KNOWN.iter().filter(|known| known.reported);
+        reported.map(|known| (known.name, self.value(known).to_owned())).collect()
     }
 
     /// Changes a setting; `None` is its default. Returns name and value if clients follow it.
@@ -181,7 +229,7 @@ impl Settings {
         local: bool,
     ) -> Result<Option<(&'static str, &str)>, SqlError> {
         let known = find(name)?;
-        if matches!(known.kind, Kind::Fixed | Kind::Told) {
+        if let Some(known) = known.filter(|known| matches!(known.kind, Kind::Fixed | Kind::Told)) {
             let message = format!("parameter \"{}\" cannot be changed", known.name);
             // Saying what is so already is no change.
             return match value {
@@ -189,30 +237,53 @@ impl Settings {
                 _ => Err(SqlError::new(state::CANT_CHANGE_RUNTIME_PARAM, message)),
             };
         }
-        let value = match value {
-            Some(value) => Some(check(known, value)?),
-            None => self.initial.get(known.name).cloned(),
+        let name = known.map_or_else(|| Cow::Owned(name.to_lowercase()), |known| Cow::Borrowed(known.name));
+        let value = match (value, known) {
+            (Some(value), Some(known)) => Some(check(known, value)?),
+            (Some(value), None) => Some(value.to_owned()),
+            (None, _) => self.initial.get(&name).cloned(),
         };
         self.before.get_or_insert_with(|| self.values.clone());
         if local {
             self.after.get_or_insert_with(|| self.values.clone());
         } else if let Some(after) = &mut self.after {
-            put(after, known.name, value.clone());
+            put(after, name.clone(), value.clone());
         }
-        put(&mut self.values, known.name, value);
+        put(&mut self.values, name, value);
         self.changes += 1;
-        Ok(known.reported.then(|| (known.name, self.value(known))))
+        Ok(known.filter(|known| known.reported).map(|known| (known.name, self.value(known))))
+    }
+
+    /// Changes a setting on behalf of a function, which cannot tell the client: [`untold`](Self::untold) does.
+    pub(crate) fn set_quietly(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
+        if let Some((name, _)) = self.set(name, value, local)? {
+            self.untold.push(name);
+        }
+        Ok(())
+    }
+
+    /// What functions have changed since the last call, of what clients follow.
+    pub(crate) fn untold(&mut self) -> Vec<(&'static str, String)> {
+        let names = std::mem::take(&mut self.untold);
+        names.into_iter().filter_map(|name| Some((name, self.show(name).ok()?.1.to_owned()))).collect()
+    }
+
+    /// Whether there are such.
+    #[inline]
+    pub(crate) fn has_untold(&self) -> bool {
+        !self.untold.is_empty()
     }
 
     /// Changes a setting for the session and its RESET: what a client asks for when it connects.
     pub(crate) fn set_initial(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
-        let known = find(name)?;
-        if !matches!(known.kind, Kind::Fixed | Kind::Told) {
-            let value = check(known, value)?;
-            self.initial.insert(known.name, value.clone());
-            self.values.insert(known.name, value);
-            self.changes += 1;
-        }
+        let (name, value) = match find(name)? {
+            Some(known) if matches!(known.kind, Kind::Fixed | Kind::Told) => return Ok(()),
+            Some(known) => (Cow::Borrowed(known.name), check(known, value)?),
+            None => (Cow::Owned(name.to_lowercase()), value.to_owned()),
+        };
+        self.initial.insert(name.clone(), value.clone());
+        self.values.insert(name, value);
+        self.changes += 1;
         Ok(())
     }
 
@@ -276,7 +347,7 @@ impl Settings {
     /// # Errors
     /// The value is none of the setting's.
     pub(crate) fn foreseen(&self, name: &str, value: Option<&str>) -> Result<String, SqlError> {
-        let known = find(name)?;
+        let known = known_by(name).ok_or_else(|| unrecognized(name))?;
         let initial = || self.initial.get(known.name).map_or(known.default, String::as_str).to_owned();
         value.map_or_else(|| Ok(initial()), |value| check(known, value))
     }
@@ -297,17 +368,41 @@ impl Settings {
     }
 }
 
-fn put(values: &mut Values, name: &'static str, value: Option<String>) {
+fn put(values: &mut Values, name: Cow<'static, str>, value: Option<String>) {
     match value {
         Some(value) => values.insert(name, value),
-        None => values.remove(name),
+        None => values.remove(&name),
     };
 }
 
-fn find(name: &str) -> Result<&'static Known, SqlError> {
-    KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-        SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
-    })
+fn known_by(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name))
+}
+
+/// The setting of a name; none if it is one of an application's own.
+fn find(name: &str) -> Result<Option<&'static Known>, SqlError> {
+    if let Some(known) = known_by(name) {
+        return Ok(Some(known));
+    }
+    let parts: Vec<_> = name.split('.').collect();
+    let is_identifier = |part: &&str| {
+        part.starts_with(|first: char| first.is_alphabetic() || first == '_')
+            && part.chars().all(|next| next.is_alphanumeric() || matches!(next, '_' | '$'))
+    };
+    let invalid = |detail: &str| {
+        let message = format!("invalid configuration parameter name \"{name}\"");
+        Err(SqlError::new(state::INVALID_NAME, message).detail(detail))
+    };
+    match parts.as_slice() {
+        [_] => Err(unrecognized(name)),
+        [prefix, ..] if prefix.eq_ignore_ascii_case("hotrow") => invalid("\"hotrow\" is a reserved prefix."),
+        parts if parts.iter().all(is_identifier) => Ok(None),
+        _ => invalid("Custom parameter names must be two or more simple identifiers separated by dots."),
+    }
+}
+
+fn unrecognized(name: &str) -> SqlError {
+    SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
 }
 
 /// The value in its shown form.

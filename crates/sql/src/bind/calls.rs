@@ -94,7 +94,7 @@ impl Binder<'_> {
             .map(|(argument, ty)| self.coerce(argument, *ty, Strictness::Implicit))
             .collect::<Result<Vec<_>, _>>()?;
         // What is NULL anyway is not computed.
-        let is_null = arguments.contains(&Expr::NULL);
+        let is_null = function.is_strict() && arguments.contains(&Expr::NULL);
         Ok(Typed::new(if is_null { Expr::NULL } else { Expr::Call(function, arguments) }, result))
     }
 
@@ -202,6 +202,10 @@ impl Binder<'_> {
                 let (list, ty) = self.unify(arguments, if name == "least" { "LEAST" } else { "GREATEST" })?;
                 let function = if name == "least" { Several::Least } else { Several::Greatest };
                 Ok(Typed::new(Expr::Call(Function::Several(function), list), ty))
+            }
+            "pg_typeof" if arguments.len() == 1 => {
+                let ty = type_name(arguments[0].ty);
+                Ok(Typed::new(Expr::Const(Value::Text(ty.into())), Type::Text))
             }
             "nullif" if arguments.len() == 2 => self.null_if(arguments),
             "unnest" | "generate_series" => Err(unsupported(&format!("{name} anywhere but in FROM"))),

@@ -7,7 +7,7 @@ use crate::expr::Strictness;
 use hotrow_storage::Type;
 use sqlparser::ast::{BinaryOperator as B, DataType, Expr as A};
 
-/// The function that a cast to `regclass` or `regtype` calls; none if the type is another one.
+/// The function that a cast to `regclass`, `regtype` and the like calls; none if the type is another one.
 pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> {
     let DataType::Custom(name, _) = ty else {
         return Ok(matches!(ty, DataType::Regclass).then_some(" regclass"));
@@ -22,8 +22,10 @@ pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> 
         "regclass" => Ok(Some(" regclass")),
         "regtype" => Ok(Some(" regtype")),
         "regnamespace" => Ok(Some(" regnamespace")),
-        "regproc" | "regprocedure" | "regoper" | "regoperator" | "regrole" | "regconfig" | "regdictionary"
-        | "regcollation" => Err(unsupported(&format!("type {known}"))),
+        "regproc" => Ok(Some(" regproc")),
+        "regprocedure" | "regoper" | "regoperator" | "regrole" | "regconfig" | "regdictionary" | "regcollation" => {
+            Err(unsupported(&format!("type {known}")))
+        }
         _ => Ok(None),
     }
 }
@@ -76,6 +78,10 @@ impl Binder<'_> {
     /// A cast to `regclass` or `regtype`: of a name its number, of a number its name.
     pub(super) fn registered(&mut self, registry: &str, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         let mut typed = self.expr(expr, scope)?;
+        // The columns of this type are texts.
+        if registry == " regproc" && typed.ty == Some(Type::Text) {
+            return Ok(typed);
+        }
         if typed.ty == Some(Type::Int8) {
             typed = Typed::new(self.coerce(typed, Type::Int4, Strictness::Explicit)?, Type::Int4);
         }

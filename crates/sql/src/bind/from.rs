@@ -139,8 +139,7 @@ impl Binder<'_> {
                 if let Some(alias) = alias {
                     let columns = inner.scope.relations().iter().flat_map(|relation| &relation.columns);
                     let columns = columns.filter(|column| !column.merged).cloned().collect();
-                    let mut relation =
-                        Relation { name: Some(fold(&alias.name)), table: None, columns, key: Vec::new() };
+                    let mut relation = Relation { name: Some(fold(&alias.name)), columns, ..Relation::default() };
                     rename(&mut relation, alias)?;
                     *inner.scope.relations_mut() = vec![relation];
                 }
@@ -156,9 +155,11 @@ impl Binder<'_> {
             return Ok(item);
         }
         if let Some(relation) = system::relation(&name_parts(name)?) {
-            let columns = relation.columns.iter().map(|&(name, ty)| OutputColumn { name: name.to_owned(), ty });
+            let columns = relation.all_columns().map(|(name, ty)| OutputColumn { name: name.to_owned(), ty });
             let name = Some(relation.name.to_owned());
-            return self.rows_item(Node::System(relation), None, columns.collect(), name, alias);
+            let mut item = self.rows_item(Node::System(relation), None, columns.collect(), name, alias)?;
+            item.scope.relations_mut().iter_mut().for_each(Relation::hide_last);
+            return Ok(item);
         }
         if let Some(view) = self.view.view(&object_name(name)?) {
             return self.view_item(&view, alias);
@@ -339,7 +340,7 @@ impl Binder<'_> {
             }
         }
         left.append(right)?;
-        left.relations_mut().insert(0, Relation { name: None, table: None, columns: merged, key: Vec::new() });
+        left.relations_mut().insert(0, Relation { columns: merged, ..Relation::default() });
         Ok(conditions)
     }
 

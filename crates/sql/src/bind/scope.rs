@@ -18,7 +18,7 @@ pub(crate) struct Scope {
 }
 
 /// A FROM item.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Relation {
     /// Its alias, or its own name; none for the columns that USING merges, and for a subquery without an alias.
     pub(super) name: Option<String>,
@@ -26,6 +26,8 @@ pub(crate) struct Relation {
     pub(super) table: Option<String>,
     /// The hidden key is not among them.
     pub(super) columns: Vec<Named>,
+    /// What `*` does not show.
+    pub(super) hidden: Vec<Named>,
     /// Those of a table's primary key, by position; none if there is no such key.
     pub(super) key: Vec<usize>,
 }
@@ -62,7 +64,18 @@ impl Relation {
     /// Columns of these names from `offset` on.
     pub(super) fn new(name: Option<String>, columns: impl Iterator<Item = (String, Type)>, offset: usize) -> Self {
         let named = |(at, (name, ty))| Named { name, ty, expr: Expr::Column(offset + at), merged: false };
-        Self { name, table: None, columns: columns.enumerate().map(named).collect(), key: Vec::new() }
+        Self {
+            name,
+            table: None,
+            columns: columns.enumerate().map(named).collect(),
+            hidden: Vec::new(),
+            key: Vec::new(),
+        }
+    }
+
+    /// Takes its last column away from `*`.
+    pub(super) fn hide_last(&mut self) {
+        self.hidden.extend(self.columns.pop());
     }
 
     /// A table's columns.
@@ -128,7 +141,7 @@ impl Scope {
     /// The column of this name, of the relation if one is given.
     pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Found<'_> {
         let named = |known: &&Relation| relation.is_none() || known.name.as_deref() == relation;
-        let columns = self.relations.iter().filter(named).flat_map(|known| &known.columns);
+        let columns = self.relations.iter().filter(named).flat_map(|known| known.columns.iter().chain(&known.hidden));
         let mut found = columns.filter(|column| column.name == name && (relation.is_some() || !column.merged));
         match (found.next(), found.next()) {
             (None, _) => Found::Nothing,

@@ -72,9 +72,13 @@ pub(crate) fn lost(what: &str) -> SqlError {
 }
 
 impl Expr {
-    /// Whether a subquery is part of the expression, so that evaluating it takes the transaction.
+    /// Whether a subquery is part of the expression, so that evaluating it takes the transaction, or what waits as long as one may.
     pub(crate) fn has_subquery(&self) -> bool {
-        self.any(&mut |part| matches!(part, Expr::Subquery(_)))
+        self.any(&mut |part| match part {
+            Expr::Subquery(_) => true,
+            Expr::Call(function, _) => function.waits(),
+            _ => false,
+        })
     }
 
     /// The expression with the present values of what is around the query, for whoever keeps it longer.

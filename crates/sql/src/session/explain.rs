@@ -27,7 +27,7 @@ impl Session {
         self.plan_accesses(&[(statement, params)])?;
         self.begin_engine()?;
         statement.plan.reset_counts();
-        let read_only = self.read_only;
+        let read_only = self.names.read_only.get();
         let (_, mut exec) = self.exec(params);
         let mut answered = 0;
         let rows = exec.rows(&statement.plan, read_only, &mut |_| {

@@ -113,7 +113,7 @@ impl Session {
 
     /// Whether the engine gives a transaction that only reads no more than read committed, and so needs no plan of it.
     fn reads_row_by_row(&self, only_reads: bool) -> bool {
-        only_reads && self.database.engine().info().granted(self.isolation) == Isolation::ReadCommitted
+        only_reads && self.database.engine().info().granted(self.names.isolation.get()) == Isolation::ReadCommitted
     }
 
     /// A plan was made again: what its predecessor would have touched says nothing.
@@ -160,7 +160,7 @@ impl Session {
         }
         accesses.clear();
         self.planning.estimates.reconnaissances += 1;
-        let limit = self.settings.duration("lock_timeout");
+        let limit = self.names.settings.borrow().duration("lock_timeout");
         let shapes = &mut self.planning.shapes;
         let mut rehearsal = Reconnaissance::begin_within(limit, &mut self.txn, shapes, accesses)?;
         self.names.rehearse();
@@ -168,7 +168,7 @@ impl Session {
         let mut ended = true;
         for (statement, params) in statements {
             let mut exec = Exec { txn: &mut rehearsal, env: env(params), engine, scratch: &mut self.scratch };
-            let ran = exec.rows(&statement.plan, self.read_only, &mut |_| Ok(ControlFlow::Continue(())));
+            let ran = exec.rows(&statement.plan, self.names.read_only.get(), &mut |_| Ok(ControlFlow::Continue(())));
             match ran {
                 Ok(_) => {}
                 // What it saw may be no state that ever was; the run will tell. Until here it has touched what it has touched.

@@ -140,7 +140,7 @@ const LONGEST_REQUEST_PAUSE: Duration = Duration::from_millis(1);
 impl Session {
     /// Runs something for no longer than `statement_timeout`.
     pub(super) fn within_limit(&mut self, run: impl FnOnce(&mut Self) -> Result<(), SqlError>) -> Result<(), SqlError> {
-        let Some(limit) = self.settings.duration("statement_timeout") else { return run(self) };
+        let Some(limit) = self.names.settings.borrow().duration("statement_timeout") else { return run(self) };
         self.waiter.set_limit(Some(self.waiter.now().after(limit)));
         let result = run(self);
         let late = self.waiter.is_late();
@@ -264,7 +264,7 @@ impl Session {
 
     /// Whether the transaction keeps what it has read until it ends: it locks it, or looks at it again.
     fn keeps_reads(&self) -> bool {
-        self.database.engine().info().granted(self.isolation) != Isolation::ReadCommitted
+        self.database.engine().info().granted(self.names.isolation.get()) != Isolation::ReadCommitted
     }
 
     /// Whether there must be memory for what the transaction keeps of its reads.
@@ -301,7 +301,12 @@ impl Session {
         let Some(start) = start.filter(|_| abort == Abort::Conflict) else { return Err(abort) };
         let now = self.waiter.now();
         let since = *attempts.since.get_or_insert(now);
-        let limit = self.settings.duration("lock_timeout").or_else(|| self.settings.duration("deadlock_timeout"));
+        let limit = self
+            .names
+            .settings
+            .borrow()
+            .duration("lock_timeout")
+            .or_else(|| self.names.settings.borrow().duration("deadlock_timeout"));
         if now.since(since) >= limit.unwrap_or(self.database.config.conflict_wait) {
             return Err(Abort::Timeout);
         }
@@ -343,18 +348,19 @@ impl Session {
         }
         let now = self.waiter.now();
         let since = *attempts.since.get_or_insert(now);
-        let limit = self.settings.duration("lock_timeout").unwrap_or(self.database.config.table_lock_wait);
+        let limit =
+            self.names.settings.borrow().duration("lock_timeout").unwrap_or(self.database.config.table_lock_wait);
         now.since(since) < limit
     }
 
     /// Whether a wait has lasted as long as the client wants one to.
     fn is_lock_timeout(&self, abort: Abort) -> bool {
-        abort == Abort::Timeout && self.settings.duration("lock_timeout").is_some()
+        abort == Abort::Timeout && self.names.settings.borrow().duration("lock_timeout").is_some()
     }
 
     /// Whether attempts in place of a wait have.
     fn was_kept_off(&self, abort: Abort, unseen: bool) -> bool {
-        unseen && abort == Abort::WriteConflict && self.settings.duration("lock_timeout").is_some()
+        unseen && abort == Abort::WriteConflict && self.names.settings.borrow().duration("lock_timeout").is_some()
     }
 
     /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a story.
@@ -394,7 +400,7 @@ impl Session {
         // A plan from the source has its literals in it.
         let params = if replanned.is_some() && source.is_some() { &[] } else { params };
         let statement = replanned.as_ref().unwrap_or(statement);
-        if self.read_only
+        if self.names.read_only.get()
             && let Some(error) = read_only_violation(&statement.plan)
         {
             return Err(error.into());
@@ -447,7 +453,7 @@ impl Session {
         params: &[Value<'static>],
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
-        let read_only = self.read_only;
+        let read_only = self.names.read_only.get();
         let (_, mut exec) = self.exec(params);
         let columns = statement.columns();
         let rows = exec.rows(&statement.plan, read_only, &mut |row: &Input<'_>| {
@@ -456,6 +462,11 @@ impl Session {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        if self.names.settings.borrow().has_untold() {
+            for (name, value) in self.names.settings.borrow_mut().untold() {
+                output.client.parameter(name, &value);
+            }
+        }
         Ok(match &statement.plan {
             Plan::Query(_) => Tag::Rows("SELECT", rows),
             Plan::Insert(_) => Tag::Rows("INSERT 0", rows),
@@ -469,7 +480,6 @@ impl Session {
     /// What a plan runs with.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
-        self.names.read_only.set(self.read_only);
         let (names, keeps_reads) = (Some(&self.names), self.asks_at_reads());
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let env = Env { params, now, user, session_id, waiter, names, memory, keeps_reads, frames: None };
@@ -482,7 +492,7 @@ impl Session {
         run: impl FnOnce(&mut Ddl<'_>) -> Result<&'static str, Fail>,
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
-        let limit = self.settings.duration("lock_timeout");
+        let limit = self.names.settings.borrow().duration("lock_timeout");
         let wait = limit.unwrap_or(self.database.config.table_lock_wait);
         let txn: &mut dyn Transaction = &mut self.txn;
         let memory = self.database.memory_limit();

@@ -81,8 +81,9 @@ impl Session {
     fn start(&mut self) {
         self.now = now();
         self.seat.begin(self.now);
-        self.isolation = self.settings.default_isolation();
-        self.read_only = self.settings.default_read_only();
+        self.names.transaction.set(0);
+        self.names.isolation.set(self.names.settings.borrow().default_isolation());
+        self.names.read_only.set(self.names.settings.borrow().default_read_only());
         self.executed = 0;
     }
 
@@ -92,14 +93,14 @@ impl Session {
             let concurrency = self.next_concurrency();
             let accesses = self.planning.accesses();
             let begin = Begin {
-                isolation: self.isolation,
+                isolation: self.names.isolation.get(),
                 concurrency,
                 accesses,
                 one_shot: self.planning.is_one_shot(),
-                read_only: self.read_only || self.planning.only_reads(),
+                read_only: self.names.read_only.get() || self.planning.only_reads(),
                 label: self.id.unsigned_abs(),
-                wait_limit: self.settings.duration("lock_timeout"),
-                deadlock_timeout: self.settings.duration("deadlock_timeout"),
+                wait_limit: self.names.settings.borrow().duration("lock_timeout"),
+                deadlock_timeout: self.names.settings.borrow().duration("deadlock_timeout"),
                 ..Begin::default()
             };
             self.begun = true;
@@ -123,16 +124,16 @@ impl Session {
     /// SET TRANSACTION and BEGIN's modes.
     pub(super) fn set_modes(&mut self, modes: Modes) -> Result<(), SqlError> {
         if let Some(isolation) = modes.isolation
-            && isolation != self.isolation
+            && isolation != self.names.isolation.get()
         {
             if self.begun {
                 let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
                 return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
             }
-            self.isolation = isolation;
+            self.names.isolation.set(isolation);
         }
         if let Some(read_only) = modes.read_only
-            && read_only != self.read_only
+            && read_only != self.names.read_only.get()
         {
             if self.begun {
                 let message = if read_only {
@@ -142,19 +143,19 @@ impl Session {
                 };
                 return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
             }
-            self.read_only = read_only;
+            self.names.read_only.set(read_only);
         }
         if let Some(concurrency) = modes.concurrency {
             self.check_concurrency(Some(concurrency.name()))?;
-            self.settings.set(CONCURRENCY, Some(concurrency.name()), true)?;
+            self.names.settings.borrow_mut().set(CONCURRENCY, Some(concurrency.name()), true)?;
         }
         Ok(())
     }
 
     /// What the transaction that begins is to be.
     fn next_concurrency(&mut self) -> Option<Concurrency> {
-        if !self.settings.mixes_concurrency() {
-            return self.settings.concurrency();
+        if !self.names.settings.borrow().mixes_concurrency() {
+            return self.names.settings.borrow().concurrency();
         }
         self.turn = match self.turn {
             Concurrency::Optimistic => Concurrency::Pessimistic,
@@ -168,7 +169,7 @@ impl Session {
     /// # Errors
     /// The engine has no choice, the present transaction has begun with another one, or there is nothing of this name.
     pub(super) fn check_concurrency(&self, value: Option<&str>) -> Result<(), SqlError> {
-        let wanted = self.settings.foreseen(CONCURRENCY, value)?;
+        let wanted = self.names.settings.borrow().foreseen(CONCURRENCY, value)?;
         let info = self.database.engine().info();
         if wanted != "default" && info.concurrency.is_none() {
             let message = format!("engine {} does not let transactions choose to be {wanted}", info.name);
@@ -178,7 +179,7 @@ impl Session {
                 engines => error.hint(format!("Engines that do: {}.", engines.join(", "))),
             });
         }
-        if self.begun && wanted != self.settings.show(CONCURRENCY)?.1 {
+        if self.begun && wanted != self.names.settings.borrow().show(CONCURRENCY)?.1 {
             let message = format!("{CONCURRENCY} must be set before any query of a transaction");
             return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
         }
@@ -287,7 +288,7 @@ impl Session {
             Phase::Idle => {}
             Phase::Failed => {}
             Phase::Implicit => {
-                self.settings.end_transaction(false);
+                self.names.settings.borrow_mut().end_transaction(false);
                 self.rollback_all();
             }
             Phase::Block => {
@@ -314,7 +315,7 @@ impl Session {
             return Ok(());
         }
         let committed = self.commit();
-        self.settings.end_transaction(committed.is_ok());
+        self.names.settings.borrow_mut().end_transaction(committed.is_ok());
         committed.map_err(SqlError::from)
     }
 
@@ -322,7 +323,7 @@ impl Session {
     pub(super) fn commit_attempt(&mut self) -> Result<(), Fail> {
         if self.phase == Phase::Implicit {
             self.try_commit()?;
-            self.settings.end_transaction(true);
+            self.names.settings.borrow_mut().end_transaction(true);
         }
         Ok(())
     }
@@ -331,7 +332,7 @@ impl Session {
     pub(super) fn savepoint(&mut self, name: &str) -> Result<(), SqlError> {
         self.require_block("SAVEPOINT")?;
         let engine = self.begun.then(|| self.txn.savepoint());
-        let (changes, settings) = (self.names.changes.clone(), self.settings.save());
+        let (changes, settings) = (self.names.changes.clone(), self.names.settings.borrow().save());
         let deferred = self.names.deferred.borrow().mark();
         self.marks.push(Mark { name: name.to_owned(), engine, changes, settings, deferred });
         Ok(())
@@ -354,7 +355,7 @@ impl Session {
         }
         let at = self.mark(name)?;
         let mark = &self.marks[at];
-        let reported = self.settings.restore(&mark.settings);
+        let reported = self.names.settings.borrow_mut().restore(&mark.settings);
         let changes = mark.changes.clone();
         self.names.deferred.borrow_mut().rollback_to(&mark.deferred);
         match mark.engine {
@@ -390,7 +391,7 @@ impl Session {
 
     /// Locks a table's name.
     pub(super) fn lock_table(&mut self, lock: &Arc<crate::locks::TableLock>, mode: Mode) -> Result<(), Fail> {
-        let limit = self.settings.duration("lock_timeout");
+        let limit = self.names.settings.borrow().duration("lock_timeout");
         let wait = limit.unwrap_or(self.database.config.table_lock_wait);
         lock_outcome(self.locks.acquire(lock, mode, &self.waiter, wait), limit)
     }

@@ -14,11 +14,10 @@ use crate::parse::utility::{Modes, Utility};
 use crate::parse::{parse_arguments, parse_type};
 use crate::plan::Statement;
 use crate::settings::CONCURRENCY;
-use crate::{SqlError, SqlState, Times, isolation, state};
+use crate::{SqlError, SqlState, isolation, state};
 use hotrow_storage::Value;
-use hotrow_sync::{Arc, meter};
-use hotrow_txn::{LockStatistics, Transaction, VersionStatistics};
-use std::borrow::Cow;
+use hotrow_sync::Arc;
+use hotrow_txn::Transaction;
 
 impl Utility {
     /// Whether it begins or ends transactions, so that it runs outside one.
@@ -139,8 +138,12 @@ impl Session {
         if matches!(self.phase, Phase::Idle | Phase::Implicit) {
             warn(output, state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
         }
-        let concurrency = self.settings.concurrency();
-        let modes = Modes { isolation: Some(self.isolation), read_only: Some(self.read_only), concurrency };
+        let concurrency = self.names.settings.borrow().concurrency();
+        let modes = Modes {
+            isolation: Some(self.names.isolation.get()),
+            read_only: Some(self.names.read_only.get()),
+            concurrency,
+        };
         let commit = commit && self.phase != Phase::Failed;
         let ended = if commit {
             self.commit()
@@ -148,7 +151,7 @@ impl Session {
             self.rollback_all();
             Ok(())
         };
-        for (name, value) in self.settings.end_transaction(commit && ended.is_ok()) {
+        for (name, value) in self.names.settings.borrow_mut().end_transaction(commit && ended.is_ok()) {
             output.client.parameter(name, &value);
         }
         ended?;
@@ -199,18 +202,18 @@ impl Session {
         match (name, value) {
             ("transaction_isolation", Some(value)) => {
                 // The setting's own words; the transaction takes the level.
-                let level = isolation::parse(&self.settings.foreseen(name, Some(value))?).ok();
+                let level = isolation::parse(&self.names.settings.borrow().foreseen(name, Some(value))?).ok();
                 self.set_modes(Modes { isolation: level, ..Modes::default() })?;
             }
             ("transaction_read_only", Some(value)) => {
-                let read_only = self.settings.foreseen(name, Some(value))? == "on";
+                let read_only = self.names.settings.borrow().foreseen(name, Some(value))? == "on";
                 self.set_modes(Modes { read_only: Some(read_only), ..Modes::default() })?;
             }
             _ => {
                 if name == CONCURRENCY {
                     self.check_concurrency(value)?;
                 }
-                if let Some((name, value)) = self.settings.set(name, value, local)? {
+                if let Some((name, value)) = self.names.settings.borrow_mut().set(name, value, local)? {
                     output.client.parameter(name, value);
                 }
             }
@@ -220,37 +223,15 @@ impl Session {
 
     fn show(&mut self, name: &str, statement: &Statement, output: &mut Output<'_>) -> Result<Tag, Fail> {
         if name == "all" {
-            for (name, value, _) in self.settings.all() {
-                let shown = self.shown(name, value);
-                let row = [Value::text(name), Value::text(&shown), Value::text("")];
+            for (name, value, _) in self.names.all_settings() {
+                let row = [Value::text(&name), Value::text(&value), Value::text("")];
                 output.row(statement.columns(), &row)?;
             }
             return Ok(Tag::Word("SHOW"));
         }
-        let (name, value) = self.settings.show(name)?;
-        output.row(statement.columns(), &[Value::text(&self.shown(name, value))])?;
+        let value = self.names.setting(name)?;
+        output.row(statement.columns(), &[Value::text(&value)])?;
         Ok(Tag::Word("SHOW"))
-    }
-
-    /// A setting's value, where the transaction, or the engine, has the last word.
-    fn shown<'v>(&self, name: &str, value: &'v str) -> Cow<'v, str> {
-        let engine = self.database.engine();
-        let granted = engine.info().granted(self.isolation);
-        Cow::Borrowed(match name {
-            "transaction_isolation" => isolation::name(granted),
-            "hotrow.isolation" => granted.name(),
-            "hotrow.locks" => return Cow::Owned(locks(engine.locks())),
-            "hotrow.memory" => return Cow::Owned(format!("{} kB", meter::used_bytes() >> 10)),
-            "hotrow.memory_limit" => match self.database.memory_limit().bytes() {
-                Some(bytes) => return Cow::Owned(format!("{} kB", bytes >> 10)),
-                None => "none",
-            },
-            "hotrow.times" => return Cow::Owned(times(self.database.config.times.as_deref())),
-            "hotrow.versions" => return Cow::Owned(versions(engine.versions())),
-            "transaction_read_only" if self.read_only => "on",
-            "transaction_read_only" => "off",
-            _ => value,
-        })
     }
 
     fn reset(&mut self, name: Option<&str>, output: &mut Output<'_>) -> Result<Tag, Fail> {
@@ -260,11 +241,11 @@ impl Session {
             }
             None => {
                 self.check_concurrency(None)?;
-                let before: Vec<_> = self.parameters().map(|(name, value)| (name, value.to_owned())).collect();
-                self.settings.reset_all();
-                for ((name, old), (_, new)) in before.iter().zip(self.parameters()) {
+                let before = self.parameters();
+                self.names.settings.borrow_mut().reset_all();
+                for ((name, old), (_, new)) in before.into_iter().zip(self.parameters()) {
                     if old != new {
-                        output.client.parameter(name, new);
+                        output.client.parameter(name, &new);
                     }
                 }
             }
@@ -363,28 +344,6 @@ impl Session {
         }
         Ok(Tag::Word("LOCK TABLE"))
     }
-}
-
-/// Where the time of sessions went, if it is counted.
-fn times(times: Option<&Times>) -> String {
-    times.map_or_else(|| "not counted".to_owned(), Times::to_string)
-}
-
-/// The versions of rows that an engine keeps, in words.
-fn versions(statistics: Option<VersionStatistics>) -> String {
-    let Some(VersionStatistics { alive, garbage, held, transactions, oldest_reader }) = statistics else {
-        return "none beside the rows".to_owned();
-    };
-    let oldest = oldest_reader.map_or(String::new(), |behind| format!(", the oldest reader {behind} changes behind"));
-    format!("alive {alive}, garbage {garbage}, held {held}, transactions {transactions}{oldest}")
-}
-
-/// What an engine has locked, in words.
-fn locks(statistics: Option<LockStatistics>) -> String {
-    let Some(LockStatistics { held, waiting }) = statistics else {
-        return "none are counted".to_owned();
-    };
-    format!("held {held}, waiting {waiting}")
 }
 
 /// PREPARE takes what reads and writes rows, and nothing else. WITH, TABLE and MERGE have the planner's own answer.

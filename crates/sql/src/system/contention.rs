@@ -23,7 +23,8 @@ pub(super) fn relation() -> SystemRelation {
         ("missed", Type::Int8),
         ("statements", Type::Text),
     ];
-    SystemRelation { schema: "pg_catalog", name: "hotrow_contention", is_view: true, columns, maker: Some(make) }
+    let (schema, name) = ("pg_catalog", "hotrow_contention");
+    SystemRelation { schema, name, is_view: true, columns, maker: Some(make), number: 0 }
 }
 
 fn make(names: &Names, rows: &mut Rows<'_>) {

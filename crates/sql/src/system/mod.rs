@@ -45,6 +45,8 @@ pub struct SystemRelation {
     pub columns: Vec<(&'static str, Type)>,
     /// None if there is nothing to show.
     maker: Option<Maker>,
+    /// Its number, which its rows have, too.
+    number: u32,
 }
 
 /// Rows of a relation in the making.
@@ -79,12 +81,18 @@ impl Rows<'_> {
 }
 
 impl SystemRelation {
-    /// Its rows at this moment, as a session sees them.
+    /// Its columns, and after them one that its rows have though `*` does not show it: the relation's number.
+    pub(crate) fn all_columns(&self) -> impl Iterator<Item = (&'static str, Type)> {
+        self.columns.iter().copied().chain(std::iter::once(("tableoid", Type::Int4)))
+    }
+
+    /// Its rows at this moment, as a session sees them, with all columns.
     pub fn rows(&self, names: &Names) -> Vec<Vec<Value<'static>>> {
         let mut rows = Rows { relation: self, rows: Vec::new() };
         if let Some(maker) = self.maker {
             maker(names, &mut rows);
         }
+        rows.rows.iter_mut().for_each(|row| row.push(oid(self.number)));
         rows.rows
     }
 }
@@ -104,6 +112,9 @@ fn all() -> &'static All {
     ALL.get_or_init(|| {
         let mut list: Vec<_> = include_str!("relations.txt").lines().filter_map(read).collect();
         list.extend([contention::relation(), sessions::relation()]);
+        for (at, relation) in list.iter_mut().enumerate() {
+            relation.number = objects::number_of_system(at, relation.name);
+        }
         let by_name = list.iter().enumerate().map(|(at, relation)| ((relation.schema, relation.name), at)).collect();
         All { list, by_name }
     })
@@ -123,7 +134,7 @@ fn read(line: &'static str) -> Option<SystemRelation> {
         "pg_catalog" => pg_catalog::maker(name).or_else(|| pg_views::maker(name)).or_else(|| sessions::maker(name)),
         _ => information_schema::maker(name),
     };
-    Some(SystemRelation { schema, name, is_view: kind == "v", columns, maker })
+    Some(SystemRelation { schema, name, is_view: kind == "v", columns, maker, number: 0 })
 }
 
 fn column_type(name: &str) -> Option<Type> {

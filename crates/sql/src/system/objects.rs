@@ -78,12 +78,18 @@ pub(super) fn objects(names: &Names) -> Vec<Object> {
     all.extend(view.sequences().iter().map(|sequence| of_user(&sequence.name, Kind::Sequence)));
     all.extend(view.views().into_iter().map(|view| of_user(&view.name.clone(), Kind::View(view))));
     all.sort_by(|one, other| one.name.cmp(&other.name));
-    all.extend(system::all().list.iter().enumerate().map(|(at, relation)| system_object(at, relation)));
+    all.extend(system::all().list.iter().map(system_object));
     all
 }
 
-fn system_object(at: usize, relation: &'static SystemRelation) -> Object {
-    let number = match relation.name {
+fn system_object(relation: &'static SystemRelation) -> Object {
+    let schema = if relation.schema == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA };
+    Object { number: relation.number, name: relation.name.to_owned(), schema, kind: Kind::System(relation) }
+}
+
+/// The number of the system relation at a position: PostgreSQL's own, where others know it.
+pub(super) fn number_of_system(at: usize, name: &str) -> u32 {
+    match name {
         "pg_type" => 1247,
         "pg_attribute" => 1249,
         "pg_proc" => 1255,
@@ -93,9 +99,7 @@ fn system_object(at: usize, relation: &'static SystemRelation) -> Object {
         "pg_index" => 2610,
         "pg_attrdef" => 2604,
         _ => 12_000 + at as u32,
-    };
-    let schema = if relation.schema == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA };
-    Object { number, name: relation.name.to_owned(), schema, kind: Kind::System(relation) }
+    }
 }
 
 /// A table's indexes as users know them: a hidden key has none.
@@ -122,12 +126,7 @@ pub(crate) fn number_of_relation(names: &Names, name: &str) -> Option<u32> {
     };
     let system = || {
         let schema = schema.unwrap_or("pg_catalog");
-        let found = system::all()
-            .list
-            .iter()
-            .enumerate()
-            .find(|(_, known)| (known.schema, known.name) == (schema, plain.as_str()));
-        found.map(|(at, relation)| system_object(at, relation).number)
+        system::relation(&[schema.to_owned(), plain.clone()]).map(|relation| relation.number)
     };
     let of_user = || names.view().has_relation(&plain).then(|| names.database().catalog.number(&plain));
     if schema.is_some() { system() } else { of_user().or_else(system) }

@@ -4,6 +4,7 @@ use super::describe;
 use super::objects::{self, Kind, OWNER};
 use super::{Maker, Rows, oid, text};
 use crate::sequence::Names;
+use crate::settings::Known;
 use hotrow_storage::Value;
 
 /// Who makes a relation's rows; none if it has none.
@@ -101,26 +102,29 @@ fn users(_: &Names, rows: &mut Rows<'_>) {
     ]);
 }
 
-/// The limits that drivers ask for. What a session can set, SHOW shows.
-fn settings(_: &Names, rows: &mut Rows<'_>) {
-    for (name, setting, kind) in [
-        ("block_size", "8192", "integer"),
-        ("max_function_args", "100", "integer"),
-        ("max_identifier_length", "63", "integer"),
-        ("max_index_keys", "32", "integer"),
-        ("server_encoding", "UTF8", "string"),
-        ("server_version", crate::settings::SERVER_VERSION, "string"),
-        ("server_version_num", "150000", "integer"),
-    ] {
+/// What SHOW ALL shows, and limits that drivers ask for.
+fn settings(names: &Names, rows: &mut Rows<'_>) {
+    let limits = [("block_size", "8192"), ("max_function_args", "100"), ("max_index_keys", "32")];
+    let limits = limits.map(|(name, value)| (name.to_owned(), value.to_owned(), None));
+    let mut all: Vec<_> = limits.into_iter().chain(names.all_settings()).collect();
+    all.sort_by_cached_key(|(name, ..)| name.to_lowercase());
+    for (name, value, known) in all {
+        let is_custom = known.is_none() && name.contains('.');
+        let (vartype, unit) = known.map_or((if is_custom { "string" } else { "integer" }, None), Known::vartype);
+        let context = known.map_or(if is_custom { "user" } else { "internal" }, Known::context);
+        let default = known.map_or_else(|| value.clone(), |known| known.default().to_owned());
+        let shown = |value: &str| known.map_or_else(|| value.to_owned(), |known| known.in_unit(value));
+        let is_default = context == "internal" || (default == value && !is_custom);
         rows.push(vec![
-            ("name", text(name)),
-            ("setting", text(setting)),
-            ("category", text("Preset Options")),
-            ("context", text("internal")),
-            ("vartype", text(kind)),
-            ("source", text("default")),
-            ("boot_val", text(setting)),
-            ("reset_val", text(setting)),
+            ("name", text(&name)),
+            ("setting", text(shown(&value))),
+            ("unit", unit.map_or(Value::Null, text)),
+            ("category", text(if context == "internal" { "Preset Options" } else { "Customized Options" })),
+            ("context", text(context)),
+            ("vartype", text(vartype)),
+            ("source", text(if is_default { "default" } else { "session" })),
+            ("boot_val", text(shown(&default))),
+            ("reset_val", text(shown(&default))),
         ]);
     }
 }

@@ -39,7 +39,8 @@ pub(super) fn relation() -> SystemRelation {
         ("holds", Type::Text),
         ("is_certain", Type::Bool),
     ];
-    SystemRelation { schema: "pg_catalog", name: "hotrow_blocking", is_view: true, columns, maker: Some(blocking) }
+    let (schema, name) = ("pg_catalog", "hotrow_blocking");
+    SystemRelation { schema, name, is_view: true, columns, maker: Some(blocking), number: 0 }
 }
 
 fn time(time: i64) -> Value<'static> {

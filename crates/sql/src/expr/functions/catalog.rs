@@ -36,25 +36,34 @@ pub enum Function {
     TypeNumber,
     TypeName,
     SchemaName,
+    /// There are no functions but those of the system, which have no numbers.
+    ProcedureNumber,
+    ProcedureName,
     /// Of what there is nothing of: statistics' columns, a function's arguments, triggers.
     NoText,
     Size,
+    DatabaseSize,
+    EncodingNumber,
+    Empty,
+    /// There is no schema of temporary tables.
+    NoSchema,
+}
+
+macro_rules! overloads {
+    ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
+        const {
+            &[$(Overload {
+                function: super::Function::Catalog(Function::$function),
+                arguments: &[$($argument),*],
+                result: $result,
+            }),*]
+        }
+    };
 }
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int2, Int4, Int8, Text};
-    macro_rules! overloads {
-        ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
-            const {
-                &[$(Overload {
-                    function: super::Function::Catalog(Function::$function),
-                    arguments: &[$($argument),*],
-                    result: $result,
-                }),*]
-            }
-        };
-    }
     match name {
         "format_type" => overloads![FormatType(Int4, Int4) -> Text],
         "pg_get_userbyid" => overloads![UserById(Int4) -> Text],
@@ -64,6 +73,12 @@ pub fn named(name: &str) -> &'static [Overload] {
         | "pg_opclass_is_visible"
         | "pg_operator_is_visible"
         | "pg_collation_is_visible"
+        | "pg_conversion_is_visible"
+        | "pg_opfamily_is_visible"
+        | "pg_ts_parser_is_visible"
+        | "pg_ts_dict_is_visible"
+        | "pg_ts_template_is_visible"
+        | "pg_ts_config_is_visible"
         | "pg_statistics_obj_is_visible"
         | "pg_relation_is_publishable" => overloads![AnyIsVisible(Int4) -> Bool],
         "pg_get_expr" => overloads![Expression(Text, Int4) -> Text, Expression(Text, Int4, Bool) -> Text],
@@ -82,23 +97,17 @@ pub fn named(name: &str) -> &'static [Overload] {
         "col_description" => overloads![Comment(Int4, Int4) -> Text],
         "pg_partition_ancestors" => overloads![PartitionAncestors(Int4) -> Int4],
         "pg_encoding_to_char" => overloads![Encoding(Int4) -> Text],
-        "has_database_privilege"
-        | "has_schema_privilege"
-        | "has_table_privilege"
-        | "has_sequence_privilege"
-        | "has_function_privilege" => {
-            overloads![
-                Privilege(Text, Text) -> Bool,
-                Privilege(Int4, Text) -> Bool,
-                Privilege(Text, Text, Text) -> Bool,
-                Privilege(Text, Int4, Text) -> Bool,
-            ]
-        }
+        "pg_char_to_encoding" => overloads![EncodingNumber(Text) -> Int4],
+        "pg_tablespace_location" => overloads![Empty(Int4) -> Text],
+        "pg_my_temp_schema" => overloads![NoSchema() -> Int4],
+        "pg_database_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         "pg_size_pretty" => overloads![PrettySize(Int8) -> Text],
         "pg_is_in_recovery" => overloads![IsInRecovery() -> Bool],
         "to_regclass" => overloads![ToRelation(Text) -> Int4],
         "to_regtype" => overloads![ToType(Text) -> Int4],
         " regclass" => overloads![RelationNumber(Text) -> Int4, RelationName(Int4) -> Text],
+        " regproc" => overloads![ProcedureNumber(Text) -> Int4, ProcedureName(Int4) -> Text],
+        "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         " regnamespace" => overloads![SchemaName(Int4) -> Text],
         "pg_get_statisticsobjdef_columns"
         | "pg_get_function_result"
@@ -106,13 +115,55 @@ pub fn named(name: &str) -> &'static [Overload] {
         | "pg_get_function_identity_arguments"
         | "pg_get_triggerdef"
         | "pg_get_ruledef"
-        | "pg_get_partkeydef" => {
+        | "pg_get_partkeydef"
+        | "pg_get_partition_constraintdef"
+        | "pg_get_statisticsobjdef"
+        | "pg_get_function_sqlbody"
+        | "pg_get_functiondef" => {
             overloads![NoText(Int4) -> Text, NoText(Int4, Bool) -> Text]
         }
         "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
             overloads![Size(Int4) -> Int8, Size(Int4, Text) -> Int8]
         }
         " regtype" => overloads![TypeNumber(Text) -> Int4, TypeName(Int4) -> Text],
+        _ => of_privileges(name),
+    }
+}
+
+/// Those that ask who may do what.
+fn of_privileges(name: &str) -> &'static [Overload] {
+    use Type::{Bool, Int2, Int4, Text};
+    match name {
+        "has_database_privilege"
+        | "has_schema_privilege"
+        | "has_table_privilege"
+        | "has_sequence_privilege"
+        | "has_function_privilege"
+        | "has_any_column_privilege"
+        | "has_type_privilege"
+        | "has_language_privilege"
+        | "has_tablespace_privilege"
+        | "has_foreign_data_wrapper_privilege"
+        | "has_server_privilege"
+        | "pg_has_role" => {
+            overloads![
+                Privilege(Text, Text) -> Bool,
+                Privilege(Int4, Text) -> Bool,
+                Privilege(Text, Text, Text) -> Bool,
+                Privilege(Text, Int4, Text) -> Bool,
+                Privilege(Int4, Int4, Text) -> Bool,
+            ]
+        }
+        "has_column_privilege" => {
+            overloads![
+                Privilege(Text, Text, Text) -> Bool,
+                Privilege(Text, Int2, Text) -> Bool,
+                Privilege(Int4, Text, Text) -> Bool,
+                Privilege(Int4, Int2, Text) -> Bool,
+                Privilege(Text, Text, Text, Text) -> Bool,
+                Privilege(Text, Int4, Int2, Text) -> Bool,
+            ]
+        }
         _ => &[],
     }
 }
@@ -142,9 +193,25 @@ impl Function {
             Function::ViewDefinition => text(system::view_definition(names, number)),
             Function::Comment | Function::PartitionAncestors | Function::NoText => Ok(Value::Null),
             Function::Size => Ok(system::size(names, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64))),
+            Function::ProcedureNumber => {
+                let message = format!("function \"{}\" does not exist", text_of(first));
+                Err(SqlError::new(state::UNDEFINED_FUNCTION, message))
+            }
+            Function::ProcedureName => text(Some(number_or_none(number))),
             Function::SchemaName => {
                 text(Some(system::schema_of_number(number).map_or_else(|| number_or_none(number), str::to_owned)))
             }
+            Function::DatabaseSize => {
+                let sizes =
+                    names.view().tables().into_iter().map(|table| names.database().engine().memory(table.id).bytes());
+                Ok(Value::Int8(sizes.sum::<u64>() as i64))
+            }
+            Function::EncodingNumber => {
+                let is_utf8 = matches!(text_of(first).to_lowercase().replace('-', "").as_str(), "utf8" | "unicode");
+                Ok(Value::Int4(if is_utf8 { 6 } else { -1 }))
+            }
+            Function::Empty => Ok(Value::text("")),
+            Function::NoSchema => Ok(Value::Int4(0)),
             Function::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
             Function::PrettySize => text(Some(pretty(integer_of(first)))),
             Function::ToRelation => Ok(found(system::number_of_relation(names, text_of(first)))),

@@ -13,6 +13,7 @@
 //! | `catalog` | of the catalogs |
 //! | `lock` | of locks |
 //! | `session` | of the session and of nothing |
+//! | `setting` | of settings |
 //! | `array` | of arrays |
 //!
 //! Each file has a list of its functions by name, with the types that they take and return, and a `call` that does what they do. A function is not
@@ -26,6 +27,7 @@ mod number;
 mod pattern;
 mod sequence;
 mod session;
+mod setting;
 mod several;
 mod template;
 mod text;
@@ -61,6 +63,8 @@ pub enum Function {
     Session(session::Function),
     /// Of locks.
     Lock(lock::Function),
+    /// Of the session's settings.
+    Setting(setting::Function),
     /// Of any number of arguments.
     Several(Several),
     /// Of arrays.
@@ -84,7 +88,8 @@ type Arguments<'a> = [Value<'a>; MOST_ARGUMENTS];
 /// The functions of a name.
 fn overloads(name: &str) -> Vec<Overload> {
     let of_values = [number::named(name), text::named(name), pattern::named(name), time::named(name)];
-    let of_names = [sequence::named(name), catalog::named(name), session::named(name), lock::named(name)];
+    let of_names =
+        [sequence::named(name), catalog::named(name), session::named(name), lock::named(name), setting::named(name)];
     let lists = of_values.into_iter().chain(of_names);
     lists.flatten().copied().collect()
 }
@@ -98,7 +103,7 @@ impl Function {
     /// How a call without arguments is written; none if it takes some.
     pub(crate) fn written(self) -> Option<&'static str> {
         match self {
-            Function::Session(function) => Some(function.written()),
+            Function::Session(function) => function.written(),
             _ => None,
         }
     }
@@ -107,9 +112,23 @@ impl Function {
     pub fn is_volatile(self) -> bool {
         match self {
             Function::Session(function) => function.is_volatile(),
-            Function::Sequence(_) | Function::Catalog(_) | Function::Lock(_) => true,
+            Function::Sequence(_) | Function::Catalog(_) | Function::Lock(_) | Function::Setting(_) => true,
             _ => false,
         }
+    }
+
+    /// Whether the function is NULL if an argument is.
+    #[inline]
+    pub(crate) fn is_strict(self) -> bool {
+        match self {
+            Function::Setting(function) => function.is_strict(),
+            _ => true,
+        }
+    }
+
+    /// Whether a call takes the session away from whatever else it does, so that nothing may be held meanwhile.
+    pub(crate) fn waits(self) -> bool {
+        matches!(self, Function::Session(session::Function::Sleep))
     }
 
     /// Calls the function.
@@ -124,7 +143,7 @@ impl Function {
         let mut bytes = 0;
         for (slot, argument) in values.iter_mut().zip(arguments) {
             *slot = argument.eval(env, row)?;
-            if slot.is_null() {
+            if slot.is_null() && self.is_strict() {
                 return Ok(Value::Null);
             }
             bytes += value_bytes(slot);
@@ -138,8 +157,9 @@ impl Function {
             Function::Time(function) => function.call(&values, env.memory),
             Function::Sequence(function) => function.call(&values, env),
             Function::Catalog(function) => function.call(&values, env),
-            Function::Session(function) => function.call(env),
+            Function::Session(function) => function.call(&values, env),
             Function::Lock(function) => function.call(&values, env),
+            Function::Setting(function) => function.call(&values, env),
             Function::Several(_) | Function::Array(_) => Ok(Value::Null),
         }
     }

@@ -1,11 +1,13 @@
-//! Functions of the session, and of nothing.
+//! Functions of the session and of nothing, and `pg_sleep`.
 
-use super::Overload;
+use super::{Arguments, Overload};
 use crate::SqlError;
 use crate::expr::{Env, Strictness, cast};
+use crate::sequence::Names;
 use hotrow_storage::{Type, Value};
+use std::time::Duration;
 
-/// A function without arguments.
+/// A function without arguments, but for the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are SQL's")]
 pub enum Function {
@@ -20,6 +22,8 @@ pub enum Function {
     CurrentDatabase,
     CurrentSchema,
     BackendPid,
+    ClientEncoding,
+    Sleep,
 }
 
 /// The functions of a name.
@@ -36,6 +40,15 @@ pub fn named(name: &str) -> &'static [Overload] {
         };
     }
     match name {
+        "pg_sleep" => {
+            const {
+                &[Overload {
+                    function: super::Function::Session(Function::Sleep),
+                    arguments: &[Type::Float8],
+                    result: Type::Text,
+                }]
+            }
+        }
         "now" | "current_timestamp" | "transaction_timestamp" | "statement_timestamp" => returning!(Now, TimestampTz),
         "clock_timestamp" => returning!(ClockTimestamp, TimestampTz),
         "current_date" => returning!(CurrentDate, Date),
@@ -46,6 +59,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "current_user" | "session_user" | "user" | "current_role" => returning!(CurrentUser, Text),
         "current_database" | "current_catalog" => returning!(CurrentDatabase, Text),
         "current_schema" => returning!(CurrentSchema, Text),
+        "pg_client_encoding" | "getdatabaseencoding" => returning!(ClientEncoding, Text),
         "pg_backend_pid" => returning!(BackendPid, Int4),
         _ => &[],
     }
@@ -54,12 +68,12 @@ pub fn named(name: &str) -> &'static [Overload] {
 impl Function {
     /// Whether two calls may differ within one statement.
     pub(super) fn is_volatile(self) -> bool {
-        matches!(self, Function::Random | Function::ClockTimestamp | Function::RandomUuid)
+        matches!(self, Function::Random | Function::ClockTimestamp | Function::RandomUuid | Function::Sleep)
     }
 
     /// How a call is written.
-    pub(super) fn written(self) -> &'static str {
-        match self {
+    pub(super) fn written(self) -> Option<&'static str> {
+        Some(match self {
             Function::Now => "now()",
             Function::ClockTimestamp => "clock_timestamp()",
             Function::CurrentDate => "CURRENT_DATE",
@@ -71,11 +85,13 @@ impl Function {
             Function::CurrentDatabase => "current_database()",
             Function::CurrentSchema => "CURRENT_SCHEMA",
             Function::BackendPid => "pg_backend_pid()",
-        }
+            Function::ClientEncoding => "pg_client_encoding()",
+            Function::Sleep => return None,
+        })
     }
 
     /// The function's value.
-    pub(super) fn call<'a>(self, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
+    pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {
             Function::Random => Value::Float8(random()),
             Function::Now => Value::TimestampTz(env.now),
@@ -90,8 +106,22 @@ impl Function {
             Function::CurrentSchema => Value::text("public"),
             Function::BackendPid => Value::Int4(env.session_id),
             Function::RandomUuid => Value::Uuid(random_uuid()),
+            Function::ClientEncoding => Value::text("UTF8"),
+            Function::Sleep => return pause(&arguments[0], env),
         })
     }
+}
+
+/// Waits for so many seconds, or until the statement is to stop.
+fn pause<'a>(seconds: &Value<'_>, env: &Env<'_>) -> Result<Value<'a>, SqlError> {
+    let Value::Float8(seconds) = seconds else { return Ok(Value::Null) };
+    // Nobody waits for longer than a century.
+    let duration = Duration::try_from_secs_f64(seconds.clamp(0.0, 4e9)).unwrap_or_default();
+    if !env.names.is_some_and(Names::is_rehearsing) {
+        env.waiter.pause(duration);
+    }
+    env.check_cancelled()?;
+    Ok(Value::text(""))
 }
 
 /// Microseconds since 2000-01-01 UTC.

@@ -1,0 +1,73 @@
+//! Functions of the session's settings, and of its transaction's number.
+
+use super::{Arguments, Overload, text_of};
+use crate::error::unsupported;
+use crate::expr::Env;
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+
+/// A function of the session's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// `current_setting(name [, missing_ok])`
+    Current,
+    /// `set_config(name, value, is_local)`: NULL is the default value.
+    Set,
+    /// `txid_current()`
+    TransactionNumber,
+    /// `pg_postmaster_start_time()`
+    Started,
+}
+
+/// The functions of a name.
+pub fn named(name: &str) -> &'static [Overload] {
+    use Type::{Bool, Int8, Text, TimestampTz};
+    macro_rules! overloads {
+        ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
+            const {
+                &[$(Overload {
+                    function: super::Function::Setting(Function::$function),
+                    arguments: &[$($argument),*],
+                    result: $result,
+                }),*]
+            }
+        };
+    }
+    match name {
+        "current_setting" => overloads![Current(Text) -> Text, Current(Text, Bool) -> Text],
+        "set_config" => overloads![Set(Text, Text, Bool) -> Text],
+        "txid_current" | "pg_current_xact_id" => overloads![TransactionNumber() -> Int8],
+        "pg_postmaster_start_time" | "pg_conf_load_time" => overloads![Started() -> TimestampTz],
+        _ => &[],
+    }
+}
+
+impl Function {
+    /// Whether the value is NULL if an argument is.
+    pub(super) fn is_strict(self) -> bool {
+        self != Function::Set
+    }
+
+    /// The function's value.
+    pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
+        let Some(names) = env.names else { return Err(unsupported("a look at the session in this place")) };
+        let [name, second, third, ..] = arguments;
+        match self {
+            Function::Current => match names.setting(text_of(name)) {
+                Ok(value) => Ok(Value::Text(value.into())),
+                Err(error) if error.state == state::UNDEFINED_OBJECT && *second == Value::Bool(true) => Ok(Value::Null),
+                Err(error) => Err(error),
+            },
+            Function::Set => {
+                if name.is_null() {
+                    return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
+                }
+                let value = if let Value::Text(value) = second { Some(&**value) } else { None };
+                names.set_config(text_of(name), value, *third == Value::Bool(true))?;
+                names.setting(text_of(name)).map_or(Ok(Value::Null), |value| Ok(Value::Text(value.into())))
+            }
+            Function::TransactionNumber => Ok(Value::Int8(names.transaction_number() as i64)),
+            Function::Started => Ok(Value::TimestampTz(names.database().started())),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What functions see and change of the session: its settings as they are shown, where the transaction, or the engine, has the last word.
+
+use crate::sequence::Names;
+use crate::settings::{CONCURRENCY, Known};
+use crate::{SqlError, Times, isolation, state};
+use hotrow_sync::meter;
+use hotrow_txn::{LockStatistics, VersionStatistics};
+
+impl Names {
+    /// A setting's value.
+    ///
+    /// # Errors
+    /// 42704 if there is no such setting.
+    pub(crate) fn setting(&self, name: &str) -> Result<String, SqlError> {
+        let settings = self.settings.borrow();
+        let (name, value) = settings.show(name)?;
+        Ok(self.shown(&name, value))
+    }
+
+    /// The names and values of all settings, and what is known of them.
+    pub(crate) fn all_settings(&self) -> Vec<(String, String, Option<&'static Known>)> {
+        let settings = self.settings.borrow();
+        settings.all().map(|(name, value, known)| (name.to_owned(), self.shown(name, value), known)).collect()
+    }
+
+    /// Changes a setting for the session, or for its transaction; `None` is the default. Statements that run without effect change none.
+    ///
+    /// # Errors
+    /// There is no such setting, it has no such value, or the transaction has begun with another one.
+    pub(crate) fn set_config(&self, name: &str, value: Option<&str>, is_local: bool) -> Result<(), SqlError> {
+        if ["transaction_isolation", "transaction_read_only", CONCURRENCY]
+            .iter()
+            .any(|at| at.eq_ignore_ascii_case(name))
+        {
+            let message = format!("parameter \"{name}\" cannot be set in a query");
+            return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message).hint("Say SET before it."));
+        }
+        if self.is_rehearsing() {
+            return Ok(());
+        }
+        self.settings.borrow_mut().set_quietly(name, value, is_local)
+    }
+
+    /// The number of the session's transaction, which no other one has had since the server began.
+    pub(crate) fn transaction_number(&self) -> u64 {
+        if self.transaction.get() == 0 {
+            self.transaction.set(self.database().next_transaction());
+        }
+        self.transaction.get()
+    }
+
+    fn shown(&self, name: &str, value: &str) -> String {
+        let engine = self.database().engine();
+        let granted = engine.info().granted(self.isolation.get());
+        match name {
+            "transaction_isolation" => isolation::name(granted).to_owned(),
+            "hotrow.isolation" => granted.name().to_owned(),
+            "hotrow.locks" => locks(engine.locks()),
+            "hotrow.memory" => format!("{} kB", meter::used_bytes() >> 10),
+            "hotrow.memory_limit" => match self.database().memory_limit().bytes() {
+                Some(bytes) => format!("{} kB", bytes >> 10),
+                None => "none".to_owned(),
+            },
+            "hotrow.times" => times(self.database().config.times.as_deref()),
+            "hotrow.versions" => versions(engine.versions()),
+            "transaction_read_only" => if self.read_only.get() { "on" } else { "off" }.to_owned(),
+            _ => value.to_owned(),
+        }
+    }
+}
+
+/// Where the time of sessions went, if it is counted.
+fn times(times: Option<&Times>) -> String {
+    times.map_or_else(|| "not counted".to_owned(), Times::to_string)
+}
+
+/// The versions of rows that an engine keeps, in words.
+fn versions(statistics: Option<VersionStatistics>) -> String {
+    let Some(VersionStatistics { alive, garbage, held, transactions, oldest_reader }) = statistics else {
+        return "none beside the rows".to_owned();
+    };
+    let oldest = oldest_reader.map_or(String::new(), |behind| format!(", the oldest reader {behind} changes behind"));
+    format!("alive {alive}, garbage {garbage}, held {held}, transactions {transactions}{oldest}")
+}
+
+/// What an engine has locked, in words.
+fn locks(statistics: Option<LockStatistics>) -> String {
+    let Some(LockStatistics { held, waiting }) = statistics else {
+        return "none are counted".to_owned();
+    };
+    format!("held {held}, waiting {waiting}")
+}
