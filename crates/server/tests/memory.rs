@@ -87,6 +87,7 @@ fn check_that_it_ends_and_goes_on(engine: &str, of: Model) {
     client.send(&extended("SELECT name FROM t WHERE id = $1", &["7"]));
     assert_eq!(client.answer().rows.len(), 1);
     assert_eq!(client.fails("SELECT * FROM t ORDER BY name").0, "53200");
+    assert_eq!(client.fails("SELECT name, rank() OVER (ORDER BY name) FROM t").0, "53200");
     assert_eq!(client.run("SELECT name FROM t").rows.len(), rows);
 
     // A transaction that is refused can be rolled back, and one that deletes makes room.

@@ -17,6 +17,7 @@ use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
 use crate::procedure::{Call, Step, StepKind};
 use crate::system::SystemRelation;
+use crate::window::Window;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{Element, IndexRef, Type};
 use hotrow_sync::Arc;
@@ -130,6 +131,8 @@ pub enum Node {
     Filter(Box<Node>, Expr),
     /// One row a group: the group's expressions, then the aggregates.
     Aggregate(Box<Node>, Vec<Expr>, Vec<AggregateCall>),
+    /// What window functions say of each row.
+    Window(Box<Window>),
     /// Computed columns.
     Project(Box<Node>, Vec<Expr>),
     /// In order, cut to the given number of columns. Of rows that are equal in so many of the first keys only the first, if that is not zero.
@@ -167,6 +170,7 @@ impl Node {
             Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
             Node::Materialise(input, _) => visit(input),
+            Node::Window(window) => visit(&window.input),
             Node::NestedLoop(join) => [&join.outer, &join.inner].into_iter().for_each(visit),
             Node::HashJoin(join) => [&join.outer, &join.inner].into_iter().for_each(visit),
             Node::Append(inputs) => inputs.iter().for_each(visit),
@@ -188,6 +192,7 @@ impl Node {
             Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
             Node::Materialise(input, _) => visit(input),
+            Node::Window(window) => visit(&mut window.input),
             Node::NestedLoop(join) => [&mut join.outer, &mut join.inner].into_iter().for_each(visit),
             Node::HashJoin(join) => [&mut join.outer, &mut join.inner].into_iter().for_each(visit),
             Node::Append(inputs) => inputs.iter_mut().for_each(visit),

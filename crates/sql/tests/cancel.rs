@@ -48,6 +48,8 @@ fn a_running_statement_is_cancelled_at_its_next_row() {
         let statements = [
             "select id from t",
             "select id from t order by n, id desc",
+            "select id, sum(n) over (order by id rows between 3 preceding and current row) from t",
+            "select id, row_number() over (order by n), rank() over (partition by n order by id) from t",
             "update t set n = 1 returning id",
             "delete from t where n = 0 returning id",
             "insert into t select id + 100, n from t returning id",

@@ -104,7 +104,12 @@ fn a_deadlock_is_over_after_a_second_or_when_the_client_says() {
 
 #[test]
 fn a_statement_that_goes_over_too_many_rows_is_cancelled_and_leaves_nothing_behind() {
-    let statements = ["select count(*) from t", "update t set n = 1", "insert into t select id + 500, n from t"];
+    let statements = [
+        "select count(*) from t",
+        "update t set n = 1",
+        "insert into t select id + 500, n from t",
+        "select max(s) from (select sum(n) over (order by id rows between 400 preceding and current row) as s from t) x",
+    ];
     for engine in ENGINES {
         let database = database(engine);
         let mut session = database.session("ada", Waiter::new(Arc::new(Clock::default())));

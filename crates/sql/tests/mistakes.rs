@@ -22,7 +22,7 @@ const WORDS: &str = "select insert into update delete from where values set t u 
     create table primary key unique check default index on drop alter add constraint truncate copy stdin stdout with csv explain \
     prepare execute deallocate returning for update join left full lateral using on exists any union except with \" ' /* -- E'\\x' $$ . [ ] ^ & | # ~ ! @";
 
-const STATEMENTS: [&str; 22] = [
+const STATEMENTS: [&str; 24] = [
     "select id, n + 1 as m, name || 'x' from t where id = 1 and n > 2 order by m desc limit 3 offset 1",
     "select name, count(*), sum(n), avg(n) from t where day is not null group by name having count(*) > 0 order by 1",
     "insert into t (id, n, name) values (1, 2, 'a'), (2, default, null) returning id, name",
@@ -44,6 +44,8 @@ const STATEMENTS: [&str; 22] = [
     "with w as ( select id , n from t ) select * from w join w v using ( id ) where w.n in ( select n from t )",
     "select id from t union all select n from t except select 1 order by 1 limit 2",
     "update t set n = x.n + 1 from t x where x.id = t.id and x.n = any ( select n from t ) returning t.id , x.n",
+    "select id , sum ( n ) over ( partition by name order by id rows between 1 preceding and current row exclude ties ) from t",
+    "select rank ( ) over w , lag ( n , 1 , 0 ) over ( w order by id ) from t window w as ( partition by n ) order by ntile ( 2 ) over w",
     "delete from t using ( values ( 1 ) , ( 2 ) ) v ( k ) , lateral ( select k + 1 as m ) l where t.id = l.m",
 ];
 

@@ -17,6 +17,8 @@ pub(super) struct Given<'g> {
     pub(super) distinct: bool,
     pub(super) order: &'g [ast::OrderByExpr],
     pub(super) filter: Option<&'g A>,
+    /// With OVER: it is computed of groups, and may look at other aggregates.
+    pub(super) windowed: bool,
 }
 
 fn call_of(function: AggregateFunction, argument: Option<Expr>, result: Type) -> AggregateCall {
@@ -31,44 +33,7 @@ impl Binder<'_> {
         given: &Given<'_>,
         scope: &Scope,
     ) -> Result<Typed, SqlError> {
-        let &Given { name, list, distinct, order, filter } = given;
-        if list.is_empty() && function == AggregateFunction::Count {
-            let message = "count(*) must be used to call a parameterless aggregate function";
-            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
-        }
-        let mut call = match list {
-            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
-                call_of(AggregateFunction::CountRows, None, Type::Int8)
-            }
-            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if function != AggregateFunction::Join => {
-                let typed = self.plain(argument, scope, "aggregate")?;
-                let (argument, result) = self.aggregate_types(name, function, typed)?;
-                AggregateCall { distinct, ..call_of(function, Some(argument), result) }
-            }
-            [
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)),
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(separator)),
-            ] if function == AggregateFunction::Join => {
-                let (typed, separator) =
-                    (self.plain(argument, scope, "aggregate")?, self.plain(separator, scope, "aggregate")?);
-                let types = [typed.ty, separator.ty];
-                if types.iter().flatten().any(|ty| !ty.is_text()) {
-                    return Err(no_function(name, &types));
-                }
-                let argument = self.coerce(typed, Type::Text, Strictness::Implicit)?;
-                let separator = Some(self.coerce(separator, Type::Text, Strictness::Implicit)?);
-                AggregateCall { distinct, separator, ..call_of(function, Some(argument), Type::Text) }
-            }
-            _ => {
-                let mut types = Vec::with_capacity(list.len());
-                for argument in list {
-                    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument {
-                        types.push(self.plain(argument, scope, "aggregate")?.ty);
-                    }
-                }
-                return Err(no_function(name, &types));
-            }
-        };
+        let mut call = self.aggregate_arguments(function, given, scope)?;
         if let Aggregates::Refused(place) = self.aggregates {
             let message = if place == "aggregate" {
                 "aggregate function calls cannot be nested".to_owned()
@@ -77,8 +42,8 @@ impl Binder<'_> {
             };
             return Err(SqlError::new(state::GROUPING_ERROR, message));
         }
-        call.order = self.aggregate_order(&call, order, scope)?;
-        if let Some(filter) = filter {
+        call.order = self.aggregate_order(&call, given.order, scope)?;
+        if let Some(filter) = given.filter {
             let typed = self.plain(filter, scope, "FILTER")?;
             call.filter = Some(self.condition(typed, "FILTER")?);
         }
@@ -94,6 +59,60 @@ impl Binder<'_> {
             calls.len() - 1
         });
         Ok(Typed::new(Expr::Aggregate(position), result))
+    }
+
+    /// The call of an aggregate function with its arguments; what else stands there comes later.
+    pub(super) fn aggregate_arguments(
+        &mut self,
+        function: AggregateFunction,
+        given: &Given<'_>,
+        scope: &Scope,
+    ) -> Result<AggregateCall, SqlError> {
+        let &Given { name, list, distinct, .. } = given;
+        if list.is_empty() && function == AggregateFunction::Count {
+            let message = "count(*) must be used to call a parameterless aggregate function";
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+        }
+        let call = match list {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
+                call_of(AggregateFunction::CountRows, None, Type::Int8)
+            }
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if function != AggregateFunction::Join => {
+                let typed = self.aggregate_argument(argument, given, scope)?;
+                let (argument, result) = self.aggregate_types(name, function, typed)?;
+                AggregateCall { distinct, ..call_of(function, Some(argument), result) }
+            }
+            [
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)),
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(separator)),
+            ] if function == AggregateFunction::Join => {
+                let (typed, separator) = (
+                    self.aggregate_argument(argument, given, scope)?,
+                    self.aggregate_argument(separator, given, scope)?,
+                );
+                let types = [typed.ty, separator.ty];
+                if types.iter().flatten().any(|ty| !ty.is_text()) {
+                    return Err(no_function(name, &types));
+                }
+                let argument = self.coerce(typed, Type::Text, Strictness::Implicit)?;
+                let separator = Some(self.coerce(separator, Type::Text, Strictness::Implicit)?);
+                AggregateCall { distinct, separator, ..call_of(function, Some(argument), Type::Text) }
+            }
+            _ => {
+                let mut types = Vec::with_capacity(list.len());
+                for argument in list {
+                    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument {
+                        types.push(self.aggregate_argument(argument, given, scope)?.ty);
+                    }
+                }
+                return Err(no_function(name, &types));
+            }
+        };
+        Ok(call)
+    }
+
+    fn aggregate_argument(&mut self, argument: &A, given: &Given<'_>, scope: &Scope) -> Result<Typed, SqlError> {
+        if given.windowed { self.expr(argument, scope) } else { self.plain(argument, scope, "aggregate") }
     }
 
     /// The argument brought to the type that is summed, and the type of the result.

@@ -2,6 +2,7 @@
 
 use super::aggregate::{Given, aggregate_named};
 use super::types::type_name;
+use super::window::is_window_function;
 use super::{Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
@@ -129,8 +130,11 @@ impl Binder<'_> {
             [schema, name] if schema == "pg_catalog" => name.as_str(),
             _ => return Err(no_function(&parts.join("."), &[])),
         };
-        if function.over.is_some() || !function.within_group.is_empty() {
-            return Err(unsupported("a window function"));
+        if !function.within_group.is_empty() {
+            return Err(unsupported("WITHIN GROUP"));
+        }
+        if function.null_treatment.is_some() {
+            return Err(unsupported("IGNORE NULLS"));
         }
         let mut order: &[ast::OrderByExpr] = &[];
         let (list, distinct) = match &function.args {
@@ -150,12 +154,14 @@ impl Binder<'_> {
             Some(ast::ObjectNamePart::Identifier(ident)) => ident.span,
             _ => sqlparser::tokenizer::Span::empty(),
         };
-        if let Some(aggregate) = aggregate_named(name) {
-            let call = self.aggregate(
-                aggregate,
-                &Given { name, list, distinct, order, filter: function.filter.as_deref() },
-                scope,
-            );
+        let windowed = function.over.is_some();
+        let given = Given { name, list, distinct, order, filter: function.filter.as_deref(), windowed };
+        let special = match (&function.over, aggregate_named(name)) {
+            (Some(over), _) => Some(self.window_function(&given, over, scope)),
+            (None, Some(aggregate)) => Some(self.aggregate(aggregate, &given, scope)),
+            (None, None) => None,
+        };
+        if let Some(call) = special {
             return call.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error });
         }
         if distinct || function.filter.is_some() || !order.is_empty() {
@@ -190,6 +196,10 @@ impl Binder<'_> {
             *modifier = Typed::new(Expr::Const(Value::Int4(-1)), Type::Int4);
         }
         let result = match name {
+            _ if is_window_function(name) => {
+                let message = format!("window function {name} requires an OVER clause");
+                Err(SqlError::new(state::WRONG_OBJECT_TYPE, message))
+            }
             // These are words of the grammar, which asks for an argument.
             "coalesce" | "greatest" | "least" if arguments.is_empty() => {
                 Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \")\""))

@@ -156,6 +156,7 @@ impl Lines {
             Node::Aggregate(input, groups, _) => {
                 self.over(if groups.is_empty() { "Aggregate" } else { "HashAggregate" }, input);
             }
+            Node::Window(window) => self.over("WindowAgg", &window.input),
             Node::Project(input, _) => self.node(input),
             Node::Sort(input, ..) => self.over("Sort", input),
             Node::Distinct(input) => self.over("Unique", input),

@@ -2,6 +2,7 @@
 
 use super::scope::Relation;
 use super::select::{Order, Output};
+use super::window::Windows;
 use super::{Aggregates, Binder, Scope};
 use crate::error::unsupported;
 use crate::expr::Expr;
@@ -46,6 +47,9 @@ impl Binder<'_> {
             if expr.any(&mut |part| matches!(part, Expr::Aggregate(_))) {
                 return Err(SqlError::new(state::GROUPING_ERROR, "aggregate functions are not allowed in GROUP BY"));
             }
+            if expr.any(&mut |part| matches!(part, Expr::Window(_))) {
+                return Err(SqlError::new(state::WINDOWING_ERROR, "window functions are not allowed in GROUP BY"));
+            }
             return Ok(expr);
         }
         let typed = self.expr(item, scope)?;
@@ -61,12 +65,13 @@ impl Binder<'_> {
         output: &mut Output,
         orders: &mut [Order],
         having: &mut Option<Expr>,
+        windows: &mut Windows,
     ) -> Result<(), SqlError> {
         let determined = determined(groups, scope);
         if !determined.is_empty() {
             let mut wanted = Vec::new();
             let exprs = output.exprs.iter().chain(orders.iter().map(|order| &order.expr)).chain(having.as_ref());
-            for expr in exprs {
+            for expr in exprs.chain(windows.parts()) {
                 expr.any(&mut |part| {
                     if determined.contains(part) && !groups.contains(part) && !wanted.contains(part) {
                         wanted.push(part.clone());
@@ -77,7 +82,7 @@ impl Binder<'_> {
             groups.extend(wanted);
         }
         let exprs = output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).chain(having);
-        for expr in exprs {
+        for expr in exprs.chain(windows.parts_mut()) {
             over_groups(expr, groups, scope, false)?;
         }
         Ok(())

@@ -15,6 +15,7 @@
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `with` | WITH |
 //! | `grouping` | queries with aggregates |
+//! | `window` | queries with window functions |
 //! | `path` | how a table's rows are found |
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `foreign_key` | what foreign keys ask of statements that change rows |
@@ -49,6 +50,7 @@ mod subquery;
 mod table_function;
 mod types;
 mod view;
+mod window;
 mod with;
 
 pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in};
@@ -120,6 +122,7 @@ pub(crate) struct Binder<'a> {
     /// What was looked up.
     used: Used,
     aggregates: Aggregates,
+    windows: window::Windows,
     depth: usize,
     /// Those of the procedure that the statement is part of.
     variables: Option<&'a Variables<'a>>,
@@ -158,6 +161,7 @@ impl<'a> Binder<'a> {
             params,
             used: Used::default(),
             aggregates,
+            windows: window::Windows::default(),
             depth: 0,
             variables: None,
             call_depth: 0,

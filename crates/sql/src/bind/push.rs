@@ -6,6 +6,7 @@
 use super::path;
 use crate::expr::Expr;
 use crate::plan::{Access, JoinKind, Node, Path};
+use crate::window::WindowSort;
 use hotrow_storage::IndexRef;
 
 /// The rows of a node of which a condition is true.
@@ -33,6 +34,10 @@ pub(super) fn filtered(node: Node, condition: Expr) -> Node {
             }
             _ => Node::Filter(Box::new(Node::Aggregate(input, groups, calls)), condition),
         },
+        Node::Window(mut window) if of_partitions(&condition, &window.sorts) => {
+            window.input = filtered(std::mem::replace(&mut window.input, Node::One), condition);
+            Node::Window(window)
+        }
         Node::Table(access) => Node::Table(narrowed(access, condition)),
         Node::NestedLoop(mut join) => {
             let kept: Vec<_> = join.keep.iter().map(|&column| Expr::Column(column)).collect();
@@ -52,6 +57,15 @@ pub(super) fn filtered(node: Node, condition: Expr) -> Node {
         }
         other => Node::Filter(Box::new(other), condition),
     }
+}
+
+/// Whether a condition looks only at what makes the partitions of all window functions: it takes whole partitions away.
+fn of_partitions(condition: &Expr, sorts: &[WindowSort]) -> bool {
+    let is_key = |column: usize, sort: &WindowSort| sort.keys[..sort.partition].iter().any(|key| key.column == column);
+    !condition.has_subquery()
+        && !is_volatile(condition)
+        && !condition
+            .any(&mut |part| matches!(part, Expr::Column(column) if !sorts.iter().all(|sort| is_key(*column, sort))))
 }
 
 /// The condition with each column replaced by what it is; none if that is not there, or more than a value.

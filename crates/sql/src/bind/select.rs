@@ -176,8 +176,9 @@ impl Binder<'_> {
         refuse_exotic(select)?;
         let outer_columns = std::mem::take(&mut self.columns);
         let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
+        let outer_windows = std::mem::take(&mut self.windows);
         let bound = self.select_in_place(select, order_by);
-        (self.columns, self.aggregates) = (outer_columns, outer);
+        (self.columns, self.aggregates, self.windows) = (outer_columns, outer, outer_windows);
         bound
     }
 
@@ -192,26 +193,32 @@ impl Binder<'_> {
             Aggregates::Found(calls) => calls,
             Aggregates::Refused(_) => Vec::new(),
         };
+        let mut windows = std::mem::take(&mut self.windows);
         let (mut output, mut orders, mut having, mut groups, leading) = parts?;
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
         let grouped = !calls.is_empty() || !groups.is_empty() || having.is_some();
         let unique = distinct || leading > 0;
-        if !matches!(self.locking, Locking::None) && (grouped || unique) {
-            let what = match (unique, calls.is_empty()) {
-                (true, _) => "DISTINCT clause",
-                (false, true) => "GROUP BY clause",
-                (false, false) => "aggregate functions",
+        if !matches!(self.locking, Locking::None) && (grouped || unique || !windows.is_empty()) {
+            let what = match (unique, grouped, calls.is_empty()) {
+                (true, ..) => "DISTINCT clause",
+                (false, true, true) => "GROUP BY clause",
+                (false, true, false) => "aggregate functions",
+                (false, false, _) => "window functions",
             };
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {what}")));
         }
-        let sorted_by: Vec<_> = if grouped || unique { Vec::new() } else { path::plain_columns(&orders) };
+        let plain = !grouped && !unique && windows.is_empty();
+        let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { Vec::new() };
         if grouped {
-            self.regroup(&mut groups, &scope, &mut output, &mut orders, &mut having)?;
+            self.regroup(&mut groups, &scope, &mut output, &mut orders, &mut having, &mut windows)?;
         }
+        let mut layer = (!windows.is_empty()).then(|| windows.layer(&mut output, &mut orders));
         // What is evaluated over the joined rows.
         let mut below: Vec<&mut Expr> = if grouped {
             let parts = calls.iter_mut().flat_map(AggregateCall::parts_mut);
             groups.iter_mut().chain(parts).collect()
+        } else if let Some(layer) = &mut layer {
+            layer.columns.iter_mut().collect()
         } else {
             output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).collect()
         };
@@ -231,8 +238,14 @@ impl Binder<'_> {
             if let Some(having) = having {
                 node = Node::Filter(Box::new(kept_for(node, width, [&having])), having);
             }
-            let above = output.exprs.iter().chain(orders.iter().map(|order| &order.expr));
-            node = kept_for(node, width, above);
+            node = match &layer {
+                Some(layer) => kept_for(node, width, &layer.columns),
+                None => kept_for(node, width, above(&output, &orders)),
+            };
+        }
+        if let Some(layer) = layer {
+            let width = layer.width();
+            node = kept_for(layer.over(node), width, above(&output, &orders));
         }
         if in_order {
             orders.clear();
@@ -249,11 +262,15 @@ impl Binder<'_> {
         order_by: Option<&ast::OrderBy>,
         scope: &Scope,
     ) -> Result<(Output, Vec<Order>, Option<Expr>, Vec<Expr>, usize), SqlError> {
+        self.window_clause(&select.named_window, scope)?;
         let output = self.output(&select.projection, scope)?;
         let groups = self.groups(&select.group_by, &output, scope)?;
         let having = match &select.having {
             Some(having) => {
-                let typed = self.expr(having, scope)?;
+                let refused = self.windows.refused.replace("HAVING");
+                let typed = self.expr(having, scope);
+                self.windows.refused = refused;
+                let typed = typed?;
                 Some(self.condition(typed, "HAVING")?)
             }
             None => None,
@@ -474,8 +491,13 @@ fn lock_of(locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
     Ok(if names.is_empty() { Locking::None } else { Locking::Of(names) })
 }
 
+/// What is evaluated over the groups or the window functions' rows.
+fn above<'o>(output: &'o Output, orders: &'o [Order]) -> impl Iterator<Item = &'o Expr> {
+    output.exprs.iter().chain(orders.iter().map(|order| &order.expr))
+}
+
 /// A node of which an operator with these expressions takes its rows: they are kept if that has subqueries.
-fn kept_for<'e>(node: Node, width: usize, exprs: impl IntoIterator<Item = &'e Expr>) -> Node {
+pub(super) fn kept_for<'e>(node: Node, width: usize, exprs: impl IntoIterator<Item = &'e Expr>) -> Node {
     match exprs.into_iter().any(Expr::has_subquery) {
         true => Node::Materialise(Box::new(node), (0..width).collect()),
         false => node,
@@ -494,8 +516,8 @@ pub(super) fn computed(rows: Vec<Vec<Expr>>) -> Node {
 fn refuse_exotic(select: &ast::Select) -> Result<(), SqlError> {
     let what = if select.into.is_some() {
         "SELECT INTO"
-    } else if select.qualify.is_some() || !select.named_window.is_empty() {
-        "a window function"
+    } else if select.qualify.is_some() {
+        "QUALIFY"
     } else if select.top.is_some() || !select.lateral_views.is_empty() || select.prewhere.is_some() {
         "this clause"
     } else {

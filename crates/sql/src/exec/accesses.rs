@@ -30,6 +30,7 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
             Node::Table(access) => !limited || matches!(access.path, Path::Key(_)),
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => is_known(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => is_known(input, false),
+            Node::Window(window) => is_known(&window.input, false),
             Node::Limit(input, ..) => is_known(input, true),
             Node::HashJoin(join) => is_known(&join.inner, false) && is_known(&join.outer, limited),
             Node::Append(inputs) => inputs.iter().all(|input| is_known(input, limited)),
@@ -95,6 +96,7 @@ impl Foresight<'_> {
             }
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => self.node(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => self.node(input, false),
+            Node::Window(window) => self.node(&window.input, false),
             Node::Limit(input, limit, offset) => {
                 let asks = limit.iter().chain(offset).any(Expr::has_subquery);
                 Ok(!asks && self.node(input, true)?)

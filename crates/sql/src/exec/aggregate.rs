@@ -17,7 +17,8 @@ struct Group {
 }
 
 /// What an aggregate has seen.
-struct State {
+#[derive(Clone)]
+pub(super) struct State {
     /// Rows counted.
     count: i64,
     /// The sum so far, or the extreme, or the Boolean; NULL at first.
@@ -32,6 +33,7 @@ struct State {
 }
 
 /// A text to be joined.
+#[derive(Clone)]
 struct Piece {
     /// What it is sorted by.
     keys: Vec<Value<'static>>,
@@ -85,20 +87,25 @@ impl Exec<'_> {
 
 impl Group {
     fn new(values: Vec<Value<'static>>, calls: &[AggregateCall]) -> Self {
-        let state = |call: &AggregateCall| State {
+        Self { values, states: calls.iter().map(State::new).collect() }
+    }
+}
+
+impl State {
+    /// Nothing yet.
+    pub(super) fn new(call: &AggregateCall) -> Self {
+        Self {
             count: 0,
             value: Value::Null,
             integer: 0,
             seen: call.distinct.then(HashSet::new),
             texts: Vec::new(),
             spread: Spread::default(),
-        };
-        Self { values, states: calls.iter().map(state).collect() }
+        }
     }
-}
 
-impl State {
-    fn add(&mut self, call: &AggregateCall, env: &Env<'_>, row: &Input<'_>) -> Result<(), SqlError> {
+    /// One more row.
+    pub(super) fn add(&mut self, call: &AggregateCall, env: &Env<'_>, row: &Input<'_>) -> Result<(), SqlError> {
         if let Some(filter) = &call.filter
             && !filter.is_true(env, row)?
         {
@@ -221,7 +228,8 @@ impl State {
         Ok(())
     }
 
-    fn result(mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
+    /// What has come of it.
+    pub(super) fn result(mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
         match call.function {
             AggregateFunction::Join => self.join_sorted(call, memory)?,
             AggregateFunction::Spread { population, root } => return self.spread.result(population, root),

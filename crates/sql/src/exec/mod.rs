@@ -6,6 +6,7 @@
 //! | `accesses` | what a statement will touch, before it runs |
 //! | `aggregate` | groups and aggregates |
 //! | `sort` | order, DISTINCT |
+//! | `window`, `window_frame` | window functions, and the rows that they look at |
 //! | `join` | joins |
 //! | `kept` | rows that are kept while the transaction does something else |
 //! | `sets` | UNION, INTERSECT, EXCEPT, WITH |
@@ -51,6 +52,8 @@ mod spread;
 mod subquery;
 mod table_function;
 mod view;
+mod window;
+mod window_frame;
 
 pub use kept::Kept;
 
@@ -163,6 +166,7 @@ impl Exec<'_> {
                 )
             }
             Node::Aggregate(input, groups, calls) => self.aggregate(input, groups, calls, sink),
+            Node::Window(window) => self.window(window, sink),
             Node::Project(input, exprs) => self.project(input, exprs, sink),
             Node::Sort(input, keys, width, leading) => self.sort(input, keys, *width, *leading, sink),
             Node::Distinct(input) => self.distinct(input, sink),

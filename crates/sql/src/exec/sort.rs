@@ -53,7 +53,8 @@ impl Exec<'_> {
     }
 }
 
-fn compare_rows(left: &[Value<'_>], right: &[Value<'_>], keys: &[SortKey]) -> Ordering {
+/// Which of two rows comes first.
+pub(super) fn compare_rows(left: &[Value<'_>], right: &[Value<'_>], keys: &[SortKey]) -> Ordering {
     for key in keys {
         let (left, right) = (&left[key.column], &right[key.column]);
         let order = compare_keys(left, right, key.descending, key.nulls_first, key.blanks);

@@ -8,7 +8,7 @@ use rust_decimal::MathematicalOps;
 use rust_decimal::prelude::Zero;
 
 /// What has been seen of some numbers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
     count: i64,
     exact: Exact,
@@ -16,14 +16,14 @@ pub(super) struct Spread {
     is_float: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Exact {
     sum: Decimal,
     squares: Decimal,
 }
 
 /// The sum, and the sum of the squares of the differences from the mean (Youngs and Cramer).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Float {
     sum: f64,
     squares: f64,

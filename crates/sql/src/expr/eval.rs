@@ -109,7 +109,7 @@ impl Expr {
         Ok(match self {
             Expr::Const(value) => value.borrowed(),
             Expr::Param(index) => env.params[*index].borrowed(),
-            Expr::Column(column) | Expr::Aggregate(column) => row.value(*column),
+            Expr::Column(column) | Expr::Aggregate(column) | Expr::Window(column) => row.value(*column),
             Expr::Outer(frame, column) => return env.outer(*frame, *column),
             _ => return self.compute(env, row),
         })
@@ -119,9 +119,8 @@ impl Expr {
     fn compute<'a>(&'a self, env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
         depth::check()?;
         Ok(match self {
-            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) | Expr::Outer(..) => {
-                return self.eval(env, row);
-            }
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => return self.eval(env, row),
+            Expr::Aggregate(_) | Expr::Window(_) => return self.eval(env, row),
             Expr::Subquery(subquery) => return frame::evaluate(subquery, env, row),
             Expr::Compare(comparison, pair, blanks) => {
                 let (left, right) = (pair.0.eval(env, row)?, pair.1.eval(env, row)?);

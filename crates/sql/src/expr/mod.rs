@@ -117,6 +117,8 @@ pub enum Expr {
     Outer(usize, usize),
     /// The result of an aggregate, by its position in the query's list; gone once the plan is made.
     Aggregate(usize),
+    /// The result of a window function, likewise.
+    Window(usize),
     /// All of them.
     And(Vec<Expr>),
     /// Any of them.
@@ -167,7 +169,8 @@ impl Expr {
     /// The expression's direct parts.
     pub fn parts(&self) -> Vec<&Expr> {
         match self {
-            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) | Expr::Outer(..) => Vec::new(),
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),
+            Expr::Aggregate(_) | Expr::Window(_) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
             Expr::Cast(expr, ..) => vec![expr],
@@ -185,7 +188,8 @@ impl Expr {
     /// The same parts, to change.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Aggregate(_) | Expr::Outer(..) => Vec::new(),
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),
+            Expr::Aggregate(_) | Expr::Window(_) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter_mut().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
             Expr::Cast(expr, ..) => vec![expr],
@@ -222,7 +226,7 @@ impl Expr {
     /// Whether the value is the same for every row: it looks at no column.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |part| match part {
-            Expr::Column(_) | Expr::Aggregate(_) | Expr::Subquery(_) => true,
+            Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Subquery(_) => true,
             Expr::Call(function, _) => function.is_volatile(),
             _ => false,
         })

@@ -5,6 +5,7 @@
 //! | `lex` | tokens, for splitting and normalising |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
 //! | `utility`, `copy`, `procedure`, `sequence`, `cursors` | statements that are read by hand, over a `cursor` |
+//! | `window` | what sqlparser does not know of windows |
 //! | this one | the split into statements, and the rest by crate sqlparser |
 
 mod copy;
@@ -16,6 +17,7 @@ pub mod normalise;
 pub mod procedure;
 pub mod sequence;
 pub mod utility;
+pub mod window;
 
 use crate::depth::{Syntax, with_room};
 use crate::{SqlError, state};
@@ -93,6 +95,7 @@ fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> {
         .map_err(|error| syntax_error(text, &error.message, Some(error.location)))?;
     let mut tokens = tokens;
     let overriding = take_overriding(&mut tokens)?;
+    window::take_exclusions(&mut tokens);
     let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
     let mut statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
     if let ast::Statement::Insert(insert) = &mut statement {

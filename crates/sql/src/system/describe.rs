@@ -5,6 +5,7 @@ use crate::bind::{sequences_in, shown};
 use crate::catalog::Table;
 use crate::expr::Expr;
 use crate::foreign_key::{ForeignKey, ReferentialAction};
+use crate::parse::window::restored;
 use crate::sequence::{Names, quoted};
 use hotrow_storage::{IndexRef, Value};
 use hotrow_sync::Arc;
@@ -158,7 +159,7 @@ pub(crate) fn view_definition(names: &Names, number: u32) -> Option<String> {
 
 /// The query of a view.
 pub(super) fn of_view(view: &Arc<crate::view::StoredView>) -> String {
-    format!(" {};", *view.query)
+    format!(" {};", restored(view.query.to_string()))
 }
 
 /// A type with its modifier, as SQL names it.

@@ -1,0 +1,275 @@
+//! The rows that a window function looks at.
+//!
+//! From row to row a frame's ends only move forward, so both are found in one walk over the partition.
+
+use super::kept::Kept;
+use crate::expr::{Env, Input};
+use crate::plan::SortKey;
+use crate::window::{Exclusion, FrameBound, FrameUnits, WindowFrame, WindowSort};
+use crate::{SqlError, state};
+use hotrow_storage::Value;
+use std::ops::Range;
+
+/// Rows that are equal in what makes a partition, in their order.
+pub(super) struct Partition<'p> {
+    pub(super) rows: &'p Kept,
+    /// Their numbers among the rows.
+    pub(super) order: &'p [usize],
+    /// Where the groups of rows begin that are equal in the order, and the end of the last.
+    pub(super) peers: &'p [usize],
+}
+
+impl<'p> Partition<'p> {
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    pub(super) fn row(&self, at: usize) -> Input<'p> {
+        Input::Values(self.rows.row(self.order[at]))
+    }
+}
+
+/// A row of a partition, and the group of equal rows that it is in.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) row: usize,
+    pub(super) group: usize,
+}
+
+/// A frame whose offsets are known.
+pub(super) struct Frame {
+    units: FrameUnits,
+    start: Edge,
+    end: Edge,
+    exclusion: Exclusion,
+    /// What the rows are ordered by, if there is one key.
+    key: Option<SortKey>,
+    /// Where the last frame of a RANGE with offsets began and ended.
+    first: usize,
+    last: usize,
+}
+
+/// Where a frame begins or ends.
+enum Edge {
+    Unbounded,
+    Current,
+    /// So many rows or groups away.
+    Away {
+        ahead: bool,
+        count: usize,
+    },
+    /// Where values differ by so much.
+    Distant {
+        ahead: bool,
+        distance: Value<'static>,
+    },
+}
+
+impl Edge {
+    /// `what` is starting or ending.
+    fn new(bound: &FrameBound, units: FrameUnits, what: &str, env: &Env<'_>) -> Result<Self, SqlError> {
+        let (offset, ahead) = match bound {
+            FrameBound::Unbounded => return Ok(Edge::Unbounded),
+            FrameBound::CurrentRow => return Ok(Edge::Current),
+            FrameBound::Preceding(offset) => (offset, false),
+            FrameBound::Following(offset) => (offset, true),
+        };
+        let value = offset.eval(env, &Input::NONE)?.into_owned();
+        if value.is_null() {
+            let message = format!("frame {what} offset must not be null");
+            return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message));
+        }
+        if units == FrameUnits::Range {
+            return Ok(Edge::Distant { ahead, distance: value });
+        }
+        match value.as_int().map(usize::try_from) {
+            Some(Ok(count)) => Ok(Edge::Away { ahead, count }),
+            _ => {
+                let message = format!("frame {what} offset must not be negative");
+                Err(SqlError::new(state::INVALID_PRECEDING_OR_FOLLOWING_SIZE, message))
+            }
+        }
+    }
+}
+
+impl Frame {
+    pub(super) fn new(frame: &WindowFrame, sort: &WindowSort, env: &Env<'_>) -> Result<Self, SqlError> {
+        let start = Edge::new(&frame.start, frame.units, "starting", env)?;
+        let end = Edge::new(&frame.end, frame.units, "ending", env)?;
+        let key = sort.keys.get(sort.partition).cloned();
+        Ok(Self { units: frame.units, start, end, exclusion: frame.exclusion, key, first: 0, last: 0 })
+    }
+
+    /// At a partition's first row.
+    pub(super) fn begin(&mut self) {
+        (self.first, self.last) = (0, 0);
+    }
+
+    /// Whether rows within it may be left out.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.exclusion != Exclusion::Nothing
+    }
+
+    /// The rows for this one, in their order; parts may be empty. Without gaps the first part is all of it.
+    pub(super) fn rows(&mut self, partition: &Partition<'_>, here: Place) -> Result<[Range<usize>; 3], SqlError> {
+        let start = self.start(partition, here)?;
+        let end = self.end(partition, here)?.max(start);
+        let group = partition.peers[here.group]..partition.peers[here.group + 1];
+        let (row, none) = (here.row..here.row + 1, here.row..here.row);
+        let (out, back) = match self.exclusion {
+            Exclusion::Nothing => return Ok([start..end, end..end, end..end]),
+            Exclusion::CurrentRow => (row, none),
+            Exclusion::Group => (group, none),
+            Exclusion::Ties => (group, row),
+        };
+        let within = |part: Range<usize>| {
+            let from = part.start.clamp(start, end);
+            from..part.end.clamp(from, end)
+        };
+        Ok([within(start..out.start), within(back), within(out.end..end)])
+    }
+
+    /// The first row.
+    fn start(&mut self, partition: &Partition<'_>, here: Place) -> Result<usize, SqlError> {
+        let (rows, peers) = (partition.len(), partition.peers);
+        let in_rows = self.units == FrameUnits::Rows;
+        Ok(match &self.start {
+            Edge::Unbounded => 0,
+            Edge::Current if in_rows => here.row,
+            Edge::Current => peers[here.group],
+            Edge::Away { ahead: false, count } if in_rows => here.row.saturating_sub(*count),
+            Edge::Away { ahead: true, count } if in_rows => here.row.saturating_add(*count).min(rows),
+            Edge::Away { ahead: false, count } => peers[here.group.saturating_sub(*count)],
+            Edge::Away { ahead: true, count } => peers[here.group.saturating_add(*count).min(peers.len() - 1)],
+            Edge::Distant { ahead, distance } => {
+                while self.first < rows && self.is_before(partition, here, *ahead, distance)? {
+                    self.first += 1;
+                }
+                self.first
+            }
+        })
+    }
+
+    /// The row after the last.
+    fn end(&mut self, partition: &Partition<'_>, here: Place) -> Result<usize, SqlError> {
+        let (rows, peers) = (partition.len(), partition.peers);
+        let in_rows = self.units == FrameUnits::Rows;
+        Ok(match &self.end {
+            Edge::Unbounded => rows,
+            Edge::Current if in_rows => here.row + 1,
+            Edge::Current => peers[here.group + 1],
+            Edge::Away { ahead: false, count } if in_rows => (here.row + 1).saturating_sub(*count),
+            Edge::Away { ahead: true, count } if in_rows => here.row.saturating_add(*count).saturating_add(1).min(rows),
+            Edge::Away { ahead: false, count } => peers[(here.group + 1).saturating_sub(*count)],
+            Edge::Away { ahead: true, count } => {
+                peers[here.group.saturating_add(*count).saturating_add(1).min(peers.len() - 1)]
+            }
+            Edge::Distant { ahead, distance } => {
+                while self.last < rows && self.is_not_after(partition, here, *ahead, distance)? {
+                    self.last += 1;
+                }
+                self.last
+            }
+        })
+    }
+
+    /// The values by which two rows are ordered, and whether greater ones come first and NULLs do.
+    fn pair<'p>(&self, partition: &Partition<'p>, row: usize, here: Place) -> (Value<'p>, Value<'p>, bool, bool) {
+        let Some(key) = &self.key else { return (Value::Null, Value::Null, false, false) };
+        let of = |row| partition.row(row).value(key.column);
+        (of(row), of(here.row), key.descending, key.nulls_first)
+    }
+
+    /// Whether the row at `first` comes before the frame of this one.
+    fn is_before(
+        &self,
+        partition: &Partition<'_>,
+        here: Place,
+        ahead: bool,
+        distance: &Value<'_>,
+    ) -> Result<bool, SqlError> {
+        let (value, base, descending, nulls_first) = self.pair(partition, self.first, here);
+        Ok(match (value.is_null(), base.is_null()) {
+            (false, false) => !in_range(&value, &base, distance, ahead == descending, descending)?,
+            (null, of_null) => {
+                if nulls_first {
+                    null && !of_null
+                } else {
+                    !null && of_null
+                }
+            }
+        })
+    }
+
+    /// Whether the row at `last` comes before the end of the frame of this one.
+    fn is_not_after(
+        &self,
+        partition: &Partition<'_>,
+        here: Place,
+        ahead: bool,
+        distance: &Value<'_>,
+    ) -> Result<bool, SqlError> {
+        let (value, base, descending, nulls_first) = self.pair(partition, self.last, here);
+        Ok(match (value.is_null(), base.is_null()) {
+            (false, false) => in_range(&value, &base, distance, ahead == descending, !descending)?,
+            (null, of_null) => {
+                if nulls_first {
+                    null
+                } else {
+                    of_null
+                }
+            }
+        })
+    }
+}
+
+/// Whether a value is at most (`less`) or at least the base less or plus the distance. What is beyond the type is beyond all its values.
+fn in_range(
+    value: &Value<'_>,
+    base: &Value<'_>,
+    distance: &Value<'_>,
+    subtract: bool,
+    less: bool,
+) -> Result<bool, SqlError> {
+    let negative = || {
+        let message = "invalid preceding or following size in window function";
+        Err(SqlError::new(state::INVALID_PRECEDING_OR_FOLLOWING_SIZE, message))
+    };
+    if let (Some(value), Some(base), Some(distance)) = (value.as_int(), base.as_int(), distance.as_int()) {
+        if distance < 0 {
+            return negative();
+        }
+        let (base, distance) = (i128::from(base), i128::from(distance));
+        let limit = if subtract { base - distance } else { base + distance };
+        return Ok(if less { i128::from(value) <= limit } else { i128::from(value) >= limit });
+    }
+    if let (Value::Numeric(value), Value::Numeric(base), Value::Numeric(distance)) = (value, base, distance) {
+        if distance.is_sign_negative() && !distance.is_zero() {
+            return negative();
+        }
+        let limit = if subtract { base.checked_sub(*distance) } else { base.checked_add(*distance) };
+        return Ok(match limit {
+            Some(limit) if less => *value <= limit,
+            Some(limit) => *value >= limit,
+            None => subtract != less,
+        });
+    }
+    let float = |value: &Value<'_>| match value {
+        Value::Float4(value) => f64::from(*value),
+        Value::Float8(value) => *value,
+        _ => f64::NAN,
+    };
+    let (value, base, distance) = (float(value), float(base), float(distance));
+    if distance.is_nan() || distance < 0.0 {
+        return negative();
+    }
+    // NaN is greater than all other values, and equal to itself.
+    if value.is_nan() || base.is_nan() {
+        return Ok(if value.is_nan() { base.is_nan() || !less } else { less });
+    }
+    if distance.is_infinite() && base.is_infinite() && (base > 0.0) == subtract {
+        return Ok(true);
+    }
+    let limit = if subtract { base - distance } else { base + distance };
+    Ok(if less { value <= limit } else { value >= limit })
+}

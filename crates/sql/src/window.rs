@@ -1,0 +1,171 @@
+//! Window functions in plans: what is computed of each row and the rows around it.
+
+use crate::expr::Expr;
+use crate::plan::{AggregateCall, Node, SortKey};
+
+/// Window functions. A row has the input's columns, then the functions' results.
+#[derive(Debug)]
+pub struct Window {
+    /// The rows, whose columns are computed.
+    pub input: Node,
+    /// The functions, by how the rows are sorted for them. The rows go on as the last one has them.
+    pub sorts: Vec<WindowSort>,
+}
+
+/// Window functions over rows that are sorted in one way.
+#[derive(Debug)]
+pub struct WindowSort {
+    /// How: by what makes a partition, then by what orders it.
+    pub keys: Vec<SortKey>,
+    /// How many of the keys make a partition.
+    pub partition: usize,
+    /// The functions.
+    pub calls: Vec<WindowCall>,
+}
+
+/// A call of a window function, over the columns of the rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowCall {
+    /// The function.
+    pub function: WindowFunction,
+    /// The rows that it looks at.
+    pub frame: WindowFrame,
+}
+
+/// The window functions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WindowFunction {
+    /// `row_number()`
+    RowNumber,
+    /// `rank()`
+    Rank,
+    /// `dense_rank()`
+    DenseRank,
+    /// `percent_rank()`
+    PercentRank,
+    /// `cume_dist()`
+    CumulativeDistribution,
+    /// `ntile(buckets)`
+    Tile(Expr),
+    /// `lag(value [, offset [, default]])`, and `lead`
+    Shift {
+        /// To rows that come later.
+        ahead: bool,
+        /// What is looked at there.
+        value: Expr,
+        /// How many rows away.
+        offset: Expr,
+        /// What there is instead, over the current row.
+        otherwise: Expr,
+    },
+    /// `first_value(value)`
+    First(Expr),
+    /// `last_value(value)`
+    Last(Expr),
+    /// `nth_value(value, n)`
+    Nth(Expr, Expr),
+    /// An aggregate function.
+    Aggregate(AggregateCall),
+}
+
+/// The rows around the current one, within its partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowFrame {
+    /// What an offset counts.
+    pub units: FrameUnits,
+    /// Where they begin.
+    pub start: FrameBound,
+    /// Where they end.
+    pub end: FrameBound,
+    /// Which of them do not count.
+    pub exclusion: Exclusion,
+}
+
+/// What an offset counts, and what the current row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameUnits {
+    /// Rows.
+    Rows,
+    /// Groups of rows that are equal in the order; the current row is its group.
+    Groups,
+    /// Differences from the current row's value, by which the rows are ordered; the current row is its group.
+    Range,
+}
+
+/// Where the rows begin or end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrameBound {
+    /// With the partition.
+    Unbounded,
+    /// At the current row.
+    CurrentRow,
+    /// So far before it. The offset looks at no column.
+    Preceding(Expr),
+    /// So far after it.
+    Following(Expr),
+}
+
+/// Which rows of a frame do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclusion {
+    /// All count.
+    Nothing,
+    /// The current one.
+    CurrentRow,
+    /// The current one and those that are equal to it in the order.
+    Group,
+    /// Those that are equal to it.
+    Ties,
+}
+
+impl WindowFrame {
+    /// From the partition's first row to the last that is equal to the current one in the order.
+    pub const DEFAULT: Self = Self {
+        units: FrameUnits::Range,
+        start: FrameBound::Unbounded,
+        end: FrameBound::CurrentRow,
+        exclusion: Exclusion::Nothing,
+    };
+
+    /// The offsets, which look at no column.
+    pub fn offsets(&self) -> impl Iterator<Item = &Expr> {
+        [&self.start, &self.end].into_iter().filter_map(|bound| match bound {
+            FrameBound::Preceding(offset) | FrameBound::Following(offset) => Some(offset),
+            FrameBound::Unbounded | FrameBound::CurrentRow => None,
+        })
+    }
+}
+
+impl WindowCall {
+    /// What is evaluated over rows.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match &self.function {
+            WindowFunction::RowNumber
+            | WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumulativeDistribution => Vec::new(),
+            WindowFunction::Tile(value) | WindowFunction::First(value) | WindowFunction::Last(value) => vec![value],
+            WindowFunction::Shift { value, offset, otherwise, .. } => vec![value, offset, otherwise],
+            WindowFunction::Nth(value, n) => vec![value, n],
+            WindowFunction::Aggregate(call) => {
+                call.argument.iter().chain(&call.separator).chain(&call.filter).collect()
+            }
+        }
+    }
+
+    /// The same, to change.
+    pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
+        match &mut self.function {
+            WindowFunction::RowNumber
+            | WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumulativeDistribution => Vec::new(),
+            WindowFunction::Tile(value) | WindowFunction::First(value) | WindowFunction::Last(value) => vec![value],
+            WindowFunction::Shift { value, offset, otherwise, .. } => vec![value, offset, otherwise],
+            WindowFunction::Nth(value, n) => vec![value, n],
+            WindowFunction::Aggregate(call) => call.parts_mut().collect(),
+        }
+    }
+}
