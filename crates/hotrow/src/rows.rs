@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn each_result_replaces_the_one_before() {
         let mut rows = Rows::default();
-        let column = OutputColumn { name: "n".to_owned(), ty: Type::Int4 };
+        let column = OutputColumn::new("n", Type::Int4);
         for number in 1..=2 {
             Client::columns(&mut rows, std::slice::from_ref(&column)).expect("nothing can fail");
             rows.row(&[Value::Int4(number)]).expect("nothing can fail");

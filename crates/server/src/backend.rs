@@ -70,9 +70,8 @@ pub fn row_description(out: &mut BytesMut, columns: &[OutputColumn], is_binary: 
     out.put_u16(columns.len() as u16);
     for (position, column) in columns.iter().enumerate() {
         put_text(out, &column.name);
-        // Neither table nor column: results are not followed back.
-        out.put_u32(0);
-        out.put_u16(0);
+        out.put_u32(column.origin.map_or(0, |origin| origin.relation));
+        out.put_u16(column.origin.map_or(0, |origin| origin.column));
         out.put_u32(oid(column.ty));
         out.put_i16(type_len(column.ty));
         out.put_i32(typmod(column.ty));

@@ -38,30 +38,38 @@ fn psycopg_runs_transactions() {
 
 #[test]
 fn sqlalchemy_maps_tables_and_sees_which_there_are() {
-    let python = "python/bin/python";
-    if !is_prepared(python) {
-        return;
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers/sqlalchemy_orm.py");
-    for engine in UNLIKE {
-        let server = Running::new(engine);
-        let mut command = command(&prepared(python).to_string_lossy(), &server);
-        command.arg("-P").arg(&script).arg(format!("postgresql+psycopg://postgres@{}/postgres", server.address));
-        assert_eq!(run(command), "ok\n", "{engine}");
-    }
+    python_script("sqlalchemy_orm.py", |server| format!("postgresql+psycopg://postgres@{}/postgres", server.address));
 }
 
 #[test]
 fn django_migrates_and_maps_its_own_applications() {
+    python_script("django_orm.py", |server| server.address.port().to_string());
+}
+
+#[test]
+fn sqlalchemy_finds_out_about_tables_that_it_did_not_make() {
+    python_script("sqlalchemy_reflection.py", |server| {
+        format!("postgresql+psycopg://postgres@{}/postgres", server.address)
+    });
+}
+
+#[test]
+fn django_looks_at_a_schema_and_changes_it() {
+    python_script("django_schema.py", |server| server.address.port().to_string());
+}
+
+/// Runs a script with the Python that the drivers are installed for. Its argument says where the server is.
+fn python_script(name: &str, argument: impl Fn(&Running) -> String) {
     let python = "python/bin/python";
     if !is_prepared(python) {
         return;
     }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers/django_orm.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers").join(name);
     for engine in UNLIKE {
         let server = Running::new(engine);
         let mut command = command(&prepared(python).to_string_lossy(), &server);
-        command.arg("-P").arg(&script).arg(server.address.port().to_string());
+        // The script's own directory would stand before the driver's.
+        command.arg("-P").arg(&script).arg(argument(&server));
         assert_eq!(run(command), "ok\n", "{engine}");
     }
 }
@@ -94,7 +102,17 @@ fn pgx_sends_batches_and_copies_in_all_its_modes() {
 
 #[test]
 fn jdbc_sends_batches_and_fetches_in_pieces() {
-    if !is_prepared("jdbc/Main.class") {
+    java_class("Main");
+}
+
+#[test]
+fn jdbc_says_what_tables_and_results_are_like() {
+    java_class("Metadata");
+}
+
+/// Runs a class that is compiled beside PostgreSQL's driver.
+fn java_class(name: &str) {
+    if !is_prepared(&format!("jdbc/{name}.class")) {
         return;
     }
     let classes = format!("{}:{}", prepared("jdbc").display(), prepared("jdbc/postgresql.jar").display());
@@ -102,7 +120,7 @@ fn jdbc_sends_batches_and_fetches_in_pieces() {
         let server = Running::new(engine);
         let mut command = command("java", &server);
         let url = format!("jdbc:postgresql://{}/postgres?user=postgres", server.address);
-        command.args(["-cp", &classes, "Main", &url]);
+        command.args(["-cp", &classes, name, &url]);
         assert_eq!(run(command), "ok\n", "{engine}");
     }
 }

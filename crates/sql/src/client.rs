@@ -10,6 +10,30 @@ pub struct OutputColumn {
     pub name: String,
     /// Its type.
     pub ty: Type,
+    /// Which relation's column it is; none if it is computed.
+    pub origin: Option<Origin>,
+}
+
+/// A column of a relation, as clients and the catalogs know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The relation's number.
+    pub relation: u32,
+    /// The column's, from 1.
+    pub column: u16,
+}
+
+impl OutputColumn {
+    /// A column that is no relation's.
+    pub fn new(name: impl Into<String>, ty: Type) -> Self {
+        Self { name: name.into(), ty, origin: None }
+    }
+
+    /// These columns as those of a relation with a number.
+    pub(crate) fn of_relation(number: u32, columns: impl IntoIterator<Item = (String, Type)>) -> Vec<Self> {
+        let column = |(at, (name, ty))| Self { name, ty, origin: Some(Origin { relation: number, column: at }) };
+        (1..).zip(columns).map(column).collect()
+    }
 }
 
 /// How COPY data is written.

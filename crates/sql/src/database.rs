@@ -221,7 +221,7 @@ pub(crate) fn plan(
     view: View<'_>,
     types: Vec<Option<Type>>,
 ) -> Result<Statement, SqlError> {
-    let text_column = |name: &str| Some(vec![OutputColumn { name: name.to_owned(), ty: Type::Text }]);
+    let text_column = |name: &str| Some(vec![OutputColumn::new(name, Type::Text)]);
     let tokens = &tokens[range.clone()];
     let (start, end) = (tokens.first().map_or(0, |token| token.start), tokens.last().map_or(0, |token| token.end));
     let (plan, columns) = match parsed {
@@ -260,11 +260,9 @@ pub(crate) fn plan(
         }
         Parsed::Utility(utility) => {
             let columns = match &utility {
-                Utility::Show(name) if name == "all" => Some(
-                    ["name", "setting", "description"]
-                        .map(|name| OutputColumn { name: name.to_owned(), ty: Type::Text })
-                        .to_vec(),
-                ),
+                Utility::Show(name) if name == "all" => {
+                    Some(["name", "setting", "description"].map(|name| OutputColumn::new(name, Type::Text)).to_vec())
+                }
                 // The name is checked when it runs.
                 Utility::Show(name) => text_column(name),
                 _ => None,

@@ -52,7 +52,7 @@ mod watched;
 mod window;
 
 pub use activity::Totals;
-pub use client::{Client, CopyEncoding, Notice, OutputColumn};
+pub use client::{Client, CopyEncoding, Notice, Origin, OutputColumn};
 pub use contention::Contended;
 pub use database::{Config, Database};
 pub use depth::RESERVED_STACK_BYTES;

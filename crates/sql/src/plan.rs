@@ -135,6 +135,8 @@ pub enum Node {
     Window(Box<Window>),
     /// Computed columns.
     Project(Box<Node>, Vec<Expr>),
+    /// Each row as often as the longest of the functions has rows for it: theirs, NULLs after the end of a shorter one, then its own columns.
+    ProjectSet(Box<Node>, Vec<RowsOf>),
     /// In order, cut to the given number of columns. Of rows that are equal in so many of the first keys only the first, if that is not zero.
     Sort(Box<Node>, Vec<SortKey>, usize, usize),
     /// Each row once.
@@ -168,6 +170,7 @@ impl Node {
             Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
             }
             Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
+            Node::ProjectSet(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
             Node::Materialise(input, _) => visit(input),
             Node::Window(window) => visit(&window.input),
@@ -190,6 +193,7 @@ impl Node {
             Node::One | Node::System(_) | Node::Function(_) | Node::Values(_) | Node::Table(_) | Node::Reference(_) => {
             }
             Node::Filter(input, _) | Node::Aggregate(input, ..) | Node::Project(input, _) => visit(input),
+            Node::ProjectSet(input, _) => visit(input),
             Node::Sort(input, ..) | Node::Distinct(input) | Node::Limit(input, ..) => visit(input),
             Node::Materialise(input, _) => visit(input),
             Node::Window(window) => visit(&mut window.input),
@@ -208,14 +212,26 @@ impl Node {
 }
 
 /// A function whose result is rows.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RowsOf {
     /// The function.
     pub function: TableFunction,
-    /// Its arguments: they look at no column of a row beside it but through a frame.
+    /// Its arguments. In FROM they look at no column of a row beside it but through a frame.
     pub arguments: Vec<Expr>,
     /// WITH ORDINALITY: each row's number, from one, after the other columns.
     pub numbered: bool,
+}
+
+impl RowsOf {
+    /// How many columns its rows have.
+    pub fn width(&self) -> usize {
+        let own = match self.function {
+            TableFunction::Unnest => self.arguments.len(),
+            TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors => 1,
+            TableFunction::ExpandArray => 2,
+        };
+        own + usize::from(self.numbered)
+    }
 }
 
 /// The functions whose results are rows.
@@ -225,16 +241,39 @@ pub enum TableFunction {
     Unnest,
     /// Numbers from the first to the second, by steps of the third or of one.
     Series,
+    /// The numbers of an array's elements, backwards if the third argument is true.
+    Subscripts,
+    /// The elements of an array, each with its number, counted from one.
+    ExpandArray,
     /// The tables that a table is a partition of: no table is one, so there are no rows.
     Ancestors,
 }
 
 impl TableFunction {
+    /// The function that a name means, which may say the schema; none if there is no such.
+    pub fn named(parts: &[String]) -> Option<Self> {
+        let (schema, name) = match parts {
+            [name] => ("pg_catalog", name.as_str()),
+            [schema, name] => (schema.as_str(), name.as_str()),
+            _ => return None,
+        };
+        Some(match (schema, name) {
+            ("pg_catalog", "unnest") => TableFunction::Unnest,
+            ("pg_catalog", "generate_series") => TableFunction::Series,
+            ("pg_catalog", "generate_subscripts") => TableFunction::Subscripts,
+            ("pg_catalog", "pg_partition_ancestors") => TableFunction::Ancestors,
+            ("information_schema", "_pg_expandarray") => TableFunction::ExpandArray,
+            _ => return None,
+        })
+    }
+
     /// As it is written.
     pub fn name(self) -> &'static str {
         match self {
             TableFunction::Unnest => "unnest",
             TableFunction::Series => "generate_series",
+            TableFunction::Subscripts => "generate_subscripts",
+            TableFunction::ExpandArray => "_pg_expandarray",
             TableFunction::Ancestors => "pg_partition_ancestors",
         }
     }
@@ -455,6 +494,8 @@ pub enum AggregateFunction {
     BitXor,
     /// `string_agg(x, separator)`
     Join,
+    /// `array_agg(x)`
+    Array(Element),
     /// `variance(x)` and its like.
     Spread {
         /// Of the whole population, not of a sample.
@@ -486,7 +527,7 @@ pub struct AggregateCall {
     pub argument: Option<Expr>,
     /// What stands between texts that are joined.
     pub separator: Option<Expr>,
-    /// The order in which they are joined; other functions' results do not depend on it.
+    /// The order in which values are joined or collected; other functions' results do not depend on it.
     pub order: Vec<AggregateOrder>,
     /// Equal values once.
     pub distinct: bool,
@@ -620,7 +661,7 @@ impl Statement {
             sql: statement.sql.clone(),
             declared: statement.declared.clone(),
             params: statement.params.clone(),
-            columns: Some(vec![OutputColumn { name: "QUERY PLAN".to_owned(), ty: Type::Text }]),
+            columns: Some(vec![OutputColumn::new("QUERY PLAN", Type::Text)]),
             used: statement.used.clone(),
             tokens: statement.tokens.clone(),
             version: AtomicU64::new(statement.version.load(Ordering::Acquire)),

@@ -40,6 +40,10 @@ pub enum Element {
     TimestampTz,
     /// `uuid`
     Uuid,
+    /// `smallint`, in an `int2vector`: an array whose elements are counted from zero, and that no column of a table can have
+    Int2Vector,
+    /// `oid`, in an `oidvector`: the same of objects' numbers
+    OidVector,
 }
 
 impl Element {
@@ -83,7 +87,19 @@ impl Element {
             Element::Timestamp => Type::Timestamp,
             Element::TimestampTz => Type::TimestampTz,
             Element::Uuid => Type::Uuid,
+            Element::Int2Vector => Type::Int2,
+            Element::OidVector => Type::Int4,
         }
+    }
+
+    /// The number of an array's first element.
+    pub fn first_index(self) -> i32 {
+        i32::from(!self.is_vector())
+    }
+
+    /// Whether the array is an `int2vector` or `oidvector`.
+    pub fn is_vector(self) -> bool {
+        matches!(self, Element::Int2Vector | Element::OidVector)
     }
 
     fn tag(self) -> u8 {
@@ -101,6 +117,8 @@ impl Element {
             Element::Timestamp => 10,
             Element::TimestampTz => 11,
             Element::Uuid => 12,
+            Element::Int2Vector => 30,
+            Element::OidVector => 31,
         }
     }
 
@@ -118,12 +136,14 @@ impl Element {
             10 => Element::Timestamp,
             11 => Element::TimestampTz,
             12 => Element::Uuid,
+            30 => Element::Int2Vector,
+            31 => Element::OidVector,
             _ => Element::Text,
         }
     }
 }
 
-/// A one-dimensional array, borrowed from a row or owned. Its elements are counted from one.
+/// A one-dimensional array, borrowed from a row or owned. Its elements are counted from one, those of a vector from zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<'a>(Cow<'a, [u8]>);
 
@@ -151,6 +171,11 @@ impl<'a> Array<'a> {
     /// The type of the elements, without a length or scale; strings of any type are `text`.
     pub fn element(&self) -> Element {
         Element::tagged(self.0.first().copied().unwrap_or_default())
+    }
+
+    /// The number of the first element.
+    pub fn first_index(&self) -> i32 {
+        self.element().first_index()
     }
 
     /// How many elements there are.
@@ -217,8 +242,8 @@ impl<'a> Elements<'a> {
         }
         Some(match self.element {
             Element::Bool => Value::Bool(self.take()? == [1]),
-            Element::Int2 => Value::Int2(i16::from_le_bytes(self.take()?)),
-            Element::Int4 => Value::Int4(i32::from_le_bytes(self.take()?)),
+            Element::Int2 | Element::Int2Vector => Value::Int2(i16::from_le_bytes(self.take()?)),
+            Element::Int4 | Element::OidVector => Value::Int4(i32::from_le_bytes(self.take()?)),
             Element::Int8 => Value::Int8(i64::from_le_bytes(self.take()?)),
             Element::Float4 => Value::Float4(f32::from_le_bytes(self.take()?)),
             Element::Float8 => Value::Float8(f64::from_le_bytes(self.take()?)),
@@ -246,7 +271,7 @@ impl<'a> Iterator for Elements<'a> {
 }
 
 /// Makes an array, element by element.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ArrayBuilder {
     bytes: Vec<u8>,
     count: u32,

@@ -96,6 +96,8 @@ impl fmt::Display for Type {
             Type::Timestamp => f.write_str("timestamp without time zone"),
             Type::TimestampTz => f.write_str("timestamp with time zone"),
             Type::Uuid => f.write_str("uuid"),
+            Type::Array(Element::Int2Vector) => f.write_str("int2vector"),
+            Type::Array(Element::OidVector) => f.write_str("oidvector"),
             Type::Array(element) => write!(f, "{}[]", element.ty()),
         }
     }

@@ -5,6 +5,7 @@ import decimal
 import uuid
 
 import psycopg
+from psycopg.types import TypeInfo
 
 COLUMNS = """
     id int PRIMARY KEY, flag bool, small int2, big int8, real4 float4, real8 float8, price numeric(10, 2),
@@ -79,6 +80,28 @@ def copies(connection):
     connection.commit()
 
 
+def types(connection):
+    """What psycopg asks of the catalogs to register a type, by any of its names."""
+    for name, expected in [
+        ("int4", ("int4", 23, 1007, "integer")),
+        ("integer", ("int4", 23, 1007, "integer")),
+        ("varchar", ("varchar", 1043, 1015, "character varying")),
+        ("timestamptz", ("timestamptz", 1184, 1185, "timestamp with time zone")),
+        ("name", ("name", 19, 1003, "name")),
+        ("_int4", ("_int4", 1007, 0, "integer[]")),
+        ("text[]", ("_text", 1009, 0, "text[]")),
+        ("oid", ("oid", 26, 1028, "oid")),
+    ]:
+        info = TypeInfo.fetch(connection, name)
+        check((info.name, info.oid, info.array_oid, info.regtype), expected)
+    check(TypeInfo.fetch(connection, "nothing"), None)
+    cursor = connection.execute("SELECT id AS other, name, id + 1 FROM t")
+    number, = connection.execute("SELECT 't'::regclass::oid::int").fetchone()
+    found = [(cursor.pgresult.ftable(at), cursor.pgresult.ftablecol(at)) for at in range(3)]
+    check(found, [(number, 1), (number, 8), (0, 0)])
+    connection.commit()
+
+
 with psycopg.connect("") as connection:
     connection.execute(f"CREATE TABLE t ({COLUMNS})")
     connection.commit()
@@ -87,4 +110,5 @@ with psycopg.connect("") as connection:
     transactions(connection)
     many(connection)
     copies(connection)
+    types(connection)
 print("ok")

@@ -1,5 +1,6 @@
 //! Calls of aggregate functions.
 
+use super::array::array_of;
 use super::calls::no_function;
 use super::types::{common_number, without_modifier};
 use super::{Aggregates, Binder, Scope, Typed};
@@ -7,7 +8,7 @@ use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::plan::{AggregateCall, AggregateFunction, AggregateOrder};
 use crate::{SqlError, state};
-use hotrow_storage::Type;
+use hotrow_storage::{Element, Type};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
 
 /// A call as it is written.
@@ -80,6 +81,10 @@ impl Binder<'_> {
             [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if function != AggregateFunction::Join => {
                 let typed = self.aggregate_argument(argument, given, scope)?;
                 let (argument, result) = self.aggregate_types(name, function, typed)?;
+                let function = match (function, result) {
+                    (AggregateFunction::Array(_), Type::Array(element)) => AggregateFunction::Array(element),
+                    _ => function,
+                };
                 AggregateCall { distinct, ..call_of(function, Some(argument), result) }
             }
             [
@@ -155,6 +160,15 @@ impl Binder<'_> {
                 _ => (Type::Numeric(None), Type::Numeric(None)),
             },
             AggregateFunction::Join => (Type::Text, Type::Text),
+            AggregateFunction::Array(_) => {
+                let ty = given.ok_or_else(|| super::calls::ambiguous_function(name, &[None]))?;
+                let ty = match ty {
+                    Type::Char(_) => ty,
+                    Type::Varchar(_) => Type::Varchar(None),
+                    ty => without_modifier(ty),
+                };
+                (ty, Type::Array(array_of(ty)?))
+            }
             AggregateFunction::And | AggregateFunction::Or => {
                 if given.is_some_and(|ty| ty != Type::Bool) {
                     return Err(wrong());
@@ -188,12 +202,13 @@ impl Binder<'_> {
             let nulls_first = item.options.nulls_first.unwrap_or(descending);
             order.push(AggregateOrder { expr, descending, nulls_first, blanks: matches!(ty, Type::Char(_)) });
         }
-        if call.function != AggregateFunction::Join {
+        if !matches!(call.function, AggregateFunction::Join | AggregateFunction::Array(_)) {
             return Ok(Vec::new());
         }
-        // Equal texts are found by sorting, as in PostgreSQL.
+        // Equal values are found by sorting, as in PostgreSQL.
         if let (true, true, Some(expr)) = (call.distinct, order.is_empty(), call.argument.clone()) {
-            order.push(AggregateOrder { expr, descending: false, nulls_first: false, blanks: false });
+            let blanks = matches!(call.result, Type::Array(Element::Char(_)));
+            order.push(AggregateOrder { expr, descending: false, nulls_first: false, blanks });
         }
         Ok(order)
     }
@@ -213,6 +228,7 @@ pub(super) fn aggregate_named(name: &str) -> Option<AggregateFunction> {
         "bit_or" => AggregateFunction::BitOr,
         "bit_xor" => AggregateFunction::BitXor,
         "string_agg" => AggregateFunction::Join,
+        "array_agg" => AggregateFunction::Array(Element::Text),
         "variance" | "var_samp" => AggregateFunction::Spread { population: false, root: false },
         "var_pop" => AggregateFunction::Spread { population: true, root: false },
         "stddev" | "stddev_samp" => AggregateFunction::Spread { population: false, root: true },

@@ -2,6 +2,7 @@
 
 use super::calls::no_function;
 use super::operators::no_operator;
+use super::set_returning::field_column;
 use super::types::{common, type_name, without_modifier};
 use super::{Binder, Scope, Typed};
 use crate::error::unsupported;
@@ -18,6 +19,11 @@ fn element(ty: Option<Type>) -> Option<Element> {
         Some(Type::Array(element)) => Some(element),
         _ => None,
     }
+}
+
+/// The elements of an ordinary array that has those of a vector.
+fn plain_element(element: Element) -> Element {
+    if element.is_vector() { Element::of(element.ty()).unwrap_or(element) } else { element }
 }
 
 /// The array type of elements of a type.
@@ -79,6 +85,11 @@ impl Binder<'_> {
     pub(super) fn subscripted(&mut self, root: &A, chain: &[AccessExpr], scope: &Scope) -> Result<Typed, SqlError> {
         let subscript = |access: &AccessExpr| matches!(access, AccessExpr::Subscript(_));
         let (names, subscripts) = chain.split_at(chain.iter().position(subscript).unwrap_or(chain.len()));
+        if let [AccessExpr::Dot(A::Identifier(field))] = chain
+            && let Some(found) = self.field(root, field, scope)?
+        {
+            return Ok(found);
+        }
         let mut parts = match root {
             A::Identifier(ident) => vec![ident.clone()],
             A::CompoundIdentifier(parts) => parts.clone(),
@@ -115,11 +126,43 @@ impl Binder<'_> {
                     None => Ok(Expr::Const(Value::Int4(1))),
                 };
                 let bounds = vec![bound(lower_bound)?, bound(upper_bound)?];
+                if element.is_vector() {
+                    return Err(unsupported("a slice of a vector"));
+                }
                 let slice = ArrayFunction::Slice(element, lower_bound.is_some(), upper_bound.is_some());
                 let arguments = std::iter::once(array.expr).chain(bounds).collect();
                 Ok(call(slice, arguments, Type::Array(element)))
             }
             Subscript::Slice { .. } => Err(unsupported("a slice with a stride")),
+        }
+    }
+
+    /// `(row).field`; none if the value is no row.
+    fn field(&mut self, root: &A, field: &ast::Ident, scope: &Scope) -> Result<Option<Typed>, SqlError> {
+        let A::Nested(inner) = root else { return Ok(None) };
+        let name = super::fold(field);
+        if let Some(fields) = self.fields(inner, scope)? {
+            let found = fields.into_iter().find(|(known, _)| *known == name);
+            return match found {
+                Some((_, typed)) => Ok(Some(typed)),
+                None => {
+                    let message = format!("could not identify column \"{name}\" in record data type");
+                    Err(self.locate(SqlError::new(state::UNDEFINED_COLUMN, message), field.span))
+                }
+            };
+        }
+        let (relation, column) = match &**inner {
+            A::Identifier(column) => (None, column),
+            A::CompoundIdentifier(parts) => match parts.as_slice() {
+                [relation, column] => (Some(super::fold(relation)), column),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let held = ast::Ident::with_quote('"', field_column(&super::fold(column), &name));
+        match self.column(relation.as_deref(), &held, scope) {
+            Err(error) if error.state == state::UNDEFINED_COLUMN => Ok(None),
+            other => other.map(Some),
         }
     }
 
@@ -201,12 +244,16 @@ impl Binder<'_> {
     pub(super) fn array_function(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
         use ArrayFunction as F;
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
+        // All but these take a vector as an array that begins at 1.
+        let takes_vectors = matches!(name, "array_length" | "array_upper" | "array_lower" | "array_to_string");
         let elements = element(types.first().copied().flatten());
+        let elements = if takes_vectors { elements } else { elements.map(plain_element) };
         // What is made for elements, and the types of the arguments after the array.
         let shape = |array: Element| -> Option<(F, Vec<Type>, Type)> {
             let (int, same) = (Type::Int4, array.ty());
             Some(match (name, types.len()) {
-                ("array_length" | "array_upper", 2) => (F::Length, vec![int], int),
+                ("array_length", 2) => (F::Length, vec![int], int),
+                ("array_upper", 2) => (F::Upper, vec![int], int),
                 ("array_lower", 2) => (F::Lower, vec![int], int),
                 ("cardinality", 1) => (F::Cardinality, Vec::new(), int),
                 ("array_ndims", 1) => (F::Dimensions, Vec::new(), int),

@@ -6,6 +6,7 @@ use super::window::is_window_function;
 use super::{Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
+use crate::plan::TableFunction;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
@@ -125,9 +126,10 @@ impl Binder<'_> {
 
     fn function(&mut self, function: &ast::Function, scope: &Scope) -> Result<Typed, SqlError> {
         let parts = super::name_parts(&function.name)?;
+        let set_returning = TableFunction::named(&parts);
         let name = match parts.as_slice() {
             [name] => name.as_str(),
-            [schema, name] if schema == "pg_catalog" => name.as_str(),
+            [schema, name] if schema == "pg_catalog" || set_returning.is_some() => name.as_str(),
             _ => return Err(no_function(&parts.join("."), &[])),
         };
         if !function.within_group.is_empty() {
@@ -175,27 +177,13 @@ impl Binder<'_> {
             let message = format!("{what} specified, but {name} is not an aggregate function");
             return Err(self.locate(SqlError::new(state::WRONG_OBJECT_TYPE, message), span));
         }
-        let mut arguments = Vec::with_capacity(list.len());
-        for argument in list {
-            match argument {
-                // A sequence's name may be said to be one.
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(A::Cast {
-                    expr,
-                    data_type: ast::DataType::Regclass,
-                    ..
-                })) if matches!(name, "nextval" | "currval" | "setval") => {
-                    arguments.push(self.expr(expr, scope)?);
-                }
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => arguments.push(self.expr(argument, scope)?),
-                _ => return Err(unsupported("this kind of argument")),
-            }
-        }
-        if let ("format_type", Some(modifier)) = (name, arguments.get_mut(1))
-            && modifier.expr == Expr::NULL
-        {
-            *modifier = Typed::new(Expr::Const(Value::Int4(-1)), Type::Int4);
+        let sets = self.sets_bound();
+        let arguments = self.arguments(name, list, scope)?;
+        if name == "coalesce" {
+            self.refuse_sets(sets, "COALESCE")?;
         }
         let result = match name {
+            _ if let Some(function) = set_returning => self.set_returning(function, arguments, span),
             _ if is_window_function(name) => {
                 let message = format!("window function {name} requires an OVER clause");
                 Err(SqlError::new(state::WRONG_OBJECT_TYPE, message))
@@ -218,13 +206,37 @@ impl Binder<'_> {
                 Ok(Typed::new(Expr::Const(Value::Text(ty.into())), Type::Text))
             }
             "nullif" if arguments.len() == 2 => self.null_if(arguments),
-            "unnest" | "generate_series" => Err(unsupported(&format!("{name} anywhere but in FROM"))),
             _ => match Several::named(name, arguments.len()) {
                 Some((function, result)) => self.several(function, result, arguments),
                 None => self.array_function(name, arguments),
             },
         };
         result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })
+    }
+
+    /// The arguments of a function that is no aggregate.
+    fn arguments(&mut self, name: &str, list: &[FunctionArg], scope: &Scope) -> Result<Vec<Typed>, SqlError> {
+        let mut arguments = Vec::with_capacity(list.len());
+        for argument in list {
+            match argument {
+                // A sequence's name may be said to be one.
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(A::Cast {
+                    expr,
+                    data_type: ast::DataType::Regclass,
+                    ..
+                })) if matches!(name, "nextval" | "currval" | "setval") => {
+                    arguments.push(self.expr(expr, scope)?);
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => arguments.push(self.expr(argument, scope)?),
+                _ => return Err(unsupported("this kind of argument")),
+            }
+        }
+        if let ("format_type", Some(modifier)) = (name, arguments.get_mut(1))
+            && modifier.expr == Expr::NULL
+        {
+            *modifier = Typed::new(Expr::Const(Value::Int4(-1)), Type::Int4);
+        }
+        Ok(arguments)
     }
 
     fn null_if(&mut self, mut arguments: Vec<Typed>) -> Result<Typed, SqlError> {
@@ -244,7 +256,7 @@ impl Binder<'_> {
     }
 }
 
-fn ambiguous_function(name: &str, types: &[Option<Type>]) -> SqlError {
+pub(super) fn ambiguous_function(name: &str, types: &[Option<Type>]) -> SqlError {
     let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
     SqlError::new(state::AMBIGUOUS_FUNCTION, format!("function {name}({}) is not unique", types.join(", ")))
         .hint("Could not choose a best candidate function. You might need to add explicit type casts.")

@@ -158,6 +158,7 @@ impl Lines {
             }
             Node::Window(window) => self.over("WindowAgg", &window.input),
             Node::Project(input, _) => self.node(input),
+            Node::ProjectSet(input, _) => self.over("ProjectSet", input),
             Node::Sort(input, ..) => self.over("Sort", input),
             Node::Distinct(input) => self.over("Unique", input),
             Node::Limit(input, ..) => self.over("Limit", input),
@@ -233,6 +234,7 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
     match expr {
         Expr::Const(value @ Value::Text(_)) => format!("'{}'", describe(value)),
         Expr::Const(Value::Null) => "NULL".to_owned(),
+        Expr::Const(Value::Bool(value)) => value.to_string(),
         Expr::Const(value) => describe(value),
         Expr::Param(index) => format!("${}", index + 1),
         Expr::Column(column) => match table.and_then(|table| table.schema.columns.get(*column)) {
@@ -251,7 +253,10 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
         },
         Expr::And(list) => format!("({})", all(list, " AND ")),
         Expr::Or(list) => format!("({})", all(list, " OR ")),
-        Expr::Not(inner) => format!("(NOT {})", show(inner)),
+        Expr::Not(inner) => match &**inner {
+            Expr::IsNull(tested) => format!("({} IS NOT NULL)", show(tested)),
+            inner => format!("(NOT {})", show(inner)),
+        },
         Expr::IsNull(inner) => format!("({} IS NULL)", show(inner)),
         Expr::Compare(operator, pair, _) => format!("({} {} {})", show(&pair.0), operator.symbol(), show(&pair.1)),
         Expr::Arithmetic(operator, pair) => format!("({} {} {})", show(&pair.0), operator.symbol(), show(&pair.1)),

@@ -263,7 +263,7 @@ impl Binder<'_> {
         let (low, high) = (self.expr(low, scope)?, self.expr(high, scope)?);
         let low = self.compare(Comparison::GreaterOrEqual, value.clone(), low)?;
         let high = self.compare(Comparison::LessOrEqual, value, high)?;
-        let both = Expr::And(vec![low.expr, high.expr]);
+        let both = Expr::And(vec![self.condition(low, "AND")?, self.condition(high, "AND")?]);
         Ok(Typed::bool(if negated { Expr::Not(Box::new(both)) } else { both }))
     }
 
@@ -369,6 +369,7 @@ impl Binder<'_> {
         otherwise: Option<&A>,
         scope: &Scope,
     ) -> Result<Typed, SqlError> {
+        let sets = self.sets_bound();
         let operand = operand.map(|operand| self.expr(operand, scope)).transpose()?;
         let (mut whens, mut results) = (Vec::new(), Vec::new());
         for arm in conditions {
@@ -383,6 +384,7 @@ impl Binder<'_> {
             Some(otherwise) => self.expr(otherwise, scope)?,
             None => Typed::unknown(Expr::NULL),
         };
+        self.refuse_sets(sets, "CASE")?;
         // ELSE comes first where types are brought together.
         results.insert(0, otherwise);
         let (results, ty) = self.unify(results, "CASE")?;

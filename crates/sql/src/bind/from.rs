@@ -155,9 +155,10 @@ impl Binder<'_> {
             return Ok(item);
         }
         if let Some(relation) = system::relation(&name_parts(name)?) {
-            let columns = relation.all_columns().map(|(name, ty)| OutputColumn { name: name.to_owned(), ty });
+            let columns = relation.all_columns().map(|(name, ty)| (name.to_owned(), ty));
+            let columns = OutputColumn::of_relation(system::number_of_system_relation(relation), columns);
             let name = Some(relation.name.to_owned());
-            let mut item = self.rows_item(Node::System(relation), None, columns.collect(), name, alias)?;
+            let mut item = self.rows_item(Node::System(relation), None, columns, name, alias)?;
             item.scope.relations_mut().iter_mut().for_each(Relation::hide_last);
             return Ok(item);
         }
@@ -192,7 +193,6 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
     ) -> Result<From, SqlError> {
         let width = columns.len();
-        let columns = columns.into_iter().map(|column| (column.name, column.ty));
         let mut relation = Relation::new(name, columns, self.columns);
         if let Some(alias) = alias {
             relation.name = Some(fold(&alias.name));
@@ -332,7 +332,7 @@ impl Binder<'_> {
                 Way::Right => both.swap_remove(1),
                 Way::Full => Expr::Coalesce(both),
             };
-            merged.push(Named { name: name.clone(), ty, expr, merged: false });
+            merged.push(Named { name: name.clone(), ty, expr, merged: false, origin: None });
         }
         for relation in left.relations_mut().iter_mut().chain(right.relations_mut()) {
             for column in &mut relation.columns {

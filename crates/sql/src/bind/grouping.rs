@@ -2,6 +2,7 @@
 
 use super::scope::Relation;
 use super::select::{Order, Output};
+use super::set_returning::SetCall;
 use super::window::Windows;
 use super::{Aggregates, Binder, Scope};
 use crate::error::unsupported;
@@ -65,12 +66,13 @@ impl Binder<'_> {
         output: &mut Output,
         orders: &mut [Order],
         having: &mut Option<Expr>,
-        windows: &mut Windows,
+        (windows, sets): (&mut Windows, &[SetCall]),
     ) -> Result<(), SqlError> {
         let determined = determined(groups, scope);
         if !determined.is_empty() {
             let mut wanted = Vec::new();
             let exprs = output.exprs.iter().chain(orders.iter().map(|order| &order.expr)).chain(having.as_ref());
+            let exprs = exprs.chain(sets.iter().flat_map(|call| &call.rows.arguments));
             for expr in exprs.chain(windows.parts()) {
                 expr.any(&mut |part| {
                     if determined.contains(part) && !groups.contains(part) && !wanted.contains(part) {
@@ -87,6 +89,14 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// Makes the arguments of set-returning functions look at groups.
+pub(super) fn grouped_sets(mut sets: Vec<SetCall>, groups: &[Expr], scope: &Scope) -> Result<Vec<SetCall>, SqlError> {
+    for argument in sets.iter_mut().flat_map(|call| &mut call.rows.arguments) {
+        over_groups(argument, groups, scope, false)?;
+    }
+    Ok(sets)
 }
 
 /// The columns of tables whose whole primary key is among the groups.

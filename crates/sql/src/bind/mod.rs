@@ -12,6 +12,7 @@
 //! | `join` | joins: in which order, and how |
 //! | `push` | conditions on subqueries in FROM |
 //! | `subquery` | subqueries of expressions |
+//! | `set_returning` | set-returning functions in a select list |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `with` | WITH |
 //! | `grouping` | queries with aggregates |
@@ -46,6 +47,7 @@ mod rows;
 mod scope;
 mod select;
 mod set_operation;
+mod set_returning;
 mod subquery;
 mod table_function;
 mod types;
@@ -123,6 +125,7 @@ pub(crate) struct Binder<'a> {
     used: Used,
     aggregates: Aggregates,
     windows: window::Windows,
+    sets: set_returning::Sets,
     depth: usize,
     /// Those of the procedure that the statement is part of.
     variables: Option<&'a Variables<'a>>,
@@ -162,6 +165,7 @@ impl<'a> Binder<'a> {
             used: Used::default(),
             aggregates,
             windows: window::Windows::default(),
+            sets: set_returning::Sets::default(),
             depth: 0,
             variables: None,
             call_depth: 0,

@@ -324,7 +324,7 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for (at, argument) in call.outputs() {
             let name = argument.name.clone().unwrap_or_else(|| format!("column{}", at + 1));
-            columns.push(OutputColumn { name, ty: argument.ty });
+            columns.push(OutputColumn::new(name, argument.ty));
         }
         Ok((Plan::Call(call), (!columns.is_empty()).then_some(columns)))
     }

@@ -7,7 +7,7 @@
 use super::{Binder, Typed, fold};
 use crate::catalog::Table;
 use crate::expr::Expr;
-use crate::{OutputColumn, SqlError, state};
+use crate::{Origin, OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use sqlparser::ast;
 
@@ -41,6 +41,8 @@ pub(super) struct Named {
     pub(super) expr: Expr,
     /// USING has merged it into another one: it needs its relation's name before it.
     pub(super) merged: bool,
+    /// Of a column of no table: where it comes from, if it is a relation's.
+    pub(super) origin: Option<Origin>,
 }
 
 /// What a name means.
@@ -62,12 +64,18 @@ pub(super) struct Level {
 
 impl Relation {
     /// Columns of these names from `offset` on.
-    pub(super) fn new(name: Option<String>, columns: impl Iterator<Item = (String, Type)>, offset: usize) -> Self {
-        let named = |(at, (name, ty))| Named { name, ty, expr: Expr::Column(offset + at), merged: false };
+    pub(super) fn new(name: Option<String>, columns: impl IntoIterator<Item = OutputColumn>, offset: usize) -> Self {
+        let named = |(at, column): (usize, OutputColumn)| Named {
+            name: column.name,
+            ty: column.ty,
+            expr: Expr::Column(offset + at),
+            merged: false,
+            origin: column.origin,
+        };
         Self {
             name,
             table: None,
-            columns: columns.enumerate().map(named).collect(),
+            columns: columns.into_iter().enumerate().map(named).collect(),
             hidden: Vec::new(),
             key: Vec::new(),
         }
@@ -80,7 +88,8 @@ impl Relation {
 
     /// A table's columns.
     pub(super) fn table(table: &Table, alias: Option<&str>, offset: usize) -> Self {
-        let columns = table.schema.columns[..table.visible()].iter().map(|column| (column.name.clone(), column.ty));
+        let columns = table.schema.columns[..table.visible()].iter();
+        let columns = columns.map(|column| OutputColumn::new(column.name.clone(), column.ty));
         let name = alias.unwrap_or(table.name()).to_owned();
         let key = if table.is_key_hidden() { Vec::new() } else { table.schema.key.clone() };
         Self { table: Some(table.name().to_owned()), key, ..Self::new(Some(name), columns, offset) }
@@ -95,8 +104,7 @@ impl Scope {
 
     /// The columns of a result.
     pub(super) fn output(columns: &[OutputColumn]) -> Self {
-        let columns = columns.iter().map(|column| (column.name.clone(), column.ty));
-        Self { relations: vec![Relation::new(None, columns, 0)] }
+        Self { relations: vec![Relation::new(None, columns.iter().cloned(), 0)] }
     }
 
     /// And after them, as `excluded`, the columns of the row that ON CONFLICT DO UPDATE did not insert.
@@ -200,6 +208,23 @@ impl Binder<'_> {
                 Err(self.locate(SqlError::new(state::UNDEFINED_COLUMN, message), ident.span))
             }
         }
+    }
+
+    /// The relation's column that an expression is; none if it is computed.
+    pub(super) fn origin(&self, expr: &Expr, scope: &Scope) -> Option<Origin> {
+        if !matches!(expr, Expr::Column(_)) {
+            return None;
+        }
+        scope.relations.iter().find_map(|relation| {
+            let at = relation.columns.iter().position(|named| named.expr == *expr)?;
+            match &relation.table {
+                Some(table) => {
+                    let column = u16::try_from(at + 1).ok()?;
+                    Some(Origin { relation: self.view.catalog.number(table), column })
+                }
+                None => relation.columns[at].origin,
+            }
+        })
     }
 
     /// Whether a relation of this name is there, in the query or around it.

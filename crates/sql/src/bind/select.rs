@@ -2,7 +2,9 @@
 
 use super::expr::{place, signed_number};
 use super::from::{From, Locking};
+use super::grouping::grouped_sets;
 use super::join::Columns;
+use super::set_returning::{expand, field_column, refuse_open_groups, refuse_rows, used_by};
 use super::view::star;
 use super::{Aggregates, Binder, Scope, Typed, path};
 use crate::error::unsupported;
@@ -44,6 +46,7 @@ impl Binder<'_> {
     pub(crate) fn query(&mut self, query: &ast::Query) -> Result<(Node, Vec<OutputColumn>), SqlError> {
         let mut bound = self.inner_query(query)?;
         self.settle(&mut bound)?;
+        refuse_rows(&bound.columns)?;
         Ok((bound.node, bound.columns))
     }
 
@@ -164,7 +167,7 @@ impl Binder<'_> {
         for (at, column) in columns.into_iter().enumerate() {
             loose.push(column.iter().all(|typed| typed.ty.is_none() && matches!(typed.expr, Expr::Const(_))));
             let (exprs, ty) = self.unify(column, "VALUES")?;
-            output.push(OutputColumn { name: format!("column{}", at + 1), ty });
+            output.push(OutputColumn::new(format!("column{}", at + 1), ty));
             for (row, expr) in rows.iter_mut().zip(exprs) {
                 row.push(expr);
             }
@@ -177,8 +180,10 @@ impl Binder<'_> {
         let outer_columns = std::mem::take(&mut self.columns);
         let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
         let outer_windows = std::mem::take(&mut self.windows);
+        let outer_sets = std::mem::take(&mut self.sets);
         let bound = self.select_in_place(select, order_by);
-        (self.columns, self.aggregates, self.windows) = (outer_columns, outer, outer_windows);
+        (self.columns, self.aggregates) = (outer_columns, outer);
+        (self.windows, self.sets) = (outer_windows, outer_sets);
         bound
     }
 
@@ -195,22 +200,31 @@ impl Binder<'_> {
         };
         let mut windows = std::mem::take(&mut self.windows);
         let (mut output, mut orders, mut having, mut groups, leading) = parts?;
+        let mut sets = std::mem::take(&mut self.sets.calls);
         let distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
         let grouped = !calls.is_empty() || !groups.is_empty() || having.is_some();
         let unique = distinct || leading > 0;
-        if !matches!(self.locking, Locking::None) && (grouped || unique || !windows.is_empty()) {
+        if !windows.is_empty() && !sets.is_empty() {
+            return Err(unsupported("a set-returning function beside a window function"));
+        }
+        let plain = !grouped && !unique && windows.is_empty();
+        if !matches!(self.locking, Locking::None) && (!plain || !sets.is_empty()) {
             let what = match (unique, grouped, calls.is_empty()) {
                 (true, ..) => "DISTINCT clause",
                 (false, true, true) => "GROUP BY clause",
                 (false, true, false) => "aggregate functions",
-                (false, false, _) => "window functions",
+                (false, false, _) if sets.is_empty() => "window functions",
+                (false, false, _) => "set-returning functions in the target list",
             };
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {what}")));
         }
-        let plain = !grouped && !unique && windows.is_empty();
         let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { Vec::new() };
+        // Functions whose rows are grouped run below the aggregation, the others above it.
+        let mut lower = if grouped { used_by(&sets, &groups) } else { std::mem::take(&mut sets) };
         if grouped {
-            self.regroup(&mut groups, &scope, &mut output, &mut orders, &mut having, &mut windows)?;
+            self.regroup(&mut groups, &scope, &mut output, &mut orders, &mut having, (&mut windows, &sets))?;
+            sets = grouped_sets(used_by(&sets, above(&output, &orders)), &groups, &scope)?;
+            refuse_open_groups(&lower, &sets)?;
         }
         let mut layer = (!windows.is_empty()).then(|| windows.layer(&mut output, &mut orders));
         // What is evaluated over the joined rows.
@@ -222,16 +236,20 @@ impl Binder<'_> {
         } else {
             output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).collect()
         };
-        let needed = Columns::of(below.iter().map(|expr| &**expr));
+        let arguments = || lower.iter().flat_map(|call| &call.rows.arguments);
+        let needed = Columns::of(below.iter().map(|expr| &**expr).chain(arguments()));
         let mut planned = self.plan_group(group, &needed, &sorted_by)?;
-        if below.iter().any(|expr| expr.has_subquery()) {
+        if below.iter().map(|expr| &**expr).chain(arguments()).any(Expr::has_subquery) {
             planned = planned.kept(&needed);
         }
-        for expr in &mut below {
+        let arguments = lower.iter_mut().flat_map(|call| &mut call.rows.arguments);
+        for expr in below.iter_mut().map(|expr| &mut **expr).chain(arguments) {
             planned.place(expr)?;
         }
-        let in_order = planned.in_order;
-        let mut node = planned.node;
+        // The only row of an input is in any order, what functions make of it is not.
+        let in_order = planned.in_order && (lower.is_empty() && sets.is_empty() || !sorted_by.is_empty());
+        let width = if let Node::Materialise(_, keep) = &planned.node { keep.len() } else { 0 };
+        let mut node = expand(planned.node, width, &lower, &mut below);
         if grouped {
             let width = groups.len() + calls.len();
             node = Node::Aggregate(Box::new(node), groups, calls);
@@ -242,6 +260,8 @@ impl Binder<'_> {
                 Some(layer) => kept_for(node, width, &layer.columns),
                 None => kept_for(node, width, above(&output, &orders)),
             };
+            let exprs = output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr));
+            node = expand(node, width, &sets, &mut exprs.collect::<Vec<_>>());
         }
         if let Some(layer) = layer {
             let width = layer.width();
@@ -268,7 +288,7 @@ impl Binder<'_> {
         let having = match &select.having {
             Some(having) => {
                 let refused = self.windows.refused.replace("HAVING");
-                let typed = self.expr(having, scope);
+                let typed = self.without_sets("HAVING", |binder| binder.expr(having, scope));
                 self.windows.refused = refused;
                 let typed = typed?;
                 Some(self.condition(typed, "HAVING")?)
@@ -333,13 +353,22 @@ impl Binder<'_> {
                 }
                 other => return Err(unsupported(&format!("select item {other}"))),
             };
+            if let Some(fields) = self.fields(expr, scope)? {
+                for (field, typed) in fields {
+                    output.columns.push(OutputColumn::new(field_column(&name, field), typed.ty.unwrap_or(Type::Text)));
+                    output.exprs.push(typed.expr);
+                    output.loose.push(false);
+                }
+                continue;
+            }
             let typed = self.expr(expr, scope)?;
             let loose = typed.ty.is_none() && matches!(typed.expr, Expr::Const(_) | Expr::Param(_));
             // Of a literal, NULL or parameter whoever wants the rows may say the type.
             let (expr, ty) = if loose { (typed.expr, Type::Text) } else { self.resolved(typed)? };
+            let origin = self.origin(&expr, scope);
             output.loose.push(loose);
             output.exprs.push(expr);
-            output.columns.push(OutputColumn { name, ty });
+            output.columns.push(OutputColumn { name, ty, origin });
         }
         check_width(output.columns.len())?;
         Ok(output)
@@ -357,7 +386,8 @@ impl Binder<'_> {
         }
         for (_, column) in star(scope, relation) {
             output.exprs.push(column.expr.clone());
-            output.columns.push(OutputColumn { name: column.name.clone(), ty: column.ty });
+            let origin = self.origin(&column.expr, scope);
+            output.columns.push(OutputColumn { name: column.name.clone(), ty: column.ty, origin });
             output.loose.push(false);
         }
         Ok(())

@@ -70,6 +70,7 @@ impl Binder<'_> {
         }
         let mut loose = Vec::with_capacity(columns.len());
         for (at, column) in columns.iter_mut().enumerate() {
+            column.origin = None;
             let mut wanted: Option<Type> = None;
             for operand in operands.iter().filter(|operand| !operand.loose[at]) {
                 let ty = operand.columns[at].ty;

@@ -104,6 +104,7 @@ pub fn type_name(ty: Option<Type>) -> String {
         Some(Type::Numeric(_)) => "numeric".to_owned(),
         Some(Type::Char(_)) => "character".to_owned(),
         Some(Type::Varchar(_)) => "character varying".to_owned(),
+        Some(ty @ Type::Array(Element::Int2Vector | Element::OidVector)) => ty.to_string(),
         Some(Type::Array(element)) => format!("{}[]", type_name(Some(element.ty()))),
         Some(ty) => ty.to_string(),
     }
@@ -145,6 +146,7 @@ pub(super) fn without_modifier(ty: Type) -> Type {
     match ty {
         Type::Numeric(_) => Type::Numeric(None),
         Type::Char(_) | Type::Varchar(_) => Type::Text,
+        Type::Array(element) if element.is_vector() => ty,
         Type::Array(element) => Element::of(without_modifier(element.ty())).map_or(ty, Type::Array),
         other => other,
     }
@@ -251,6 +253,10 @@ impl Binder<'_> {
 
     /// An expression whose type must be boolean. `place` is PostgreSQL's name of where it stands.
     pub(crate) fn condition(&mut self, typed: Typed, place: &str) -> Result<Expr, SqlError> {
+        if typed.expr.any(&mut |part| matches!(part, Expr::Set(_))) {
+            let message = format!("argument of {place} must not return a set");
+            return Err(self.locate_at(SqlError::new(state::DATATYPE_MISMATCH, message), typed.at));
+        }
         match typed.ty {
             None | Some(Type::Bool) => self.coerce(typed, Type::Bool, Strictness::Implicit),
             Some(ty) => {

@@ -125,7 +125,9 @@ impl Binder<'_> {
             let message = format!("view \"{}\" does not fit its tables any more", view.name);
             return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint("Create it again."));
         }
-        self.rows_item(bound.node, None, view.columns.clone(), Some(view.name.clone()), alias)
+        let columns = view.columns.iter().map(|column| (column.name.clone(), column.ty));
+        let columns = OutputColumn::of_relation(self.view.catalog.number(&view.name), columns);
+        self.rows_item(bound.node, None, columns, Some(view.name.clone()), alias)
     }
 }
 

@@ -165,7 +165,8 @@ impl Binder<'_> {
         let mut start = self.set_operation(left)?;
         debug_assert_eq!(first, self.named.len());
         self.settle(&mut start)?;
-        let columns = start.columns;
+        let mut columns = start.columns;
+        columns.iter_mut().for_each(|column| column.origin = None);
         let mut shown = columns.clone();
         rename(name, &mut shown, &cte.alias)?;
         self.named[place].columns = shown;

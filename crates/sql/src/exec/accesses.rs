@@ -29,6 +29,7 @@ pub(crate) fn is_known_query(plan: &Plan) -> bool {
             Node::Function(rows) => !rows.arguments.iter().any(Expr::has_subquery),
             Node::Table(access) => !limited || matches!(access.path, Path::Key(_)),
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => is_known(input, limited),
+            Node::ProjectSet(input, _) => is_known(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => is_known(input, false),
             Node::Window(window) => is_known(&window.input, false),
             Node::Limit(input, ..) => is_known(input, true),
@@ -95,6 +96,7 @@ impl Foresight<'_> {
                 self.path(access, intent, limited)
             }
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => self.node(input, limited),
+            Node::ProjectSet(input, _) => self.node(input, limited),
             Node::Aggregate(input, ..) | Node::Sort(input, ..) => self.node(input, false),
             Node::Window(window) => self.node(&window.input, false),
             Node::Limit(input, limit, offset) => {

@@ -3,10 +3,10 @@
 use super::sort::{compare_keys, group_key};
 use super::spread::Spread;
 use super::{Exec, Fail, Sink};
-use crate::expr::{Arithmetic, Env, Expr, Input, check_size, compare, divide};
+use crate::expr::{Arithmetic, Env, Expr, Input, check_size, compare, divide, value_bytes};
 use crate::plan::{AggregateCall, AggregateFunction, Node};
 use crate::{MemoryLimit, SqlError, state};
-use hotrow_storage::{Decimal, Key, Type, Value};
+use hotrow_storage::{ArrayBuilder, Decimal, Key, Type, Value};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -27,18 +27,21 @@ pub(super) struct State {
     integer: i128,
     /// Values seen, for DISTINCT.
     seen: Option<HashSet<Key>>,
-    /// Texts to be joined, if they have an order.
-    texts: Vec<Piece>,
+    /// Values to be joined or collected, if they have an order.
+    pieces: Vec<Piece>,
+    /// Values that are collected.
+    array: Option<ArrayBuilder>,
     spread: Spread,
 }
 
-/// A text to be joined.
+/// A value to be joined or collected.
 #[derive(Clone)]
 struct Piece {
     /// What it is sorted by.
     keys: Vec<Value<'static>>,
+    /// What stands before a text, unless it is the first.
     separator: String,
-    text: String,
+    value: Value<'static>,
 }
 
 impl Exec<'_> {
@@ -99,7 +102,11 @@ impl State {
             value: Value::Null,
             integer: 0,
             seen: call.distinct.then(HashSet::new),
-            texts: Vec::new(),
+            pieces: Vec::new(),
+            array: match call.function {
+                AggregateFunction::Array(element) => Some(ArrayBuilder::new(element)),
+                _ => None,
+            },
             spread: Spread::default(),
         }
     }
@@ -116,7 +123,7 @@ impl State {
             return Ok(());
         };
         let value = argument.eval(env, row)?;
-        if value.is_null() {
+        if value.is_null() && self.array.is_none() {
             return Ok(());
         }
         if let Some(seen) = &mut self.seen {
@@ -130,7 +137,7 @@ impl State {
             AggregateFunction::CountRows | AggregateFunction::Count => {}
             AggregateFunction::Sum | AggregateFunction::Average => self.sum(&value)?,
             AggregateFunction::Spread { .. } => self.spread.add(&value)?,
-            AggregateFunction::Join => return self.join(call, &value, env, row),
+            AggregateFunction::Join | AggregateFunction::Array(_) => return self.collect(call, &value, env, row),
             AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
                 let before = std::mem::replace(&mut self.value, Value::Null);
                 self.value = if before.is_null() {
@@ -165,8 +172,8 @@ impl State {
         Ok(())
     }
 
-    /// One more text, and what stands before it unless it is the first.
-    fn join(
+    /// One more value of those that are joined or collected.
+    fn collect(
         &mut self,
         call: &AggregateCall,
         value: &Value<'_>,
@@ -174,7 +181,6 @@ impl State {
         row: &Input<'_>,
     ) -> Result<(), SqlError> {
         env.memory.check()?;
-        let Value::Text(text) = value else { return Ok(()) };
         let separator = match &call.separator {
             Some(separator) => separator.eval(env, row)?,
             None => Value::Null,
@@ -183,13 +189,20 @@ impl State {
         if !call.order.is_empty() {
             let keys = call.order.iter().map(|order| order.expr.eval(env, row).map(Value::into_owned));
             let keys = keys.collect::<Result<_, _>>()?;
-            self.texts.push(Piece { keys, separator: separator.to_owned(), text: text.clone().into_owned() });
+            let value = value.borrowed().into_owned();
+            self.pieces.push(Piece { keys, separator: separator.to_owned(), value });
             return Ok(());
         }
-        self.append(separator, text, env.memory)
+        self.append(separator, value, env.memory)
     }
 
-    fn append(&mut self, separator: &str, text: &str, memory: MemoryLimit) -> Result<(), SqlError> {
+    fn append(&mut self, separator: &str, value: &Value<'_>, memory: MemoryLimit) -> Result<(), SqlError> {
+        if let Some(array) = &mut self.array {
+            check_size(array.size().saturating_add(value_bytes(value)), memory)?;
+            array.push(value);
+            return Ok(());
+        }
+        let Value::Text(text) = value else { return Ok(()) };
         let mut joined = match std::mem::replace(&mut self.value, Value::Null) {
             Value::Text(joined) => {
                 let mut joined = joined.into_owned();
@@ -204,16 +217,16 @@ impl State {
         Ok(())
     }
 
-    /// Joins what has an order.
-    fn join_sorted(&mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<(), SqlError> {
-        let mut texts = std::mem::take(&mut self.texts);
-        texts.sort_by(|left, right| {
+    /// Joins or collects what has an order.
+    fn append_sorted(&mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<(), SqlError> {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.sort_by(|left, right| {
             let keys = left.keys.iter().zip(&right.keys).zip(&call.order);
             let orders =
                 keys.map(|((left, right), by)| compare_keys(left, right, by.descending, by.nulls_first, by.blanks));
             orders.fold(Ordering::Equal, Ordering::then)
         });
-        texts.iter().try_for_each(|piece| self.append(&piece.separator, &piece.text, memory))
+        pieces.iter().try_for_each(|piece| self.append(&piece.separator, &piece.value, memory))
     }
 
     fn sum(&mut self, value: &Value<'_>) -> Result<(), SqlError> {
@@ -231,13 +244,16 @@ impl State {
     /// What has come of it.
     pub(super) fn result(mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
         match call.function {
-            AggregateFunction::Join => self.join_sorted(call, memory)?,
+            AggregateFunction::Join | AggregateFunction::Array(_) => self.append_sorted(call, memory)?,
             AggregateFunction::Spread { population, root } => return self.spread.result(population, root),
             _ => {}
         }
         match call.function {
             AggregateFunction::CountRows | AggregateFunction::Count => return Ok(Value::Int8(self.count)),
             _ if self.count == 0 => return Ok(Value::Null),
+            AggregateFunction::Array(_) => {
+                return Ok(self.array.map_or(Value::Null, |array| Value::Array(array.finish())));
+            }
             AggregateFunction::Sum => {}
             AggregateFunction::Average => {
                 return Ok(match self.value {

@@ -168,6 +168,7 @@ impl Exec<'_> {
             Node::Aggregate(input, groups, calls) => self.aggregate(input, groups, calls, sink),
             Node::Window(window) => self.window(window, sink),
             Node::Project(input, exprs) => self.project(input, exprs, sink),
+            Node::ProjectSet(input, functions) => self.project_set(input, functions, sink),
             Node::Sort(input, keys, width, leading) => self.sort(input, keys, *width, *leading, sink),
             Node::Distinct(input) => self.distinct(input, sink),
             Node::Limit(input, limit, offset) => self.limit(input, limit.as_ref(), offset.as_ref(), sink),

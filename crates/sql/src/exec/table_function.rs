@@ -2,48 +2,94 @@
 
 use super::{Exec, Fail, Sink};
 use crate::expr::{Arithmetic, Env, Input, compare};
-use crate::plan::{RowsOf, TableFunction};
+use crate::plan::{Node, RowsOf, TableFunction};
 use crate::{SqlError, state};
 use hotrow_storage::{Elements, Value};
+use std::ops::ControlFlow;
 
 impl Exec<'_> {
     /// Pushes the rows of a function until the sink breaks.
     pub(super) fn rows_of(&mut self, rows: &RowsOf, sink: Sink<'_>) -> Result<(), Fail> {
-        let arguments = self.with_subqueries(|env| {
-            let values = rows.arguments.iter().map(|expr| expr.eval(env, &Input::NONE).map(Value::into_owned));
-            values.collect::<Result<Vec<_>, _>>()
-        })?;
-        let mut values = match rows.function {
-            TableFunction::Unnest => unnest(&arguments),
-            TableFunction::Series => match series(&arguments)? {
-                Some(series) => series,
-                None => return Ok(()),
-            },
-            TableFunction::Ancestors => return Ok(()),
-        };
-        push(&mut values, rows.numbered, &self.env, sink)
+        let arguments = self.with_subqueries(|env| evaluate(rows, env, &Input::NONE))?;
+        let mut next = rows_for(rows.function, &arguments)?;
+        let (mut row, mut number) = (Vec::new(), 0);
+        loop {
+            self.env.check_cancelled()?;
+            row.clear();
+            if !next(&mut row)? {
+                return Ok(());
+            }
+            number += 1;
+            if rows.numbered {
+                row.push(Value::Int8(number));
+            }
+            if sink(&Input::Values(&row))?.is_break() {
+                return Ok(());
+            }
+        }
     }
+
+    /// Pushes each row of the input as often as the longest of the functions has rows for it, beside theirs.
+    pub(super) fn project_set(&mut self, input: &Node, functions: &[RowsOf], sink: Sink<'_>) -> Result<(), Fail> {
+        let mut made: Vec<Value<'static>> = Vec::new();
+        self.each(input, |env, row| {
+            let mut arguments = Vec::with_capacity(functions.len());
+            for function in functions {
+                arguments.push(evaluate(function, env, row)?);
+            }
+            let mut nexts = Vec::with_capacity(functions.len());
+            for (function, arguments) in functions.iter().zip(&arguments) {
+                nexts.push(Some(rows_for(function.function, arguments)?));
+            }
+            loop {
+                env.check_cancelled()?;
+                made.clear();
+                let mut any = false;
+                for (next, function) in nexts.iter_mut().zip(functions) {
+                    let start = made.len();
+                    let more = match next {
+                        Some(next) => next(&mut made)?,
+                        None => false,
+                    };
+                    any |= more;
+                    if !more {
+                        *next = None;
+                        made.truncate(start);
+                        made.resize(start + function.width(), Value::Null);
+                    }
+                }
+                if !any {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                if sink(&Input::After(&made, row))?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        })
+    }
+}
+
+fn evaluate(rows: &RowsOf, env: &Env<'_>, row: &Input<'_>) -> Result<Vec<Value<'static>>, SqlError> {
+    rows.arguments.iter().map(|expr| expr.eval(env, row).map(Value::into_owned)).collect()
 }
 
 /// What puts the values of the next row into a vector; false if there is none.
 type Next<'n> = Box<dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, SqlError> + 'n>;
 
-fn push(next: &mut Next<'_>, numbered: bool, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {
-    let (mut row, mut number) = (Vec::new(), 0);
-    loop {
-        env.check_cancelled()?;
-        row.clear();
-        if !next(&mut row)? {
-            return Ok(());
-        }
-        number += 1;
-        if numbered {
-            row.push(Value::Int8(number));
-        }
-        if sink(&Input::Values(&row))?.is_break() {
-            return Ok(());
-        }
+/// The rows of a function for these arguments.
+fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
+    match function {
+        TableFunction::Unnest => Ok(unnest(arguments)),
+        TableFunction::Series => series(arguments),
+        TableFunction::Subscripts => Ok(subscripts(arguments)),
+        TableFunction::ExpandArray => Ok(expand(arguments)),
+        TableFunction::Ancestors => Ok(none()),
     }
+}
+
+/// No rows.
+fn none<'n>() -> Next<'n> {
+    Box::new(|_| Ok(false))
 }
 
 /// The elements of arrays, beside each other, as long as one has any.
@@ -62,10 +108,10 @@ fn unnest<'n>(arrays: &'n [Value<'static>]) -> Next<'n> {
 }
 
 /// The numbers of a series; none if an argument is NULL.
-fn series<'n>(arguments: &'n [Value<'static>]) -> Result<Option<Next<'n>>, SqlError> {
-    let (Some(first), Some(last)) = (arguments.first(), arguments.get(1)) else { return Ok(None) };
+fn series<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
+    let (Some(first), Some(last)) = (arguments.first(), arguments.get(1)) else { return Ok(none()) };
     if arguments.iter().any(Value::is_null) {
-        return Ok(None);
+        return Ok(none());
     }
     let one = match first {
         Value::Int4(_) => Value::Int4(1),
@@ -78,7 +124,7 @@ fn series<'n>(arguments: &'n [Value<'static>]) -> Result<Option<Next<'n>>, SqlEr
         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "step size cannot equal zero"));
     }
     let mut current = Some(first.clone());
-    Ok(Some(Box::new(move |row| {
+    Ok(Box::new(move |row| {
         let Some(value) = current.take() else { return Ok(false) };
         if compare(&value, last, false) == direction {
             return Ok(false);
@@ -87,5 +133,33 @@ fn series<'n>(arguments: &'n [Value<'static>]) -> Result<Option<Next<'n>>, SqlEr
         current = Arithmetic::Add.apply(&value, &step).ok();
         row.push(value);
         Ok(true)
-    })))
+    }))
+}
+
+/// The numbers of an array's elements; none if an argument is NULL, or of another dimension than the first.
+fn subscripts<'n>(arguments: &'n [Value<'static>]) -> Next<'n> {
+    let [Value::Array(array), Value::Int4(1), backwards @ ..] = arguments else { return none() };
+    let first = array.first_index();
+    let mut left = first..first + array.len() as i32;
+    let backwards = match backwards {
+        [] => false,
+        [Value::Bool(backwards)] => *backwards,
+        _ => return none(),
+    };
+    Box::new(move |row| {
+        let next = if backwards { left.next_back() } else { left.next() };
+        row.extend(next.map(Value::Int4));
+        Ok(next.is_some())
+    })
+}
+
+/// The elements of an array, each with its number; none of NULL.
+fn expand<'n>(arguments: &'n [Value<'static>]) -> Next<'n> {
+    let [Value::Array(array)] = arguments else { return none() };
+    let mut elements = (1..).zip(array);
+    Box::new(move |row| {
+        let Some((number, value)) = elements.next() else { return Ok(false) };
+        row.extend([value.into_owned(), Value::Int4(number)]);
+        Ok(true)
+    })
 }

@@ -2,8 +2,8 @@
 
 use super::arith::negate;
 use super::frame::{self, Content, Frame, lost};
-use super::functions::{check_size, value_bytes};
 use super::{Expr, Like, cast, compare, pattern, same};
+use super::{check_size, value_bytes};
 use crate::sequence::Names;
 use crate::{MemoryLimit, SqlError, depth};
 use hotrow_storage::{RowRef, Value};
@@ -109,7 +109,9 @@ impl Expr {
         Ok(match self {
             Expr::Const(value) => value.borrowed(),
             Expr::Param(index) => env.params[*index].borrowed(),
-            Expr::Column(column) | Expr::Aggregate(column) | Expr::Window(column) => row.value(*column),
+            Expr::Column(column) | Expr::Aggregate(column) | Expr::Window(column) | Expr::Set(column) => {
+                row.value(*column)
+            }
             Expr::Outer(frame, column) => return env.outer(*frame, *column),
             _ => return self.compute(env, row),
         })
@@ -120,7 +122,7 @@ impl Expr {
         depth::check()?;
         Ok(match self {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => return self.eval(env, row),
-            Expr::Aggregate(_) | Expr::Window(_) => return self.eval(env, row),
+            Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => return self.eval(env, row),
             Expr::Subquery(subquery) => return frame::evaluate(subquery, env, row),
             Expr::Compare(comparison, pair, blanks) => {
                 let (left, right) = (pair.0.eval(env, row)?, pair.1.eval(env, row)?);

@@ -28,8 +28,8 @@ pub use compare::{compare, same};
 pub use eval::{Env, Input};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
-pub(crate) use functions::check_size;
 pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Several, choose, now, unknown_unit};
+pub(crate) use functions::{check_size, value_bytes};
 
 use crate::plan::Subquery;
 use hotrow_storage::{Type, Value};
@@ -119,6 +119,8 @@ pub enum Expr {
     Aggregate(usize),
     /// The result of a window function, likewise.
     Window(usize),
+    /// A column of the rows that set-returning functions of the select list make, by its number there; gone once the plan is made.
+    Set(usize),
     /// All of them.
     And(Vec<Expr>),
     /// Any of them.
@@ -170,7 +172,7 @@ impl Expr {
     pub fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),
-            Expr::Aggregate(_) | Expr::Window(_) => Vec::new(),
+            Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
             Expr::Cast(expr, ..) => vec![expr],
@@ -189,7 +191,7 @@ impl Expr {
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),
-            Expr::Aggregate(_) | Expr::Window(_) => Vec::new(),
+            Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => Vec::new(),
             Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter_mut().collect(),
             Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
             Expr::Cast(expr, ..) => vec![expr],
@@ -226,7 +228,7 @@ impl Expr {
     /// Whether the value is the same for every row: it looks at no column.
     pub fn is_row_independent(&self) -> bool {
         !self.any(&mut |part| match part {
-            Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Subquery(_) => true,
+            Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) | Expr::Subquery(_) => true,
             Expr::Call(function, _) => function.is_volatile(),
             _ => false,
         })

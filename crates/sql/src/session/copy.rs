@@ -53,7 +53,7 @@ impl Session {
         }
         let described = |&target: &usize| {
             let column = &table.schema.columns[target];
-            OutputColumn { name: column.name.clone(), ty: column.ty }
+            OutputColumn::new(column.name.clone(), column.ty)
         };
         let columns: Vec<_> = targets.iter().map(described).collect();
         let access = Access { table: table.clone(), path: Path::Full, filter: None, lock: LockFor::Read };

@@ -57,6 +57,33 @@ pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<Str
     })
 }
 
+/// The columns that a condition looks at, in their order.
+pub(super) fn columns_in(condition: &Expr) -> Vec<usize> {
+    let mut columns = Vec::new();
+    condition.any(&mut |part| {
+        if let Expr::Column(column) = part {
+            columns.push(*column);
+        }
+        false
+    });
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+/// The name of the unique index by which a foreign key finds its rows.
+pub(super) fn referenced_index(names: &Names, key: &ForeignKey) -> Option<String> {
+    let table = names.view().table(&key.table)?;
+    let columns: Option<Vec<_>> = key.referenced.iter().map(|name| table.schema.column(name)).collect();
+    let columns = columns?;
+    let has_them = |index: &IndexRef| {
+        let own = table.index_columns(*index);
+        is_unique(&table, *index) && own.len() == columns.len() && own.iter().all(|column| columns.contains(column))
+    };
+    let found = objects::indexes(&table).find(has_them)?;
+    Some(table.index_name(found).to_owned())
+}
+
 fn find(names: &Names, number: u32) -> Option<Object> {
     objects::objects(names).into_iter().find(|object| object.number == number)
 }
@@ -165,6 +192,6 @@ pub(super) fn of_view(view: &Arc<crate::view::StoredView>) -> String {
 /// A type with its modifier, as SQL names it.
 pub(crate) fn format_type(number: u32, modifier: i32) -> String {
     objects::declared(number, modifier)
-        .or_else(|| objects::type_of_number(number).map(str::to_owned))
+        .or_else(|| objects::type_of_number(number))
         .unwrap_or_else(|| if number == 0 { "-".to_owned() } else { "???".to_owned() })
 }

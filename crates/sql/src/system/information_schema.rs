@@ -222,7 +222,7 @@ fn key_column_usage(names: &Names, rows: &mut Rows<'_>) {
     });
 }
 
-/// The columns that keys consist of, and those that foreign keys lead to.
+/// The columns that keys consist of, those that foreign keys lead to, and those that CHECKs look at.
 fn constraint_column_usage(names: &Names, rows: &mut Rows<'_>) {
     each_constraint(names, |table, name, constraint| {
         let (of, columns): (&str, Vec<String>) = match constraint {
@@ -231,7 +231,10 @@ fn constraint_column_usage(names: &Names, rows: &mut Rows<'_>) {
                 (table.name(), names.collect())
             }
             Constraint::Foreign(key) => (&key.table, key.referenced.clone()),
-            Constraint::Check(_) => return,
+            Constraint::Check(condition) => {
+                let names = describe::columns_in(condition).into_iter().map(|at| table.schema.columns[at].name.clone());
+                (table.name(), names.collect())
+            }
         };
         for column in columns {
             let mut row = [place(&TABLE, "public", of), place(&CONSTRAINT, "public", name)].concat();
@@ -242,17 +245,10 @@ fn constraint_column_usage(names: &Names, rows: &mut Rows<'_>) {
 }
 
 fn referential_constraints(names: &Names, rows: &mut Rows<'_>) {
-    let view = names.view();
     each_constraint(names, |_, name, constraint| {
         let Constraint::Foreign(key) = constraint else { return };
         let mut row = place(&CONSTRAINT, "public", name);
-        let unique = view.table(&key.table).and_then(|table| {
-            let columns: Option<Vec<_>> = key.referenced.iter().map(|name| table.schema.column(name)).collect();
-            let columns = columns?;
-            let found = objects::indexes(&table)
-                .find(|index| describe::is_unique(&table, *index) && table.index_columns(*index) == columns)?;
-            Some(table.index_name(found).to_owned())
-        });
+        let unique = describe::referenced_index(names, key);
         if let Some(unique) = unique {
             row.extend(place(
                 &["unique_constraint_catalog", "unique_constraint_schema", "unique_constraint_name"],

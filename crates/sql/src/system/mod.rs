@@ -8,20 +8,27 @@
 //! | `pg_catalog`, `pg_views` | rows of `pg_catalog`: its tables, its views |
 //! | `information_schema` | rows of `information_schema` |
 //! | `sessions` | what sessions do and wait for |
+//! | `operator_classes` | rows of `pg_opclass` |
+//! | `other_types` | types of catalogs' columns |
+//! | `depend` | rows of `pg_depend` |
 //! | `objects` | what there is, numbered |
 //! | `describe` | definitions as SQL |
 
 mod contention;
+mod depend;
 mod describe;
 mod information_schema;
 mod objects;
+mod operator_classes;
+mod other_types;
 mod pg_catalog;
 mod pg_views;
 mod sessions;
 
 pub(crate) use describe::{constraint_definition, format_type, index_definition, view_definition};
 pub(crate) use objects::{
-    is_visible, number_of_relation, number_of_type, relation_of_number, schema_of_number, size, type_of_number,
+    is_type_function, is_visible, number_of_relation, number_of_system_relation, number_of_type, relation_of_number,
+    schema_of_number, size, type_of_number,
 };
 
 use crate::sequence::Names;
@@ -152,6 +159,8 @@ fn column_type(name: &str) -> Option<Type> {
         "text" => Type::Text,
         "bytea" => Type::Bytea,
         "date" => Type::Date,
+        "int2vector" => Type::Array(Element::Int2Vector),
+        "oidvector" => Type::Array(Element::OidVector),
         "timestamptz" => Type::TimestampTz,
         _ => return None,
     })

@@ -4,6 +4,7 @@
 //! Types have PostgreSQL's numbers.
 
 use super::SystemRelation;
+use super::other_types::{OTHERS, functions};
 use crate::catalog::Table;
 use crate::parse::plain_name;
 use crate::sequence::Names;
@@ -102,6 +103,11 @@ pub(super) fn number_of_system(at: usize, name: &str) -> u32 {
     }
 }
 
+/// The number of a system relation.
+pub(crate) fn number_of_system_relation(relation: &'static SystemRelation) -> u32 {
+    relation.number
+}
+
 /// A table's indexes as users know them: a hidden key has none.
 pub(super) fn indexes(table: &Table) -> impl Iterator<Item = IndexRef> {
     let hidden = table.is_key_hidden();
@@ -175,7 +181,7 @@ pub(super) struct KnownType {
     pub(super) array: u32,
 }
 
-const fn known(
+pub(super) const fn known(
     number: u32,
     name: &'static str,
     sql: &'static str,
@@ -208,25 +214,44 @@ pub(super) const TYPES: [KnownType; 15] = [
 /// The number of the type that a text means, in any of its names; none if there is none.
 pub(crate) fn number_of_type(name: &str) -> Option<u32> {
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
-    let by_name = TYPES.iter().find(|known| known.name == plain || known.sql == plain).map(|known| known.number);
-    by_name.or_else(|| {
+    // Without quotes `char` is another type.
+    let is_it = |known: &&KnownType| (known.name == plain && known.name != "char") || known.sql == plain;
+    let all = || TYPES.iter().chain(&OTHERS);
+    let by_name = all().find(is_it).map(|known| known.number);
+    let array = || {
+        let element = plain.strip_prefix('_')?;
+        all().find(|known| known.name == element).map(|known| known.array)
+    };
+    by_name.or_else(array).or_else(|| {
         let ty = crate::parse::parse_type(name).and_then(|ty| crate::bind::data_type(&ty)).ok()?;
         Some(type_oid(ty))
     })
 }
 
 /// SQL's name of the type with a number.
-pub(crate) fn type_of_number(number: u32) -> Option<&'static str> {
-    TYPES.iter().find(|known| known.number == number).map(|known| known.sql)
+pub(crate) fn type_of_number(number: u32) -> Option<String> {
+    TYPES.iter().chain(&OTHERS).find_map(|known| match number {
+        _ if known.number == number => Some(known.sql.to_owned()),
+        _ if known.array == number => Some(format!("{}[]", known.sql)),
+        _ => None,
+    })
+}
+
+/// Whether a function reads or writes values of a type.
+pub(crate) fn is_type_function(name: &str) -> bool {
+    let own = |known: &KnownType| functions(known.name).iter().any(|function| function == name);
+    TYPES.iter().chain(&OTHERS).any(own) || functions("array_").iter().any(|function| function == name)
 }
 
 /// The name by which the catalogs know a type.
 pub(super) fn short_name(ty: Type) -> String {
-    if let Type::Array(element) = ty {
+    if let Type::Array(element) = ty
+        && !element.is_vector()
+    {
         return format!("_{}", short_name(element.ty()));
     }
     let number = type_oid(ty);
-    TYPES.iter().find(|known| known.number == number).map_or("text", |known| known.name).to_owned()
+    TYPES.iter().chain(&OTHERS).find(|known| known.number == number).map_or("text", |known| known.name).to_owned()
 }
 
 /// A type as its column is declared.

@@ -1,12 +1,13 @@
 //! The tables of `pg_catalog`.
 
 use super::describe::{self, Constraint};
-use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, PG_CLASS, PUBLIC, TYPES};
-use super::{Maker, Rows, oid, text};
+use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, PUBLIC, TYPES};
+use super::other_types::OTHERS;
+use super::{Maker, Rows, depend, oid, operator_classes, other_types, text};
 use crate::foreign_key::ReferentialAction;
 use crate::sequence::Names;
 use crate::types::{oid as type_oid, type_len, typmod};
-use hotrow_storage::{Column, IndexRef, Type, Value};
+use hotrow_storage::{Array, Column, Element, IndexRef, Type, Value};
 
 /// Who makes a relation's rows; none if it has none.
 pub(super) fn maker(name: &str) -> Option<Maker> {
@@ -19,12 +20,13 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_index" => indexes,
         "pg_constraint" => constraints,
         "pg_sequence" => sequences,
-        "pg_depend" => dependencies,
+        "pg_depend" => depend::rows,
         "pg_am" => access_methods,
         "pg_collation" => collations,
         "pg_database" => databases,
         "pg_authid" => roles,
         "pg_tablespace" => tablespaces,
+        "pg_opclass" => operator_classes::rows,
         _ => return None,
     })
 }
@@ -62,7 +64,8 @@ fn classes(names: &Names, rows: &mut Rows<'_>) {
                     ("relreplident", text("d")),
                 ]);
             }
-            Kind::Index(table, index) => row.push(("relam", oid(method_number(describe::method(table, *index))))),
+            Kind::Index(table, index) => row
+                .extend([("relam", oid(method_number(describe::method(table, *index)))), ("relpages", Value::Int4(1))]),
             Kind::View(_) => row.push(("relhasrules", Value::Bool(true))),
             Kind::Sequence | Kind::System(_) => {}
         }
@@ -71,7 +74,7 @@ fn classes(names: &Names, rows: &mut Rows<'_>) {
 }
 
 fn method_number(name: &str) -> u32 {
-    if name == "btree" { 403 } else { 405 }
+    if name == "btree" { operator_classes::BTREE } else { operator_classes::HASH }
 }
 
 /// A relation's columns: name, type, whether NULL may stand there.
@@ -109,6 +112,11 @@ fn storage(ty: Type) -> &'static str {
     }
 }
 
+/// The number of a type's collation.
+fn collation(ty: Type) -> u32 {
+    if ty.is_text() { 100 } else { 0 }
+}
+
 fn attributes(names: &Names, rows: &mut Rows<'_>) {
     for object in objects::objects(names) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
@@ -136,7 +144,7 @@ fn attributes(names: &Names, rows: &mut Rows<'_>) {
                 ("attidentity", text(identity)),
                 ("attgenerated", text("")),
                 ("attislocal", Value::Bool(true)),
-                ("attcollation", oid(if ty.is_text() { 100 } else { 0 })),
+                ("attcollation", oid(collation(ty))),
             ]);
         }
     }
@@ -160,45 +168,64 @@ fn defaults(names: &Names, rows: &mut Rows<'_>) {
 }
 
 fn types(_: &Names, rows: &mut Rows<'_>) {
-    for known in &TYPES {
-        let own = [
+    for known in TYPES.iter().chain(&OTHERS) {
+        let is_vector = known.category == "A";
+        let own = vec![
             ("oid", oid(known.number)),
             ("typname", text(known.name)),
             ("typlen", Value::Int2(known.bytes)),
-            ("typbyval", Value::Bool((1..=8).contains(&known.bytes))),
+            ("typbyval", Value::Bool(matches!(known.bytes, 1 | 2 | 4 | 8))),
             ("typcategory", text(known.category)),
-            ("typispreferred", Value::Bool(matches!(known.name, "bool" | "text" | "float8" | "timestamptz"))),
+            ("typispreferred", Value::Bool(matches!(known.name, "bool" | "text" | "float8" | "timestamptz" | "oid"))),
             ("typarray", oid(known.array)),
-            ("typcollation", oid(if known.category == "S" { 100 } else { 0 })),
+            ("typelem", oid(other_types::element(known.name))),
+            ("typcollation", oid(other_types::collation(known))),
+            ("typalign", text(other_types::alignment(known))),
+            ("typstorage", text(other_types::storage(known))),
+            ("typsubscript", text(if is_vector { "array_subscript_handler" } else { "-" })),
         ];
-        let of_array = [
+        let of_array = vec![
             ("oid", oid(known.array)),
             ("typname", text(format!("_{}", known.name))),
             ("typlen", Value::Int2(-1)),
             ("typcategory", text("A")),
             ("typelem", oid(known.number)),
+            ("typcollation", oid(other_types::collation(known))),
+            ("typalign", text(if other_types::alignment(known) == "d" { "d" } else { "i" })),
+            ("typstorage", text("x")),
+            ("typsubscript", text("array_subscript_handler")),
         ];
-        for special in [&own[..], &of_array[..]] {
+        for (special, functions) in [(own, known.name), (of_array, "array_")] {
+            let [input, output, receive, send] = other_types::functions(functions);
             let mut row = vec![
                 ("typnamespace", oid(PG_CATALOG)),
                 ("typowner", oid(OWNER)),
                 ("typtype", text("b")),
                 ("typisdefined", Value::Bool(true)),
                 ("typdelim", text(",")),
-                ("typalign", text("i")),
-                ("typstorage", text("p")),
                 ("typtypmod", Value::Int4(-1)),
+                ("typinput", text(input)),
+                ("typoutput", text(output)),
+                ("typreceive", text(receive)),
+                ("typsend", text(send)),
+                ("typmodin", text("-")),
+                ("typmodout", text("-")),
+                ("typanalyze", text("-")),
             ];
-            row.extend(special.iter().cloned());
+            row.extend(special);
             rows.push(row);
         }
     }
 }
 
-/// Numbers with blanks between them.
+/// Numbers of columns, or bits about them.
 fn vector(numbers: impl IntoIterator<Item = usize>) -> Value<'static> {
-    let numbers: Vec<_> = numbers.into_iter().map(|number| number.to_string()).collect();
-    text(numbers.join(" "))
+    Value::Array(Array::new(Element::Int2Vector, numbers.into_iter().map(|number| Value::Int2(number as i16))))
+}
+
+/// Objects' numbers.
+fn oid_vector(numbers: impl IntoIterator<Item = u32>) -> Value<'static> {
+    Value::Array(Array::new(Element::OidVector, numbers.into_iter().map(oid)))
 }
 
 fn indexes(names: &Names, rows: &mut Rows<'_>) {
@@ -206,6 +233,7 @@ fn indexes(names: &Names, rows: &mut Rows<'_>) {
         let Kind::Index(table, index) = &object.kind else { continue };
         let columns = table.index_columns(*index);
         let count = Value::Int2(columns.len() as i16);
+        let method = method_number(describe::method(table, *index));
         rows.push(vec![
             ("indexrelid", oid(object.number)),
             ("indrelid", oid(names.database().catalog.number(table.name()))),
@@ -218,8 +246,11 @@ fn indexes(names: &Names, rows: &mut Rows<'_>) {
             ("indisready", Value::Bool(true)),
             ("indislive", Value::Bool(true)),
             ("indkey", vector(columns.iter().map(|at| at + 1))),
-            ("indcollation", vector(columns.iter().map(|_| 0))),
-            ("indclass", vector(columns.iter().map(|_| 0))),
+            ("indcollation", oid_vector(columns.iter().map(|&at| collation(table.schema.columns[at].ty)))),
+            (
+                "indclass",
+                oid_vector(columns.iter().map(|&at| operator_classes::of(method, table.schema.columns[at].ty))),
+            ),
             ("indoption", vector(columns.iter().map(|_| 0))),
         ]);
     }
@@ -257,18 +288,25 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
                     ("conindid", oid(catalog.number(name))),
                     ("conkey", super::columns(table.index_columns(*index).iter().copied())),
                 ]),
-                Constraint::Check(_) => {
+                Constraint::Check(condition) => {
                     let said = describe::of_constraint(&table, &constraint);
-                    row.extend([("contype", text("c")), ("connoinherit", Value::Bool(false)), ("conbin", text(said))]);
+                    row.extend([
+                        ("contype", text("c")),
+                        ("connoinherit", Value::Bool(false)),
+                        ("conbin", text(said)),
+                        ("conkey", super::columns(describe::columns_in(condition))),
+                    ]);
                 }
                 Constraint::Foreign(key) => {
                     let referenced = view.table(&key.table);
+                    let index = describe::referenced_index(names, key);
                     let places = key.referenced.iter().filter_map(|name| referenced.as_ref()?.schema.column(name));
                     row.extend([
                         ("contype", text("f")),
                         ("condeferrable", Value::Bool(key.deferrable)),
                         ("condeferred", Value::Bool(key.deferred)),
                         ("convalidated", Value::Bool(key.validated)),
+                        ("conindid", oid(index.map_or(0, |name| catalog.number(&name)))),
                         ("confrelid", oid(catalog.number(&key.table))),
                         ("confupdtype", text(action_letter(key.on_update))),
                         ("confdeltype", text(action_letter(key.on_delete))),
@@ -294,25 +332,6 @@ fn sequences(names: &Names, rows: &mut Rows<'_>) {
             ("seqmin", Value::Int8(sequence.min)),
             ("seqcache", Value::Int8(1)),
             ("seqcycle", Value::Bool(sequence.cycle)),
-        ]);
-    }
-}
-
-/// Which sequence belongs to which column.
-fn dependencies(names: &Names, rows: &mut Rows<'_>) {
-    let (view, catalog) = (names.view(), &names.database().catalog);
-    for sequence in view.sequences() {
-        let Some((table, column)) = &sequence.owner else { continue };
-        let Some(table) = view.table(table) else { continue };
-        let Some(at) = table.schema.column(column) else { continue };
-        let is_identity = table.rules.identities.iter().any(|(known, _)| *known == at);
-        rows.push(vec![
-            ("classid", oid(PG_CLASS)),
-            ("objid", oid(catalog.number(&sequence.name))),
-            ("refclassid", oid(PG_CLASS)),
-            ("refobjid", oid(catalog.number(table.name()))),
-            ("refobjsubid", Value::Int4(at as i32 + 1)),
-            ("deptype", text(if is_identity { "i" } else { "a" })),
         ]);
     }
 }

@@ -30,6 +30,9 @@ pub fn map_elements(
 /// Elements in braces, between commas; in quotes what would otherwise be read differently.
 pub(super) fn write_text(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
     let ty = element_type(array, ty);
+    if array.element().is_vector() {
+        return write_vector(array, ty, out);
+    }
     out.put_u8(b'{');
     for (at, value) in array.iter().enumerate() {
         if at > 0 {
@@ -54,6 +57,16 @@ pub(super) fn write_text(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
         }
     }
     out.put_u8(b'}');
+}
+
+/// The elements of a vector with blanks between them.
+fn write_vector(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
+    for (at, value) in array.iter().enumerate() {
+        if at > 0 {
+            out.put_u8(b' ');
+        }
+        encode_text(&value, ty, out);
+    }
 }
 
 fn needs_quotes(text: &[u8]) -> bool {
@@ -186,7 +199,7 @@ pub(super) fn write_binary(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
         return;
     }
     out.put_i32(array.len() as i32);
-    out.put_i32(1);
+    out.put_i32(array.first_index());
     for value in array {
         let at = out.len();
         out.put_i32(-1);

@@ -39,6 +39,8 @@ pub fn oid(ty: Type) -> u32 {
             Element::TimestampTz => 1185,
             Element::Numeric(_) => 1231,
             Element::Uuid => 2951,
+            Element::Int2Vector => 22,
+            Element::OidVector => 30,
         },
     }
 }

@@ -42,8 +42,10 @@ pub enum Function {
     Contained,
     /// `array && array`
     Overlaps,
-    /// `array_length`, `array_upper`
+    /// `array_length`
     Length,
+    /// `array_upper`
+    Upper,
     /// `array_lower`
     Lower,
     /// `cardinality`
@@ -75,6 +77,7 @@ impl Function {
                 | F::Overlaps
                 | F::Length
                 | F::Lower
+                | F::Upper
                 | F::Cardinality
                 | F::Dimensions
                 | F::Bounds
@@ -159,14 +162,15 @@ impl Function {
             Some(index) => index.clamp(0, i64::from(u32::MAX)) as usize,
             None => default,
         };
+        let start = i64::from(array.first_index());
         let of_dimension = |value: i32| match first.as_int() == Some(1) && !array.is_empty() {
             true => Value::Int4(value),
             false => Value::Null,
         };
         Ok(match self {
-            Function::Subscript => match index(first, 0).checked_sub(1) {
-                Some(at) => array.iter().nth(at).map_or(Value::Null, Value::into_owned),
-                None => Value::Null,
+            Function::Subscript => match first.as_int().and_then(|index| index.checked_sub(start)) {
+                Some(at @ 0..) => array.iter().nth(at as usize).map_or(Value::Null, Value::into_owned),
+                _ => Value::Null,
             },
             Function::Slice(element, has_from, has_to) => {
                 let from = if has_from { index(first, 1) } else { 1 }.max(1);
@@ -206,7 +210,8 @@ impl Function {
                 Value::Array(Array::new(Element::Int4, places.map(|(at, _)| Value::Int4(at))))
             }
             Function::Length => of_dimension(array.len() as i32),
-            Function::Lower => of_dimension(1),
+            Function::Lower => of_dimension(array.first_index()),
+            Function::Upper => of_dimension(array.first_index() + array.len() as i32 - 1),
             Function::Cardinality => Value::Int4(array.len() as i32),
             Function::Dimensions | Function::Bounds if array.is_empty() => Value::Null,
             Function::Dimensions => Value::Int4(1),

@@ -4,7 +4,7 @@ use super::{Arguments, Overload, integer_of, text_of};
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::{SqlError, state, system};
-use hotrow_storage::{Type, Value};
+use hotrow_storage::{Array, Element, Type, Value};
 
 /// A function of the catalogs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,6 @@ pub enum Function {
     ViewDefinition,
     /// There are no comments.
     Comment,
-    /// No table is a partition of another: the one row is NULL, which is no table's number.
-    PartitionAncestors,
     Encoding,
     /// Everybody may do everything.
     Privilege,
@@ -36,9 +34,11 @@ pub enum Function {
     TypeNumber,
     TypeName,
     SchemaName,
-    /// There are no functions but those of the system, which have no numbers.
-    ProcedureNumber,
+    /// There are no functions but those of the system, which have names and no numbers.
+    ProcedureNamed,
     ProcedureName,
+    /// The schemas that are searched; those of the system, too, if the argument is true.
+    CurrentSchemas,
     /// Of what there is nothing of: statistics' columns, a function's arguments, triggers.
     NoText,
     Size,
@@ -95,7 +95,6 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_get_viewdef" => overloads![ViewDefinition(Int4) -> Text, ViewDefinition(Int4, Bool) -> Text],
         "obj_description" | "shobj_description" => overloads![Comment(Int4) -> Text, Comment(Int4, Text) -> Text],
         "col_description" => overloads![Comment(Int4, Int4) -> Text],
-        "pg_partition_ancestors" => overloads![PartitionAncestors(Int4) -> Int4],
         "pg_encoding_to_char" => overloads![Encoding(Int4) -> Text],
         "pg_char_to_encoding" => overloads![EncodingNumber(Text) -> Int4],
         "pg_tablespace_location" => overloads![Empty(Int4) -> Text],
@@ -106,7 +105,8 @@ pub fn named(name: &str) -> &'static [Overload] {
         "to_regclass" => overloads![ToRelation(Text) -> Int4],
         "to_regtype" => overloads![ToType(Text) -> Int4],
         " regclass" => overloads![RelationNumber(Text) -> Int4, RelationName(Int4) -> Text],
-        " regproc" => overloads![ProcedureNumber(Text) -> Int4, ProcedureName(Int4) -> Text],
+        " regproc" => overloads![ProcedureNamed(Text) -> Text, ProcedureName(Int4) -> Text],
+        "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Text)],
         "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
         " regnamespace" => overloads![SchemaName(Int4) -> Text],
         "pg_get_statisticsobjdef_columns"
@@ -191,11 +191,15 @@ impl Function {
             }
             Function::ConstraintDefinition => text(system::constraint_definition(names, number)),
             Function::ViewDefinition => text(system::view_definition(names, number)),
-            Function::Comment | Function::PartitionAncestors | Function::NoText => Ok(Value::Null),
+            Function::Comment | Function::NoText => Ok(Value::Null),
             Function::Size => Ok(system::size(names, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64))),
-            Function::ProcedureNumber => {
-                let message = format!("function \"{}\" does not exist", text_of(first));
-                Err(SqlError::new(state::UNDEFINED_FUNCTION, message))
+            Function::ProcedureNamed => {
+                let name = text_of(first);
+                let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+                if system::is_type_function(plain) {
+                    return text(Some(plain.to_owned()));
+                }
+                Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("function \"{name}\" does not exist")))
             }
             Function::ProcedureName => text(Some(number_or_none(number))),
             Function::SchemaName => {
@@ -212,6 +216,11 @@ impl Function {
             }
             Function::Empty => Ok(Value::text("")),
             Function::NoSchema => Ok(Value::Int4(0)),
+            Function::CurrentSchemas => {
+                let implicit = (*first == Value::Bool(true)).then_some("pg_catalog");
+                let schemas = implicit.into_iter().chain(["public"]).map(Value::text);
+                Ok(Value::Array(Array::new(Element::Text, schemas)))
+            }
             Function::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
             Function::PrettySize => text(Some(pretty(integer_of(first)))),
             Function::ToRelation => Ok(found(system::number_of_relation(names, text_of(first)))),
@@ -234,7 +243,7 @@ impl Function {
                 }
             },
             Function::TypeName => {
-                let name = system::type_of_number(number).map(str::to_owned);
+                let name = system::type_of_number(number);
                 text(Some(name.unwrap_or_else(|| number_or_none(number))))
             }
         }

@@ -6,6 +6,7 @@
 //! | `number` | of numbers |
 //! | `text` | of strings |
 //! | `several` | of any number of arguments: `concat`, `format`, `greatest` |
+//! | `json_build` | of any number of arguments, as JSON |
 //! | `pattern` | of regular expressions |
 //! | `time` | of dates and timestamps |
 //! | `template` | dates by a template: `to_char`, `to_date` |
@@ -22,6 +23,7 @@
 mod array;
 mod catalog;
 mod choose;
+mod json_build;
 mod lock;
 mod number;
 mod pattern;
@@ -191,7 +193,7 @@ fn invalid(message: impl Into<String>) -> SqlError {
 }
 
 /// What a value takes beside itself.
-pub(super) fn value_bytes(value: &Value<'_>) -> usize {
+pub(crate) fn value_bytes(value: &Value<'_>) -> usize {
     match value {
         Value::Text(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),

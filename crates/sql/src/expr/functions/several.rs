@@ -1,7 +1,7 @@
 //! Functions of any number of arguments.
 
 use super::text::{quote_identifier, quote_literal};
-use super::{check_size, invalid};
+use super::{check_size, invalid, json_build};
 use crate::expr::{Env, Expr, Input, compare, type_of};
 use crate::types::encode_text;
 use crate::{MemoryLimit, SqlError, state};
@@ -25,6 +25,10 @@ pub enum Several {
     CountNulls,
     /// How many are not.
     CountValues,
+    /// Keys and values as a JSON object.
+    JsonObject,
+    /// Values as a JSON array.
+    JsonArray,
 }
 
 impl Several {
@@ -36,6 +40,8 @@ impl Several {
             ("format", 1..) => (Several::Format, Type::Text),
             ("num_nulls", 1..) => (Several::CountNulls, Type::Int4),
             ("num_nonnulls", 1..) => (Several::CountValues, Type::Int4),
+            ("json_build_object", _) => (Several::JsonObject, Type::Text),
+            ("json_build_array", _) => (Several::JsonArray, Type::Text),
             _ => return None,
         })
     }
@@ -58,6 +64,8 @@ impl Several {
                 Value::Text(template) => format(&template, &arguments[1..], env, row),
                 _ => Ok(Value::Null),
             },
+            Several::JsonObject => json_build::object(arguments, env, row),
+            Several::JsonArray => json_build::array(arguments, env, row),
             Several::CountNulls | Several::CountValues => {
                 let mut count = 0;
                 for argument in arguments {
@@ -84,7 +92,7 @@ impl Several {
     }
 }
 
-fn append(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
+pub(super) fn append(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
     let size = match value {
         Value::Text(text) => text.len(),
         // Two digits a byte.

@@ -1,0 +1,355 @@
+//! Set-returning functions in a select list.
+//!
+//! The functions of a query are collected while its select list, GROUP BY and ORDER BY are bound, as aggregates are. They run over the
+//! rows that their arguments look at: those of FROM, or the groups. Functions that are arguments of others run below these.
+
+use super::calls::no_function;
+use super::types::type_name;
+use super::{Aggregates, Binder, Scope, Typed};
+use crate::error::unsupported;
+use crate::expr::Expr;
+use crate::plan::{Node, RowsOf, TableFunction};
+use crate::{SqlError, state};
+use hotrow_storage::Type;
+use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
+use sqlparser::tokenizer::Span;
+
+/// The set-returning functions of a query's select list.
+#[derive(Debug, Default)]
+pub(super) struct Sets {
+    /// What was found so far. The arguments of one may have others before it in them.
+    pub(super) calls: Vec<SetCall>,
+    /// How many calls were bound, the same one more than once, and where the last one stands.
+    bound: usize,
+    last: Option<Span>,
+    /// PostgreSQL's name of the clause that is bound, if none may be in it.
+    refused: Option<&'static str>,
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub(super) struct SetCall {
+    /// The number of its first column; the others follow.
+    first: usize,
+    pub(super) rows: RowsOf,
+}
+
+/// Between the name of a column whose values are rows and those of their fields.
+const FIELD: char = '\0';
+
+/// The name of the column that holds a field of another column's rows. No statement can have such a name in it.
+pub(super) fn field_column(column: &str, field: &str) -> String {
+    format!("{column}{FIELD}{field}")
+}
+
+/// An error if one of a result's columns is a field of a column that cannot be shown.
+pub(super) fn refuse_rows(columns: &[crate::OutputColumn]) -> Result<(), SqlError> {
+    match columns.iter().any(|column| column.name.contains(FIELD)) {
+        true => Err(unsupported("a row as a value")),
+        false => Ok(()),
+    }
+}
+
+impl Binder<'_> {
+    /// The call of a set-returning function in an expression: its columns.
+    fn set_call(&mut self, function: TableFunction, arguments: Vec<Typed>, span: Span) -> Result<Vec<Typed>, SqlError> {
+        if let (TableFunction::Unnest, [_, _, ..]) = (function, arguments.as_slice()) {
+            let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
+            return Err(no_function(function.name(), &types));
+        }
+        let (arguments, results) = self.table_function_types(function, arguments)?;
+        self.check_set_place(span)?;
+        let rows = RowsOf { function, arguments, numbered: false };
+        let is_volatile = rows.arguments.iter().any(|argument| {
+            argument.any(&mut |part| matches!(part, Expr::Call(function, _) if function.is_volatile()))
+        });
+        let known = self.sets.calls.iter().find(|known| !is_volatile && known.rows == rows).map(|known| known.first);
+        let first = known.unwrap_or_else(|| {
+            let first = self.sets.calls.iter().map(|call| call.rows.width()).sum();
+            self.sets.calls.push(SetCall { first, rows });
+            first
+        });
+        self.sets.bound += 1;
+        self.sets.last = Some(span);
+        Ok((first..).zip(results).map(|(column, (_, ty))| Typed::new(Expr::Set(column), ty)).collect())
+    }
+
+    /// The call of a set-returning function whose rows have one column.
+    pub(super) fn set_returning(
+        &mut self,
+        function: TableFunction,
+        arguments: Vec<Typed>,
+        span: Span,
+    ) -> Result<Typed, SqlError> {
+        let mut columns = self.set_call(function, arguments, span)?;
+        match (columns.pop(), columns.is_empty()) {
+            (Some(column), true) => Ok(column),
+            _ => Err(unsupported("a row as a value")),
+        }
+    }
+
+    /// The fields of an expression whose values are rows, with their names; none if it is another one.
+    pub(super) fn fields(&mut self, expr: &A, scope: &Scope) -> Result<Option<Vec<(&'static str, Typed)>>, SqlError> {
+        let (name, list) = match expr {
+            A::Nested(inner) => return self.fields(inner, scope),
+            A::Function(ast::Function {
+                name, args: FunctionArguments::List(list), over: None, filter: None, ..
+            }) => (name, list),
+            _ => return Ok(None),
+        };
+        if TableFunction::named(&super::name_parts(name)?) != Some(TableFunction::ExpandArray) {
+            return Ok(None);
+        }
+        let mut arguments = Vec::with_capacity(list.args.len());
+        for argument in &list.args {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else { return Ok(None) };
+            arguments.push(self.expr(argument, scope)?);
+        }
+        let columns = self.set_call(TableFunction::ExpandArray, arguments, super::span_of(name))?;
+        Ok(Some(["x", "n"].into_iter().zip(columns).collect()))
+    }
+
+    fn check_set_place(&self, span: Span) -> Result<(), SqlError> {
+        let refuse = |message: String| self.locate(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), span);
+        let place = match self.aggregates {
+            Aggregates::Refused("GROUP BY") => return Ok(()),
+            Aggregates::Refused("aggregate") => {
+                let message = "aggregate function calls cannot contain set-returning function calls";
+                return Err(refuse(message.to_owned()).hint(MOVE));
+            }
+            Aggregates::Refused("functions in FROM") => {
+                return Err(refuse("set-returning functions must appear at top level of FROM".to_owned()));
+            }
+            Aggregates::Refused(place) => Some(place),
+            Aggregates::Found(_) => self.sets.refused,
+        };
+        match place {
+            Some(place) => Err(refuse(format!("set-returning functions are not allowed in {place}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Binds a clause in which no set-returning function may be; `place` is PostgreSQL's name of it.
+    pub(super) fn without_sets(
+        &mut self,
+        place: &'static str,
+        bind: impl FnOnce(&mut Self) -> Result<Typed, SqlError>,
+    ) -> Result<Typed, SqlError> {
+        let outer = self.sets.refused.replace(place);
+        let bound = bind(self);
+        self.sets.refused = outer;
+        bound
+    }
+
+    /// How many calls of set-returning functions were bound so far.
+    pub(super) fn sets_bound(&self) -> usize {
+        self.sets.bound
+    }
+
+    /// An error if there were more since: within `place` only what is needed is computed.
+    pub(super) fn refuse_sets(&self, before: usize, place: &str) -> Result<(), SqlError> {
+        if self.sets.bound == before {
+            return Ok(());
+        }
+        let message = format!("set-returning functions are not allowed in {place}");
+        let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message).hint(MOVE);
+        Err(self.locate(error, self.sets.last.unwrap_or_else(Span::empty)))
+    }
+
+    /// The arguments of a set-returning function, of the types that it takes, and its columns: names, if they have some, and types.
+    #[allow(clippy::type_complexity, reason = "arguments and columns, taken apart at once by both callers")]
+    pub(super) fn table_function_types(
+        &mut self,
+        function: TableFunction,
+        arguments: Vec<Typed>,
+    ) -> Result<(Vec<Expr>, Vec<(Option<&'static str>, Type)>), SqlError> {
+        let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
+        let wrong = || no_function(function.name(), &types);
+        let open = || {
+            let list: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
+            let message = format!("function {}({}) is not unique", function.name(), list.join(", "));
+            let hint = "Could not choose a best candidate function. You might need to add explicit type casts.";
+            SqlError::new(state::AMBIGUOUS_FUNCTION, message).hint(hint)
+        };
+        let undetermined = || {
+            let message = "could not determine polymorphic type because input has type unknown";
+            SqlError::new(state::DATATYPE_MISMATCH, message)
+        };
+        let (wanted, results): (Vec<Type>, Vec<_>) = match function {
+            TableFunction::Unnest => {
+                let mut pairs = Vec::with_capacity(types.len());
+                for ty in &types {
+                    match ty {
+                        Some(array @ Type::Array(element)) => pairs.push((*array, (None, element.ty()))),
+                        None => return Err(open()),
+                        Some(_) => return Err(wrong()),
+                    }
+                }
+                if pairs.is_empty() {
+                    return Err(wrong());
+                }
+                pairs.into_iter().unzip()
+            }
+            TableFunction::ExpandArray => match types.as_slice() {
+                [Some(array @ Type::Array(element))] => {
+                    (vec![*array], vec![(Some("x"), element.ty()), (Some("n"), Type::Int4)])
+                }
+                [None] => return Err(undetermined()),
+                _ => return Err(wrong()),
+            },
+            TableFunction::Subscripts => match types.as_slice() {
+                [Some(array @ Type::Array(_)), None | Some(Type::Int2 | Type::Int4), rest @ ..]
+                    if matches!(rest, [] | [None | Some(Type::Bool)]) =>
+                {
+                    let mut wanted = vec![*array, Type::Int4];
+                    wanted.extend(rest.iter().map(|_| Type::Bool));
+                    (wanted, vec![(None, Type::Int4)])
+                }
+                [None, _] | [None, _, _] => return Err(undetermined()),
+                _ => return Err(wrong()),
+            },
+            TableFunction::Ancestors => match types.as_slice() {
+                [_] => (vec![Type::Int4], vec![(None, Type::Int4)]),
+                _ => return Err(wrong()),
+            },
+            TableFunction::Series => {
+                if !(2..=3).contains(&types.len()) {
+                    return Err(wrong());
+                }
+                let ty = match super::types::common_number(&types) {
+                    Some(Type::Int2 | Type::Int4) => Type::Int4,
+                    Some(Type::Int8) => Type::Int8,
+                    Some(Type::Numeric(_)) => Type::Numeric(None),
+                    None if types.iter().flatten().any(|ty| matches!(ty, Type::Timestamp | Type::TimestampTz)) => {
+                        return Err(unsupported("generate_series of times"));
+                    }
+                    _ => return Err(wrong()),
+                };
+                (vec![ty; types.len()], vec![(None, ty)])
+            }
+        };
+        let mut list = Vec::with_capacity(arguments.len());
+        for (argument, ty) in arguments.into_iter().zip(wanted) {
+            list.push(self.coerce(argument, ty, crate::expr::Strictness::Implicit)?);
+        }
+        Ok((list, results))
+    }
+}
+
+const MOVE: &str = "You might be able to move the set-returning function into a LATERAL FROM item.";
+
+/// The columns of set-returning functions that an expression looks at.
+fn columns_in(expr: &Expr, visit: &mut dyn FnMut(usize)) {
+    expr.any(&mut |part| {
+        if let Expr::Set(column) = part {
+            visit(*column);
+        }
+        false
+    });
+}
+
+/// The position of the call that a column belongs to.
+fn call_of(calls: &[SetCall], column: usize) -> usize {
+    calls.partition_point(|call| call.first <= column).saturating_sub(1)
+}
+
+/// Of each call, whether some of the expressions look at its rows, if only for an argument of another one.
+fn used<'e>(calls: &[SetCall], exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<bool> {
+    let mut used = vec![false; calls.len()];
+    for expr in exprs {
+        columns_in(expr, &mut |column| used[call_of(calls, column)] = true);
+    }
+    for at in (0..calls.len()).rev() {
+        if used[at] {
+            for argument in &calls[at].rows.arguments {
+                columns_in(argument, &mut |column| used[call_of(calls, column)] = true);
+            }
+        }
+    }
+    used
+}
+
+/// The calls that some of the expressions look at.
+pub(super) fn used_by<'e>(calls: &[SetCall], exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<SetCall> {
+    let used = used(calls, exprs);
+    calls.iter().zip(used).filter(|(_, used)| *used).map(|(call, _)| call.clone()).collect()
+}
+
+/// An error if functions above and below an aggregation have parameters: whether they are the same depends on the values.
+pub(super) fn refuse_open_groups(below: &[SetCall], above: &[SetCall]) -> Result<(), SqlError> {
+    let has_params = |calls: &[SetCall]| {
+        let mut arguments = calls.iter().flat_map(|call| &call.rows.arguments);
+        arguments.any(|argument| argument.any(&mut |part| matches!(part, Expr::Param(_))))
+    };
+    match below.is_empty() || above.is_empty() || !(has_params(below) || has_params(above)) {
+        true => Ok(()),
+        false => Err(unsupported("set-returning functions of parameters, of which some are grouped")),
+    }
+}
+
+/// Puts the functions that expressions look at over the node with the rows that they and their arguments look at, of so many
+/// columns if anything has subqueries, and makes the expressions look at the rows that come of it.
+pub(super) fn expand(mut node: Node, mut width: usize, calls: &[SetCall], exprs: &mut [&mut Expr]) -> Node {
+    let mut waiting = used_by(calls, exprs.iter().map(|expr| &**expr));
+    if waiting.is_empty() {
+        return node;
+    }
+    // Where the columns of calls below begin, and how many of them there are before the node's own.
+    let mut places: Vec<(SetCall, usize)> = Vec::new();
+    let mut total = 0;
+    while !waiting.is_empty() {
+        let is_ready = |call: &SetCall| {
+            let mut ready = true;
+            for argument in &call.rows.arguments {
+                columns_in(argument, &mut |column| {
+                    ready &=
+                        places.iter().any(|(call, _)| (call.first..call.first + call.rows.width()).contains(&column));
+                });
+            }
+            ready
+        };
+        let (ready, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_ready);
+        waiting = later;
+        let mut level: Vec<RowsOf> = ready.iter().map(|call| call.rows.clone()).collect();
+        let arguments = level.iter_mut().flat_map(|rows| &mut rows.arguments);
+        let mut asks = false;
+        for argument in arguments {
+            asks |= argument.has_subquery();
+            look(argument, &places, total);
+        }
+        if asks && !matches!(node, Node::Materialise(..)) {
+            node = Node::Materialise(Box::new(node), (0..width).collect());
+        }
+        let added: usize = level.iter().map(RowsOf::width).sum();
+        node = Node::ProjectSet(Box::new(node), level);
+        places.iter_mut().for_each(|(_, place)| *place += added);
+        let mut place = 0;
+        for call in ready {
+            let own = call.rows.width();
+            places.push((call, place));
+            place += own;
+        }
+        total += added;
+        width += added;
+    }
+    let mut asks = false;
+    for expr in exprs.iter_mut() {
+        asks |= expr.has_subquery();
+        look(expr, &places, total);
+    }
+    if asks { Node::Materialise(Box::new(node), (0..width).collect()) } else { node }
+}
+
+/// Makes an expression look at rows that have functions' columns before the others.
+fn look(expr: &mut Expr, places: &[(SetCall, usize)], total: usize) {
+    match expr {
+        Expr::Column(column) => *column += total,
+        Expr::Set(column) => {
+            let holder = places.iter().find(|(call, _)| (call.first..call.first + call.rows.width()).contains(column));
+            if let Some((call, place)) = holder {
+                *expr = Expr::Column(place + *column - call.first);
+            }
+        }
+        other => other.parts_mut().into_iter().for_each(|part| look(part, places, total)),
+    }
+}

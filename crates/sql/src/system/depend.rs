@@ -1,0 +1,86 @@
+//! `pg_depend`: what would go, or could not go, with what.
+
+use super::describe::{self, Constraint};
+use super::objects::{self, PG_CLASS};
+use super::{Rows, oid, text};
+use crate::catalog::Table;
+use crate::sequence::Names;
+use hotrow_storage::{IndexRef, Value};
+
+/// The numbers of catalogs whose objects depend on others.
+const PG_CONSTRAINT: u32 = 2606;
+const PG_ATTRDEF: u32 = 2604;
+
+/// An object: its catalog, its number, and the column of it that is meant, or zero.
+type Address = (u32, u32, usize);
+
+fn push(rows: &mut Rows<'_>, object: Address, on: Address, kind: &'static str) {
+    rows.push(vec![
+        ("classid", oid(object.0)),
+        ("objid", oid(object.1)),
+        ("objsubid", Value::Int4(object.2 as i32)),
+        ("refclassid", oid(on.0)),
+        ("refobjid", oid(on.1)),
+        ("refobjsubid", Value::Int4(on.2 as i32)),
+        ("deptype", text(kind)),
+    ]);
+}
+
+/// Sequences, defaults, indexes and constraints, and the columns and indexes that they need.
+pub(super) fn rows(names: &Names, rows: &mut Rows<'_>) {
+    for table in names.view().tables() {
+        of_table(names, &table, rows);
+    }
+    for sequence in names.view().sequences() {
+        let number = names.database().catalog.number(&sequence.name);
+        let Some((table, column)) = &sequence.owner else { continue };
+        let Some(table) = names.view().table(table) else { continue };
+        let Some(at) = table.schema.column(column) else { continue };
+        let is_identity = table.rules.identities.iter().any(|(known, _)| *known == at);
+        let owner = (PG_CLASS, names.database().catalog.number(table.name()), at + 1);
+        push(rows, (PG_CLASS, number, 0), owner, if is_identity { "i" } else { "a" });
+    }
+}
+
+fn of_table(names: &Names, table: &Table, rows: &mut Rows<'_>) {
+    let catalog = &names.database().catalog;
+    let number = catalog.number(table.name());
+    let column = |at: usize| (PG_CLASS, number, at + 1);
+    for at in 0..table.visible() {
+        if describe::default(names, table, at).is_some()
+            && !table.rules.identities.iter().any(|(known, _)| *known == at)
+        {
+            push(rows, (PG_ATTRDEF, objects::number_of_default(names, table, at), 0), column(at), "a");
+        }
+    }
+    let mut of_constraints = Vec::new();
+    for (name, constraint) in describe::constraints(table) {
+        let object = (PG_CONSTRAINT, objects::number_of_constraint(names, table, name), 0);
+        match constraint {
+            Constraint::Key(index) => {
+                table.index_columns(index).iter().for_each(|&at| push(rows, object, column(at), "a"));
+                push(rows, (PG_CLASS, catalog.number(name), 0), object, "i");
+                of_constraints.push(index);
+            }
+            Constraint::Check(condition) => {
+                describe::columns_in(condition).into_iter().for_each(|at| push(rows, object, column(at), "a"));
+            }
+            Constraint::Foreign(key) => {
+                key.columns.iter().for_each(|&at| push(rows, object, column(at), "a"));
+                let Some(referenced) = names.view().table(&key.table) else { continue };
+                let other = catalog.number(&key.table);
+                for at in key.referenced.iter().filter_map(|name| referenced.schema.column(name)) {
+                    push(rows, object, (PG_CLASS, other, at + 1), "n");
+                }
+                if let Some(index) = describe::referenced_index(names, key) {
+                    push(rows, object, (PG_CLASS, catalog.number(&index), 0), "n");
+                }
+            }
+        }
+    }
+    let others = objects::indexes(table).filter(|index| !of_constraints.contains(index));
+    for index in others.collect::<Vec<IndexRef>>() {
+        let object = (PG_CLASS, catalog.number(table.index_name(index)), 0);
+        table.index_columns(index).iter().for_each(|&at| push(rows, object, column(at), "a"));
+    }
+}
