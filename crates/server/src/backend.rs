@@ -156,7 +156,7 @@ fn info(severity: &str, error: &SqlError) -> ErrorInfo {
     info.where_context = error.context.as_deref().map(clean);
     info.position = error.position.map(|position| position.to_string());
     if let Some(subject) = &error.subject {
-        info.schema = Some("public".to_owned());
+        info.schema = Some(clean(&subject.schema));
         info.table = Some(clean(&subject.table));
         info.column = subject.column.as_deref().map(clean);
         info.constraint = subject.constraint.as_deref().map(clean);

@@ -8,6 +8,7 @@ use crate::expr::Expr;
 use crate::foreign_key::{ForeignKey, Referrer};
 use crate::locks::TableLock;
 use crate::procedure::Procedure;
+use crate::schema::{self, RelationName, Schema};
 use crate::sequence::Sequence;
 use crate::view::StoredView;
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Value};
@@ -28,6 +29,22 @@ pub struct Check {
     pub condition: Expr,
 }
 
+/// What a comment on a table, or on a view, is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// It itself.
+    Whole,
+    /// A column.
+    Column(String),
+    /// A constraint.
+    Constraint(String),
+    /// An index.
+    Index(String),
+}
+
+/// Comments on a relation and its parts.
+pub type Comments = BTreeMap<Part, String>;
+
 /// What is said about a table beside its schema.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
@@ -45,6 +62,8 @@ pub struct Rules {
     pub foreign_keys: Vec<ForeignKey>,
     /// Those that lead here.
     pub referrers: Vec<Referrer>,
+    /// COMMENT ON it and its parts.
+    pub comments: Comments,
 }
 
 /// A table's definition.
@@ -99,9 +118,24 @@ impl Table {
         Self::over(self.id, schema, self.layout.clone(), rules, self.row_ids.clone(), self.lock.clone())
     }
 
-    /// The table's name.
+    /// The table's [full name](schema).
     pub fn name(&self) -> &str {
         &self.schema.name
+    }
+
+    /// The table's name without its schema.
+    pub fn plain_name(&self) -> &str {
+        schema::plain(self.name())
+    }
+
+    /// The name of the table's schema.
+    pub fn schema_name(&self) -> &str {
+        schema::split(self.name()).0
+    }
+
+    /// The full name of an index or constraint of the table, which is in the table's schema.
+    pub fn name_beside(&self, name: &str) -> String {
+        schema::full(self.schema_name(), name)
     }
 
     /// The columns that `*` means.
@@ -202,6 +236,7 @@ pub struct Catalog {
     procedures: RwLock<BTreeMap<String, Arc<Procedure>>>,
     sequences: RwLock<Sequences>,
     views: RwLock<BTreeMap<String, Arc<StoredView>>>,
+    schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
     /// The number of the newest sequence.
     last_sequence: AtomicU32,
     locks: RwLock<HashMap<String, Arc<TableLock>>>,
@@ -234,6 +269,11 @@ impl Catalog {
     /// The view of this name.
     pub fn view(&self, name: &str) -> Option<Arc<StoredView>> {
         self.views.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    }
+
+    /// The schema of this name, if it is one of the user's.
+    pub fn schema(&self, name: &str) -> Option<Arc<Schema>> {
+        self.schemas.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
     }
 
     /// The sequence of this name.
@@ -286,6 +326,13 @@ impl Catalog {
                 None => procedures.remove(name),
             };
         }
+        let mut schemas = self.schemas.write().unwrap_or_else(|poison| poison.into_inner());
+        for (name, change) in &changes.schemas {
+            match change {
+                Some(schema) => schemas.insert(name.clone(), schema.clone()),
+                None => schemas.remove(name),
+            };
+        }
         let mut views = self.views.write().unwrap_or_else(|poison| poison.into_inner());
         for (name, change) in &changes.views {
             match change {
@@ -327,6 +374,8 @@ pub struct Changes {
     pub sequences: BTreeMap<String, Option<Arc<Sequence>>>,
     /// A view, or that there is none any more.
     pub views: BTreeMap<String, Option<Arc<StoredView>>>,
+    /// A schema, or that there is none any more.
+    pub schemas: BTreeMap<String, Option<Arc<Schema>>>,
     /// The engine's tables made on the way, in use or not.
     pub created: Vec<TableId>,
 }
@@ -338,6 +387,7 @@ impl Changes {
             && self.procedures.is_empty()
             && self.sequences.is_empty()
             && self.views.is_empty()
+            && self.schemas.is_empty()
             && self.created.is_empty()
     }
 }
@@ -349,6 +399,8 @@ pub struct View<'a> {
     pub catalog: &'a Catalog,
     /// The transaction's own.
     pub changes: &'a Changes,
+    /// Where relations are looked for whose schema is not said; none if in `public` only.
+    pub path: Option<&'a Arc<[String]>>,
 }
 
 impl View<'_> {
@@ -374,6 +426,27 @@ impl View<'_> {
             Some(change) => change.clone(),
             None => self.catalog.view(name),
         }
+    }
+
+    /// The schema of this name, if it is one of the user's.
+    pub fn schema(&self, name: &str) -> Option<Arc<Schema>> {
+        match self.changes.schemas.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.schema(name),
+        }
+    }
+
+    /// The names of all schemas of the user and of `public`, in their order, with what is known of them.
+    pub fn schemas(&self) -> BTreeMap<String, Arc<Schema>> {
+        let mut all = self.catalog.schemas.read().unwrap_or_else(|poison| poison.into_inner()).clone();
+        for (name, change) in &self.changes.schemas {
+            match change {
+                Some(schema) => all.insert(name.clone(), schema.clone()),
+                None => all.remove(name),
+            };
+        }
+        all.entry(schema::PUBLIC.to_owned()).or_default();
+        all
     }
 
     /// All views.
@@ -433,9 +506,11 @@ impl View<'_> {
 
     /// The table that has an index of this name (a primary key's is one).
     pub fn table_of_index(&self, name: &str) -> Option<Arc<Table>> {
+        let (schema, name) = schema::split(name);
         let has = |table: &Arc<Table>| {
-            table.rules.primary_key.as_deref() == Some(name)
-                || table.schema.indexes.iter().any(|index| index.name == name)
+            table.schema_name() == schema
+                && (table.rules.primary_key.as_deref() == Some(name)
+                    || table.schema.indexes.iter().any(|index| index.name == name))
         };
         self.tables().into_iter().find(has)
     }
@@ -458,6 +533,8 @@ pub struct Used {
     pub procedures: Vec<Arc<Procedure>>,
     /// Views, and those that they mention.
     pub views: Vec<Arc<StoredView>>,
+    /// Names as they are written, and what they mean.
+    pub names: Vec<(RelationName, String)>,
 }
 
 impl Used {
@@ -476,11 +553,19 @@ impl Used {
         add(&mut self.views, view);
     }
 
+    /// Notes what a written name means.
+    pub fn add_name(&mut self, written: &RelationName, name: &str) {
+        if !self.names.iter().any(|(known, _)| known == written) {
+            self.names.push((written.clone(), name.to_owned()));
+        }
+    }
+
     /// Notes all that another plan was made from.
     pub fn add_all(&mut self, other: &Used) {
         other.tables.iter().for_each(|table| self.add_table(table));
         other.procedures.iter().for_each(|procedure| self.add_procedure(procedure));
         other.views.iter().for_each(|view| self.add_view(view));
+        other.names.iter().for_each(|(written, name)| self.add_name(written, name));
     }
 
     /// Whether they are the ones that their names mean now.
@@ -488,6 +573,7 @@ impl Used {
         self.tables.iter().all(|table| view.is_table(table))
             && self.procedures.iter().all(|procedure| view.is_procedure(procedure))
             && self.views.iter().all(|stored| view.is_view(stored))
+            && self.names.iter().all(|(written, name)| view.find(written) == *name)
     }
 
     /// Whether a transaction's changes are among them.

@@ -11,6 +11,7 @@ use crate::parse::lex::{Token, character_position};
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement};
+use crate::schema;
 use crate::session::Session;
 use crate::{MemoryLimit, OutputColumn, SqlError, Times, state};
 use hotrow_storage::{TableId, Type};
@@ -178,7 +179,7 @@ impl Database {
         tables
             .iter()
             .zip(contended)
-            .map(|(table, contended)| (table.name().to_owned(), rows(table), contended))
+            .map(|(table, contended)| (schema::shown(table.name()), rows(table), contended))
             .collect()
     }
 
@@ -279,6 +280,7 @@ pub(crate) fn plan(
         used: Used::default(),
         tokens: range,
         version: AtomicU64::new(view.catalog.version()),
+        path: view.path.cloned(),
         private: false,
     })
 }

@@ -30,7 +30,7 @@ fn unknown(TableId(id): TableId) -> String {
 }
 
 fn part_of(table: &Table, part: LockPart, key: Option<&Key>) -> String {
-    let name = table.name();
+    let name = crate::schema::shown(table.name());
     let at = |index: IndexRef| key.map_or_else(String::new, |key| columns(table, index, key));
     match part {
         LockPart::Row if table.is_key_hidden() => format!("a row of table \"{name}\""),

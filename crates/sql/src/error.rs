@@ -1,5 +1,6 @@
 //! What a client is told when a statement fails.
 
+use crate::schema::{split, without_schemas};
 use hotrow_txn::Abort;
 use std::fmt;
 
@@ -29,9 +30,11 @@ pub struct SqlError {
 // Every statement, row and expression returns a `Result` with it.
 const _: () = assert!(size_of::<SqlError>() < 128);
 
-/// What a row broke, for programs that say it in words of their own. The table is in the schema `public`.
+/// What a row broke, for programs that say it in words of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
+    /// The table's schema.
+    pub schema: String,
     /// The table's name.
     pub table: String,
     /// The column that must not be null.
@@ -43,38 +46,50 @@ pub struct Subject {
 impl SqlError {
     /// An error with a code and a message.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
-        Self { state, message: message.into(), detail: None, hint: None, position: None, context: None, subject: None }
+        Self {
+            state,
+            message: without_schemas(message.into()),
+            detail: None,
+            hint: None,
+            position: None,
+            context: None,
+            subject: None,
+        }
     }
 
     /// With more about it.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = Some(detail.into());
+        self.detail = Some(without_schemas(detail.into()));
         self
     }
 
     /// With what would be right.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(without_schemas(hint.into()));
         self
     }
 
     /// With the column that must not be null.
     pub(crate) fn about_column(mut self, table: &str, column: &str) -> Self {
-        let subject = Subject { table: table.to_owned(), column: Some(column.to_owned()), constraint: None };
+        let (schema, table) = split(table);
+        let (schema, table) = (schema.to_owned(), table.to_owned());
+        let subject = Subject { schema, table, column: Some(column.to_owned()), constraint: None };
         self.subject = Some(Box::new(subject));
         self
     }
 
     /// With the constraint or unique index that is violated.
     pub(crate) fn about_constraint(mut self, table: &str, constraint: &str) -> Self {
-        let subject = Subject { table: table.to_owned(), column: None, constraint: Some(constraint.to_owned()) };
+        let (schema, table) = split(table);
+        let (schema, table) = (schema.to_owned(), table.to_owned());
+        let subject = Subject { schema, table, column: None, constraint: Some(constraint.to_owned()) };
         self.subject = Some(Box::new(subject));
         self
     }
 
     /// With the place in the data.
-    pub fn context(mut self, context: impl Into<Box<str>>) -> Self {
-        self.context = Some(context.into());
+    pub fn context(mut self, context: impl Into<String>) -> Self {
+        self.context = Some(without_schemas(context.into()).into());
         self
     }
 
@@ -215,6 +230,9 @@ pub mod state {
         INVALID_SAVEPOINT_SPECIFICATION = "3B001";
         INVALID_CATALOG_NAME = "3D000";
         INVALID_SCHEMA_NAME = "3F000";
+        DUPLICATE_SCHEMA = "42P06";
+        RESERVED_NAME = "42939";
+        PRIVILEGE_NOT_REVOKED = "01006";
         SERIALIZATION_FAILURE = "40001";
         DEADLOCK_DETECTED = "40P01";
         GENERATED_ALWAYS = "428C9";

@@ -39,6 +39,7 @@ mod memory;
 mod parse;
 mod plan;
 mod procedure;
+mod schema;
 mod seat;
 mod sequence;
 mod session;

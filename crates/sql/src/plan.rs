@@ -634,6 +634,8 @@ pub struct Statement {
     pub(crate) tokens: std::ops::Range<usize>,
     /// The catalog's version at which it was last known to be true.
     pub(crate) version: AtomicU64,
+    /// Where relations were looked for; none if in `public` only.
+    pub(crate) path: Option<Arc<[String]>>,
     /// Whether it was made from a transaction's uncommitted changes of the catalog.
     pub(crate) private: bool,
 }
@@ -649,6 +651,7 @@ impl Statement {
             used: query.used.clone(),
             tokens,
             version: AtomicU64::new(query.version.load(Ordering::Acquire)),
+            path: query.path.clone(),
             private: query.private,
             plan: Plan::Declare(Box::new(Declare { cursor, query: Arc::new(query) })),
         }
@@ -665,6 +668,7 @@ impl Statement {
             used: statement.used.clone(),
             tokens: statement.tokens.clone(),
             version: AtomicU64::new(statement.version.load(Ordering::Acquire)),
+            path: statement.path.clone(),
             private: statement.private,
             plan: Plan::Analyze(Box::new(Analysis { options, statement, planning_ns })),
         }

@@ -7,7 +7,8 @@
 use crate::catalog::{Changes, View};
 use crate::database::Database;
 use crate::deferred::Deferred;
-use crate::parse::plain_name;
+use crate::parse::written_name;
+use crate::schema::{self, RelationName};
 use crate::settings::Settings;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
@@ -21,7 +22,7 @@ use std::collections::HashMap;
 pub struct Sequence {
     /// What definitions that use it know it by; its name may change.
     pub id: u32,
-    /// Its name.
+    /// Its [full name](schema).
     pub name: String,
     /// The type of its numbers.
     pub ty: Type,
@@ -37,6 +38,8 @@ pub struct Sequence {
     pub cycle: bool,
     /// The table and column with which it is dropped.
     pub owner: Option<(String, String)>,
+    /// COMMENT ON SEQUENCE
+    pub comment: Option<String>,
     /// Where it stands; definitions that follow each other share it.
     pub place: Arc<Latch<Place>>,
 }
@@ -70,7 +73,7 @@ pub enum SequenceOption {
     /// CYCLE, NO CYCLE
     Cycle(bool),
     /// OWNED BY a table's column; `None` is NONE.
-    OwnedBy(Option<(String, String)>),
+    OwnedBy(Option<(RelationName, String)>),
 }
 
 impl Sequence {
@@ -87,6 +90,7 @@ impl Sequence {
             start: 1,
             cycle: false,
             owner: None,
+            comment: None,
             place,
         };
         plain.with(options, true)
@@ -247,6 +251,8 @@ pub struct Names {
     database: Arc<Database>,
     /// What the session's transaction has changed.
     pub(crate) changes: Changes,
+    /// Where relations are looked for; none if in `public` only.
+    pub(crate) path: Option<Arc<[String]>>,
     recent: RefCell<Recent>,
     /// Of statements that run without effect.
     rehearsal: RefCell<Option<Rehearsal>>,
@@ -289,6 +295,7 @@ impl Names {
             settings: RefCell::new(Settings::new(user, isolation)),
             database,
             changes: Changes::default(),
+            path: None,
             recent: RefCell::default(),
             rehearsal: RefCell::default(),
             read_only: Cell::new(false),
@@ -307,7 +314,7 @@ impl Names {
 
     /// The catalog with the transaction's own changes.
     pub fn view(&self) -> View<'_> {
-        View { catalog: &self.database.catalog, changes: &self.changes }
+        View { catalog: &self.database.catalog, changes: &self.changes, path: self.path.as_ref() }
     }
 
     /// From here to [`rehearsed`](Self::rehearsed) nothing is taken: statements run to find out what they will touch.
@@ -395,19 +402,23 @@ impl Names {
 
     /// `pg_get_serial_sequence`: the name of the sequence that a column owns.
     pub fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>, SqlError> {
-        let table = plain_name(table)?;
         let view = self.view();
+        let table = view.find(&written_name(table)?);
         let Some(known) = view.table(&table) else { return Err(crate::bind::undefined_table(&table)) };
         crate::bind::column_of(&known, column)?;
         let owner = Some((table, column.to_owned()));
         let found = view.sequences().into_iter().find(|sequence| sequence.owner == owner);
-        Ok(found.map(|sequence| format!("public.{}", quoted(&sequence.name))))
+        let written = |name: &str| {
+            let (schema, name) = schema::split(name);
+            format!("{}.{}", quoted(schema), quoted(name))
+        };
+        Ok(found.map(|sequence| written(&sequence.name)))
     }
 }
 
 /// The sequence of a name as functions are given it: `s`, `"S"`, `public.s`.
 pub fn named(view: View<'_>, name: &str) -> Result<Arc<Sequence>, SqlError> {
-    let name = plain_name(name)?;
+    let name = view.find(&written_name(name)?);
     view.sequence(&name).ok_or_else(|| match view.has_relation(&name) {
         true => SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a sequence")),
         false => crate::bind::undefined_table(&name),

@@ -39,6 +39,7 @@ use crate::parse::normalise::Normalised;
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement};
+use crate::schema;
 use crate::seat::{Seat, State};
 use crate::sequence::Names;
 use crate::settings::CONCURRENCY;
@@ -88,6 +89,8 @@ pub struct Session {
     locks: HeldLocks,
     /// The catalog as the session sees it.
     names: Names,
+    /// The catalog's version, and the settings' count of paths, of which the names' path is.
+    path_at: Option<(u64, u64)>,
     marks: Vec<Mark>,
     /// Why the engine gave the block's transaction up, if it did.
     given_up: Option<Abort>,
@@ -127,6 +130,7 @@ impl Session {
             names: Names::new(database.clone(), user),
             seat,
             shown: 0,
+            path_at: None,
             database,
             id,
             user: user.to_owned(),
@@ -235,6 +239,7 @@ impl Session {
 
     /// A statement's cached plan, or its parse.
     fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
+        self.follow_path();
         let mut normalised = std::mem::take(&mut self.normalised);
         let cacheable = self.names.changes.is_empty() && normalised.fill(sql, tokens);
         let cached = if cacheable { self.cached(&normalised) } else { None };
@@ -251,6 +256,7 @@ impl Session {
 
     fn cached(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
         self.cache_key.clear();
+        push_path(&mut self.cache_key, self.names.path.as_deref());
         self.cache_key.push_str(&normalised.kinds);
         self.cache_key.push(' ');
         self.cache_key.push_str(&normalised.text);
@@ -280,6 +286,7 @@ impl Session {
             Ready::Cached(statement, values) => Ok((statement, values)),
             Ready::Parsed(parsed, normalised) => {
                 self.check_not_failed(&parsed)?;
+                self.follow_path();
                 self.start_implicit();
                 let _room =
                     self.database.memory_limit().set_aside(source.text, &source.tokens[source.range.clone()])?;
@@ -302,7 +309,11 @@ impl Session {
         let values = literals(&statement, &normalised.values)?;
         let statement = Arc::new(statement);
         if !statement.private {
-            let key = format!("{} {}", normalised.kinds, normalised.text);
+            let mut key = String::new();
+            push_path(&mut key, self.names.path.as_deref());
+            key.push_str(&normalised.kinds);
+            key.push(' ');
+            key.push_str(&normalised.text);
             self.database.cache(key, &statement);
         }
         Some((statement, values))
@@ -329,6 +340,7 @@ impl Session {
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many prepared statements"));
         }
         self.database.memory_limit().check()?;
+        self.follow_path();
         let statement = self.plan_text(sql, types)?;
         self.statements.insert(name, statement.clone());
         Ok(statement)
@@ -414,6 +426,19 @@ impl Session {
         self.idle();
     }
 
+    /// Looks for relations where `search_path` says, of the schemas that there are now.
+    fn follow_path(&mut self) {
+        let at = (self.database.catalog.version(), self.names.settings.borrow().paths());
+        let own = !self.names.changes.schemas.is_empty();
+        if self.path_at != Some(at) || own {
+            let settings = self.names.settings.borrow();
+            let path = schema::effective(settings.search_path(), &self.user, self.names.view());
+            drop(settings);
+            self.names.path = path;
+            self.path_at = (!own).then_some(at);
+        }
+    }
+
     /// The catalog with this transaction's own changes.
     fn view(&self) -> View<'_> {
         self.names.view()
@@ -472,6 +497,17 @@ impl Drop for Session {
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("id", &self.id).field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// Begins the key of a plan that is not for everybody.
+fn push_path(key: &mut String, path: Option<&[String]>) {
+    for schema in path.unwrap_or_default() {
+        key.push_str(schema);
+        key.push('\0');
+    }
+    if path.is_some() {
+        key.push('\0');
     }
 }
 

@@ -4,7 +4,7 @@
 //! names with a dot, which applications give to settings of their own.
 //! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
 
-use crate::{SqlError, isolation, state};
+use crate::{SqlError, isolation, schema, state};
 use hotrow_txn::{Concurrency, Isolation};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,11 +43,17 @@ enum Kind {
     Concurrency,
     /// ISO, in some order of day and month.
     DateStyle,
+    /// A list of schemas.
+    Path,
     /// Cannot be set.
     Fixed,
     /// Cannot be set: the session says what it is.
     Told,
 }
+
+/// Where relations are looked for.
+pub(crate) const SEARCH_PATH: &str = "search_path";
+const DEFAULT_PATH: &str = "\"$user\", public";
 
 /// A setting.
 #[derive(Debug)]
@@ -67,7 +73,7 @@ impl Known {
             Kind::Bool => ("bool", None),
             Kind::Integer => ("integer", None),
             Kind::Duration => ("integer", Some("ms")),
-            Kind::Encoding | Kind::TimeZone | Kind::DateStyle | Kind::Text | Kind::Fixed | Kind::Told => {
+            Kind::Encoding | Kind::TimeZone | Kind::DateStyle | Kind::Path | Kind::Text | Kind::Fixed | Kind::Told => {
                 ("string", None)
             }
             Kind::Isolation | Kind::Concurrency => ("enum", None),
@@ -141,7 +147,7 @@ const KNOWN: &[Known] = &[
     known("plan_cache_mode", Kind::Text, "auto"),
     known("role", Kind::Text, "none"),
     known("row_security", Kind::Bool, "on"),
-    known("search_path", Kind::Text, "\"$user\", public"),
+    known(SEARCH_PATH, Kind::Path, DEFAULT_PATH),
     reported("server_encoding", Kind::Fixed, "UTF8"),
     reported("server_version", Kind::Fixed, SERVER_VERSION),
     known("server_version_num", Kind::Fixed, "150000"),
@@ -174,6 +180,8 @@ pub struct Settings {
     changes: u64,
     /// Those that clients follow and that functions have changed since they were told.
     untold: Vec<&'static str>,
+    /// How often `search_path` may have become another one.
+    paths: u64,
 }
 
 /// The settings at a savepoint.
@@ -190,7 +198,7 @@ impl Settings {
             (Cow::Borrowed("session_authorization"), user.to_owned()),
             (Cow::Borrowed("default_transaction_isolation"), isolation::name(level).to_owned()),
         ]);
-        Self { values: initial.clone(), initial, before: None, after: None, changes: 0, untold: Vec::new() }
+        Self { values: initial.clone(), initial, before: None, after: None, changes: 0, untold: Vec::new(), paths: 0 }
     }
 
     /// A setting's name as it is shown, and its value.
@@ -251,6 +259,7 @@ impl Settings {
         }
         put(&mut self.values, name, value);
         self.changes += 1;
+        self.paths += 1;
         Ok(known.filter(|known| known.reported).map(|known| (known.name, self.value(known))))
     }
 
@@ -281,6 +290,7 @@ impl Settings {
             Some(known) => (Cow::Borrowed(known.name), check(known, value)?),
             None => (Cow::Owned(name.to_lowercase()), value.to_owned()),
         };
+        self.paths += u64::from(name == SEARCH_PATH);
         self.initial.insert(name.clone(), value.clone());
         self.values.insert(name, value);
         self.changes += 1;
@@ -295,6 +305,7 @@ impl Settings {
         }
         self.values = self.initial.clone();
         self.changes += 1;
+        self.paths += 1;
     }
 
     /// The transaction has ended. Returns the reported settings that are different now.
@@ -318,6 +329,7 @@ impl Settings {
     fn replace(&mut self, values: Values) -> Vec<(&'static str, String)> {
         let old = std::mem::replace(&mut self.values, values);
         self.changes += 1;
+        self.paths += u64::from(old.get(SEARCH_PATH) != self.values.get(SEARCH_PATH));
         let value_in = |values: &Values, known: &Known| {
             values.get(known.name).map_or_else(|| known.default.to_owned(), String::clone)
         };
@@ -350,6 +362,16 @@ impl Settings {
         let known = known_by(name).ok_or_else(|| unrecognized(name))?;
         let initial = || self.initial.get(known.name).map_or(known.default, String::as_str).to_owned();
         value.map_or_else(|| Ok(initial()), |value| check(known, value))
+    }
+
+    /// `search_path`
+    pub(crate) fn search_path(&self) -> &str {
+        self.values.get(SEARCH_PATH).map_or(DEFAULT_PATH, String::as_str)
+    }
+
+    /// Another number whenever `search_path` may have become another one.
+    pub(crate) fn paths(&self) -> u64 {
+        self.paths
     }
 
     /// Whether transactions are read-only that do not say otherwise.
@@ -414,6 +436,8 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
     };
     Ok(match known.kind {
         Kind::Text | Kind::Fixed | Kind::Told => value.to_owned(),
+        Kind::Path if schema::parse_path(value).is_none() => return Err(invalid("").detail("List syntax is invalid.")),
+        Kind::Path => value.to_owned(),
         Kind::Bool => match value.to_lowercase().as_str() {
             "on" | "true" | "yes" | "1" | "t" | "y" => "on".to_owned(),
             "off" | "false" | "no" | "0" | "f" | "n" => "off".to_owned(),

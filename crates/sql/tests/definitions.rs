@@ -172,7 +172,6 @@ fn what_is_not_there_is_refused_by_name() {
         "select rank(1) within group (order by id) from t",
         "select id from t for update nowait",
         "insert into t values (1) on conflict (id) do update set id = 2",
-        "grant all on t to ada",
     ] {
         let error = error(&mut session, sql);
         assert_eq!(error.state.0, "0A000", "{sql}: {error}");

@@ -456,7 +456,7 @@ fn conflict_target(table: &Table, conflict: &ast::OnConflict) -> Result<Option<I
             })
         }
         Some(ast::ConflictTarget::OnConstraint(name)) => {
-            let name = super::object_name(name)?;
+            let name = super::object_name(name)?.name;
             table.indexes().filter(matching).find(|index| table.index_name(*index) == name)
         }
     };

@@ -30,7 +30,7 @@ fn lines_with(plan: &Plan, mut out: Lines, found: &str) -> Vec<String> {
     match plan {
         Plan::Query(node) => out.node(node),
         Plan::Insert(insert) => {
-            out.line(&format!("Insert on {}", insert.table.name()));
+            out.line(&format!("Insert on {}", insert.table.plain_name()));
             out.nested(|out| match &insert.source {
                 Source::Rows(rows) => {
                     out.actual = (!found.is_empty()).then(|| format!(" (actual rows={} loops=1)", rows.len()));
@@ -40,7 +40,7 @@ fn lines_with(plan: &Plan, mut out: Lines, found: &str) -> Vec<String> {
             });
         }
         Plan::Update(update) => {
-            out.line(&format!("Update on {}", update.access.table.name()));
+            out.line(&format!("Update on {}", update.access.table.plain_name()));
             out.nested(|out| match &update.source {
                 Some(source) => out.node(source),
                 None => {
@@ -50,7 +50,7 @@ fn lines_with(plan: &Plan, mut out: Lines, found: &str) -> Vec<String> {
             });
         }
         Plan::Delete(delete) => {
-            out.line(&format!("Delete on {}", delete.access.table.name()));
+            out.line(&format!("Delete on {}", delete.access.table.plain_name()));
             out.nested(|out| match &delete.source {
                 Some(source) => out.node(source),
                 None => {
@@ -205,7 +205,7 @@ impl Lines {
     }
 
     fn access(&mut self, access: &Access) {
-        let table = access.table.name();
+        let table = access.table.plain_name();
         let (index, direction) = match &access.path {
             Path::Full => (None, Direction::Forward),
             Path::Key(_) => (Some(IndexRef::Primary), Direction::Forward),

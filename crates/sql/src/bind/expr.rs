@@ -111,16 +111,14 @@ impl Binder<'_> {
     }
 
     fn qualified_column(&mut self, parts: &[ast::Ident], scope: &Scope) -> Result<Typed, SqlError> {
-        let (relation, column) = match parts {
-            [relation, column] => (relation, column),
-            [schema, relation, column]
-                if ["public", "pg_catalog", "information_schema"].contains(&fold(schema).as_str()) =>
-            {
-                (relation, column)
+        let (name, relation, column) = match parts {
+            [relation, column] => (fold(relation), relation, column),
+            [schema, relation, column] if ["pg_catalog", "information_schema"].contains(&fold(schema).as_str()) => {
+                (fold(relation), relation, column)
             }
+            [schema, relation, column] => (super::scope::qualified(&fold(schema), &fold(relation)), relation, column),
             _ => return Err(unsupported("a name of this many parts")),
         };
-        let name = fold(relation);
         if !self.knows_relation(&name, scope) {
             if let Some(variable) = self.variables.and_then(|known| known.find(Some(&name), &fold(column))) {
                 return Ok(variable);

@@ -162,7 +162,8 @@ impl Binder<'_> {
             item.scope.relations_mut().iter_mut().for_each(Relation::hide_last);
             return Ok(item);
         }
-        if let Some(view) = self.view.view(&object_name(name)?) {
+        let full_name = self.found(&object_name(name)?);
+        if let Some(view) = self.view.view(&full_name) {
             return self.view_item(&view, alias);
         }
         let table = self.table(name)?;
@@ -171,7 +172,7 @@ impl Binder<'_> {
             Locking::None => LockFor::Read,
             Locking::All => LockFor::Update,
             Locking::Of(names) => {
-                let name = shown.as_deref().unwrap_or(table.name());
+                let name = shown.as_deref().unwrap_or(table.plain_name());
                 if names.iter().any(|locked| locked == name) { LockFor::Update } else { LockFor::Read }
             }
         };

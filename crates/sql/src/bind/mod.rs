@@ -69,6 +69,7 @@ use crate::depth::Syntax;
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::plan::{AggregateCall, Plan, Statement};
+use crate::schema::{self, RelationName};
 use crate::{OutputColumn, SqlError, parse, state, system};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
@@ -138,6 +139,8 @@ pub(crate) struct Binder<'a> {
     named: Vec<with::Named>,
     /// What each `*` of the statement means, by where it stands; none if nobody wants to know.
     stars: Option<view::Stars>,
+    /// What names mean in the view whose query is bound.
+    fixed: Vec<(RelationName, String)>,
     /// What FOR UPDATE locks of the query that is bound.
     locking: from::Locking,
     /// How many columns the FROM items of the query have so far.
@@ -173,6 +176,7 @@ impl<'a> Binder<'a> {
             beside: Vec::new(),
             named: Vec::new(),
             stars: None,
+            fixed: Vec::new(),
             locking: from::Locking::None,
             columns: 0,
             items: 0,
@@ -206,7 +210,8 @@ impl<'a> Binder<'a> {
         };
         let params = self.params.iter().enumerate().map(untyped).collect::<Result<_, _>>()?;
         let private = self.used.is_changed(self.view.changes);
-        Ok(Statement { sql, tokens, declared, params, columns, plan, used: self.used, version, private })
+        let path = self.view.path.cloned();
+        Ok(Statement { sql, tokens, declared, params, columns, plan, used: self.used, version, path, private })
     }
 
     fn plan(&mut self, statement: Syntax<ast::Statement>) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
@@ -265,9 +270,20 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// The full name of the relation that a name means; in a view, what it meant when the view was made.
+    fn found(&mut self, written: &RelationName) -> String {
+        if let Some((_, name)) = self.fixed.iter().find(|(known, _)| known == written) {
+            return name.clone();
+        }
+        let name = self.view.find(written);
+        self.used.add_name(written, &name);
+        name
+    }
+
     /// The table of this name, noted as used.
     fn table(&mut self, name: &ast::ObjectName) -> Result<Arc<Table>, SqlError> {
-        let name_text = object_name(name)?;
+        let written = object_name(name)?;
+        let name_text = self.found(&written);
         let Some(table) = self.view.table(&name_text) else {
             let error = match system::relation(&name_parts(name)?) {
                 Some(_) => {
@@ -275,6 +291,9 @@ impl<'a> Binder<'a> {
                     SqlError::new(state::WRONG_OBJECT_TYPE, message)
                 }
                 None if self.view.view(&name_text).is_some() => view::only_queried(&name_text),
+                None if [Some("pg_catalog"), Some("information_schema")].contains(&written.schema.as_deref()) => {
+                    undefined_table(&name_text).hint("There is no system relation of this name.")
+                }
                 None => undefined_table(&name_text),
             };
             return Err(self.locate(error, span_of(name)));
@@ -284,9 +303,9 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// 42P01
+/// 42P01, of a full name.
 pub(crate) fn undefined_table(name: &str) -> SqlError {
-    SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+    SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", schema::shown(name)))
 }
 
 /// An identifier as SQL means it.
@@ -306,24 +325,21 @@ pub(crate) fn name_parts(name: &ast::ObjectName) -> Result<Vec<String>, SqlError
     name.0.iter().map(part).collect()
 }
 
-/// The name of a relation in schema `public`.
-pub(crate) fn object_name(name: &ast::ObjectName) -> Result<String, SqlError> {
+/// A relation's name as it is written.
+pub(crate) fn object_name(name: &ast::ObjectName) -> Result<RelationName, SqlError> {
     relation_name(&name_parts(name)?)
 }
 
-/// Whether a relation's name is one of PostgreSQL's catalogs.
-pub(crate) fn is_catalog(parts: &[String]) -> bool {
-    matches!(parts, [.., schema, _] if ["pg_catalog", "information_schema"].contains(&schema.as_str()))
-}
-
-/// The name of a relation in schema `public`, from its parts.
-pub(crate) fn relation_name(parts: &[String]) -> Result<String, SqlError> {
+/// A relation's name from its parts.
+pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> {
     match parts {
-        [name] => Ok(name.clone()),
-        [schema, name] if schema == "public" => Ok(name.clone()),
+        parts if parts.iter().any(|part| part.contains('\0')) => {
+            Err(SqlError::new(state::INVALID_NAME, "a name cannot have a NUL in it"))
+        }
+        [name] => Ok(RelationName { schema: None, name: name.clone() }),
+        [schema, name] => Ok(RelationName { schema: Some(schema.clone()), name: name.clone() }),
         [.., schema, name] => {
-            let error = SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{schema}.{name}\" does not exist"));
-            Err(if is_catalog(parts) { error.hint("There is no system relation of this name.") } else { error })
+            Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{schema}.{name}\" does not exist")))
         }
         [] => Err(SqlError::new(state::INVALID_NAME, "a name is missing")),
     }

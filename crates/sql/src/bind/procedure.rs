@@ -343,7 +343,7 @@ impl Binder<'_> {
             }
         };
         let span = super::span_of(&function.name);
-        let name = super::object_name(&function.name)?;
+        let name = crate::procedure::name_of(super::object_name(&function.name)?)?;
         let mut given = Vec::with_capacity(list.len());
         for argument in list {
             let (label, expr) = match argument {

@@ -24,6 +24,8 @@ pub(crate) struct Relation {
     pub(super) name: Option<String>,
     /// The name of the table that an alias hides.
     pub(super) table: Option<String>,
+    /// A table's name with its schema, whichever that is, if no alias hides it.
+    pub(super) full: Option<String>,
     /// The hidden key is not among them.
     pub(super) columns: Vec<Named>,
     /// What `*` does not show.
@@ -75,6 +77,7 @@ impl Relation {
         Self {
             name,
             table: None,
+            full: None,
             columns: columns.into_iter().enumerate().map(named).collect(),
             hidden: Vec::new(),
             key: Vec::new(),
@@ -90,9 +93,22 @@ impl Relation {
     pub(super) fn table(table: &Table, alias: Option<&str>, offset: usize) -> Self {
         let columns = table.schema.columns[..table.visible()].iter();
         let columns = columns.map(|column| OutputColumn::new(column.name.clone(), column.ty));
-        let name = alias.unwrap_or(table.name()).to_owned();
+        let name = alias.unwrap_or(table.plain_name()).to_owned();
+        let full = alias.is_none().then(|| qualified(table.schema_name(), table.plain_name()));
         let key = if table.is_key_hidden() { Vec::new() } else { table.schema.key.clone() };
-        Self { table: Some(table.name().to_owned()), key, ..Self::new(Some(name), columns, offset) }
+        Self { table: Some(table.plain_name().to_owned()), full, key, ..Self::new(Some(name), columns, offset) }
+    }
+}
+
+/// A relation's name with its schema, as [`Scope`] looks for it.
+pub(super) fn qualified(schema: &str, name: &str) -> String {
+    format!("{name}\0{schema}\0")
+}
+
+impl Relation {
+    /// Whether a name, which may be a [qualified] one, means it.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.name.as_deref() == Some(name) || self.full.as_deref() == Some(name)
     }
 }
 
@@ -126,7 +142,7 @@ impl Scope {
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.relations.iter().any(|known| known.name.as_deref() == Some(name))
+        self.relations.iter().any(|known| known.is_called(name))
     }
 
     /// Adds what another FROM item has.
@@ -135,8 +151,13 @@ impl Scope {
     /// Two of one name.
     pub(super) fn append(&mut self, other: Scope) -> Result<(), SqlError> {
         for relation in other.relations {
+            // Tables of one name in different schemas are told apart by these.
+            let is_same = |known: &Relation| {
+                known.name == relation.name
+                    && (known.full.is_none() || relation.full.is_none() || known.full == relation.full)
+            };
             if let Some(name) = &relation.name
-                && self.has(name)
+                && self.relations.iter().any(is_same)
             {
                 let message = format!("table name \"{name}\" specified more than once");
                 return Err(SqlError::new(state::DUPLICATE_ALIAS, message));
@@ -148,7 +169,7 @@ impl Scope {
 
     /// The column of this name, of the relation if one is given.
     pub(super) fn find(&self, relation: Option<&str>, name: &str) -> Found<'_> {
-        let named = |known: &&Relation| relation.is_none() || known.name.as_deref() == relation;
+        let named = |known: &&Relation| relation.is_none_or(|wanted| known.is_called(wanted));
         let columns = self.relations.iter().filter(named).flat_map(|known| known.columns.iter().chain(&known.hidden));
         let mut found = columns.filter(|column| column.name == name && (relation.is_some() || !column.merged));
         match (found.next(), found.next()) {

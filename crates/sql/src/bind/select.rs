@@ -346,7 +346,12 @@ impl Binder<'_> {
                     continue;
                 }
                 SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                    let name = super::name_parts(name)?.pop().unwrap_or_default();
+                    let name = match &super::name_parts(name)?[..] {
+                        [schema, name] if !scope.has(name) || scope.has(&super::scope::qualified(schema, name)) => {
+                            super::scope::qualified(schema, name)
+                        }
+                        parts => parts.last().cloned().unwrap_or_default(),
+                    };
                     self.all_columns(scope, Some(&name), &mut output)?;
                     self.note_star(options, scope, Some(&name));
                     continue;

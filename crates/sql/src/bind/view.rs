@@ -3,8 +3,9 @@
 use super::from::{From, Locking};
 use super::scope::{Named, Scope};
 use super::{Binder, fold, undefined_table};
-use crate::catalog::View;
+use crate::catalog::{Comments, View};
 use crate::depth::{self, Syntax, with_room};
+use crate::schema::{self, RelationName};
 use crate::view::StoredView;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
@@ -19,10 +20,12 @@ pub(crate) fn define_view(
     name: &str,
     names: &[String],
     query: &ast::Query,
+    fixed: &[(RelationName, String)],
     view: View<'_>,
 ) -> Result<StoredView, SqlError> {
     with_room(|| {
-        let mut binder = Binder { stars: Some(Stars::new()), ..Binder::new("", 0, view, Vec::new()) };
+        let stars = Some(Stars::new());
+        let mut binder = Binder { stars, fixed: fixed.to_vec(), ..Binder::new("", 0, view, Vec::new()) };
         let (_, mut columns) = binder.query(query)?;
         if !binder.params.is_empty() {
             return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
@@ -45,14 +48,16 @@ pub(crate) fn define_view(
         write_out(&mut query, &stars);
         let mut relations: Vec<_> = binder.used.tables.iter().map(|table| table.name().to_owned()).collect();
         relations.extend(binder.used.views.iter().map(|view| view.name.clone()));
-        Ok(StoredView { name: name.to_owned(), columns, query: Syntax::new(query), relations })
+        let names = fixed.iter().cloned().chain(binder.used.names).collect();
+        let query = Syntax::new(query);
+        Ok(StoredView { name: name.to_owned(), columns, query, relations, names, comments: Comments::new() })
     })
 }
 
 /// Whether a view can still be made, with the columns that it has.
 pub(crate) fn holds(stored: &StoredView, view: View<'_>) -> bool {
     let names: Vec<_> = stored.columns.iter().map(|column| column.name.clone()).collect();
-    define_view(&stored.name, &names, &stored.query, view).is_ok_and(|now| now.columns == stored.columns)
+    define_view(&stored.name, &names, &stored.query, &stored.names, view).is_ok_and(|now| now.columns == stored.columns)
 }
 
 /// Why a name means no table that could be changed.
@@ -74,8 +79,7 @@ pub(super) fn star<'s>(
     scope: &'s Scope,
     relation: Option<&'s str>,
 ) -> impl Iterator<Item = (Option<&'s str>, &'s Named)> {
-    let relations =
-        scope.relations().iter().filter(move |known| relation.is_none() || known.name.as_deref() == relation);
+    let relations = scope.relations().iter().filter(move |known| relation.is_none_or(|wanted| known.is_called(wanted)));
     let columns = relations.flat_map(|known| known.columns.iter().map(|column| (known.name.as_deref(), column)));
     columns.filter(move |(_, column)| relation.is_some() || !column.merged)
 }
@@ -107,17 +111,18 @@ impl Binder<'_> {
             Locking::None => Locking::None,
             Locking::All => Locking::All,
             Locking::Of(names) => {
-                let name = alias.map_or_else(|| view.name.clone(), |alias| fold(&alias.name));
+                let name = alias.map_or_else(|| schema::plain(&view.name).to_owned(), |alias| fold(&alias.name));
                 if names.contains(&name) { Locking::All } else { Locking::None }
             }
         };
         let outer = std::mem::take(&mut self.outer);
         let beside = std::mem::take(&mut self.beside);
         let named = std::mem::take(&mut self.named);
+        let fixed = std::mem::replace(&mut self.fixed, view.names.clone());
         let (text, stars, variables) = (std::mem::take(&mut self.text), self.stars.take(), self.variables.take());
         let locking = std::mem::replace(&mut self.locking, locked);
         let bound = self.inner_query(&view.query).and_then(|mut bound| self.settle(&mut bound).map(|()| bound));
-        (self.outer, self.beside, self.named) = (outer, beside, named);
+        (self.outer, self.beside, self.named, self.fixed) = (outer, beside, named, fixed);
         (self.text, self.stars, self.variables, self.locking) = (text, stars, variables, locking);
         let bound = bound?;
         let types = |columns: &[OutputColumn]| columns.iter().map(|column| column.ty).collect::<Vec<_>>();
@@ -127,7 +132,13 @@ impl Binder<'_> {
         }
         let columns = view.columns.iter().map(|column| (column.name.clone(), column.ty));
         let columns = OutputColumn::of_relation(self.view.catalog.number(&view.name), columns);
-        self.rows_item(bound.node, None, columns, Some(view.name.clone()), alias)
+        let (schema, name) = schema::split(&view.name);
+        let mut from = self.rows_item(bound.node, None, columns, Some(name.to_owned()), alias)?;
+        if alias.is_none() {
+            let relations = from.scope.relations_mut().iter_mut();
+            relations.for_each(|relation| relation.full = Some(super::scope::qualified(schema, name)));
+        }
+        Ok(from)
     }
 }
 

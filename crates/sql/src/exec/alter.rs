@@ -9,10 +9,11 @@ use super::ddl::{Ddl, Draft, shown};
 use super::rebuild::NewColumn;
 use crate::bind::undefined_table;
 use crate::bind::{bind_assignment, bind_conversion, bind_default, column_of, data_type, fold, object_name, type_name};
-use crate::catalog::Table;
+use crate::catalog::{Comments, Part, Table};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::locks::Mode;
+use crate::schema::plain;
 use crate::sequence::{Sequence, SequenceOption};
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
@@ -20,7 +21,15 @@ use sqlparser::ast::{self, AlterColumnOperation, AlterTableOperation, TableConst
 
 impl Ddl<'_> {
     pub(super) fn alter_table(&mut self, alter: &ast::AlterTable) -> Result<&'static str, Fail> {
-        let name = object_name(&alter.name)?;
+        let name = self.found(&alter.name)?;
+        if let [AlterTableOperation::RenameTable { table_name }] = &alter.operations[..]
+            && let Some(view) = self.view().view(&name)
+        {
+            let (ast::RenameTableNameKind::As(new) | ast::RenameTableNameKind::To(new)) = table_name;
+            self.lock(&name, Mode::Exclusive)?;
+            self.rename_view(&view, &object_name(new)?.name)?;
+            return Ok("ALTER TABLE");
+        }
         if alter.if_exists && self.view().table(&name).is_none() {
             self.notice(state::SUCCESSFUL_COMPLETION, format!("relation \"{name}\" does not exist, skipping"));
             return Ok("ALTER TABLE");
@@ -73,13 +82,17 @@ impl Ddl<'_> {
             }
             Op::RenameTable { table_name } => {
                 let (ast::RenameTableNameKind::As(name) | ast::RenameTableNameKind::To(name)) = table_name;
-                self.rename_table(table, &object_name(name)?)
+                self.rename_table(table, &object_name(name)?.name)
             }
             Op::RenameConstraint { old_name, new_name } => {
                 self.rename_constraint(table, &fold(old_name), &fold(new_name))
             }
             Op::AlterColumn { column_name, op } => self.alter_column(table, &fold(column_name), op),
-            Op::OwnerTo { .. } | Op::SetLogged | Op::SetUnlogged | Op::SetOptionsParens { .. } => Ok(()),
+            Op::OwnerTo { new_owner } => {
+                self.check_owner(&shown(new_owner)?)?;
+                Ok(())
+            }
+            Op::SetLogged | Op::SetUnlogged | Op::SetOptionsParens { .. } => Ok(()),
             other => {
                 let words: Vec<_> = shown(other)?.split_whitespace().take(2).map(str::to_owned).collect();
                 Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))).into())
@@ -207,13 +220,21 @@ impl Ddl<'_> {
         }
         let mut schema = (*table.schema).clone();
         schema.columns[at].name = new.to_owned();
-        self.publish(table.with(Arc::new(schema), table.rules.clone()));
+        let mut rules = table.rules.clone();
+        rename_comment(&mut rules.comments, Part::Column, old, new);
+        self.publish(table.with(Arc::new(schema), rules));
         self.rename_owner(table.name(), Some(old), (table.name(), Some(new)));
         self.rename_referenced(table.name(), old, new)
     }
 
     fn rename_table(&mut self, table: &Arc<Table>, new: &str) -> Result<(), Fail> {
-        self.claim(new)?;
+        let new = table.name_beside(new);
+        self.claim(&new)?;
+        self.move_table(table, &new)
+    }
+
+    /// Gives a table another full name, which is free.
+    pub(super) fn move_table(&mut self, table: &Arc<Table>, new: &str) -> Result<(), Fail> {
         let lock = self.lock(new, Mode::Exclusive)?;
         let mut schema = (*table.schema).clone();
         schema.name = new.to_owned();
@@ -255,8 +276,9 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::DUPLICATE_OBJECT, message).into());
         }
         let mut rules = table.rules.clone();
+        rename_comment(&mut rules.comments, Part::Constraint, old, new);
         let Some(check) = rules.checks.iter_mut().find(|check| check.name == old) else {
-            return self.rename_foreign_key(table, old, new);
+            return self.rename_foreign_key(&table.with(table.schema.clone(), rules), old, new);
         };
         new.clone_into(&mut check.name);
         rules.checks.sort_by(|left, right| left.name.cmp(&right.name));
@@ -271,21 +293,24 @@ impl Ddl<'_> {
         operation: &ast::AlterIndexOperation,
     ) -> Result<&'static str, Fail> {
         let ast::AlterIndexOperation::RenameIndex { index_name } = operation;
-        let (old, new) = (object_name(name)?, object_name(index_name)?);
+        let (old, new) = (self.found(name)?, object_name(index_name)?.name);
         let table = self.view().table_of_index(&old).ok_or_else(|| undefined_table(&old))?;
         let table = self.owned_table(table.name())?;
-        self.rename_index_of(&table, &old, &new)?;
+        self.rename_index_of(&table, plain(&old), &new)?;
         Ok("ALTER INDEX")
     }
 
     fn rename_index_of(&mut self, table: &Arc<Table>, old: &str, new: &str) -> Result<(), Fail> {
-        self.claim(new)?;
+        self.claim(&table.name_beside(new))?;
         let (mut schema, mut rules) = ((*table.schema).clone(), table.rules.clone());
         let indexes = schema.indexes.iter_mut().map(|index| &mut index.name);
         for name in indexes.chain(&mut rules.unique_constraints).chain(&mut rules.primary_key) {
             if name == old {
                 new.clone_into(name);
             }
+        }
+        for part in [Part::Constraint, Part::Index] {
+            rename_comment(&mut rules.comments, part, old, new);
         }
         self.publish(table.with(Arc::new(schema), rules));
         Ok(())
@@ -390,6 +415,13 @@ impl Ddl<'_> {
         let changed = self.rebuilt(table, draft, columns)?;
         self.publish(changed);
         self.check_keys_of_column(table.name(), at)
+    }
+}
+
+/// A comment's part has another name.
+pub(super) fn rename_comment(comments: &mut Comments, part: fn(String) -> Part, old: &str, new: &str) {
+    if let Some(comment) = comments.remove(&part(old.to_owned())) {
+        comments.insert(part(new.to_owned()), comment);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::ddl::Ddl;
 use super::{Fail, scan};
-use crate::bind::{Binder, fold, object_name, type_name};
+use crate::bind::{Binder, fold, type_name};
 use crate::catalog::{Rules, Table};
 use crate::expr::{Env, Strictness, can_cast};
 use crate::foreign_key::{ForeignKey, ReferentialAction, Referrer, referrers, values_of};
@@ -53,7 +53,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "MATCH PARTIAL not yet implemented").into());
         }
         let name = self.foreign_key_name(table, given, columns)?;
-        let parent_name = object_name(&definition.foreign_table)?;
+        let parent_name = self.found(&definition.foreign_table)?;
         if self.view().view(&parent_name).is_some() {
             let message = format!("referenced relation \"{parent_name}\" is not a table");
             return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
@@ -99,8 +99,9 @@ impl Ddl<'_> {
             return Ok(name);
         }
         let tables = self.view().tables();
-        let is_taken = |name: &String| tables.iter().any(|table| table.has_name(name));
-        let base = format!("{}_{}_fkey", table.name(), columns.join("_"));
+        let schema = table.schema_name();
+        let is_taken = |name: &String| tables.iter().any(|table| table.schema_name() == schema && table.has_name(name));
+        let base = format!("{}_{}_fkey", table.plain_name(), columns.join("_"));
         let mut names = std::iter::once(base.clone()).chain((1..).map(|number| format!("{base}{number}")));
         Ok(names.find(|name| !is_taken(name)).unwrap_or(base))
     }
@@ -207,7 +208,10 @@ impl Ddl<'_> {
         if keys.is_empty() {
             return Ok(());
         }
-        let named = |referrer: &Referrer| format!("constraint {} on table {}", referrer.constraint, referrer.table);
+        let view = self.view();
+        let named = |referrer: &Referrer| {
+            format!("constraint {} on table {}", referrer.constraint, view.written(&referrer.table))
+        };
         if !cascade {
             let lines: Vec<_> = keys.iter().map(|(key, on)| format!("{} depends on {on}", named(key))).collect();
             let message = match subject.as_str() {

@@ -1,5 +1,6 @@
 //! CREATE, ALTER, DROP, TRUNCATE: what they do to the transaction's own catalog and to the engine.
 
+use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};
 use super::{Fail, partition};
 use crate::bind::{bind_check, bind_default, data_type, fold, not_a_table, object_name, undefined_table};
@@ -10,6 +11,7 @@ use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::{Env, Expr};
 use crate::locks::{HeldLocks, Mode, TableLock};
+use crate::schema::{self, RelationName, plain};
 use crate::sequence::Names;
 use crate::{SqlError, state};
 use hotrow_storage::{Column, IndexKind, IndexSchema, TableSchema, Type};
@@ -43,6 +45,13 @@ pub(super) struct Draft {
     pub(super) partition_key: Option<usize>,
 }
 
+impl Draft {
+    /// The full name of an index or constraint, which is in the table's schema.
+    pub(super) fn name_beside(&self, name: &str) -> String {
+        schema::full(schema::split(&self.schema.name).0, name)
+    }
+}
+
 impl Ddl<'_> {
     /// Runs a statement; its tag.
     pub(crate) fn run(&mut self, statement: &Statement) -> Result<&'static str, Fail> {
@@ -56,19 +65,19 @@ impl Ddl<'_> {
             Statement::AlterTable(alter) => self.alter_table(alter),
             Statement::AlterIndex { name, operation } => self.alter_index(name, operation),
             Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, cascade, .. } => {
-                let names = names.iter().map(object_name).collect::<Result<Vec<_>, _>>()?;
+                let names = self.doomed(names, *if_exists)?;
                 self.drop_tables(&names, *if_exists, *cascade)?;
                 Ok("DROP TABLE")
             }
             Statement::Drop { object_type: ast::ObjectType::Sequence, if_exists, names, cascade, .. } => {
-                for name in names {
-                    self.drop_sequence(&object_name(name)?, *if_exists, *cascade)?;
+                for name in &self.doomed(names, *if_exists)? {
+                    self.drop_sequence(name, *if_exists, *cascade)?;
                 }
                 Ok("DROP SEQUENCE")
             }
             Statement::Drop { object_type: ast::ObjectType::Index, if_exists, names, cascade, .. } => {
-                for name in names {
-                    self.drop_index(&object_name(name)?, *if_exists, *cascade)?;
+                for name in &self.doomed(names, *if_exists)? {
+                    self.drop_index(name, *if_exists, *cascade)?;
                 }
                 Ok("DROP INDEX")
             }
@@ -109,6 +118,10 @@ impl Ddl<'_> {
         self.notice_with(SqlError::new(state, message));
     }
 
+    pub(super) fn warning(&mut self, error: SqlError) {
+        self.notices.push(Notice { severity: "WARNING", error });
+    }
+
     pub(super) fn notice_with(&mut self, error: SqlError) {
         self.notices.push(Notice { severity: "NOTICE", error });
     }
@@ -133,6 +146,7 @@ impl Ddl<'_> {
     }
 
     pub(super) fn publish(&mut self, table: Arc<Table>) {
+        let table = without_stale_comments(table);
         self.names.changes.tables.insert(table.name().to_owned(), Some(table));
     }
 
@@ -142,7 +156,7 @@ impl Ddl<'_> {
         if let Some(parent) = &create.partition_of {
             return self.create_partition(create, parent);
         }
-        let name = object_name(&create.name)?;
+        let name = self.placed(&object_name(&create.name)?)?;
         let lock = self.lock(&name, Mode::Exclusive)?;
         if self.view().has_relation(&name) {
             if create.if_not_exists {
@@ -320,7 +334,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
         }
         let name = self.constraint_name(draft, name, &[], "pkey")?;
-        self.claim(&name)?;
+        self.claim(&draft.name_beside(&name))?;
         let key = positions(draft, columns)?;
         for &column in &key {
             draft.schema.columns[column].nullable = false;
@@ -332,7 +346,7 @@ impl Ddl<'_> {
 
     fn add_unique(&mut self, draft: &mut Draft, name: Option<String>, columns: &[String]) -> Result<(), SqlError> {
         let name = self.constraint_name(draft, name, columns, "key")?;
-        self.claim(&name)?;
+        self.claim(&draft.name_beside(&name))?;
         let columns = positions(draft, columns)?;
         draft.rules.unique_constraints.push(name.clone());
         draft.schema.indexes.push(IndexSchema { name, columns, kind: IndexKind::Ordered, unique: true });
@@ -348,15 +362,15 @@ impl Ddl<'_> {
         suffix: &str,
     ) -> Result<String, SqlError> {
         let taken = |name: &str| {
-            self.view().has_relation(name)
-                || draft.schema.name == name
+            self.view().has_relation(&draft.name_beside(name))
+                || plain(&draft.schema.name) == name
                 || draft.schema.indexes.iter().any(|index| index.name == name)
                 || draft.rules.primary_key.as_deref() == Some(name)
         };
         if let Some(name) = given {
             return if taken(&name) { Err(duplicate_table(&name)) } else { Ok(name) };
         }
-        let mut base = draft.schema.name.clone();
+        let mut base = plain(&draft.schema.name).to_owned();
         for column in columns {
             base.push('_');
             base.push_str(column);
@@ -377,10 +391,10 @@ impl Ddl<'_> {
         self.check_memory()?;
         let condition = bind_check(expr, table, self.view())?;
         let base = match column {
-            Some(column) => format!("{}_{column}_check", table.name()),
+            Some(column) => format!("{}_{column}_check", table.plain_name()),
             None => match single_column(&condition) {
-                Some(column) => format!("{}_{}_check", table.name(), table.schema.columns[column].name),
-                None => format!("{}_check", table.name()),
+                Some(column) => format!("{}_{}_check", table.plain_name(), table.schema.columns[column].name),
+                None => format!("{}_check", table.plain_name()),
             },
         };
         let name = match name {
@@ -414,19 +428,19 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
         }
         let columns = index_columns(&create.columns)?;
-        let table = self.owned_table(&object_name(&create.table_name)?)?;
+        let table = self.owned_table(&self.found(&create.table_name)?)?;
         self.check_settled(&table, "CREATE INDEX")?;
-        let given = create.name.as_ref().map(object_name).transpose()?;
+        let given = create.name.as_ref().map(object_name).transpose()?.map(|name| name.name);
         if let Some(name) = &given
             && create.if_not_exists
-            && self.view().has_relation(name)
+            && self.view().has_relation(&table.name_beside(name))
         {
             self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
             return Ok("CREATE INDEX");
         }
         let mut draft = self.draft(&table);
         let name = self.constraint_name(&draft, given, &columns, "idx")?;
-        self.claim(&name)?;
+        self.claim(&draft.name_beside(&name))?;
         let columns = positions(&draft, &columns)?;
         draft.schema.indexes.push(IndexSchema { name, columns, kind, unique: create.unique });
         self.rebuild(&table, draft)?;
@@ -443,6 +457,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
         };
         let table = self.owned_table(table.name())?;
+        let name = plain(name);
         self.check_settled(&table, "DROP INDEX")?;
         let is_constraint = table.rules.primary_key.as_deref() == Some(name)
             || table.rules.unique_constraints.iter().any(|known| known == name);
@@ -461,7 +476,7 @@ impl Ddl<'_> {
         self.rebuild(&table, draft)
     }
 
-    fn drop_tables(&mut self, names: &[String], if_exists: bool, cascade: bool) -> Result<(), Fail> {
+    pub(super) fn drop_tables(&mut self, names: &[String], if_exists: bool, cascade: bool) -> Result<(), Fail> {
         let mut tables: Vec<Arc<Table>> = Vec::with_capacity(names.len());
         for name in names {
             if self.view().view(name).is_some() {
@@ -483,11 +498,11 @@ impl Ddl<'_> {
         for table in &tables {
             self.check_settled(table, "DROP TABLE")?;
             for (child, key) in self.referrers_of(table).iter().filter(|(child, _)| !goes(child.name())) {
-                dependents.push(child, key, &format!("table {}", table.name()));
+                dependents.push(child, key, &format!("table {}", self.view().written(table.name())));
             }
         }
         if let [table] = &tables[..] {
-            dependents.subject = format!("table {}", table.name());
+            dependents.subject = format!("table {}", self.view().written(table.name()));
         }
         self.drop_dependent_keys(dependents, cascade)?;
         for table in &tables {
@@ -508,8 +523,14 @@ impl Ddl<'_> {
     }
 
     /// TRUNCATE: an empty table in the place of each.
-    pub(crate) fn truncate(&mut self, names: &[String], restart: bool, cascade: bool) -> Result<&'static str, Fail> {
-        for table in self.truncated(names, cascade)? {
+    pub(crate) fn truncate(
+        &mut self,
+        names: &[RelationName],
+        restart: bool,
+        cascade: bool,
+    ) -> Result<&'static str, Fail> {
+        let names: Vec<_> = names.iter().map(|name| self.view().find(name)).collect();
+        for table in self.truncated(&names, cascade)? {
             if restart {
                 for sequence in self.sequences_of(table.name(), None) {
                     self.publish_sequence(sequence.restarted());
@@ -597,7 +618,7 @@ fn single_column(condition: &crate::expr::Expr) -> Option<usize> {
 /// The type of a serial column.
 fn serial_type(ty: &ast::DataType) -> Option<Type> {
     let ast::DataType::Custom(name, modifiers) = ty else { return None };
-    let name = object_name(name).ok().filter(|_| modifiers.is_empty())?;
+    let name = object_name(name).ok().filter(|_| modifiers.is_empty())?.name;
     match name.as_str() {
         "smallserial" | "serial2" => Some(Type::Int2),
         "serial" | "serial4" => Some(Type::Int4),

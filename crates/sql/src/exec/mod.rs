@@ -31,6 +31,7 @@
 pub(crate) mod accesses;
 mod aggregate;
 mod alter;
+mod comment;
 mod constraint;
 pub(crate) mod copy;
 pub(crate) mod ddl;
@@ -45,6 +46,7 @@ mod partition;
 mod procedure;
 mod rebuild;
 pub(crate) mod scan;
+mod schema;
 mod sequence;
 mod sets;
 mod sort;

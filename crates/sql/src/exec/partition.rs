@@ -28,7 +28,7 @@ impl Ddl<'_> {
         create: &ast::CreateTable,
         parent: &ast::ObjectName,
     ) -> Result<&'static str, Fail> {
-        let (name, parent) = (object_name(&create.name)?, object_name(parent)?);
+        let (name, parent) = (self.placed(&object_name(&create.name)?)?, self.found(parent)?);
         if self.view().has_relation(&name) {
             if create.if_not_exists {
                 self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
@@ -60,7 +60,7 @@ pub(super) fn key_of(by: &ast::Expr, schema: &TableSchema) -> Result<usize, SqlE
     let ast::Expr::Function(function) = by else {
         return Err(unsupported(&format!("PARTITION BY {by}")).hint("There is PARTITION BY HASH (column)."));
     };
-    let strategy = object_name(&function.name)?;
+    let strategy = object_name(&function.name)?.name;
     match strategy.as_str() {
         "hash" => {}
         "range" | "list" => {

@@ -9,6 +9,7 @@ use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::locks::Mode;
 use crate::parse::sequence::{AlterSequence, CreateSequence};
+use crate::schema;
 use crate::sequence::{Sequence, SequenceOption};
 use crate::{SqlError, state};
 use hotrow_storage::Type;
@@ -18,7 +19,7 @@ use sqlparser::ast;
 impl Ddl<'_> {
     /// CREATE SEQUENCE
     pub(crate) fn create_sequence(&mut self, create: &CreateSequence) -> Result<&'static str, Fail> {
-        let name = &create.name;
+        let name = &self.placed(&create.name)?;
         self.lock(name, Mode::Exclusive)?;
         if self.view().has_relation(name) {
             if create.if_not_exists {
@@ -36,7 +37,7 @@ impl Ddl<'_> {
 
     /// ALTER SEQUENCE: without RESTART it goes on where it stands, for others too.
     pub(crate) fn alter_sequence(&mut self, alter: &AlterSequence) -> Result<&'static str, Fail> {
-        let name = &alter.name;
+        let name = &self.view().find(&alter.name);
         let Some(sequence) = self.owned_sequence(name, alter.if_exists)? else { return Ok("ALTER SEQUENCE") };
         if let Some(new_name) = &alter.rename {
             self.rename_sequence(&sequence, new_name)?;
@@ -49,10 +50,16 @@ impl Ddl<'_> {
     }
 
     pub(super) fn rename_sequence(&mut self, sequence: &Arc<Sequence>, new_name: &str) -> Result<(), Fail> {
-        self.claim(new_name)?;
-        self.names.changes.sequences.insert(sequence.name.clone(), None);
-        self.publish_sequence(Sequence { name: new_name.to_owned(), ..(**sequence).clone() });
+        let new = schema::full(schema::split(&sequence.name).0, new_name);
+        self.claim(&new)?;
+        self.move_sequence(sequence, new);
         Ok(())
+    }
+
+    /// Gives a sequence another full name, which is free.
+    pub(super) fn move_sequence(&mut self, sequence: &Sequence, new: String) {
+        self.names.changes.sequences.insert(sequence.name.clone(), None);
+        self.publish_sequence(Sequence { name: new, ..sequence.clone() });
     }
 
     /// DROP SEQUENCE. With CASCADE the defaults that use it go too.
@@ -62,7 +69,8 @@ impl Ddl<'_> {
         for table in &tables {
             let column = table.rules.defaults.iter().position(|default| uses_in(default.as_ref(), sequence.id));
             let column = &table.schema.columns[column.unwrap_or_default()].name;
-            let user = format!("column {column} of table {}", table.name());
+            let user = format!("column {column} of table {}", self.view().written(table.name()));
+            let name = &self.view().written(name);
             let identity = sequence.owner.as_ref().is_some_and(|(owner, column)| {
                 let at = table.schema.column(column);
                 owner == table.name() && table.rules.identities.iter().any(|(identity, _)| Some(*identity) == at)
@@ -119,11 +127,16 @@ impl Ddl<'_> {
     fn set_owner(&mut self, sequence: &mut Sequence, options: &[SequenceOption]) -> Result<(), Fail> {
         for option in options {
             let SequenceOption::OwnedBy(owner) = option else { continue };
+            sequence.owner = None;
             if let Some((table, column)) = owner {
-                let table = self.owned_table(table)?;
+                let table = self.owned_table(&self.view().find(table))?;
                 column_of(&table, column)?;
+                if table.schema_name() != schema::split(&sequence.name).0 {
+                    let message = "sequence must be in same schema as table it is linked to";
+                    return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).into());
+                }
+                sequence.owner = Some((table.name().to_owned(), column.clone()));
             }
-            sequence.owner.clone_from(owner);
         }
         Ok(())
     }
@@ -137,9 +150,10 @@ impl Ddl<'_> {
         options: &[SequenceOption],
     ) -> Result<Expr, SqlError> {
         let table = &draft.schema.name;
-        let base = format!("{table}_{column}_seq");
+        let base = format!("{}_{column}_seq", schema::plain(table));
         let mut names = std::iter::once(base.clone()).chain((1..).map(|number| format!("{base}{number}")));
-        let name = names.find(|name| !self.view().has_relation(name)).unwrap_or(base);
+        let name = names.find(|name| !self.view().has_relation(&draft.name_beside(name))).unwrap_or(base);
+        let name = draft.name_beside(&name);
         self.claim(&name)?;
         let id = self.catalog.new_sequence_id();
         let sequence = Sequence::new(id, &name, ty, options)?;

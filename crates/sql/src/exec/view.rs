@@ -16,7 +16,7 @@ impl Ddl<'_> {
     pub(super) fn create_view(&mut self, create: &ast::CreateView) -> Result<&'static str, Fail> {
         self.check_memory()?;
         refuse_exotic(create)?;
-        let name = object_name(&create.name)?;
+        let name = self.placed(&object_name(&create.name)?)?;
         self.lock(&name, Mode::Exclusive)?;
         let known = self.view().view(&name);
         if (known.is_none() || !create.or_replace) && self.view().has_relation(&name) {
@@ -27,7 +27,7 @@ impl Ddl<'_> {
             .into());
         }
         let names: Vec<_> = create.columns.iter().map(|column| fold(&column.name)).collect();
-        let define = |ddl: &Self| define_view(&name, &names, &create.query, ddl.view());
+        let define = |ddl: &Self| define_view(&name, &names, &create.query, &[], ddl.view());
         let draft = define(self)?;
         if draft.relations.contains(&name) {
             let message = format!("infinite recursion detected in rules for relation \"{name}\"");
@@ -37,9 +37,10 @@ impl Ddl<'_> {
         for relation in &draft.relations {
             self.lock(relation, Mode::Shared)?;
         }
-        let view = define(self)?;
+        let mut view = define(self)?;
         if let Some(known) = &known {
             check_replacement(known, &view)?;
+            view.comments.clone_from(&known.comments);
         }
         self.names.changes.views.insert(name, Some(Arc::new(view)));
         Ok("CREATE VIEW")
@@ -52,7 +53,7 @@ impl Ddl<'_> {
         if_exists: bool,
         cascade: bool,
     ) -> Result<&'static str, Fail> {
-        let names = names.iter().map(object_name).collect::<Result<Vec<_>, _>>()?;
+        let names = self.doomed(names, if_exists)?;
         for name in &names {
             self.lock(name, Mode::Exclusive)?;
             if self.view().view(name).is_some() {
@@ -86,8 +87,11 @@ impl Ddl<'_> {
             return Ok(());
         }
         if !cascade {
+            let written = |name: &str| self.view().written(name);
+            let name = written(name);
             let message = format!("cannot drop {kind} {name} because other objects depend on it");
-            let details = dependents.iter().map(|view| format!("view {} depends on {kind} {name}", view.name));
+            let details =
+                dependents.iter().map(|view| format!("view {} depends on {kind} {name}", written(&view.name)));
             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                 .detail(details.collect::<Vec<_>>().join("\n"))
                 .hint("Use DROP ... CASCADE to drop the dependent objects too.")
@@ -96,19 +100,23 @@ impl Ddl<'_> {
         self.drop_dependents(&dependents)
     }
 
-    fn drop_dependents(&mut self, views: &[Arc<StoredView>]) -> Result<(), Fail> {
+    pub(super) fn drop_dependents(&mut self, views: &[Arc<StoredView>]) -> Result<(), Fail> {
         for view in views {
             self.lock(&view.name, Mode::Exclusive)?;
             self.names.changes.views.insert(view.name.clone(), None);
         }
         match views {
-            [view] => self.notice(state::SUCCESSFUL_COMPLETION, format!("drop cascades to view {}", view.name)),
+            [view] => self.notice(
+                state::SUCCESSFUL_COMPLETION,
+                format!("drop cascades to view {}", self.view().written(&view.name)),
+            ),
             _ => {
                 let error = SqlError::new(
                     state::SUCCESSFUL_COMPLETION,
                     format!("drop cascades to {} other objects", views.len()),
                 );
-                let details = views.iter().map(|view| format!("drop cascades to view {}", view.name));
+                let details =
+                    views.iter().map(|view| format!("drop cascades to view {}", self.view().written(&view.name)));
                 self.notice_with(error.detail(details.collect::<Vec<_>>().join("\n")));
             }
         }
@@ -116,7 +124,7 @@ impl Ddl<'_> {
     }
 
     /// The views that a relation's change has broken.
-    fn broken_views(&self, relation: &str) -> Vec<Arc<StoredView>> {
+    pub(super) fn broken_views(&self, relation: &str) -> Vec<Arc<StoredView>> {
         let broken =
             |view: &Arc<StoredView>| view.relations.iter().any(|known| known == relation) && !holds(view, self.view());
         self.view().views().into_iter().filter(broken).collect()

@@ -4,6 +4,7 @@ use super::cursor::Cursor;
 use super::utility::Copy;
 use crate::copy::{CopyFormat, CopyOptions};
 use crate::error::unsupported;
+use crate::schema::RelationName;
 use crate::{SqlError, state};
 
 /// The options as they were written, before the format's defaults are known.
@@ -25,7 +26,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Copy, SqlError> {
         written.format = Some(CopyFormat::Binary);
     }
     let position = cursor.position();
-    let (mut table, mut columns, mut query) = (String::new(), Vec::new(), None);
+    let (mut table, mut columns, mut query) = (RelationName { schema: None, name: String::new() }, Vec::new(), None);
     if cursor.take_symbol(b'(') {
         query = Some(cursor.parenthesised()?);
     } else {

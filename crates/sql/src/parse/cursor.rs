@@ -1,6 +1,7 @@
 //! A place in a statement's tokens.
 
 use super::lex::{Token, TokenKind, character_position, identifier, string_value};
+use crate::schema::RelationName;
 use crate::{SqlError, state};
 
 /// Reads a statement token by token.
@@ -113,7 +114,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A table's name, with or without its schema.
-    pub(super) fn qualified_name(&mut self) -> Result<String, SqlError> {
+    pub(super) fn qualified_name(&mut self) -> Result<RelationName, SqlError> {
         let mut parts = vec![self.name()?];
         while self.take_symbol(b'.') {
             parts.push(self.name()?);

@@ -3,6 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `lex` | tokens, for splitting and normalising |
+//! | `definition` | schemas, comments and owners, read by hand like those below |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
 //! | `utility`, `copy`, `procedure`, `sequence`, `cursors` | statements that are read by hand, over a `cursor` |
 //! | `window` | what sqlparser does not know of windows |
@@ -11,6 +12,7 @@
 mod copy;
 mod cursor;
 pub mod cursors;
+pub mod definition;
 mod explain;
 pub mod lex;
 pub mod normalise;
@@ -20,6 +22,7 @@ pub mod utility;
 pub mod window;
 
 use crate::depth::{Syntax, with_room};
+use crate::schema::RelationName;
 use crate::{SqlError, state};
 use cursor::Cursor;
 use lex::{Token, TokenKind, character_position};
@@ -171,7 +174,7 @@ fn parse_expr_in_place(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
 }
 
 /// The name of a relation that a string holds: `t`, `"T"`, `public.t`.
-pub fn plain_name(text: &str) -> Result<String, SqlError> {
+pub fn written_name(text: &str) -> Result<RelationName, SqlError> {
     let mut tokens = Vec::new();
     let read = |tokens: &mut Vec<Token>| {
         lex::tokenize(text, tokens)?;

@@ -180,7 +180,7 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
         cursor.expect("replace")?;
     }
     cursor.expect("procedure")?;
-    let name = cursor.qualified_name()?;
+    let name = crate::procedure::name_of(cursor.qualified_name()?)?;
     cursor.expect_symbol(b'(')?;
     let arguments = arguments(cursor)?;
     let (mut language, mut body) = (None, None);
@@ -479,7 +479,7 @@ impl<'b> Body<'b> {
         let into = take_into(&mut text, &tokens, usize::from(inserts) * 2).map_err(|error| shifted(error, start))?;
         let statement = super::parse_ast(&text).map_err(|error| shifted(error, start))?;
         if let ast::Statement::Call(function) = &*statement
-            && let Ok(name) = crate::bind::object_name(&function.name)
+            && let Ok(name) = crate::bind::object_name(&function.name).and_then(crate::procedure::name_of)
         {
             self.calls.push(name);
         }
@@ -578,7 +578,7 @@ pub(super) fn drop(cursor: &mut Cursor<'_>) -> Result<DropProcedures, SqlError> 
     }
     let mut procedures = Vec::new();
     loop {
-        let name = cursor.qualified_name()?;
+        let name = crate::procedure::name_of(cursor.qualified_name()?)?;
         let types = if cursor.take_symbol(b'(') {
             let arguments = arguments(cursor)?.into_iter();
             Some(arguments.filter(|argument| argument.mode != ArgumentMode::Out).map(|argument| argument.ty).collect())

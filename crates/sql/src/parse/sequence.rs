@@ -1,6 +1,7 @@
 //! CREATE SEQUENCE and ALTER SEQUENCE, whose clauses come in any order.
 
 use super::cursor::Cursor;
+use crate::schema::RelationName;
 use crate::sequence::SequenceOption;
 use crate::{SqlError, state};
 
@@ -8,7 +9,7 @@ use crate::{SqlError, state};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateSequence {
     /// Its name.
-    pub name: String,
+    pub name: RelationName,
     /// IF NOT EXISTS
     pub if_not_exists: bool,
     /// Its clauses.
@@ -19,7 +20,7 @@ pub struct CreateSequence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterSequence {
     /// Its name.
-    pub name: String,
+    pub name: RelationName,
     /// IF EXISTS
     pub if_exists: bool,
     /// RENAME TO
@@ -107,7 +108,7 @@ fn option(cursor: &mut Cursor<'_>) -> Result<SequenceOption, SqlError> {
 }
 
 /// `table.column`, or NONE.
-fn owner(cursor: &mut Cursor<'_>) -> Result<Option<(String, String)>, SqlError> {
+fn owner(cursor: &mut Cursor<'_>) -> Result<Option<(RelationName, String)>, SqlError> {
     if cursor.take("none") {
         return Ok(None);
     }

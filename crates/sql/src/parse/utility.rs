@@ -3,11 +3,15 @@
 
 use super::cursor::Cursor;
 use super::cursors::{self, DeclareCursor, Fetch};
+use super::definition::{self, Definition};
 use super::procedure::{self, CreateProcedure, DropProcedures};
 use super::sequence::{self, AlterSequence, CreateSequence};
 use crate::SqlError;
 use crate::copy::CopyOptions;
 use crate::plan::ExplainOptions;
+use crate::schema::RelationName;
+use crate::sequence::quoted;
+use crate::settings::SEARCH_PATH;
 use hotrow_txn::{Concurrency, Isolation};
 
 /// What BEGIN and SET TRANSACTION say about a transaction.
@@ -25,7 +29,7 @@ pub struct Modes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copy {
     /// The table; empty if `query` is given.
-    pub table: String,
+    pub table: RelationName,
     /// Where its name stands, in characters.
     pub position: u32,
     /// The listed columns; all if there are none.
@@ -90,15 +94,15 @@ pub enum Utility {
     /// Accepted, and done at once; the tables must exist.
     Maintenance {
         tag: &'static str,
-        tables: Vec<String>,
+        tables: Vec<RelationName>,
     },
     LockTable {
-        tables: Vec<String>,
+        tables: Vec<RelationName>,
         exclusive: bool,
         nowait: bool,
     },
     Truncate {
-        tables: Vec<String>,
+        tables: Vec<RelationName>,
         restart: bool,
         cascade: bool,
     },
@@ -108,6 +112,7 @@ pub enum Utility {
     CreateProcedure(Box<CreateProcedure>),
     CreateSequence(CreateSequence),
     AlterSequence(AlterSequence),
+    Define(Definition),
     DropProcedures(DropProcedures),
     DeclareCursor(DeclareCursor),
     Fetch(Fetch),
@@ -119,6 +124,10 @@ pub enum Utility {
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError> {
     let word = cursor.peek_word();
     let Some(word) = word else { return Ok(None) };
+    if let Some(definition) = definition::parse(cursor)? {
+        cursor.expect_end()?;
+        return Ok(Some(Utility::Define(definition)));
+    }
     let utility = match word.as_str() {
         "begin" => begin(cursor, "BEGIN")?,
         "start" => {
@@ -290,7 +299,11 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
         return Ok(Utility::SetTransaction(modes(cursor)?));
     }
     if !local && !session && cursor.take("constraints") {
-        let names = if cursor.take("all") { None } else { Some(table_list(cursor)?) };
+        let names = if cursor.take("all") {
+            None
+        } else {
+            Some(table_list(cursor)?.into_iter().map(|constraint| constraint.name).collect())
+        };
         let deferred = cursor.take("deferred");
         if !deferred {
             cursor.expect("immediate")?;
@@ -308,11 +321,28 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     if cursor.take("role") {
         return Ok(Utility::Set { name: "role".to_owned(), value: setting_value(cursor)?, local });
     }
+    if cursor.take("schema") {
+        return Ok(Utility::Set { name: SEARCH_PATH.to_owned(), value: Some(quoted(&cursor.string()?)), local });
+    }
     let name = cursor.setting_name()?;
     if !cursor.take_symbol(b'=') {
         cursor.expect("to")?;
     }
-    Ok(Utility::Set { name, value: setting_value(cursor)?, local })
+    let value = if name == SEARCH_PATH { path(cursor)? } else { setting_value(cursor)? };
+    Ok(Utility::Set { name, value, local })
+}
+
+/// Schemas, as a list of identifiers; `None` is DEFAULT.
+fn path(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
+    if cursor.take("default") {
+        return Ok(None);
+    }
+    let mut path = quoted(&cursor.scalar()?);
+    while cursor.take_symbol(b',') {
+        path.push_str(", ");
+        path.push_str(&quoted(&cursor.scalar()?));
+    }
+    Ok(Some(path))
 }
 
 /// A list of words, strings and numbers, as one text; `None` is DEFAULT.
@@ -395,7 +425,7 @@ fn maintenance(cursor: &mut Cursor<'_>, tag: &'static str) -> Result<Utility, Sq
     Ok(Utility::Maintenance { tag, tables })
 }
 
-fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<String>, SqlError> {
+fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<RelationName>, SqlError> {
     let mut tables = Vec::new();
     loop {
         cursor.take("only");

@@ -21,11 +21,12 @@ impl Session {
         if let Some(query) = &copy.query {
             return self.copy_query(copy, query, output);
         }
-        let undefined = || undefined_table(&copy.table).at(copy.position);
-        let table = self.view().table(&copy.table).ok_or_else(undefined)?;
+        let name = self.view().find(&copy.table);
+        let undefined = || undefined_table(&name).at(copy.position);
+        let table = self.view().table(&name).ok_or_else(undefined)?;
         self.lock_table(&table.lock, Mode::Shared)?;
         // Its definition may have changed while we waited.
-        let table = self.view().table(&copy.table).ok_or_else(undefined)?;
+        let table = self.view().table(&name).ok_or_else(undefined)?;
         let mut targets = Vec::with_capacity(copy.columns.len());
         for column in &copy.columns {
             let target = column_of(&table, column)?;

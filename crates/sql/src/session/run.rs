@@ -526,6 +526,7 @@ impl Session {
         source: Option<&Source<'_>>,
     ) -> Result<Option<Arc<Statement>>, Fail> {
         let mut replanned: Option<Arc<Statement>> = None;
+        self.follow_path();
         loop {
             let current = replanned.as_ref().unwrap_or(statement);
             for table in &current.used.tables {
@@ -547,7 +548,7 @@ impl Session {
     /// Whether all tables and procedures of a plan are the ones that their names mean now.
     fn is_fresh(&self, statement: &Statement) -> bool {
         let version = self.database.catalog.version();
-        let known = statement.version.load(Ordering::Acquire) == version;
+        let known = statement.version.load(Ordering::Acquire) == version && statement.path == self.names.path;
         if known && self.names.changes.is_empty() && !statement.private {
             return true;
         }

@@ -13,6 +13,7 @@ use crate::parse::lex::{TokenKind, tokenize};
 use crate::parse::utility::{Modes, Utility};
 use crate::parse::{parse_arguments, parse_type};
 use crate::plan::Statement;
+use crate::schema::RelationName;
 use crate::settings::CONCURRENCY;
 use crate::{SqlError, SqlState, isolation, state};
 use hotrow_storage::Value;
@@ -39,6 +40,7 @@ impl Utility {
             Utility::Truncate { .. } => Some("TRUNCATE TABLE"),
             Utility::CreateSequence(_) => Some("CREATE SEQUENCE"),
             Utility::AlterSequence(_) => Some("ALTER SEQUENCE"),
+            Utility::Define(definition) => Some(definition.tag()),
             Utility::Copy(copy) if copy.from => Some("COPY FROM"),
             Utility::CreateProcedure(_) => Some("CREATE PROCEDURE"),
             Utility::DropProcedures(_) => Some("DROP PROCEDURE"),
@@ -104,7 +106,8 @@ impl Session {
             Utility::Discard(tag) => Tag::Word(tag),
             Utility::Maintenance { tag, tables } => {
                 for table in tables {
-                    self.view().table(table).ok_or_else(|| undefined_table(table))?;
+                    let table = self.view().find(table);
+                    self.view().table(&table).ok_or_else(|| undefined_table(&table))?;
                 }
                 Tag::Word(tag)
             }
@@ -121,6 +124,10 @@ impl Session {
             Utility::CreateProcedure(create) => return self.ddl(|ddl| ddl.create_procedure(create), output),
             Utility::CreateSequence(create) => return self.ddl(|ddl| ddl.create_sequence(create), output),
             Utility::AlterSequence(alter) => return self.ddl(|ddl| ddl.alter_sequence(alter), output),
+            Utility::Define(definition) => {
+                self.begin_engine()?;
+                return self.ddl(|ddl| ddl.run_definition(definition), output);
+            }
             Utility::DropProcedures(drop) => return self.ddl(|ddl| ddl.drop_procedures(drop), output),
             Utility::Fetch(fetch) => return self.fetch(fetch, statement.columns(), output),
             Utility::CloseCursor(name) => self.close_cursor(name.as_deref())?,
@@ -321,11 +328,12 @@ impl Session {
         Ok(Tag::Word("DISCARD ALL"))
     }
 
-    fn lock_tables(&mut self, tables: &[String], exclusive: bool, nowait: bool) -> Result<Tag, Fail> {
+    fn lock_tables(&mut self, tables: &[RelationName], exclusive: bool, nowait: bool) -> Result<Tag, Fail> {
         self.require_block("LOCK TABLE")?;
         self.begin_engine()?;
         let mode = if exclusive { Mode::Exclusive } else { Mode::Shared };
         for name in tables {
+            let name = &self.view().find(name);
             let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
             if nowait {
                 let wake = self.locks.acquire(&table.lock, mode, &self.waiter, std::time::Duration::ZERO);

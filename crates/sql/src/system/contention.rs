@@ -4,6 +4,7 @@ use super::{Rows, SystemRelation};
 use crate::catalog::{Table, View};
 use crate::contention::AtSpot;
 use crate::deadlock;
+use crate::schema;
 use crate::sequence::Names;
 use crate::watched::Spot;
 use hotrow_storage::{IndexRef, Type, Value};
@@ -41,14 +42,19 @@ fn place(spot: &Spot, view: View<'_>) -> Option<Vec<Value<'static>>> {
         Spot::Row(id, key) => {
             let table = find(*id)?;
             let key = (!table.is_key_hidden()).then(|| deadlock::columns(table, IndexRef::Primary, key));
-            vec![text("row"), text(table.name()), Value::Null, key.map_or(Value::Null, |key| text(&key))]
+            vec![
+                text("row"),
+                text(&schema::shown(table.name())),
+                Value::Null,
+                key.map_or(Value::Null, |key| text(&key)),
+            ]
         }
         Spot::Range(id, index, first) => {
             let table = find(*id)?;
             let hidden = *index == IndexRef::Primary && table.is_key_hidden();
             let first = first.as_ref().filter(|_| !hidden).map(|key| deadlock::columns(table, *index, key));
             let index = if hidden { Value::Null } else { text(table.index_name(*index)) };
-            vec![text("range"), text(table.name()), index, first.map_or(Value::Null, |key| text(&key))]
+            vec![text("range"), text(&schema::shown(table.name())), index, first.map_or(Value::Null, |key| text(&key))]
         }
         Spot::Begin => vec![text("begin"), Value::Null, Value::Null, Value::Null],
         Spot::Commit => vec![text("commit"), Value::Null, Value::Null, Value::Null],

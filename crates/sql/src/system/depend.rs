@@ -59,7 +59,7 @@ fn of_table(names: &Names, table: &Table, rows: &mut Rows<'_>) {
         match constraint {
             Constraint::Key(index) => {
                 table.index_columns(index).iter().for_each(|&at| push(rows, object, column(at), "a"));
-                push(rows, (PG_CLASS, catalog.number(name), 0), object, "i");
+                push(rows, (PG_CLASS, catalog.number(&table.name_beside(name)), 0), object, "i");
                 of_constraints.push(index);
             }
             Constraint::Check(condition) => {
@@ -73,14 +73,14 @@ fn of_table(names: &Names, table: &Table, rows: &mut Rows<'_>) {
                     push(rows, object, (PG_CLASS, other, at + 1), "n");
                 }
                 if let Some(index) = describe::referenced_index(names, key) {
-                    push(rows, object, (PG_CLASS, catalog.number(&index), 0), "n");
+                    push(rows, object, (PG_CLASS, catalog.number(&referenced.name_beside(&index)), 0), "n");
                 }
             }
         }
     }
     let others = objects::indexes(table).filter(|index| !of_constraints.contains(index));
     for index in others.collect::<Vec<IndexRef>>() {
-        let object = (PG_CLASS, catalog.number(table.index_name(index)), 0);
+        let object = (PG_CLASS, catalog.number(&table.name_beside(table.index_name(index))), 0);
         table.index_columns(index).iter().for_each(|&at| push(rows, object, column(at), "a"));
     }
 }

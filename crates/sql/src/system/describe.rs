@@ -2,7 +2,7 @@
 
 use super::objects::{self, Kind, Object};
 use crate::bind::{sequences_in, shown};
-use crate::catalog::Table;
+use crate::catalog::{Table, View};
 use crate::expr::Expr;
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::parse::window::restored;
@@ -46,7 +46,7 @@ pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<Str
     let expr = table.rules.defaults.get(column)?.as_ref()?;
     let sequence = sequences_in(expr).first().and_then(|id| names.view().sequence_by_id(*id));
     if let Some(sequence) = sequence {
-        return Some(format!("nextval('{}'::regclass)", quoted(&sequence.name)));
+        return Some(format!("nextval('{}'::regclass)", names.view().written(&sequence.name)));
     }
     Some(match expr {
         Expr::Const(Value::Text(text)) => {
@@ -103,7 +103,8 @@ pub(super) fn of_index(table: &Table, index: IndexRef) -> String {
     let unique = if is_unique(table, index) { "UNIQUE " } else { "" };
     let (name, method) = (quoted(table.index_name(index)), method(table, index));
     let list = columns(table, table.index_columns(index));
-    format!("CREATE {unique}INDEX {name} ON public.{} USING {method} ({list})", quoted(table.name()))
+    let table = format!("{}.{}", quoted(table.schema_name()), quoted(table.plain_name()));
+    format!("CREATE {unique}INDEX {name} ON {table} USING {method} ({list})")
 }
 
 /// Whether no two rows may have the same key.
@@ -125,12 +126,15 @@ pub(crate) fn constraint_definition(names: &Names, number: u32) -> Option<String
     tables.iter().find_map(|table| {
         let of_number =
             |(name, _): &(&str, Constraint<'_>)| objects::number_of_constraint(names, table, name) == number;
-        constraints(table).into_iter().find(of_number).map(|(_, constraint)| of_constraint(table, &constraint))
+        constraints(table)
+            .into_iter()
+            .find(of_number)
+            .map(|(_, constraint)| of_constraint(names.view(), table, &constraint))
     })
 }
 
 /// What a constraint says.
-pub(super) fn of_constraint(table: &Table, constraint: &Constraint<'_>) -> String {
+pub(super) fn of_constraint(view: View<'_>, table: &Table, constraint: &Constraint<'_>) -> String {
     match constraint {
         Constraint::Key(index) => {
             let kind = if *index == IndexRef::Primary { "PRIMARY KEY" } else { "UNIQUE" };
@@ -142,7 +146,7 @@ pub(super) fn of_constraint(table: &Table, constraint: &Constraint<'_>) -> Strin
             let mut said = format!(
                 "FOREIGN KEY ({}) REFERENCES {}({})",
                 columns(table, &key.columns),
-                quoted(&key.table),
+                view.written(&key.table),
                 referenced.join(", ")
             );
             if key.full {

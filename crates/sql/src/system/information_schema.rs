@@ -5,6 +5,7 @@ use super::objects::{self, Kind, Object};
 use super::pg_catalog::{columns, identity};
 use super::{Maker, Rows, text};
 use crate::catalog::Table;
+use crate::schema;
 use crate::sequence::Names;
 use hotrow_storage::{IndexRef, Type, Value};
 
@@ -44,17 +45,10 @@ fn catalog_name(_: &Names, rows: &mut Rows<'_>) {
     rows.push(vec![("catalog_name", text(DATABASE))]);
 }
 
-fn schemata(_: &Names, rows: &mut Rows<'_>) {
-    for name in ["pg_catalog", "public", "information_schema"] {
-        let place = place(&["catalog_name", "schema_name", "schema_owner"], name, "postgres");
+fn schemata(names: &Names, rows: &mut Rows<'_>) {
+    for (_, name) in objects::schemas(names) {
+        let place = place(&["catalog_name", "schema_name", "schema_owner"], &name, "postgres");
         rows.push(place);
-    }
-}
-
-fn schema_of(object: &Object) -> &'static str {
-    match &object.kind {
-        Kind::System(relation) => relation.schema,
-        _ => "public",
     }
 }
 
@@ -66,7 +60,7 @@ fn shown(names: &Names) -> impl Iterator<Item = Object> {
 fn tables(names: &Names, rows: &mut Rows<'_>) {
     for object in shown(names) {
         let is_table = object.letter() == "r";
-        let mut row = place(&TABLE, schema_of(&object), &object.name);
+        let mut row = place(&TABLE, &object.schema_name, &object.name);
         row.extend([
             ("table_type", text(if is_table { "BASE TABLE" } else { "VIEW" })),
             ("is_insertable_into", yes(is_table)),
@@ -79,7 +73,7 @@ fn tables(names: &Names, rows: &mut Rows<'_>) {
 fn all_columns(names: &Names, rows: &mut Rows<'_>) {
     for object in shown(names) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
-            let mut row = place(&TABLE, schema_of(&object), &object.name);
+            let mut row = place(&TABLE, &object.schema_name, &object.name);
             let is_array = matches!(ty, Type::Array(_));
             row.extend([
                 ("column_name", text(name)),
@@ -146,7 +140,7 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
 
 fn views(names: &Names, rows: &mut Rows<'_>) {
     for view in names.view().views() {
-        let mut row = place(&TABLE, "public", &view.name);
+        let mut row = place(&TABLE, schema::split(&view.name).0, schema::plain(&view.name));
         row.extend([
             ("view_definition", text(describe::of_view(&view))),
             ("check_option", text("NONE")),
@@ -159,7 +153,8 @@ fn views(names: &Names, rows: &mut Rows<'_>) {
 
 fn sequences(names: &Names, rows: &mut Rows<'_>) {
     for sequence in names.view().sequences() {
-        let mut row = place(&["sequence_catalog", "sequence_schema", "sequence_name"], "public", &sequence.name);
+        let (schema, name) = schema::split(&sequence.name);
+        let mut row = place(&["sequence_catalog", "sequence_schema", "sequence_name"], schema, name);
         row.extend([
             ("data_type", text(sequence.ty.to_string())),
             ("start_value", text(sequence.start.to_string())),
@@ -190,7 +185,9 @@ fn table_constraints(names: &Names, rows: &mut Rows<'_>) {
             Constraint::Check(_) => ("CHECK", false, false),
             Constraint::Foreign(key) => ("FOREIGN KEY", key.deferrable, key.deferred),
         };
-        let mut row = [place(&CONSTRAINT, "public", name), place(&TABLE, "public", table.name())].concat();
+        let mut row =
+            [place(&CONSTRAINT, table.schema_name(), name), place(&TABLE, table.schema_name(), table.plain_name())]
+                .concat();
         row.extend([
             ("constraint_type", text(kind)),
             ("is_deferrable", yes(deferrable)),
@@ -209,7 +206,9 @@ fn key_column_usage(names: &Names, rows: &mut Rows<'_>) {
             Constraint::Check(_) => return,
         };
         for (at, &column) in columns.iter().enumerate() {
-            let mut row = [place(&CONSTRAINT, "public", name), place(&TABLE, "public", table.name())].concat();
+            let mut row =
+                [place(&CONSTRAINT, table.schema_name(), name), place(&TABLE, table.schema_name(), table.plain_name())]
+                    .concat();
             row.extend([
                 ("column_name", text(&table.schema.columns[column].name)),
                 ("ordinal_position", Value::Int4(at as i32 + 1)),
@@ -237,7 +236,8 @@ fn constraint_column_usage(names: &Names, rows: &mut Rows<'_>) {
             }
         };
         for column in columns {
-            let mut row = [place(&TABLE, "public", of), place(&CONSTRAINT, "public", name)].concat();
+            let (schema, of) = schema::split(of);
+            let mut row = [place(&TABLE, schema, of), place(&CONSTRAINT, table.schema_name(), name)].concat();
             row.push(("column_name", text(column)));
             rows.push(row);
         }
@@ -245,14 +245,14 @@ fn constraint_column_usage(names: &Names, rows: &mut Rows<'_>) {
 }
 
 fn referential_constraints(names: &Names, rows: &mut Rows<'_>) {
-    each_constraint(names, |_, name, constraint| {
+    each_constraint(names, |table, name, constraint| {
         let Constraint::Foreign(key) = constraint else { return };
-        let mut row = place(&CONSTRAINT, "public", name);
+        let mut row = place(&CONSTRAINT, table.schema_name(), name);
         let unique = describe::referenced_index(names, key);
         if let Some(unique) = unique {
             row.extend(place(
                 &["unique_constraint_catalog", "unique_constraint_schema", "unique_constraint_name"],
-                "public",
+                schema::split(&key.table).0,
                 &unique,
             ));
         }
@@ -268,7 +268,7 @@ fn referential_constraints(names: &Names, rows: &mut Rows<'_>) {
 fn check_constraints(names: &Names, rows: &mut Rows<'_>) {
     each_constraint(names, |table, name, constraint| {
         if let Constraint::Check(condition) = constraint {
-            let mut row = place(&CONSTRAINT, "public", name);
+            let mut row = place(&CONSTRAINT, table.schema_name(), name);
             row.push(("check_clause", text(crate::bind::shown(condition, Some(table)))));
             rows.push(row);
         }

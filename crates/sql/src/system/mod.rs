@@ -11,9 +11,11 @@
 //! | `operator_classes` | rows of `pg_opclass` |
 //! | `other_types` | types of catalogs' columns |
 //! | `depend` | rows of `pg_depend` |
+//! | `comments` | `pg_description` |
 //! | `objects` | what there is, numbered |
 //! | `describe` | definitions as SQL |
 
+mod comments;
 mod contention;
 mod depend;
 mod describe;
@@ -25,10 +27,11 @@ mod pg_catalog;
 mod pg_views;
 mod sessions;
 
+pub(crate) use comments::comment_on;
 pub(crate) use describe::{constraint_definition, format_type, index_definition, view_definition};
 pub(crate) use objects::{
-    is_type_function, is_visible, number_of_relation, number_of_system_relation, number_of_type, relation_of_number,
-    schema_of_number, size, type_of_number,
+    is_type_function, is_visible, number_of_relation, number_of_schema_name, number_of_system_relation, number_of_type,
+    relation_of_number, schema_of_number, size, type_of_number,
 };
 
 use crate::sequence::Names;

@@ -6,7 +6,8 @@
 use super::SystemRelation;
 use super::other_types::{OTHERS, functions};
 use crate::catalog::Table;
-use crate::parse::plain_name;
+use crate::parse::written_name;
+use crate::schema;
 use crate::sequence::Names;
 use crate::system;
 use crate::types::{from_oid, oid as type_oid};
@@ -43,7 +44,10 @@ pub(super) enum Kind {
 pub(super) struct Object {
     pub(super) number: u32,
     pub(super) name: String,
+    /// Its [full name](schema), if it is one of the user's.
+    pub(super) full: String,
     pub(super) schema: u32,
+    pub(super) schema_name: String,
     pub(super) kind: Kind,
 }
 
@@ -69,23 +73,42 @@ impl Object {
 /// All relations of the user, in the order of their names, then those of the system.
 pub(super) fn objects(names: &Names) -> Vec<Object> {
     let (view, catalog) = (names.view(), &names.database().catalog);
-    let of_user =
-        |name: &str, kind| Object { number: catalog.number(name), name: name.to_owned(), schema: PUBLIC, kind };
+    let of_user = |full: &str, kind| {
+        let (schema, name) = schema::split(full);
+        Object {
+            number: catalog.number(full),
+            name: name.to_owned(),
+            full: full.to_owned(),
+            schema: number_of_schema(names, schema),
+            schema_name: schema.to_owned(),
+            kind,
+        }
+    };
     let mut all = Vec::new();
     for table in view.tables() {
-        all.extend(indexes(&table).map(|index| of_user(table.index_name(index), Kind::Index(table.clone(), index))));
+        all.extend(
+            indexes(&table)
+                .map(|index| of_user(&table.name_beside(table.index_name(index)), Kind::Index(table.clone(), index))),
+        );
         all.push(of_user(table.name(), Kind::Table(table.clone())));
     }
     all.extend(view.sequences().iter().map(|sequence| of_user(&sequence.name, Kind::Sequence)));
     all.extend(view.views().into_iter().map(|view| of_user(&view.name.clone(), Kind::View(view))));
-    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all.sort_by(|one, other| one.full.cmp(&other.full));
     all.extend(system::all().list.iter().map(system_object));
     all
 }
 
 fn system_object(relation: &'static SystemRelation) -> Object {
     let schema = if relation.schema == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA };
-    Object { number: relation.number, name: relation.name.to_owned(), schema, kind: Kind::System(relation) }
+    Object {
+        number: relation.number,
+        name: relation.name.to_owned(),
+        full: String::new(),
+        schema,
+        schema_name: relation.schema.to_owned(),
+        kind: Kind::System(relation),
+    }
 }
 
 /// The number of the system relation at a position: PostgreSQL's own, where others know it.
@@ -126,34 +149,51 @@ pub(super) fn number_of_default(names: &Names, table: &Table, column: usize) -> 
 
 /// The number of the relation that a text means, such as `t`, `public.t`, `pg_class`; none if there is none.
 pub(crate) fn number_of_relation(names: &Names, name: &str) -> Option<u32> {
-    let (schema, plain) = match name.split_once('.') {
-        Some((schema @ ("pg_catalog" | "information_schema"), plain)) => (Some(schema), plain.to_owned()),
-        _ => (None, plain_name(name).ok()?),
-    };
+    let written = written_name(name).ok()?;
+    let plain = &written.name;
     let system = || {
-        let schema = schema.unwrap_or("pg_catalog");
+        let schema = written.schema.as_deref().unwrap_or("pg_catalog");
         system::relation(&[schema.to_owned(), plain.clone()]).map(|relation| relation.number)
     };
-    let of_user = || names.view().has_relation(&plain).then(|| names.database().catalog.number(&plain));
-    if schema.is_some() { system() } else { of_user().or_else(system) }
+    let full = names.view().find(&written);
+    let of_user = names.view().has_relation(&full).then(|| names.database().catalog.number(&full));
+    of_user.or_else(system)
 }
 
 /// The name of the relation with a number.
 pub(crate) fn relation_of_number(names: &Names, number: u32) -> Option<String> {
     objects(names).into_iter().find(|object| object.number == number).map(|object| match object.schema {
         INFORMATION_SCHEMA => format!("information_schema.{}", object.name),
-        _ => crate::sequence::quoted(&object.name),
+        PG_CATALOG => crate::sequence::quoted(&object.name),
+        _ => names.view().written(&object.full),
     })
 }
 
 /// The name of the schema with a number.
-pub(crate) fn schema_of_number(number: u32) -> Option<&'static str> {
-    match number {
-        PG_CATALOG => Some("pg_catalog"),
-        PUBLIC => Some("public"),
-        INFORMATION_SCHEMA => Some("information_schema"),
-        _ => None,
-    }
+pub(crate) fn schema_of_number(names: &Names, number: u32) -> Option<String> {
+    schemas(names).into_iter().find(|(known, _)| *known == number).map(|(_, name)| name)
+}
+
+/// The number of a schema of the user, or of `public`.
+pub(super) fn number_of_schema(names: &Names, name: &str) -> u32 {
+    if name == schema::PUBLIC { PUBLIC } else { names.database().catalog.number(&format!("\0schema\0{name}")) }
+}
+
+/// The number of the schema that a name means; none if there is none.
+pub(crate) fn number_of_schema_name(names: &Names, name: &str) -> Option<u32> {
+    schemas(names).into_iter().find(|(_, known)| known == name).map(|(number, _)| number)
+}
+
+/// All schemas, numbered.
+pub(super) fn schemas(names: &Names) -> Vec<(u32, String)> {
+    let mut all = vec![
+        (PG_CATALOG, "pg_catalog".to_owned()),
+        (PUBLIC, "public".to_owned()),
+        (INFORMATION_SCHEMA, "information_schema".to_owned()),
+    ];
+    let of_user = names.view().schemas().into_keys().filter(|name| name != schema::PUBLIC);
+    all.extend(of_user.map(|name| (number_of_schema(names, &name), name)));
+    all
 }
 
 /// Bytes that a table takes, its indexes included; zero of what is no table, and none of what is not there.
@@ -168,7 +208,10 @@ pub(crate) fn size(names: &Names, number: u32) -> Option<u64> {
 /// Whether a relation is found by its name alone.
 pub(crate) fn is_visible(names: &Names, number: u32) -> Option<bool> {
     let found = objects(names).into_iter().find(|object| object.number == number);
-    found.map(|object| object.schema != INFORMATION_SCHEMA)
+    found.map(|object| match object.kind {
+        Kind::System(_) => object.schema == PG_CATALOG,
+        _ => names.view().is_visible(&object.full),
+    })
 }
 
 /// A type of the catalogs: number, name, SQL's name, bytes, category, and the number of its array type.

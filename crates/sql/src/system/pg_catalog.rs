@@ -1,7 +1,7 @@
 //! The tables of `pg_catalog`.
 
 use super::describe::{self, Constraint};
-use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, PUBLIC, TYPES};
+use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, TYPES};
 use super::other_types::OTHERS;
 use super::{Maker, Rows, depend, oid, operator_classes, other_types, text};
 use crate::foreign_key::ReferentialAction;
@@ -21,6 +21,7 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
         "pg_constraint" => constraints,
         "pg_sequence" => sequences,
         "pg_depend" => depend::rows,
+        "pg_description" => super::comments::descriptions,
         "pg_am" => access_methods,
         "pg_collation" => collations,
         "pg_database" => databases,
@@ -31,10 +32,8 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
     })
 }
 
-fn namespaces(_: &Names, rows: &mut Rows<'_>) {
-    for (number, name) in
-        [(PG_CATALOG, "pg_catalog"), (PUBLIC, "public"), (objects::INFORMATION_SCHEMA, "information_schema")]
-    {
+fn namespaces(names: &Names, rows: &mut Rows<'_>) {
+    for (number, name) in objects::schemas(names) {
         rows.push(vec![("oid", oid(number)), ("nspname", text(name)), ("nspowner", oid(OWNER))]);
     }
 }
@@ -273,7 +272,7 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
             let mut row = vec![
                 ("oid", oid(objects::number_of_constraint(names, &table, name))),
                 ("conname", text(name)),
-                ("connamespace", oid(PUBLIC)),
+                ("connamespace", oid(objects::number_of_schema(names, table.schema_name()))),
                 ("convalidated", Value::Bool(true)),
                 ("conrelid", oid(catalog.number(table.name()))),
                 ("confupdtype", text(" ")),
@@ -285,11 +284,11 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
             match &constraint {
                 Constraint::Key(index) => row.extend([
                     ("contype", text(if *index == IndexRef::Primary { "p" } else { "u" })),
-                    ("conindid", oid(catalog.number(name))),
+                    ("conindid", oid(catalog.number(&table.name_beside(name)))),
                     ("conkey", super::columns(table.index_columns(*index).iter().copied())),
                 ]),
                 Constraint::Check(condition) => {
-                    let said = describe::of_constraint(&table, &constraint);
+                    let said = describe::of_constraint(view, &table, &constraint);
                     row.extend([
                         ("contype", text("c")),
                         ("connoinherit", Value::Bool(false)),

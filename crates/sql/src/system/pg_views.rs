@@ -3,6 +3,7 @@
 use super::describe;
 use super::objects::{self, Kind, OWNER};
 use super::{Maker, Rows, oid, text};
+use crate::schema;
 use crate::sequence::Names;
 use crate::settings::Known;
 use hotrow_storage::Value;
@@ -25,8 +26,8 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
 fn tables(names: &Names, rows: &mut Rows<'_>) {
     for table in names.view().tables() {
         rows.push(vec![
-            ("schemaname", text("public")),
-            ("tablename", text(table.name())),
+            ("schemaname", text(table.schema_name())),
+            ("tablename", text(table.plain_name())),
             ("tableowner", text("postgres")),
             ("hasindexes", Value::Bool(objects::indexes(&table).next().is_some())),
             ("hastriggers", Value::Bool(describe::has_triggers(&table))),
@@ -38,8 +39,8 @@ fn indexes(names: &Names, rows: &mut Rows<'_>) {
     for table in names.view().tables() {
         for index in objects::indexes(&table) {
             rows.push(vec![
-                ("schemaname", text("public")),
-                ("tablename", text(table.name())),
+                ("schemaname", text(table.schema_name())),
+                ("tablename", text(table.plain_name())),
                 ("indexname", text(table.index_name(index))),
                 ("indexdef", text(describe::of_index(&table, index))),
             ]);
@@ -50,8 +51,8 @@ fn indexes(names: &Names, rows: &mut Rows<'_>) {
 fn views(names: &Names, rows: &mut Rows<'_>) {
     for view in names.view().views() {
         rows.push(vec![
-            ("schemaname", text("public")),
-            ("viewname", text(&view.name)),
+            ("schemaname", text(schema::split(&view.name).0)),
+            ("viewname", text(schema::plain(&view.name))),
             ("viewowner", text("postgres")),
             ("definition", text(describe::of_view(&view))),
         ]);
@@ -62,8 +63,8 @@ fn sequences(names: &Names, rows: &mut Rows<'_>) {
     for sequence in names.view().sequences() {
         let place = *sequence.place.lock();
         rows.push(vec![
-            ("schemaname", text("public")),
-            ("sequencename", text(&sequence.name)),
+            ("schemaname", text(schema::split(&sequence.name).0)),
+            ("sequencename", text(schema::plain(&sequence.name))),
             ("sequenceowner", text("postgres")),
             ("data_type", text(sequence.ty.to_string())),
             ("start_value", Value::Int8(sequence.start)),
@@ -134,7 +135,7 @@ fn statistics(names: &Names, rows: &mut Rows<'_>) {
         let Kind::Table(table) = &object.kind else { continue };
         rows.push(vec![
             ("relid", oid(object.number)),
-            ("schemaname", text("public")),
+            ("schemaname", text(&object.schema_name)),
             ("relname", text(&object.name)),
             ("n_live_tup", Value::Int8(names.database().engine().row_count(table.id) as i64)),
         ]);

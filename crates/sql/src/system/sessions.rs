@@ -7,6 +7,7 @@ use crate::catalog::Table;
 use crate::deadlock;
 use crate::expr::now;
 use crate::locks::Mode;
+use crate::schema::shown;
 use crate::seat::{Seat, State};
 use crate::sequence::Names;
 use hotrow_storage::{IndexRef, Type, Value};
@@ -216,7 +217,9 @@ fn blocking(names: &Names, rows: &mut Rows<'_>) {
 fn what(awaited: &Awaited, tables: &[Arc<Table>]) -> Vec<Value<'static>> {
     match awaited {
         Awaited::Table(lock) => match table_of(tables, *lock) {
-            Some(table) => vec![text(format!("table \"{}\"", table.name())), text(table.name()), Value::Null],
+            Some(table) => {
+                vec![text(format!("table \"{}\"", shown(table.name()))), text(shown(table.name())), Value::Null]
+            }
             None => vec![text("a table"), Value::Null, Value::Null],
         },
         Awaited::Lock(target) => {
@@ -226,7 +229,7 @@ fn what(awaited: &Awaited, tables: &[Arc<Table>]) -> Vec<Value<'static>> {
             let key = table
                 .filter(|table| *part == LockPart::Row && !table.is_key_hidden())
                 .and_then(|table| Some(text(deadlock::columns(table, IndexRef::Primary, key.as_ref()?))));
-            vec![words, table.map_or(Value::Null, |table| text(table.name())), key.unwrap_or(Value::Null)]
+            vec![words, table.map_or(Value::Null, |table| text(shown(table.name()))), key.unwrap_or(Value::Null)]
         }
         Awaited::Unknown => vec![Value::Null; 3],
     }

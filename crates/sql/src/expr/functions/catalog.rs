@@ -19,8 +19,11 @@ pub enum Function {
     IndexDefinition,
     ConstraintDefinition,
     ViewDefinition,
-    /// There are no comments.
+    /// Of an object, perhaps of a certain catalog.
     Comment,
+    ColumnComment,
+    /// There is none on what all databases share.
+    SharedComment,
     Encoding,
     /// Everybody may do everything.
     Privilege,
@@ -33,6 +36,7 @@ pub enum Function {
     ToType,
     TypeNumber,
     TypeName,
+    SchemaNumber,
     SchemaName,
     /// There are no functions but those of the system, which have names and no numbers.
     ProcedureNamed,
@@ -93,8 +97,9 @@ pub fn named(name: &str) -> &'static [Overload] {
             overloads![ConstraintDefinition(Int4) -> Text, ConstraintDefinition(Int4, Bool) -> Text]
         }
         "pg_get_viewdef" => overloads![ViewDefinition(Int4) -> Text, ViewDefinition(Int4, Bool) -> Text],
-        "obj_description" | "shobj_description" => overloads![Comment(Int4) -> Text, Comment(Int4, Text) -> Text],
-        "col_description" => overloads![Comment(Int4, Int4) -> Text],
+        "obj_description" => overloads![Comment(Int4) -> Text, Comment(Int4, Text) -> Text],
+        "shobj_description" => overloads![SharedComment(Int4) -> Text, SharedComment(Int4, Text) -> Text],
+        "col_description" => overloads![ColumnComment(Int4, Int4) -> Text],
         "pg_encoding_to_char" => overloads![Encoding(Int4) -> Text],
         "pg_char_to_encoding" => overloads![EncodingNumber(Text) -> Int4],
         "pg_tablespace_location" => overloads![Empty(Int4) -> Text],
@@ -108,7 +113,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         " regproc" => overloads![ProcedureNamed(Text) -> Text, ProcedureName(Int4) -> Text],
         "current_schemas" => overloads![CurrentSchemas(Bool) -> Type::Array(Element::Text)],
         "pg_tablespace_size" => overloads![DatabaseSize(Text) -> Int8, DatabaseSize(Int4) -> Int8],
-        " regnamespace" => overloads![SchemaName(Int4) -> Text],
+        " regnamespace" => overloads![SchemaNumber(Text) -> Int4, SchemaName(Int4) -> Text],
         "pg_get_statisticsobjdef_columns"
         | "pg_get_function_result"
         | "pg_get_function_arguments"
@@ -191,7 +196,15 @@ impl Function {
             }
             Function::ConstraintDefinition => text(system::constraint_definition(names, number)),
             Function::ViewDefinition => text(system::view_definition(names, number)),
-            Function::Comment | Function::NoText => Ok(Value::Null),
+            Function::Comment => {
+                let catalog = if second.is_null() { None } else { Some(text_of(second)) };
+                text(system::comment_on(names, number, catalog, 0))
+            }
+            Function::ColumnComment => match usize::try_from(integer_of(second)) {
+                Ok(column) if column > 0 => text(system::comment_on(names, number, None, column)),
+                _ => Ok(Value::Null),
+            },
+            Function::SharedComment | Function::NoText => Ok(Value::Null),
             Function::Size => Ok(system::size(names, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64))),
             Function::ProcedureNamed => {
                 let name = text_of(first);
@@ -202,8 +215,12 @@ impl Function {
                 Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("function \"{name}\" does not exist")))
             }
             Function::ProcedureName => text(Some(number_or_none(number))),
+            Function::SchemaNumber => match system::number_of_schema_name(names, &regnamespace(text_of(first))) {
+                Some(number) => Ok(found(Some(number))),
+                None => Err(crate::schema::undefined_schema(&regnamespace(text_of(first)))),
+            },
             Function::SchemaName => {
-                text(Some(system::schema_of_number(number).map_or_else(|| number_or_none(number), str::to_owned)))
+                text(Some(system::schema_of_number(names, number).unwrap_or_else(|| number_or_none(number))))
             }
             Function::DatabaseSize => {
                 let sizes =
@@ -217,8 +234,10 @@ impl Function {
             Function::Empty => Ok(Value::text("")),
             Function::NoSchema => Ok(Value::Int4(0)),
             Function::CurrentSchemas => {
-                let implicit = (*first == Value::Bool(true)).then_some("pg_catalog");
-                let schemas = implicit.into_iter().chain(["public"]).map(Value::text);
+                let view = names.view();
+                let path: Vec<_> = view.path_schemas().collect();
+                let is_implicit = *first == Value::Bool(true) && !path.contains(&"pg_catalog");
+                let schemas = is_implicit.then_some("pg_catalog").into_iter().chain(path).map(Value::text);
                 Ok(Value::Array(Array::new(Element::Text, schemas)))
             }
             Function::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
@@ -248,6 +267,11 @@ impl Function {
             }
         }
     }
+}
+
+/// The schema that a text names.
+fn regnamespace(text: &str) -> String {
+    crate::parse::written_name(text).map_or_else(|_| text.to_owned(), |name| name.name)
 }
 
 /// What stands in the place of a name that there is not.

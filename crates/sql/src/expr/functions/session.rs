@@ -103,7 +103,10 @@ impl Function {
             Function::Version => Value::text(crate::settings::VERSION),
             Function::CurrentUser => Value::text(env.user),
             Function::CurrentDatabase => Value::text("postgres"),
-            Function::CurrentSchema => Value::text("public"),
+            Function::CurrentSchema => {
+                let schema = env.names.and_then(|names| names.view().current_schema().map(str::to_owned));
+                schema.map_or(Value::Null, |schema| Value::Text(schema.into()))
+            }
             Function::BackendPid => Value::Int4(env.session_id),
             Function::RandomUuid => Value::Uuid(random_uuid()),
             Function::ClientEncoding => Value::text("UTF8"),

@@ -1,0 +1,394 @@
+//! CREATE, ALTER and DROP SCHEMA, SET SCHEMA, ALTER VIEW, OWNER TO.
+
+use super::Fail;
+use super::ddl::Ddl;
+use crate::bind::{name_parts, undefined_table};
+use crate::catalog::Table;
+use crate::error::unsupported;
+use crate::locks::Mode;
+use crate::parse::definition::{Change, Definition, RelationKind};
+use crate::schema::{self, PUBLIC, RelationName, Schema, plain, undefined_schema};
+use crate::view::StoredView;
+use crate::{SqlError, state};
+use hotrow_sync::Arc;
+use sqlparser::ast;
+
+/// The schemas that nobody changes.
+const FIXED: [&str; 3] = ["pg_catalog", "information_schema", PUBLIC];
+
+impl Ddl<'_> {
+    /// Runs a statement; its tag.
+    pub(crate) fn run_definition(&mut self, definition: &Definition) -> Result<&'static str, Fail> {
+        self.check_memory()?;
+        match definition {
+            Definition::CreateSchema { name, owner, if_not_exists } => {
+                owner.iter().try_for_each(|owner| self.check_owner(owner))?;
+                self.create_schema(name, *if_not_exists)?;
+            }
+            Definition::DropSchemas { names, if_exists, cascade } => {
+                names.iter().try_for_each(|name| self.drop_schema(name, *if_exists, *cascade))?;
+            }
+            Definition::RenameSchema(old, new) => self.rename_schema(old, new)?,
+            Definition::OwnSchema(name, owner) => {
+                if !self.view().has_schema(name) {
+                    return Err(undefined_schema(name).into());
+                }
+                self.check_owner(owner)?;
+            }
+            Definition::Alter { kind, name, if_exists, change } => {
+                self.alter_relation(*kind, name, *if_exists, change)?;
+            }
+            Definition::Comment(commented, text) => self.comment(commented, text.as_deref())?,
+            Definition::Privileges { revoke } => {
+                if *revoke {
+                    let error = SqlError::new(state::PRIVILEGE_NOT_REVOKED, "no privileges could be revoked");
+                    self.warning(error.detail("Everybody may do everything."));
+                }
+            }
+        }
+        Ok(definition.tag())
+    }
+
+    /// The relation that a name means.
+    pub(super) fn found(&self, name: &ast::ObjectName) -> Result<String, SqlError> {
+        Ok(self.view().find(&crate::bind::object_name(name)?))
+    }
+
+    /// The full name of what is to be made, in a schema that stays until it is there.
+    pub(super) fn placed(&mut self, name: &RelationName) -> Result<String, Fail> {
+        let place = self.view().place(name)?;
+        self.keep_schema(schema::split(&place).0)?;
+        Ok(place)
+    }
+
+    /// Keeps others from dropping a schema, which was there a moment ago.
+    fn keep_schema(&mut self, name: &str) -> Result<(), Fail> {
+        if name != PUBLIC {
+            self.lock(&schema_lock(name), Mode::Shared)?;
+        }
+        if self.view().has_schema(name) { Ok(()) } else { Err(undefined_schema(name).into()) }
+    }
+
+    /// The full names of what is to be dropped, without those whose schema is not there if they need not be.
+    pub(super) fn doomed(&mut self, names: &[ast::ObjectName], if_exists: bool) -> Result<Vec<String>, SqlError> {
+        let mut found = Vec::with_capacity(names.len());
+        for name in names {
+            match &name_parts(name)?[..] {
+                [schema, _] if !FIXED.contains(&schema.as_str()) && !self.view().has_schema(schema) => {
+                    let error = undefined_schema(schema);
+                    if !if_exists {
+                        return Err(error);
+                    }
+                    self.notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message));
+                }
+                _ => found.push(self.found(name)?),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Who may own something: the one role that the catalogs have, and who is connected.
+    pub(super) fn check_owner(&self, role: &str) -> Result<(), SqlError> {
+        let known = ["postgres", self.env.user, "current_user", "current_role", "session_user"];
+        if known.contains(&role) {
+            return Ok(());
+        }
+        Err(SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{role}\" does not exist")))
+    }
+
+    fn create_schema(&mut self, name: &str, if_not_exists: bool) -> Result<(), Fail> {
+        match self.claim_schema(name) {
+            Err(Fail::Sql(error)) if if_not_exists && error.state == state::DUPLICATE_SCHEMA => {
+                self.notice(error.state, format!("{}, skipping", error.message));
+                return Ok(());
+            }
+            claimed => claimed?,
+        }
+        self.names.changes.schemas.insert(name.to_owned(), Some(Arc::new(Schema::default())));
+        Ok(())
+    }
+
+    /// Keeps others from making a schema of this name, which is free.
+    fn claim_schema(&mut self, name: &str) -> Result<(), Fail> {
+        if name.starts_with("pg_") {
+            let message = format!("unacceptable schema name \"{name}\"");
+            return Err(SqlError::new(state::RESERVED_NAME, message)
+                .detail("The prefix \"pg_\" is reserved for system schemas.")
+                .into());
+        }
+        self.lock(&schema_lock(name), Mode::Exclusive)?;
+        if FIXED.contains(&name) || self.view().has_schema(name) {
+            let message = format!("schema \"{name}\" already exists");
+            return Err(SqlError::new(state::DUPLICATE_SCHEMA, message).into());
+        }
+        Ok(())
+    }
+
+    /// A schema that is there, locked exclusively.
+    fn owned_schema(&mut self, name: &str, what: &str) -> Result<Arc<Schema>, Fail> {
+        if FIXED.contains(&name) {
+            let message = format!("cannot {what} schema {name} because it is required by the database system");
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message).into());
+        }
+        self.lock(&schema_lock(name), Mode::Exclusive)?;
+        Ok(self.view().schema(name).ok_or_else(|| undefined_schema(name))?)
+    }
+
+    fn drop_schema(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        match self.owned_schema(name, "drop") {
+            Err(Fail::Sql(error)) if if_exists && error.state == state::INVALID_SCHEMA_NAME => {
+                self.notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message));
+                return Ok(());
+            }
+            owned => owned?,
+        };
+        let (tables, views, sequences) = self.contents(name);
+        let written = |name: &str| self.view().written(name);
+        let mut lines: Vec<_> = tables.iter().map(|table| format!("table {}", written(table))).collect();
+        lines.extend(views.iter().map(|view| format!("view {}", written(&view.name))));
+        lines.extend(sequences.iter().map(|sequence| format!("sequence {}", written(sequence))));
+        if !lines.is_empty() && !cascade {
+            let details: Vec<_> = lines.iter().map(|line| format!("{line} depends on schema {name}")).collect();
+            let message = format!("cannot drop schema {name} because other objects depend on it");
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .detail(details.join("\n"))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+                .into());
+        }
+        match &lines[..] {
+            [] => {}
+            [line] => self.notice(state::SUCCESSFUL_COMPLETION, format!("drop cascades to {line}")),
+            lines => {
+                let message = format!("drop cascades to {} other objects", lines.len());
+                let details: Vec<_> = lines.iter().map(|line| format!("drop cascades to {line}")).collect();
+                self.notice_with(SqlError::new(state::SUCCESSFUL_COMPLETION, message).detail(details.join("\n")));
+            }
+        }
+        let names: Vec<_> = views.iter().map(|view| view.name.clone()).collect();
+        for view in &names {
+            self.lock(view, Mode::Exclusive)?;
+            self.drop_views_of(view, "view", &names, true)?;
+            self.names.changes.views.insert(view.clone(), None);
+        }
+        self.drop_tables(&tables, false, true)?;
+        for sequence in sequences {
+            self.drop_sequence(&sequence, false, true)?;
+        }
+        self.names.changes.schemas.insert(name.to_owned(), None);
+        Ok(())
+    }
+
+    /// The tables of a schema, its views, and the sequences that belong to none of the tables.
+    fn contents(&self, name: &str) -> (Vec<String>, Vec<Arc<StoredView>>, Vec<String>) {
+        let within = |full: &str| schema::split(full).0 == name;
+        let view = self.view();
+        let mut tables: Vec<_> = view.tables().iter().map(|table| table.name().to_owned()).collect();
+        tables.retain(|table| within(table));
+        let mut views = view.views();
+        views.retain(|view| within(&view.name));
+        let mut sequences = view.sequences();
+        sequences.retain(|sequence| within(&sequence.name) && sequence.owner.is_none());
+        let mut sequences: Vec<_> = sequences.iter().map(|sequence| sequence.name.clone()).collect();
+        tables.sort();
+        views.sort_by(|one, other| one.name.cmp(&other.name));
+        sequences.sort();
+        (tables, views, sequences)
+    }
+
+    fn rename_schema(&mut self, old: &str, new: &str) -> Result<(), Fail> {
+        let schema = self.owned_schema(old, "rename")?;
+        self.claim_schema(new)?;
+        self.names.changes.schemas.insert(old.to_owned(), None);
+        self.names.changes.schemas.insert(new.to_owned(), Some(schema));
+        let (tables, views, sequences) = self.contents(old);
+        for name in tables {
+            let table = self.owned_table(&name)?;
+            self.move_with_sequences(&table, new)?;
+        }
+        for name in sequences {
+            self.lock(&name, Mode::Exclusive)?;
+            if let Some(sequence) = self.view().sequence(&name) {
+                self.move_sequence(&sequence, schema::full(new, plain(&name)));
+            }
+        }
+        for view in views {
+            self.move_view(&view, &schema::full(new, plain(&view.name)))?;
+        }
+        Ok(self.check_all_views(new)?)
+    }
+
+    /// Puts a table into another schema, and the sequences that go with it.
+    fn move_with_sequences(&mut self, table: &Arc<Table>, schema: &str) -> Result<(), Fail> {
+        self.check_settled(table, "ALTER TABLE")?;
+        for index in
+            table.indexes().filter(|index| !(table.is_key_hidden() && *index == hotrow_storage::IndexRef::Primary))
+        {
+            self.claim_in(schema, table.index_name(index))?;
+        }
+        for sequence in self.sequences_of(table.name(), None) {
+            self.claim_in(schema, plain(&sequence.name))?;
+            self.lock(&sequence.name, Mode::Exclusive)?;
+            self.move_sequence(&sequence, schema::full(schema, plain(&sequence.name)));
+        }
+        let new = schema::full(schema, table.plain_name());
+        self.move_table(table, &new)?;
+        self.move_in_views(table.name(), &new);
+        Ok(())
+    }
+
+    /// Keeps others from making something of this name in a schema, where it is free.
+    fn claim_in(&mut self, schema: &str, name: &str) -> Result<(), Fail> {
+        self.claim(&schema::full(schema, name)).map_err(|fail| match fail {
+            Fail::Sql(error) if error.state == state::DUPLICATE_TABLE => {
+                let message = format!("relation \"{name}\" already exists in schema \"{schema}\"");
+                SqlError::new(error.state, message).into()
+            }
+            fail => fail,
+        })
+    }
+
+    fn move_view(&mut self, view: &StoredView, new: &str) -> Result<(), Fail> {
+        self.lock(&view.name, Mode::Exclusive)?;
+        self.lock(new, Mode::Exclusive)?;
+        // It may show what has been moved before it.
+        let view = self.view().view(&view.name).ok_or_else(|| undefined_table(&view.name))?;
+        self.names.changes.views.insert(view.name.clone(), None);
+        let moved = StoredView { name: new.to_owned(), ..(*view).clone() };
+        self.names.changes.views.insert(new.to_owned(), Some(Arc::new(moved)));
+        self.move_in_views(&view.name, new);
+        Ok(())
+    }
+
+    /// Views that name a relation without its schema go on to show it.
+    fn move_in_views(&mut self, old: &str, new: &str) {
+        for view in self.view().views() {
+            if !view.relations.iter().any(|relation| relation == old) {
+                continue;
+            }
+            let mut changed = (*view).clone();
+            for relation in changed.relations.iter_mut().filter(|relation| *relation == old) {
+                new.clone_into(relation);
+            }
+            for (_, name) in changed.names.iter_mut().filter(|(written, name)| written.schema.is_none() && name == old)
+            {
+                new.clone_into(name);
+            }
+            self.names.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
+        }
+    }
+
+    /// After relations have been moved into a schema: an error if a view cannot be made any more.
+    fn check_all_views(&self, schema: &str) -> Result<(), SqlError> {
+        let concerned = |view: &Arc<StoredView>| view.relations.iter().any(|name| schema::split(name).0 == schema);
+        let views = self.view().views();
+        let broken = views.iter().filter(|view| concerned(view)).find(|view| !crate::bind::holds(view, self.view()));
+        broken.map_or(Ok(()), |view| Err(would_break(view)))
+    }
+
+    fn alter_relation(
+        &mut self,
+        kind: RelationKind,
+        written: &RelationName,
+        if_exists: bool,
+        change: &Change,
+    ) -> Result<(), Fail> {
+        let word = if kind == RelationKind::View { "view" } else { "sequence" };
+        let name = self.view().find(written);
+        if !self.view().has_relation(&name) {
+            if !if_exists {
+                return Err(undefined_table(&name).into());
+            }
+            self.notice(
+                state::SUCCESSFUL_COMPLETION,
+                format!("relation \"{}\" does not exist, skipping", plain(&name)),
+            );
+            return Ok(());
+        }
+        self.lock(&name, Mode::Exclusive)?;
+        let (table, view, sequence) = (self.view().table(&name), self.view().view(&name), self.view().sequence(&name));
+        let fits = match kind {
+            RelationKind::Table => true,
+            RelationKind::View => view.is_some(),
+            RelationKind::Sequence => sequence.is_some(),
+        };
+        if !fits {
+            let message = format!("\"{}\" is not a {word}", plain(&name));
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
+        }
+        match (change, view) {
+            (Change::Owner(role), _) => self.check_owner(role)?,
+            (Change::SetSchema(schema), view) => {
+                let place =
+                    self.view().place(&RelationName { schema: Some(schema.clone()), name: plain(&name).to_owned() })?;
+                self.keep_schema(schema)?;
+                if place == name {
+                    return Ok(());
+                }
+                if let Some((table, _)) = sequence.as_ref().and_then(|sequence| sequence.owner.as_ref()) {
+                    let message = "cannot move an owned sequence into another schema";
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
+                        .detail(format!("Sequence \"{}\" is linked to table \"{table}\".", plain(&name)))
+                        .into());
+                }
+                self.claim_in(schema, plain(&name))?;
+                match (table, view, sequence) {
+                    (Some(_), ..) => {
+                        let table = self.owned_table(&name)?;
+                        self.move_with_sequences(&table, schema)?;
+                    }
+                    (_, Some(view), _) => self.move_view(&view, &place)?,
+                    (_, _, Some(sequence)) => self.move_sequence(&sequence, place),
+                    _ => return Err(unsupported("SET SCHEMA of an index").into()),
+                }
+                self.check_all_views(schema)?;
+            }
+            (Change::Rename(new), Some(view)) => self.rename_view(&view, new)?,
+            (Change::RenameColumn(old, new), Some(view)) => self.rename_view_column(&view, old, new)?,
+            _ => return Err(unsupported("this change").into()),
+        }
+        Ok(())
+    }
+
+    /// ALTER VIEW … RENAME TO
+    pub(super) fn rename_view(&mut self, view: &StoredView, new: &str) -> Result<(), Fail> {
+        let new = schema::full(schema::split(&view.name).0, new);
+        self.claim(&new)?;
+        self.names.changes.views.insert(view.name.clone(), None);
+        let renamed = StoredView { name: new.clone(), ..view.clone() };
+        self.names.changes.views.insert(new, Some(Arc::new(renamed)));
+        match self.broken_views(&view.name).first() {
+            Some(broken) => Err(would_break(broken).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn rename_view_column(&mut self, view: &StoredView, old: &str, new: &str) -> Result<(), Fail> {
+        let mut changed = view.clone();
+        if changed.columns.iter().any(|column| column.name == new) {
+            let message = format!("column \"{new}\" of relation \"{}\" already exists", view.name);
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, message).into());
+        }
+        let Some(column) = changed.columns.iter_mut().find(|column| column.name == old) else {
+            let message = format!("column \"{old}\" does not exist");
+            return Err(SqlError::new(state::UNDEFINED_COLUMN, message).into());
+        };
+        new.clone_into(&mut column.name);
+        super::alter::rename_comment(&mut changed.comments, crate::catalog::Part::Column, old, new);
+        self.names.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
+        match self.broken_views(&view.name).first() {
+            Some(broken) => Err(would_break(broken).into()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn would_break(view: &StoredView) -> SqlError {
+    unsupported("another name of what a view shows")
+        .detail(format!("View {} could not be made any more.", view.name))
+        .hint("Drop the view, and create it again afterwards.")
+}
+
+/// The name of the lock on a schema, which is no relation's.
+pub(super) fn schema_lock(name: &str) -> String {
+    format!("\0schema\0{name}")
+}

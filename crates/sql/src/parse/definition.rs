@@ -1,0 +1,275 @@
+//! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW, SET SCHEMA and OWNER TO, GRANT and REVOKE.
+
+use super::cursor::Cursor;
+use crate::SqlError;
+use crate::error::unsupported;
+use crate::schema::RelationName;
+
+/// What an ALTER is said to be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelationKind {
+    /// TABLE, which PostgreSQL lets people say of views and sequences too.
+    Table,
+    /// VIEW
+    View,
+    /// SEQUENCE
+    Sequence,
+}
+
+/// What becomes of a relation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// RENAME TO
+    Rename(String),
+    /// RENAME COLUMN, from and to.
+    RenameColumn(String, String),
+    /// SET SCHEMA
+    SetSchema(String),
+    /// OWNER TO
+    Owner(String),
+}
+
+/// What a comment is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Commented {
+    /// TABLE, VIEW or SEQUENCE
+    Relation(RelationKind, RelationName),
+    /// INDEX
+    Index(RelationName),
+    /// COLUMN
+    Column(RelationName, String),
+    /// CONSTRAINT … ON
+    Constraint(String, RelationName),
+    /// SCHEMA
+    Schema(String),
+}
+
+/// A statement of this module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// CREATE SCHEMA; without a name it is called as its owner is.
+    CreateSchema {
+        /// Its name.
+        name: String,
+        /// AUTHORIZATION
+        owner: Option<String>,
+        /// IF NOT EXISTS
+        if_not_exists: bool,
+    },
+    /// DROP SCHEMA
+    DropSchemas {
+        /// Their names.
+        names: Vec<String>,
+        /// IF EXISTS
+        if_exists: bool,
+        /// CASCADE
+        cascade: bool,
+    },
+    /// ALTER SCHEMA … RENAME TO, from and to.
+    RenameSchema(String, String),
+    /// ALTER SCHEMA … OWNER TO: schema and role.
+    OwnSchema(String, String),
+    /// ALTER TABLE, VIEW or SEQUENCE
+    Alter {
+        /// What it is said to be.
+        kind: RelationKind,
+        /// Its name.
+        name: RelationName,
+        /// IF EXISTS
+        if_exists: bool,
+        /// What becomes of it.
+        change: Change,
+    },
+    /// COMMENT ON … IS; none is NULL.
+    Comment(Commented, Option<String>),
+    /// GRANT, or REVOKE.
+    Privileges {
+        /// REVOKE
+        revoke: bool,
+    },
+}
+
+impl Definition {
+    /// The statement's name.
+    pub fn tag(&self) -> &'static str {
+        match self {
+            Definition::CreateSchema { .. } => "CREATE SCHEMA",
+            Definition::DropSchemas { .. } => "DROP SCHEMA",
+            Definition::RenameSchema(..) | Definition::OwnSchema(..) => "ALTER SCHEMA",
+            Definition::Alter { kind: RelationKind::Table, .. } => "ALTER TABLE",
+            Definition::Alter { kind: RelationKind::View, .. } => "ALTER VIEW",
+            Definition::Alter { kind: RelationKind::Sequence, .. } => "ALTER SEQUENCE",
+            Definition::Comment(..) => "COMMENT",
+            Definition::Privileges { revoke: false } => "GRANT",
+            Definition::Privileges { revoke: true } => "REVOKE",
+        }
+    }
+}
+
+/// Reads a statement of this module; `None` if it is another one.
+pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
+    let Some(word) = cursor.peek_word() else { return Ok(None) };
+    let of_schema = cursor.follows(1, "schema");
+    Ok(Some(match word.as_str() {
+        "create" if of_schema => create_schema(cursor)?,
+        "drop" if of_schema => drop_schemas(cursor)?,
+        "alter" if of_schema => alter_schema(cursor)?,
+        "alter" => return alter(cursor),
+        "comment" => comment(cursor)?,
+        "grant" | "revoke" => privileges(cursor, word == "revoke")?,
+        _ => return Ok(None),
+    }))
+}
+
+fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
+    let found = cursor.take("if");
+    if found {
+        cursor.expect("exists")?;
+    }
+    Ok(found)
+}
+
+fn create_schema(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
+    cursor.advance();
+    cursor.advance();
+    let if_not_exists = cursor.take("if");
+    if if_not_exists {
+        cursor.expect("not")?;
+        cursor.expect("exists")?;
+    }
+    let name = if cursor.follows(0, "authorization") { None } else { Some(cursor.name()?) };
+    let owner = if cursor.take("authorization") { Some(cursor.name()?) } else { None };
+    if ["create", "grant"].iter().any(|word| cursor.follows(0, word)) {
+        return Err(unsupported("CREATE SCHEMA with what is in it").hint("Create it afterwards."));
+    }
+    let name = name.or_else(|| owner.clone()).unwrap_or_default();
+    Ok(Definition::CreateSchema { name, owner, if_not_exists })
+}
+
+fn drop_schemas(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
+    cursor.advance();
+    cursor.advance();
+    let if_exists = if_exists(cursor)?;
+    let mut names = vec![cursor.name()?];
+    while cursor.take_symbol(b',') {
+        names.push(cursor.name()?);
+    }
+    let cascade = cursor.take("cascade");
+    if !cascade {
+        cursor.take("restrict");
+    }
+    Ok(Definition::DropSchemas { names, if_exists, cascade })
+}
+
+fn alter_schema(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
+    cursor.advance();
+    cursor.advance();
+    let name = cursor.name()?;
+    if cursor.take("rename") {
+        cursor.expect("to")?;
+        return Ok(Definition::RenameSchema(name, cursor.name()?));
+    }
+    cursor.expect("owner")?;
+    cursor.expect("to")?;
+    Ok(Definition::OwnSchema(name, cursor.name()?))
+}
+
+/// ALTER VIEW, and what ALTER TABLE and ALTER SEQUENCE have in common with it.
+fn alter(cursor: &mut Cursor<'_>) -> Result<Option<Definition>, SqlError> {
+    let start = cursor.clone();
+    cursor.advance();
+    let kind = match cursor.peek_word().as_deref() {
+        Some("table") => RelationKind::Table,
+        Some("view") => RelationKind::View,
+        Some("sequence") => RelationKind::Sequence,
+        _ => {
+            *cursor = start;
+            return Ok(None);
+        }
+    };
+    cursor.advance();
+    let if_exists = cursor.take("if") && cursor.take("exists");
+    if kind == RelationKind::Table {
+        cursor.take("only");
+    }
+    let Ok(name) = cursor.qualified_name() else {
+        *cursor = start;
+        return Ok(None);
+    };
+    let of_view = kind == RelationKind::View;
+    let change = if cursor.follows(0, "set") && cursor.follows(1, "schema") {
+        cursor.advance();
+        cursor.advance();
+        Change::SetSchema(cursor.name()?)
+    } else if cursor.take("owner") {
+        cursor.expect("to")?;
+        Change::Owner(cursor.name()?)
+    } else if of_view && cursor.take("rename") {
+        if cursor.take("to") {
+            Change::Rename(cursor.name()?)
+        } else {
+            cursor.take("column");
+            let old = cursor.name()?;
+            cursor.expect("to")?;
+            Change::RenameColumn(old, cursor.name()?)
+        }
+    } else if of_view {
+        return Err(unsupported("this change of a view").hint("Use CREATE OR REPLACE VIEW."));
+    } else {
+        *cursor = start;
+        return Ok(None);
+    };
+    Ok(Some(Definition::Alter { kind, name, if_exists, change }))
+}
+
+fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
+    cursor.advance();
+    cursor.expect("on")?;
+    let wrong = cursor.unexpected();
+    let commented = match cursor.word()?.as_str() {
+        "table" => Commented::Relation(RelationKind::Table, cursor.qualified_name()?),
+        "view" => Commented::Relation(RelationKind::View, cursor.qualified_name()?),
+        "sequence" => Commented::Relation(RelationKind::Sequence, cursor.qualified_name()?),
+        "index" => Commented::Index(cursor.qualified_name()?),
+        "schema" => Commented::Schema(cursor.name()?),
+        "constraint" => {
+            let name = cursor.name()?;
+            cursor.expect("on")?;
+            Commented::Constraint(name, cursor.qualified_name()?)
+        }
+        "column" => {
+            let mut parts = vec![cursor.name()?];
+            while cursor.take_symbol(b'.') {
+                parts.push(cursor.name()?);
+            }
+            let column = parts.pop().unwrap_or_default();
+            if parts.is_empty() {
+                return Err(SqlError::new(crate::state::SYNTAX_ERROR, "column name must be qualified"));
+            }
+            Commented::Column(crate::bind::relation_name(&parts)?, column)
+        }
+        kind @ ("database" | "procedure" | "function" | "type" | "domain" | "extension" | "role" | "trigger") => {
+            return Err(unsupported(&format!("COMMENT ON {}", kind.to_uppercase())));
+        }
+        _ => return Err(wrong),
+    };
+    cursor.expect("is")?;
+    let text = if cursor.take("null") { None } else { Some(cursor.string()?) };
+    Ok(Definition::Comment(commented, text.filter(|text| !text.is_empty())))
+}
+
+/// Whatever is granted, everybody may do it.
+fn privileges(cursor: &mut Cursor<'_>, revoke: bool) -> Result<Definition, SqlError> {
+    cursor.advance();
+    let (mut on, mut whom) = (false, false);
+    while !cursor.is_at_end() {
+        let before = on;
+        on |= cursor.follows(0, "on");
+        whom |= before && cursor.follows(0, if revoke { "from" } else { "to" });
+        cursor.advance();
+    }
+    if !on {
+        return Err(unsupported("a role as a member of another one"));
+    }
+    if whom { Ok(Definition::Privileges { revoke }) } else { Err(cursor.unexpected()) }
+}

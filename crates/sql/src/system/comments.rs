@@ -1,0 +1,108 @@
+//! `pg_description`: what COMMENT ON has said, numbered.
+
+use super::objects::{self, Kind, PG_CATALOG, PG_CLASS};
+use super::{Rows, oid, pg_catalog, text};
+use crate::catalog::{Comments, Part, Table};
+use crate::schema::PUBLIC;
+use crate::sequence::Names;
+use hotrow_storage::Value;
+
+/// The numbers of catalogs that comments are about.
+const PG_NAMESPACE: u32 = 2615;
+const PG_CONSTRAINT: u32 = 2606;
+
+/// A comment.
+struct Comment {
+    object: u32,
+    /// The catalog that the object is in.
+    catalog: u32,
+    /// A column, counted from one; zero of the object itself.
+    column: usize,
+    text: String,
+}
+
+/// All comments.
+fn comments(names: &Names) -> Vec<Comment> {
+    let mut all = Vec::new();
+    let catalog_comment = || "system catalog schema".to_owned();
+    all.push(Comment { object: PG_CATALOG, catalog: PG_NAMESPACE, column: 0, text: catalog_comment() });
+    let view = names.view();
+    for (name, schema) in view.schemas() {
+        let standard =
+            || (name == PUBLIC && view.schema(PUBLIC).is_none()).then(|| "standard public schema".to_owned());
+        let object = objects::number_of_schema(names, &name);
+        let text = schema.comment.clone().or_else(standard);
+        all.extend(text.map(|text| Comment { object, catalog: PG_NAMESPACE, column: 0, text }));
+    }
+    for object in objects::objects(names) {
+        match &object.kind {
+            Kind::Table(table) => of_parts(&object, &table.rules.comments, names, Some(table), &mut all),
+            Kind::View(view) => of_parts(&object, &view.comments, names, None, &mut all),
+            Kind::Sequence => {
+                let sequence = view.sequence(&object.full);
+                let text = sequence.and_then(|sequence| sequence.comment.clone());
+                all.extend(text.map(|text| Comment { object: object.number, catalog: PG_CLASS, column: 0, text }));
+            }
+            Kind::Index(..) | Kind::System(_) => {}
+        }
+    }
+    all
+}
+
+fn of_parts(
+    object: &objects::Object,
+    comments: &Comments,
+    names: &Names,
+    table: Option<&Table>,
+    all: &mut Vec<Comment>,
+) {
+    if comments.is_empty() {
+        return;
+    }
+    let columns = pg_catalog::columns(object);
+    for (part, text) in comments {
+        let about = match (part, table) {
+            (Part::Whole, _) => Some((object.number, PG_CLASS, 0)),
+            (Part::Column(name), _) => {
+                let at = columns.iter().position(|(known, ..)| known == name);
+                at.map(|at| (object.number, PG_CLASS, at + 1))
+            }
+            (Part::Index(name), Some(table)) => {
+                Some((names.database().catalog.number(&table.name_beside(name)), PG_CLASS, 0))
+            }
+            (Part::Constraint(name), Some(table)) => {
+                Some((objects::number_of_constraint(names, table, name), PG_CONSTRAINT, 0))
+            }
+            (Part::Index(_) | Part::Constraint(_), None) => None,
+        };
+        let comment = |(object, catalog, column)| Comment { object, catalog, column, text: text.clone() };
+        all.extend(about.map(comment));
+    }
+}
+
+/// The rows of `pg_description`.
+pub(super) fn descriptions(names: &Names, rows: &mut Rows<'_>) {
+    for comment in comments(names) {
+        rows.push(vec![
+            ("objoid", oid(comment.object)),
+            ("classoid", oid(comment.catalog)),
+            ("objsubid", Value::Int4(comment.column as i32)),
+            ("description", text(comment.text)),
+        ]);
+    }
+}
+
+/// The comment on an object, of this catalog if one is given, or on one of its columns.
+pub(crate) fn comment_on(names: &Names, object: u32, catalog: Option<&str>, column: usize) -> Option<String> {
+    let catalog = match catalog {
+        None => None,
+        Some("pg_class") => Some(PG_CLASS),
+        Some("pg_namespace") => Some(PG_NAMESPACE),
+        Some("pg_constraint") => Some(PG_CONSTRAINT),
+        Some(_) => return None,
+    };
+    let is_it = |comment: &Comment| {
+        comment.object == object && comment.column == column && catalog.is_none_or(|catalog| catalog == comment.catalog)
+    };
+    comments(names).into_iter().find(is_it).map(|comment| comment.text)
+}
