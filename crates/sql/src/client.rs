@@ -36,6 +36,12 @@ impl OutputColumn {
     }
 }
 
+/// Whether results have the same columns for a client that was told of them, wherever these come from.
+pub(crate) fn are_alike(one: &[OutputColumn], other: &[OutputColumn]) -> bool {
+    let alike = |(one, other): (&OutputColumn, &OutputColumn)| one.name == other.name && one.ty == other.ty;
+    one.len() == other.len() && one.iter().zip(other).all(alike)
+}
+
 /// How COPY data is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyEncoding {

@@ -113,3 +113,17 @@ fn a_client_says_its_path_when_it_connects() {
     assert_eq!(outcome(&mut two, "select x from t"), "3");
     assert_eq!(two.set_parameter("search_path", "a b").expect_err("no list").state.0, "22023");
 }
+
+#[test]
+fn results_say_from_which_relation_a_column_is() {
+    let database = database("ilock");
+    let mut session = session(&database);
+    run(&mut session, "create schema s; create table s.t (x int, y int); create table t (z int)");
+    run(&mut session, "create view s.v as select y as w from s.t");
+    let (recorder, _) = query(&mut session, "select a.y, v.w, t.z, a.x + 1 from s.t a, s.v, t");
+    let origins: Vec<_> = recorder.columns.iter().map(|column| column.origin).collect();
+    let shown =
+        origins.iter().map(|origin| origin.map_or("none".to_owned(), |at| format!("{}.{}", at.relation, at.column)));
+    let sql = "select 's.t'::regclass || '.2', 's.v'::regclass || '.1', 't'::regclass || '.1', 'none'";
+    assert_eq!(outcome(&mut session, sql), shown.collect::<Vec<_>>().join("|"));
+}

@@ -181,6 +181,11 @@ impl Waiter {
         self.wait_until(Some(self.now().after(duration)), || false)
     }
 
+    /// The same of its own accord: it is not [seen](Self::waits_since) waiting for anybody.
+    pub fn rest(&self, duration: Duration) -> Wake {
+        self.suspend_until(Some(self.now().after(duration)), || false)
+    }
+
     /// Makes the waiter look at its condition again.
     pub fn wake(&self) {
         self.shared.scheduler.resume();

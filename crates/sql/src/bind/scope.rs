@@ -24,6 +24,8 @@ pub(crate) struct Relation {
     pub(super) name: Option<String>,
     /// The name of the table that an alias hides.
     pub(super) table: Option<String>,
+    /// The full name of the table, by which the catalogs number it.
+    pub(super) stored: Option<String>,
     /// A table's name with its schema, whichever that is, if no alias hides it.
     pub(super) full: Option<String>,
     /// The hidden key is not among them.
@@ -77,6 +79,7 @@ impl Relation {
         Self {
             name,
             table: None,
+            stored: None,
             full: None,
             columns: columns.into_iter().enumerate().map(named).collect(),
             hidden: Vec::new(),
@@ -96,7 +99,8 @@ impl Relation {
         let name = alias.unwrap_or(table.plain_name()).to_owned();
         let full = alias.is_none().then(|| qualified(table.schema_name(), table.plain_name()));
         let key = if table.is_key_hidden() { Vec::new() } else { table.schema.key.clone() };
-        Self { table: Some(table.plain_name().to_owned()), full, key, ..Self::new(Some(name), columns, offset) }
+        let (plain, stored) = (Some(table.plain_name().to_owned()), Some(table.name().to_owned()));
+        Self { table: plain, stored, full, key, ..Self::new(Some(name), columns, offset) }
     }
 }
 
@@ -238,7 +242,7 @@ impl Binder<'_> {
         }
         scope.relations.iter().find_map(|relation| {
             let at = relation.columns.iter().position(|named| named.expr == *expr)?;
-            match &relation.table {
+            match &relation.stored {
                 Some(table) => {
                     let column = u16::try_from(at + 1).ok()?;
                     Some(Origin { relation: self.view.catalog.number(table), column })

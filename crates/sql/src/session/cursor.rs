@@ -6,7 +6,7 @@
 use super::Session;
 use super::portal::Rest;
 use super::run::{Output, Tag};
-use crate::client::OutputColumn;
+use crate::client::{OutputColumn, are_alike};
 use crate::exec::Fail;
 use crate::parse::cursors::{DeclareCursor, Direction, Fetch};
 use crate::plan::Declare;
@@ -150,7 +150,7 @@ impl Session {
     ) -> Result<Tag, Fail> {
         let cursor = self.cursors.get(&fetch.name)?;
         let columns = cursor.columns.clone();
-        if !fetch.silent && described.is_some_and(|described| *described != *columns) {
+        if !fetch.silent && described.is_some_and(|described| !are_alike(described, &columns)) {
             let message = "cached plan must not change result type";
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
         }

@@ -5,7 +5,7 @@ use super::planned::is_plannable;
 use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
 use super::{Session, plan};
 use crate::catalog::View;
-use crate::client::{Client, OutputColumn};
+use crate::client::{Client, OutputColumn, are_alike};
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
@@ -570,7 +570,11 @@ impl Session {
         let types = statement.params.iter().copied().map(Some).collect();
         let mut fresh = plan(parsed, &statement.sql, &tokens, range, self.view(), types)?;
         fresh.declared.clone_from(&statement.declared);
-        if fresh.columns != statement.columns || fresh.params != statement.params {
+        let is_alike = match (fresh.columns(), statement.columns()) {
+            (Some(fresh), Some(known)) => are_alike(fresh, known),
+            (fresh, known) => fresh.is_some() == known.is_some(),
+        };
+        if !is_alike || fresh.params != statement.params {
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
         }
         Ok(Arc::new(fresh))

@@ -299,6 +299,7 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
                 Constraint::Foreign(key) => {
                     let referenced = view.table(&key.table);
                     let index = describe::referenced_index(names, key);
+                    let index = index.zip(referenced.as_ref()).map(|(name, table)| table.name_beside(&name));
                     let places = key.referenced.iter().filter_map(|name| referenced.as_ref()?.schema.column(name));
                     row.extend([
                         ("contype", text("f")),

@@ -121,7 +121,7 @@ fn pause<'a>(seconds: &Value<'_>, env: &Env<'_>) -> Result<Value<'a>, SqlError> 
     // Nobody waits for longer than a century.
     let duration = Duration::try_from_secs_f64(seconds.clamp(0.0, 4e9)).unwrap_or_default();
     if !env.names.is_some_and(Names::is_rehearsing) {
-        env.waiter.pause(duration);
+        env.waiter.rest(duration);
     }
     env.check_cancelled()?;
     Ok(Value::text(""))
