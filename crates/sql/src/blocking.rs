@@ -4,6 +4,7 @@
 //! for: table locks are the session's own, rows' are the engine's. Where an engine does not know who is in the way it is somebody of those who are in a
 //! transaction: all of them are told, and that it is not certain.
 
+use crate::advisory::Key;
 use crate::database::Database;
 use crate::locks::Mode;
 use crate::seat::Seat;
@@ -15,6 +16,8 @@ use hotrow_txn::{LockTarget, LockWait};
 pub(crate) enum Awaited {
     /// A table's lock, by its address.
     Table(usize),
+    /// An advisory lock.
+    Advisory(Key),
     /// Something of the engine's.
     Lock(LockTarget),
     /// Something that the engine says nothing about.
@@ -55,13 +58,22 @@ pub(crate) fn blocked(database: &Database) -> Vec<Blocked> {
     let seats = database.activity.seats();
     let waiting: Vec<_> = seats.iter().filter_map(|seat| Some((seat, seat.waiter.waits_since()?))).collect();
     // Looking at the engine's locks takes a while.
-    let of_engine = waiting.iter().any(|(seat, _)| seat.tables.awaited().is_none());
-    let waits = if of_engine { database.engine().lock_waits() } else { Vec::new() };
-    waiting.into_iter().map(|(seat, since)| one(seat, since, &seats, &waits)).collect()
+    let mut waits = None;
+    let mut of_engine = |seat: &Seat| {
+        let waits: &Vec<LockWait> = waits.get_or_insert_with(|| database.engine().lock_waits());
+        waits.iter().find(|wait| wait.waiter == seat.pid().unsigned_abs()).cloned()
+    };
+    waiting.into_iter().map(|(seat, since)| one(database, seat, since, &seats, &mut of_engine)).collect()
 }
 
-fn one(seat: &Arc<Seat>, since: Time, seats: &[Arc<Seat>], waits: &[LockWait]) -> Blocked {
-    let (seat, label) = (seat.clone(), seat.pid().unsigned_abs());
+fn one(
+    database: &Database,
+    seat: &Arc<Seat>,
+    since: Time,
+    seats: &[Arc<Seat>],
+    of_engine: &mut dyn FnMut(&Seat) -> Option<LockWait>,
+) -> Blocked {
+    let seat = seat.clone();
     if let Some((lock, mode)) = seat.tables.awaited() {
         let blockers = of_table(&seat, since, lock, mode, seats);
         return Blocked {
@@ -73,13 +85,20 @@ fn one(seat: &Arc<Seat>, since: Time, seats: &[Arc<Seat>], waits: &[LockWait]) -
             is_certain: true,
         };
     }
-    match waits.iter().find(|wait| wait.waiter == label) {
+    if let Some(wait) = database.advisory.wait_of(&seat) {
+        let holders = wait.holders.into_iter().map(|(seat, mode)| Blocker { seat, holds: Some(mode_name(mode)) });
+        let before = wait.before.into_iter().map(|seat| Blocker { seat, holds: None });
+        let (awaited, mode) = (Awaited::Advisory(wait.key), Some(mode_name(wait.mode)));
+        return Blocked { seat, since, awaited, mode, blockers: holders.chain(before).collect(), is_certain: true };
+    }
+    match of_engine(&seat) {
         Some(wait) => {
             let find = |label: u32| seats.iter().find(|seat| seat.pid().unsigned_abs() == label).cloned();
             let holders = wait.holders.iter().map(|&(label, mode)| (label, Some(mode)));
             let all = holders.chain(wait.before.iter().map(|&label| (label, None)));
-            let blockers = all.filter_map(|(label, holds)| Some(Blocker { seat: find(label)?, holds })).collect();
-            let (awaited, mode) = (Awaited::Lock(wait.target.clone()), Some(wait.mode));
+            let blockers: Vec<_> =
+                all.filter_map(|(label, holds)| Some(Blocker { seat: find(label)?, holds })).collect();
+            let (awaited, mode) = (Awaited::Lock(wait.target), Some(wait.mode));
             Blocked { seat, since, awaited, mode, blockers, is_certain: true }
         }
         None => {
@@ -116,4 +135,25 @@ pub(crate) fn blockers_of(database: &Database, pid: i32) -> Vec<i32> {
     pids.sort_unstable();
     pids.dedup();
     pids
+}
+
+/// Whether a session, which wants an advisory lock, waits for others that wait for it, as far as that is certain.
+pub(crate) fn is_in_a_circle(database: &Database, seat: &Arc<Seat>) -> bool {
+    let Some(own) = database.advisory.wait_of(seat) else { return false };
+    let waits = blocked(database);
+    let mut reached: Vec<_> = own.holders.into_iter().map(|(holder, _)| holder).chain(own.before).collect();
+    let mut next = 0;
+    while let Some(from) = reached.get(next).cloned() {
+        if Arc::ptr_eq(&from, seat) {
+            return true;
+        }
+        let wait = waits.iter().find(|wait| wait.is_certain && Arc::ptr_eq(&wait.seat, &from));
+        for blocker in wait.iter().flat_map(|wait| &wait.blockers) {
+            if !reached.iter().any(|known| Arc::ptr_eq(known, &blocker.seat)) {
+                reached.push(blocker.seat.clone());
+            }
+        }
+        next += 1;
+    }
+    false
 }

@@ -1,6 +1,7 @@
 //! A database as SQL sees it: an engine, a catalog, and plans to share.
 
 use crate::activity::{Activity, Totals};
+use crate::advisory::AdvisoryLocks;
 use crate::bind::Binder;
 use crate::catalog::{Catalog, Changes, Rules, Table, Used, View};
 use crate::contention::{Contended, Contention};
@@ -85,6 +86,7 @@ pub struct Database {
     transactions: AtomicU64,
     pub(crate) activity: Activity,
     pub(crate) contention: Contention,
+    pub(crate) advisory: AdvisoryLocks,
 }
 
 impl Database {
@@ -100,6 +102,7 @@ impl Database {
             transactions: AtomicU64::new(0),
             activity: Activity::default(),
             contention: Contention::default(),
+            advisory: AdvisoryLocks::default(),
         })
     }
 

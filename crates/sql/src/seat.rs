@@ -5,12 +5,14 @@
 //! session waits for its client again. Neither allocates, and neither makes others' lines travel: the plan, which others run too, is left alone.
 
 use crate::activity::Counters;
+use crate::advisory::PATIENCE;
 use crate::expr::now;
 use crate::locks::ShownLocks;
 use hotrow_sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use hotrow_sync::{Arc, Latch, Mutex, MutexGuard, Waiter};
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Of a text so much is shown, in bytes.
 const TEXT: usize = 1023;
@@ -60,6 +62,9 @@ pub(crate) struct Peer {
     pub(crate) application: String,
     /// Where it is; none if that is this machine, or this program.
     pub(crate) address: Option<SocketAddr>,
+    /// How long it waits for an advisory lock, and how long before it looks for a deadlock.
+    pub(crate) lock_timeout: Option<Duration>,
+    pub(crate) deadlock_timeout: Option<Duration>,
 }
 
 /// What others may know of a session. The session writes, anybody may read.
@@ -76,6 +81,8 @@ pub(crate) struct Seat {
     transaction: AtomicI64,
     /// Whether the engine knows of the transaction.
     begun: AtomicBool,
+    /// Whether it may hold advisory locks.
+    advisory: AtomicBool,
     doing: Latch<Doing>,
     peer: Mutex<Peer>,
 }
@@ -96,6 +103,7 @@ impl Seat {
             pid: AtomicI32::new(pid),
             transaction: AtomicI64::new(NONE),
             begun: AtomicBool::new(false),
+            advisory: AtomicBool::new(false),
             doing: Latch::new(Doing { changed: began, ..Doing::default() }),
             peer: Mutex::default(),
         }
@@ -165,6 +173,28 @@ impl Seat {
         self.begun.load(Ordering::Acquire)
     }
 
+    /// The session comes to hold an advisory lock.
+    pub(crate) fn takes_advisory(&self) {
+        self.advisory.store(true, Ordering::Release);
+    }
+
+    /// The session holds none any more.
+    pub(crate) fn has_no_advisory(&self) {
+        self.advisory.store(false, Ordering::Release);
+    }
+
+    /// Whether it may hold advisory locks.
+    #[inline]
+    pub(crate) fn may_hold_advisory(&self) -> bool {
+        self.advisory.load(Ordering::Acquire)
+    }
+
+    /// How long it waits for an advisory lock, and how long before it looks for a deadlock.
+    pub(crate) fn patience(&self) -> (Option<Duration>, Duration) {
+        let peer = self.peer();
+        (peer.lock_timeout, peer.deadlock_timeout.unwrap_or(PATIENCE))
+    }
+
     /// Whom it talks to.
     pub(crate) fn peer(&self) -> MutexGuard<'_, Peer> {
         self.peer.lock().unwrap_or_else(|poison| poison.into_inner())
@@ -192,7 +222,6 @@ fn coarse_now() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_long_text_is_cut_between_characters() {

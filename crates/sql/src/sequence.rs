@@ -9,6 +9,7 @@ use crate::database::Database;
 use crate::deferred::Deferred;
 use crate::parse::written_name;
 use crate::schema::{self, RelationName};
+use crate::seat::Seat;
 use crate::settings::Settings;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
@@ -266,6 +267,10 @@ pub struct Names {
     pub(crate) settings: RefCell<Settings>,
     /// Checks that the session's transaction has yet to make.
     pub(crate) deferred: RefCell<Deferred>,
+    /// What others may know of the session.
+    pub(crate) seat: Arc<Seat>,
+    /// Whether its statement may wait in the middle of an expression: it looks at no table.
+    pub(crate) may_wait: Cell<bool>,
 }
 
 /// The numbers that a session has had.
@@ -286,14 +291,16 @@ struct Rehearsal {
 }
 
 impl Names {
-    /// Of a new session of this user.
-    pub fn new(database: Arc<Database>, user: &str) -> Self {
+    /// Of a new session.
+    pub(crate) fn new(database: Arc<Database>, seat: Arc<Seat>) -> Self {
         let isolation = database.config.default_isolation;
         Self {
             isolation: Cell::new(isolation),
             transaction: Cell::new(0),
-            settings: RefCell::new(Settings::new(user, isolation)),
+            settings: RefCell::new(Settings::new(&seat.user, isolation)),
             database,
+            seat,
+            may_wait: Cell::new(false),
             changes: Changes::default(),
             path: None,
             recent: RefCell::default(),

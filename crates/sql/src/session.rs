@@ -29,6 +29,7 @@ pub use portal::Executed;
 pub use transaction::TransactionStatus;
 pub(crate) use transaction::lock_outcome;
 
+use crate::advisory::Scope;
 use crate::catalog::View;
 use crate::client::{Client, OutputColumn};
 use crate::database::{Database, plan};
@@ -127,7 +128,7 @@ impl Session {
         Self {
             txn,
             counted: Statistics::default(),
-            names: Names::new(database.clone(), user),
+            names: Names::new(database.clone(), seat.clone()),
             seat,
             shown: 0,
             path_at: None,
@@ -420,6 +421,7 @@ impl Session {
     /// The client is gone: aborts and releases everything.
     pub fn end(&mut self) {
         self.rollback_all();
+        self.give_advisory_back(Scope::Session);
         self.portals.clear();
         self.cursors.clear();
         self.statements.clear();
@@ -461,6 +463,8 @@ impl Session {
         if peer.application != name {
             name.clone_into(&mut peer.application);
         }
+        peer.lock_timeout = self.names.settings.borrow().duration("lock_timeout");
+        peer.deadlock_timeout = self.names.settings.borrow().duration("deadlock_timeout");
     }
 
     /// Lets others know that the session waits for its client.

@@ -190,6 +190,7 @@ impl Session {
             return output.client.empty();
         }
         self.seat.counters.count_statements(1);
+        self.show_settings();
         let whole = std::mem::take(&mut self.whole);
         let ends = matches!(&statement.plan, Plan::Utility(utility) if utility.is_transaction_control());
         if !ends {
@@ -432,6 +433,7 @@ impl Session {
             Plan::Declare(declare) => self.declare_cursor(declare, params),
             Plan::Analyze(analysis) => self.analyze(analysis, statement.columns(), params, output),
             Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) => {
+                self.names.may_wait.set(statement.used.tables.is_empty());
                 if !self.is_apart(statement) {
                     self.plan_accesses(&[(statement, params)])?;
                     self.begin_engine()?;

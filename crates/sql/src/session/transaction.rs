@@ -1,6 +1,7 @@
 //! BEGIN to COMMIT, what failures do, and savepoints.
 
 use super::Session;
+use crate::advisory::Scope;
 use crate::catalog::Changes;
 use crate::deferred::DeferredMark;
 use crate::exec::Fail;
@@ -254,11 +255,13 @@ impl Session {
         self.marks.clear();
         self.names.deferred.borrow_mut().clear();
         self.locks.release_all();
+        self.give_advisory_back(Scope::Transaction);
     }
 
     fn ended(&mut self) {
         self.count_locking();
         self.locks.release_all();
+        self.give_advisory_back(Scope::Transaction);
         self.marks.clear();
         self.names.deferred.borrow_mut().clear();
         self.given_up = None;
@@ -268,6 +271,23 @@ impl Session {
         self.executed = 0;
         self.close_portals();
         self.cursors.end_transaction(false);
+    }
+
+    /// Gives the advisory locks back that were taken for this, if there may be any.
+    #[inline]
+    pub(super) fn give_advisory_back(&mut self, scope: Scope) {
+        if self.seat.may_hold_advisory() {
+            self.give_held_advisory_back(scope);
+        }
+    }
+
+    #[cold]
+    fn give_held_advisory_back(&mut self, scope: Scope) {
+        let advisory = &self.database.advisory;
+        advisory.give_all_back(&self.seat, scope);
+        if advisory.held(&self.seat).is_empty() {
+            self.seat.has_no_advisory();
+        }
     }
 
     /// Counts the transaction's locks and waits, and the lock manager's time, if anybody wants to know where it goes.

@@ -2,6 +2,7 @@
 
 use super::objects::{OWNER, POSTGRES};
 use super::{Maker, Rows, SystemRelation, oid, text};
+use crate::advisory::Key;
 use crate::blocking::{Awaited, Blocked, blocked, mode_name};
 use crate::catalog::Table;
 use crate::deadlock;
@@ -94,6 +95,7 @@ fn activity(names: &Names, rows: &mut Rows<'_>) {
 fn event(awaited: &Awaited) -> &'static str {
     match awaited {
         Awaited::Table(_) => "relation",
+        Awaited::Advisory(_) => "advisory",
         Awaited::Lock(LockTarget::Table { .. }) => "tuple",
         Awaited::Lock(LockTarget::Database) => "object",
         Awaited::Unknown => "transactionid",
@@ -133,11 +135,20 @@ fn locked(
     };
     let (kind, relation, mode) = match target {
         Awaited::Table(lock) => ("relation", number(table_of(tables, *lock)), table_mode(mode)),
+        Awaited::Advisory(_) => ("advisory", Value::Null, row_mode(mode)),
         Awaited::Lock(LockTarget::Table { table, .. }) => {
             ("tuple", number(tables.iter().find(|known| known.id == *table)), row_mode(mode))
         }
         Awaited::Lock(LockTarget::Database) => ("object", Value::Null, row_mode(mode)),
         Awaited::Unknown => ("transactionid", Value::Null, "ShareLock"),
+    };
+    let numbers = match target {
+        Awaited::Advisory(Key::One(number)) => {
+            let (high, low) = ((number >> 32) as i32, *number as i32);
+            (Value::Int4(high), Value::Int4(low), Value::Int2(1))
+        }
+        Awaited::Advisory(Key::Two(first, second)) => (Value::Int4(*first), Value::Int4(*second), Value::Int2(2)),
+        _ => (Value::Null, Value::Null, Value::Null),
     };
     vec![
         ("locktype", text(kind)),
@@ -146,9 +157,9 @@ fn locked(
         ("page", Value::Null),
         ("tuple", Value::Null),
         ("transactionid", Value::Null),
-        ("classid", Value::Null),
-        ("objid", Value::Null),
-        ("objsubid", Value::Null),
+        ("classid", numbers.0),
+        ("objid", numbers.1),
+        ("objsubid", numbers.2),
         ("virtualtransaction", text(format!("{}/0", seat.pid()))),
         ("pid", Value::Int4(seat.pid())),
         ("mode", text(mode)),
@@ -157,12 +168,15 @@ fn locked(
     ]
 }
 
-/// Tables' locks; of rows' those that somebody waits for, as far as the engine knows them, and who holds them.
+/// Tables' locks and advisory ones; of rows' those that somebody waits for, as far as the engine knows them, and who holds them.
 fn locks(names: &Names, rows: &mut Rows<'_>) {
     let tables = names.view().tables();
     for seat in names.database().activity.seats() {
         for (lock, mode) in seat.tables.held() {
             rows.push(locked(names, &tables, &seat, (&Awaited::Table(lock), mode_name(mode)), None));
+        }
+        for (key, mode) in names.database().advisory.held(&seat) {
+            rows.push(locked(names, &tables, &seat, (&Awaited::Advisory(key), mode_name(mode)), None));
         }
     }
     let mut shown: Vec<(i32, Awaited)> = Vec::new();
@@ -230,6 +244,10 @@ fn what(awaited: &Awaited, tables: &[Arc<Table>]) -> Vec<Value<'static>> {
                 .filter(|table| *part == LockPart::Row && !table.is_key_hidden())
                 .and_then(|table| Some(text(deadlock::columns(table, IndexRef::Primary, key.as_ref()?))));
             vec![words, table.map_or(Value::Null, |table| text(shown(table.name()))), key.unwrap_or(Value::Null)]
+        }
+        Awaited::Advisory(Key::One(number)) => vec![text(format!("advisory lock {number}")), Value::Null, Value::Null],
+        Awaited::Advisory(Key::Two(first, second)) => {
+            vec![text(format!("advisory lock ({first}, {second})")), Value::Null, Value::Null]
         }
         Awaited::Unknown => vec![Value::Null; 3],
     }

@@ -1,8 +1,10 @@
-//! Functions of locks: who is in whose way.
+//! Functions of locks: who is in whose way, and advisory locks.
 
 use super::{Arguments, Overload, integer_of};
+use crate::advisory::{Key, Scope, Wanted};
 use crate::error::unsupported;
 use crate::expr::Env;
+use crate::locks::Mode;
 use crate::{SqlError, blocking};
 use hotrow_storage::{Array, Element, Type, Value};
 
@@ -13,26 +15,50 @@ pub enum Function {
     BlockingPids,
     /// Whether one of some sessions is in the way of a session.
     IsBlocked,
+    /// Takes an advisory lock, and waits for it.
+    Lock(Mode, Scope),
+    /// Takes one if that can be done at once.
+    TryLock(Mode, Scope),
+    Unlock(Mode),
+    UnlockAll,
 }
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
-    use Type::{Bool, Int4};
+    use Mode::{Exclusive, Shared};
+    use Type::{Bool, Int4, Int8, Text};
     const PIDS: Type = Type::Array(Element::Int4);
     macro_rules! overloads {
-        ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
+        ($($function:expr, ($($argument:expr),*) -> $result:expr);* $(;)?) => {
             const {
                 &[$(Overload {
-                    function: super::Function::Lock(Function::$function),
+                    function: super::Function::Lock($function),
                     arguments: &[$($argument),*],
                     result: $result,
                 }),*]
             }
         };
     }
+    // What PostgreSQL calls void is an empty text.
+    macro_rules! of_numbers {
+        ($function:expr, $result:expr) => {
+            overloads![$function, (Int8) -> $result; $function, (Int4, Int4) -> $result]
+        };
+    }
     match name {
-        "pg_blocking_pids" => overloads![BlockingPids(Int4) -> PIDS],
-        "pg_isolation_test_session_is_blocked" => overloads![IsBlocked(Int4, PIDS) -> Bool],
+        "pg_advisory_lock" => of_numbers!(Function::Lock(Exclusive, Scope::Session), Text),
+        "pg_advisory_lock_shared" => of_numbers!(Function::Lock(Shared, Scope::Session), Text),
+        "pg_advisory_xact_lock" => of_numbers!(Function::Lock(Exclusive, Scope::Transaction), Text),
+        "pg_advisory_xact_lock_shared" => of_numbers!(Function::Lock(Shared, Scope::Transaction), Text),
+        "pg_try_advisory_lock" => of_numbers!(Function::TryLock(Exclusive, Scope::Session), Bool),
+        "pg_try_advisory_lock_shared" => of_numbers!(Function::TryLock(Shared, Scope::Session), Bool),
+        "pg_try_advisory_xact_lock" => of_numbers!(Function::TryLock(Exclusive, Scope::Transaction), Bool),
+        "pg_try_advisory_xact_lock_shared" => of_numbers!(Function::TryLock(Shared, Scope::Transaction), Bool),
+        "pg_advisory_unlock" => of_numbers!(Function::Unlock(Exclusive), Bool),
+        "pg_advisory_unlock_shared" => of_numbers!(Function::Unlock(Shared), Bool),
+        "pg_advisory_unlock_all" => overloads![Function::UnlockAll, () -> Text],
+        "pg_blocking_pids" => overloads![Function::BlockingPids, (Int4) -> PIDS],
+        "pg_isolation_test_session_is_blocked" => overloads![Function::IsBlocked, (Int4, PIDS) -> Bool],
         _ => &[],
     }
 }
@@ -41,18 +67,45 @@ impl Function {
     /// The function's value.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(names) = env.names else { return Err(unsupported("a look at the locks in this place")) };
-        let blockers = match i32::try_from(integer_of(first)) {
+        let blockers = || match i32::try_from(integer_of(first)) {
             Ok(pid) => blocking::blockers_of(names.database(), pid),
             Err(_) => Vec::new(),
         };
+        let (advisory, seat) = (&names.database().advisory, &names.seat);
+        let key = match second {
+            Value::Null => Key::One(integer_of(first)),
+            second => Key::Two(integer_of(first) as i32, integer_of(second) as i32),
+        };
         Ok(match self {
-            Function::BlockingPids => Value::Array(Array::new(Element::Int4, blockers.into_iter().map(Value::Int4))),
+            Function::BlockingPids => Value::Array(Array::new(Element::Int4, blockers().into_iter().map(Value::Int4))),
             Function::IsBlocked => {
                 let Value::Array(pids) = second else { return Ok(Value::Bool(false)) };
-                let is_in_the_way = |pid: &Value<'_>| {
+                let blockers = blockers();
+                let is_in_the_way = |pid: Value<'_>| {
                     pid.as_int().is_some_and(|pid| blockers.iter().any(|&blocker| i64::from(blocker) == pid))
                 };
-                Value::Bool(pids.iter().any(|pid| is_in_the_way(&pid)))
+                Value::Bool(pids.iter().any(is_in_the_way))
+            }
+            // A statement that runs without effect takes nothing.
+            Function::Lock(..) | Function::Unlock(_) | Function::UnlockAll if names.is_rehearsing() => Value::Null,
+            Function::Lock(mode, scope) => {
+                let wanted = Wanted { key, mode, scope };
+                if names.may_wait.get() {
+                    advisory.take(names.database(), seat, wanted)?;
+                } else if !advisory.try_take(seat, wanted) {
+                    return Err(unsupported("a wait for an advisory lock in a statement that looks at tables")
+                        .hint("Take the lock by a SELECT without FROM."));
+                }
+                Value::text("")
+            }
+            Function::TryLock(mode, scope) => {
+                let wanted = Wanted { key, mode, scope };
+                Value::Bool(!names.is_rehearsing() && advisory.try_take(seat, wanted))
+            }
+            Function::Unlock(mode) => Value::Bool(advisory.give_back(seat, key, mode)),
+            Function::UnlockAll => {
+                advisory.give_all_back(seat, Scope::Session);
+                Value::text("")
             }
         })
     }

@@ -1,0 +1,307 @@
+//! Advisory locks: locks on numbers, whose meaning is the applications'.
+//!
+//! **Definitions.** A session *holds* a lock as often as it has taken it, in two modes, for itself or for its transaction. Who waits stands in the lock's queue,
+//! first come, first served; who holds a lock already does not wait for those who wait.
+//!
+//! **Invariants**, under the mutex
+//!
+//! 1. The modes in which two sessions hold a lock are compatible.
+//! 2. A request that waits conflicts with a holder or with one before it: whoever leaves grants from the front what can be granted.
+//! 3. A request is granted under the mutex; one that gives up learns there which came first.
+//!
+//! **Deadlocks.** Who has waited for `deadlock_timeout` looks at all that wait, for advisory locks and any others. They look one after the other, and the first
+//! that finds itself in a circle leaves it.
+
+use crate::blocking;
+use crate::database::Database;
+use crate::locks::Mode;
+use crate::seat::Seat;
+use crate::{SqlError, state};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Wake};
+use hotrow_txn::Abort;
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// What is locked: one number, or two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    One(i64),
+    Two(i32, i32),
+}
+
+/// For how long a lock is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Until the session gives it back, or ends.
+    Session,
+    /// Until its transaction ends.
+    Transaction,
+}
+
+/// How a lock is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) key: Key,
+    pub(crate) mode: Mode,
+    pub(crate) scope: Scope,
+}
+
+/// A session that waits for a lock, and who is in its way.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    pub(crate) key: Key,
+    pub(crate) mode: Mode,
+    /// Those that hold it, with their modes.
+    pub(crate) holders: Vec<(Arc<Seat>, Mode)>,
+    /// Those that wait before it.
+    pub(crate) before: Vec<Arc<Seat>>,
+}
+
+/// The advisory locks of a database.
+#[derive(Debug, Default)]
+pub(crate) struct AdvisoryLocks {
+    locks: Mutex<HashMap<Key, Lock>>,
+    /// Who looks for a deadlock.
+    looks: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Lock {
+    holders: Vec<Holder>,
+    queue: VecDeque<Request>,
+}
+
+/// What a session holds of a lock.
+#[derive(Debug)]
+struct Holder {
+    seat: Arc<Seat>,
+    /// How often, by mode: for the session, for the transaction.
+    counts: [[u32; 2]; 2],
+}
+
+#[derive(Debug)]
+struct Request {
+    seat: Arc<Seat>,
+    wanted: Wanted,
+    granted: Arc<AtomicBool>,
+}
+
+impl Holder {
+    /// The strongest mode; none if nothing is left.
+    fn mode(&self) -> Option<Mode> {
+        let holds = |mode: Mode| self.counts[mode as usize] != [0, 0];
+        [Mode::Exclusive, Mode::Shared].into_iter().find(|&mode| holds(mode))
+    }
+}
+
+fn conflicts(one: Mode, other: Mode) -> bool {
+    one == Mode::Exclusive || other == Mode::Exclusive
+}
+
+impl Lock {
+    fn is_held_by(&self, seat: &Arc<Seat>) -> bool {
+        self.holders.iter().any(|holder| Arc::ptr_eq(&holder.seat, seat))
+    }
+
+    /// Those whose holding is in the way of a session.
+    fn in_the_way(&self, seat: &Arc<Seat>, mode: Mode) -> impl Iterator<Item = (&Arc<Seat>, Mode)> {
+        let others = self.holders.iter().filter(move |holder| !Arc::ptr_eq(&holder.seat, seat));
+        others.filter_map(|holder| Some((&holder.seat, holder.mode()?))).filter(move |&(_, held)| conflicts(held, mode))
+    }
+
+    fn can_take(&self, seat: &Arc<Seat>, mode: Mode, place: usize) -> bool {
+        let is_free = self.in_the_way(seat, mode).next().is_none();
+        is_free
+            && (self.is_held_by(seat)
+                || !self.queue.iter().take(place).any(|before| conflicts(before.wanted.mode, mode)))
+    }
+
+    fn take(&mut self, seat: &Arc<Seat>, wanted: Wanted) {
+        let known = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.seat, seat));
+        let place = known.unwrap_or_else(|| {
+            self.holders.push(Holder { seat: seat.clone(), counts: [[0; 2]; 2] });
+            self.holders.len() - 1
+        });
+        self.holders[place].counts[wanted.mode as usize][wanted.scope as usize] += 1;
+        seat.takes_advisory();
+    }
+
+    /// Grants what can be granted, from the front.
+    fn grant(&mut self) {
+        let mut place = 0;
+        while let Some(request) = self.queue.get(place) {
+            let (seat, wanted) = (request.seat.clone(), request.wanted);
+            if !self.can_take(&seat, wanted.mode, place) {
+                place += 1;
+                continue;
+            }
+            self.take(&seat, wanted);
+            if let Some(request) = self.queue.remove(place) {
+                request.granted.store(true, Ordering::Release);
+                request.seat.waiter.wake();
+            }
+        }
+    }
+
+    /// Takes back what a session holds, as `change` says of the counts; whether that is something.
+    fn give_back(&mut self, seat: &Arc<Seat>, change: impl FnOnce(&mut [[u32; 2]; 2]) -> bool) -> bool {
+        let Some(place) = self.holders.iter().position(|holder| Arc::ptr_eq(&holder.seat, seat)) else { return false };
+        let changed = change(&mut self.holders[place].counts);
+        if self.holders[place].mode().is_none() {
+            self.holders.remove(place);
+        }
+        self.grant();
+        changed
+    }
+}
+
+impl AdvisoryLocks {
+    fn locks(&self) -> MutexGuard<'_, HashMap<Key, Lock>> {
+        self.locks.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    /// Takes a lock if that can be done at once.
+    pub(crate) fn try_take(&self, seat: &Arc<Seat>, wanted: Wanted) -> bool {
+        let mut locks = self.locks();
+        let lock = locks.entry(wanted.key).or_default();
+        let free = lock.can_take(seat, wanted.mode, usize::MAX);
+        if free {
+            lock.take(seat, wanted);
+        }
+        free
+    }
+
+    /// Takes a lock, and waits for it as long as the session waits for locks.
+    pub(crate) fn take(&self, database: &Database, seat: &Arc<Seat>, wanted: Wanted) -> Result<(), SqlError> {
+        let granted = Arc::new(AtomicBool::new(false));
+        {
+            let mut locks = self.locks();
+            let lock = locks.entry(wanted.key).or_default();
+            if lock.can_take(seat, wanted.mode, usize::MAX) {
+                lock.take(seat, wanted);
+                return Ok(());
+            }
+            lock.queue.push_back(Request { seat: seat.clone(), wanted, granted: granted.clone() });
+        }
+        let (limit, patience) = seat.patience();
+        // However the wait ends, a request is not left behind.
+        let waiting = Waiting { locks: self, seat, key: wanted.key, granted: &granted };
+        let waiter = &seat.waiter;
+        let start = waiter.now();
+        let limit = limit.map(|limit| start.after(limit));
+        let mut look = Some(start.after(patience)).filter(|look| limit.is_none_or(|limit| *look < limit));
+        let wake = loop {
+            match waiter.wait_until(look.or(limit), || granted.load(Ordering::Acquire)) {
+                Wake::TimedOut if look.take().is_some() => {
+                    let _alone = self.looks.lock().unwrap_or_else(|poison| poison.into_inner());
+                    if blocking::is_in_a_circle(database, seat) && waiting.withdraw() {
+                        return Err(Abort::Deadlock.into());
+                    }
+                }
+                wake => break wake,
+            }
+        };
+        match wake {
+            _ if !waiting.withdraw() => Ok(()),
+            Wake::Cancelled => Err(Abort::Cancelled.into()),
+            Wake::Ready | Wake::TimedOut => {
+                Err(SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"))
+            }
+        }
+    }
+
+    fn withdraw(&self, seat: &Arc<Seat>, key: Key) {
+        let mut locks = self.locks();
+        if let Some(lock) = locks.get_mut(&key) {
+            lock.queue.retain(|request| !Arc::ptr_eq(&request.seat, seat));
+            lock.grant();
+        }
+        tidy(&mut locks, key);
+    }
+
+    /// Gives back once what the session has taken for itself; whether there was something.
+    pub(crate) fn give_back(&self, seat: &Arc<Seat>, key: Key, mode: Mode) -> bool {
+        let mut locks = self.locks();
+        let given = locks.get_mut(&key).is_some_and(|lock| {
+            lock.give_back(seat, |counts| {
+                let count = &mut counts[mode as usize][Scope::Session as usize];
+                let held = *count > 0;
+                *count -= u32::from(held);
+                held
+            })
+        });
+        tidy(&mut locks, key);
+        given
+    }
+
+    /// Gives back everything that a session has taken for itself, or for its transaction.
+    pub(crate) fn give_all_back(&self, seat: &Arc<Seat>, scope: Scope) {
+        let mut locks = self.locks();
+        locks.retain(|_, lock| {
+            lock.give_back(seat, |counts| {
+                counts.iter_mut().for_each(|counts| counts[scope as usize] = 0);
+                true
+            });
+            !lock.holders.is_empty() || !lock.queue.is_empty()
+        });
+    }
+
+    /// The locks that a session holds, and how.
+    pub(crate) fn held(&self, seat: &Arc<Seat>) -> Vec<(Key, Mode)> {
+        let locks = self.locks();
+        let held = |(key, lock): (&Key, &Lock)| {
+            let holder = lock.holders.iter().find(|holder| Arc::ptr_eq(&holder.seat, seat))?;
+            Some((*key, holder.mode()?))
+        };
+        locks.iter().filter_map(held).collect()
+    }
+
+    /// What a session waits for, if it does.
+    pub(crate) fn wait_of(&self, seat: &Arc<Seat>) -> Option<Wait> {
+        let locks = self.locks();
+        let (key, lock, place) = locks.iter().find_map(|(key, lock)| {
+            Some((key, lock, lock.queue.iter().position(|request| Arc::ptr_eq(&request.seat, seat))?))
+        })?;
+        let mode = lock.queue[place].wanted.mode;
+        let before = lock.queue.iter().take(place).filter(|before| conflicts(before.wanted.mode, mode));
+        Some(Wait {
+            key: *key,
+            mode,
+            holders: lock.in_the_way(seat, mode).map(|(seat, mode)| (seat.clone(), mode)).collect(),
+            before: before.map(|before| before.seat.clone()).collect(),
+        })
+    }
+}
+
+/// A request that waits, until dropped.
+struct Waiting<'w> {
+    locks: &'w AdvisoryLocks,
+    seat: &'w Arc<Seat>,
+    key: Key,
+    granted: &'w AtomicBool,
+}
+
+impl Waiting<'_> {
+    /// Takes the request back; `false` if it was granted before.
+    fn withdraw(&self) -> bool {
+        self.locks.withdraw(self.seat, self.key);
+        !self.granted.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.locks.withdraw(self.seat, self.key);
+    }
+}
+
+/// Forgets a lock that nobody holds or waits for.
+fn tidy(locks: &mut HashMap<Key, Lock>, key: Key) {
+    if locks.get(&key).is_some_and(|lock| lock.holders.is_empty() && lock.queue.is_empty()) {
+        locks.remove(&key);
+    }
+}
+
+/// How long who waits for an advisory lock waits before it looks for a deadlock, if `deadlock_timeout` says nothing.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
