@@ -282,6 +282,14 @@ impl Patron {
                     moments_later(moments).await;
                     token.cancel_query(NoTls).await.expect("the server takes cancel requests");
                 };
+                let pauses = moments.is_multiple_of(2);
+                // Most statements are over when the request comes; a pause is not.
+                let statement = async {
+                    if pauses {
+                        visit.rows("SELECT pg_sleep(0.1)").await?;
+                    }
+                    statement.await
+                };
                 let (outcome, ()) = tokio::join!(statement, cancel);
                 self.judge(sql, outcome)
             }

@@ -229,6 +229,7 @@ impl RowsOf {
             TableFunction::Unnest => self.arguments.len(),
             TableFunction::Series | TableFunction::Subscripts | TableFunction::Ancestors => 1,
             TableFunction::ExpandArray => 2,
+            TableFunction::Keywords => 5,
         };
         own + usize::from(self.numbered)
     }
@@ -247,6 +248,8 @@ pub enum TableFunction {
     ExpandArray,
     /// The tables that a table is a partition of: no table is one, so there are no rows.
     Ancestors,
+    /// PostgreSQL's words, which tools quote.
+    Keywords,
 }
 
 impl TableFunction {
@@ -262,6 +265,7 @@ impl TableFunction {
             ("pg_catalog", "generate_series") => TableFunction::Series,
             ("pg_catalog", "generate_subscripts") => TableFunction::Subscripts,
             ("pg_catalog", "pg_partition_ancestors") => TableFunction::Ancestors,
+            ("pg_catalog", "pg_get_keywords") => TableFunction::Keywords,
             ("information_schema", "_pg_expandarray") => TableFunction::ExpandArray,
             _ => return None,
         })
@@ -275,6 +279,7 @@ impl TableFunction {
             TableFunction::Subscripts => "generate_subscripts",
             TableFunction::ExpandArray => "_pg_expandarray",
             TableFunction::Ancestors => "pg_partition_ancestors",
+            TableFunction::Keywords => "pg_get_keywords",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 import sys
 
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import MetaData, create_engine, insert, inspect, select
 
 SCHEMA = """
 CREATE TABLE person (id serial PRIMARY KEY, name varchar(30) NOT NULL UNIQUE, born date, note text DEFAULT 'x',
@@ -95,6 +95,29 @@ def others(inspector):
     check((inspector.get_enums(), inspector.get_domains()), ([], []))
 
 
+def reflection(engine):
+    metadata = MetaData()
+    metadata.reflect(engine, views=True)
+    check(sorted(metadata.tables), ["account", "child", "pair", "person", "plain", "rich"])
+    order = [table.name for table in metadata.sorted_tables]
+    check((order.index("person") < order.index("account"), order.index("pair") < order.index("child")), (True, True))
+    person, account = metadata.tables["person"], metadata.tables["account"]
+    check([key.target_fullname for key in account.foreign_keys], ["person.id"])
+    with engine.begin() as connection:
+        connection.execute(insert(person).values(name="Ada"))
+        connection.execute(insert(account).values(id=1, owner_id=1, amount=5))
+        found = connection.execute(select(person.c.name, account.c.amount).join(account)).all()
+        check([(name, int(amount)) for name, amount in found], [("Ada", 5)])
+    # What was found can be made again.
+    metadata.remove(metadata.tables["rich"])
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP VIEW rich")
+    metadata.drop_all(engine)
+    check(inspect(engine).get_table_names(), [])
+    metadata.create_all(engine)
+    check(len(inspect(engine).get_table_names()), 5)
+
+
 def main():
     engine = create_engine(sys.argv[1])
     with engine.begin() as connection:
@@ -104,6 +127,7 @@ def main():
     tables(inspect(engine))
     keys(inspect(engine))
     others(inspect(engine))
+    reflection(engine)
     print("ok")
 
 

@@ -5,7 +5,7 @@ use crate::catalog::{Table, describe};
 use crate::expr::Expr;
 use crate::measured::Counts;
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source, SubqueryTest};
-use hotrow_storage::{IndexRef, Value};
+use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_txn::{Direction, LockFor};
 
 /// The lines of a plan.
@@ -265,6 +265,8 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
         Expr::Call(function, list) if list.is_empty() && function.written().is_some() => {
             function.written().unwrap_or_default().to_owned()
         }
+        // A scale is given up.
+        Expr::Cast(inner, Type::Numeric(_), Type::Numeric(None), _) => show(inner),
         Expr::Cast(inner, _, to, _) => format!("({})::{to}", show(inner)),
         other => {
             let parts: Vec<_> = other.parts().into_iter().map(show).collect();

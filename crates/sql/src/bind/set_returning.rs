@@ -212,6 +212,14 @@ impl Binder<'_> {
                 [_] => (vec![Type::Int4], vec![(None, Type::Int4)]),
                 _ => return Err(wrong()),
             },
+            TableFunction::Keywords => {
+                if !types.is_empty() {
+                    return Err(wrong());
+                }
+                let (text, bool) = (Type::Text, Type::Bool);
+                let names = ["word", "catcode", "barelabel", "catdesc", "baredesc"].map(Some);
+                (Vec::new(), names.into_iter().zip([text, text, bool, text, text]).collect())
+            }
             TableFunction::Series => {
                 if !(2..=3).contains(&types.len()) {
                     return Err(wrong());

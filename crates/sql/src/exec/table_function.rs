@@ -73,6 +73,26 @@ fn evaluate(rows: &RowsOf, env: &Env<'_>, row: &Input<'_>) -> Result<Vec<Value<'
     rows.arguments.iter().map(|expr| expr.eval(env, row).map(Value::into_owned)).collect()
 }
 
+/// PostgreSQL's words, each with the letter of its category and whether it can be a label without AS.
+fn keywords<'n>() -> Next<'n> {
+    let mut lines = include_str!("keywords.txt").lines();
+    Box::new(move |row| {
+        let Some(line) = lines.next() else { return Ok(false) };
+        let mut parts = line.split(' ');
+        let (word, category) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let is_label = parts.next() == Some("t");
+        let meaning = match category {
+            "C" => "unreserved (cannot be function or type name)",
+            "R" => "reserved",
+            "T" => "reserved (can be function or type name)",
+            _ => "unreserved",
+        };
+        row.extend([Value::text(word), Value::text(category), Value::Bool(is_label), Value::text(meaning)]);
+        row.push(Value::text(if is_label { "can be bare label" } else { "requires AS" }));
+        Ok(true)
+    })
+}
+
 /// What puts the values of the next row into a vector; false if there is none.
 type Next<'n> = Box<dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, SqlError> + 'n>;
 
@@ -84,6 +104,7 @@ fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>]) -> Res
         TableFunction::Subscripts => Ok(subscripts(arguments)),
         TableFunction::ExpandArray => Ok(expand(arguments)),
         TableFunction::Ancestors => Ok(none()),
+        TableFunction::Keywords => Ok(keywords()),
     }
 }
 

@@ -56,6 +56,11 @@ public class Metadata {
         check(rows(data.getFunctions(null, "public", "%"), "FUNCTION_NAME"), List.of());
         check(rows(data.getProcedures(null, "public", "%"), "PROCEDURE_NAME"), List.of());
         check(rows(data.getProcedureColumns(null, "public", "%", "%"), "COLUMN_NAME"), List.of());
+        check(rows(data.getColumns(null, "public", "account", "%"), "COLUMN_NAME", "TYPE_NAME", "COLUMN_SIZE", "COLUMN_DEF", "IS_NULLABLE",
+            "IS_AUTOINCREMENT"), List.of("id int8 19 null NO YES", "owner_id int4 10 null NO NO", "code bpchar 4 null YES NO",
+            "kind text 2147483647 null YES NO", "amount numeric 10 null YES NO", "made timestamptz 35 now() YES NO"));
+        check(rows(data.getColumns(null, "public", "person", "id"), "TYPE_NAME", "COLUMN_DEF"), List.of("serial nextval('person_id_seq'::regclass)"));
+        check(data.getSQLKeywords().startsWith("abort,access,aggregate,also,analyse,analyze,attach,backward,"), true);
         List<String> known = rows(data.getTypeInfo(), "TYPE_NAME", "DATA_TYPE", "PRECISION");
         check(known.containsAll(List.of("int4 4 0", "numeric 2 1000", "text 12 0", "timestamptz 93 6", "_text 2003 0", "name 12 0")), true);
         check(data.getMaxColumnNameLength(), 63);
