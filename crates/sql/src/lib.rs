@@ -47,6 +47,7 @@ mod session;
 mod settings;
 mod shown;
 mod system;
+mod table_function;
 mod times;
 pub mod types;
 mod view;

@@ -6,7 +6,7 @@ use super::window::is_window_function;
 use super::{Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
-use crate::plan::TableFunction;
+use crate::table_function::TableFunction;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};

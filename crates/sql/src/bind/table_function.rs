@@ -2,7 +2,8 @@
 
 use super::from::From;
 use super::{Aggregates, Binder, Scope, Typed, fold};
-use crate::plan::{Node, RowsOf, TableFunction};
+use crate::plan::Node;
+use crate::table_function::{RowsOf, TableFunction};
 use crate::{OutputColumn, SqlError};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A};

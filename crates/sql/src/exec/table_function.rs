@@ -2,7 +2,8 @@
 
 use super::{Exec, Fail, Sink};
 use crate::expr::{Arithmetic, Env, Input, compare};
-use crate::plan::{Node, RowsOf, TableFunction};
+use crate::plan::Node;
+use crate::table_function::{RowsOf, TableFunction};
 use crate::{SqlError, state};
 use hotrow_storage::{Elements, Value};
 use std::ops::ControlFlow;
