@@ -356,24 +356,53 @@ impl Path {
             Path::Range(range) => {
                 range.equal.iter().chain(range.lower.iter().chain(&range.upper).map(|(value, _)| value)).collect()
             }
+            Path::Each(each) => {
+                let mut exprs = each.way.exprs();
+                exprs.extend(&each.candidates.exprs);
+                exprs
+            }
             Path::Full => Vec::new(),
         }
     }
 }
 
 /// The way to a table's rows.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Path {
     /// The one with this primary key.
     Key(Vec<Expr>),
     /// An index's range: leading columns equal, the next one bounded.
     Range(Range),
+    /// One of these for each value of a list.
+    Each(Box<Each>),
     /// All of them.
     Full,
 }
 
+/// The way to the rows of which an index's column has one of many values: `column IN (…)`, `column = ANY (array)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Each {
+    /// The values.
+    pub candidates: Candidates,
+    /// The way for one of them: a key or a range.
+    pub way: Path,
+    /// Which of the way's leading values each of them takes the place of; NULL stands there.
+    pub place: usize,
+    /// The order of their keys in which they are gone through.
+    pub direction: Direction,
+}
+
+/// The values of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidates {
+    /// Them, or the array of them.
+    pub exprs: Vec<Expr>,
+    /// It is an array.
+    pub is_array: bool,
+}
+
 /// A range of an index.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Range {
     /// The index.
     pub index: IndexRef,

@@ -15,6 +15,22 @@ const CASES: &[(&str, &str)] = &[
     ("select * from a where id = 1", "Index Scan using a_pkey on a (actual rows=1 loops=1)\n  Index Cond: (id = 1)"),
     ("select * from a where id = 0", "Index Scan using a_pkey on a (actual rows=0 loops=1)\n  Index Cond: (id = 0)"),
     (
+        "select * from a where id in (1, 5, 1, 0)",
+        "Index Scan using a_pkey on a (actual rows=2 loops=1)\n  Index Cond: (id IN (1, 5, 1, 0))",
+    ),
+    (
+        "select * from a where id = any ('{1,5}') order by id desc limit 1",
+        "Limit (actual rows=1 loops=1)\n  ->  Index Scan Backward using a_pkey on a (actual rows=1 loops=1)\n        Index Cond: (id = ANY ({1,5}))",
+    ),
+    (
+        "select * from b where a_id in (1, 3)",
+        "Index Scan using b_a on b (actual rows=4 loops=1)\n  Index Cond: (a_id IN (1, 3))\n  Filter: (a_id IN (1, 3))",
+    ),
+    (
+        "select * from b where a_id in (1, 3) and id = 3",
+        "Index Scan using b_pkey on b (actual rows=1 loops=1)\n  Index Cond: (id = 3)\n  Filter: (a_id IN (1, 3))",
+    ),
+    (
         "select g, count(*) from a group by g",
         "HashAggregate (actual rows=3 loops=1)\n  ->  Seq Scan on a (actual rows=9 loops=1)",
     ),

@@ -2,7 +2,7 @@
 
 use super::path::{conditions_of, conjunction};
 use crate::catalog::{Table, describe};
-use crate::expr::Expr;
+use crate::expr::{ArrayFunction, Expr, Function};
 use crate::measured::Counts;
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source, SubqueryTest};
 use hotrow_storage::{IndexRef, Type, Value};
@@ -206,11 +206,15 @@ impl Lines {
 
     fn access(&mut self, access: &Access) {
         let table = access.table.plain_name();
-        let (index, direction) = match &access.path {
-            Path::Full => (None, Direction::Forward),
-            Path::Key(_) => (Some(IndexRef::Primary), Direction::Forward),
-            Path::Range(range) => (Some(range.index), range.direction),
-        };
+        fn index_of(path: &Path) -> (Option<IndexRef>, Direction) {
+            match path {
+                Path::Full => (None, Direction::Forward),
+                Path::Key(_) => (Some(IndexRef::Primary), Direction::Forward),
+                Path::Range(range) => (Some(range.index), range.direction),
+                Path::Each(each) => (index_of(&each.way).0, each.direction),
+            }
+        }
+        let (index, direction) = index_of(&access.path);
         match index {
             None => self.line(&format!("Seq Scan on {table}")),
             Some(index) => {
@@ -261,6 +265,10 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
         Expr::Compare(operator, pair, _) => format!("({} {} {})", show(&pair.0), operator.symbol(), show(&pair.1)),
         Expr::Arithmetic(operator, pair) => format!("({} {} {})", show(&pair.0), operator.symbol(), show(&pair.1)),
         Expr::In(value, list, _) => format!("({} IN ({}))", show(value), all(list, ", ")),
+        Expr::Call(Function::Array(ArrayFunction::Any(operator, every, _)), list) if let [value, array] = &list[..] => {
+            let way = if *every { "ALL" } else { "ANY" };
+            format!("({} {} {way} ({}))", show(value), operator.symbol(), show(array))
+        }
         Expr::Like(like) => format!("({} ~~ {})", show(&like.text), show(&like.pattern)),
         Expr::Call(function, list) if list.is_empty() && function.written().is_some() => {
             function.written().unwrap_or_default().to_owned()

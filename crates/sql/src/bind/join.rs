@@ -23,6 +23,9 @@ use std::ops::Range;
 /// The rows that a table is expected to have.
 const TABLE_ROWS: f64 = 10_000.0;
 
+/// The values that an array is expected to have.
+const ARRAY_VALUES: f64 = 10.0;
+
 /// The place of a column that is not there.
 const ABSENT: usize = usize::MAX;
 
@@ -586,12 +589,19 @@ fn rows(node: &Node) -> f64 {
 }
 
 fn access_rows(access: &Access) -> f64 {
-    let range = match &access.path {
+    path_rows(&access.table, &access.path)
+}
+
+fn path_rows(table: &Table, path: &Path) -> f64 {
+    let range = match path {
         Path::Key(_) => return 1.0,
         Path::Full => return TABLE_ROWS,
         Path::Range(range) => range,
+        Path::Each(each) => {
+            let candidates = if each.candidates.is_array { ARRAY_VALUES } else { each.candidates.exprs.len() as f64 };
+            return path_rows(table, &each.way) * candidates;
+        }
     };
-    let table = &access.table;
     let columns = table.index_columns(range.index).len();
     let unique = match range.index {
         IndexRef::Primary => true,

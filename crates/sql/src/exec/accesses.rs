@@ -140,6 +140,18 @@ impl Foresight<'_> {
                 }
                 return Ok(true);
             }
+            Path::Each(each) => {
+                if limited || !access.path.exprs().into_iter().all(|value| self.knows(value)) {
+                    return Ok(false);
+                }
+                for way in scan::ways(table, each, &self.env)? {
+                    match way {
+                        scan::Way::Key(key) => self.accesses.push(table.id, key, intent),
+                        scan::Way::Range(scan) => self.range(scan, intent),
+                    }
+                }
+                return Ok(true);
+            }
             Path::Full if limited => return Ok(false),
             Path::Full => Some(Scan::all(table.id, IndexRef::Primary)),
             Path::Range(range) => {
@@ -151,10 +163,14 @@ impl Foresight<'_> {
                 scan::range_scan(table, range, &self.env)?
             }
         };
-        if let Some(Scan { table, index, lower, upper, .. }) = scan {
-            self.accesses.push_range(RangeAccess { table, index, lower, upper, intent });
+        if let Some(scan) = scan {
+            self.range(scan, intent);
         }
         Ok(true)
+    }
+
+    fn range(&mut self, Scan { table, index, lower, upper, .. }: Scan, intent: Intent) {
+        self.accesses.push_range(RangeAccess { table, index, lower, upper, intent });
     }
 
     fn delete(&mut self, delete: &Delete) -> Result<bool, SqlError> {

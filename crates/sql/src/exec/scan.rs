@@ -3,27 +3,52 @@
 use super::{Fail, Sink};
 use crate::SqlError;
 use crate::catalog::Table;
-use crate::expr::{Env, Expr, Input};
-use crate::plan::{Access, Path, Range};
+use crate::expr::{Env, Expr, Input, lost};
+use crate::plan::{Access, Each, Path, Range};
 use hotrow_storage::{IndexRef, Key, KeyBuilder, KeySpec, Type, Value};
 use hotrow_txn::{Direction, LockFor, Residual, Scan, Transaction};
 use std::ops::{Bound, ControlFlow};
 
 /// Pushes the rows of an access into `sink`.
 pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {
-    let Some(scan) = (match &access.path {
+    match &access.path {
         Path::Key(values) => {
             let Some(key) = key(&access.table.key, values, None, env)? else { return Ok(()) };
-            return point(access, &key, txn, env, sink);
+            let _ = point(access, &key, txn, env, sink)?;
         }
-        Path::Full => Some(Scan::all(access.table.id, IndexRef::Primary)),
-        Path::Range(range) => range_scan(&access.table, range, env)?,
-    }) else {
-        return Ok(());
-    };
+        Path::Full => {
+            let _ = walk(access, Scan::all(access.table.id, IndexRef::Primary), txn, env, sink)?;
+        }
+        Path::Range(range) => {
+            let Some(scan) = range_scan(&access.table, range, env)? else { return Ok(()) };
+            let _ = walk(access, scan, txn, env, sink)?;
+        }
+        Path::Each(each) => {
+            for way in ways(&access.table, each, env)? {
+                let flow = match way {
+                    Way::Key(key) => point(access, &key, txn, env, sink)?,
+                    Way::Range(scan) => walk(access, scan, txn, env, sink)?,
+                };
+                if flow.is_break() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pushes the rows of a scan that satisfy the access's filter into `sink`.
+fn walk(
+    access: &Access,
+    scan: Scan,
+    txn: &mut dyn Transaction,
+    env: &Env<'_>,
+    sink: Sink<'_>,
+) -> Result<ControlFlow<()>, Fail> {
     let filter = access.filter.as_ref().filter(|_| txn.takes_residual(access.lock));
     let scan = Scan { lock: access.lock, residual: filter.map(|filter| residual(filter, env)), ..scan };
-    let mut failed = None;
+    let mut ended = Ok(ControlFlow::Continue(()));
     txn.scan(&scan, &mut |row| {
         let input = Input::Row(row);
         let checked = env.check_cancelled().and_then(|()| check(access.lock, env));
@@ -31,12 +56,70 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
             Some(filter) if !filter.is_true(env, &input)? => Ok(ControlFlow::Continue(())),
             _ => sink(&input),
         });
-        visited.unwrap_or_else(|error| {
-            failed = Some(error);
-            ControlFlow::Break(())
-        })
+        match visited {
+            Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+            other => {
+                ended = other;
+                ControlFlow::Break(())
+            }
+        }
     })?;
-    failed.map_or(Ok(()), |error| Err(error.into()))
+    Ok(ended?)
+}
+
+/// The way to the rows of one value of a list.
+pub(super) enum Way {
+    Key(Key),
+    Range(Scan),
+}
+
+impl Way {
+    /// Where it begins.
+    fn start(&self) -> Option<&Key> {
+        match self {
+            Way::Key(key) => Some(key),
+            Way::Range(scan) => match &scan.lower {
+                Bound::Included(key) | Bound::Excluded(key) => Some(key),
+                Bound::Unbounded => None,
+            },
+        }
+    }
+}
+
+/// The ways to the rows of a list's values, each once, in the order that is wanted.
+pub(super) fn ways(table: &Table, each: &Each, env: &Env<'_>) -> Result<Vec<Way>, SqlError> {
+    let mut path = each.way.clone();
+    let mut ways = Vec::new();
+    let mut push = |value: Value<'_>| {
+        env.memory.check()?;
+        let values = match &mut path {
+            Path::Key(values) => values,
+            Path::Range(range) => &mut range.equal,
+            Path::Each(_) | Path::Full => return Err(lost("a way for one value")),
+        };
+        values[each.place] = Expr::Const(value.into_owned());
+        let way = match &path {
+            Path::Key(values) => key(&table.key, values, None, env)?.map(Way::Key),
+            Path::Range(range) => range_scan(table, range, env)?.map(Way::Range),
+            Path::Each(_) | Path::Full => None,
+        };
+        ways.extend(way);
+        Ok(())
+    };
+    for expr in &each.candidates.exprs {
+        match expr.eval(env, &Input::NONE)? {
+            Value::Array(array) if each.candidates.is_array => array.iter().try_for_each(&mut push)?,
+            value if !each.candidates.is_array => push(value)?,
+            // A NULL where an array should be: no value is equal to it.
+            _ => (),
+        }
+    }
+    ways.sort_by(|one, other| one.start().cmp(&other.start()));
+    ways.dedup_by(|one, other| one.start() == other.start());
+    if each.direction == Direction::Backward {
+        ways.reverse();
+    }
+    Ok(ways)
 }
 
 /// An error if there is no memory for what is kept of a row. Who locks rows to change them is asked where he writes, and not at all
@@ -59,7 +142,13 @@ fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
     })
 }
 
-fn point(access: &Access, key: &Key, txn: &mut dyn Transaction, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {
+fn point(
+    access: &Access,
+    key: &Key,
+    txn: &mut dyn Transaction,
+    env: &Env<'_>,
+    sink: Sink<'_>,
+) -> Result<ControlFlow<()>, Fail> {
     let table = access.table.id;
     let row = match access.lock {
         LockFor::Read => txn.read(table, key)?,
@@ -73,10 +162,10 @@ fn point(access: &Access, key: &Key, txn: &mut dyn Transaction, env: &Env<'_>, s
             None => true,
         };
         if wanted {
-            let _ = sink(&input)?;
+            return Ok(sink(&input)?);
         }
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The key whose leading columns have these values, and one more if given. `None` if no row can have it: a value is NULL, or
