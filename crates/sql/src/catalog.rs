@@ -4,6 +4,7 @@
 //! transaction's own [`Changes`]; they become everybody's when it commits. The catalog's version goes up with every such
 //! commit: a plan made at another version is made again.
 
+use crate::expected::ExpectedRows;
 use crate::expr::Expr;
 use crate::foreign_key::{ForeignKey, Referrer};
 use crate::locks::TableLock;
@@ -85,6 +86,8 @@ pub struct Table {
     pub row_ids: Arc<AtomicI64>,
     /// The lock on the table's name.
     pub lock: Arc<TableLock>,
+    /// How many rows it is expected to have.
+    pub expected_rows: ExpectedRows,
 }
 
 impl Table {
@@ -110,7 +113,8 @@ impl Table {
     ) -> Arc<Self> {
         let key = KeySpec::new(&schema.columns, &schema.key);
         let index_keys = schema.indexes.iter().map(|index| KeySpec::bytes(&schema.columns, &index.columns)).collect();
-        Arc::new(Self { id, layout, key, index_keys, rules, row_ids, lock, schema })
+        let expected_rows = ExpectedRows::default();
+        Arc::new(Self { id, layout, key, index_keys, rules, row_ids, lock, schema, expected_rows })
     }
 
     /// The same table of the engine with other names, defaults or constraints.

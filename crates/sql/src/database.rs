@@ -2,11 +2,12 @@
 
 use crate::activity::{Activity, Totals};
 use crate::advisory::AdvisoryLocks;
-use crate::bind::Binder;
+use crate::bind::{Binder, lines};
 use crate::catalog::{Catalog, Changes, Rules, Table, Used, View};
 use crate::contention::{Contended, Contention};
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
+use crate::expected::Expected;
 use crate::expr::now;
 use crate::parse::lex::{Token, character_position};
 use crate::parse::utility::Utility;
@@ -17,7 +18,7 @@ use crate::session::Session;
 use crate::{MemoryLimit, OutputColumn, SqlError, Times, state};
 use hotrow_storage::{TableId, Type};
 use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
-use hotrow_sync::{Arc, RwLock, Time, Waiter};
+use hotrow_sync::{Arc, Mutex, RwLock, Time, Waiter};
 use hotrow_txn::{Engine, Isolation};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -189,7 +190,11 @@ impl Database {
     /// The cached plan of this key, if it is of the catalog's present version.
     pub(crate) fn cached(&self, key: &str) -> Option<Arc<Statement>> {
         let plans = self.plans.read().unwrap_or_else(|poison| poison.into_inner());
-        plans.get(key).filter(|statement| statement.version.load(Ordering::Acquire) == self.catalog.version()).cloned()
+        let is_true = |statement: &&Arc<Statement>| {
+            statement.version.load(Ordering::Acquire) == self.catalog.version()
+                && statement.expected.iter().all(Expected::holds)
+        };
+        plans.get(key).filter(is_true).cloned()
     }
 
     /// Keeps a plan. When there are too many, all go: those in use come back at once.
@@ -238,9 +243,9 @@ pub(crate) fn plan(
         Parsed::Utility(Utility::Explain(options, inner)) => {
             let start = Time::now();
             let statement = parse_one(&inner)?;
-            let mut binder = Binder::new(&inner, 0, view, types);
+            let binder = Binder::new(&inner, 0, view, types);
+            let planned = with_room(|| binder.statement(sql.clone(), range, statement))?;
             if options.analyze {
-                let planned = with_room(|| binder.statement(sql.clone(), range, statement))?;
                 let is_measured =
                     matches!(planned.plan, Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
                 if !is_measured {
@@ -250,11 +255,11 @@ pub(crate) fn plan(
                 }
                 return Ok(Statement::analyze(planned, options, Time::now().since(start).as_nanos() as u64));
             }
-            let mut lines = with_room(|| binder.explain(statement))?;
+            let mut lines = lines(&planned.plan);
             if options.summary {
                 lines.push(format!("Planning Time: {:.3} ms", Time::now().since(start).as_secs_f64() * 1e3));
             }
-            (Plan::Explain(lines), text_column("QUERY PLAN"))
+            return Ok(planned.explain(lines));
         }
         Parsed::Utility(Utility::DeclareCursor(cursor)) => {
             let statement = parse_one(&cursor.query)?;
@@ -281,6 +286,8 @@ pub(crate) fn plan(
         columns,
         plan,
         used: Used::default(),
+        expected: Vec::new(),
+        successor: Mutex::default(),
         tokens: range,
         version: AtomicU64::new(view.catalog.version()),
         path: view.path.cloned(),

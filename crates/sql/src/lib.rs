@@ -31,6 +31,7 @@ mod deferred;
 mod depth;
 mod error;
 mod exec;
+mod expected;
 mod expr;
 mod foreign_key;
 pub mod isolation;

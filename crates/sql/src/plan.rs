@@ -9,6 +9,7 @@
 
 use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
+use crate::expected::Expected;
 use crate::expr::{Comparison, Expr};
 use crate::foreign_key::Graph;
 pub use crate::measured::{Analysis, ExplainOptions, Measured};
@@ -21,8 +22,8 @@ use crate::table_function::RowsOf;
 use crate::window::Window;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{Element, IndexRef, Type};
-use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::{Arc, Mutex};
 use hotrow_txn::{Direction, LockFor};
 use sqlparser::ast;
 
@@ -600,6 +601,10 @@ pub struct Statement {
     pub(crate) path: Option<Arc<[String]>>,
     /// Whether it was made from a transaction's uncommitted changes of the catalog.
     pub(crate) private: bool,
+    /// What its joins are planned for.
+    pub(crate) expected: Vec<Expected>,
+    /// The plan that was made when this one was not true any more.
+    pub(crate) successor: Mutex<Option<Arc<Statement>>>,
 }
 
 impl Statement {
@@ -615,8 +620,15 @@ impl Statement {
             version: AtomicU64::new(query.version.load(Ordering::Acquire)),
             path: query.path.clone(),
             private: query.private,
+            expected: query.expected.clone(),
+            successor: Mutex::default(),
             plan: Plan::Declare(Box::new(Declare { cursor, query: Arc::new(query) })),
         }
+    }
+
+    /// EXPLAIN of a statement: its plan as lines.
+    pub(crate) fn explain(self, lines: Vec<String>) -> Self {
+        Self { columns: Some(vec![OutputColumn::new("QUERY PLAN", Type::Text)]), plan: Plan::Explain(lines), ..self }
     }
 
     /// EXPLAIN ANALYZE of a statement, which took so long to plan.
@@ -632,6 +644,8 @@ impl Statement {
             version: AtomicU64::new(statement.version.load(Ordering::Acquire)),
             path: statement.path.clone(),
             private: statement.private,
+            expected: statement.expected.clone(),
+            successor: Mutex::default(),
             plan: Plan::Analyze(Box::new(Analysis { options, statement, planning_ns })),
         }
     }

@@ -9,7 +9,7 @@ use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_txn::{Direction, LockFor};
 
 /// The lines of a plan.
-pub(super) fn lines(plan: &Plan) -> Vec<String> {
+pub(crate) fn lines(plan: &Plan) -> Vec<String> {
     lines_with(plan, Lines::default(), "")
 }
 

@@ -5,26 +5,19 @@
 //! first. A table whose index serves a condition on what there is, is looked up row by row; everything else is kept
 //! in a hash table, or as it is. An outer join is one source of its group, with two groups inside.
 //!
-//! Nothing is known of values, so that expectations come from keys alone: a whole key has one row, and each of its columns has
-//! an equal part in that.
+//! What is expected is in `cost`.
 
 use super::scope::show;
-use super::{Binder, path, push};
+use super::{Binder, cost, path, push};
 use crate::catalog::Table;
 use crate::error::unsupported;
+use crate::expected::Expected;
 use crate::expr::{Comparison, Expr, lost};
-use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node, Path, SubqueryTest};
+use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node, SubqueryTest};
 use crate::{SqlError, depth};
-use hotrow_storage::{IndexRef, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use std::ops::Range;
-
-/// The rows that a table is expected to have.
-const TABLE_ROWS: f64 = 10_000.0;
-
-/// The values that an array is expected to have.
-const ARRAY_VALUES: f64 = 10.0;
 
 /// The place of a column that is not there.
 const ABSENT: usize = usize::MAX;
@@ -176,15 +169,15 @@ impl Columns {
         self.0[column] = true;
     }
 
-    fn has(&self, column: usize) -> bool {
+    pub(super) fn has(&self, column: usize) -> bool {
         self.0.get(column).is_some_and(|has| *has)
     }
 
-    fn iter(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
         (0..self.0.len()).filter(|&column| self.0[column])
     }
 
-    fn any(&self) -> bool {
+    pub(super) fn any(&self) -> bool {
         self.0.contains(&true)
     }
 
@@ -285,6 +278,11 @@ impl Binder<'_> {
         depth::check()?;
         group.push_down();
         self.hoist(&mut group);
+        self.expected.extend(group.sources.iter().filter_map(|source| match &source.item {
+            Item::Table(table, _) => Some(Expected::of(table)),
+            Item::Rows(..) | Item::Outer(_) => None,
+        }));
+        self.has_order |= group.sources.len() > 1;
         let (deferred, mut conditions): (Vec<_>, Vec<_>) =
             std::mem::take(&mut group.conditions).into_iter().partition(Expr::has_subquery);
         let mut needed = needed.clone();
@@ -463,7 +461,7 @@ impl Binder<'_> {
             with.extend(source.columns.clone());
             let now: Vec<_> =
                 conditions.iter().filter(|condition| Columns::of([*condition]).subset_of(&with)).cloned().collect();
-            let Some(cost) = cost(source, &now, joined) else { continue };
+            let Some(cost) = cost::cost(source, &now, joined) else { continue };
             if best.is_none_or(|(known, _)| cost < known) {
                 best = Some((cost, at));
             }
@@ -537,7 +535,13 @@ fn sides(pair: &mut (Expr, Expr)) -> (&Expr, &mut Expr) {
 }
 
 /// A table's rows for each row of something else.
-fn served(table: &Arc<Table>, lock: LockFor, conditions: &[Expr], own: &Range<usize>, shown: &mut Shown) -> Access {
+pub(super) fn served(
+    table: &Arc<Table>,
+    lock: LockFor,
+    conditions: &[Expr],
+    own: &Range<usize>,
+    shown: &mut Shown,
+) -> Access {
     let mut conditions = conditions.to_vec();
     conditions.iter_mut().for_each(|condition| localise(condition, own, shown));
     path::choose(table.clone(), path::conjunction(conditions), lock, &[]).0
@@ -547,70 +551,6 @@ fn served(table: &Arc<Table>, lock: LockFor, conditions: &[Expr], own: &Range<us
 fn looks_at(access: &Access, frame: usize) -> bool {
     let way = access.path.exprs();
     way.into_iter().any(|value| value.any(&mut |part| matches!(part, Expr::Outer(at, _) if *at == frame)))
-}
-
-/// What it costs to join a source to what there is, in rows for each row that there is. None: it cannot be next.
-fn cost(source: &Source, conditions: &[Expr], joined: &Columns) -> Option<f64> {
-    let connected = conditions.iter().any(|condition| {
-        let columns = Columns::of([condition]);
-        columns.iter().any(|column| joined.has(column)) && columns.iter().any(|column| source.columns.contains(&column))
-    });
-    // Each row of one side goes with each of the other.
-    let apart = if joined.any() && !connected { TABLE_ROWS } else { 1.0 };
-    match &source.item {
-        Item::Table(table, lock) => {
-            let mut shown = Shown { frame: usize::MAX, columns: Vec::new() };
-            Some(access_rows(&served(table, *lock, conditions, &source.columns, &mut shown)) * apart)
-        }
-        Item::Rows(_, Some(shown)) => shown.columns.iter().all(|&column| joined.has(column)).then_some(TABLE_ROWS),
-        Item::Rows(node, None) => Some(rows(node) * apart),
-        Item::Outer(_) => Some(TABLE_ROWS * apart),
-    }
-}
-
-/// The rows that are expected of a node.
-fn rows(node: &Node) -> f64 {
-    match node {
-        Node::One => 1.0,
-        Node::Values(rows) => rows.len() as f64,
-        Node::Function(_) => 100.0,
-        Node::Table(access) => access_rows(access),
-        Node::Aggregate(_, groups, _) if groups.is_empty() => 1.0,
-        Node::Limit(input, Some(Expr::Const(Value::Int8(count))), _) => rows(input).min(*count as f64),
-        Node::Distinct(input) => rows(input) * 0.3,
-        Node::NestedLoop(join) => rows(&join.outer) * rows(&join.inner),
-        Node::HashJoin(join) => rows(&join.outer).max(rows(&join.inner)),
-        other => {
-            let mut sum = 0.0;
-            other.each_input(&mut |input| sum += rows(input));
-            sum
-        }
-    }
-}
-
-fn access_rows(access: &Access) -> f64 {
-    path_rows(&access.table, &access.path)
-}
-
-fn path_rows(table: &Table, path: &Path) -> f64 {
-    let range = match path {
-        Path::Key(_) => return 1.0,
-        Path::Full => return TABLE_ROWS,
-        Path::Range(range) => range,
-        Path::Each(each) => {
-            let candidates = if each.candidates.is_array { ARRAY_VALUES } else { each.candidates.exprs.len() as f64 };
-            return path_rows(table, &each.way) * candidates;
-        }
-    };
-    let columns = table.index_columns(range.index).len();
-    let unique = match range.index {
-        IndexRef::Primary => true,
-        IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
-    };
-    // An index that is not unique has several rows for a value.
-    let parts = columns as f64 + if unique { 0.0 } else { 0.5 };
-    let bounds = i32::from(range.lower.is_some()) + i32::from(range.upper.is_some());
-    TABLE_ROWS.powf(1.0 - range.equal.len() as f64 / parts) * 0.3_f64.powi(bounds)
 }
 
 /// Takes the conditions out that look at nothing but these columns.

@@ -10,6 +10,7 @@
 //! | `select` | queries |
 //! | `from` | FROM |
 //! | `join` | joins: in which order, and how |
+//! | `cost` | what a join is expected to cost |
 //! | `push` | conditions on subqueries in FROM |
 //! | `subquery` | subqueries of expressions |
 //! | `set_returning` | set-returning functions in a select list |
@@ -30,6 +31,7 @@ mod aggregate;
 mod array;
 mod calls;
 mod catalog;
+mod cost;
 mod ddl;
 mod dml;
 mod explain;
@@ -57,7 +59,7 @@ mod with;
 
 pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in};
 pub(crate) use dml::column_of;
-pub(crate) use explain::{explained, shown};
+pub(crate) use explain::{explained, lines, shown};
 pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use scope::Scope;
@@ -67,13 +69,14 @@ pub(crate) use view::{define_view, holds, not_a_table};
 use crate::catalog::{Table, Used, View};
 use crate::depth::Syntax;
 use crate::error::unsupported;
+use crate::expected::Expected;
 use crate::expr::Expr;
 use crate::plan::{AggregateCall, Plan, Statement};
 use crate::schema::{self, RelationName};
 use crate::{OutputColumn, SqlError, parse, state, system};
 use hotrow_storage::Type;
-use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicU64;
+use hotrow_sync::{Arc, Mutex};
 use sqlparser::ast;
 use sqlparser::tokenizer::{Location, Span};
 use std::ops::Range;
@@ -124,6 +127,9 @@ pub(crate) struct Binder<'a> {
     params: Vec<Option<Type>>,
     /// What was looked up.
     used: Used,
+    /// The rows that are expected of tables, and whether that decides in which order any are joined.
+    expected: Vec<Expected>,
+    has_order: bool,
     aggregates: Aggregates,
     windows: window::Windows,
     sets: set_returning::Sets,
@@ -166,6 +172,8 @@ impl<'a> Binder<'a> {
             view,
             params,
             used: Used::default(),
+            expected: Vec::new(),
+            has_order: false,
             aggregates,
             windows: window::Windows::default(),
             sets: set_returning::Sets::default(),
@@ -211,7 +219,20 @@ impl<'a> Binder<'a> {
         let params = self.params.iter().enumerate().map(untyped).collect::<Result<_, _>>()?;
         let private = self.used.is_changed(self.view.changes);
         let path = self.view.path.cloned();
-        Ok(Statement { sql, tokens, declared, params, columns, plan, used: self.used, version, path, private })
+        Ok(Statement {
+            sql,
+            tokens,
+            declared,
+            params,
+            columns,
+            plan,
+            used: self.used,
+            expected: if self.has_order { self.expected } else { Vec::new() },
+            version,
+            path,
+            private,
+            successor: Mutex::default(),
+        })
     }
 
     fn plan(&mut self, statement: Syntax<ast::Statement>) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
@@ -233,12 +254,6 @@ impl<'a> Binder<'a> {
             | S::Drop { .. } => (Plan::Ddl(statement.clone()), None),
             other => return Err(unsupported(&first_words(&other.to_string()))),
         })
-    }
-
-    /// The lines of EXPLAIN for a statement.
-    pub(crate) fn explain(&mut self, statement: Syntax<ast::Statement>) -> Result<Vec<String>, SqlError> {
-        let (plan, _) = self.plan(statement)?;
-        Ok(explain::lines(&plan))
     }
 
     /// A query with its columns, for COPY TO.

@@ -8,6 +8,7 @@ use crate::catalog::View;
 use crate::client::{Client, OutputColumn, are_alike};
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
+use crate::expected::Expected;
 use crate::expr::{Env, Input};
 use crate::locks::Mode;
 use crate::parse::Parsed;
@@ -542,24 +543,44 @@ impl Session {
                     let tokens = &source.tokens[source.range.clone()];
                     source.plan(parse::parse(source.text, tokens)?, self.view())?
                 }
-                None => self.replan(current)?,
+                None => self.succeed(statement, current)?,
             });
         }
     }
 
-    /// Whether all tables and procedures of a plan are the ones that their names mean now.
+    /// Whether all tables and procedures of a plan are the ones that their names mean now, and have about as many rows as it was made for. The
+    /// locks of the tables are held.
     fn is_fresh(&self, statement: &Statement) -> bool {
+        let holds = |expected: &Expected| {
+            expected.look(&**self.database.engine());
+            expected.holds()
+        };
         let version = self.database.catalog.version();
         let known = statement.version.load(Ordering::Acquire) == version && statement.path == self.names.path;
         if known && self.names.changes.is_empty() && !statement.private {
-            return true;
+            return statement.expected.iter().all(holds);
         }
         let view = self.view();
-        let fresh = statement.used.is_current(view);
+        let fresh = statement.used.is_current(view) && statement.expected.iter().all(holds);
         if fresh && self.names.changes.is_empty() && !statement.private {
             statement.version.store(version, Ordering::Release);
         }
         fresh
+    }
+
+    /// The plan after one that is not true any more: the one that somebody made for this reason, if it is not the one at hand, or a new one.
+    fn succeed(&self, statement: &Statement, current: &Arc<Statement>) -> Result<Arc<Statement>, SqlError> {
+        let known = || statement.successor.lock().unwrap_or_else(|poison| poison.into_inner());
+        if let Some(successor) = &*known()
+            && !Arc::ptr_eq(successor, current)
+        {
+            return Ok(successor.clone());
+        }
+        let fresh = self.replan(current)?;
+        if !fresh.private {
+            *known() = Some(fresh.clone());
+        }
+        Ok(fresh)
     }
 
     /// A prepared statement's plan for the tables that there are now.

@@ -1,0 +1,104 @@
+//! What a join is expected to cost, in rows.
+//!
+//! Known are the number of rows that a table had when somebody looked ([`expected`](crate::expected)), and its keys: a whole
+//! key has one row, and each of its columns has an equal part in that. Of other conditions nothing is known but their kind.
+
+use super::join::{Columns, Item, Shown, Source, served};
+use super::path;
+use crate::catalog::Table;
+use crate::expr::{Comparison, Expr};
+use crate::plan::{Access, Node, Path};
+use hotrow_storage::{IndexRef, Value};
+
+/// The rows that are expected of what nothing is known of.
+const UNKNOWN_ROWS: f64 = 10_000.0;
+
+/// So many times worse it is to join what no condition connects.
+const APART: f64 = 10_000.0;
+
+/// The values that an array is expected to have.
+const ARRAY_VALUES: f64 = 10.0;
+
+/// What it costs to join a source to what there is, in rows for each row that there is. None: it cannot be next.
+pub(super) fn cost(source: &Source, conditions: &[Expr], joined: &Columns) -> Option<f64> {
+    let connected = conditions.iter().any(|condition| {
+        let columns = Columns::of([condition]);
+        columns.iter().any(|column| joined.has(column)) && columns.iter().any(|column| source.columns.contains(&column))
+    });
+    // Each row of one side goes with each of the other.
+    let apart = if joined.any() && !connected { APART } else { 1.0 };
+    match &source.item {
+        Item::Table(table, lock) => {
+            let mut shown = Shown { frame: usize::MAX, columns: Vec::new() };
+            Some(access_rows(&served(table, *lock, conditions, &source.columns, &mut shown)) * apart)
+        }
+        Item::Rows(_, Some(shown)) => shown.columns.iter().all(|&column| joined.has(column)).then_some(UNKNOWN_ROWS),
+        Item::Rows(node, None) => Some(rows(node) * apart),
+        Item::Outer(_) => Some(UNKNOWN_ROWS * apart),
+    }
+}
+
+/// The rows that are expected of a node.
+fn rows(node: &Node) -> f64 {
+    match node {
+        Node::One => 1.0,
+        Node::Values(rows) => rows.len() as f64,
+        Node::Function(_) => 100.0,
+        Node::Table(access) => access_rows(access),
+        Node::Aggregate(_, groups, _) if groups.is_empty() => 1.0,
+        Node::Limit(input, Some(Expr::Const(Value::Int8(count))), _) => rows(input).min(*count as f64),
+        Node::Distinct(input) => rows(input) * 0.3,
+        Node::NestedLoop(join) => rows(&join.outer) * rows(&join.inner),
+        Node::HashJoin(join) => rows(&join.outer).max(rows(&join.inner)),
+        other => {
+            let mut sum = 0.0;
+            other.each_input(&mut |input| sum += rows(input));
+            sum
+        }
+    }
+}
+
+/// The rows of a table that are found and kept.
+fn access_rows(access: &Access) -> f64 {
+    let found = path_rows(&access.table, &access.path);
+    let served = path::conditions_of(&access.table, &access.path);
+    let kept = |condition: &Expr| if served.contains(condition) { 1.0 } else { part_kept(condition) };
+    let conditions: &[Expr] = match &access.filter {
+        Some(Expr::And(list)) => list,
+        Some(condition) => std::slice::from_ref(condition),
+        None => &[],
+    };
+    (found * conditions.iter().map(kept).product::<f64>()).max(1.0)
+}
+
+/// The part of all rows of which a condition is expected to be true.
+fn part_kept(condition: &Expr) -> f64 {
+    match condition {
+        Expr::Compare(Comparison::Equal, ..) | Expr::IsNull(_) => 0.1,
+        Expr::Compare(Comparison::NotEqual, ..) | Expr::Not(_) => 0.9,
+        Expr::Compare(..) | Expr::In(..) | Expr::Like(_) => 0.3,
+        _ => 0.5,
+    }
+}
+
+fn path_rows(table: &Table, path: &Path) -> f64 {
+    let all = table.expected_rows.get() as f64;
+    let range = match path {
+        Path::Key(_) => return 1.0,
+        Path::Full => return all,
+        Path::Range(range) => range,
+        Path::Each(each) => {
+            let candidates = if each.candidates.is_array { ARRAY_VALUES } else { each.candidates.exprs.len() as f64 };
+            return path_rows(table, &each.way) * candidates;
+        }
+    };
+    let columns = table.index_columns(range.index).len();
+    let unique = match range.index {
+        IndexRef::Primary => true,
+        IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
+    };
+    // An index that is not unique has several rows for a value.
+    let parts = columns as f64 + if unique { 0.0 } else { 0.5 };
+    let bounds = i32::from(range.lower.is_some()) + i32::from(range.upper.is_some());
+    all.powf(1.0 - range.equal.len() as f64 / parts) * 0.3_f64.powi(bounds)
+}
