@@ -2,7 +2,7 @@
 
 use super::array::array_of;
 use super::calls::no_function;
-use super::types::{common_number, without_modifier};
+use super::types::{common_number, plain_type, without_modifier};
 use super::{Aggregates, Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
@@ -162,11 +162,7 @@ impl Binder<'_> {
             AggregateFunction::Join => (Type::Text, Type::Text),
             AggregateFunction::Array(_) => {
                 let ty = given.ok_or_else(|| super::calls::ambiguous_function(name, &[None]))?;
-                let ty = match ty {
-                    Type::Char(_) => ty,
-                    Type::Varchar(_) => Type::Varchar(None),
-                    ty => without_modifier(ty),
-                };
+                let ty = plain_type(ty);
                 (ty, Type::Array(array_of(ty)?))
             }
             AggregateFunction::And | AggregateFunction::Or => {

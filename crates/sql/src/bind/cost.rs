@@ -8,7 +8,7 @@ use super::path;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
 use crate::plan::{Access, Node, Path};
-use hotrow_storage::{IndexRef, Value};
+use hotrow_storage::{IndexRef, Type, Value};
 
 /// The rows that are expected of what nothing is known of.
 const UNKNOWN_ROWS: f64 = 10_000.0;
@@ -81,6 +81,19 @@ fn part_kept(condition: &Expr) -> f64 {
     }
 }
 
+/// What it takes to compute an expression, in operators of the simplest kind.
+pub(super) fn effort(expr: &Expr) -> usize {
+    let own = match expr {
+        Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => return 0,
+        Expr::Subquery(_) => 10_000,
+        Expr::In(_, list, _) => list.len().div_ceil(2),
+        Expr::And(_) | Expr::Or(_) | Expr::Not(_) | Expr::IsNull(_) => 0,
+        Expr::Cast(_, Type::Text, to, _) if !to.is_text() => 2,
+        _ => 1,
+    };
+    own + expr.parts().into_iter().map(effort).sum::<usize>()
+}
+
 fn path_rows(table: &Table, path: &Path) -> f64 {
     let all = table.expected_rows.get() as f64;
     let range = match path {
@@ -88,7 +101,11 @@ fn path_rows(table: &Table, path: &Path) -> f64 {
         Path::Full => return all,
         Path::Range(range) => range,
         Path::Each(each) => {
-            let candidates = if each.candidates.is_array { ARRAY_VALUES } else { each.candidates.exprs.len() as f64 };
+            let candidates = match &each.candidates.exprs[..] {
+                [Expr::Const(Value::Array(array))] if each.candidates.is_array => array.len() as f64,
+                _ if each.candidates.is_array => ARRAY_VALUES,
+                list => list.len() as f64,
+            };
             return path_rows(table, &each.way) * candidates;
         }
     };

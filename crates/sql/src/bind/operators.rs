@@ -2,7 +2,7 @@
 
 use super::types::{common, common_number, is_number, type_name, without_modifier};
 use super::{Binder, Typed};
-use crate::expr::{Arithmetic, Comparison, Expr, Strictness, without_negative_zero};
+use crate::expr::{self, Arithmetic, Comparison, Expr, Strictness, without_negative_zero};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use std::mem::discriminant;
@@ -13,6 +13,9 @@ impl Binder<'_> {
         let (left, right, blanks) = self.comparable(op.symbol(), left, right)?;
         if left == Expr::NULL || right == Expr::NULL {
             return Ok(Typed::bool(Expr::NULL));
+        }
+        if let (Expr::Const(left), Expr::Const(right)) = (&left, &right) {
+            return Ok(Typed::bool(Expr::bool(op.holds(expr::compare(left, right, blanks)))));
         }
         Ok(Typed::bool(Expr::Compare(op, Box::new((left, right)), blanks)))
     }

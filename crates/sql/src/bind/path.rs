@@ -6,11 +6,12 @@
 //! found is checked against the whole condition again, except what the primary key says already: a record never changes its
 //! key, while an entry of another index may be older than the row.
 
+use super::cost;
 use super::select::Order;
 use crate::catalog::Table;
 use crate::expr::{ArrayFunction, Comparison, Expr, Function};
 use crate::plan::{Access, Candidates, Each, Path, Range};
-use hotrow_storage::{IndexRef, Type};
+use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
 
@@ -116,13 +117,14 @@ struct Candidate {
     served: Vec<usize>,
 }
 
-/// The order as columns of the table, if it is made of such.
+/// The order as columns of the table, if it is made of such. What is the same for all rows is no part of it.
 pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
     let plain = |order: &Order| match order.expr {
         Expr::Column(column) => Some((column, order.descending, order.nulls_first)),
         _ => None,
     };
-    orders.iter().map(plain).collect::<Option<_>>().unwrap_or_default()
+    let deciding = orders.iter().filter(|order| !order.expr.is_row_independent());
+    deciding.map(plain).collect::<Option<_>>().unwrap_or_default()
 }
 
 /// The best way to the rows that satisfy `filter`, and whether it gives them in the order that is wanted.
@@ -221,9 +223,15 @@ fn flatten(list: Vec<Expr>) -> Vec<Expr> {
     flat
 }
 
-/// Their conjunction; none if there is nothing to check.
+/// Their conjunction, what is computed at once first; none if there is nothing to check.
 pub(super) fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
     list.retain(|expr| !super::select::is_true(expr));
+    // What is the same for all rows and no constant yet may be an error.
+    let decided = list.iter().all(|expr| matches!(expr, Expr::Const(_)) || !expr.is_row_independent());
+    if decided && list.iter().any(|expr| matches!(expr, Expr::Const(Value::Null | Value::Bool(false)))) {
+        return Some(Expr::bool(false));
+    }
+    list.sort_by_cached_key(cost::effort);
     match list.len() {
         0 => None,
         1 => list.pop(),

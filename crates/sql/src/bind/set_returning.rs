@@ -4,7 +4,7 @@
 //! rows that their arguments look at: those of FROM, or the groups. Functions that are arguments of others run below these.
 
 use super::calls::no_function;
-use super::types::type_name;
+use super::types::{plain_type, type_name};
 use super::{Aggregates, Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::Expr;
@@ -181,7 +181,7 @@ impl Binder<'_> {
                 let mut pairs = Vec::with_capacity(types.len());
                 for ty in &types {
                     match ty {
-                        Some(array @ Type::Array(element)) => pairs.push((*array, (None, element.ty()))),
+                        Some(array @ Type::Array(element)) => pairs.push((*array, (None, plain_type(element.ty())))),
                         None => return Err(open()),
                         Some(_) => return Err(wrong()),
                     }

@@ -152,13 +152,23 @@ pub(super) fn without_modifier(ty: Type) -> Type {
     }
 }
 
+/// The type of a function's result that was an argument's.
+pub(super) fn plain_type(ty: Type) -> Type {
+    match ty {
+        Type::Varchar(_) => Type::Varchar(None),
+        Type::Char(_) => ty,
+        _ => without_modifier(ty),
+    }
+}
+
 /// The type that two types have in common for CASE, COALESCE, VALUES and comparisons.
 pub(super) fn common(left: Type, right: Type) -> Option<Type> {
     if left == right {
         return Some(left);
     }
     if left.is_text() && right.is_text() {
-        return Some(Type::Text);
+        // Each can be the other without being asked, so that the first one stays.
+        return Some(if matches!(left, Type::Varchar(_)) { Type::Varchar(None) } else { Type::Text });
     }
     if is_number(left) && is_number(right) {
         return common_number(&[Some(left), Some(right)]);
@@ -187,7 +197,8 @@ impl Binder<'_> {
 
     fn coerce_typed(&mut self, typed: Typed, to: Type, strictness: Strictness) -> Result<Expr, SqlError> {
         let Some(from) = typed.ty else { return self.coerce_unknown(typed.expr, to, strictness) };
-        if from == to || (from.is_text() && to == Type::Text && !matches!(from, Type::Char(_))) {
+        let is_free = matches!(to, Type::Text | Type::Varchar(None)) && !matches!(from, Type::Char(_));
+        if from == to || (from.is_text() && is_free) {
             return Ok(typed.expr);
         }
         if !can_cast(from, to, strictness) {
@@ -288,7 +299,12 @@ impl Binder<'_> {
                 })?,
             });
         }
-        let ty = wanted.unwrap_or(Type::Text);
+        let ty = match wanted {
+            // What has no type has no length either.
+            Some(Type::Varchar(_)) if list.iter().any(|typed| typed.ty.is_none()) => Type::Varchar(None),
+            Some(Type::Numeric(_)) if list.iter().any(|typed| typed.ty.is_none()) => Type::Numeric(None),
+            wanted => wanted.unwrap_or(Type::Text),
+        };
         let exprs =
             list.into_iter().map(|typed| self.coerce(typed, ty, Strictness::Implicit)).collect::<Result<_, _>>()?;
         Ok((exprs, ty))

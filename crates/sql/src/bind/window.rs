@@ -3,7 +3,7 @@
 use super::aggregate::{Given, aggregate_named};
 use super::calls::no_function;
 use super::select::{Order, Output, kept_for};
-use super::types::{common, is_number, type_name, without_modifier};
+use super::types::{common, is_number, plain_type, type_name, without_modifier};
 use super::{Aggregates, Binder, Scope, Typed, fold};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
@@ -111,7 +111,10 @@ impl Binder<'_> {
             let message = "aggregate ORDER BY is not implemented for window functions";
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
-        if given.filter.is_some() && !matches!(function, WindowFunction::Aggregate(_)) {
+        if let Some(filter) = given.filter
+            && !matches!(function, WindowFunction::Aggregate(_))
+        {
+            self.plain(filter, scope, "FILTER").and_then(|typed| self.condition(typed, "FILTER"))?;
             let message = "FILTER is not implemented for non-aggregate window functions";
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
@@ -462,15 +465,6 @@ fn any_element(typed: Typed) -> Result<(Expr, Type), SqlError> {
     let message = "could not determine polymorphic type because input has type unknown";
     let ty = typed.ty.ok_or_else(|| SqlError::new(state::DATATYPE_MISMATCH, message))?;
     Ok((typed.expr, plain_type(ty)))
-}
-
-/// The type of a result that was an argument's.
-fn plain_type(ty: Type) -> Type {
-    match ty {
-        Type::Varchar(_) => Type::Varchar(None),
-        Type::Char(_) => ty,
-        _ => without_modifier(ty),
-    }
 }
 
 impl Windows {

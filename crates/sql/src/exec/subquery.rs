@@ -66,20 +66,24 @@ impl Exec<'_> {
 impl Subqueries for Runner<'_> {
     fn evaluate(&self, subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
         depth::check()?;
-        let operands = values(&subquery.operands, env, row)?;
+        // What there is nothing to compare with is not computed.
+        let judged = |answer: &Answer| match answer.has_rows() {
+            true => answer.judge(subquery, &values(&subquery.operands, env, row)?),
+            false => answer.judge(subquery, &[]),
+        };
         if subquery.arguments.is_empty() {
             let known = self.answers.borrow();
             if let Some(answer) = known.get(&subquery.frame) {
-                return answer.judge(subquery, &operands);
+                return judged(answer);
             }
             drop(known);
-            let answer = self.run(subquery, env, &[], &[])?;
-            let value = answer.judge(subquery, &operands);
+            let answer = self.run(subquery, env, &[])?;
+            let value = judged(&answer);
             self.answers.borrow_mut().insert(subquery.frame, answer);
             return value;
         }
         let arguments = values(&subquery.arguments, env, row)?;
-        self.run(subquery, env, &arguments, &operands)?.judge(subquery, &operands)
+        judged(&self.run(subquery, env, &arguments)?)
     }
 }
 
@@ -88,17 +92,11 @@ fn values<'a>(exprs: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Vec<V
 }
 
 impl Runner<'_> {
-    /// Runs a subquery once. `operands` are given if nobody else will ask it with others.
-    fn run(
-        &self,
-        subquery: &Subquery,
-        env: &Env<'_>,
-        arguments: &[Value<'_>],
-        operands: &[Value<'_>],
-    ) -> Result<Answer, SqlError> {
+    /// Runs a subquery once.
+    fn run(&self, subquery: &Subquery, env: &Env<'_>, arguments: &[Value<'_>]) -> Result<Answer, SqlError> {
         let mut exec = self.exec.try_borrow_mut().map_err(|_| lost("the transaction"))?;
         let frame = Frame { id: subquery.frame, content: Content::Row(arguments), next: env.frames };
-        let answer = exec.inside(&frame).answer(subquery, operands);
+        let answer = exec.inside(&frame).answer(subquery);
         answer.map_err(|fail| {
             if let Fail::Abort(abort) = fail {
                 self.abort.set(Some(abort));
@@ -109,7 +107,7 @@ impl Runner<'_> {
 }
 
 impl Exec<'_> {
-    fn answer(&mut self, subquery: &Subquery, operands: &[Value<'_>]) -> Result<Answer, Fail> {
+    fn answer(&mut self, subquery: &Subquery) -> Result<Answer, Fail> {
         match &subquery.test {
             SubqueryTest::Value => {
                 let mut value = None;
@@ -142,12 +140,13 @@ impl Exec<'_> {
             }
             SubqueryTest::Compare(comparison, _, blanks) => {
                 let columns: Vec<_> = (0..subquery.operands.len()).collect();
-                let once = operands.is_empty();
+                // Whether it will be asked again, with other operands.
+                let again = subquery.arguments.is_empty();
                 let mut rows = Rows { all: Kept::new(columns.len()), keys: HashSet::new() };
                 let memory = self.env.memory;
                 self.run(&subquery.plan, &mut |row| {
                     memory.check()?;
-                    if once
+                    if again
                         && *comparison == Comparison::Equal
                         && let Some(key) = key(columns.iter().map(|&at| row.value(at)), blanks)
                     {
@@ -166,6 +165,11 @@ impl Exec<'_> {
 }
 
 impl Answer {
+    /// Whether there is anything to compare operands with.
+    fn has_rows(&self) -> bool {
+        matches!(self, Answer::Rows(rows) if rows.all.len() > 0)
+    }
+
     fn judge(&self, subquery: &Subquery, operands: &[Value<'_>]) -> Result<Value<'static>, SqlError> {
         match (self, &subquery.test) {
             (Answer::Value(value), _) => Ok(value.clone()),

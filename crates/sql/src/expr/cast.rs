@@ -65,7 +65,7 @@ pub fn cast<'v>(value: Value<'v>, from: Type, to: Type, strictness: Strictness) 
             (Type::Char(_), Type::Text | Type::Varchar(_)) => Value::Text(trim_blanks(text)),
             _ => Value::Text(text),
         },
-        (Value::Text(text), to) => return decode_text(to, text.trim()),
+        (Value::Text(text), to) => return decode_text(to, &text),
         (value, to) if to.is_text() => Value::Text(to_text(&value, from).into()),
         (value, Type::Bool) => match value {
             Value::Int4(value) => Value::Bool(value != 0),

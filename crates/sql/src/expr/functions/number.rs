@@ -8,6 +8,9 @@ use crate::{SqlError, SqlState, state};
 use hotrow_storage::{Decimal, Type, Value};
 use rust_decimal::RoundingStrategy;
 
+/// π / 180.
+const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
+
 /// A function of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are SQL's")]
@@ -214,8 +217,8 @@ impl Function {
                     .apply(&Value::Float8(value), &Value::Float8(second))
                     .map(|power| float(&power));
             }
-            Function::Degrees => return checked(value.to_degrees(), value),
-            Function::Radians => value.to_radians(),
+            Function::Degrees => return checked(value / RADIANS_PER_DEGREE, value),
+            Function::Radians => value * RADIANS_PER_DEGREE,
             Function::Asin | Function::Acos if value.abs() > 1.0 => return Err(no_angle()),
             Function::Sin | Function::Cos | Function::Tan | Function::Cot if value.is_infinite() => {
                 return Err(no_angle());
