@@ -3,7 +3,7 @@
 //! The bytes are a tag of the elements' type, the number of elements (four bytes, little-endian), and the elements: a zero byte for
 //! NULL, otherwise a one and the value, strings with their length before them (four bytes).
 
-use crate::{Precision, Type, Value};
+use crate::{Interval, Precision, Type, Value};
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 
@@ -38,6 +38,10 @@ pub enum Element {
     Timestamp,
     /// `timestamp with time zone`
     TimestampTz,
+    /// `time`
+    Time,
+    /// `interval`
+    Interval,
     /// `uuid`
     Uuid,
     /// `smallint`, in an `int2vector`: an array whose elements are counted from zero, and that no column of a table can have
@@ -64,6 +68,8 @@ impl Element {
             Type::Date => Element::Date,
             Type::Timestamp => Element::Timestamp,
             Type::TimestampTz => Element::TimestampTz,
+            Type::Time => Element::Time,
+            Type::Interval => Element::Interval,
             Type::Uuid => Element::Uuid,
             Type::Array(_) => return None,
         })
@@ -86,6 +92,8 @@ impl Element {
             Element::Date => Type::Date,
             Element::Timestamp => Type::Timestamp,
             Element::TimestampTz => Type::TimestampTz,
+            Element::Time => Type::Time,
+            Element::Interval => Type::Interval,
             Element::Uuid => Type::Uuid,
             Element::Int2Vector => Type::Int2,
             Element::OidVector => Type::Int4,
@@ -116,6 +124,8 @@ impl Element {
             Element::Date => 9,
             Element::Timestamp => 10,
             Element::TimestampTz => 11,
+            Element::Time => 15,
+            Element::Interval => 16,
             Element::Uuid => 12,
             Element::Int2Vector => 30,
             Element::OidVector => 31,
@@ -135,6 +145,8 @@ impl Element {
             9 => Element::Date,
             10 => Element::Timestamp,
             11 => Element::TimestampTz,
+            15 => Element::Time,
+            16 => Element::Interval,
             12 => Element::Uuid,
             30 => Element::Int2Vector,
             31 => Element::OidVector,
@@ -255,6 +267,8 @@ impl<'a> Elements<'a> {
             Element::Date => Value::Date(i32::from_le_bytes(self.take()?)),
             Element::Timestamp => Value::Timestamp(i64::from_le_bytes(self.take()?)),
             Element::TimestampTz => Value::TimestampTz(i64::from_le_bytes(self.take()?)),
+            Element::Time => Value::Time(i64::from_le_bytes(self.take()?)),
+            Element::Interval => Value::Interval(Interval::from_bytes(self.take()?)),
             Element::Uuid => Value::Uuid(self.take()?),
         })
     }
@@ -300,7 +314,8 @@ impl ArrayBuilder {
             Value::Bool(value) => self.bytes.push(u8::from(*value)),
             Value::Int2(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
             Value::Int4(value) | Value::Date(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
-            Value::Int8(value) | Value::Timestamp(value) | Value::TimestampTz(value) => {
+            Value::Interval(value) => self.bytes.extend_from_slice(&value.to_bytes()),
+            Value::Int8(value) | Value::Timestamp(value) | Value::TimestampTz(value) | Value::Time(value) => {
                 self.bytes.extend_from_slice(&value.to_le_bytes());
             }
             Value::Float4(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),

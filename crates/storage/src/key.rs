@@ -318,7 +318,7 @@ impl KeyBuilder {
     ///
     /// A number is its sign (00 negative, 01 zero, 02 positive), then for non-zero ones the decimal exponent plus 128
     /// and the significant digits, each plus one, closed by 00; all bytes after the sign are inverted for negative
-    /// numbers. So 1.50 and 1.5 make the same key. An array is its elements, each after a 01, or 02 for NULL, and a 00.
+    /// numbers. So 1.50 and 1.5 make the same key, and so do intervals of the same length. An array is its elements, each after a 01, or 02 for NULL, and a 00.
     pub fn push(&mut self, ty: Type, nullable: bool, value: &Value<'_>) {
         if nullable {
             self.extend(&[u8::from(value.is_null())]);
@@ -328,7 +328,8 @@ impl KeyBuilder {
             Value::Bool(value) => self.extend(&[u8::from(*value)]),
             Value::Int2(_) | Value::Int4(_) | Value::Int8(_) => self.push_int(ty, value.as_int().unwrap_or_default()),
             Value::Date(value) => self.extend(&ordered_int4(*value)),
-            Value::Timestamp(value) | Value::TimestampTz(value) => self.push_i64(*value),
+            Value::Timestamp(value) | Value::TimestampTz(value) | Value::Time(value) => self.push_i64(*value),
+            Value::Interval(value) => self.extend(&value.ordered()),
             Value::Float4(value) => self.push_float(f64::from(*value)),
             Value::Float8(value) => self.push_float(*value),
             Value::Numeric(value) => self.push_decimal(*value),

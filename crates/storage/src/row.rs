@@ -9,7 +9,7 @@
 //! needs more goes to the variable part. The offsets are the [`RowLayout`]'s; a native procedure reaches a column with
 //! one look-up of its offset and no parsing.
 
-use crate::{Array, Column, Precision, Type, Value};
+use crate::{Array, Column, Interval, Precision, Type, Value};
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 use std::fmt;
@@ -256,6 +256,8 @@ impl<'a> RowRef<'a> {
             Type::Date => Value::Date(self.int4(column)),
             Type::Timestamp => Value::Timestamp(self.int8(column)),
             Type::TimestampTz => Value::TimestampTz(self.int8(column)),
+            Type::Time => Value::Time(self.int8(column)),
+            Type::Interval => Value::Interval(Interval::from_bytes(self.array(column))),
             Type::Uuid => Value::Uuid(self.array(column)),
             Type::Array(_) => Value::Array(Array::from_bytes(self.bytes(column))),
         }
@@ -400,6 +402,8 @@ impl<'a> RowMut<'a> {
             (Type::Date, Value::Date(value)) => self.store(column, value.to_le_bytes()),
             (Type::Timestamp, Value::Timestamp(value)) => self.store(column, value.to_le_bytes()),
             (Type::TimestampTz, Value::TimestampTz(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Time, Value::Time(value)) => self.store(column, value.to_le_bytes()),
+            (Type::Interval, Value::Interval(value)) => self.store(column, value.to_bytes()),
             (Type::Uuid, Value::Uuid(value)) => self.store(column, *value),
             (Type::Array(_), Value::Array(value)) => self.set_bytes(column, value.bytes()),
             (ty, value) => panic!("{value:?} was not cast to its column's type {ty}"),

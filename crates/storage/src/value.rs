@@ -1,6 +1,7 @@
 //! SQL types and values.
 
 use crate::array::{Array, Element};
+use crate::interval::Interval;
 use rust_decimal::Decimal;
 use std::borrow::Cow;
 use std::fmt;
@@ -36,6 +37,10 @@ pub enum Type {
     Timestamp,
     /// `timestamp with time zone`: microseconds since 2000-01-01 00:00 UTC
     TimestampTz,
+    /// `time`: microseconds since midnight
+    Time,
+    /// `interval`: months, days and microseconds
+    Interval,
     /// `uuid`: 16 bytes
     Uuid,
     /// One-dimensional arrays.
@@ -58,8 +63,8 @@ impl Type {
             Type::Bool => Some((1, 1)),
             Type::Int2 => Some((2, 2)),
             Type::Int4 | Type::Float4 | Type::Date => Some((4, 4)),
-            Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz => Some((8, 8)),
-            Type::Numeric(_) | Type::Uuid => Some((16, 8)),
+            Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz | Type::Time => Some((8, 8)),
+            Type::Numeric(_) | Type::Uuid | Type::Interval => Some((16, 8)),
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => None,
         }
     }
@@ -95,6 +100,8 @@ impl fmt::Display for Type {
             Type::Date => f.write_str("date"),
             Type::Timestamp => f.write_str("timestamp without time zone"),
             Type::TimestampTz => f.write_str("timestamp with time zone"),
+            Type::Time => f.write_str("time without time zone"),
+            Type::Interval => f.write_str("interval"),
             Type::Uuid => f.write_str("uuid"),
             Type::Array(Element::Int2Vector) => f.write_str("int2vector"),
             Type::Array(Element::OidVector) => f.write_str("oidvector"),
@@ -134,6 +141,10 @@ pub enum Value<'a> {
     Timestamp(i64),
     /// Microseconds since 2000-01-01 00:00 UTC.
     TimestampTz(i64),
+    /// Microseconds since midnight, up to those of a day.
+    Time(i64),
+    /// `interval`
+    Interval(Interval),
     /// 16 bytes in network order.
     Uuid([u8; 16]),
     /// An array of any element type.
@@ -179,6 +190,8 @@ impl<'a> Value<'a> {
             Value::Date(value) => Value::Date(value),
             Value::Timestamp(value) => Value::Timestamp(value),
             Value::TimestampTz(value) => Value::TimestampTz(value),
+            Value::Time(value) => Value::Time(value),
+            Value::Interval(value) => Value::Interval(value),
             Value::Uuid(value) => Value::Uuid(value),
             Value::Array(value) => Value::Array(value.into_owned()),
         }

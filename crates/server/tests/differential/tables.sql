@@ -2,17 +2,17 @@ DROP TABLE IF EXISTS a;
 DROP TABLE IF EXISTS k;
 DROP TABLE IF EXISTS h, g, f;
 CREATE TABLE a (id int PRIMARY KEY, b boolean, s smallint, i int, l bigint, r real, d double precision, n numeric(10, 2), m numeric,
-    c char(5), v varchar(8), t text, y bytea, e date, p timestamp, z timestamptz, u uuid);
+    c char(5), v varchar(8), t text, y bytea, e date, p timestamp, z timestamptz, u uuid, w interval, q time);
 CREATE TABLE k (id int PRIMARY KEY, grp int NOT NULL DEFAULT 1, name varchar(10) UNIQUE, qty int CHECK (qty >= 0), price numeric(8, 2) DEFAULT 0.5,
     code char(3), small smallint, day date);
 INSERT INTO a VALUES
-    (1, true, 1, 10, 100, 1.5, 2.5, 12.34, 0.001, 'ab', 'abc', 'Hello', '\x0001', '2024-02-29', '2024-02-29 12:34:56.789', '2024-02-29 12:34:56+02', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'),
-    (2, false, -32768, -2147483648, -9223372036854775808, -1e30, -1e300, -99999999.99, -12345678901234567890, 'a', '', '', '\x', '1999-12-31', '1970-01-01', '1999-12-31 23:59:59.999999', '00000000-0000-0000-0000-000000000000'),
-    (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-    (4, true, 32767, 2147483647, 9223372036854775807, 1e-30, 1e-300, 99999999.99, 12345678901234567890, 'abcde', 'abcdefgh', 'größer als %_', '\xffee', '0044-03-15 BC', '2000-01-01', '2000-01-01', 'ffffffff-ffff-ffff-ffff-ffffffffffff'),
-    (5, false, 0, 0, 0, 0, 0, 0, 0, '', ' ', ' padded  ', '\x00', 'infinity', 'infinity', '-infinity', NULL),
-    (6, NULL, 7, 42, 42, 'NaN', 'Infinity', 0.5, 0.5, 'ä', 'x''y', 'a\b', '\x61', '2026-06-15', '2026-06-15 23:00:00', '2026-06-15 23:00:00-05', '12345678-1234-1234-1234-123456789abc'),
-    (7, true, 2, 3, 5, 7, 11, 2.50, 3.14159, 'abc', 'abc', 'abc', '\x616263', '2000-01-01', '2000-01-01 00:00:00.5', '2000-01-01 00:00:00.5+00', NULL);
+    (1, true, 1, 10, 100, 1.5, 2.5, 12.34, 0.001, 'ab', 'abc', 'Hello', '\x0001', '2024-02-29', '2024-02-29 12:34:56.789', '2024-02-29 12:34:56+02', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '1 day 02:03:04.5', '12:34:56.789'),
+    (2, false, -32768, -2147483648, -9223372036854775808, -1e30, -1e300, -99999999.99, -12345678901234567890, 'a', '', '', '\x', '1999-12-31', '1970-01-01', '1999-12-31 23:59:59.999999', '00000000-0000-0000-0000-000000000000', '-1 year -2 mons +3 days -04:05:06', '00:00'),
+    (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (4, true, 32767, 2147483647, 9223372036854775807, 1e-30, 1e-300, 99999999.99, 12345678901234567890, 'abcde', 'abcdefgh', 'größer als %_', '\xffee', '0044-03-15 BC', '2000-01-01', '2000-01-01', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '178 years 11 mons 29 days 23:59:59.999999', '24:00'),
+    (5, false, 0, 0, 0, 0, 0, 0, 0, '', ' ', ' padded  ', '\x00', 'infinity', 'infinity', '-infinity', NULL, '00:00', '23:59:59.999999'),
+    (6, NULL, 7, 42, 42, 'NaN', 'Infinity', 0.5, 0.5, 'ä', 'x''y', 'a\b', '\x61', '2026-06-15', '2026-06-15 23:00:00', '2026-06-15 23:00:00-05', '12345678-1234-1234-1234-123456789abc', '30 days', '04:05'),
+    (7, true, 2, 3, 5, 7, 11, 2.50, 3.14159, 'abc', 'abc', 'abc', '\x616263', '2000-01-01', '2000-01-01 00:00:00.5', '2000-01-01 00:00:00.5+00', NULL, '1 mon', '12:00');
 INSERT INTO k VALUES (1, 1, 'one', 5, 1.25, 'aa', 1, '2024-01-01'), (2, 1, 'two', 0, 100, 'b', 2, '2024-01-02'), (3, 2, NULL, NULL, NULL, NULL, NULL, NULL),
     (4, 2, 'four', 7, 0.5, 'aa', -4, '1999-12-31'), (5, 3, 'five', 10, 99.99, 'c', 300, NULL);
 CREATE TABLE f (id int PRIMARY KEY, up int REFERENCES f ON DELETE SET NULL ON UPDATE CASCADE, u int UNIQUE);

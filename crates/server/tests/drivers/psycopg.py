@@ -9,7 +9,8 @@ from psycopg.types import TypeInfo
 
 COLUMNS = """
     id int PRIMARY KEY, flag bool, small int2, big int8, real4 float4, real8 float8, price numeric(10, 2),
-    name text, code char(4), data bytea, day date, at timestamp, at_zone timestamptz, key uuid
+    name text, code char(4), data bytea, day date, at timestamp, at_zone timestamptz, key uuid,
+    clock time, span interval
 """
 
 UTC = datetime.timezone.utc
@@ -17,6 +18,7 @@ ROW = (
     1, True, -2, 2**40, 1.5, -2.25, decimal.Decimal("12.30"),
     "näme", "ab  ", b"\x00\xff", datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, 4, 5, 600000),
     datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+    datetime.time(3, 4, 5, 600000), datetime.timedelta(days=-3, hours=5, microseconds=7),
 )
 
 

@@ -134,6 +134,9 @@ impl Binder<'_> {
                 let ty = given.unwrap_or(Type::Text);
                 (ty, Type::Int8)
             }
+            AggregateFunction::Sum | AggregateFunction::Average if given == Some(Type::Interval) => {
+                (Type::Interval, Type::Interval)
+            }
             AggregateFunction::Sum => match common_number(&[given]).ok_or_else(wrong)? {
                 ty @ (Type::Int2 | Type::Int4) => (ty, Type::Int8),
                 Type::Int8 => (Type::Int8, Type::Numeric(None)),

@@ -63,7 +63,7 @@ impl Binder<'_> {
     fn extract(&mut self, field: &str, expr: &A, scope: &Scope) -> Result<Typed, SqlError> {
         let typed = self.expr(expr, scope)?;
         let ty = match typed.ty {
-            Some(ty @ (Type::Date | Type::Timestamp | Type::TimestampTz)) => ty,
+            Some(ty @ (Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time | Type::Interval)) => ty,
             None => Type::Timestamp,
             Some(other) => return Err(no_function("extract", &[None, Some(other)])),
         };
@@ -178,6 +178,9 @@ impl Binder<'_> {
             return Err(self.locate(SqlError::new(state::WRONG_OBJECT_TYPE, message), span));
         }
         let sets = self.sets_bound();
+        if name == "make_interval" {
+            return self.make_interval(list, scope);
+        }
         let arguments = self.arguments(name, list, scope)?;
         if name == "coalesce" {
             self.refuse_sets(sets, "COALESCE")?;

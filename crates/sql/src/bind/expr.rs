@@ -77,6 +77,7 @@ impl Binder<'_> {
                 let coerced = self.coerce(literal, ty, Strictness::Explicit);
                 coerced.map(|expr| Typed::new(expr, ty)).map_err(|error| self.locate(error, typed.value.span))
             }
+            A::Interval(interval) => self.interval_literal(interval, scope),
             A::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref(), scope)
             }

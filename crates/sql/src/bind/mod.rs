@@ -5,6 +5,7 @@
 //! | `types` | type names, common types, coercion of literals and parameters to what their place wants |
 //! | `expr` | expressions |
 //! | `operators` | comparison, arithmetic, concatenation |
+//! | `interval` | intervals: literals, operators, `make_interval` |
 //! | `calls`, `aggregate` | functions and aggregates |
 //! | `scope` | the columns that names can mean |
 //! | `select` | queries |
@@ -39,6 +40,7 @@ mod expr;
 mod foreign_key;
 mod from;
 mod grouping;
+mod interval;
 mod join;
 mod names;
 mod operators;

@@ -53,6 +53,7 @@ fn name(expr: &A) -> (String, Strength) {
             _ => "btrim",
         }),
         A::Extract { .. } => fixed("extract"),
+        A::Interval(_) => ("interval".to_owned(), Strength::Weak),
         A::AtTimeZone { .. } => fixed("timezone"),
         A::Exists { .. } => fixed("exists"),
         A::Array(_) => fixed("array"),
@@ -92,6 +93,8 @@ fn cast_name(ty: &ast::DataType) -> String {
         Ok(Type::Date) => "date",
         Ok(Type::Timestamp) => "timestamp",
         Ok(Type::TimestampTz) => "timestamptz",
+        Ok(Type::Time) => "time",
+        Ok(Type::Interval) => "interval",
         Ok(Type::Uuid) => "uuid",
         Ok(Type::Array(_)) | Err(_) => UNNAMED,
     };

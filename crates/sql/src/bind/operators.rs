@@ -67,6 +67,13 @@ impl Binder<'_> {
         if let Some(typed) = self.date_arithmetic(op, &left, &right)? {
             return Ok(typed);
         }
+        if let Some((wanted, result)) = super::interval::arithmetic(op, left.ty, right.ty) {
+            let left = self.coerce(left, wanted.0, Strictness::Implicit)?;
+            let right = self.coerce(right, wanted.1, Strictness::Implicit)?;
+            let is_null = left == Expr::NULL || right == Expr::NULL;
+            let expr = if is_null { Expr::NULL } else { Expr::Arithmetic(op, Box::new((left, right))) };
+            return Ok(Typed::new(expr, result));
+        }
         let wrong = no_operator(op.symbol(), left.ty, right.ty);
         let ty = match (left.ty, right.ty) {
             (None, None) => {
@@ -139,7 +146,7 @@ impl Binder<'_> {
     /// `-expr`
     pub(super) fn negate(&mut self, typed: Typed) -> Result<Typed, SqlError> {
         let ty = match typed.ty {
-            Some(ty) if is_number(ty) => ty,
+            Some(ty) if is_number(ty) || ty == Type::Interval => ty,
             None => {
                 let error = SqlError::new(state::AMBIGUOUS_FUNCTION, "operator is not unique: - unknown");
                 return Err(error

@@ -225,23 +225,31 @@ impl Binder<'_> {
                 if !(2..=3).contains(&types.len()) {
                     return Err(wrong());
                 }
+                let times = [Type::Date, Type::Timestamp, Type::TimestampTz];
+                let time = types[..2].iter().flatten().filter(|ty| times.contains(ty)).max_by_key(|ty| {
+                    // What has no zone is taken for what has one, and a date for either.
+                    times.iter().position(|known| known == *ty)
+                });
+                if let (Some(time), [_, _, None | Some(Type::Interval)]) = (time, types.as_slice()) {
+                    let ty = if *time == Type::Timestamp { Type::Timestamp } else { Type::TimestampTz };
+                    let wanted = vec![ty, ty, Type::Interval];
+                    return self.coerced(arguments, wanted).map(|list| (list, vec![(None, ty)]));
+                }
                 let ty = match super::types::common_number(&types) {
                     Some(Type::Int2 | Type::Int4) => Type::Int4,
                     Some(Type::Int8) => Type::Int8,
                     Some(Type::Numeric(_)) => Type::Numeric(None),
-                    None if types.iter().flatten().any(|ty| matches!(ty, Type::Timestamp | Type::TimestampTz)) => {
-                        return Err(unsupported("generate_series of times"));
-                    }
                     _ => return Err(wrong()),
                 };
                 (vec![ty; types.len()], vec![(None, ty)])
             }
         };
-        let mut list = Vec::with_capacity(arguments.len());
-        for (argument, ty) in arguments.into_iter().zip(wanted) {
-            list.push(self.coerce(argument, ty, crate::expr::Strictness::Implicit)?);
-        }
-        Ok((list, results))
+        Ok((self.coerced(arguments, wanted)?, results))
+    }
+
+    fn coerced(&mut self, arguments: Vec<Typed>, wanted: Vec<Type>) -> Result<Vec<Expr>, SqlError> {
+        let pairs = arguments.into_iter().zip(wanted);
+        pairs.map(|(argument, ty)| self.coerce(argument, ty, crate::expr::Strictness::Implicit)).collect()
     }
 }
 

@@ -32,6 +32,8 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
         DataType::Date => Type::Date,
         DataType::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Timestamp,
         DataType::Timestamp(None | Some(6), _) => Type::TimestampTz,
+        DataType::Time(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Time,
+        DataType::Interval { fields: None, precision: None | Some(6) } => Type::Interval,
         DataType::Uuid => Type::Uuid,
         DataType::Timestamp(Some(_), _) => return Err(unsupported("a timestamp of less than six digits")),
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
@@ -182,6 +184,9 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
         Type::TimestampTz => Some(2),
         _ => None,
     };
+    if matches!((left, right), (Type::Time, Type::Interval) | (Type::Interval, Type::Time)) {
+        return Some(Type::Interval);
+    }
     match (time(left), time(right)) {
         (Some(earlier), Some(later)) => Some(if earlier < later { right } else { left }),
         _ => None,

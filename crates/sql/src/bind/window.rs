@@ -400,7 +400,7 @@ impl Binder<'_> {
         };
         // sqlparser takes a string for an interval.
         let offset = match offset {
-            A::Interval(interval) => &*interval.value,
+            A::Interval(interval) if interval.leading_field.is_none() => &*interval.value,
             other => other,
         };
         let typed = self.plain(offset, scope, place)?;
@@ -430,16 +430,19 @@ impl Binder<'_> {
             Type::Int8 => &[Type::Int8],
             Type::Float4 | Type::Float8 => &[Type::Float8],
             Type::Numeric(_) => &[Type::Numeric(None)],
-            Type::Date | Type::Timestamp | Type::TimestampTz => &[],
+            Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time | Type::Interval => &[Type::Interval],
             _ => {
                 let message = format!("RANGE with offset PRECEDING/FOLLOWING is not supported for column type {shown}");
                 return Err(self.locate_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), offset.at));
             }
         };
-        let own = if ty == Type::Float4 { Type::Float8 } else { without_modifier(ty) };
+        let own = match ty {
+            Type::Float4 => Type::Float8,
+            ty if wanted.len() > 1 => without_modifier(ty),
+            _ => wanted[0],
+        };
         let found = match offset.ty.map(without_modifier) {
-            None if !wanted.is_empty() => Some(own),
-            None => None,
+            None => Some(own),
             Some(given) if wanted.contains(&given) => Some(given),
             Some(given) => {
                 wanted.iter().copied().find(|&to| wanted.len() == 1 && can_cast(given, to, Strictness::Implicit))

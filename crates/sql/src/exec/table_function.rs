@@ -5,7 +5,7 @@ use crate::expr::{Arithmetic, Env, Input, compare};
 use crate::plan::Node;
 use crate::table_function::{RowsOf, TableFunction};
 use crate::{SqlError, state};
-use hotrow_storage::{Elements, Value};
+use hotrow_storage::{Elements, Interval, Value};
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
@@ -141,7 +141,11 @@ fn series<'n>(arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
         _ => Value::Numeric(1.into()),
     };
     let step = arguments.get(2).cloned().unwrap_or(one);
-    let direction = compare(&step, &Value::Int4(0), false);
+    let zero = match step {
+        Value::Interval(_) => Value::Interval(Interval::default()),
+        _ => Value::Int4(0),
+    };
+    let direction = compare(&step, &zero, false);
     if direction.is_eq() {
         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "step size cannot equal zero"));
     }

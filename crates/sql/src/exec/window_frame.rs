@@ -3,12 +3,14 @@
 //! From row to row a frame's ends only move forward, so both are found in one walk over the partition.
 
 use super::kept::Kept;
-use crate::expr::{Env, Input};
+use crate::expr::{Arithmetic, Env, Input, compare};
 use crate::plan::SortKey;
 use crate::window::{Exclusion, FrameBound, FrameUnits, WindowFrame, WindowSort};
 use crate::{SqlError, state};
-use hotrow_storage::Value;
+use hotrow_storage::{Interval, Value};
 use std::ops::Range;
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// Rows that are equal in what makes a partition, in their order.
 pub(super) struct Partition<'p> {
@@ -243,6 +245,15 @@ fn in_range(
         let limit = if subtract { base - distance } else { base + distance };
         return Ok(if less { i128::from(value) <= limit } else { i128::from(value) >= limit });
     }
+    if let Value::Interval(distance) = distance {
+        if distance.length() < 0 {
+            return negative();
+        }
+        let limit = limit_of(base, *distance, subtract);
+        let Some(limit) = limit else { return Ok(subtract != less) };
+        let order = compare(&moment(value), &limit, false);
+        return Ok(if less { order.is_le() } else { order.is_ge() });
+    }
     if let (Value::Numeric(value), Value::Numeric(base), Value::Numeric(distance)) = (value, base, distance) {
         if distance.is_sign_negative() && !distance.is_zero() {
             return negative();
@@ -272,4 +283,25 @@ fn in_range(
     }
     let limit = if subtract { base - distance } else { base + distance };
     Ok(if less { value <= limit } else { value >= limit })
+}
+
+/// The moment, time or interval that is so much before or after another one; `None` if it is beyond the type.
+fn limit_of(base: &Value<'_>, distance: Interval, subtract: bool) -> Option<Value<'static>> {
+    let op = if subtract { Arithmetic::Subtract } else { Arithmetic::Add };
+    match base {
+        // Time does not begin anew here.
+        Value::Time(time) if subtract => time.checked_sub(distance.micros).map(Value::Time),
+        Value::Time(time) => time.checked_add(distance.micros).map(Value::Time),
+        base => op.apply(&moment(base), &Value::Interval(distance)).ok(),
+    }
+}
+
+/// The value; of a date the moment at which it begins.
+fn moment<'v>(value: &'v Value<'_>) -> Value<'v> {
+    match value {
+        Value::Date(i32::MIN) => Value::Timestamp(i64::MIN),
+        Value::Date(i32::MAX) => Value::Timestamp(i64::MAX),
+        Value::Date(days) => Value::Timestamp(i64::from(*days) * MICROS_PER_DAY),
+        other => other.borrowed(),
+    }
 }

@@ -83,9 +83,13 @@ impl Arithmetic {
                 }
                 Ok(Value::Int4(left.wrapping_sub(*right)))
             }
-            (Value::Date(date), days) => self.shift_date(*date, days),
-            (days, Value::Date(date)) => self.shift_date(*date, days),
-            _ => Err(SqlError::new(state::INTERNAL_ERROR, "operands of different types")),
+            (Value::Date(date), days) | (days, Value::Date(date)) if days.as_int().is_some() => {
+                self.shift_date(*date, days)
+            }
+            _ => {
+                let different = || SqlError::new(state::INTERNAL_ERROR, "operands of different types");
+                super::interval::apply(self, left, right).unwrap_or_else(|| Err(different()))
+            }
         }
     }
 
@@ -253,6 +257,7 @@ pub(super) fn negate(value: &Value<'_>) -> Result<Value<'static>, SqlError> {
         Value::Int8(value) => Value::Int8(value.checked_neg().ok_or_else(|| out_of_range(Type::Int8))?),
         Value::Float4(value) => Value::Float4(-value),
         Value::Float8(value) => Value::Float8(-value),
+        Value::Interval(value) => Value::Interval(super::interval::negate(*value)?),
         other => Value::Numeric(without_negative_zero(-decimal(other))),
     })
 }

@@ -25,7 +25,7 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Whether there is a cast from one type to another at this strictness. Lengths do not matter here.
 pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
     use Strictness::{Assignment, Explicit};
-    use Type::{Bool, Date, Float4, Float8, Int2, Int4, Int8, Numeric, Timestamp, TimestampTz};
+    use Type::{Bool, Date, Float4, Float8, Int2, Int4, Int8, Interval, Numeric, Time, Timestamp, TimestampTz};
     if let (Type::Array(from), Type::Array(to)) = (from, to) {
         return can_cast(from.ty(), to.ty(), strictness);
     }
@@ -40,10 +40,12 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
         | (Numeric(_), Float4 | Float8)
         | (Float4, Float8)
         | (Date, Timestamp | TimestampTz)
-        | (Timestamp, TimestampTz) => true,
+        | (Timestamp, TimestampTz)
+        | (Time, Interval) => true,
         (Int4 | Int8 | Numeric(_) | Float4 | Float8, Int2 | Int4 | Int8 | Numeric(_) | Float4)
         | (Timestamp | TimestampTz, Date)
-        | (TimestampTz, Timestamp) => strictness >= Assignment,
+        | (TimestampTz, Timestamp)
+        | (Timestamp | TimestampTz | Interval, Time) => strictness >= Assignment,
         (Bool, Int4) | (Int4, Bool) => strictness == Explicit,
         (_, to) if to.is_text() => strictness >= Assignment,
         (from, _) if from.is_text() => strictness == Explicit,
@@ -87,6 +89,13 @@ pub fn cast<'v>(value: Value<'v>, from: Type, to: Type, strictness: Strictness) 
         }
         (value, Type::Float8) => Value::Float8(float(&value)),
         (value, Type::Date | Type::Timestamp | Type::TimestampTz) => to_datetime(value, to)?,
+        (Value::Time(time), Type::Interval) => Value::Interval(hotrow_storage::Interval::of_micros(time)),
+        // An infinity has no time.
+        (Value::Timestamp(i64::MIN | i64::MAX) | Value::TimestampTz(i64::MIN | i64::MAX), Type::Time) => Value::Null,
+        (Value::Timestamp(micros) | Value::TimestampTz(micros), Type::Time) => {
+            Value::Time(micros.rem_euclid(MICROS_PER_DAY))
+        }
+        (Value::Interval(interval), Type::Time) => Value::Time(interval.micros.rem_euclid(MICROS_PER_DAY)),
         (value, _) => value,
     };
     fit(value, to, strictness)

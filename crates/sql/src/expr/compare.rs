@@ -18,6 +18,8 @@ pub fn compare(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> Ordering {
         (Value::Timestamp(left) | Value::TimestampTz(left), Value::Timestamp(right) | Value::TimestampTz(right)) => {
             left.cmp(right)
         }
+        (Value::Time(left), Value::Time(right)) => left.cmp(right),
+        (Value::Interval(left), Value::Interval(right)) => left.length().cmp(&right.length()),
         (Value::Uuid(left), Value::Uuid(right)) => left.cmp(right),
         (Value::Array(left), Value::Array(right)) => compare_arrays(left, right, blanks),
         _ => compare_numbers(left, right),

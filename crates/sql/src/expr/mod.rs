@@ -19,6 +19,7 @@ mod compare;
 mod eval;
 mod frame;
 mod functions;
+pub mod interval;
 mod pattern;
 
 pub(crate) use arith::without_negative_zero;
@@ -265,6 +266,8 @@ pub fn type_of(value: &Value<'_>) -> Option<Type> {
         Value::Date(_) => Type::Date,
         Value::Timestamp(_) => Type::Timestamp,
         Value::TimestampTz(_) => Type::TimestampTz,
+        Value::Time(_) => Type::Time,
+        Value::Interval(_) => Type::Interval,
         Value::Uuid(_) => Type::Uuid,
         Value::Array(array) => Type::Array(array.element()),
     })

@@ -133,7 +133,9 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
         }
         Type::Text | Type::Varchar(None) => vec![("character_octet_length", Value::Int4(1 << 30))],
         Type::Date => vec![("datetime_precision", Value::Int4(0))],
-        Type::Timestamp | Type::TimestampTz => vec![("datetime_precision", Value::Int4(6))],
+        Type::Timestamp | Type::TimestampTz | Type::Time | Type::Interval => {
+            vec![("datetime_precision", Value::Int4(6))]
+        }
         Type::Bool | Type::Bytea | Type::Uuid | Type::Array(_) => Vec::new(),
     }
 }

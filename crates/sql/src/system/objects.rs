@@ -236,7 +236,7 @@ pub(super) const fn known(
 }
 
 /// The types that columns and results have.
-pub(super) const TYPES: [KnownType; 15] = [
+pub(super) const TYPES: [KnownType; 17] = [
     known(16, "bool", "boolean", 1, "B", 1000),
     known(17, "bytea", "bytea", -1, "U", 1001),
     known(20, "int8", "bigint", 8, "N", 1016),
@@ -248,8 +248,10 @@ pub(super) const TYPES: [KnownType; 15] = [
     known(1042, "bpchar", "character", -1, "S", 1014),
     known(1043, "varchar", "character varying", -1, "S", 1015),
     known(1082, "date", "date", 4, "D", 1182),
+    known(1083, "time", "time without time zone", 8, "D", 1183),
     known(1114, "timestamp", "timestamp without time zone", 8, "D", 1115),
     known(1184, "timestamptz", "timestamp with time zone", 8, "D", 1185),
+    known(1186, "interval", "interval", 16, "T", 1187),
     known(1700, "numeric", "numeric", -1, "N", 1231),
     known(2950, "uuid", "uuid", 16, "U", 2951),
 ];

@@ -3,7 +3,7 @@
 use super::{array as arrays, datetime, number, text};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
-use hotrow_storage::{Type, Value};
+use hotrow_storage::{Interval, Type, Value};
 use hotrow_txn::number_of;
 
 /// Appends a value in the binary format, without a length. NULL appends nothing: whoever frames the value says NULL.
@@ -13,7 +13,14 @@ pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
         Value::Bool(value) => out.put_u8(u8::from(*value)),
         Value::Int2(value) => out.put_i16(*value),
         Value::Int4(value) | Value::Date(value) => out.put_i32(*value),
-        Value::Int8(value) | Value::Timestamp(value) | Value::TimestampTz(value) => out.put_i64(*value),
+        Value::Int8(value) | Value::Timestamp(value) | Value::TimestampTz(value) | Value::Time(value) => {
+            out.put_i64(*value);
+        }
+        Value::Interval(value) => {
+            out.put_i64(value.micros);
+            out.put_i32(value.days);
+            out.put_i32(value.months);
+        }
         Value::Float4(value) => out.put_f32(*value),
         Value::Float8(value) => out.put_f64(*value),
         Value::Numeric(value) => number::write_numeric_binary(*value, out),
@@ -46,6 +53,16 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
         Type::Date => Value::Date(datetime::check_date(i32::from_be_bytes(array(ty, bytes)?))?),
         Type::Timestamp => Value::Timestamp(datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?),
         Type::TimestampTz => Value::TimestampTz(datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?),
+        Type::Time => Value::Time(datetime::check_time(i64::from_be_bytes(array(ty, bytes)?))?),
+        Type::Interval => {
+            let [m0, m1, m2, m3, m4, m5, m6, m7, d0, d1, d2, d3, rest @ ..] = array::<16>(ty, bytes)?;
+            let micros = i64::from_be_bytes([m0, m1, m2, m3, m4, m5, m6, m7]);
+            Value::Interval(Interval {
+                months: i32::from_be_bytes(rest),
+                days: i32::from_be_bytes([d0, d1, d2, d3]),
+                micros,
+            })
+        }
         Type::Uuid => Value::Uuid(array(ty, bytes)?),
         Type::Array(element) => Value::Array(arrays::read_binary(element, bytes)?),
     })

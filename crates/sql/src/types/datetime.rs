@@ -39,6 +39,14 @@ pub fn check_timestamp(micros: i64) -> Result<i64, SqlError> {
     }
 }
 
+/// The time of day itself if it is one. For what clients send.
+pub fn check_time(micros: i64) -> Result<i64, SqlError> {
+    match micros {
+        0..=DAY => Ok(micros),
+        _ => Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "time out of range")),
+    }
+}
+
 /// Year (0 is 1 BC), month and day of a date; `None` if it is infinite or out of range.
 pub fn date_parts(days: i32) -> Option<(i16, i8, i8)> {
     let span = Span::new().try_days(days).ok()?;
@@ -70,8 +78,19 @@ pub(super) fn write_timestamp(micros: i64, zoned: bool, out: &mut BytesMut) {
     };
     let Some(year) = write_calendar(days, out) else { return };
     let time = micros.rem_euclid(DAY);
-    let (seconds, mut fraction) = (time / 1_000_000, time % 1_000_000);
     out.put_u8(b' ');
+    write_time(time, out);
+    if zoned {
+        out.put_slice(b"+00");
+    }
+    if year <= 0 {
+        out.put_slice(b" BC");
+    }
+}
+
+/// `03:04:05.6`, of microseconds since midnight; as many hours as there are.
+pub(super) fn write_time(time: i64, out: &mut BytesMut) {
+    let (seconds, mut fraction) = (time / 1_000_000, time % 1_000_000);
     put_padded(seconds / 3600, 2, out);
     out.put_u8(b':');
     put_padded(seconds / 60 % 60, 2, out);
@@ -85,12 +104,6 @@ pub(super) fn write_timestamp(micros: i64, zoned: bool, out: &mut BytesMut) {
         }
         out.put_u8(b'.');
         put_padded(fraction, width, out);
-    }
-    if zoned {
-        out.put_slice(b"+00");
-    }
-    if year <= 0 {
-        out.put_slice(b" BC");
     }
 }
 

@@ -36,6 +36,30 @@ pub(super) fn parse_timestamp(ty: Type, text: &str) -> Result<i64, SqlError> {
     check_timestamp(micros).map_err(|error| SqlError::new(error.state, format!("timestamp out of range: \"{text}\"")))
 }
 
+/// Reads a time of day. A date before it and a zone behind it are read and dropped.
+pub(super) fn parse_time(text: &str) -> Result<i64, SqlError> {
+    let lower = trim(text).to_ascii_lowercase();
+    let mut fields = Fields::default();
+    let digits = lower.bytes().all(|byte| byte.is_ascii_digit());
+    let clock = match lower.len() {
+        4 if digits => format!("{}:{}", &lower[..2], &lower[2..]),
+        6 if digits => format!("{}:{}:{}", &lower[..2], &lower[2..4], &lower[4..]),
+        _ => lower,
+    };
+    match clock.as_str() {
+        "now" => return Ok((Timestamp::now().as_microsecond() - UNIX_TO_EPOCH_SECONDS * SECOND).rem_euclid(DAY)),
+        "allballs" => return Ok(0),
+        _ => {}
+    }
+    for token in clock.split([' ', '\t', '\n', ',']).filter(|token| !token.is_empty()) {
+        fields.take(token).ok_or_else(|| syntax(Type::Time, text))?;
+    }
+    if fields.time.is_none() {
+        return Err(syntax(Type::Time, text));
+    }
+    fields.micros().ok_or_else(|| out_of_range(text))
+}
+
 enum Moment {
     Infinite(i32),
     At { days: i32, time: i64, zone: Option<Zone> },
@@ -76,7 +100,11 @@ pub fn zone_offset_seconds(name: &str, micros: i64, local: bool) -> Option<i64> 
 }
 
 fn syntax(ty: Type, text: &str) -> SqlError {
-    let name = if ty == Type::Timestamp { "timestamp".to_owned() } else { ty.to_string() };
+    let name = match ty {
+        Type::Timestamp => "timestamp".to_owned(),
+        Type::Time => "time".to_owned(),
+        _ => ty.to_string(),
+    };
     SqlError::new(state::INVALID_DATETIME_FORMAT, format!("invalid input syntax for type {name}: \"{text}\""))
 }
 

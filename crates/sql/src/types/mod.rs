@@ -7,7 +7,8 @@
 //! | `binary` | binary format: [`encode_binary`], [`decode_binary`] |
 //! | `array` | arrays in both formats |
 //! | `number` | integers, floats and numerics as text; digits of base 10,000 |
-//! | `datetime`, `datetime_input` | dates and timestamps |
+//! | `datetime`, `datetime_input` | dates, times and timestamps |
+//! | [`interval`] | intervals |
 //!
 //! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are `infinity`
 //! and `-infinity`. The time zone is always UTC. A `numeric` holds up to 28 digits and no NaN or infinity.
@@ -16,6 +17,7 @@ mod array;
 mod binary;
 mod datetime;
 mod datetime_input;
+pub mod interval;
 mod length;
 mod number;
 pub mod oid;

@@ -22,6 +22,8 @@ pub fn oid(ty: Type) -> u32 {
         Type::Timestamp => 1114,
         Type::TimestampTz => 1184,
         Type::Numeric(_) => 1700,
+        Type::Time => 1083,
+        Type::Interval => 1186,
         Type::Uuid => 2950,
         Type::Array(element) => match element {
             Element::Bool => 1000,
@@ -38,6 +40,8 @@ pub fn oid(ty: Type) -> u32 {
             Element::Date => 1182,
             Element::TimestampTz => 1185,
             Element::Numeric(_) => 1231,
+            Element::Time => 1183,
+            Element::Interval => 1187,
             Element::Uuid => 2951,
             Element::Int2Vector => 22,
             Element::OidVector => 30,
@@ -64,6 +68,8 @@ pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
         1114 => Type::Timestamp,
         1184 => Type::TimestampTz,
         1700 => Type::Numeric(length.map(|bits| Precision { precision: (bits >> 16) as u8, scale: bits as u8 })),
+        1083 => Type::Time,
+        1186 => Type::Interval,
         2950 => Type::Uuid,
         array => return from_oid(element_oid(array)?, typmod).and_then(Element::of).map(Type::Array),
     })
@@ -87,6 +93,8 @@ fn element_oid(array: u32) -> Option<u32> {
         1182 => 1082,
         1185 => 1184,
         1231 => 1700,
+        1183 => 1083,
+        1187 => 1186,
         2951 => 2950,
         _ => return None,
     })
@@ -108,8 +116,8 @@ pub fn type_len(ty: Type) -> i16 {
         Type::Bool => 1,
         Type::Int2 => 2,
         Type::Int4 | Type::Float4 | Type::Date => 4,
-        Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz => 8,
-        Type::Uuid => 16,
+        Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz | Type::Time => 8,
+        Type::Uuid | Type::Interval => 16,
         Type::Numeric(_) | Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => -1,
     }
 }

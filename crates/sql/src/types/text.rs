@@ -1,6 +1,6 @@
 //! The text format: PostgreSQL's output and input functions.
 
-use super::{array, datetime, datetime_input, length, number};
+use super::{array, datetime, datetime_input, interval, length, number};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
@@ -35,6 +35,8 @@ pub fn encode_text(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
         Value::Date(value) => datetime::write_date(*value, out),
         Value::Timestamp(value) => datetime::write_timestamp(*value, false, out),
         Value::TimestampTz(value) => datetime::write_timestamp(*value, true, out),
+        Value::Time(value) => datetime::write_time(*value, out),
+        Value::Interval(value) => interval::write(*value, out),
         Value::Uuid(value) => {
             let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
             let text = uuid::Uuid::from_bytes(*value).hyphenated().encode_lower(&mut text);
@@ -71,6 +73,8 @@ pub fn decode_text_borrowed(ty: Type, text: &str) -> Result<Value<'_>, SqlError>
         Type::Date => Value::Date(datetime_input::parse_date(text)?),
         Type::Timestamp => Value::Timestamp(datetime_input::parse_timestamp(ty, text)?),
         Type::TimestampTz => Value::TimestampTz(datetime_input::parse_timestamp(ty, text)?),
+        Type::Time => Value::Time(datetime_input::parse_time(text)?),
+        Type::Interval => Value::Interval(interval::parse(text, None)?),
         Type::Uuid => Value::Uuid(parse_uuid(text)?),
         Type::Array(element) => Value::Array(array::parse(element, text)?),
     })

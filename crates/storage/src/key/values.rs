@@ -1,7 +1,7 @@
 //! From a key back to the values that it was made of.
 
 use super::{Key, KeySpec};
-use crate::{ArrayBuilder, Type, Value};
+use crate::{ArrayBuilder, Interval, Type, Value};
 use rust_decimal::Decimal;
 
 impl KeySpec {
@@ -52,6 +52,8 @@ impl Bytes<'_> {
             Type::Date => Value::Date(self.int4()?),
             Type::Timestamp => Value::Timestamp(self.int8()?),
             Type::TimestampTz => Value::TimestampTz(self.int8()?),
+            Type::Time => Value::Time(self.int8()?),
+            Type::Interval => Value::Interval(Interval::from_ordered(self.take()?)?),
             Type::Uuid => Value::Uuid(self.take()?),
             Type::Array(element) => {
                 let mut elements = ArrayBuilder::new(element);
@@ -144,6 +146,8 @@ mod tests {
             (Type::Date, vec![Value::Date(-1), Value::Date(8000)]),
             (Type::Timestamp, vec![Value::Timestamp(-5)]),
             (Type::TimestampTz, vec![Value::TimestampTz(5)]),
+            (Type::Time, vec![Value::Time(86_400_000_000)]),
+            (Type::Interval, vec![Value::Interval(Interval { months: -14, days: -3, micros: -5 })]),
             (Type::Uuid, vec![Value::Uuid([7; 16])]),
             (
                 Type::Array(Element::Int4),

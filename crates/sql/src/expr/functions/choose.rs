@@ -106,6 +106,7 @@ enum Category {
     Number,
     String,
     Time,
+    Span,
     Other,
 }
 
@@ -114,11 +115,12 @@ fn category(ty: Type) -> Category {
         Type::Bool => Category::Boolean,
         Type::Int2 | Type::Int4 | Type::Int8 | Type::Float4 | Type::Float8 | Type::Numeric(_) => Category::Number,
         Type::Char(_) | Type::Varchar(_) | Type::Text => Category::String,
-        Type::Date | Type::Timestamp | Type::TimestampTz => Category::Time,
+        Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time => Category::Time,
+        Type::Interval => Category::Span,
         Type::Bytea | Type::Uuid | Type::Array(_) => Category::Other,
     }
 }
 
 fn is_preferred(ty: Type) -> bool {
-    matches!(ty, Type::Bool | Type::Float8 | Type::Text | Type::TimestampTz)
+    matches!(ty, Type::Bool | Type::Float8 | Type::Text | Type::TimestampTz | Type::Interval)
 }

@@ -23,6 +23,7 @@
 mod array;
 mod catalog;
 mod choose;
+mod interval;
 mod json_build;
 mod lock;
 mod number;
@@ -57,6 +58,8 @@ pub enum Function {
     Pattern(pattern::Function),
     /// Of dates and timestamps.
     Time(time::Function),
+    /// Of intervals and times of day.
+    Interval(interval::Function),
     /// Of sequences.
     Sequence(sequence::Function),
     /// Of the catalogs.
@@ -89,7 +92,8 @@ type Arguments<'a> = [Value<'a>; MOST_ARGUMENTS];
 
 /// The functions of a name.
 fn overloads(name: &str) -> Vec<Overload> {
-    let of_values = [number::named(name), text::named(name), pattern::named(name), time::named(name)];
+    let of_values =
+        [number::named(name), text::named(name), pattern::named(name), time::named(name), interval::named(name)];
     let of_names =
         [sequence::named(name), catalog::named(name), session::named(name), lock::named(name), setting::named(name)];
     let lists = of_values.into_iter().chain(of_names);
@@ -157,6 +161,7 @@ impl Function {
             Function::Text(function) => function.call(values, env.memory),
             Function::Pattern(function) => function.call(values, env.memory),
             Function::Time(function) => function.call(&values, env.memory),
+            Function::Interval(function) => function.call(&values),
             Function::Sequence(function) => function.call(&values, env),
             Function::Catalog(function) => function.call(&values, env),
             Function::Session(function) => function.call(&values, env),

@@ -1,5 +1,7 @@
 //! Functions of the session and of nothing, and `pg_sleep`.
 
+use super::interval::age;
+use super::time::DAY;
 use super::{Arguments, Overload};
 use crate::SqlError;
 use crate::expr::{Env, Strictness, cast};
@@ -15,6 +17,8 @@ pub enum Function {
     ClockTimestamp,
     CurrentDate,
     LocalTimestamp,
+    LocalTime,
+    Age,
     Random,
     RandomUuid,
     Version,
@@ -53,6 +57,16 @@ pub fn named(name: &str) -> &'static [Overload] {
         "clock_timestamp" => returning!(ClockTimestamp, TimestampTz),
         "current_date" => returning!(CurrentDate, Date),
         "localtimestamp" => returning!(LocalTimestamp, Timestamp),
+        "localtime" => returning!(LocalTime, Time),
+        "age" => {
+            const {
+                &[Overload {
+                    function: super::Function::Session(Function::Age),
+                    arguments: &[Type::Timestamp],
+                    result: Type::Interval,
+                }]
+            }
+        }
         "random" => returning!(Random, Float8),
         "gen_random_uuid" => returning!(RandomUuid, Uuid),
         "version" => returning!(Version, Text),
@@ -78,6 +92,7 @@ impl Function {
             Function::ClockTimestamp => "clock_timestamp()",
             Function::CurrentDate => "CURRENT_DATE",
             Function::LocalTimestamp => "LOCALTIMESTAMP",
+            Function::LocalTime => "LOCALTIME",
             Function::Random => "random()",
             Function::RandomUuid => "gen_random_uuid()",
             Function::Version => "version()",
@@ -86,7 +101,7 @@ impl Function {
             Function::CurrentSchema => "CURRENT_SCHEMA",
             Function::BackendPid => "pg_backend_pid()",
             Function::ClientEncoding => "pg_client_encoding()",
-            Function::Sleep => return None,
+            Function::Sleep | Function::Age => return None,
         })
     }
 
@@ -96,6 +111,11 @@ impl Function {
             Function::Random => Value::Float8(random()),
             Function::Now => Value::TimestampTz(env.now),
             Function::LocalTimestamp => Value::Timestamp(env.now),
+            Function::LocalTime => Value::Time(env.now.rem_euclid(DAY)),
+            Function::Age => {
+                let Value::Timestamp(moment) = arguments[0] else { return Ok(Value::Null) };
+                Value::Interval(age(env.now - env.now.rem_euclid(DAY), moment)?)
+            }
             Function::ClockTimestamp => Value::TimestampTz(now()),
             Function::CurrentDate => {
                 return cast(Value::TimestampTz(env.now), Type::TimestampTz, Type::Date, Strictness::Explicit);

@@ -1,5 +1,6 @@
 //! Functions of any number of arguments.
 
+use super::interval::make_interval;
 use super::text::{quote_identifier, quote_literal};
 use super::{check_size, invalid, json_build};
 use crate::expr::{Env, Expr, Input, compare, type_of};
@@ -25,6 +26,8 @@ pub enum Several {
     CountNulls,
     /// How many are not.
     CountValues,
+    /// The interval of so many years, months, weeks, days, hours, minutes and seconds.
+    MakeInterval,
     /// Keys and values as a JSON object.
     JsonObject,
     /// Values as a JSON array.
@@ -64,6 +67,16 @@ impl Several {
                 Value::Text(template) => format(&template, &arguments[1..], env, row),
                 _ => Ok(Value::Null),
             },
+            Several::MakeInterval => {
+                let mut parts = [const { Value::Null }; 7];
+                for (part, argument) in parts.iter_mut().zip(arguments) {
+                    *part = argument.eval(env, row)?;
+                    if part.is_null() {
+                        return Ok(Value::Null);
+                    }
+                }
+                make_interval(&parts).map(Value::Interval)
+            }
             Several::JsonObject => json_build::object(arguments, env, row),
             Several::JsonArray => json_build::array(arguments, env, row),
             Several::CountNulls | Several::CountValues => {

@@ -1,6 +1,6 @@
 //! Functions of dates and timestamps.
 
-use super::{Arguments, Overload, integer_of, invalid, template, text_of};
+use super::{Arguments, Overload, integer_of, interval, invalid, template, text_of};
 use crate::error::unsupported;
 use crate::expr::compare::float;
 use crate::types::{check_timestamp, date_parts, days_from_parts, zone_offset_seconds};
@@ -77,6 +77,16 @@ impl Field {
         })
     }
 
+    /// Its name.
+    pub(super) fn written(self) -> String {
+        match self {
+            Field::DayOfWeek => "dow".to_owned(),
+            Field::IsoDayOfWeek => "isodow".to_owned(),
+            Field::DayOfYear => "doy".to_owned(),
+            other => format!("{other:?}").to_lowercase(),
+        }
+    }
+
     /// Whether the field is of the clock, which a date has not.
     pub fn is_of_clock(self) -> bool {
         use Field::{Hour, Microseconds, Milliseconds, Minute, Second, Timezone};
@@ -92,7 +102,7 @@ impl Field {
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
-    use Type::{Bool, Date, Float8, Int4, Text, Timestamp, TimestampTz};
+    use Type::{Bool, Date, Float8, Int4, Interval, Text, Time, Timestamp, TimestampTz};
     macro_rules! overloads {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
             const {
@@ -107,9 +117,11 @@ pub fn named(name: &str) -> &'static [Overload] {
     match name {
         "date_part" => overloads![
             DatePart(Text, Date) -> Float8, DatePart(Text, Timestamp) -> Float8, DatePart(Text, TimestampTz) -> Float8,
+            DatePart(Text, Interval) -> Float8, DatePart(Text, Time) -> Float8,
         ],
         "date_trunc" => overloads![
             DateTrunc(Text, Timestamp) -> Timestamp, DateTrunc(Text, TimestampTz) -> TimestampTz,
+            DateTrunc(Text, Interval) -> Interval,
         ],
         "to_char" => overloads![ToCharacters(Timestamp, Text) -> Text, ToCharacters(TimestampTz, Text) -> Text],
         "to_date" => overloads![ToDate(Text, Text) -> Date],
@@ -118,6 +130,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "make_timestamp" => overloads![MakeTimestamp(Int4, Int4, Int4, Int4, Int4, Float8) -> Timestamp],
         "isfinite" => overloads![
             IsFinite(Date) -> Bool, IsFinite(Timestamp) -> Bool, IsFinite(TimestampTz) -> Bool,
+            IsFinite(Interval) -> Bool,
         ],
         "timezone" => overloads![
             AtTimeZone(Text, Timestamp) -> TimestampTz, AtTimeZone(Text, TimestampTz) -> Timestamp,
@@ -129,7 +142,7 @@ pub fn named(name: &str) -> &'static [Overload] {
 /// Microseconds of a day.
 pub(super) const DAY: i64 = 86_400_000_000;
 
-const SECOND: i64 = 1_000_000;
+pub(super) const SECOND: i64 = 1_000_000;
 
 /// Seconds from 1970 to 2000.
 const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
@@ -150,6 +163,9 @@ impl Function {
                     && !field.is_cyclic()
                 {
                     return Ok(Value::Float8(infinity));
+                }
+                if let (Field::Epoch, Value::Interval(interval)) = (field, second) {
+                    return Ok(Value::Float8(interval::seconds(*interval)));
                 }
                 Ok(match extract(field, second)? {
                     Value::Null => Value::Null,
@@ -207,6 +223,8 @@ fn type_name(value: &Value<'_>) -> &'static str {
     match value {
         Value::Date(_) => "date",
         Value::TimestampTz(_) => "timestamp with time zone",
+        Value::Interval(_) => "interval",
+        Value::Time(_) => "time without time zone",
         _ => "timestamp without time zone",
     }
 }
@@ -221,7 +239,7 @@ pub fn unknown_unit(name: &str, type_name: &str) -> SqlError {
     invalid(format!("unit \"{}\" not recognized for type {type_name}", name.to_lowercase()))
 }
 
-fn unsupported_unit(name: &str, type_name: &str) -> SqlError {
+pub(super) fn unsupported_unit(name: &str, type_name: &str) -> SqlError {
     SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("unit \"{name}\" not supported for type {type_name}"))
 }
 
@@ -285,10 +303,15 @@ fn period(year: i64, length: i64) -> i64 {
 }
 
 fn extract(field: Field, value: &Value<'_>) -> Result<Value<'static>, SqlError> {
+    match value {
+        Value::Interval(interval) => return interval::extract(field, *interval).map(Value::Numeric),
+        Value::Time(time) => return interval::extract_of_time(field, *time).map(Value::Numeric),
+        _ => {}
+    }
     let Some(micros) = micros(value) else { return Ok(Value::Null) };
     let is_date = matches!(value, Value::Date(_));
     if field.is_of_clock() && (is_date || (field == Field::Timezone && !matches!(value, Value::TimestampTz(_)))) {
-        return Err(unsupported_unit(&format!("{field:?}").to_lowercase(), type_name(value)));
+        return Err(unsupported_unit(&field.written(), type_name(value)));
     }
     if matches!(micros, i64::MIN | i64::MAX) {
         if field.is_cyclic() {
@@ -333,6 +356,9 @@ fn extract(field: Field, value: &Value<'_>) -> Result<Value<'static>, SqlError> 
 }
 
 fn truncate(field: Field, value: &Value<'_>, name: &str) -> Result<Value<'static>, SqlError> {
+    if let Value::Interval(interval) = value {
+        return interval::truncate(field, *interval, name).map(Value::Interval);
+    }
     let Some(micros) = micros(value) else { return Ok(Value::Null) };
     let same_type = |micros| match value {
         Value::TimestampTz(_) => Value::TimestampTz(micros),

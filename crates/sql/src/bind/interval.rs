@@ -1,0 +1,118 @@
+//! Intervals: literals with fields, operators, `make_interval`.
+
+use super::calls::no_function;
+use super::{Binder, Scope, Typed};
+use crate::SqlError;
+use crate::error::unsupported;
+use crate::expr::{Arithmetic, Expr, Function, Several, Strictness};
+use crate::types::interval::{Fields, Unit, parse};
+use hotrow_storage::{Type, Value};
+use sqlparser::ast::{self, DateTimeField, Expr as A, FunctionArg, FunctionArgExpr};
+
+/// The arguments of `make_interval`.
+const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+
+/// The types that an operator of moments and intervals wants for operands of these types, and its result's; none if it is another operator.
+pub(super) fn arithmetic(op: Arithmetic, left: Option<Type>, right: Option<Type>) -> Option<((Type, Type), Type)> {
+    use Arithmetic::{Add, Divide, Multiply, Subtract};
+    use Type::{Date, Float8, Interval, Time, Timestamp, TimestampTz};
+    let is_moment = |ty: Type| matches!(ty, Timestamp | TimestampTz);
+    // A date is a moment beside an interval.
+    let moment = |ty: Type| if ty == Date { Timestamp } else { ty };
+    Some(match (left, op, right) {
+        (Some(ty @ (Date | Timestamp | TimestampTz)), Add | Subtract, Some(Interval)) => {
+            ((moment(ty), Interval), moment(ty))
+        }
+        (Some(Interval), Add, Some(ty @ (Date | Timestamp | TimestampTz))) => ((Interval, moment(ty)), moment(ty)),
+        // Beside a moment what is open is a moment to subtract, and an interval to add.
+        (Some(ty), Add, None) if is_moment(ty) => ((ty, Interval), ty),
+        (None, Add, Some(ty)) if is_moment(ty) => ((Interval, ty), ty),
+        (Some(ty), Subtract, None) | (None, Subtract, Some(ty)) if is_moment(ty) => ((ty, ty), Interval),
+        (Some(one), Subtract, Some(other)) if is_moment(one) && is_moment(other) => {
+            let ty = if one == other { one } else { TimestampTz };
+            ((ty, ty), Interval)
+        }
+        (Some(Date), Subtract, Some(ty)) | (Some(ty), Subtract, Some(Date)) if is_moment(ty) => ((ty, ty), Interval),
+        (Some(Interval), Add | Subtract, Some(Interval) | None) | (None, Add | Subtract, Some(Interval)) => {
+            ((Interval, Interval), Interval)
+        }
+        (Some(Interval), Multiply | Divide, Some(ty)) if super::types::is_number(ty) => ((Interval, Float8), Interval),
+        (Some(Interval), Multiply | Divide, None) => ((Interval, Float8), Interval),
+        (Some(ty), Multiply, Some(Interval)) if super::types::is_number(ty) => ((Float8, Interval), Interval),
+        (None, Multiply, Some(Interval)) => ((Float8, Interval), Interval),
+        (Some(Time), Add | Subtract, Some(Interval)) => ((Time, Interval), Time),
+        (Some(Interval), Add, Some(Time)) => ((Interval, Time), Time),
+        (Some(Time), Subtract, Some(Time) | None) | (None, Subtract, Some(Time)) => ((Time, Time), Interval),
+        (Some(Date), Add, Some(Time)) => ((Date, Time), Timestamp),
+        (Some(Time), Add, Some(Date)) => ((Time, Date), Timestamp),
+        _ => return None,
+    })
+}
+
+fn unit(field: &DateTimeField) -> Option<Unit> {
+    Some(match field {
+        DateTimeField::Year => Unit::Year,
+        DateTimeField::Month => Unit::Month,
+        DateTimeField::Day => Unit::Day,
+        DateTimeField::Hour => Unit::Hour,
+        DateTimeField::Minute => Unit::Minute,
+        DateTimeField::Second => Unit::Second,
+        _ => return None,
+    })
+}
+
+impl Binder<'_> {
+    /// `INTERVAL '…'`, with fields behind it or without.
+    pub(super) fn interval_literal(&mut self, literal: &ast::Interval, scope: &Scope) -> Result<Typed, SqlError> {
+        if literal.leading_precision.is_some() || literal.fractional_seconds_precision.is_some() {
+            return Err(unsupported("an interval of less than six digits"));
+        }
+        let finest = literal.last_field.as_ref().or(literal.leading_field.as_ref());
+        let fields = match finest.map(|field| unit(field).ok_or(field)).transpose() {
+            Ok(None) => None,
+            Ok(Some(finest)) => {
+                let from_minutes = literal.leading_field == Some(DateTimeField::Minute);
+                Some(Fields { finest, minutes_first: from_minutes && literal.last_field.is_some() })
+            }
+            Err(field) => return Err(unsupported(&format!("an interval's field {field}"))),
+        };
+        let typed = self.expr(&literal.value, scope)?;
+        let Expr::Const(Value::Text(text)) = &typed.expr else {
+            return Err(unsupported("INTERVAL before anything but a string").hint("Say CAST(… AS interval)."));
+        };
+        let interval = parse(text, fields).map_err(|error| self.locate_at(error, typed.at))?;
+        Ok(Typed::new(Expr::Const(Value::Interval(interval)), Type::Interval))
+    }
+
+    /// `make_interval`, whose arguments may be named and left out.
+    pub(super) fn make_interval(&mut self, list: &[FunctionArg], scope: &Scope) -> Result<Typed, SqlError> {
+        let mut parts: [Option<Expr>; 7] = Default::default();
+        let mut types = Vec::with_capacity(list.len());
+        for (position, argument) in list.iter().enumerate() {
+            let named = |name: &str| PARTS.iter().position(|part| *part == name);
+            let (place, argument) = match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => (Some(position), argument),
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(argument), .. } => {
+                    (named(&super::fold(name)), argument)
+                }
+                FunctionArg::ExprNamed { name: A::Identifier(name), arg: FunctionArgExpr::Expr(argument), .. } => {
+                    (named(&super::fold(name)), argument)
+                }
+                _ => return Err(unsupported("this kind of argument")),
+            };
+            let typed = self.expr(argument, scope)?;
+            types.push(typed.ty);
+            let free = place.and_then(|place| Some((place, parts.get_mut(place).filter(|part| part.is_none())?)));
+            let Some((place, part)) = free else { return Err(no_function("make_interval", &types)) };
+            let wanted = if place == 6 { Type::Float8 } else { Type::Int4 };
+            if typed.ty.is_some_and(|ty| !crate::expr::can_cast(ty, wanted, Strictness::Implicit)) {
+                return Err(no_function("make_interval", &types));
+            }
+            *part = Some(self.coerce(typed, wanted, Strictness::Implicit)?);
+        }
+        let zero = |place| if place == 6 { Value::Float8(0.0) } else { Value::Int4(0) };
+        let parts = parts.into_iter().enumerate();
+        let parts = parts.map(|(place, part)| part.unwrap_or_else(|| Expr::Const(zero(place)))).collect();
+        Ok(Typed::new(Expr::Call(Function::Several(Several::MakeInterval), parts), Type::Interval))
+    }
+}

@@ -1,0 +1,97 @@
+//! Spans of time as SQL has them: months, days and microseconds, none of which is so many of another one on the calendar.
+
+/// A value of type `interval`, 16 bytes.
+///
+/// Two that are equal as values of this type (`==`) look the same. SQL compares their [length](Self::length), in which a month has 30 days and a
+/// day 24 hours, so that others are equal to SQL, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// Months, twelve of which are a year.
+    pub months: i32,
+    /// Days.
+    pub days: i32,
+    /// Microseconds.
+    pub micros: i64,
+}
+
+/// Microseconds of a day.
+const DAY: i128 = 86_400_000_000;
+
+/// What makes lengths positive, so that their bytes are in order. No length is as long.
+const SHIFT: i128 = 1 << 95;
+
+impl Interval {
+    /// So many microseconds.
+    pub const fn of_micros(micros: i64) -> Self {
+        Self { months: 0, days: 0, micros }
+    }
+
+    /// Microseconds, where a month has 30 days and a day 24 hours: what SQL compares.
+    pub fn length(&self) -> i128 {
+        (i128::from(self.months) * 30 + i128::from(self.days)) * DAY + i128::from(self.micros)
+    }
+
+    /// The bytes of a row: three little-endian numbers.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.micros.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.days.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.months.to_le_bytes());
+        bytes
+    }
+
+    /// The interval of [these bytes](Self::to_bytes).
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        let [micros @ .., d0, d1, d2, d3, m0, m1, m2, m3] = bytes;
+        Self {
+            months: i32::from_le_bytes([m0, m1, m2, m3]),
+            days: i32::from_le_bytes([d0, d1, d2, d3]),
+            micros: i64::from_le_bytes(micros),
+        }
+    }
+
+    /// Its length as twelve bytes whose order is that of lengths.
+    pub(crate) fn ordered(&self) -> [u8; 12] {
+        let [_, _, _, _, ordered @ ..] = (self.length() + SHIFT).to_be_bytes();
+        ordered
+    }
+
+    /// The interval of [these bytes](Self::ordered), as days and microseconds; `None` if no interval is as long.
+    pub(crate) fn from_ordered(ordered: [u8; 12]) -> Option<Self> {
+        let mut bytes = [0; 16];
+        bytes[4..].copy_from_slice(&ordered);
+        let length = i128::from_be_bytes(bytes) - SHIFT;
+        let (months, rest) = (length / (30 * DAY), length % (30 * DAY));
+        Some(Self { months: months.try_into().ok()?, days: (rest / DAY) as i32, micros: (rest % DAY) as i64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_are_in_the_order_of_lengths() {
+        let ends = [i32::MIN, -31, -1, 0, 1, 30, i32::MAX];
+        let mut all = Vec::new();
+        for months in ends {
+            for days in ends {
+                for micros in [i64::MIN, -86_400_000_000, -1, 0, 1, i64::MAX] {
+                    all.push(Interval { months, days, micros });
+                }
+            }
+        }
+        for interval in &all {
+            assert_eq!(Interval::from_bytes(interval.to_bytes()), *interval);
+            if let Some(back) = Interval::from_ordered(interval.ordered()) {
+                assert_eq!(back.length(), interval.length());
+            }
+        }
+        for (one, other) in all.iter().flat_map(|one| all.iter().map(move |other| (one, other))) {
+            assert_eq!(one.length().cmp(&other.length()), one.ordered().cmp(&other.ordered()), "{one:?} {other:?}");
+        }
+        let month = Interval { months: 1, ..Interval::default() };
+        assert_eq!(month.length(), Interval { days: 30, ..Interval::default() }.length());
+        assert_eq!(Interval::from_ordered(month.ordered()), Some(month));
+    }
+}
