@@ -35,6 +35,7 @@ mod expected;
 mod expr;
 mod foreign_key;
 pub mod isolation;
+mod json;
 mod locks;
 mod measured;
 mod memory;

@@ -459,6 +459,16 @@ pub enum AggregateFunction {
     Join,
     /// `array_agg(x)`
     Array(Element),
+    /// `json_agg(x)`, `jsonb_agg(x)`
+    Json {
+        /// A `jsonb`.
+        binary: bool,
+    },
+    /// `json_object_agg(key, x)`, `jsonb_object_agg(key, x)`; the key has the separator's place.
+    JsonObject {
+        /// A `jsonb`.
+        binary: bool,
+    },
     /// `variance(x)` and its like.
     Spread {
         /// Of the whole population, not of a sample.
@@ -466,6 +476,14 @@ pub enum AggregateFunction {
         /// The standard deviation: its square root.
         root: bool,
     },
+}
+
+impl AggregateFunction {
+    /// Whether values are put one after the other, NULLs of some too, so that their order matters.
+    pub fn collects(self) -> bool {
+        use AggregateFunction as F;
+        matches!(self, F::Join | F::Array(_) | F::Json { .. } | F::JsonObject { .. })
+    }
 }
 
 /// One item of ORDER BY in an aggregate function's call.

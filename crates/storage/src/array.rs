@@ -30,6 +30,10 @@ pub enum Element {
     Varchar(Option<u32>),
     /// `text`
     Text,
+    /// `json`
+    Json,
+    /// `jsonb`
+    Jsonb,
     /// `bytea`
     Bytea,
     /// `date`
@@ -64,6 +68,8 @@ impl Element {
             Type::Char(length) => Element::Char(length),
             Type::Varchar(length) => Element::Varchar(length),
             Type::Text => Element::Text,
+            Type::Json => Element::Json,
+            Type::Jsonb => Element::Jsonb,
             Type::Bytea => Element::Bytea,
             Type::Date => Element::Date,
             Type::Timestamp => Element::Timestamp,
@@ -88,6 +94,8 @@ impl Element {
             Element::Char(length) => Type::Char(length),
             Element::Varchar(length) => Type::Varchar(length),
             Element::Text => Type::Text,
+            Element::Json => Type::Json,
+            Element::Jsonb => Type::Jsonb,
             Element::Bytea => Type::Bytea,
             Element::Date => Type::Date,
             Element::Timestamp => Type::Timestamp,
@@ -127,6 +135,8 @@ impl Element {
             Element::Time => 15,
             Element::Interval => 16,
             Element::Uuid => 12,
+            Element::Json => 20,
+            Element::Jsonb => 21,
             Element::Int2Vector => 30,
             Element::OidVector => 31,
         }
@@ -148,6 +158,8 @@ impl Element {
             15 => Element::Time,
             16 => Element::Interval,
             12 => Element::Uuid,
+            20 => Element::Json,
+            21 => Element::Jsonb,
             30 => Element::Int2Vector,
             31 => Element::OidVector,
             _ => Element::Text,
@@ -263,6 +275,8 @@ impl<'a> Elements<'a> {
             Element::Char(_) | Element::Varchar(_) | Element::Text => {
                 Value::text(std::str::from_utf8(self.string()?).unwrap_or_default())
             }
+            Element::Json => Value::Json(std::str::from_utf8(self.string()?).unwrap_or_default().into()),
+            Element::Jsonb => Value::Jsonb(std::str::from_utf8(self.string()?).unwrap_or_default().into()),
             Element::Bytea => Value::Bytea(Cow::Borrowed(self.string()?)),
             Element::Date => Value::Date(i32::from_le_bytes(self.take()?)),
             Element::Timestamp => Value::Timestamp(i64::from_le_bytes(self.take()?)),
@@ -321,7 +335,7 @@ impl ArrayBuilder {
             Value::Float4(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
             Value::Float8(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
             Value::Numeric(value) => self.bytes.extend_from_slice(&value.serialize()),
-            Value::Text(text) => self.string(text.as_bytes()),
+            Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => self.string(text.as_bytes()),
             Value::Bytea(bytes) => self.string(bytes),
             Value::Uuid(bytes) => self.bytes.extend_from_slice(bytes),
             Value::Array(_) => panic!("an array has no arrays among its elements"),
@@ -356,6 +370,8 @@ mod tests {
             (Element::Numeric(None), vec![Value::Numeric(Decimal::new(150, 2))]),
             (Element::Bytea, vec![Value::Bytea(vec![0, 255].into())]),
             (Element::Uuid, vec![Value::Uuid([7; 16])]),
+            (Element::Json, vec![Value::Json("[1]".into()), Value::Null]),
+            (Element::Jsonb, vec![Value::Jsonb("{}".into())]),
             (Element::Bool, vec![Value::Bool(true), Value::Bool(false)]),
             (Element::Float8, Vec::new()),
         ];

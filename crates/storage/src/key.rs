@@ -10,7 +10,7 @@
 //! | boolean, integers, date, timestamp | big-endian, sign bit flipped |
 //! | float | big-endian; all bits flipped if negative, the sign bit otherwise; −0 as 0, NaN greatest |
 //! | numeric | sign, decimal exponent, digits (see [`KeyBuilder::push`]) |
-//! | text, bytea, uuid | bytes with `00` escaped as `00 FF`, closed by `00 00`; `char(n)` without its trailing blanks; uuid as it is |
+//! | text, json, jsonb, bytea, uuid | bytes with `00` escaped as `00 FF`, closed by `00 00`; `char(n)` without its trailing blanks; uuid as it is |
 //!
 //! Keys of one index are all of one shape, so that [`Key`]'s order is the index's order.
 
@@ -334,7 +334,7 @@ impl KeyBuilder {
             Value::Float8(value) => self.push_float(*value),
             Value::Numeric(value) => self.push_decimal(*value),
             Value::Text(text) if matches!(ty, Type::Char(_)) => self.push_string(text.trim_end_matches(' ').as_bytes()),
-            Value::Text(text) => self.push_string(text.as_bytes()),
+            Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => self.push_string(text.as_bytes()),
             Value::Bytea(bytes) => self.push_string(bytes),
             Value::Uuid(bytes) => self.extend(bytes),
             Value::Array(array) => {

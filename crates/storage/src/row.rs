@@ -114,6 +114,7 @@ impl Place {
             // Eight bytes at least, so that a spilled string's offset and length have room.
             Type::Char(n) | Type::Varchar(Some(n)) if n <= INLINE_LIMIT => Place::Bounded { capacity: n.max(8) as u16 },
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => Place::Variable,
+            Type::Json | Type::Jsonb => Place::Variable,
             _ => Place::Fixed,
         }
     }
@@ -252,6 +253,8 @@ impl<'a> RowRef<'a> {
             Type::Float8 => Value::Float8(self.float8(column)),
             Type::Numeric(_) => Value::Numeric(self.numeric(column)),
             Type::Char(_) | Type::Varchar(_) | Type::Text => Value::Text(Cow::Borrowed(self.text(column))),
+            Type::Json => Value::Json(Cow::Borrowed(self.text(column))),
+            Type::Jsonb => Value::Jsonb(Cow::Borrowed(self.text(column))),
             Type::Bytea => Value::Bytea(Cow::Borrowed(self.bytes(column))),
             Type::Date => Value::Date(self.int4(column)),
             Type::Timestamp => Value::Timestamp(self.int8(column)),
@@ -396,6 +399,9 @@ impl<'a> RowMut<'a> {
             (Type::Float8, Value::Float8(value)) => self.store(column, value.to_le_bytes()),
             (Type::Numeric(_), Value::Numeric(value)) => self.store(column, value.serialize()),
             (Type::Char(_) | Type::Varchar(_) | Type::Text, Value::Text(value)) => {
+                self.set_bytes(column, value.as_bytes());
+            }
+            (Type::Json, Value::Json(value)) | (Type::Jsonb, Value::Jsonb(value)) => {
                 self.set_bytes(column, value.as_bytes());
             }
             (Type::Bytea, Value::Bytea(value)) => self.set_bytes(column, value),

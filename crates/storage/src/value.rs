@@ -29,6 +29,10 @@ pub enum Type {
     Varchar(Option<u32>),
     /// `text`
     Text,
+    /// `json`: a text that is JSON, as it was written
+    Json,
+    /// `jsonb`: a text that is JSON in normal form
+    Jsonb,
     /// `bytea`
     Bytea,
     /// `date`: days since 2000-01-01
@@ -66,6 +70,7 @@ impl Type {
             Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz | Type::Time => Some((8, 8)),
             Type::Numeric(_) | Type::Uuid | Type::Interval => Some((16, 8)),
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => None,
+            Type::Json | Type::Jsonb => None,
         }
     }
 
@@ -96,6 +101,8 @@ impl fmt::Display for Type {
             Type::Varchar(None) => f.write_str("character varying"),
             Type::Varchar(Some(n)) => write!(f, "character varying({n})"),
             Type::Text => f.write_str("text"),
+            Type::Json => f.write_str("json"),
+            Type::Jsonb => f.write_str("jsonb"),
             Type::Bytea => f.write_str("bytea"),
             Type::Date => f.write_str("date"),
             Type::Timestamp => f.write_str("timestamp without time zone"),
@@ -133,6 +140,10 @@ pub enum Value<'a> {
     Numeric(Decimal),
     /// `char`, `varchar`, `text`
     Text(Cow<'a, str>),
+    /// `json`
+    Json(Cow<'a, str>),
+    /// `jsonb`
+    Jsonb(Cow<'a, str>),
     /// `bytea`
     Bytea(Cow<'a, [u8]>),
     /// Days since 2000-01-01.
@@ -186,6 +197,8 @@ impl<'a> Value<'a> {
             Value::Float8(value) => Value::Float8(value),
             Value::Numeric(value) => Value::Numeric(value),
             Value::Text(value) => Value::Text(Cow::Owned(value.into_owned())),
+            Value::Json(value) => Value::Json(Cow::Owned(value.into_owned())),
+            Value::Jsonb(value) => Value::Jsonb(Cow::Owned(value.into_owned())),
             Value::Bytea(value) => Value::Bytea(Cow::Owned(value.into_owned())),
             Value::Date(value) => Value::Date(value),
             Value::Timestamp(value) => Value::Timestamp(value),
@@ -201,6 +214,8 @@ impl<'a> Value<'a> {
     pub fn borrowed(&self) -> Value<'_> {
         match self {
             Value::Text(value) => Value::Text(Cow::Borrowed(value)),
+            Value::Json(value) => Value::Json(Cow::Borrowed(value)),
+            Value::Jsonb(value) => Value::Jsonb(Cow::Borrowed(value)),
             Value::Bytea(value) => Value::Bytea(Cow::Borrowed(value)),
             Value::Array(value) => Value::Array(value.borrowed()),
             other => other.clone(),

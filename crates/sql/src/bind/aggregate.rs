@@ -2,6 +2,7 @@
 
 use super::array::array_of;
 use super::calls::no_function;
+use super::json::{check_equality, check_order};
 use super::types::{common_number, plain_type, without_modifier};
 use super::{Aggregates, Binder, Scope, Typed};
 use crate::error::unsupported;
@@ -78,8 +79,11 @@ impl Binder<'_> {
             [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if function == AggregateFunction::Count => {
                 call_of(AggregateFunction::CountRows, None, Type::Int8)
             }
-            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if function != AggregateFunction::Join => {
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] if !takes_two(function) => {
                 let typed = self.aggregate_argument(argument, given, scope)?;
+                if let (true, Some(ty)) = (distinct, typed.ty) {
+                    check_equality(ty)?;
+                }
                 let (argument, result) = self.aggregate_types(name, function, typed)?;
                 let function = match (function, result) {
                     (AggregateFunction::Array(_), Type::Array(element)) => AggregateFunction::Array(element),
@@ -102,6 +106,18 @@ impl Binder<'_> {
                 let argument = self.coerce(typed, Type::Text, Strictness::Implicit)?;
                 let separator = Some(self.coerce(separator, Type::Text, Strictness::Implicit)?);
                 AggregateCall { distinct, separator, ..call_of(function, Some(argument), Type::Text) }
+            }
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(key)), FunctionArg::Unnamed(FunctionArgExpr::Expr(value))]
+                if let AggregateFunction::JsonObject { binary } = function =>
+            {
+                let (key, value) =
+                    (self.aggregate_argument(key, given, scope)?, self.aggregate_argument(value, given, scope)?);
+                let (key, value) = (self.resolved(key)?.0, self.resolved(value)?.0);
+                if distinct {
+                    return Err(unsupported(&format!("DISTINCT in {name}")));
+                }
+                let result = if binary { Type::Jsonb } else { Type::Json };
+                AggregateCall { separator: Some(key), ..call_of(function, Some(value), result) }
             }
             _ => {
                 let mut types = Vec::with_capacity(list.len());
@@ -148,7 +164,7 @@ impl Binder<'_> {
             },
             AggregateFunction::Min | AggregateFunction::Max => {
                 let ty = given.unwrap_or(Type::Text);
-                if matches!(ty, Type::Bool | Type::Uuid | Type::Bytea) {
+                if matches!(ty, Type::Bool | Type::Json | Type::Jsonb | Type::Uuid | Type::Bytea) {
                     return Err(wrong());
                 }
                 let ty = if matches!(ty, Type::Char(_)) { ty } else { without_modifier(ty) };
@@ -163,6 +179,13 @@ impl Binder<'_> {
                 _ => (Type::Numeric(None), Type::Numeric(None)),
             },
             AggregateFunction::Join => (Type::Text, Type::Text),
+            AggregateFunction::Json { binary } | AggregateFunction::JsonObject { binary } => {
+                let undetermined = || {
+                    let message = "could not determine polymorphic type because input has type unknown";
+                    SqlError::new(state::DATATYPE_MISMATCH, message)
+                };
+                (given.ok_or_else(undetermined)?, if binary { Type::Jsonb } else { Type::Json })
+            }
             AggregateFunction::Array(_) => {
                 let ty = given.ok_or_else(|| super::calls::ambiguous_function(name, &[None]))?;
                 let ty = plain_type(ty);
@@ -189,6 +212,7 @@ impl Binder<'_> {
         for item in items {
             let typed = self.plain(&item.expr, scope, "aggregate")?;
             let (expr, ty) = self.resolved(typed)?;
+            check_order(ty)?;
             let descending = match &item.options.sort {
                 None | Some(ast::OrderBySort::Asc) => false,
                 Some(ast::OrderBySort::Desc) => true,
@@ -201,7 +225,7 @@ impl Binder<'_> {
             let nulls_first = item.options.nulls_first.unwrap_or(descending);
             order.push(AggregateOrder { expr, descending, nulls_first, blanks: matches!(ty, Type::Char(_)) });
         }
-        if !matches!(call.function, AggregateFunction::Join | AggregateFunction::Array(_)) {
+        if !call.function.collects() {
             return Ok(Vec::new());
         }
         // Equal values are found by sorting, as in PostgreSQL.
@@ -211,6 +235,10 @@ impl Binder<'_> {
         }
         Ok(order)
     }
+}
+
+fn takes_two(function: AggregateFunction) -> bool {
+    matches!(function, AggregateFunction::Join | AggregateFunction::JsonObject { .. })
 }
 
 /// The aggregate function of a name.
@@ -227,6 +255,10 @@ pub(super) fn aggregate_named(name: &str) -> Option<AggregateFunction> {
         "bit_or" => AggregateFunction::BitOr,
         "bit_xor" => AggregateFunction::BitXor,
         "string_agg" => AggregateFunction::Join,
+        "json_agg" => AggregateFunction::Json { binary: false },
+        "jsonb_agg" => AggregateFunction::Json { binary: true },
+        "json_object_agg" => AggregateFunction::JsonObject { binary: false },
+        "jsonb_object_agg" => AggregateFunction::JsonObject { binary: true },
         "array_agg" => AggregateFunction::Array(Element::Text),
         "variance" | "var_samp" => AggregateFunction::Spread { population: false, root: false },
         "var_pop" => AggregateFunction::Spread { population: true, root: false },

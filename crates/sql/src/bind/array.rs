@@ -105,6 +105,9 @@ impl Binder<'_> {
             [] => self.expr(root, scope)?,
             _ => self.expr(&A::CompoundIdentifier(parts), scope)?,
         };
+        if array.ty == Some(Type::Jsonb) {
+            return self.json_subscripts(array, subscripts, scope);
+        }
         let Some(element) = element(array.ty) else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",

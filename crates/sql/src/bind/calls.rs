@@ -1,6 +1,7 @@
 //! Functions, and what looks like one.
 
 use super::aggregate::{Given, aggregate_named};
+use super::json::refuse_json_function;
 use super::types::type_name;
 use super::window::is_window_function;
 use super::{Binder, Scope, Typed};
@@ -97,7 +98,18 @@ impl Binder<'_> {
             .collect::<Result<Vec<_>, _>>()?;
         // What is NULL anyway is not computed.
         let is_null = function.is_strict() && arguments.contains(&Expr::NULL);
-        Ok(Typed::new(if is_null { Expr::NULL } else { Expr::Call(function, arguments) }, result))
+        let call = if is_null { Expr::NULL } else { Self::folded(function, arguments) };
+        Ok(Typed::new(call, result))
+    }
+
+    /// A call, or what it makes of constants if it is one of JSON. One that fails is left to fail when it is reached.
+    fn folded(function: Function, arguments: Vec<Expr>) -> Expr {
+        let constants = arguments.iter().map(|expr| if let Expr::Const(value) = expr { Some(value) } else { None });
+        let constants: Option<Vec<_>> = constants.collect();
+        match constants.and_then(|constants| function.of_constants(&constants)) {
+            Some(value) => Expr::Const(value),
+            None => Expr::Call(function, arguments),
+        }
     }
 
     /// An operator that is a function by another name.
@@ -177,6 +189,7 @@ impl Binder<'_> {
             let message = format!("{what} specified, but {name} is not an aggregate function");
             return Err(self.locate(SqlError::new(state::WRONG_OBJECT_TYPE, message), span));
         }
+        refuse_json_function(name, list)?;
         let sets = self.sets_bound();
         if name == "make_interval" {
             return self.make_interval(list, scope);
@@ -209,12 +222,20 @@ impl Binder<'_> {
                 Ok(Typed::new(Expr::Const(Value::Text(ty.into())), Type::Text))
             }
             "nullif" if arguments.len() == 2 => self.null_if(arguments),
-            _ => match Several::named(name, arguments.len()) {
-                Some((function, result)) => self.several(function, result, arguments),
-                None => self.array_function(name, arguments),
-            },
+            _ => self.plain_function(name, arguments),
         };
         result.map_err(|error| if error.position.is_none() { self.locate(error, span) } else { error })
+    }
+
+    /// A function that is nothing special.
+    fn plain_function(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed, SqlError> {
+        if let Some(call) = self.json_function(name, &arguments)? {
+            return Ok(call);
+        }
+        match Several::named(name, arguments.len()) {
+            Some((function, result)) => self.several(function, result, arguments),
+            None => self.array_function(name, arguments),
+        }
     }
 
     /// The arguments of a function that is no aggregate.

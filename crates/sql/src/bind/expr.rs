@@ -1,6 +1,7 @@
 //! Expressions.
 
 use super::catalog::registry;
+use super::json::json_operator;
 use super::types::{data_type, type_name};
 use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Scope, Typed, fold};
 use crate::depth;
@@ -153,7 +154,12 @@ impl Binder<'_> {
         if let Some(comparison) = comparison {
             return self.compare(comparison, left, right);
         }
+        if let Some(symbol) = json_operator(op) {
+            return self.operator(symbol, vec![left, right]);
+        }
         match op {
+            B::Minus if left.ty == Some(Type::Jsonb) => self.operator("-", vec![left, right]),
+            B::AtQuestion | B::AtAt => Err(unsupported(&format!("operator {op}: jsonpath"))),
             B::Plus => self.arithmetic(Arithmetic::Add, left, right),
             B::Minus => self.arithmetic(Arithmetic::Subtract, left, right),
             B::Multiply => self.arithmetic(Arithmetic::Multiply, left, right),
@@ -171,8 +177,8 @@ impl Binder<'_> {
             B::PGRegexNotIMatch => self.operator("!~*", vec![left, right]),
             B::PGStartsWith => self.operator("^@", vec![left, right]),
             B::StringConcat => self.concat(left, right),
-            B::AtArrow => self.array_test("@>", ArrayFunction::Contains, left, right),
-            B::ArrowAt => self.array_test("<@", ArrayFunction::Contained, left, right),
+            B::AtArrow => self.containment("@>", ArrayFunction::Contains, left, right),
+            B::ArrowAt => self.containment("<@", ArrayFunction::Contained, left, right),
             B::PGOverlap => self.array_test("&&", ArrayFunction::Overlaps, left, right),
             B::PGLikeMatch => self.like_bound(left, right, Some('\\'), (false, false)),
             B::PGNotLikeMatch => self.like_bound(left, right, Some('\\'), (true, false)),

@@ -1,5 +1,6 @@
 //! GROUP BY: expressions over the input become expressions over the groups.
 
+use super::json::check_equality;
 use super::scope::Relation;
 use super::select::{Order, Output};
 use super::set_returning::SetCall;
@@ -51,10 +52,13 @@ impl Binder<'_> {
             if expr.any(&mut |part| matches!(part, Expr::Window(_))) {
                 return Err(SqlError::new(state::WINDOWING_ERROR, "window functions are not allowed in GROUP BY"));
             }
+            check_equality(output.columns[at].ty)?;
             return Ok(expr);
         }
         let typed = self.expr(item, scope)?;
-        Ok(self.resolved(typed)?.0)
+        let (expr, ty) = self.resolved(typed)?;
+        check_equality(ty)?;
+        Ok(expr)
     }
 
     /// Makes everything above the aggregation look at its rows: the groups' expressions, then the aggregates. A table whose whole primary

@@ -42,6 +42,7 @@ mod from;
 mod grouping;
 mod interval;
 mod join;
+mod json;
 mod names;
 mod operators;
 mod path;

@@ -89,6 +89,8 @@ fn cast_name(ty: &ast::DataType) -> String {
         Ok(Type::Char(_)) => "bpchar",
         Ok(Type::Varchar(_)) => "varchar",
         Ok(Type::Text) => "text",
+        Ok(Type::Json) => "json",
+        Ok(Type::Jsonb) => "jsonb",
         Ok(Type::Bytea) => "bytea",
         Ok(Type::Date) => "date",
         Ok(Type::Timestamp) => "timestamp",

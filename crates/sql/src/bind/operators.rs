@@ -1,5 +1,6 @@
 //! Operators: which types they take, and what their operands are brought to.
 
+use super::json::check_equality;
 use super::types::{common, common_number, is_number, type_name, without_modifier};
 use super::{Binder, Typed};
 use crate::expr::{self, Arithmetic, Comparison, Expr, Strictness, without_negative_zero};
@@ -27,6 +28,9 @@ impl Binder<'_> {
         left: Typed,
         right: Typed,
     ) -> Result<(Expr, Expr, bool), SqlError> {
+        if [left.ty, right.ty].contains(&Some(Type::Json)) {
+            return Err(no_operator(symbol, left.ty, right.ty));
+        }
         let (left_type, right_type) = match (left.ty, right.ty) {
             (None, None) => (Type::Text, Type::Text),
             (Some(ty), None) | (None, Some(ty)) => {
@@ -36,6 +40,7 @@ impl Binder<'_> {
                     Some(_) => Ok(typed.expr),
                     None => binder.coerce(typed, other, Strictness::Implicit),
                 };
+                check_equality(ty)?;
                 return Ok((bind(self, left)?, bind(self, right)?, blanks));
             }
             (Some(left), Some(right)) => (left, right),
@@ -56,6 +61,7 @@ impl Binder<'_> {
                 let Some(ty) = common_or_float(without_modifier(left_type), without_modifier(right_type)) else {
                     return Err(no_operator(symbol, left.ty, right.ty));
                 };
+                check_equality(ty)?;
                 let left = self.coerce(left, ty, Strictness::Implicit)?;
                 Ok((left, self.coerce(right, ty, Strictness::Implicit)?, false))
             }
@@ -133,6 +139,9 @@ impl Binder<'_> {
                 self.coerce(right, Type::Bytea, Strictness::Implicit)?,
             );
             return Ok(Typed::new(Expr::Concat(Box::new((left, right))), Type::Bytea));
+        }
+        if let (Some(Type::Jsonb), None | Some(Type::Jsonb)) | (None, Some(Type::Jsonb)) = (left.ty, right.ty) {
+            return self.operator("||", vec![left, right]);
         }
         let texts = [left.ty, right.ty].iter().any(|ty| ty.is_none_or(Type::is_text));
         if !texts {

@@ -4,6 +4,7 @@ use super::expr::{place, signed_number};
 use super::from::{From, Locking};
 use super::grouping::grouped_sets;
 use super::join::Columns;
+use super::json::{check_equality, check_order};
 use super::set_returning::{expand, field_column, refuse_open_groups, refuse_rows, used_by};
 use super::view::star;
 use super::{Aggregates, Binder, Scope, Typed, path};
@@ -271,6 +272,9 @@ impl Binder<'_> {
             orders.clear();
         }
         let Output { exprs, columns, loose } = output;
+        if distinct {
+            columns.iter().try_for_each(|column| check_equality(column.ty))?;
+        }
         Ok(Bound { node: project(node, exprs, orders, distinct, leading)?, columns, loose })
     }
 
@@ -317,6 +321,7 @@ impl Binder<'_> {
         let mut on: Vec<(Expr, Type)> = Vec::with_capacity(exprs.len());
         for expr in exprs {
             let found = self.ordered_expr(expr, output, scope)?;
+            check_equality(found.1)?;
             if !on.iter().any(|(known, _)| *known == found.0) {
                 on.push(found);
             }
@@ -403,6 +408,7 @@ impl Binder<'_> {
         let mut orders = Vec::with_capacity(items.len());
         for item in items {
             let (expr, ty) = self.ordered_expr(&item.expr, output, scope)?;
+            check_order(ty)?;
             let descending = match &item.options.sort {
                 None | Some(ast::OrderBySort::Asc) => false,
                 Some(ast::OrderBySort::Desc) => true,

@@ -1,6 +1,7 @@
 //! UNION, INTERSECT, EXCEPT: columns of one type, whatever side they come from.
 
 use super::Binder;
+use super::json::check_equality;
 use super::select::Bound;
 use super::types::{common, type_name};
 use crate::error::unsupported;
@@ -40,6 +41,9 @@ impl Binder<'_> {
             SetOperator::Except | SetOperator::Minus => "EXCEPT",
         };
         let (columns, loose) = self.match_columns(&mut bound, name)?;
+        if !all {
+            columns.iter().try_for_each(|column| check_equality(column.ty))?;
+        }
         let mut nodes: Vec<_> = bound.into_iter().map(|bound| bound.node).collect();
         let node = if *op == SetOperator::Union {
             let node = Node::Append(nodes);

@@ -209,6 +209,11 @@ impl Binder<'_> {
                 [None, _] | [None, _, _] => return Err(undetermined()),
                 _ => return Err(wrong()),
             },
+            TableFunction::Json(json) => match types.as_slice() {
+                [None] => (vec![json.argument()], json.columns()),
+                [Some(ty)] if *ty == json.argument() => (vec![*ty], json.columns()),
+                _ => return Err(wrong()),
+            },
             TableFunction::Ancestors => match types.as_slice() {
                 [_] => (vec![Type::Int4], vec![(None, Type::Int4)]),
                 _ => return Err(wrong()),

@@ -28,6 +28,8 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
             Type::Varchar(self::length(length.as_ref(), "varchar")?)
         }
         DataType::Text => Type::Text,
+        DataType::JSON => Type::Json,
+        DataType::JSONB => Type::Jsonb,
         DataType::Bytea => Type::Bytea,
         DataType::Date => Type::Date,
         DataType::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Timestamp,
@@ -55,7 +57,7 @@ pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
             let several = || unsupported("an array of more than one dimension");
             Type::Array(Element::of(element).ok_or_else(several)?)
         }
-        DataType::Interval { .. } | DataType::Time(..) | DataType::JSON | DataType::JSONB | DataType::Array(_) => {
+        DataType::Interval { .. } | DataType::Time(..) | DataType::Array(_) => {
             return Err(unsupported(&format!("type {}", shown(ty)?)));
         }
         other => return Err(undefined_type(&shown(other)?)),

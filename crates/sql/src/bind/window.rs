@@ -314,6 +314,7 @@ impl Binder<'_> {
         let mut key = |expr: &A, descending: bool, nulls_first: bool| {
             let typed = self.expr(expr, scope)?;
             let (expr, ty) = self.resolved(typed)?;
+            super::json::check_order(ty)?;
             Ok::<_, SqlError>(WindowKey { expr, ty, descending, nulls_first })
         };
         let partition = partition.iter().map(|expr| key(expr, false, false)).collect::<Result<_, _>>()?;

@@ -3,10 +3,13 @@
 use super::sort::{compare_keys, group_key};
 use super::spread::Spread;
 use super::{Exec, Fail, Sink};
-use crate::expr::{Arithmetic, Env, Expr, Input, check_size, compare, divide, value_bytes};
+use crate::expr::{Arithmetic, Env, Expr, Input, check_size, compare, divide, finish_json, value_bytes};
+use crate::expr::{write_json, write_json_key};
 use crate::plan::{AggregateCall, AggregateFunction, Node};
 use crate::{MemoryLimit, SqlError, state};
+use bytes::BytesMut;
 use hotrow_storage::{ArrayBuilder, Decimal, Key, Type, Value};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -31,6 +34,8 @@ pub(super) struct State {
     pieces: Vec<Piece>,
     /// Values that are collected.
     array: Option<ArrayBuilder>,
+    /// The elements or members of JSON.
+    json: BytesMut,
     spread: Spread,
 }
 
@@ -107,6 +112,7 @@ impl State {
                 AggregateFunction::Array(element) => Some(ArrayBuilder::new(element)),
                 _ => None,
             },
+            json: BytesMut::new(),
             spread: Spread::default(),
         }
     }
@@ -123,7 +129,7 @@ impl State {
             return Ok(());
         };
         let value = argument.eval(env, row)?;
-        if value.is_null() && self.array.is_none() {
+        if value.is_null() && (!call.function.collects() || call.function == AggregateFunction::Join) {
             return Ok(());
         }
         if let Some(seen) = &mut self.seen {
@@ -137,7 +143,10 @@ impl State {
             AggregateFunction::CountRows | AggregateFunction::Count => {}
             AggregateFunction::Sum | AggregateFunction::Average => self.sum(&value)?,
             AggregateFunction::Spread { .. } => self.spread.add(&value)?,
-            AggregateFunction::Join | AggregateFunction::Array(_) => return self.collect(call, &value, env, row),
+            AggregateFunction::Join
+            | AggregateFunction::Array(_)
+            | AggregateFunction::Json { .. }
+            | AggregateFunction::JsonObject { .. } => return self.collect(call, &value, env, row),
             AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
                 let before = std::mem::replace(&mut self.value, Value::Null);
                 self.value = if before.is_null() {
@@ -185,18 +194,35 @@ impl State {
             Some(separator) => separator.eval(env, row)?,
             None => Value::Null,
         };
-        let separator = if let Value::Text(separator) = &separator { &**separator } else { "" };
+        let separator = match (call.function, &separator) {
+            (AggregateFunction::JsonObject { .. }, key) => {
+                let mut shown = BytesMut::new();
+                write_json_key(key, &mut shown, env.memory)?;
+                Cow::Owned(String::from_utf8_lossy(&shown).into_owned())
+            }
+            (_, Value::Text(separator)) => Cow::Borrowed(&**separator),
+            _ => Cow::Borrowed(""),
+        };
         if !call.order.is_empty() {
             let keys = call.order.iter().map(|order| order.expr.eval(env, row).map(Value::into_owned));
             let keys = keys.collect::<Result<_, _>>()?;
             let value = value.borrowed().into_owned();
-            self.pieces.push(Piece { keys, separator: separator.to_owned(), value });
+            self.pieces.push(Piece { keys, separator: separator.into_owned(), value });
             return Ok(());
         }
-        self.append(separator, value, env.memory)
+        self.append(call.function, &separator, value, env.memory)
     }
 
-    fn append(&mut self, separator: &str, value: &Value<'_>, memory: MemoryLimit) -> Result<(), SqlError> {
+    fn append(
+        &mut self,
+        function: AggregateFunction,
+        separator: &str,
+        value: &Value<'_>,
+        memory: MemoryLimit,
+    ) -> Result<(), SqlError> {
+        if let AggregateFunction::Json { .. } | AggregateFunction::JsonObject { .. } = function {
+            return self.append_json(separator, value, memory);
+        }
         if let Some(array) = &mut self.array {
             check_size(array.size().saturating_add(value_bytes(value)), memory)?;
             array.push(value);
@@ -217,6 +243,19 @@ impl State {
         Ok(())
     }
 
+    /// One more element or member of JSON, whose brackets come at the end.
+    fn append_json(&mut self, key: &str, value: &Value<'_>, memory: MemoryLimit) -> Result<(), SqlError> {
+        if !self.json.is_empty() {
+            self.json.extend_from_slice(b", ");
+        }
+        if !key.is_empty() {
+            check_size(self.json.len().saturating_add(key.len()), memory)?;
+            self.json.extend_from_slice(key.as_bytes());
+            self.json.extend_from_slice(b" : ");
+        }
+        write_json(value, &mut self.json, memory)
+    }
+
     /// Joins or collects what has an order.
     fn append_sorted(&mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<(), SqlError> {
         let mut pieces = std::mem::take(&mut self.pieces);
@@ -226,7 +265,7 @@ impl State {
                 keys.map(|((left, right), by)| compare_keys(left, right, by.descending, by.nulls_first, by.blanks));
             orders.fold(Ordering::Equal, Ordering::then)
         });
-        pieces.iter().try_for_each(|piece| self.append(&piece.separator, &piece.value, memory))
+        pieces.iter().try_for_each(|piece| self.append(call.function, &piece.separator, &piece.value, memory))
     }
 
     fn sum(&mut self, value: &Value<'_>) -> Result<(), SqlError> {
@@ -244,7 +283,7 @@ impl State {
     /// What has come of it.
     pub(super) fn result(mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
         match call.function {
-            AggregateFunction::Join | AggregateFunction::Array(_) => self.append_sorted(call, memory)?,
+            function if function.collects() => self.append_sorted(call, memory)?,
             AggregateFunction::Spread { population, root } => return self.spread.result(population, root),
             _ => {}
         }
@@ -253,6 +292,12 @@ impl State {
             _ if self.count == 0 => return Ok(Value::Null),
             AggregateFunction::Array(_) => {
                 return Ok(self.array.map_or(Value::Null, |array| Value::Array(array.finish())));
+            }
+            AggregateFunction::Json { binary } => {
+                return finish_json([b"[", &self.json[..], b"]"].concat().as_slice().into(), binary, memory);
+            }
+            AggregateFunction::JsonObject { binary } => {
+                return finish_json([b"{ ", &self.json[..], b" }"].concat().as_slice().into(), binary, memory);
             }
             AggregateFunction::Sum => {}
             AggregateFunction::Average => {

@@ -14,7 +14,7 @@ use crate::locks::{HeldLocks, Mode, TableLock};
 use crate::schema::{self, RelationName, plain};
 use crate::sequence::Names;
 use crate::{SqlError, state};
-use hotrow_storage::{Column, IndexKind, IndexSchema, TableSchema, Type};
+use hotrow_storage::{Column, Element, IndexKind, IndexSchema, TableSchema, Type};
 use hotrow_sync::atomic::AtomicI64;
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Engine, Transaction};
@@ -421,7 +421,10 @@ impl Ddl<'_> {
         let kind = match &create.using {
             None | Some(ast::IndexType::BTree) => IndexKind::Ordered,
             Some(ast::IndexType::Hash) => IndexKind::Hash,
-            Some(other) => return Err(unsupported(&format!("index method {other}")).into()),
+            Some(other) => {
+                let error = unsupported(&format!("index method {other}"));
+                return Err(error.hint("The index methods are btree and hash.").into());
+            }
         };
         if kind == IndexKind::Hash && create.unique {
             let message = "access method \"hash\" does not support unique indexes";
@@ -562,6 +565,8 @@ impl Ddl<'_> {
 
 /// Gives a draft without a primary key a hidden one, after its partition key if there is one.
 pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
+    let keys = draft.schema.indexes.iter().map(|index| &index.columns).chain([&draft.schema.key]);
+    keys.flatten().try_for_each(|&column| check_key_type(draft.schema.columns[column].ty))?;
     let hidden = draft.rules.primary_key.is_none();
     if hidden {
         draft.schema.key = draft.partition_key.into_iter().chain([draft.schema.columns.len()]).collect();
@@ -571,6 +576,19 @@ pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
     draft.schema.ordered = !hidden;
     draft.schema.partitioned = draft.partition_key.is_some();
     partition::check(draft)
+}
+
+/// An error if a key cannot have a column of this type: its values have no order, or one that is not that of a key's bytes.
+fn check_key_type(ty: Type) -> Result<(), SqlError> {
+    match ty {
+        Type::Json | Type::Array(Element::Json) => {
+            let message = "data type json has no default operator class for access method \"btree\"";
+            let hint = "You must specify an operator class for the index or define a default operator class for the data type.";
+            Err(SqlError::new(state::UNDEFINED_OBJECT, message).hint(hint))
+        }
+        Type::Jsonb | Type::Array(Element::Jsonb) => Err(unsupported("a key or an index with a column of type jsonb")),
+        _ => Ok(()),
+    }
 }
 
 fn positions(draft: &Draft, columns: &[String]) -> Result<Vec<usize>, SqlError> {

@@ -1,6 +1,7 @@
 //! Joins.
 
 use super::kept::Kept;
+use super::sort::canonical;
 use super::{Exec, Fail, Flow, Sink, recycle};
 use crate::SqlError;
 use crate::expr::{Content, Env, Expr, Frame, Input, type_of};
@@ -163,5 +164,5 @@ pub(super) fn push_equal(builder: &mut KeyBuilder, value: &Value<'_>, blanks: bo
         Value::Text(_) if blanks => Type::Char(1),
         other => type_of(other).unwrap_or(Type::Text),
     };
-    builder.push(ty, false, value);
+    builder.push(ty, false, &canonical(value.borrowed()));
 }

@@ -40,6 +40,7 @@ pub(crate) mod dml;
 mod dml_from;
 mod foreign_key;
 mod join;
+mod json_rows;
 mod kept;
 mod measured;
 mod partition;

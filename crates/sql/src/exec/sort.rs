@@ -2,8 +2,9 @@
 
 use super::{Exec, Fail, Sink, owned, width};
 use crate::expr::{Input, compare, type_of};
+use crate::json;
 use crate::plan::{Node, SortKey};
-use hotrow_storage::{Key, KeyBuilder, Type, Value};
+use hotrow_storage::{Array, Element, Key, KeyBuilder, Type, Value};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -90,7 +91,20 @@ pub(super) fn compare_keys(
 pub(super) fn group_key<'v>(values: impl IntoIterator<Item = Value<'v>>) -> Key {
     let mut builder = KeyBuilder::default();
     for value in values {
+        let value = canonical(value);
         builder.push(type_of(&value).unwrap_or(Type::Text), true, &value);
     }
     builder.finish()
+}
+
+/// The value that stands for all that are equal to one, where a type has several forms of one value: a `jsonb` for its numbers.
+pub(super) fn canonical(value: Value<'_>) -> Value<'_> {
+    match &value {
+        Value::Jsonb(text) => Value::Jsonb(json::canonical(text).into_owned().into()),
+        Value::Array(array) if array.element() == Element::Jsonb => {
+            let elements = array.iter().map(|element| canonical(element).into_owned());
+            Value::Array(Array::new(Element::Jsonb, elements.collect::<Vec<_>>()))
+        }
+        _ => value,
+    }
 }

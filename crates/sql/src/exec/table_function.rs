@@ -1,6 +1,6 @@
 //! Functions whose results are rows.
 
-use super::{Exec, Fail, Sink};
+use super::{Exec, Fail, Sink, json_rows};
 use crate::expr::{Arithmetic, Env, Input, compare};
 use crate::plan::Node;
 use crate::table_function::{RowsOf, TableFunction};
@@ -95,7 +95,7 @@ fn keywords<'n>() -> Next<'n> {
 }
 
 /// What puts the values of the next row into a vector; false if there is none.
-type Next<'n> = Box<dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, SqlError> + 'n>;
+pub(super) type Next<'n> = Box<dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, SqlError> + 'n>;
 
 /// The rows of a function for these arguments.
 fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>]) -> Result<Next<'n>, SqlError> {
@@ -106,6 +106,7 @@ fn rows_for<'n>(function: TableFunction, arguments: &'n [Value<'static>]) -> Res
         TableFunction::ExpandArray => Ok(expand(arguments)),
         TableFunction::Ancestors => Ok(none()),
         TableFunction::Keywords => Ok(keywords()),
+        TableFunction::Json(function) => json_rows::rows(function, arguments),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::arith::out_of_range;
 use super::compare::{decimal, float};
+use crate::json::{self, Kind};
 use crate::types::{decode_text, encode_text, fit_char, fit_numeric, fit_varchar, map_elements};
 use crate::{SqlError, state};
 use bytes::BytesMut;
@@ -25,7 +26,9 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Whether there is a cast from one type to another at this strictness. Lengths do not matter here.
 pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
     use Strictness::{Assignment, Explicit};
-    use Type::{Bool, Date, Float4, Float8, Int2, Int4, Int8, Interval, Numeric, Time, Timestamp, TimestampTz};
+    use Type::{
+        Bool, Date, Float4, Float8, Int2, Int4, Int8, Interval, Json, Jsonb, Numeric, Time, Timestamp, TimestampTz,
+    };
     if let (Type::Array(from), Type::Array(to)) = (from, to) {
         return can_cast(from.ty(), to.ty(), strictness);
     }
@@ -45,7 +48,10 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
         (Int4 | Int8 | Numeric(_) | Float4 | Float8, Int2 | Int4 | Int8 | Numeric(_) | Float4)
         | (Timestamp | TimestampTz, Date)
         | (TimestampTz, Timestamp)
-        | (Timestamp | TimestampTz | Interval, Time) => strictness >= Assignment,
+        | (Timestamp | TimestampTz | Interval, Time)
+        | (Json, Jsonb)
+        | (Jsonb, Json) => strictness >= Assignment,
+        (Jsonb, Bool | Int2 | Int4 | Int8 | Numeric(_) | Float4 | Float8) => strictness == Explicit,
         (Bool, Int4) | (Int4, Bool) => strictness == Explicit,
         (_, to) if to.is_text() => strictness >= Assignment,
         (from, _) if from.is_text() => strictness == Explicit,
@@ -68,6 +74,9 @@ pub fn cast<'v>(value: Value<'v>, from: Type, to: Type, strictness: Strictness) 
             _ => Value::Text(text),
         },
         (Value::Text(text), to) => return decode_text(to, &text),
+        (Value::Json(text), Type::Jsonb) => return decode_text(to, &text),
+        (Value::Jsonb(text), Type::Json) => return Ok(Value::Json(text)),
+        (Value::Jsonb(text), to) if !to.is_text() && to != Type::Jsonb => return from_jsonb(&text, to),
         (value, to) if to.is_text() => Value::Text(to_text(&value, from).into()),
         (value, Type::Bool) => match value {
             Value::Int4(value) => Value::Bool(value != 0),
@@ -114,6 +123,31 @@ pub fn fit<'v>(value: Value<'v>, ty: Type, strictness: Strictness) -> Result<Val
         }
         (value, _) => value,
     })
+}
+
+/// A number or Boolean of JSON as one of another type.
+///
+/// # Errors
+/// 22023 for any other value of JSON, and what is wrong with the number.
+fn from_jsonb(text: &str, to: Type) -> Result<Value<'static>, SqlError> {
+    let (wanted, name) = match to {
+        Type::Bool => (Kind::Bool, "boolean".to_owned()),
+        Type::Numeric(_) => (Kind::Number, "numeric".to_owned()),
+        to => (Kind::Number, to.to_string()),
+    };
+    let kind = json::kind(text);
+    if kind != wanted {
+        let what = if kind == Kind::Number { "numeric" } else { kind.name() };
+        let message = format!("cannot cast jsonb {what} to type {name}");
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    }
+    match to {
+        Type::Bool | Type::Float4 | Type::Float8 => decode_text(to, text),
+        _ => {
+            let number = decode_text(Type::Numeric(None), text)?;
+            cast(number, Type::Numeric(None), to, Strictness::Explicit)
+        }
+    }
 }
 
 fn trim_blanks(text: std::borrow::Cow<'_, str>) -> std::borrow::Cow<'_, str> {

@@ -12,6 +12,8 @@ pub fn compare(left: &Value<'_>, right: &Value<'_>, blanks: bool) -> Ordering {
             left.trim_end_matches(' ').cmp(right.trim_end_matches(' '))
         }
         (Value::Text(left), Value::Text(right)) => left.as_bytes().cmp(right.as_bytes()),
+        (Value::Jsonb(left), Value::Jsonb(right)) => crate::json::compare(left, right),
+        (Value::Json(left), Value::Json(right)) => left.as_bytes().cmp(right.as_bytes()),
         (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
         (Value::Bytea(left), Value::Bytea(right)) => left.cmp(right),
         (Value::Date(left), Value::Date(right)) => left.cmp(right),

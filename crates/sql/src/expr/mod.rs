@@ -30,7 +30,7 @@ pub use eval::{Env, Input};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
 pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Several, choose, now, unknown_unit};
-pub(crate) use functions::{check_size, value_bytes};
+pub(crate) use functions::{check_size, finish_json, value_bytes, write_json, write_json_key};
 
 use crate::plan::Subquery;
 use hotrow_storage::{Type, Value};
@@ -262,6 +262,8 @@ pub fn type_of(value: &Value<'_>) -> Option<Type> {
         Value::Float8(_) => Type::Float8,
         Value::Numeric(_) => Type::Numeric(None),
         Value::Text(_) => Type::Text,
+        Value::Json(_) => Type::Json,
+        Value::Jsonb(_) => Type::Jsonb,
         Value::Bytea(_) => Type::Bytea,
         Value::Date(_) => Type::Date,
         Value::Timestamp(_) => Type::Timestamp,

@@ -49,7 +49,7 @@ pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<Str
         return Some(format!("nextval('{}'::regclass)", names.view().written(&sequence.name)));
     }
     Some(match expr {
-        Expr::Const(Value::Text(text)) => {
+        Expr::Const(Value::Text(text) | Value::Json(text) | Value::Jsonb(text)) => {
             let ty = crate::bind::type_name(Some(table.schema.columns[column].ty));
             format!("'{}'::{ty}", text.replace('\'', "''"))
         }

@@ -136,7 +136,7 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
         Type::Timestamp | Type::TimestampTz | Type::Time | Type::Interval => {
             vec![("datetime_precision", Value::Int4(6))]
         }
-        Type::Bool | Type::Bytea | Type::Uuid | Type::Array(_) => Vec::new(),
+        Type::Bool | Type::Json | Type::Jsonb | Type::Bytea | Type::Uuid | Type::Array(_) => Vec::new(),
     }
 }
 

@@ -236,13 +236,15 @@ pub(super) const fn known(
 }
 
 /// The types that columns and results have.
-pub(super) const TYPES: [KnownType; 17] = [
+pub(super) const TYPES: [KnownType; 19] = [
     known(16, "bool", "boolean", 1, "B", 1000),
     known(17, "bytea", "bytea", -1, "U", 1001),
     known(20, "int8", "bigint", 8, "N", 1016),
     known(21, "int2", "smallint", 2, "N", 1005),
     known(23, "int4", "integer", 4, "N", 1007),
     known(25, "text", "text", -1, "S", 1009),
+    known(114, "json", "json", -1, "U", 199),
+    known(3802, "jsonb", "jsonb", -1, "U", 3807),
     known(700, "float4", "real", 4, "N", 1021),
     known(701, "float8", "double precision", 8, "N", 1022),
     known(1042, "bpchar", "character", -1, "S", 1014),

@@ -6,6 +6,9 @@ use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Interval, Type, Value};
 use hotrow_txn::number_of;
 
+/// The byte before the text of a `jsonb`.
+const JSONB_VERSION: u8 = 1;
+
 /// Appends a value in the binary format, without a length. NULL appends nothing: whoever frames the value says NULL.
 pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
     match value {
@@ -25,6 +28,11 @@ pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
         Value::Float8(value) => out.put_f64(*value),
         Value::Numeric(value) => number::write_numeric_binary(*value, out),
         Value::Text(_) => text::encode_text(value, ty, out),
+        Value::Json(value) => out.put_slice(value.as_bytes()),
+        Value::Jsonb(value) => {
+            out.put_u8(JSONB_VERSION);
+            out.put_slice(value.as_bytes());
+        }
         Value::Bytea(value) => out.put_slice(value),
         Value::Uuid(value) => out.put_slice(value),
         Value::Array(value) => arrays::write_binary(value, ty, out),
@@ -49,6 +57,17 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
             text::refuse_zero_byte(bytes)?;
             Value::Text(text::fit(ty, utf8(bytes)?)?).into_owned()
         }
+        Type::Json => text::decode_text(ty, utf8(bytes)?)?,
+        Type::Jsonb => match bytes.split_first() {
+            Some((&JSONB_VERSION, text)) => text::decode_text(ty, utf8(text)?)?,
+            version => {
+                let version = version.map_or(0, |(version, _)| *version);
+                return Err(SqlError::new(
+                    state::INTERNAL_ERROR,
+                    format!("unsupported jsonb version number {version}"),
+                ));
+            }
+        },
         Type::Bytea => Value::Bytea(bytes.to_vec().into()),
         Type::Date => Value::Date(datetime::check_date(i32::from_be_bytes(array(ty, bytes)?))?),
         Type::Timestamp => Value::Timestamp(datetime::check_timestamp(i64::from_be_bytes(array(ty, bytes)?))?),

@@ -14,6 +14,8 @@ pub fn oid(ty: Type) -> u32 {
         Type::Int2 => 21,
         Type::Int4 => 23,
         Type::Text => 25,
+        Type::Json => 114,
+        Type::Jsonb => 3802,
         Type::Float4 => 700,
         Type::Float8 => 701,
         Type::Char(_) => 1042,
@@ -31,6 +33,8 @@ pub fn oid(ty: Type) -> u32 {
             Element::Int2 => 1005,
             Element::Int4 => 1007,
             Element::Text => 1009,
+            Element::Json => 199,
+            Element::Jsonb => 3807,
             Element::Char(_) => 1014,
             Element::Varchar(_) => 1015,
             Element::Int8 => 1016,
@@ -59,6 +63,8 @@ pub fn from_oid(oid: u32, typmod: i32) -> Option<Type> {
         21 => Type::Int2,
         23 => Type::Int4,
         19 | 25 => Type::Text,
+        114 => Type::Json,
+        3802 => Type::Jsonb,
         700 => Type::Float4,
         701 => Type::Float8,
         // Without a modifier, as a parameter's type, it is of any length.
@@ -84,6 +90,8 @@ fn element_oid(array: u32) -> Option<u32> {
         1005 => 21,
         1007 => 23,
         1009 => 25,
+        199 => 114,
+        3807 => 3802,
         1014 => 1042,
         1015 => 1043,
         1016 => 20,
@@ -119,5 +127,6 @@ pub fn type_len(ty: Type) -> i16 {
         Type::Int8 | Type::Float8 | Type::Timestamp | Type::TimestampTz | Type::Time => 8,
         Type::Uuid | Type::Interval => 16,
         Type::Numeric(_) | Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Bytea | Type::Array(_) => -1,
+        Type::Json | Type::Jsonb => -1,
     }
 }

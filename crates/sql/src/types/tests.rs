@@ -221,10 +221,10 @@ fn types_have_numbers_and_modifiers() {
         assert_eq!(from_oid(oid(ty), typmod(ty)), Some(expected));
     }
     assert_eq!(from_oid(oid::UNKNOWN, -1), None);
-    assert_eq!(from_oid(114, -1), None);
+    assert_eq!(from_oid(142, -1), None);
 }
 
-fn all_types() -> [Type; 17] {
+fn all_types() -> [Type; 19] {
     [
         Type::Bool,
         Type::Int2,
@@ -238,6 +238,8 @@ fn all_types() -> [Type; 17] {
         Type::Varchar(None),
         Type::Varchar(Some(9)),
         Type::Text,
+        Type::Json,
+        Type::Jsonb,
         Type::Bytea,
         Type::Date,
         Type::Timestamp,

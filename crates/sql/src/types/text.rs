@@ -1,7 +1,7 @@
 //! The text format: PostgreSQL's output and input functions.
 
 use super::{array, datetime, datetime_input, interval, length, number};
-use crate::{SqlError, state};
+use crate::{SqlError, json, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
 use std::borrow::Cow;
@@ -28,6 +28,7 @@ pub fn encode_text(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
                 }
             }
         }
+        Value::Json(value) | Value::Jsonb(value) => out.put_slice(value.as_bytes()),
         Value::Bytea(value) => {
             out.put_slice(b"\\x");
             out.extend(value.iter().flat_map(|byte| [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]));
@@ -69,6 +70,11 @@ pub fn decode_text_borrowed(ty: Type, text: &str) -> Result<Value<'_>, SqlError>
             refuse_zero_byte(text.as_bytes())?;
             Value::Text(fit(ty, text)?)
         }
+        Type::Json => {
+            json::validate(text)?;
+            Value::Json(text.into())
+        }
+        Type::Jsonb => Value::Jsonb(json::normalise(text)?.into()),
         Type::Bytea => Value::Bytea(parse_bytea(text)?.into()),
         Type::Date => Value::Date(datetime_input::parse_date(text)?),
         Type::Timestamp => Value::Timestamp(datetime_input::parse_timestamp(ty, text)?),

@@ -48,6 +48,8 @@ impl Bytes<'_> {
             Type::Char(_) | Type::Varchar(_) | Type::Text => {
                 Value::Text(String::from_utf8(self.string()?).ok()?.into())
             }
+            Type::Json => Value::Json(String::from_utf8(self.string()?).ok()?.into()),
+            Type::Jsonb => Value::Jsonb(String::from_utf8(self.string()?).ok()?.into()),
             Type::Bytea => Value::Bytea(self.string()?.into()),
             Type::Date => Value::Date(self.int4()?),
             Type::Timestamp => Value::Timestamp(self.int8()?),

@@ -117,7 +117,7 @@ fn category(ty: Type) -> Category {
         Type::Char(_) | Type::Varchar(_) | Type::Text => Category::String,
         Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time => Category::Time,
         Type::Interval => Category::Span,
-        Type::Bytea | Type::Uuid | Type::Array(_) => Category::Other,
+        Type::Json | Type::Jsonb | Type::Bytea | Type::Uuid | Type::Array(_) => Category::Other,
     }
 }
 

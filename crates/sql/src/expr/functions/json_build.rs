@@ -1,41 +1,54 @@
-//! Texts in JSON's form, made of values.
+//! JSON that is made of values.
 
 use super::several::append;
 use super::{check_size, invalid};
 use crate::expr::{Env, Expr, Input};
+use crate::json::normalise;
 use crate::{MemoryLimit, SqlError};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::Value;
 
+/// A `json` of this text, or a `jsonb`.
+pub(crate) fn finish(out: BytesMut, binary: bool, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
+    let text = String::from_utf8_lossy(&out).into_owned();
+    if !binary {
+        return Ok(Value::Json(text.into()));
+    }
+    // A second text is made of the first.
+    check_size(text.len(), memory)?;
+    Ok(Value::Jsonb(normalise(&text)?.into()))
+}
+
 /// `json_build_object(key, value, …)`
-pub(super) fn object(list: &[Expr], env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
+pub(super) fn object(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
     if !list.len().is_multiple_of(2) {
+        let name = if binary { "jsonb_build_object" } else { "json_build_object" };
         return Err(invalid("argument list must have even number of elements")
-            .hint("The arguments of json_build_object() must consist of alternating keys and values."));
+            .hint(format!("The arguments of {name}() must consist of alternating keys and values.")));
     }
     let mut out = BytesMut::from("{");
     for (at, pair) in list.chunks_exact(2).enumerate() {
         let key = pair[0].eval(env, row)?;
         if key.is_null() {
-            let message = format!("argument {} cannot be null", at * 2 + 1);
-            return Err(invalid(message).hint("Object keys should be text."));
-        }
-        if matches!(key, Value::Array(_)) {
-            return Err(invalid("key value must be scalar, not array, composite, or json"));
+            let number = at * 2 + 1;
+            return Err(match binary {
+                true => invalid(format!("argument {number}: key must not be null")),
+                false => invalid(format!("argument {number} cannot be null")).hint("Object keys should be text."),
+            });
         }
         if at > 0 {
             out.put_slice(b", ");
         }
-        string(&key, &mut out, env.memory)?;
+        write_key(&key, &mut out, env.memory)?;
         out.put_slice(b" : ");
         write(&pair[1].eval(env, row)?, &mut out, env.memory)?;
     }
     out.put_u8(b'}');
-    Ok(Value::Text(String::from_utf8_lossy(&out).into_owned().into()))
+    finish(out, binary, env.memory)
 }
 
 /// `json_build_array(value, …)`
-pub(super) fn array(list: &[Expr], env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
+pub(super) fn array(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
     let mut out = BytesMut::from("[");
     for (at, expr) in list.iter().enumerate() {
         if at > 0 {
@@ -44,11 +57,37 @@ pub(super) fn array(list: &[Expr], env: &Env<'_>, row: &Input<'_>) -> Result<Val
         write(&expr.eval(env, row)?, &mut out, env.memory)?;
     }
     out.put_u8(b']');
-    Ok(Value::Text(String::from_utf8_lossy(&out).into_owned().into()))
+    finish(out, binary, env.memory)
 }
 
-/// A value: a number, a word, an array, or what else it is as a string.
-fn write(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
+/// `to_json(value)`
+pub(super) fn value(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
+    let [argument] = list else { return Ok(Value::Null) };
+    let value = argument.eval(env, row)?;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let mut out = BytesMut::new();
+    write(&value, &mut out, env.memory)?;
+    finish(out, binary, env.memory)
+}
+
+/// Appends the key of an object.
+///
+/// # Errors
+/// 22023 for a value that cannot be one.
+pub(crate) fn write_key(key: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
+    match key {
+        Value::Null => Err(invalid("field name must not be null")),
+        Value::Array(_) | Value::Json(_) | Value::Jsonb(_) => {
+            Err(invalid("key value must be scalar, not array, composite, or json"))
+        }
+        key => string(key, out, memory),
+    }
+}
+
+/// Appends a value: a number, a word, an array, JSON as it is, or what else it is as a string.
+pub(crate) fn write(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
     match value {
         Value::Null => out.put_slice(b"null"),
         Value::Bool(value) => out.put_slice(if *value { b"true" } else { b"false" }),
@@ -57,6 +96,7 @@ fn write(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(
         Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Numeric(_) | Value::Float4(_) | Value::Float8(_) => {
             return append(value, out, memory);
         }
+        Value::Json(_) | Value::Jsonb(_) => return append(value, out, memory),
         Value::Array(array) => {
             out.put_u8(b'[');
             for (at, element) in array.iter().enumerate() {
@@ -81,30 +121,17 @@ fn string(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<
     }
     // As `\u0001` at the most.
     check_size(plain.len().saturating_mul(6).saturating_add(out.len()), memory)?;
-    let is_time = matches!(value, Value::Timestamp(_) | Value::TimestampTz(_));
-    out.put_u8(b'"');
-    let mut is_first_blank = true;
-    for &byte in &plain {
-        match byte {
-            b'"' | b'\\' => out.put_slice(&[b'\\', byte]),
-            b'\n' => out.put_slice(b"\\n"),
-            b'\r' => out.put_slice(b"\\r"),
-            b'\t' => out.put_slice(b"\\t"),
-            0x08 => out.put_slice(b"\\b"),
-            0x0C => out.put_slice(b"\\f"),
-            0..0x20 => out.put_slice(format!("\\u{byte:04x}").as_bytes()),
-            b' ' if is_time && is_first_blank => {
-                out.put_u8(b'T');
-                is_first_blank = false;
-            }
-            other => out.put_u8(other),
-        }
+    let mut shown = String::from_utf8_lossy(&plain).into_owned();
+    if matches!(value, Value::Timestamp(_) | Value::TimestampTz(_)) {
+        shown = shown.replacen(' ', "T", 1);
     }
     // A zone has minutes.
-    let zone = plain.len().checked_sub(3).and_then(|at| plain.get(at));
+    let zone = shown.len().checked_sub(3).and_then(|at| shown.as_bytes().get(at));
     if matches!(value, Value::TimestampTz(_)) && matches!(zone, Some(b'+' | b'-')) {
-        out.put_slice(b":00");
+        shown.push_str(":00");
     }
-    out.put_u8(b'"');
+    let mut quoted = String::with_capacity(shown.len() + 2);
+    crate::json::write_string(&shown, &mut quoted);
+    out.put_slice(quoted.as_bytes());
     Ok(())
 }

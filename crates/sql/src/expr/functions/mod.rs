@@ -6,6 +6,7 @@
 //! | `number` | of numbers |
 //! | `text` | of strings |
 //! | `several` | of any number of arguments: `concat`, `format`, `greatest` |
+//! | `json` | of JSON |
 //! | `json_build` | of any number of arguments, as JSON |
 //! | `pattern` | of regular expressions |
 //! | `time` | of dates and timestamps |
@@ -24,6 +25,7 @@ mod array;
 mod catalog;
 mod choose;
 mod interval;
+mod json;
 mod json_build;
 mod lock;
 mod number;
@@ -38,6 +40,7 @@ mod time;
 
 pub use array::Function as ArrayFunction;
 pub use choose::{Choice, choose};
+pub(crate) use json_build::{finish as finish_json, write as write_json, write_key as write_json_key};
 pub use sequence::Function as SequenceFunction;
 pub use session::now;
 pub use several::Several;
@@ -70,6 +73,8 @@ pub enum Function {
     Lock(lock::Function),
     /// Of the session's settings.
     Setting(setting::Function),
+    /// Of JSON.
+    Json(json::Function),
     /// Of any number of arguments.
     Several(Several),
     /// Of arrays.
@@ -92,8 +97,14 @@ type Arguments<'a> = [Value<'a>; MOST_ARGUMENTS];
 
 /// The functions of a name.
 fn overloads(name: &str) -> Vec<Overload> {
-    let of_values =
-        [number::named(name), text::named(name), pattern::named(name), time::named(name), interval::named(name)];
+    let of_values = [
+        number::named(name),
+        text::named(name),
+        json::named(name),
+        pattern::named(name),
+        time::named(name),
+        interval::named(name),
+    ];
     let of_names =
         [sequence::named(name), catalog::named(name), session::named(name), lock::named(name), setting::named(name)];
     let lists = of_values.into_iter().chain(of_names);
@@ -132,6 +143,16 @@ impl Function {
         }
     }
 
+    /// What a function of JSON makes of constants; none if it is another one, or fails.
+    pub(crate) fn of_constants(self, constants: &[&Value<'static>]) -> Option<Value<'static>> {
+        let Function::Json(function) = self else { return None };
+        let mut values: Arguments<'static> = [const { Value::Null }; MOST_ARGUMENTS];
+        for (slot, constant) in values.iter_mut().zip(constants) {
+            *slot = (*constant).clone();
+        }
+        function.call(&values, MemoryLimit::NONE).ok()
+    }
+
     /// Whether a call takes the session away from whatever else it does, so that nothing may be held meanwhile.
     pub(crate) fn waits(self) -> bool {
         matches!(self, Function::Session(session::Function::Sleep))
@@ -159,6 +180,7 @@ impl Function {
         match self {
             Function::Number(function) => function.call(&values),
             Function::Text(function) => function.call(values, env.memory),
+            Function::Json(function) => function.call(&values, env.memory),
             Function::Pattern(function) => function.call(values, env.memory),
             Function::Time(function) => function.call(&values, env.memory),
             Function::Interval(function) => function.call(&values),
@@ -200,7 +222,7 @@ fn invalid(message: impl Into<String>) -> SqlError {
 /// What a value takes beside itself.
 pub(crate) fn value_bytes(value: &Value<'_>) -> usize {
     match value {
-        Value::Text(text) => text.len(),
+        Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),
         Value::Array(array) => array.bytes().len(),
         _ => 0,

@@ -28,10 +28,12 @@ pub enum Several {
     CountValues,
     /// The interval of so many years, months, weeks, days, hours, minutes and seconds.
     MakeInterval,
-    /// Keys and values as a JSON object.
-    JsonObject,
-    /// Values as a JSON array.
-    JsonArray,
+    /// Keys and values as a JSON object; a `jsonb` if the flag says so.
+    JsonObject(bool),
+    /// Values as a JSON array, likewise.
+    JsonArray(bool),
+    /// A value as JSON, likewise.
+    ToJson(bool),
 }
 
 impl Several {
@@ -43,8 +45,12 @@ impl Several {
             ("format", 1..) => (Several::Format, Type::Text),
             ("num_nulls", 1..) => (Several::CountNulls, Type::Int4),
             ("num_nonnulls", 1..) => (Several::CountValues, Type::Int4),
-            ("json_build_object", _) => (Several::JsonObject, Type::Text),
-            ("json_build_array", _) => (Several::JsonArray, Type::Text),
+            ("json_build_object", _) => (Several::JsonObject(false), Type::Json),
+            ("json_build_array", _) => (Several::JsonArray(false), Type::Json),
+            ("jsonb_build_object", _) => (Several::JsonObject(true), Type::Jsonb),
+            ("jsonb_build_array", _) => (Several::JsonArray(true), Type::Jsonb),
+            ("to_json" | "array_to_json", 1) => (Several::ToJson(false), Type::Json),
+            ("to_jsonb", 1) => (Several::ToJson(true), Type::Jsonb),
             _ => return None,
         })
     }
@@ -77,8 +83,9 @@ impl Several {
                 }
                 make_interval(&parts).map(Value::Interval)
             }
-            Several::JsonObject => json_build::object(arguments, env, row),
-            Several::JsonArray => json_build::array(arguments, env, row),
+            Several::JsonObject(binary) => json_build::object(arguments, binary, env, row),
+            Several::JsonArray(binary) => json_build::array(arguments, binary, env, row),
+            Several::ToJson(binary) => json_build::value(arguments, binary, env, row),
             Several::CountNulls | Several::CountValues => {
                 let mut count = 0;
                 for argument in arguments {
@@ -107,7 +114,7 @@ impl Several {
 
 pub(super) fn append(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
     let size = match value {
-        Value::Text(text) => text.len(),
+        Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
         // Two digits a byte.
         Value::Bytea(bytes) => bytes.len().saturating_mul(2),
         // As `\\000` of a byte string at the most.

@@ -1,0 +1,242 @@
+//! Functions of JSON, and the operators that are such.
+
+use super::{Arguments, Overload, text_of};
+use crate::json::{self, Kind, Place};
+use crate::{MemoryLimit, SqlError, state};
+use hotrow_storage::{Element, Type, Value};
+
+/// A function of a `json` or `jsonb`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// `->`, `->>`: a part; as a text if the flag says so.
+    Part(bool),
+    /// `#>`, `#>>`: where a path leads to, likewise.
+    Path(bool),
+    /// A subscript: as `->`, by a number or a key that is a text.
+    Subscript,
+    /// `?`
+    HasKey,
+    /// `?|`, `?&`: whether all keys are there, or any.
+    HasKeys(bool),
+    /// `@>`
+    Contains,
+    /// `<@`
+    Contained,
+    /// `||`
+    Concat,
+    /// `-`
+    Delete,
+    /// `#-`
+    DeletePath,
+    /// `json_typeof`
+    TypeOf,
+    /// `json_array_length`
+    ArrayLength,
+    /// `jsonb_set`
+    Set,
+    /// `jsonb_insert`
+    Insert,
+    /// `jsonb_strip_nulls`
+    StripNulls,
+    /// `jsonb_pretty`
+    Pretty,
+}
+
+const TEXTS: Type = Type::Array(Element::Text);
+
+/// The functions of a name.
+pub fn named(name: &str) -> &'static [Overload] {
+    use Function as F;
+    use Type::{Bool, Int4, Json, Jsonb, Text};
+    macro_rules! overloads {
+        ($($function:expr, ($($argument:expr),*) -> $result:expr);* $(;)?) => {
+            const {
+                &[$(Overload {
+                    function: super::Function::Json($function), arguments: &[$($argument),*], result: $result,
+                }),*]
+            }
+        };
+    }
+    match name {
+        "->" => overloads![
+            F::Part(false), (Json, Text) -> Json;
+            F::Part(false), (Json, Int4) -> Json;
+            F::Part(false), (Jsonb, Text) -> Jsonb;
+            F::Part(false), (Jsonb, Int4) -> Jsonb;
+        ],
+        "->>" => overloads![
+            F::Part(true), (Json, Text) -> Text;
+            F::Part(true), (Json, Int4) -> Text;
+            F::Part(true), (Jsonb, Text) -> Text;
+            F::Part(true), (Jsonb, Int4) -> Text;
+        ],
+        "#>" => overloads![F::Path(false), (Json, TEXTS) -> Json; F::Path(false), (Jsonb, TEXTS) -> Jsonb],
+        "#>>" => overloads![F::Path(true), (Json, TEXTS) -> Text; F::Path(true), (Jsonb, TEXTS) -> Text],
+        "jsonb subscript" => overloads![F::Subscript, (Jsonb, Text) -> Jsonb; F::Subscript, (Jsonb, Int4) -> Jsonb],
+        "?" => overloads![F::HasKey, (Jsonb, Text) -> Bool],
+        "?|" => overloads![F::HasKeys(false), (Jsonb, TEXTS) -> Bool],
+        "?&" => overloads![F::HasKeys(true), (Jsonb, TEXTS) -> Bool],
+        "@>" => overloads![F::Contains, (Jsonb, Jsonb) -> Bool],
+        "<@" => overloads![F::Contained, (Jsonb, Jsonb) -> Bool],
+        "||" => overloads![F::Concat, (Jsonb, Jsonb) -> Jsonb],
+        "-" => overloads![
+            F::Delete, (Jsonb, Text) -> Jsonb;
+            F::Delete, (Jsonb, Int4) -> Jsonb;
+            F::Delete, (Jsonb, TEXTS) -> Jsonb;
+        ],
+        "#-" | "jsonb_delete_path" => overloads![F::DeletePath, (Jsonb, TEXTS) -> Jsonb],
+        "json_typeof" => overloads![F::TypeOf, (Json) -> Text],
+        "jsonb_typeof" => overloads![F::TypeOf, (Jsonb) -> Text],
+        "json_array_length" => overloads![F::ArrayLength, (Json) -> Int4],
+        "jsonb_array_length" => overloads![F::ArrayLength, (Jsonb) -> Int4],
+        "jsonb_set" => overloads![
+            F::Set, (Jsonb, TEXTS, Jsonb) -> Jsonb;
+            F::Set, (Jsonb, TEXTS, Jsonb, Bool) -> Jsonb;
+        ],
+        "jsonb_insert" => overloads![
+            F::Insert, (Jsonb, TEXTS, Jsonb) -> Jsonb;
+            F::Insert, (Jsonb, TEXTS, Jsonb, Bool) -> Jsonb;
+        ],
+        "jsonb_strip_nulls" => overloads![F::StripNulls, (Jsonb) -> Jsonb],
+        "jsonb_pretty" => overloads![F::Pretty, (Jsonb) -> Text],
+        _ => &[],
+    }
+}
+
+/// The text of a value that is JSON.
+fn json_of<'v>(value: &'v Value<'_>) -> &'v str {
+    match value {
+        Value::Json(text) | Value::Jsonb(text) => text,
+        _ => "null",
+    }
+}
+
+/// Texts of an array, in their order.
+fn texts<'v>(value: &'v Value<'_>) -> Vec<Value<'v>> {
+    match value {
+        Value::Array(array) => array.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The texts that are not NULL.
+fn known<'v>(values: &'v [Value<'_>]) -> impl Iterator<Item = &'v str> {
+    values.iter().filter(|value| !value.is_null()).map(text_of)
+}
+
+/// The steps of a path.
+fn steps<'v>(values: &'v [Value<'_>]) -> Vec<Option<&'v str>> {
+    values.iter().map(|value| if let Value::Text(text) = value { Some(&**text) } else { None }).collect()
+}
+
+/// A part of a value, of the value's type.
+fn like(value: &Value<'_>, part: &str) -> Value<'static> {
+    match value {
+        Value::Json(_) => Value::Json(part.to_owned().into()),
+        _ => Value::Jsonb(part.to_owned().into()),
+    }
+}
+
+impl Function {
+    /// The function's value.
+    pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
+        let [first, second, third, fourth, ..] = arguments;
+        let text = json_of(first);
+        let jsonb = |text: String| Value::Jsonb(text.into());
+        let flag = |value: &Value<'_>, default: bool| if let Value::Bool(flag) = value { *flag } else { default };
+        Ok(match self {
+            // A scalar is its own only element.
+            Function::Part(as_text) if is_own_element(first, second) => return shown(first, Some(text), as_text),
+            Function::Part(as_text) => return shown(first, part(text, second), as_text),
+            Function::Subscript => return shown(first, subscript(text, second), false),
+            Function::Path(as_text) => {
+                let path = texts(second);
+                return shown(first, at_path(text, &path), as_text);
+            }
+            Function::HasKey => Value::Bool(json::has(text, text_of(second))),
+            Function::HasKeys(all) => {
+                let keys = texts(second);
+                let mut keys = known(&keys);
+                Value::Bool(if all {
+                    keys.all(|key| json::has(text, key))
+                } else {
+                    keys.any(|key| json::has(text, key))
+                })
+            }
+            Function::Contains => Value::Bool(json::contains(text, json_of(second))?),
+            Function::Contained => Value::Bool(json::contains(json_of(second), text)?),
+            Function::Concat => jsonb(json::concat(text, json_of(second))?),
+            Function::Delete => jsonb(match second {
+                Value::Array(_) => {
+                    let keys = texts(second);
+                    json::delete_keys(text, &known(&keys).collect::<Vec<_>>())?
+                }
+                Value::Text(key) => json::delete_keys(text, &[key])?,
+                index => json::delete_element(text, index.as_int().unwrap_or(0))?,
+            }),
+            Function::DeletePath => jsonb(json::delete_path(text, &steps(&texts(second)))?),
+            Function::TypeOf => Value::text(json::kind(text).name()),
+            Function::ArrayLength => Value::Int4(array_length(text)?),
+            Function::Set => {
+                let place = Place::Set(flag(fourth, true));
+                jsonb(json::set(text, &steps(&texts(second)), json_of(third), place)?)
+            }
+            Function::Insert => {
+                let place = if flag(fourth, false) { Place::After } else { Place::Before };
+                jsonb(json::set(text, &steps(&texts(second)), json_of(third), place)?)
+            }
+            Function::StripNulls => jsonb(json::strip_nulls(text)?),
+            Function::Pretty => Value::Text(json::pretty(text, memory)?.into()),
+        })
+    }
+}
+
+/// A part as a value; none is NULL.
+fn shown(whole: &Value<'_>, part: Option<&str>, as_text: bool) -> Result<Value<'static>, SqlError> {
+    let Some(part) = part else { return Ok(Value::Null) };
+    if !as_text {
+        return Ok(like(whole, part));
+    }
+    Ok(json::as_text(part)?.map_or(Value::Null, |text| Value::Text(text.into_owned().into())))
+}
+
+/// An object's value by its key, an array's element by its number.
+fn part<'t>(text: &'t str, by: &Value<'_>) -> Option<&'t str> {
+    match by {
+        Value::Text(key) => json::field(text, key),
+        index => json::element(text, index.as_int()?),
+    }
+}
+
+fn is_own_element(whole: &Value<'_>, index: &Value<'_>) -> bool {
+    match (whole, index.as_int()) {
+        (Value::Jsonb(text), Some(0 | -1)) => json::kind(text).is_scalar(),
+        _ => false,
+    }
+}
+
+fn subscript<'t>(text: &'t str, by: &Value<'_>) -> Option<&'t str> {
+    match by {
+        Value::Text(key) => json::step(text, key),
+        index => json::step(text, &index.as_int()?.to_string()),
+    }
+}
+
+fn at_path<'t>(text: &'t str, path: &[Value<'_>]) -> Option<&'t str> {
+    path.iter().try_fold(text, |text, step| match step {
+        Value::Text(step) => json::step(text, step),
+        _ => None,
+    })
+}
+
+fn array_length(text: &str) -> Result<i32, SqlError> {
+    let wrong = |what: &str| {
+        let message = format!("cannot get array length of {what}");
+        Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message))
+    };
+    match json::kind(text) {
+        Kind::Array => Ok(json::elements(text).count() as i32),
+        Kind::Object => wrong("a non-array"),
+        _ => wrong("a scalar"),
+    }
+}

@@ -1,0 +1,65 @@
+//! Numbers of JSON: as `numeric` prints them, with all of their digits.
+
+use crate::{SqlError, state};
+use std::cmp::Ordering;
+
+/// How far an exponent may move the point: beyond what a double can be.
+const MAX_EXPONENT: i64 = 400;
+
+/// A number without an exponent: as many digits after the point as it was written with.
+///
+/// # Errors
+/// 22003 if its exponent is too large.
+pub(super) fn normal(text: &str) -> Result<String, SqlError> {
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (digits, exponent) = match rest.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<i64>().unwrap_or(i64::MAX)),
+        None => (rest, 0),
+    };
+    if !(-MAX_EXPONENT..=MAX_EXPONENT).contains(&exponent) {
+        let error = SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format");
+        return Err(error.detail(format!("An exponent is at most {MAX_EXPONENT}.")));
+    }
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let moved = exponent.unsigned_abs() as usize;
+    let (whole, fraction) = if exponent >= 0 {
+        let (before, after) = fraction.split_at(moved.min(fraction.len()));
+        ([whole, before, &"0".repeat(moved - before.len())].concat(), after.to_owned())
+    } else {
+        let (before, after) = whole.split_at(whole.len().saturating_sub(moved));
+        (before.to_owned(), ["0".repeat(moved - after.len()).as_str(), after, fraction].concat())
+    };
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        whole => whole,
+    };
+    let is_zero = whole == "0" && fraction.bytes().all(|digit| digit == b'0');
+    let sign = if is_zero { "" } else { sign };
+    let point = if fraction.is_empty() { "" } else { "." };
+    Ok([sign, whole, point, &fraction].concat())
+}
+
+/// A normal number without zeros at its end that mean nothing: equal numbers are equal texts.
+pub(super) fn canonical(number: &str) -> &str {
+    match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    }
+}
+
+/// The order of two normal numbers.
+pub(super) fn compare(left: &str, right: &str) -> Ordering {
+    let (left, right) = (canonical(left), canonical(right));
+    match (left.strip_prefix('-'), right.strip_prefix('-')) {
+        (None, None) => compare_absolute(left, right),
+        (Some(left), Some(right)) => compare_absolute(right, left),
+        (None, Some(_)) => Ordering::Greater,
+        (Some(_), None) => Ordering::Less,
+    }
+}
+
+fn compare_absolute(left: &str, right: &str) -> Ordering {
+    let (left, left_fraction) = left.split_once('.').unwrap_or((left, ""));
+    let (right, right_fraction) = right.split_once('.').unwrap_or((right, ""));
+    left.len().cmp(&right.len()).then_with(|| left.cmp(right)).then_with(|| left_fraction.cmp(right_fraction))
+}

@@ -1,0 +1,124 @@
+//! The grammar of JSON.
+
+use super::MAX_NESTING;
+use super::lex::{Lexer, Token};
+use crate::{SqlError, state};
+
+/// What is told of a text, in its order.
+pub(super) trait Visitor {
+    /// An array or object begins.
+    fn open(&mut self, is_object: bool) -> Result<(), SqlError>;
+    /// A key of the innermost object, as it is written.
+    fn key(&mut self, key: &str) -> Result<(), SqlError>;
+    /// A string, number or word.
+    fn scalar(&mut self, token: Token<'_>) -> Result<(), SqlError>;
+    /// The innermost array or object ends.
+    fn close(&mut self) -> Result<(), SqlError>;
+}
+
+/// Nobody wants to know.
+struct Nobody;
+
+impl Visitor for Nobody {
+    fn open(&mut self, _: bool) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn key(&mut self, _: &str) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn scalar(&mut self, _: Token<'_>) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
+
+/// An error if a text is not JSON.
+///
+/// # Errors
+/// 22P02 with what is wrong where; 54001 if it nests too deeply.
+pub(crate) fn validate(text: &str) -> Result<(), SqlError> {
+    visit(text, false, &mut Nobody)
+}
+
+/// Reads a text. If `strict`, strings must be such that a text can hold them.
+///
+/// # Errors
+/// As [`validate`], 22P05 for a zero byte in a string, and the visitor's.
+pub(super) fn visit(text: &str, strict: bool, visitor: &mut impl Visitor) -> Result<(), SqlError> {
+    let mut lexer = Lexer::new(text, strict);
+    // Whether what is around is an object.
+    let mut around: Vec<bool> = Vec::new();
+    let mut token = lexer.next()?;
+    loop {
+        // A value begins with the token.
+        match token {
+            Token::ObjectStart | Token::ArrayStart => {
+                let is_object = token == Token::ObjectStart;
+                if around.len() >= MAX_NESTING {
+                    return Err(too_deep());
+                }
+                around.push(is_object);
+                visitor.open(is_object)?;
+                token = lexer.next()?;
+                match (is_object, token) {
+                    (true, Token::String(key)) => {
+                        token = value_of(key, &mut lexer, visitor)?;
+                        continue;
+                    }
+                    (true, Token::ObjectEnd) | (false, Token::ArrayEnd) => {
+                        around.pop();
+                        visitor.close()?;
+                    }
+                    (true, _) => return Err(lexer.unexpected("string or \"}\"")),
+                    (false, _) => continue,
+                }
+            }
+            Token::String(_) | Token::Number(_) | Token::Word(_) => visitor.scalar(token)?,
+            _ => return Err(lexer.unexpected("JSON value")),
+        }
+        // A value has ended: another follows, or what is around it ends, too.
+        loop {
+            token = lexer.next()?;
+            match (around.last(), token) {
+                (None, Token::End) => return Ok(()),
+                (None, _) => return Err(lexer.unexpected("end of input")),
+                (Some(true), Token::Comma) => match lexer.next()? {
+                    Token::String(key) => {
+                        token = value_of(key, &mut lexer, visitor)?;
+                        break;
+                    }
+                    _ => return Err(lexer.unexpected("string")),
+                },
+                (Some(false), Token::Comma) => {
+                    token = lexer.next()?;
+                    break;
+                }
+                (Some(true), Token::ObjectEnd) | (Some(false), Token::ArrayEnd) => {
+                    around.pop();
+                    visitor.close()?;
+                }
+                (Some(true), _) => return Err(lexer.unexpected("\",\" or \"}\"")),
+                (Some(false), _) => return Err(lexer.unexpected("\",\" or \"]\"")),
+            }
+        }
+    }
+}
+
+/// After a key: a colon, and the first token of its value.
+fn value_of<'t>(key: &str, lexer: &mut Lexer<'t>, visitor: &mut impl Visitor) -> Result<Token<'t>, SqlError> {
+    if lexer.next()? != Token::Colon {
+        return Err(lexer.unexpected("\":\""));
+    }
+    visitor.key(key)?;
+    lexer.next()
+}
+
+fn too_deep() -> SqlError {
+    SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+        .detail(format!("Arrays and objects of JSON may nest {MAX_NESTING} deep."))
+}
