@@ -58,6 +58,16 @@ fn django_looks_at_a_schema_and_changes_it() {
     python_script("django_schema.py", |server| server.address.port().to_string());
 }
 
+#[test]
+fn django_asks_for_parts_of_json() {
+    python_script("django_json.py", |server| server.address.port().to_string());
+}
+
+#[test]
+fn sqlalchemy_asks_for_parts_of_json() {
+    python_script("sqlalchemy_json.py", |server| format!("postgresql+psycopg://postgres@{}/postgres", server.address));
+}
+
 /// Runs a script with the Python that the drivers are installed for. Its argument says where the server is.
 fn python_script(name: &str, argument: impl Fn(&Running) -> String) {
     let python = "python/bin/python";

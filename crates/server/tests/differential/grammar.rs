@@ -6,8 +6,8 @@ use std::fmt::Write;
 /// A grammar: for each name the productions that it stands for.
 ///
 /// In its text a line that is not indented is a name, and the indented lines below are its productions. In a production `{name}` is something of that
-/// name, `{name:x}` the same and called x, and `{:x}` what is called x once more. A production that is there twice is taken twice as often; `-` is the
-/// empty one.
+/// name, `{name:x}` the same and called x, and `{:x}` what is called x once more; `«` and `»` are braces. A production that is there twice is taken
+/// twice as often; `-` is the empty one.
 pub struct Grammar(BTreeMap<String, Vec<Production>>);
 
 #[derive(Clone)]
@@ -113,10 +113,11 @@ fn texts(production: &Production) -> Vec<Part> {
 }
 
 fn production(line: &str) -> Production {
+    let text = |text: &str| Symbol::Text(text.replace('«', "{").replace('»', "}"));
     let mut symbols = Vec::new();
     let mut rest = if line == "-" { "" } else { line };
-    while let Some((text, after)) = rest.split_once('{') {
-        symbols.push(Symbol::Text(text.to_owned()));
+    while let Some((before, after)) = rest.split_once('{') {
+        symbols.push(text(before));
         let (inside, after) = after.split_once('}').unwrap_or_else(|| panic!("no }} in {line}"));
         symbols.push(match inside.split_once(':') {
             Some(("", called)) => Symbol::Again(called.to_owned()),
@@ -125,7 +126,7 @@ fn production(line: &str) -> Production {
         });
         rest = after;
     }
-    symbols.push(Symbol::Text(rest.to_owned()));
+    symbols.push(text(rest));
     symbols
 }
 

@@ -1,5 +1,6 @@
 DROP TABLE IF EXISTS a;
 DROP TABLE IF EXISTS k;
+DROP TABLE IF EXISTS d;
 DROP TABLE IF EXISTS h, g, f;
 CREATE TABLE a (id int PRIMARY KEY, b boolean, s smallint, i int, l bigint, r real, d double precision, n numeric(10, 2), m numeric,
     c char(5), v varchar(8), t text, y bytea, e date, p timestamp, z timestamptz, u uuid, w interval, q time);
@@ -22,3 +23,11 @@ CREATE TABLE h (g int REFERENCES g ON DELETE CASCADE ON UPDATE CASCADE, x int, y
 INSERT INTO f VALUES (1, NULL, 10), (2, 1, 20), (3, 2, 30), (4, NULL, 40), (5, 5, NULL), (6, 4, NULL);
 INSERT INTO g VALUES (1, 1, 10), (2, 3, 30), (3, NULL, 40), (4, 6, NULL), (5, 2, NULL);
 INSERT INTO h VALUES (1, 1, 1, NULL), (2, NULL, NULL, 4), (3, 2, 2, 6), (4, 3, 3, NULL);
+CREATE TABLE d (id int PRIMARY KEY, j json, b jsonb, ba jsonb[]);
+INSERT INTO d VALUES
+    (1, '{"a" : 1, "b":[1,{"c":2}], "a":"x"}', '{"a" : 1, "b":[1,{"c":2}], "x":null}', '{1,"{\"a\": 2}"}'),
+    (2, '[1, "two", null, {"a":[]}]', '[1, "two", null, {"a":[]}]', '{}'),
+    (3, NULL, NULL, NULL),
+    (4, '"a"', '"a"', '{NULL,[]}'),
+    (5, '{"a":{"b":[10, 20.0]},"":1}', '{"a":{"b":[10, 20.0]},"":1.0}', '{1.0}'),
+    (6, '-1.50', '-1.50', '{"[1, 2]",null}');

@@ -6,6 +6,7 @@ import uuid
 
 import psycopg
 from psycopg.types import TypeInfo
+from psycopg.types.json import Json, Jsonb
 
 COLUMNS = """
     id int PRIMARY KEY, flag bool, small int2, big int8, real4 float4, real8 float8, price numeric(10, 2),
@@ -104,6 +105,34 @@ def types(connection):
     connection.commit()
 
 
+def json_values(connection):
+    """JSON as parameters, results, elements of arrays and in COPY, in both formats."""
+    connection.execute("CREATE TABLE j (id int PRIMARY KEY, j json, b jsonb, several jsonb[])")
+    value = {"é": [1, 2.5, None, {"a": "\\\"\n"}], "b": True}
+    for id, binary in enumerate((False, True)):
+        format = "%b" if binary else "%t"
+        with connection.cursor(binary=binary) as cursor:
+            insert = f"INSERT INTO j VALUES ({', '.join([format] * 4)}) RETURNING j, b, several, b -> 'é', j ->> 'b'"
+            cursor.execute(insert, (id, Json(value), Jsonb(value), [Jsonb(1), Jsonb(value)]))
+            check(cursor.fetchone(), (value, value, [1, value], value["é"], "true"))
+            cursor.execute(f"SELECT id FROM j WHERE b @> {format} AND b = {format} AND b ? {format}", (Jsonb({"b": True}), Jsonb(value), "é"))
+            check(cursor.fetchone() is None, False)
+            with cursor.copy(f"COPY j (b, j) TO STDOUT (FORMAT {'binary' if binary else 'text'})") as copy:
+                copy.set_types(["jsonb", "json"])
+                check(list(copy.rows()), [(value, value)] * (id + 1))
+            with cursor.copy(f"COPY j (id, b) FROM STDIN (FORMAT {'binary' if binary else 'text'})") as copy:
+                copy.set_types(["int4", "jsonb"])
+                copy.write_row((10 + id, Jsonb([id])))
+            cursor.execute("SELECT b FROM j WHERE id >= 10 ORDER BY id DESC LIMIT 1")
+            check(cursor.fetchone(), ([id],))
+            cursor.execute("DELETE FROM j WHERE id >= 10")
+    check(connection.execute("SELECT j::text, b::text FROM j").fetchone()[1], '{"b": true, "é": [1, 2.5, null, {"a": "\\\\\\"\\n"}]}')
+    for name, expected in [("json", ("json", 114, 199)), ("jsonb", ("jsonb", 3802, 3807))]:
+        info = TypeInfo.fetch(connection, name)
+        check((info.name, info.oid, info.array_oid), expected)
+    connection.commit()
+
+
 with psycopg.connect("") as connection:
     connection.execute(f"CREATE TABLE t ({COLUMNS})")
     connection.commit()
@@ -113,4 +142,5 @@ with psycopg.connect("") as connection:
     many(connection)
     copies(connection)
     types(connection)
+    json_values(connection)
 print("ok")

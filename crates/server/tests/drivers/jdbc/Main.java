@@ -9,7 +9,9 @@ import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.sql.Timestamp;
+import java.sql.Types;
 import java.util.Arrays;
+import org.postgresql.util.PGobject;
 
 /** A session with PostgreSQL's JDBC driver: types, batches, fetch size, transactions. The server's URL is the argument. */
 public class Main {
@@ -31,6 +33,39 @@ public class Main {
             return;
         }
         throw new AssertionError("it should have failed with " + state);
+    }
+
+    static void documents(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE j (id int PRIMARY KEY, j json, b jsonb)");
+        }
+        // `??` is the driver's spelling of `?`.
+        String sql = "SELECT b, b ->> 'a', j, b -> 'a' FROM j WHERE b ?? 'a' AND b @> ?::jsonb AND b ??| array['x', 'a'] ORDER BY id";
+        try (PreparedStatement insert = connection.prepareStatement("INSERT INTO j VALUES (?, ?, ?)");
+            PreparedStatement select = connection.prepareStatement(sql)) {
+            for (int round = 1; round <= 8; round++) {
+                PGobject value = new PGobject();
+                value.setType("jsonb");
+                value.setValue("{\"b\":1,\"a\":\"ä\"}");
+                insert.setInt(1, round);
+                insert.setObject(2, "{\"x\" :1}", Types.OTHER);
+                insert.setObject(3, value);
+                check(insert.executeUpdate(), 1);
+                select.setString(1, "{\"b\": 1}");
+                try (ResultSet row = select.executeQuery()) {
+                    check(row.next(), true);
+                    check(((PGobject) row.getObject(1)).getValue(), "{\"a\": \"ä\", \"b\": 1}");
+                    check(((PGobject) row.getObject(1)).getType(), "jsonb");
+                    check(row.getString(2), "ä");
+                    check(row.getString(3), "{\"x\" :1}");
+                    check(row.getMetaData().getColumnTypeName(3), "json");
+                }
+            }
+            insert.setInt(1, 99);
+            insert.setObject(2, "{", Types.OTHER);
+            insert.setObject(3, null);
+            fails("22P02", insert::executeUpdate);
+        }
     }
 
     static void values(Connection connection) throws SQLException {
@@ -146,6 +181,7 @@ public class Main {
     public static void main(String[] arguments) throws SQLException {
         try (Connection connection = DriverManager.getConnection(arguments[0])) {
             values(connection);
+            documents(connection);
             batches(connection);
             transactions(connection);
             check(connection.isValid(1), true);

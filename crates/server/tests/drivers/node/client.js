@@ -32,6 +32,17 @@ async function values(client) {
   assert.deepEqual(two.map((result) => result.rows[0]), [{ one: 1 }, { two: 2 }]);
 }
 
+async function json(client) {
+  await client.query("CREATE TABLE j (id serial PRIMARY KEY, j json, b jsonb, several jsonb[])");
+  const value = { é: [1, 2.5, null, { a: '\\"\n' }], b: true };
+  const text = JSON.stringify(value);
+  const inserted = await client.query("INSERT INTO j (j, b, several) VALUES ($1, $2, $3) RETURNING *", [value, text, [text, "1"]]);
+  assert.deepEqual(inserted.rows, [{ id: 1, j: value, b: value, several: [value, 1] }]);
+  const found = await client.query("SELECT b -> 'é' AS list, j ->> 'b' AS b FROM j WHERE b @> $1 AND b ? $2", [{ b: true }, "é"]);
+  assert.deepEqual(found.rows, [{ list: value.é, b: "true" }]);
+  await assert.rejects(client.query("INSERT INTO j (b) VALUES ($1)", ["{x}"]), { code: "22P02", detail: 'Token "x" is invalid.' });
+}
+
 async function errors(client) {
   await assert.rejects(client.query("INSERT INTO t (id, name) VALUES (1, 'again')"), { code: "23505" });
   await assert.rejects(client.query("INSERT INTO t (name) VALUES ($1)", [null]), { code: "23502" });
@@ -90,6 +101,7 @@ async function main() {
   const client = new Client();
   await client.connect();
   await values(client);
+  await json(client);
   await errors(client);
   await cursors(client);
   await client.end();

@@ -82,6 +82,32 @@ func values(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
+type document struct {
+	Name string         `json:"name"`
+	More map[string]any `json:"more"`
+}
+
+func documents(ctx context.Context, conn *pgx.Conn) {
+	_, err := conn.Exec(ctx, "CREATE TABLE j (id int PRIMARY KEY, j json, b jsonb)")
+	must(err)
+	first := document{"näme", map[string]any{"list": []any{1.5, nil, "x"}}}
+	for at, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec} {
+		text := `{"name": "text"}`
+		_, err = conn.Exec(ctx, "INSERT INTO j VALUES ($1, $2, $3)", mode, at, text, first)
+		must(err)
+		var found document
+		var part, raw string
+		must(conn.QueryRow(ctx, "SELECT b, b #>> '{more,list,2}', j::text FROM j WHERE id = $1", mode, at).Scan(&found, &part, &raw))
+		check(found, first)
+		check([]string{part, raw}, []string{"x", text})
+	}
+	_, err = conn.CopyFrom(ctx, pgx.Identifier{"j"}, []string{"id", "j", "b"}, pgx.CopyFromRows([][]any{{10, first, first}}))
+	must(err)
+	var count int
+	must(conn.QueryRow(ctx, "SELECT count(*) FROM j WHERE b @> $1", map[string]any{"name": "näme"}).Scan(&count))
+	check(count, 4)
+}
+
 func transactions(ctx context.Context, conn *pgx.Conn) {
 	_, err := conn.Exec(ctx, "INSERT INTO t (id) VALUES (1)")
 	check(code(err), "23505")
@@ -162,6 +188,7 @@ func main() {
 	conn, err := pgx.Connect(ctx, "")
 	must(err)
 	values(ctx, conn)
+	documents(ctx, conn)
 	transactions(ctx, conn)
 	must(conn.Close(ctx))
 	contend(ctx)
