@@ -175,11 +175,17 @@ impl<'a> CopyRow<'a> {
     pub fn explain(&self, column: usize, error: SqlError) -> SqlError {
         let CopyReader { table, columns, line, .. } = self.reader;
         let place = format!("COPY {table}, line {line}, column {}", columns[column]);
-        error.context(match self.bytes(column) {
+        let here = match self.bytes(column) {
             None => format!("{place}: null input"),
             Some(_) if self.reader.options.format == CopyFormat::Binary => place,
             Some(bytes) => format!("{place}: \"{}\"", shorten(bytes)),
-        })
+        };
+        // A value may have said where in it.
+        let context = match &error.context {
+            Some(within) => format!("{within}\n{here}"),
+            None => here,
+        };
+        error.context(context)
     }
 
     /// An error about the row as a whole (a constraint, a lock), with its line.
