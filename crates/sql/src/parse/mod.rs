@@ -99,6 +99,7 @@ fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> {
     let mut tokens = tokens;
     let overriding = take_overriding(&mut tokens)?;
     window::take_exclusions(&mut tokens);
+    sequence::sort_identity_clauses(&mut tokens);
     let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
     let mut statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
     if let ast::Statement::Insert(insert) = &mut statement {

@@ -1,9 +1,10 @@
-//! CREATE SEQUENCE and ALTER SEQUENCE, whose clauses come in any order.
+//! CREATE SEQUENCE and ALTER SEQUENCE, and what an identity column says of its sequence: clauses that come in any order.
 
 use super::cursor::Cursor;
 use crate::schema::RelationName;
 use crate::sequence::SequenceOption;
 use crate::{SqlError, state};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// CREATE SEQUENCE
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +106,57 @@ fn option(cursor: &mut Cursor<'_>) -> Result<SequenceOption, SqlError> {
             SequenceOption::Cycle(false)
         }
     })
+}
+
+/// Puts the clauses of identity columns into the order in which the parser takes them.
+pub(super) fn sort_identity_clauses(tokens: &mut [TokenWithSpan]) {
+    let word = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_lowercase()),
+        _ => None,
+    };
+    let is_blank = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    let mut from = 0;
+    while let Some(found) = tokens[from..].iter().position(|token| word(token).as_deref() == Some("identity")) {
+        from += found + 1;
+        let mut before = tokens[..from - 1].iter().rev().filter(|token| !is_blank(token)).map(word);
+        let before = [before.next().flatten(), before.next().flatten()];
+        if !matches!(before.each_ref().map(Option::as_deref), [Some("as"), Some("always" | "default")]) {
+            continue;
+        }
+        let open = from + tokens[from..].iter().take_while(|token| is_blank(token)).count();
+        if tokens.get(open).map(|token| &token.token) != Some(&Token::LParen) {
+            continue;
+        }
+        let length = tokens[open + 1..].iter().take_while(|token| token.token != Token::RParen).count();
+        sort_clauses(&mut tokens[open + 1..open + 1 + length], word);
+    }
+}
+
+fn sort_clauses(tokens: &mut [TokenWithSpan], word: impl Fn(&TokenWithSpan) -> Option<String>) {
+    const ORDER: [&str; 6] = ["increment", "minvalue", "maxvalue", "start", "cache", "cycle"];
+    let mut clauses: Vec<(usize, Vec<TokenWithSpan>)> = Vec::new();
+    let mut negated = false;
+    for token in tokens.iter() {
+        let word = word(token);
+        let rank = word.as_deref().and_then(|word| ORDER.iter().position(|known| *known == word));
+        match (rank, clauses.last_mut()) {
+            (Some(rank), Some((own, clause))) if std::mem::take(&mut negated) => {
+                *own = rank;
+                clause.push(token.clone());
+            }
+            (Some(rank), _) => clauses.push((rank, vec![token.clone()])),
+            (None, _) if word.as_deref() == Some("no") => {
+                negated = true;
+                clauses.push((ORDER.len(), vec![token.clone()]));
+            }
+            (None, Some((_, clause))) => clause.push(token.clone()),
+            // Blanks before the first, or what is no clause: the parser says so.
+            (None, None) => clauses.push((0, vec![token.clone()])),
+        }
+    }
+    clauses.sort_by_key(|(rank, _)| *rank);
+    let sorted = clauses.into_iter().flat_map(|(_, clause)| clause);
+    tokens.iter_mut().zip(sorted).for_each(|(token, sorted)| *token = sorted);
 }
 
 /// `table.column`, or NONE.
