@@ -21,6 +21,9 @@ const DAY: i128 = 86_400_000_000;
 const SHIFT: i128 = 1 << 95;
 
 impl Interval {
+    /// Bytes of one in a key.
+    pub(crate) const KEY_BYTES: usize = 12;
+
     /// So many microseconds.
     pub const fn of_micros(micros: i64) -> Self {
         Self { months: 0, days: 0, micros }
@@ -51,13 +54,13 @@ impl Interval {
     }
 
     /// Its length as twelve bytes whose order is that of lengths.
-    pub(crate) fn ordered(&self) -> [u8; 12] {
+    pub(crate) fn ordered(&self) -> [u8; Self::KEY_BYTES] {
         let [_, _, _, _, ordered @ ..] = (self.length() + SHIFT).to_be_bytes();
         ordered
     }
 
     /// The interval of [these bytes](Self::ordered), as days and microseconds; `None` if no interval is as long.
-    pub(crate) fn from_ordered(ordered: [u8; 12]) -> Option<Self> {
+    pub(crate) fn from_ordered(ordered: [u8; Self::KEY_BYTES]) -> Option<Self> {
         let mut bytes = [0; 16];
         bytes[4..].copy_from_slice(&ordered);
         let length = i128::from_be_bytes(bytes) - SHIFT;

@@ -11,7 +11,7 @@
 
 use crate::epoch::{Garbage, Guard};
 use crate::segment::Segments;
-use crate::{IndexData, Key, KeySpec, RowLayout, RowMut, RowRef, Type};
+use crate::{IndexData, Interval, Key, KeySpec, RowLayout, RowMut, RowRef, Type};
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{Arc, PlainAtomicU64};
 use std::fmt;
@@ -97,6 +97,7 @@ impl KeyPlace {
         }
         let encoded = |ty: Type| match ty {
             Type::Numeric(_) => None,
+            Type::Interval => Some(Interval::KEY_BYTES),
             ty => ty.fixed_size().map(|(size, _)| if matches!(ty, Type::Float4) { 8 } else { size }),
         };
         let mut len = 0;

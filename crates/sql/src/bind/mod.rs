@@ -66,6 +66,7 @@ pub(crate) use explain::{explained, lines, shown};
 pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use scope::Scope;
+pub(crate) use types::is_number;
 pub use types::{data_type, type_name};
 pub(crate) use view::{define_view, holds, not_a_table};
 

@@ -174,9 +174,12 @@ impl Binder<'_> {
     }
 }
 
-/// The common type; a real and another number meet as doubles.
+/// The common type of operands; a real and another number meet as doubles, a time beside an interval is one.
 fn common_or_float(left: Type, right: Type) -> Option<Type> {
     match common(left, right) {
+        None if matches!((left, right), (Type::Time, Type::Interval) | (Type::Interval, Type::Time)) => {
+            Some(Type::Interval)
+        }
         Some(Type::Float4) if left != right => Some(Type::Float8),
         other => other,
     }

@@ -128,7 +128,7 @@ fn rank(ty: Type) -> Option<u8> {
 }
 
 /// Whether values are numbers.
-pub(super) fn is_number(ty: Type) -> bool {
+pub(crate) fn is_number(ty: Type) -> bool {
     rank(ty).is_some()
 }
 
@@ -186,9 +186,6 @@ pub(super) fn common(left: Type, right: Type) -> Option<Type> {
         Type::TimestampTz => Some(2),
         _ => None,
     };
-    if matches!((left, right), (Type::Time, Type::Interval) | (Type::Interval, Type::Time)) {
-        return Some(Type::Interval);
-    }
     match (time(left), time(right)) {
         (Some(earlier), Some(later)) => Some(if earlier < later { right } else { left }),
         _ => None,

@@ -3,10 +3,12 @@
 use super::objects::{self, Kind, Object};
 use crate::bind::{sequences_in, shown};
 use crate::catalog::{Table, View};
-use crate::expr::Expr;
+use crate::expr::{Expr, type_of};
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::parse::window::restored;
 use crate::sequence::{Names, quoted};
+use crate::types::encode_text;
+use bytes::BytesMut;
 use hotrow_storage::{IndexRef, Value};
 use hotrow_sync::Arc;
 
@@ -49,9 +51,12 @@ pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<Str
         return Some(format!("nextval('{}'::regclass)", names.view().written(&sequence.name)));
     }
     Some(match expr {
-        Expr::Const(Value::Text(text) | Value::Json(text) | Value::Jsonb(text)) => {
-            let ty = crate::bind::type_name(Some(table.schema.columns[column].ty));
-            format!("'{}'::{ty}", text.replace('\'', "''"))
+        Expr::Const(Value::Null | Value::Bool(_)) => shown(expr, Some(table)),
+        Expr::Const(value) if let Some(ty) = type_of(value).filter(|ty| !crate::bind::is_number(*ty)) => {
+            let mut text = BytesMut::new();
+            encode_text(value, ty, &mut text);
+            let text = String::from_utf8_lossy(&text).replace('\'', "''");
+            format!("'{text}'::{}", crate::bind::type_name(Some(table.schema.columns[column].ty)))
         }
         expr => shown(expr, Some(table)),
     })
