@@ -378,7 +378,7 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
         let shape = self.shape(scan.table)?;
         let intent = match scan.lock {
             LockFor::Read => Intent::Read,
-            LockFor::Update => Intent::Write,
+            LockFor::Update | LockFor::UpdateFree | LockFor::UpdateNoWait => Intent::Write,
         };
         let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
         let ordered = shape.is_ordered(scan.index);

@@ -109,7 +109,7 @@ pub fn only_reads(plan: &Plan) -> bool {
 
 fn locks_rows(node: &Node) -> bool {
     if let Node::Table(access) = node {
-        return access.lock == LockFor::Update;
+        return access.lock.is_update();
     }
     let mut locks = false;
     node.each_input(&mut |input| locks |= locks_rows(input));

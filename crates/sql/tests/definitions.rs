@@ -170,7 +170,6 @@ fn what_is_not_there_is_refused_by_name() {
         "create table u (id int primary key deferrable)",
         "create table u (id int, unique (id) deferrable initially deferred)",
         "select rank(1) within group (order by id) from t",
-        "select id from t for update nowait",
         "insert into t values (1) on conflict (id) do update set id = 2",
     ] {
         let error = error(&mut session, sql);

@@ -74,14 +74,35 @@ pub enum Direction {
     Backward,
 }
 
-/// What a scan locks its rows for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a scan locks its rows for. The greater is what counts of two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockFor {
     /// To read them.
     #[default]
     Read,
     /// To update or delete them soon: locks them as a write does.
     Update,
+    /// The same, passing over rows that another transaction has locked. What the scan passes over and what lies between its rows it leaves
+    /// to others at every level, and it keeps no lock on rows that [the residual predicate](Scan::residual) refuses.
+    UpdateFree,
+    /// As [`Update`](Self::Update), but at a row that another transaction has locked the scan fails with [`Abort::Timeout`] at once. The
+    /// transaction may go on after that; what it had locked until then it keeps.
+    UpdateNoWait,
+}
+
+impl LockFor {
+    /// Whether rows are locked as a write does.
+    #[inline]
+    pub fn is_update(self) -> bool {
+        self != LockFor::Read
+    }
+
+    /// Whether others that have a row locked are waited for, by engines that wait. Where transactions wait for their turn before
+    /// they touch anything, they do so all the same, and meet nobody.
+    #[inline]
+    pub fn waits(self) -> bool {
+        matches!(self, LockFor::Read | LockFor::Update)
+    }
 }
 
 /// A walk over an index.

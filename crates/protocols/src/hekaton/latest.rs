@@ -8,7 +8,7 @@
 use super::clock::Timestamp;
 use super::index_locks::Part;
 use super::look::Lock;
-use super::reader::{Extent, Reader, Scene};
+use super::reader::{Extent, Reader, Scene, in_the_way};
 use super::scan::{self, Walk};
 use super::sets::Changes;
 use super::visibility::Absence;
@@ -77,16 +77,22 @@ impl Reader {
     ) -> Result<(), Abort> {
         let index = table.index_of(scan.index);
         let walk = Walk::Range(scan.clone());
+        let passes_over = scan.lock == LockFor::UpdateFree;
+        let extent = if passes_over { Extent::Rows } else { extent };
         let part = (extent == Extent::Absence).then(|| part_of(index, scan));
         let locks_range = part.is_some_and(|part| self.lock_part(table, index, part));
         let mut read_time = self.look.shared.clock.now();
         let mut outcome = Ok(());
         let mut broke_at = None;
         scan::walk(table, guard, &walk, &mut |version, key| {
+            if passes_over && self.look.sees(version, read_time) && !scan.admits(version.row()) {
+                return ControlFlow::Continue(());
+            }
             let met = self.meet((guard, table), index, version, (extent, scan.lock), &mut read_time, changes);
             let flow = match met {
                 Ok(Met::Row(row)) => visit(row.row()),
                 Ok(Met::Nothing) => ControlFlow::Continue(()),
+                Err(Abort::Timeout) if passes_over => ControlFlow::Continue(()),
                 Err(abort) => {
                     outcome = Err(abort);
                     ControlFlow::Break(())
@@ -126,7 +132,7 @@ impl Reader {
         let mut latest = version;
         loop {
             if let Some(lock) = self.lock(table, latest, lock_for)? {
-                if lock_for == LockFor::Update {
+                if lock_for.is_update() {
                     changes.keep(&mut self.look, table.id(), latest, lock);
                 }
                 return Ok(Met::Row(latest));
@@ -149,7 +155,7 @@ impl Reader {
     ) -> Result<Option<Lock>, Abort> {
         match lock_for {
             LockFor::Read => Ok(self.track(table, version)?.then_some(Lock::Kept)),
-            LockFor::Update => self.lock_to_write(version),
+            _ => self.lock_to_write(version).map_err(|abort| in_the_way(abort, lock_for)),
         }
     }
 

@@ -207,7 +207,7 @@ impl Reader {
             return self.read_latest((guard, table), key, (extent, LockFor::Update));
         }
         let locked = match self.look.find(guard, table, key, read_time) {
-            Some(version) => self.lock_latest((guard, table), version)?,
+            Some(version) => self.lock_latest((guard, table), version, LockFor::Update)?,
             None => None,
         };
         if locked.is_none() {
@@ -232,10 +232,11 @@ impl Reader {
         &mut self,
         (guard, table): Scene<'g>,
         version: VersionRef<'g, Words>,
+        lock_for: LockFor,
     ) -> Result<Locked<'g>, Abort> {
         let mut version = version;
         loop {
-            match self.lock_to_write(version)? {
+            match self.lock_to_write(version).map_err(|abort| in_the_way(abort, lock_for))? {
                 Some(lock) => return Ok(Some((version, lock))),
                 None if self.fixed.is_some() => return Err(Abort::WriteConflict),
                 None => {
@@ -270,7 +271,7 @@ impl Reader {
             }
             let seen = match scan.lock {
                 LockFor::Read => self.track(table, version).map(|_| Some(version)),
-                LockFor::Update => self.lock_latest((guard, table), version).map(|latest| {
+                lock => self.lock_latest((guard, table), version, lock).map(|latest| {
                     let (latest, lock) = latest?;
                     changes.keep(&mut self.look, table.id(), latest, lock);
                     // One that is elsewhere in the index now is locked all the same.
@@ -280,6 +281,7 @@ impl Reader {
             let flow = match seen {
                 Ok(Some(seen)) => visit(seen.row()),
                 Ok(None) => ControlFlow::Continue(()),
+                Err(Abort::Timeout) if scan.lock == LockFor::UpdateFree => ControlFlow::Continue(()),
                 Err(abort) => {
                     outcome = Err(abort);
                     ControlFlow::Break(())
@@ -290,9 +292,14 @@ impl Reader {
             }
             flow
         })?;
-        if self.tracks(table.id()) == Tracks::Remembers(Extent::Absence) {
+        if self.tracks(table.id()) == Tracks::Remembers(Extent::Absence) && scan.lock != LockFor::UpdateFree {
             self.reads.walk(Walk::until(scan, broke_at));
         }
         outcome
     }
+}
+
+/// What it is to who does not wait that another transaction has a row.
+pub(super) fn in_the_way(abort: Abort, lock_for: LockFor) -> Abort {
+    if abort == Abort::WriteConflict && !lock_for.waits() { Abort::Timeout } else { abort }
 }

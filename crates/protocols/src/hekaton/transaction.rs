@@ -448,12 +448,12 @@ impl Transaction for HekatonTransaction {
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         self.enter()?;
-        if self.read_only && scan.lock == LockFor::Update {
+        if self.read_only && scan.lock.is_update() {
             return Err(Abort::User);
         }
         let read_time = self.read_time();
         let scene = scene(&self.participant, &self.database, scan.table, self.reader.fixed)?;
-        if self.reader.fixed.is_some() || self.reader.tracks != Tracks::Nothing || scan.lock == LockFor::Update {
+        if self.reader.fixed.is_some() || self.reader.tracks != Tracks::Nothing || scan.lock.is_update() {
             return self.reader.scan(scene, scan, read_time, &mut self.changes, visit);
         }
         // It may take long, and reads at this time only.
@@ -468,9 +468,9 @@ impl Transaction for HekatonTransaction {
     /// Not where it locks what it reads: who makes another version of a row looks for locks on the one before it only.
     fn takes_residual(&self, lock: LockFor) -> bool {
         match self.reader.tracks {
-            Tracks::Nothing => lock == LockFor::Update,
+            Tracks::Nothing => lock.is_update(),
             Tracks::Remembers(_) => true,
-            Tracks::Locks(_) => false,
+            Tracks::Locks(_) => lock == LockFor::UpdateFree,
         }
     }
 

@@ -8,7 +8,7 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, EngineInfo, LockFor, Protocol, Savepoint, Scan, Scheduler, Statistics, Transaction, WorkerId, Write,
+    Abort, Begin, EngineInfo, Protocol, Savepoint, Scan, Scheduler, Statistics, Transaction, WorkerId, Write,
 };
 use std::ops::ControlFlow;
 
@@ -369,7 +369,7 @@ impl Transaction for NoneTransaction {
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         self.enter()?;
-        if self.read_only && scan.lock == LockFor::Update {
+        if self.read_only && scan.lock.is_update() {
             return Err(Abort::User);
         }
         let guard = self.participant.guard();

@@ -30,6 +30,8 @@ pub(super) struct Locker {
     announced: Gaps,
     wait_limit: Duration,
     patience: Option<Duration>,
+    /// What others have locked is refused.
+    refuses_waits: bool,
     pub(super) statistics: Statistics,
 }
 
@@ -76,6 +78,7 @@ impl Locker {
             announced: Gaps::new(),
             wait_limit: Duration::ZERO,
             patience: None,
+            refuses_waits: false,
             statistics: Statistics::default(),
         }
     }
@@ -85,6 +88,7 @@ impl Locker {
     pub(super) fn begin(&mut self, begin: &Begin<'_>, time_outs: &TimeOuts) {
         self.wait_limit = begin.wait_limit.unwrap_or(time_outs.wait_limit);
         self.patience = time_outs.patience_of(begin);
+        self.refuses_waits = false;
     }
 
     /// How it waits.
@@ -213,6 +217,7 @@ impl Locker {
             let wanted = held | mode;
             let asked = match lock.take_beside(held, wanted) {
                 true => Asked::Taken,
+                false if self.refuses_waits && !lock.is_split() => return Err(Abort::Timeout),
                 false => self.queues.ask(lock, name, (held, wanted), &self.parked),
             };
             match asked {
@@ -280,6 +285,10 @@ impl ScanLocks<KeyLocked> for Locker {
     #[inline]
     fn waits(&self) -> u64 {
         self.statistics.waits
+    }
+
+    fn refuse_waits(&mut self, refuse: bool) {
+        self.refuses_waits = refuse;
     }
 
     fn lock_key<'g>(

@@ -12,7 +12,7 @@ use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use hotrow_storage::{Database, Guard, IndexId, IndexRef, Key, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Accesses, Begin, Intent, Isolation, LockFor, RangeAccess, Scan, Statistics};
+use hotrow_txn::{Abort, Accesses, Begin, Intent, Isolation, RangeAccess, Scan, Statistics};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -223,7 +223,7 @@ impl Locking for PlannedLocking {
                 push_entries(missing, table, key, row);
             }
             Reach::Range(scan) => {
-                let intent = if scan.lock == LockFor::Update { Intent::Write } else { Intent::Read };
+                let intent = if scan.lock.is_update() { Intent::Write } else { Intent::Read };
                 let (lower, upper) = (scan.lower.clone(), scan.upper.clone());
                 missing.push_range(RangeAccess { table: scan.table, index: scan.index, lower, upper, intent });
             }

@@ -128,6 +128,8 @@ pub(crate) struct Requester {
     table: Arc<LockTable>,
     /// The longest wait.
     wait_limit: Option<Duration>,
+    /// What is not free is refused.
+    refuses_waits: bool,
     /// The longest wait in which nothing moves.
     patience: Option<Duration>,
     /// The deadlock that the transaction was the victim of.
@@ -200,6 +202,7 @@ impl LockTable {
             held,
             table: self.clone(),
             wait_limit: None,
+            refuses_waits: false,
             patience: None,
             deadlock: None,
         }
@@ -228,6 +231,7 @@ impl Requester {
     pub(crate) fn begin(&mut self, label: u32, limit: Option<Duration>) {
         self.parked.set_label(label);
         self.wait_limit = limit;
+        self.refuses_waits = false;
         self.patience = None;
         self.deadlock = None;
     }
@@ -236,6 +240,11 @@ impl Requester {
     #[inline]
     pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
         self.patience = patience;
+    }
+
+    /// From now on, or no longer, a lock that is not free is refused with [`Abort::Timeout`]: nobody gets to know that it was asked for.
+    pub(crate) fn refuse_waits(&mut self, refuse: bool) {
+        self.refuses_waits = refuse;
     }
 
     /// The deadlock that the transaction was the victim of.
@@ -269,6 +278,9 @@ impl Requester {
         let upgrade = own != Mode::NONE;
         let free = !wanted.conflicts(others) && (upgrade || !head.waiters_conflict(mode));
         if !free {
+            if self.refuses_waits {
+                return Err(Abort::Timeout);
+            }
             let place = head.place(upgrade);
             let blockers = head.blockers(self.id, wanted, place);
             let may_wait = match P::NEWCOMERS_WAIT {

@@ -262,7 +262,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         self.enter()?;
-        if self.read_only && scan.lock == LockFor::Update {
+        if self.read_only && scan.lock.is_update() {
             return Err(Abort::User);
         }
         let guard = self.participant.guard();
@@ -314,6 +314,11 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
             self.changes.abort(&self.database, &mut self.participant);
             self.end();
         }
+    }
+
+    /// So as to let those rows go that were locked in vain.
+    fn takes_residual(&self, lock: LockFor) -> bool {
+        lock == LockFor::UpdateFree
     }
 
     #[inline]

@@ -306,6 +306,10 @@ impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
         self.statistics.waits
     }
 
+    fn refuse_waits(&mut self, refuse: bool) {
+        self.requester.refuse_waits(refuse);
+    }
+
     fn lock_key<'g>(
         &mut self,
         table: &'g Table<()>,

@@ -17,6 +17,10 @@ pub(crate) trait ScanLocks<H: RecordHeader> {
     /// How often the transaction has waited.
     fn waits(&self) -> u64;
 
+    /// From now on, or no longer, what is locked by others is refused with [`Abort::Timeout`] rather than waited for. A transaction begins
+    /// by waiting.
+    fn refuse_waits(&mut self, refuse: bool);
+
     /// Locks the row of a key, present or absent, and finds its record. The key comes with its hash.
     fn lock_key<'g>(
         &mut self,
@@ -88,6 +92,16 @@ type Visit<'v> = &'v mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>;
 impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
     /// Visits the rows of the range.
     pub(crate) fn run(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
+        if self.scan.lock.waits() {
+            return self.walk(visit);
+        }
+        self.locks.refuse_waits(true);
+        let walked = self.walk(visit);
+        self.locks.refuse_waits(false);
+        walked
+    }
+
+    fn walk(&mut self, visit: Visit<'_>) -> Result<(), Abort> {
         if is_ordered(self.table, self.scan.index) {
             let range = Range::new(&self.scan.lower, &self.scan.upper);
             return if range.is_empty() { Ok(()) } else { self.ordered(&range, visit) };
@@ -101,13 +115,20 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
     }
 
     fn protects_gaps(&self) -> bool {
-        self.isolation == Isolation::Serializable && !self.locks.owns(self.table.id())
+        self.isolation == Isolation::Serializable
+            && !self.locks.owns(self.table.id())
+            && self.scan.lock != LockFor::UpdateFree
+    }
+
+    /// Whether somebody else had what was not to be waited for.
+    fn is_refused(&self, abort: Abort) -> bool {
+        abort == Abort::Timeout && !self.scan.lock.waits()
     }
 
     fn mode(&self) -> Mode {
         match self.scan.lock {
             LockFor::Read => Mode::SHARED,
-            LockFor::Update => Mode::EXCLUSIVE,
+            LockFor::Update | LockFor::UpdateFree | LockFor::UpdateNoWait => Mode::EXCLUSIVE,
         }
     }
 
@@ -126,7 +147,7 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
             if self.protects_gaps() {
                 match self.lock_batch(&steps, inside, ended && !backward, from.as_ref()) {
                     // The visit may break off before it comes to what another transaction has.
-                    Err(Abort::Conflict) if limit > 1 => {
+                    Err(abort) if limit > 1 && (abort == Abort::Conflict || self.is_refused(abort)) => {
                         limit /= 2;
                         continue;
                     }
@@ -236,6 +257,9 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
 
     /// Locks one row as the isolation level asks, and visits it if it is there.
     fn visit(&mut self, step: &Step<'_, H>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
+        if self.scan.lock == LockFor::UpdateFree {
+            return self.visit_free(step, visit);
+        }
         let short = self.isolation == Isolation::ReadCommitted && self.scan.lock == LockFor::Read;
         let acquired = self.locks.lock_record(self.table, step.record, self.mode())?;
         let flow = self.visit_locked(step, visit);
@@ -243,6 +267,21 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
             self.locks.unlock_record(self.table, step.record);
         }
         Ok(flow)
+    }
+
+    /// Locks one row and visits it, if nobody else has it locked; it stays locked if it is one of those that are wanted.
+    fn visit_free(&mut self, step: &Step<'_, H>, visit: Visit<'_>) -> Result<ControlFlow<()>, Abort> {
+        let acquired = match self.locks.lock_record(self.table, step.record, self.mode()) {
+            Err(abort) if self.is_refused(abort) => return Ok(ControlFlow::Continue(())),
+            locked => locked?,
+        };
+        if step.is_current(self.table, self.scan.index) && self.scan.admits(record::row(step.record)) {
+            return Ok(visit(record::row(step.record)));
+        }
+        if acquired == Acquired::New {
+            self.locks.unlock_record(self.table, step.record);
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// One row of an unordered table, by its key.

@@ -16,6 +16,7 @@ mod observed;
 mod planned;
 mod random;
 mod redo;
+mod row_locks;
 mod sessions;
 mod tables;
 mod versions;

@@ -56,7 +56,8 @@ struct BoundCall {
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let key = 0..KEYS;
-    let lock = || prop_oneof![3 => Just(LockFor::Read), 1 => Just(LockFor::Update)];
+    let update = prop_oneof![Just(LockFor::Update), Just(LockFor::UpdateFree), Just(LockFor::UpdateNoWait)];
+    let lock = || prop_oneof![3 => Just(LockFor::Read), 1 => update.clone()];
     let bound = || {
         let row = (0..KEYS, 0..4_u8, 0..5_u8);
         (0..3_u8, row, any::<bool>()).prop_map(|(kind, row, prefix)| BoundCall { kind, row, prefix })
@@ -163,7 +164,7 @@ impl<'a> Pair<'a> {
                 let key = self.shape.key(*key);
                 let found = match lock {
                     LockFor::Read => self.txn.read(self.table, &key)?,
-                    LockFor::Update => self.txn.read_for_update(self.table, &key)?,
+                    _ => self.txn.read_for_update(self.table, &key)?,
                 };
                 assert_eq!(found.map(values_of).as_ref(), self.model.read(&key));
             }

@@ -409,7 +409,7 @@ impl Transaction for PlantedTransaction {
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         let (intent, claim) = match scan.lock {
             LockFor::Read => (Intent::Read, Shared),
-            LockFor::Update => (Intent::Write, Exclusive),
+            _ => (Intent::Write, Exclusive),
         };
         if !(0..PARTITIONS).all(|partition| self.reach_all(partition, &[(None, claim)])) {
             let (lower, upper) = (scan.lower.clone(), scan.upper.clone());

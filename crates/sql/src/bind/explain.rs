@@ -6,7 +6,7 @@ use crate::expr::{ArrayFunction, Expr, Function};
 use crate::measured::Counts;
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source, SubqueryTest};
 use hotrow_storage::{IndexRef, Type, Value};
-use hotrow_txn::{Direction, LockFor};
+use hotrow_txn::Direction;
 
 /// The lines of a plan.
 pub(crate) fn lines(plan: &Plan) -> Vec<String> {
@@ -127,7 +127,7 @@ impl Lines {
             Node::Function(rows) => self.line(&format!("Function Scan on {}", rows.function.name())),
             Node::Values(_) => self.line("Values Scan"),
             Node::Table(access) => {
-                if access.lock == LockFor::Update {
+                if access.lock.is_update() {
                     let actual = self.actual.clone();
                     self.line("LockRows");
                     self.actual = actual;

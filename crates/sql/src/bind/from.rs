@@ -35,9 +35,23 @@ pub(super) enum Locking {
     #[default]
     None,
     /// All, those of subqueries in FROM too.
-    All,
+    All(LockFor),
     /// Those of these aliases.
-    Of(Vec<String>),
+    Of(Vec<(String, LockFor)>),
+}
+
+impl Locking {
+    /// For what the table is locked that is called this.
+    pub(super) fn of(&self, name: &str) -> LockFor {
+        match self {
+            Locking::None => LockFor::Read,
+            Locking::All(lock) => *lock,
+            Locking::Of(names) => {
+                let locks = names.iter().filter(|(locked, _)| locked == name).map(|(_, lock)| *lock);
+                locks.max().unwrap_or_default()
+            }
+        }
+    }
 }
 
 /// The ways of joining that there are.
@@ -59,7 +73,7 @@ impl Binder<'_> {
             from.group.append(next.group);
         }
         if let Locking::Of(names) = &self.locking
-            && let Some(name) = names.iter().find(|name| !from.scope.has(name))
+            && let Some((name, _)) = names.iter().find(|(name, _)| !from.scope.has(name))
         {
             let message = format!("relation \"{name}\" in FOR UPDATE clause not found in FROM clause");
             return Err(SqlError::new(state::UNDEFINED_TABLE, message));
@@ -169,14 +183,7 @@ impl Binder<'_> {
         }
         let table = self.table(name)?;
         let shown = alias.map(|alias| fold(&alias.name));
-        let lock = match &self.locking {
-            Locking::None => LockFor::Read,
-            Locking::All => LockFor::Update,
-            Locking::Of(names) => {
-                let name = shown.as_deref().unwrap_or(table.plain_name());
-                if names.iter().any(|locked| locked == name) { LockFor::Update } else { LockFor::Read }
-            }
-        };
+        let lock = self.locking.of(shown.as_deref().unwrap_or(table.plain_name()));
         let offset = self.columns;
         let mut relation = Relation::table(&table, shown.as_deref(), offset);
         if let Some(alias) = alias {

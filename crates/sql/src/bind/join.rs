@@ -85,7 +85,7 @@ impl Group {
 
     fn locks(&self) -> bool {
         self.sources.iter().any(|source| match &source.item {
-            Item::Table(_, lock) => *lock == LockFor::Update,
+            Item::Table(_, lock) => lock.is_update(),
             Item::Outer(join) => join.left.locks() || join.right.locks(),
             Item::Rows(..) => false,
         })

@@ -127,7 +127,8 @@ pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
     deciding.map(plain).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The best way to the rows that satisfy `filter`, and whether it gives them in the order that is wanted.
+/// The best way to the rows that satisfy `filter`, and whether it gives them in the order that is wanted. Rows that are to be sorted are
+/// all locked before, and those that nobody gets are then missing to others who pass over locked ones: for them the order comes first.
 pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, order: &[Wanted]) -> (Access, bool) {
     let conjuncts = conjuncts(filter);
     let bounds: Vec<_> =
@@ -141,10 +142,12 @@ pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, ord
         let filter = conjunction(without(conjuncts, &served));
         return (Access { table, path, filter, lock }, in_order);
     }
+    let order_first = lock == LockFor::UpdateFree && !order.is_empty();
     let mut best: Option<Candidate> = None;
     for index in table.indexes() {
         let Some(candidate) = range_of(&table, index, &bounds, order) else { continue };
-        if best.as_ref().is_none_or(|known| candidate.score > known.score) {
+        let worth = |candidate: &Candidate| (order_first && candidate.in_order, candidate.score);
+        if best.as_ref().is_none_or(|known| worth(&candidate) > worth(known)) {
             best = Some(candidate);
         }
     }

@@ -13,6 +13,7 @@ use crate::expr::Expr;
 use crate::plan::{AggregateCall, Node, SortKey};
 use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::{Type, Value};
+use hotrow_txn::LockFor;
 use sqlparser::ast::{self, Expr as A, SelectItem, SetExpr};
 
 /// The select list, bound.
@@ -60,7 +61,7 @@ impl Binder<'_> {
         }
         let own = lock_of(&query.locks)?;
         let inherited = match (&own, &self.locking) {
-            (Locking::None, Locking::All) => Locking::All,
+            (Locking::None, Locking::All(lock)) => Locking::All(*lock),
             _ => own,
         };
         let outer = std::mem::replace(&mut self.locking, inherited);
@@ -517,19 +518,25 @@ fn project(
 
 /// FOR UPDATE and FOR SHARE. A share lock is an update lock: stronger, and no engine has less to offer at every level.
 fn lock_of(locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
+    let mut all = LockFor::Read;
     let mut names = Vec::new();
     for lock in locks {
-        match lock.nonblock {
-            Some(ast::NonBlock::Nowait) => return Err(unsupported("NOWAIT").hint("Set lock_timeout instead.")),
-            Some(ast::NonBlock::SkipLocked) => return Err(unsupported("SKIP LOCKED")),
-            None => {}
-        }
+        let lock_for = match lock.nonblock {
+            Some(ast::NonBlock::Nowait) => LockFor::UpdateNoWait,
+            Some(ast::NonBlock::SkipLocked) => LockFor::UpdateFree,
+            None => LockFor::Update,
+        };
         match &lock.of {
-            None => return Ok(Locking::All),
-            Some(name) => names.push(super::name_parts(name)?.pop().unwrap_or_default()),
+            None => all = all.max(lock_for),
+            Some(name) => names.push((super::name_parts(name)?.pop().unwrap_or_default(), lock_for)),
         }
     }
-    Ok(if names.is_empty() { Locking::None } else { Locking::Of(names) })
+    Ok(match (all, names.is_empty()) {
+        (LockFor::Read, true) => Locking::None,
+        (LockFor::Read, false) => Locking::Of(names),
+        // What is said of one table beside what is said of all is said of all.
+        _ => Locking::All(names.iter().fold(all, |all, (_, lock)| all.max(*lock))),
+    })
 }
 
 /// What is evaluated over the groups or the window functions' rows.

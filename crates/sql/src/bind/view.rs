@@ -9,6 +9,7 @@ use crate::schema::{self, RelationName};
 use crate::view::StoredView;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
+use hotrow_txn::LockFor;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor};
 use std::collections::HashMap;
 
@@ -107,13 +108,10 @@ impl Binder<'_> {
     ) -> Result<From, SqlError> {
         depth::check()?;
         self.used.add_view(view);
-        let locked = match &self.locking {
-            Locking::None => Locking::None,
-            Locking::All => Locking::All,
-            Locking::Of(names) => {
-                let name = alias.map_or_else(|| schema::plain(&view.name).to_owned(), |alias| fold(&alias.name));
-                if names.contains(&name) { Locking::All } else { Locking::None }
-            }
+        let name = alias.map_or_else(|| schema::plain(&view.name).to_owned(), |alias| fold(&alias.name));
+        let locked = match self.locking.of(&name) {
+            LockFor::Read => Locking::None,
+            lock => Locking::All(lock),
         };
         let outer = std::mem::take(&mut self.outer);
         let beside = std::mem::take(&mut self.beside);

@@ -12,7 +12,7 @@ use crate::expr::{Env, Expr, Input};
 use crate::foreign_key::ForeignKey;
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Range, Source, Update};
 use hotrow_storage::{IndexRef, Key, KeySpec, Row, RowRef};
-use hotrow_txn::{Accesses, Intent, LockFor, RangeAccess, Scan};
+use hotrow_txn::{Accesses, Intent, RangeAccess, Scan};
 use std::ops::Bound;
 
 /// Adds what a plan will touch; `false` if there may be more, which only running it tells.
@@ -92,7 +92,7 @@ impl Foresight<'_> {
             Node::One | Node::Values(_) | Node::System(_) => Ok(true),
             Node::Function(rows) => Ok(!rows.arguments.iter().any(Expr::has_subquery)),
             Node::Table(access) => {
-                let intent = if access.lock == LockFor::Update { Intent::Write } else { Intent::Read };
+                let intent = if access.lock.is_update() { Intent::Write } else { Intent::Read };
                 self.path(access, intent, limited)
             }
             Node::Filter(input, _) | Node::Project(input, _) | Node::Distinct(input) => self.node(input, limited),

@@ -1,12 +1,12 @@
 //! A table's rows.
 
 use super::{Fail, Sink};
-use crate::SqlError;
 use crate::catalog::Table;
 use crate::expr::{Env, Expr, Input, lost};
 use crate::plan::{Access, Each, Path, Range};
+use crate::{SqlError, state};
 use hotrow_storage::{IndexRef, Key, KeyBuilder, KeySpec, Type, Value};
-use hotrow_txn::{Direction, LockFor, Residual, Scan, Transaction};
+use hotrow_txn::{Abort, Direction, LockFor, Residual, Scan, Transaction};
 use std::ops::{Bound, ControlFlow};
 
 /// Pushes the rows of an access into `sink`.
@@ -14,7 +14,7 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
     match &access.path {
         Path::Key(values) => {
             let Some(key) = key(&access.table.key, values, None, env)? else { return Ok(()) };
-            let _ = point(access, &key, txn, env, sink)?;
+            let _ = one(access, key, txn, env, sink)?;
         }
         Path::Full => {
             let _ = walk(access, Scan::all(access.table.id, IndexRef::Primary), txn, env, sink)?;
@@ -26,7 +26,7 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
         Path::Each(each) => {
             for way in ways(&access.table, each, env)? {
                 let flow = match way {
-                    Way::Key(key) => point(access, &key, txn, env, sink)?,
+                    Way::Key(key) => one(access, key, txn, env, sink)?,
                     Way::Range(scan) => walk(access, scan, txn, env, sink)?,
                 };
                 if flow.is_break() {
@@ -36,6 +36,22 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
         }
     }
     Ok(())
+}
+
+/// Pushes the row of a key into `sink`, if it is there and satisfies the access's filter.
+#[inline]
+fn one(
+    access: &Access,
+    key: Key,
+    txn: &mut dyn Transaction,
+    env: &Env<'_>,
+    sink: Sink<'_>,
+) -> Result<ControlFlow<()>, Fail> {
+    if access.lock.waits() || txn.needs_accesses() {
+        return point(access, &key, txn, env, sink);
+    }
+    let (lower, upper) = (Bound::Included(key.clone()), Bound::Included(key));
+    walk(access, Scan { lower, upper, ..Scan::all(access.table.id, IndexRef::Primary) }, txn, env, sink)
 }
 
 /// Pushes the rows of a scan that satisfy the access's filter into `sink`.
@@ -63,7 +79,8 @@ fn walk(
                 ControlFlow::Break(())
             }
         }
-    })?;
+    })
+    .map_err(|abort| refused(abort, access))?;
     Ok(ended?)
 }
 
@@ -122,6 +139,16 @@ pub(super) fn ways(table: &Table, each: &Each, env: &Env<'_>) -> Result<Vec<Way>
     Ok(ways)
 }
 
+/// A row that is not to be waited for is in somebody else's hands.
+#[cold]
+fn refused(abort: Abort, access: &Access) -> Fail {
+    if abort != Abort::Timeout || access.lock != LockFor::UpdateNoWait {
+        return abort.into();
+    }
+    let message = format!("could not obtain lock on row in relation \"{}\"", access.table.plain_name());
+    SqlError::new(state::LOCK_NOT_AVAILABLE, message).into()
+}
+
 /// An error if there is no memory for what is kept of a row. Who locks rows to change them is asked where he writes, and not at all
 /// where he deletes.
 #[inline]
@@ -142,6 +169,7 @@ fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
     })
 }
 
+#[inline]
 fn point(
     access: &Access,
     key: &Key,
@@ -152,7 +180,7 @@ fn point(
     let table = access.table.id;
     let row = match access.lock {
         LockFor::Read => txn.read(table, key)?,
-        LockFor::Update => txn.read_for_update(table, key)?,
+        _ => txn.read_for_update(table, key)?,
     };
     check(access.lock, env)?;
     if let Some(row) = row {

@@ -19,7 +19,7 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Access, Accesses, Begin, Direction, Intent, Isolation, LockFor, RangeAccess, Savepoint, Scan, Statistics,
+    Abort, Access, Accesses, Begin, Direction, Intent, Isolation, RangeAccess, Savepoint, Scan, Statistics,
     Transaction, Write,
 };
 use std::ops::{Bound, ControlFlow};
@@ -523,13 +523,13 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         self.enter()?;
-        if self.read_only && scan.lock == LockFor::Update {
+        if self.read_only && scan.lock.is_update() {
             return Err(Abort::User);
         }
         if self.role == Role::Glancing {
             return self.glance_along(scan, visit);
         }
-        let intent = if scan.lock == LockFor::Update { Intent::Write } else { Intent::Read };
+        let intent = if scan.lock.is_update() { Intent::Write } else { Intent::Read };
         let mut left_at = None;
         let scanned = self.scan_locked(scan, intent, &mut left_at, visit);
         let missing = &mut self.missing;

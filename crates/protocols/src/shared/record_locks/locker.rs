@@ -22,6 +22,8 @@ pub(crate) struct Locker<L: RecordLock> {
     short: Option<HeldRecord<L>>,
     wait_limit: Duration,
     patience: Option<Duration>,
+    /// What others have locked is refused.
+    refuses_waits: bool,
 }
 
 /// Who waits for a record waits for a name.
@@ -42,6 +44,7 @@ impl<L: RecordLock> Locker<L> {
             short: None,
             wait_limit: Duration::ZERO,
             patience: None,
+            refuses_waits: false,
         }
     }
 
@@ -51,6 +54,7 @@ impl<L: RecordLock> Locker<L> {
         self.owner.begin();
         self.wait_limit = begin.wait_limit.unwrap_or(time_outs.wait_limit);
         self.patience = time_outs.patience_of(begin);
+        self.refuses_waits = false;
         self.names.requester.begin(begin.label, Some(self.wait_limit));
         self.names.requester.set_patience(self.patience);
     }
@@ -150,6 +154,9 @@ impl<L: RecordLock> Locker<L> {
             return Ok(Acquired::Again);
         }
         if !lock.take(&self.owner, upgrades, exclusive) {
+            if self.refuses_waits {
+                return Err(Abort::Timeout);
+            }
             let start = self.waiter().now();
             let patience = Patience::new(start, self.wait_limit, self.patience);
             let ended = lock.wait(&self.owner, upgrades, exclusive, patience);
@@ -231,6 +238,11 @@ impl<L: RecordLock> ScanLocks<L> for Locker<L> {
     #[inline]
     fn waits(&self) -> u64 {
         self.names.statistics.waits
+    }
+
+    fn refuse_waits(&mut self, refuse: bool) {
+        self.refuses_waits = refuse;
+        self.names.requester.refuse_waits(refuse);
     }
 
     #[inline]
