@@ -2,7 +2,7 @@
 
 use crate::activity::{Activity, Totals};
 use crate::advisory::AdvisoryLocks;
-use crate::bind::{Binder, lines};
+use crate::bind::{Binder, planned};
 use crate::catalog::{Catalog, Changes, Rules, Table, Used, View};
 use crate::contention::{Contended, Contention};
 use crate::depth::{Syntax, with_room};
@@ -244,22 +244,22 @@ pub(crate) fn plan(
             let start = Time::now();
             let statement = parse_one(&inner)?;
             let binder = Binder::new(&inner, 0, view, types);
-            let planned = with_room(|| binder.statement(sql.clone(), range, statement))?;
+            let statement = with_room(|| binder.statement(sql.clone(), range, statement))?;
             if options.analyze {
                 let is_measured =
-                    matches!(planned.plan, Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+                    matches!(statement.plan, Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
                 if !is_measured {
                     return Err(unsupported(
                         "EXPLAIN ANALYZE of anything but SELECT, VALUES, INSERT, UPDATE and DELETE",
                     ));
                 }
-                return Ok(Statement::analyze(planned, options, Time::now().since(start).as_nanos() as u64));
+                return Ok(Statement::analyze(statement, options, Time::now().since(start).as_nanos() as u64));
             }
-            let mut lines = lines(&planned.plan);
+            let mut told = planned(&statement.plan);
             if options.summary {
-                lines.push(format!("Planning Time: {:.3} ms", Time::now().since(start).as_secs_f64() * 1e3));
+                told.close_time("Planning Time", Time::now().since(start).as_nanos() as u64);
             }
-            return Ok(planned.explain(lines));
+            return Ok(statement.explain(options.rows(&told), options.column()));
         }
         Parsed::Utility(Utility::DeclareCursor(cursor)) => {
             let statement = parse_one(&cursor.query)?;

@@ -2,9 +2,12 @@
 //!
 //! A plan that is to be measured is another one from the beginning: its operators stand within [`Measured`] ones. All other plans are what they were.
 
+use crate::OutputColumn;
+use crate::bind::Told;
 use crate::plan::{Node, Plan, Source, Statement};
+use hotrow_storage::{Type, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use std::fmt::Write;
+use std::fmt;
 
 /// What EXPLAIN is to do and to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +18,23 @@ pub struct ExplainOptions {
     pub timing: bool,
     /// Tell the times of the whole.
     pub summary: bool,
+    /// As JSON, not as lines.
+    pub json: bool,
+}
+
+impl ExplainOptions {
+    /// The column of the answer.
+    pub(crate) fn column(self) -> OutputColumn {
+        OutputColumn::new("QUERY PLAN", if self.json { Type::Json } else { Type::Text })
+    }
+
+    /// The rows of the answer: one for each line, or a single one.
+    pub(crate) fn rows(self, told: &Told) -> Vec<Value<'static>> {
+        match self.json {
+            true => vec![Value::Json(told.json().into())],
+            false => told.lines().into_iter().map(|line| Value::Text(line.into())).collect(),
+        }
+    }
 }
 
 /// EXPLAIN ANALYZE of a statement.
@@ -83,20 +103,35 @@ impl Counts {
         (number + loops / 2) / loops
     }
 
-    /// ` (actual time=0.010..0.120 rows=3 loops=1)`, for one loop.
-    pub(crate) fn shown(&self, timed: bool) -> String {
+    /// What is told of it, with times if these were taken.
+    pub(crate) fn actual(&self, timed: bool) -> Actual {
         let loops = Self::read(&self.loops);
-        if loops == 0 {
-            return " (never executed)".to_owned();
+        let ms = |count: &AtomicU64| Self::read(count) as f64 / loops.max(1) as f64 / 1e6;
+        let times_ms = timed.then(|| (ms(&self.first_ns), ms(&self.total_ns)));
+        Actual { times_ms, rows: self.of_a_loop(self.rows()), loops }
+    }
+}
+
+/// What an operator has done, for one loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Actual {
+    /// Until the first row, and all in all.
+    pub(crate) times_ms: Option<(f64, f64)>,
+    pub(crate) rows: u64,
+    pub(crate) loops: u64,
+}
+
+impl fmt::Display for Actual {
+    /// ` (actual time=0.010..0.120 rows=3 loops=1)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.loops == 0 {
+            return f.write_str(" (never executed)");
         }
-        let ms = |count: &AtomicU64| Self::read(count) as f64 / loops as f64 / 1e6;
-        let mut text = " (actual ".to_owned();
-        if timed {
-            // Text takes everything.
-            let _ = write!(text, "time={:.3}..{:.3} ", ms(&self.first_ns), ms(&self.total_ns));
+        f.write_str(" (actual ")?;
+        if let Some((first, total)) = self.times_ms {
+            write!(f, "time={first:.3}..{total:.3} ")?;
         }
-        let _ = write!(text, "rows={} loops={loops})", self.of_a_loop(self.rows()));
-        text
+        write!(f, "rows={} loops={})", self.rows, self.loops)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::system::SystemRelation;
 use crate::table_function::RowsOf;
 use crate::window::Window;
 use crate::{OutputColumn, SqlError, state};
-use hotrow_storage::{Element, IndexRef, Type};
+use hotrow_storage::{Element, IndexRef, Type, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex};
 use hotrow_txn::{Direction, LockFor};
@@ -47,7 +47,7 @@ pub enum Plan {
     /// Everything about transactions, settings, prepared statements and COPY.
     Utility(Box<Utility>),
     /// EXPLAIN: the lines.
-    Explain(Vec<String>),
+    Explain(Vec<Value<'static>>),
     /// EXPLAIN ANALYZE
     Analyze(Box<Analysis>),
     /// DECLARE … CURSOR
@@ -644,9 +644,9 @@ impl Statement {
         }
     }
 
-    /// EXPLAIN of a statement: its plan as lines.
-    pub(crate) fn explain(self, lines: Vec<String>) -> Self {
-        Self { columns: Some(vec![OutputColumn::new("QUERY PLAN", Type::Text)]), plan: Plan::Explain(lines), ..self }
+    /// EXPLAIN of a statement, whose plan these rows show.
+    pub(crate) fn explain(self, rows: Vec<Value<'static>>, column: OutputColumn) -> Self {
+        Self { columns: Some(vec![column]), plan: Plan::Explain(rows), ..self }
     }
 
     /// EXPLAIN ANALYZE of a statement, which took so long to plan.
@@ -656,7 +656,7 @@ impl Statement {
             sql: statement.sql.clone(),
             declared: statement.declared.clone(),
             params: statement.params.clone(),
-            columns: Some(vec![OutputColumn::new("QUERY PLAN", Type::Text)]),
+            columns: Some(vec![options.column()]),
             used: statement.used.clone(),
             tokens: statement.tokens.clone(),
             version: AtomicU64::new(statement.version.load(Ordering::Acquire)),

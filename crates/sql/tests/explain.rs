@@ -3,7 +3,7 @@
 mod common;
 
 use common::{ENGINES, bind, database, error, execute, outcome, query, run, session};
-use hotrow_storage::Value;
+use hotrow_storage::{Type, Value};
 use hotrow_sync::thread;
 
 const SETUP: &str = "create table a (id int primary key, g int); create table b (id int primary key, a_id int, n int);
@@ -123,6 +123,53 @@ fn times_are_told_unless_they_are_not_wanted() {
     assert_eq!(lines.iter().map(|line| shape(line)).collect::<Vec<_>>(), ["Seq Scan on a", "Planning Time: 9.9 ms"]);
 }
 
+/// Each statement, and its plan as JSON, without blanks.
+const AS_JSON: &[(&str, &str)] = &[
+    (
+        "update a set g = 7 where id > 8",
+        r#"[{"Plan":{"NodeType":"ModifyTable","Operation":"Update","RelationName":"a","Alias":"a","ActualRows":0,"ActualLoops":1,"Plans":[
+        {"NodeType":"IndexScan","ScanDirection":"Forward","IndexName":"a_pkey","RelationName":"a","Alias":"a","IndexCond":"(id>8)","ActualRows":1,"ActualLoops":1}]},"LockWaits":0}]"#,
+    ),
+    (
+        "select g, count(*) from a group by g having g > 1 order by 1 limit 1",
+        r#"[{"Plan":{"NodeType":"Limit","ActualRows":1,"ActualLoops":1,"Plans":[{"NodeType":"Sort","ActualRows":1,"ActualLoops":1,"Plans":[
+        {"NodeType":"Aggregate","Strategy":"Hashed","Filter":"(#1>1)","RowsRemovedbyFilter":2,"ActualRows":2,"ActualLoops":1,"Plans":[
+        {"NodeType":"SeqScan","RelationName":"a","Alias":"a","ActualRows":9,"ActualLoops":1}]}]}]},"LockWaits":0}]"#,
+    ),
+    (
+        "select 1 union all select 2 union all values (3), (4)",
+        r#"[{"Plan":{"NodeType":"Append","ActualRows":4,"ActualLoops":1,"Plans":[{"NodeType":"Result","ActualRows":1,"ActualLoops":1},
+        {"NodeType":"Result","ActualRows":1,"ActualLoops":1},{"NodeType":"ValuesScan","ActualRows":2,"ActualLoops":1}]},"LockWaits":0}]"#,
+    ),
+];
+
+#[test]
+fn plans_are_json_too() {
+    let database = database("2pl-timeout");
+    let mut session = session(&database);
+    run(&mut session, SETUP);
+    let plain = |text: &str| text.chars().filter(|character| !character.is_whitespace()).collect::<String>();
+    for (sql, expected) in AS_JSON {
+        let sql = format!("explain (analyze, timing off, summary off, format json) {sql}");
+        let (recorder, result) = query(&mut session, &sql);
+        result.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        assert_eq!(recorder.columns[0].ty, Type::Json, "{sql}");
+        assert_eq!(plain(&recorder.rows.join("|")), plain(expected), "{sql}");
+    }
+    // Whatever the plan is, it is JSON.
+    let sqls = [
+        "explain (format json, summary) select * from a join b on b.a_id = a.id left join a c on c.g = b.n where a.id in (select 1)",
+        "explain (format json) with c as (select * from a), d as (select e.id from c, c e) select * from d, d f, c where d.id = 1",
+        "explain (analyze, format json) with recursive r as (select 1 as n union all select n + 1 from r where n < 3) select * from r, a",
+        "explain (format json) select \"q\"\"\" from (select 'x\"' as \"q\"\"\" from a where g = 5) x order by 1",
+    ];
+    for sql in sqls {
+        let rows = query(&mut session, sql).0.rows;
+        let told = format!("select json_typeof('{}'::json -> 0 -> 'Plan')", rows.join("|").replace('\'', "''"));
+        assert_eq!(outcome(&mut session, &told), "object", "{sql}");
+    }
+}
+
 #[test]
 fn waits_are_counted() {
     let database = database("2pl-waitfor");
@@ -196,7 +243,7 @@ fn options_are_those_of_postgresql() {
         ("explain (costs maybe) select 1", "42601", "costs requires a Boolean value"),
         ("explain (foo) select 1", "42601", "unrecognized EXPLAIN option \"foo\""),
         ("explain (format lines) select 1", "22023", "unrecognized value for EXPLAIN option \"format\": \"lines\""),
-        ("explain (format json) select 1", "0A000", "EXPLAIN (FORMAT JSON) is not supported"),
+        ("explain (format yaml) select 1", "0A000", "EXPLAIN (FORMAT YAML) is not supported"),
         ("explain (wal) select 1", "22023", "EXPLAIN option WAL requires ANALYZE"),
         ("explain (timing) select 1", "22023", "EXPLAIN option TIMING requires ANALYZE"),
     ];

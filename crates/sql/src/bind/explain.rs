@@ -1,91 +1,114 @@
-//! Plans as lines, in PostgreSQL's manner.
+//! What there is to tell of a plan, in PostgreSQL's manner.
 
 use super::path::{conditions_of, conjunction};
+use super::told::{Operator, Told};
 use crate::catalog::{Table, describe};
 use crate::expr::{ArrayFunction, Expr, Function};
-use crate::measured::Counts;
+use crate::measured::{Actual, Counts};
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source, SubqueryTest};
 use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_txn::Direction;
 
-/// The lines of a plan.
-pub(crate) fn lines(plan: &Plan) -> Vec<String> {
-    lines_with(plan, Lines::default(), "")
+/// A plan that has not been run.
+pub(crate) fn planned(plan: &Plan) -> Told {
+    told_with(plan, Lines::default(), None)
 }
 
-/// The lines of a plan that has counted. If it changes rows, so many rows were its answer, in so many nanoseconds if they are to be told, and so
+/// A plan that has counted. If it changes rows, so many rows were its answer, in so many nanoseconds if they are to be told, and so
 /// many were changed.
-pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)>, changed: u64) -> Vec<String> {
+pub(crate) fn explained(plan: &Plan, timed: bool, top: Option<(u64, Option<u64>)>, changed: u64) -> Told {
     let mut out = Lines { timed, ..Lines::default() };
     out.actual = top.map(|(rows, taken)| {
         let counts = Counts::default();
         counts.add(rows, taken.unwrap_or(0), taken.unwrap_or(0));
-        counts.shown(taken.is_some())
+        counts.actual(taken.is_some())
     });
-    lines_with(plan, out, &format!(" (actual rows={changed} loops=1)"))
+    told_with(plan, out, Some(changed))
 }
 
-/// `found` is said of the rows that are changed as they are found.
-fn lines_with(plan: &Plan, mut out: Lines, found: &str) -> Vec<String> {
+/// `changed` is how many rows were changed as they were found.
+fn told_with(plan: &Plan, mut out: Lines, changed: Option<u64>) -> Told {
+    let found = changed.map(|rows| Actual { times_ms: None, rows, loops: 1 });
     match plan {
         Plan::Query(node) => out.node(node),
         Plan::Insert(insert) => {
-            out.line(&format!("Insert on {}", insert.table.plain_name()));
+            out.change("Insert", insert.table.plain_name());
             out.nested(|out| match &insert.source {
                 Source::Rows(rows) => {
-                    out.actual = (!found.is_empty()).then(|| format!(" (actual rows={} loops=1)", rows.len()));
+                    out.actual = found.map(|found| Actual { rows: rows.len() as u64, ..found });
                     out.line(if rows.len() == 1 { "Result" } else { "Values Scan" });
                 }
                 Source::Query(node) => out.node(node),
             });
         }
         Plan::Update(update) => {
-            out.line(&format!("Update on {}", update.access.table.plain_name()));
+            out.change("Update", update.access.table.plain_name());
             out.nested(|out| match &update.source {
                 Some(source) => out.node(source),
                 None => {
-                    out.actual = Some(found.to_owned());
+                    out.actual = found;
                     out.access(&update.access);
                 }
             });
         }
         Plan::Delete(delete) => {
-            out.line(&format!("Delete on {}", delete.access.table.plain_name()));
+            out.change("Delete", delete.access.table.plain_name());
             out.nested(|out| match &delete.source {
                 Some(source) => out.node(source),
                 None => {
-                    out.actual = Some(found.to_owned());
+                    out.actual = found;
                     out.access(&delete.access);
                 }
             });
         }
         _ => out.line("Utility Statement"),
     }
-    out.lines
+    out.told
 }
 
 #[derive(Default)]
 struct Lines {
-    lines: Vec<String>,
+    told: Told,
     depth: usize,
     /// Whether times are told.
     timed: bool,
     /// What is said after the next line.
-    actual: Option<String>,
+    actual: Option<Actual>,
 }
 
 impl Lines {
+    /// An operator of which nothing is said but what it is.
     fn line(&mut self, text: &str) {
-        let actual = self.actual.take().unwrap_or_default();
-        let line = match self.depth {
-            0 => format!("{text}{actual}"),
-            depth => format!("{}->  {text}{actual}", " ".repeat(depth * 6 - 4)),
-        };
-        self.lines.push(line);
+        self.operator(text.to_owned(), vec![("Node Type", text.to_owned())]);
     }
 
-    fn detail(&mut self, text: &str) {
-        self.lines.push(format!("{}{text}", " ".repeat(self.depth * 6 + 2)));
+    /// An operator whose line has more than what it is, and what else is said of it.
+    fn operator(&mut self, text: String, properties: Vec<(&'static str, String)>) {
+        let (depth, actual) = (self.depth, self.actual.take());
+        self.told.operators.push(Operator { depth, text, properties, actual, details: Vec::new() });
+    }
+
+    /// A statement that changes rows.
+    fn change(&mut self, operation: &str, table: &str) {
+        let properties =
+            [("Node Type", "ModifyTable"), ("Operation", operation), ("Relation Name", table), ("Alias", table)];
+        let properties = properties.map(|(name, value)| (name, value.to_owned()));
+        self.operator(format!("{operation} on {table}"), properties.to_vec());
+    }
+
+    /// An operator of a kind, which its line says first, on something by name.
+    fn on(&mut self, kind: &str, name: &'static str, of: &str) {
+        let properties = vec![("Node Type", kind.to_owned()), (name, of.to_owned())];
+        self.operator(format!("{kind} on {of}"), properties);
+    }
+
+    /// More about the last operator at this depth or above it.
+    fn detail(&mut self, name: &'static str, detail: String) {
+        let depth = self.depth;
+        let last = self.told.operators.iter_mut().rev().find(|operator| operator.depth <= depth);
+        if let Some(operator) = last {
+            operator.details.push((name, detail));
+        }
     }
 
     fn nested(&mut self, inner: impl FnOnce(&mut Self)) {
@@ -107,7 +130,7 @@ impl Lines {
     /// Over an input that is kept as it comes.
     fn kept(&mut self, text: &str, input: &Node) {
         if self.actual.is_none() {
-            self.actual = input.counts().map(|input| input.counts.shown(self.timed));
+            self.actual = input.counts().map(|input| input.counts.actual(self.timed));
         }
         self.over(text, input);
     }
@@ -116,19 +139,19 @@ impl Lines {
     fn removed(&mut self, counts: &Counts, input: &Node) {
         let removed = input.counts().map_or(0, |input| input.counts.rows().saturating_sub(counts.rows()));
         if removed > 0 {
-            self.detail(&format!("Rows Removed by Filter: {}", counts.of_a_loop(removed)));
+            self.detail("Rows Removed by Filter", counts.of_a_loop(removed).to_string());
         }
     }
 
     fn node(&mut self, node: &Node) {
         match node {
             Node::One => self.line("Result"),
-            Node::System(relation) => self.line(&format!("Function Scan on {}", relation.name)),
-            Node::Function(rows) => self.line(&format!("Function Scan on {}", rows.function.name())),
+            Node::System(relation) => self.on("Function Scan", "Alias", relation.name),
+            Node::Function(rows) => self.on("Function Scan", "Function Name", rows.function.name()),
             Node::Values(_) => self.line("Values Scan"),
             Node::Table(access) => {
                 if access.lock.is_update() {
-                    let actual = self.actual.clone();
+                    let actual = self.actual;
                     self.line("LockRows");
                     self.actual = actual;
                     self.nested(|out| out.access(access));
@@ -139,7 +162,7 @@ impl Lines {
             Node::Measured(measured) => {
                 // What is around it says the same line, and knows which rows came through.
                 if self.actual.is_none() {
-                    self.actual = Some(measured.counts.shown(self.timed));
+                    self.actual = Some(measured.counts.actual(self.timed));
                 }
                 match &measured.node {
                     Node::Filter(input, _) => {
@@ -151,10 +174,14 @@ impl Lines {
             }
             Node::Filter(input, condition) => {
                 self.node(input);
-                self.detail(&format!("Filter: {}", shown(condition, None)));
+                self.detail("Filter", shown(condition, None));
             }
             Node::Aggregate(input, groups, _) => {
-                self.over(if groups.is_empty() { "Aggregate" } else { "HashAggregate" }, input);
+                let (text, strategy) =
+                    if groups.is_empty() { ("Aggregate", "Plain") } else { ("HashAggregate", "Hashed") };
+                let properties = [("Node Type", "Aggregate"), ("Strategy", strategy)];
+                self.operator(text.to_owned(), properties.map(|(name, value)| (name, value.to_owned())).to_vec());
+                self.nested(|out| out.node(input));
             }
             Node::Window(window) => self.over("WindowAgg", &window.input),
             Node::Project(input, _) => self.node(input),
@@ -165,7 +192,9 @@ impl Lines {
             Node::Materialise(input, _) => self.kept("Materialize", input),
             Node::NestedLoop(join) => {
                 let left = join.kind == JoinKind::Left;
-                self.over_all(if left { "Nested Loop Left Join" } else { "Nested Loop" }, [&join.outer, &join.inner]);
+                let text = if left { "Nested Loop Left Join" } else { "Nested Loop" };
+                self.join(text, "Nested Loop", join.kind);
+                self.nested(|out| [&join.outer, &join.inner].into_iter().for_each(|input| out.node(input)));
             }
             Node::HashJoin(join) => self.hash_join(join),
             Node::Append(inputs) => self.over_all("Append", inputs.iter()),
@@ -175,28 +204,40 @@ impl Lines {
             }
             Node::With(queries, body) => {
                 for (id, query) in queries {
-                    self.line(&format!("CTE {id}"));
+                    let name = format!("CTE {id}");
+                    self.operator(name.clone(), vec![("Node Type", "CTE".to_owned()), ("Subplan Name", name)]);
                     self.nested(|out| out.node(query));
                 }
                 self.node(body);
             }
-            Node::Reference(id) => self.line(&format!("CTE Scan on {id}")),
+            Node::Reference(id) => self.on("CTE Scan", "CTE Name", &id.to_string()),
             Node::Recursive(query) => {
                 self.over_all(&format!("Recursive Union {}", query.rows), [&query.start, &query.step]);
             }
         }
     }
 
+    fn join(&mut self, text: &str, kind: &str, join: JoinKind) {
+        let join = match join {
+            JoinKind::Inner => "Inner",
+            JoinKind::Left => "Left",
+            JoinKind::Full => "Full",
+        };
+        let properties = vec![("Node Type", kind.to_owned()), ("Join Type", join.to_owned())];
+        self.operator(text.to_owned(), properties);
+    }
+
     fn hash_join(&mut self, join: &HashJoin) {
         let way = if join.keys.is_empty() { "Nested Loop" } else { "Hash" };
-        self.line(&match (join.kind, join.keys.is_empty()) {
+        let text = match (join.kind, join.keys.is_empty()) {
             (JoinKind::Inner, true) => way.to_owned(),
             (JoinKind::Inner, false) => format!("{way} Join"),
             (JoinKind::Left, _) => format!("{way} Left Join"),
             (JoinKind::Full, _) => format!("{way} Full Join"),
-        });
+        };
+        self.join(&text, if join.keys.is_empty() { "Nested Loop" } else { "Hash Join" }, join.kind);
         if let Some(condition) = &join.condition {
-            self.detail(&format!("Join Filter: {}", shown(condition, None)));
+            self.detail("Join Filter", shown(condition, None));
         }
         self.nested(|out| {
             out.node(&join.outer);
@@ -216,17 +257,31 @@ impl Lines {
         }
         let (index, direction) = index_of(&access.path);
         match index {
-            None => self.line(&format!("Seq Scan on {table}")),
+            None => {
+                let properties = [("Node Type", "Seq Scan"), ("Relation Name", table), ("Alias", table)]
+                    .map(|(name, value)| (name, value.to_owned()));
+                self.operator(format!("Seq Scan on {table}"), properties.to_vec());
+            }
             Some(index) => {
                 let way = if direction == Direction::Backward { " Backward" } else { "" };
-                self.line(&format!("Index Scan{way} using {} on {table}", access.table.index_name(index)));
+                let name = access.table.index_name(index).to_string();
+                let scan = if way.is_empty() { "Forward" } else { "Backward" };
+                let text = format!("Index Scan{way} using {name} on {table}");
+                let properties = [
+                    ("Node Type", "Index Scan"),
+                    ("Scan Direction", scan),
+                    ("Index Name", &name),
+                    ("Relation Name", table),
+                    ("Alias", table),
+                ];
+                self.operator(text, properties.map(|(name, value)| (name, value.to_owned())).to_vec());
             }
         }
         if let Some(condition) = conjunction(conditions_of(&access.table, &access.path)) {
-            self.detail(&format!("Index Cond: {}", shown(&condition, Some(&access.table))));
+            self.detail("Index Cond", shown(&condition, Some(&access.table)));
         }
         if let Some(filter) = &access.filter {
-            self.detail(&format!("Filter: {}", shown(filter, Some(&access.table))));
+            self.detail("Filter", shown(filter, Some(&access.table)));
         }
     }
 }

@@ -26,7 +26,7 @@
 //! | `procedure` | procedures and CALL |
 //! | `catalog` | casts and operators of those who look into the catalogs |
 //! | `view` | views |
-//! | `explain` | plans as lines |
+//! | `explain`, `told` | what there is to tell of plans; as lines and as JSON |
 
 mod aggregate;
 mod array;
@@ -55,6 +55,7 @@ mod set_operation;
 mod set_returning;
 mod subquery;
 mod table_function;
+mod told;
 mod types;
 mod view;
 mod window;
@@ -62,10 +63,11 @@ mod with;
 
 pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in};
 pub(crate) use dml::column_of;
-pub(crate) use explain::{explained, lines, shown};
+pub(crate) use explain::{explained, planned, shown};
 pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use scope::Scope;
+pub(crate) use told::Told;
 pub(crate) use types::is_number;
 pub use types::{data_type, type_name};
 pub(crate) use view::{define_view, holds, not_a_table};

@@ -37,6 +37,7 @@ struct Given {
     wal: bool,
     timing: Option<bool>,
     summary: Option<bool>,
+    json: bool,
 }
 
 impl Given {
@@ -57,11 +58,10 @@ impl Given {
             // There is nothing more to say.
             "verbose" | "costs" | "settings" | "buffers" => drop(is_on()?),
             "format" => match value.as_deref() {
-                Some("text") => {}
-                Some(format @ ("json" | "xml" | "yaml")) => {
-                    return Err(
-                        unsupported(&format!("EXPLAIN (FORMAT {})", format.to_uppercase())).hint("The format is TEXT.")
-                    );
+                Some(format @ ("text" | "json")) => self.json = format == "json",
+                Some(format @ ("xml" | "yaml")) => {
+                    let error = unsupported(&format!("EXPLAIN (FORMAT {})", format.to_uppercase()));
+                    return Err(error.hint("The formats are TEXT and JSON."));
                 }
                 Some(other) => {
                     let message = format!("unrecognized value for EXPLAIN option \"format\": \"{other}\"");
@@ -92,6 +92,7 @@ impl Given {
             analyze: self.analyze,
             timing: self.timing.unwrap_or(true),
             summary: self.summary.unwrap_or(self.analyze),
+            json: self.json,
         })
     }
 }

@@ -36,23 +36,27 @@ impl Session {
         })?;
         let taken_ns = Time::now().since(start).as_nanos() as u64;
         let waited = self.txn.statistics().since(&before);
-        let ms = |ns: u64| format!("{:.3} ms", ns as f64 / 1e6);
         let top = match statement.plan {
             Plan::Query(_) => None,
             _ => Some((answered, options.timing.then_some(taken_ns))),
         };
-        let mut lines = explained(&statement.plan, options.timing, top, rows);
-        lines.push(match waited.waits {
-            0 => "Lock Waits: 0".to_owned(),
-            waits if options.timing => format!("Lock Waits: {waits} ({})", ms(waited.wait_ns)),
-            waits => format!("Lock Waits: {waits}"),
-        });
-        if options.summary {
-            lines.push(format!("Planning Time: {}", ms(analysis.planning_ns)));
-            lines.push(format!("Execution Time: {}", ms(taken_ns)));
+        let mut told = explained(&statement.plan, options.timing, top, rows);
+        let waited_ms = format!("{:.3}", waited.wait_ns as f64 / 1e6);
+        let waits = ("Lock Waits", waited.waits.to_string());
+        match waited.waits {
+            0 => told.close("Lock Waits: 0".to_owned(), vec![waits]),
+            number if options.timing => {
+                let line = format!("Lock Waits: {number} ({waited_ms} ms)");
+                told.close(line, vec![waits, ("Lock Wait Time", waited_ms)]);
+            }
+            number => told.close(format!("Lock Waits: {number}"), vec![waits]),
         }
-        for line in &lines {
-            output.row(columns, &[Value::text(line)])?;
+        if options.summary {
+            told.close_time("Planning Time", analysis.planning_ns);
+            told.close_time("Execution Time", taken_ns);
+        }
+        for row in options.rows(&told) {
+            output.row(columns, &[row])?;
         }
         Ok(Tag::Word("EXPLAIN"))
     }

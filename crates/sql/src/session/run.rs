@@ -423,7 +423,7 @@ impl Session {
             Plan::Utility(utility) => self.utility(utility, statement, output),
             Plan::Explain(lines) => {
                 for line in lines {
-                    output.row(statement.columns(), &[Value::text(line)])?;
+                    output.row(statement.columns(), &[line.borrowed()])?;
                 }
                 Ok(Tag::Word("EXPLAIN"))
             }
