@@ -133,23 +133,6 @@ def json_values(connection):
     connection.commit()
 
 
-def queues(connection):
-    """Two workers take different rows, and who will not wait for one is told so."""
-    take = "SELECT id FROM t WHERE id > %s ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED"
-    with psycopg.connect("") as other:
-        taken = [each.execute(take, (10,)).fetchone() for each in (connection, other)]
-        check(taken, [(11,), (12,)])
-        try:
-            other.execute("SELECT id FROM t WHERE id = %s FOR UPDATE NOWAIT", (11,))
-        except psycopg.errors.LockNotAvailable as error:
-            check(error.diag.message_primary, 'could not obtain lock on row in relation "t"')
-            other.rollback()
-        else:
-            raise AssertionError("a locked row was locked")
-        connection.commit()
-        check(other.execute("SELECT id FROM t WHERE id = %s FOR UPDATE NOWAIT", (11,)).fetchone(), (11,))
-
-
 with psycopg.connect("") as connection:
     connection.execute(f"CREATE TABLE t ({COLUMNS})")
     connection.commit()
@@ -160,5 +143,4 @@ with psycopg.connect("") as connection:
     copies(connection)
     types(connection)
     json_values(connection)
-    queues(connection)
 print("ok")
