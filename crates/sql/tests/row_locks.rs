@@ -72,6 +72,44 @@ fn a_job_is_taken_and_done_in_one_statement() {
 }
 
 #[test]
+fn a_job_is_taken_by_a_subquery_or_by_a_query_before_the_statement() {
+    let next = "select id from job where state = 'new' order by id limit 1 for update skip locked";
+    let forms = [
+        format!("update job set state = 'done' where id = ({next}) returning id"),
+        format!("update job set state = 'done' where id in ({next}) returning id"),
+        format!(
+            "with next as ({next}) update job set state = 'done' from next where job.id = next.id returning job.id"
+        ),
+        format!(
+            "with next as materialized ({next}) update job set state = 'done' where id = (select id from next) returning id"
+        ),
+        format!("delete from job where id = any ({next}) returning id"),
+        format!("with next as ({next}) delete from job using next where job.id = next.id returning job.id"),
+    ];
+    for engine in LOCKING {
+        for take in &forms {
+            let database = database(engine);
+            let (mut one, mut other) = (session(&database), session(&database));
+            run(&mut one, JOBS);
+            run(&mut one, "begin");
+            assert_eq!(outcome(&mut one, take), "1", "{engine}: {take}");
+            assert_eq!(outcome(&mut other, take), "2", "{engine}: {take}");
+            run(&mut one, "rollback");
+            assert_eq!(outcome(&mut other, take), "1", "{engine}: {take}");
+        }
+    }
+    for engine in ["serial", "2pl-ordered", "vll"] {
+        for take in &forms {
+            let database = database(engine);
+            let mut session = session(&database);
+            run(&mut session, JOBS);
+            assert_eq!(outcome(&mut session, take), "1", "{engine}: {take}");
+            assert_eq!(outcome(&mut session, &format!("begin; {take}; commit")), "2", "{engine}: {take}");
+        }
+    }
+}
+
+#[test]
 fn who_does_not_wait_is_told_at_once() {
     for engine in LOCKING {
         let database = database(engine);
@@ -131,6 +169,14 @@ fn what_cannot_be_locked_is_refused_as_ever() {
     let mut session = session(&database);
     run(&mut session, JOBS);
     for (sql, message) in [
+        (
+            "select (select id from job where id = 1 for update)",
+            "FOR UPDATE in a subquery of an expression is not supported",
+        ),
+        (
+            "with n as (delete from job returning id) select * from n",
+            "a statement that changes rows within a query is not supported",
+        ),
         ("select distinct id from job for update nowait", "FOR UPDATE is not allowed with DISTINCT clause"),
         (
             "select id from job for update of k skip locked",

@@ -14,10 +14,11 @@ use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, AssignmentTarget, Expr as A, SetExpr};
 
-type Planned = (Plan, Option<Vec<OutputColumn>>);
+pub(super) type Planned = (Plan, Option<Vec<OutputColumn>>);
 
 impl Binder<'_> {
     pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<Planned, SqlError> {
+        self.changes_rows = true;
         let ast::TableObject::TableName(name) = &insert.table else {
             return Err(unsupported("INSERT into what is no table"));
         };
@@ -197,6 +198,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn update(&mut self, update: &ast::Update) -> Result<Planned, SqlError> {
+        self.changes_rows = true;
         let from = match &update.from {
             None => &[][..],
             Some(ast::UpdateTableFromKind::AfterSet(from)) => from,
@@ -312,6 +314,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Planned, SqlError> {
+        self.changes_rows = true;
         let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
         let [target] = &from[..] else { return Err(unsupported("DELETE from any number of tables but one")) };
         let (table, mut from) = self.changed(target, delete.using.as_deref().unwrap_or_default())?;

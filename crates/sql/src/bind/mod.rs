@@ -161,6 +161,8 @@ pub(crate) struct Binder<'a> {
     items: usize,
     frames: usize,
     nested_operations: usize,
+    /// The statement changes rows, so that it may lock them wherever it looks at some.
+    changes_rows: bool,
     /// Where no subquery may stand, PostgreSQL's name of the place.
     without_subqueries: Option<&'static str>,
 }
@@ -196,6 +198,7 @@ impl<'a> Binder<'a> {
             items: 0,
             frames: 0,
             nested_operations: 0,
+            changes_rows: false,
             without_subqueries: None,
         }
     }
@@ -244,6 +247,7 @@ impl<'a> Binder<'a> {
     fn plan(&mut self, statement: Syntax<ast::Statement>) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
         use ast::Statement as S;
         Ok(match &*statement {
+            S::Query(query) if let Some(change) = with::change(query) => self.change_with(query, change)?,
             S::Query(query) => {
                 let (node, columns) = self.query(query)?;
                 (Plan::Query(node), Some(columns))

@@ -62,8 +62,9 @@ impl Binder<'_> {
 
     /// A query that sees the row of the expression around it.
     fn query_of_expression(&mut self, query: &ast::Query, scope: &Scope) -> Result<(Bound, Level), SqlError> {
-        if !query.locks.is_empty() {
-            return Err(unsupported("FOR UPDATE in a subquery of an expression"));
+        if !query.locks.is_empty() && !self.changes_rows {
+            return Err(unsupported("FOR UPDATE in a subquery of an expression")
+                .hint("It can be in one of INSERT, UPDATE and DELETE, and in a subquery in FROM."));
         }
         let aggregates = std::mem::replace(&mut self.aggregates, Aggregates::Refused("this context"));
         let locking = std::mem::replace(&mut self.locking, Locking::None);

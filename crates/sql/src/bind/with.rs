@@ -3,11 +3,12 @@
 //! One that is mentioned once is put where it is mentioned, so that conditions there find its indexes. Others are kept when
 //! the query begins, and read as often as they are mentioned.
 
+use super::dml::Planned;
 use super::from::{From, Locking};
 use super::select::Bound;
 use super::{Binder, fold, name_parts};
 use crate::error::unsupported;
-use crate::plan::{Node, Recursive};
+use crate::plan::{Node, Plan, Recursive, Source};
 use crate::{OutputColumn, SqlError, state};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
@@ -39,6 +40,14 @@ enum Within {
     Step(usize),
 }
 
+/// The change of rows that a statement is, whose WITH makes a query of it to the parser.
+pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
+    match &*query.body {
+        SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change) => Some(change),
+        _ => None,
+    }
+}
+
 impl Binder<'_> {
     /// The queries of a WITH clause, which names mean from now on.
     pub(super) fn with(&mut self, with: &ast::With) -> Result<(), SqlError> {
@@ -67,6 +76,35 @@ impl Binder<'_> {
             self.named.push(Named { name, columns, rows, plan, inline, references: 0, within: Within::Nothing });
         }
         Ok(())
+    }
+
+    /// A change of rows, with the queries before it.
+    pub(super) fn change_with(&mut self, query: &ast::Query, change: &ast::Statement) -> Result<Planned, SqlError> {
+        let first = self.named.len();
+        if let Some(with) = &query.with {
+            self.with(with)?;
+        }
+        let (mut plan, columns) = match change {
+            ast::Statement::Insert(insert) => self.insert(insert)?,
+            ast::Statement::Update(update) => self.update(update)?,
+            ast::Statement::Delete(delete) => self.delete(delete)?,
+            other => return Err(unsupported(&other.to_string())),
+        };
+        let source = match &mut plan {
+            Plan::Insert(insert) => match &mut insert.source {
+                Source::Query(node) => Some(node),
+                Source::Rows(_) => None,
+            },
+            Plan::Update(update) => update.source.as_deref_mut(),
+            Plan::Delete(delete) => delete.source.as_deref_mut(),
+            _ => None,
+        };
+        if let Some(source) = source {
+            *source = self.end_with(first, std::mem::replace(source, Node::One));
+        }
+        // Who looks at no query has none of them.
+        self.named.truncate(first);
+        Ok((plan, columns))
     }
 
     /// A query with those of its WITH that have to be kept; their names mean nothing any more.
