@@ -7,7 +7,7 @@
 use super::{Arguments, Overload, check_size, integer_of, invalid, text_of};
 use crate::error::unsupported;
 use crate::{MemoryLimit, SqlError, state};
-use hotrow_storage::{Type, Value};
+use hotrow_storage::{ArrayBuilder, Element, Type, Value};
 use regex::{Captures, Regex, RegexBuilder};
 use std::cell::RefCell;
 
@@ -31,11 +31,16 @@ pub enum Function {
     Replace,
     /// `substring(text from pattern)`
     Extract,
+    /// `regexp_match`
+    Parts,
+    /// `regexp_split_to_array`
+    Split,
 }
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
     use Type::{Bool, Int4, Text};
+    const TEXTS: Type = Type::Array(Element::Text);
     macro_rules! overloads {
         ($($function:expr, ($($argument:expr),*) -> $result:expr);* $(;)?) => {
             const {
@@ -74,6 +79,14 @@ pub fn named(name: &str) -> &'static [Overload] {
         "regexp_replace" => overloads![
             Function::Replace, (Text, Text, Text) -> Text;
             Function::Replace, (Text, Text, Text, Text) -> Text;
+        ],
+        "regexp_match" => overloads![
+            Function::Parts, (Text, Text) -> TEXTS;
+            Function::Parts, (Text, Text, Text) -> TEXTS;
+        ],
+        "regexp_split_to_array" => overloads![
+            Function::Split, (Text, Text) -> TEXTS;
+            Function::Split, (Text, Text, Text) -> TEXTS;
         ],
         "substring" | "regexp_substr" => overloads![Function::Extract, (Text, Text) -> Text],
         _ => &[],
@@ -132,8 +145,44 @@ impl Function {
                 let part = found.and_then(|found| if found.len() > 1 { found.get(1) } else { found.get(0) });
                 Ok(part.map_or(Value::Null, |part| Value::Text(part.as_str().to_owned().into())))
             }),
+            Function::Parts => {
+                let options = Options::read(text_of(third), "regexp_match")
+                    .map_err(|error| error.hint("Use the regexp_matches function instead."))?;
+                with_regex(pattern, options, |regex| {
+                    Ok(regex.captures(text).map_or(Value::Null, |found| parts(&found)))
+                })
+            }
+            Function::Split => {
+                let options = Options::read(text_of(third), "regexp_split_to_array")?;
+                with_regex(pattern, options, |regex| Ok(split(text, regex)))
+            }
         }
     }
+}
+
+/// The parts in parentheses, or all that matches if there are none.
+fn parts(found: &Captures<'_>) -> Value<'static> {
+    let mut array = ArrayBuilder::new(Element::Text);
+    for part in found.iter().skip(usize::from(found.len() > 1)) {
+        array.push(&part.map_or(Value::Null, |part| Value::text(part.as_str())));
+    }
+    Value::Array(array.finish())
+}
+
+/// What lies between the matches. One that is empty counts if it is not where the one before ends, nor at an end of the text.
+fn split(text: &str, regex: &Regex) -> Value<'static> {
+    let (mut array, mut at, mut end) = (ArrayBuilder::new(Element::Text), 0, 0);
+    while at <= text.len()
+        && let Some(matched) = regex.find_at(text, at)
+    {
+        if matched.start() < text.len() && matched.end() > end {
+            array.push(&Value::text(&text[end..matched.start()]));
+            end = matched.end();
+        }
+        at = if matched.is_empty() { next_boundary(text, matched.end()) } else { matched.end() };
+    }
+    array.push(&Value::text(&text[end..]));
+    Value::Array(array.finish())
 }
 
 fn next_boundary(text: &str, at: usize) -> usize {
