@@ -102,7 +102,13 @@ impl Binder<'_> {
             return Err(SqlError::new(state::SYNTAX_ERROR, message).hint("For example, ON CONFLICT (column_name)."));
         };
         let scope = Scope::table(table, alias).with_excluded(table);
-        let assignments = self.assignments(&change.assignments, table, &scope)?;
+        let mut assignments = self.assignments(&change.assignments, table, &scope)?;
+        // The row that is there has the key for which it was found.
+        let excluded = table.schema.columns.len();
+        assignments.retain(|(column, value)| {
+            let is_found_by = index == IndexRef::Primary && table.schema.key.contains(column);
+            !is_found_by || *value != Expr::Column(excluded + column)
+        });
         if assignments.iter().any(|(column, _)| table.schema.key.contains(column)) {
             return Err(unsupported("ON CONFLICT DO UPDATE of a column of the primary key"));
         }

@@ -6,12 +6,12 @@ use super::cursors::{self, DeclareCursor, Fetch};
 use super::definition::{self, Definition};
 use super::procedure::{self, CreateProcedure, DropProcedures};
 use super::sequence::{self, AlterSequence, CreateSequence};
-use crate::SqlError;
 use crate::copy::CopyOptions;
 use crate::plan::ExplainOptions;
 use crate::schema::RelationName;
 use crate::sequence::quoted;
 use crate::settings::SEARCH_PATH;
+use crate::{SqlError, state};
 use hotrow_txn::{Concurrency, Isolation};
 
 /// What BEGIN and SET TRANSACTION say about a transaction.
@@ -193,6 +193,7 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
             cursor.advance();
             Utility::CreateSequence(sequence::create(cursor)?)
         }
+        "create" | "drop" if cursor.follows(1, "extension") => extension(cursor)?,
         "alter" if cursor.follows(1, "sequence") => {
             cursor.advance();
             cursor.advance();
@@ -435,6 +436,41 @@ fn table_list(cursor: &mut Cursor<'_>) -> Result<Vec<RelationName>, SqlError> {
             return Ok(tables);
         }
     }
+}
+
+/// Extensions whose functions are there without being asked for, as far as they are at all.
+const EXTENSIONS: [&str; 3] = ["plpgsql", "pgcrypto", "uuid-ossp"];
+
+/// CREATE EXTENSION and DROP EXTENSION: there is nothing to do for those that are known.
+fn extension(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
+    let creates = cursor.take("create");
+    cursor.advance();
+    if !creates {
+        cursor.advance();
+    }
+    if cursor.take("if") {
+        if creates {
+            cursor.expect("not")?;
+        }
+        cursor.expect("exists")?;
+    }
+    let name = cursor.name()?;
+    if creates {
+        cursor.take("with");
+        while cursor.take("schema") || cursor.take("version") {
+            if cursor.name().is_err() {
+                cursor.string()?;
+            }
+        }
+    }
+    let _ = cursor.take("cascade") || cursor.take("restrict");
+    cursor.expect_end()?;
+    if !EXTENSIONS.contains(&name.as_str()) {
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("extension \"{name}\" is not available"))
+            .hint(format!("Known are {}.", EXTENSIONS.join(", "))));
+    }
+    let tag = if creates { "CREATE EXTENSION" } else { "DROP EXTENSION" };
+    Ok(Utility::Maintenance { tag, tables: Vec::new() })
 }
 
 fn lock(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {

@@ -68,7 +68,7 @@ pub fn named(name: &str) -> &'static [Overload] {
             }
         }
         "random" => returning!(Random, Float8),
-        "gen_random_uuid" => returning!(RandomUuid, Uuid),
+        "gen_random_uuid" | "uuid_generate_v4" => returning!(RandomUuid, Uuid),
         "version" => returning!(Version, Text),
         "current_user" | "session_user" | "user" | "current_role" => returning!(CurrentUser, Text),
         "current_database" | "current_catalog" => returning!(CurrentDatabase, Text),
