@@ -176,9 +176,9 @@ impl Plan {
         }
     }
 
-    /// Has the operators of a plan count.
-    pub(crate) fn measure(&mut self, timed: bool) {
-        let root = match self {
+    /// The query of a plan, if it has one; of a change the one whose rows say what is changed.
+    pub(crate) fn query_mut(&mut self) -> Option<&mut Node> {
+        match self {
             Plan::Query(node) => Some(node),
             Plan::Insert(insert) => match &mut insert.source {
                 Source::Query(node) => Some(node),
@@ -187,8 +187,12 @@ impl Plan {
             Plan::Update(update) => update.source.as_deref_mut(),
             Plan::Delete(delete) => delete.source.as_deref_mut(),
             _ => None,
-        };
-        if let Some(root) = root {
+        }
+    }
+
+    /// Has the operators of a plan count.
+    pub(crate) fn measure(&mut self, timed: bool) {
+        if let Some(root) = self.query_mut() {
             root.measure(timed);
         }
     }

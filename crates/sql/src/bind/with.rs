@@ -8,7 +8,7 @@ use super::from::{From, Locking};
 use super::select::Bound;
 use super::{Binder, fold, name_parts};
 use crate::error::unsupported;
-use crate::plan::{Node, Plan, Recursive, Source};
+use crate::plan::{Node, Recursive};
 use crate::{OutputColumn, SqlError, state};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
@@ -90,16 +90,7 @@ impl Binder<'_> {
             ast::Statement::Delete(delete) => self.delete(delete)?,
             other => return Err(unsupported(&other.to_string())),
         };
-        let source = match &mut plan {
-            Plan::Insert(insert) => match &mut insert.source {
-                Source::Query(node) => Some(node),
-                Source::Rows(_) => None,
-            },
-            Plan::Update(update) => update.source.as_deref_mut(),
-            Plan::Delete(delete) => delete.source.as_deref_mut(),
-            _ => None,
-        };
-        if let Some(source) = source {
+        if let Some(source) = plan.query_mut() {
             *source = self.end_with(first, std::mem::replace(source, Node::One));
         }
         // Who looks at no query has none of them.
