@@ -418,6 +418,9 @@ impl Ddl<'_> {
         if create.predicate.is_some() || !create.include.is_empty() {
             return Err(unsupported("a partial or covering index").into());
         }
+        if create.nulls_distinct == Some(false) {
+            return Err(unsupported("NULLS NOT DISTINCT").into());
+        }
         let kind = match &create.using {
             None | Some(ast::IndexType::BTree) => IndexKind::Ordered,
             Some(ast::IndexType::Hash) => IndexKind::Hash,

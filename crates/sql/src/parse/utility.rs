@@ -181,6 +181,14 @@ pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError
             cursor.advance();
             Utility::Maintenance { tag: "CHECKPOINT", tables: Vec::new() }
         }
+        "unlisten" => {
+            cursor.advance();
+            if !cursor.take_symbol(b'*') {
+                cursor.name()?;
+            }
+            // Nobody can listen.
+            Utility::Maintenance { tag: "UNLISTEN", tables: Vec::new() }
+        }
         "lock" => lock(cursor)?,
         "truncate" => truncate(cursor)?,
         "copy" => Utility::Copy(Box::new(super::copy::parse(cursor)?)),
