@@ -247,6 +247,10 @@ impl State {
     fn append_json(&mut self, key: &str, value: &Value<'_>, memory: MemoryLimit) -> Result<(), SqlError> {
         if !self.json.is_empty() {
             self.json.extend_from_slice(b", ");
+            // Arrays stand on lines of their own, as PostgreSQL writes them.
+            if key.is_empty() && matches!(value, Value::Array(_)) {
+                self.json.extend_from_slice(b"\n ");
+            }
         }
         if !key.is_empty() {
             check_size(self.json.len().saturating_add(key.len()), memory)?;
