@@ -54,9 +54,9 @@ pub enum Type {
 /// Total digits and digits after the point of a `numeric`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Precision {
-    /// Total number of decimal digits, 1 to 28.
+    /// Total number of decimal digits, 1 to 255. No value has more than 28.
     pub precision: u8,
-    /// Digits after the point, 0 to `precision`.
+    /// Digits after the point, 0 to `precision`, and 28 at the most.
     pub scale: u8,
 }
 

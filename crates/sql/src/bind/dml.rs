@@ -16,8 +16,31 @@ use sqlparser::ast::{self, AssignmentTarget, Expr as A, SetExpr};
 
 pub(super) type Planned = (Plan, Option<Vec<OutputColumn>>);
 
+/// An error if a statement has a clause that the parser reads for other dialects: PostgreSQL's has none of them, and it must not be passed over.
+fn refuse_foreign(clauses: &[(bool, &str)]) -> Result<(), SqlError> {
+    match clauses.iter().find(|(is_there, _)| *is_there) {
+        Some((_, word)) => Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{word}\""))),
+        None => Ok(()),
+    }
+}
+
 impl Binder<'_> {
     pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<Planned, SqlError> {
+        refuse_foreign(&[
+            (insert.or.is_some(), "OR"),
+            (insert.ignore, "IGNORE"),
+            (insert.overwrite, "OVERWRITE"),
+            (insert.has_table_keyword, "TABLE"),
+            (insert.replace_into, "REPLACE"),
+            (!insert.into, "INSERT"),
+            (insert.priority.is_some(), "INSERT"),
+            (!insert.assignments.is_empty(), "SET"),
+            (insert.partitioned.is_some() || !insert.after_columns.is_empty(), "PARTITION"),
+            (insert.insert_alias.is_some(), "AS"),
+            (insert.settings.is_some(), "SETTINGS"),
+            (insert.format_clause.is_some(), "FORMAT"),
+            (insert.output.is_some(), "OUTPUT"),
+        ])?;
         self.changes_rows = true;
         let ast::TableObject::TableName(name) = &insert.table else {
             return Err(unsupported("INSERT into what is no table"));
@@ -204,6 +227,12 @@ impl Binder<'_> {
     }
 
     pub(super) fn update(&mut self, update: &ast::Update) -> Result<Planned, SqlError> {
+        refuse_foreign(&[
+            (update.or.is_some(), "OR"),
+            (!update.order_by.is_empty(), "ORDER"),
+            (update.limit.is_some(), "LIMIT"),
+            (update.output.is_some(), "OUTPUT"),
+        ])?;
         self.changes_rows = true;
         let from = match &update.from {
             None => &[][..],
@@ -320,6 +349,12 @@ impl Binder<'_> {
     }
 
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Planned, SqlError> {
+        refuse_foreign(&[
+            (!delete.tables.is_empty(), "FROM"),
+            (!delete.order_by.is_empty(), "ORDER"),
+            (delete.limit.is_some(), "LIMIT"),
+            (delete.output.is_some(), "OUTPUT"),
+        ])?;
         self.changes_rows = true;
         let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
         let [target] = &from[..] else { return Err(unsupported("DELETE from any number of tables but one")) };

@@ -361,14 +361,19 @@ impl Binder<'_> {
 }
 
 fn way_of(operator: &JoinOperator) -> Result<(Way, &JoinConstraint), SqlError> {
-    Ok(match operator {
+    let way = match operator {
         JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (Way::Inner, constraint),
         JoinOperator::CrossJoin(constraint) => (Way::Inner, constraint),
         JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (Way::Left, constraint),
         JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => (Way::Right, constraint),
         JoinOperator::FullOuter(constraint) => (Way::Full, constraint),
         _ => return Err(unsupported("this kind of join")),
-    })
+    };
+    if matches!(way.1, JoinConstraint::None) && !matches!(operator, JoinOperator::CrossJoin(_)) {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error: JOIN needs ON or USING")
+            .hint("Say CROSS JOIN for all combinations of rows."));
+    }
+    Ok(way)
 }
 
 fn outer_join(left: Group, right: Group, on: Vec<Expr>, full: bool) -> Group {

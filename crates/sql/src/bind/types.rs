@@ -80,11 +80,14 @@ fn precision(info: &ExactNumberInfo) -> Result<Option<Precision>, SqlError> {
         ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, scale),
     };
     let wrong = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-    if !(1..=28).contains(&precision) {
-        return wrong(format!("NUMERIC precision {precision} must be between 1 and 28"));
-    }
+    let Some(digits) = u8::try_from(precision).ok().filter(|digits| *digits > 0) else {
+        return wrong(format!("NUMERIC precision {precision} must be between 1 and {}", u8::MAX));
+    };
     match u8::try_from(scale) {
-        Ok(scale) if u64::from(scale) <= precision => Ok(Some(Precision { precision: precision as u8, scale })),
+        Ok(29..) if u64::try_from(scale).is_ok_and(|scale| scale <= precision) => {
+            wrong(format!("NUMERIC scale {scale} must be between 0 and 28"))
+        }
+        Ok(scale) if scale <= digits => Ok(Some(Precision { precision: digits, scale })),
         _ => wrong(format!("NUMERIC scale {scale} must be between 0 and precision {precision}")),
     }
 }

@@ -160,7 +160,10 @@ impl Arithmetic {
         let days = days.as_int().unwrap_or_default();
         let days = if self == Arithmetic::Subtract { -days } else { days };
         let shifted = i32::try_from(i64::from(date) + days).map_err(|_| date_out_of_range())?;
-        check_date(shifted)?;
+        // The ends of the numbers are the infinities, which no sum reaches.
+        if matches!(check_date(shifted)?, i32::MIN | i32::MAX) {
+            return Err(date_out_of_range());
+        }
         Ok(Value::Date(shifted))
     }
 }
