@@ -29,7 +29,6 @@ impl Binder<'_> {
         refuse_foreign(&[
             (insert.or.is_some(), "OR"),
             (insert.ignore, "IGNORE"),
-            (insert.overwrite, "OVERWRITE"),
             (insert.has_table_keyword, "TABLE"),
             (insert.replace_into, "REPLACE"),
             (!insert.into, "INSERT"),

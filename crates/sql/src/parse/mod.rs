@@ -103,6 +103,9 @@ fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> {
     let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
     let mut statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
     if let ast::Statement::Insert(insert) = &mut statement {
+        if insert.overwrite {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"OVERWRITE\""));
+        }
         insert.overwrite = overriding;
     }
     let statement = Syntax::new(statement);
