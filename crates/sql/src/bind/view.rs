@@ -4,6 +4,7 @@ use super::from::{From, Locking};
 use super::scope::{Named, Scope};
 use super::{Binder, fold, undefined_table};
 use crate::catalog::{Comments, View};
+use crate::client::are_alike;
 use crate::depth::{self, Syntax, with_room};
 use crate::schema::{self, RelationName};
 use crate::view::StoredView;
@@ -58,7 +59,8 @@ pub(crate) fn define_view(
 /// Whether a view can still be made, with the columns that it has.
 pub(crate) fn holds(stored: &StoredView, view: View<'_>) -> bool {
     let names: Vec<_> = stored.columns.iter().map(|column| column.name.clone()).collect();
-    define_view(&stored.name, &names, &stored.query, &stored.names, view).is_ok_and(|now| now.columns == stored.columns)
+    let now = define_view(&stored.name, &names, &stored.query, &stored.names, view);
+    now.is_ok_and(|now| are_alike(&now.columns, &stored.columns))
 }
 
 /// Why a name means no table that could be changed.

@@ -3,6 +3,7 @@
 use super::Session;
 use super::run::{Output, Tag};
 use super::transaction::Phase;
+use crate::advisory::Scope;
 use crate::bind::{Binder, data_type, undefined_table};
 use crate::client::Notice;
 use crate::depth::{Syntax, with_room};
@@ -324,6 +325,7 @@ impl Session {
         }
         self.statements.clear();
         self.cursors.clear();
+        self.give_advisory_back(Scope::Session);
         self.reset(None, output)?;
         Ok(Tag::Word("DISCARD ALL"))
     }
