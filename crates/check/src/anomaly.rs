@@ -38,6 +38,9 @@ pub enum AnomalyKind {
     ItemAntiDependency,
     /// G2: a cycle with an anti-dependency on a range or an absence: a phantom.
     Phantom,
+    /// No serial order in which each transaction has its place while its commit is called (one that changed nothing,
+    /// while it ran) explains what was seen, though no cycle says why.
+    NoSerialOrder,
 }
 
 impl AnomalyKind {
@@ -57,6 +60,7 @@ impl AnomalyKind {
             AnomalyKind::SinglePredicateAntiDependency => "G-single over a range (phantom read)",
             AnomalyKind::ItemAntiDependency => "G2-item (write skew)",
             AnomalyKind::Phantom => "G2 (phantom)",
+            AnomalyKind::NoSerialOrder => "no serial order",
         }
     }
 
@@ -69,7 +73,7 @@ impl AnomalyKind {
             }
             AnomalyKind::SinglePredicateAntiDependency => level.covers(Isolation::Snapshot),
             AnomalyKind::ItemAntiDependency => level.covers(Isolation::RepeatableRead),
-            AnomalyKind::Phantom => level == Isolation::Serializable,
+            AnomalyKind::Phantom | AnomalyKind::NoSerialOrder => level == Isolation::Serializable,
             _ => true,
         }
     }
@@ -89,14 +93,24 @@ pub struct Anomaly {
 impl Anomaly {
     /// A phenomenon that one sentence explains.
     pub(crate) fn told(history: &History, kind: AnomalyKind, evidence: String, transactions: &[usize]) -> Self {
-        Self { kind, evidence: vec![evidence], story: story(history, transactions) }
+        Self::list(history, kind, vec![evidence], transactions)
+    }
+
+    /// A phenomenon that takes several sentences.
+    pub(crate) fn list(history: &History, kind: AnomalyKind, evidence: Vec<String>, transactions: &[usize]) -> Self {
+        Self { kind, evidence, story: story(history, transactions) }
     }
 
     /// A cycle.
     pub(crate) fn cycle(history: &History, versions: &Versions, kind: AnomalyKind, cycle: &[Edge]) -> Self {
         let transactions: Vec<_> = cycle.iter().map(|edge| edge.from).collect();
-        let evidence = cycle.iter().map(|edge| edge.sentence(history, versions)).collect();
-        Self { kind, evidence, story: story(history, &transactions) }
+        let mut evidence: Vec<_> = cycle.iter().map(|edge| edge.sentence(history, versions)).collect();
+        if cycle.iter().any(|edge| edge.guess.is_some()) {
+            evidence.push(
+                "whatever else they may have met that found nothing or were refused, there is a cycle".to_owned(),
+            );
+        }
+        Self::list(history, kind, evidence, &transactions)
     }
 }
 
@@ -110,6 +124,44 @@ impl fmt::Display for Anomaly {
 }
 
 impl std::error::Error for Anomaly {}
+
+/// Why a history is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objection {
+    /// It is not isolated.
+    Anomaly(Anomaly),
+    /// It may be isolated or not: neither proof was found in as many trials as are made.
+    Undecided,
+}
+
+impl Objection {
+    /// The phenomenon, if one was found.
+    pub fn kind(&self) -> Option<AnomalyKind> {
+        match self {
+            Objection::Anomaly(anomaly) => Some(anomaly.kind),
+            Objection::Undecided => None,
+        }
+    }
+}
+
+impl From<Anomaly> for Objection {
+    fn from(anomaly: Anomaly) -> Self {
+        Objection::Anomaly(anomaly)
+    }
+}
+
+impl fmt::Display for Objection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Objection::Anomaly(anomaly) => anomaly.fmt(f),
+            Objection::Undecided => {
+                f.write_str("undecided: the trials ran out before the history was explained or refuted")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Objection {}
 
 /// A transaction's name in sentences.
 pub(crate) fn transaction_name(history: &History, transaction: usize) -> String {

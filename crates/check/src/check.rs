@@ -1,11 +1,12 @@
 //! Whether a history is isolated as its transactions' levels promise.
 
-use crate::anomaly::{Anomaly, AnomalyKind, transaction_name};
+use crate::anomaly::{Anomaly, AnomalyKind, Objection, transaction_name};
 use crate::cycle::shortest_cycle;
 use crate::edges::{Dependencies, Edge, EdgeKind, Stretch};
 use crate::evidence::Evidence;
 use crate::history::{History, Item, Stamp};
 use crate::internal::check_reads;
+use crate::serial::{Search as Serial, serial_order};
 use crate::versions::{Versions, order};
 use hotrow_txn::Isolation;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -26,33 +27,65 @@ const CYCLES: [(AnomalyKind, EdgeKind, &[EdgeKind]); 6] = {
     ]
 };
 
-/// How many ways of resolving guesses are tried before a cycle is believed; in large histories fewer, down to the least.
+/// How many ways of resolving guesses are tried before the history is left undecided; in large histories fewer, down to
+/// the least.
 const MOST_TRIALS: usize = 500;
 const LEAST_TRIALS: usize = 20;
 
 /// So many edges are looked at in all those trials.
 const MOST_EDGES: usize = 20_000_000;
 
-/// Looks for every phenomenon that the transactions' own levels rule out.
+/// Judges each transaction at its own level.
+///
+/// If all are serializable, a serial order is searched in which each transaction has its place while its commit is
+/// called (one that changed nothing, while it ran), so that it sees just what those before it have left. With such an
+/// order the history is strictly serializable; without one it is refused. At other levels the phenomena that they rule
+/// out are looked for: cycles of dependencies.
 ///
 /// Time is about linear in the history and in what its scans did not find of what was in their ranges at other times; more for
 /// histories with cycles.
 ///
 /// # Errors
-/// The worst phenomenon found, with its evidence: for a cycle, a shortest one.
-pub fn check(history: &History) -> Result<Evidence, Anomaly> {
+/// The worst phenomenon found, with its evidence: for a cycle, a shortest one. Or that neither an order nor a cycle was
+/// found before the trials ran out.
+pub fn check(history: &History) -> Result<Evidence, Objection> {
     judge(history, |transaction| history.transactions[transaction].isolation)
 }
 
-/// Looks for every phenomenon that `level` rules out, whatever levels the transactions asked for.
+/// Judges all transactions at `level`, whatever levels they asked for.
 ///
 /// # Errors
 /// As [`check()`].
-pub fn check_at(history: &History, level: Isolation) -> Result<Evidence, Anomaly> {
+pub fn check_at(history: &History, level: Isolation) -> Result<Evidence, Objection> {
     judge(history, |_| level)
 }
 
-fn judge(history: &History, level: impl Fn(usize) -> Isolation) -> Result<Evidence, Anomaly> {
+fn judge(history: &History, level: impl Fn(usize) -> Isolation) -> Result<Evidence, Objection> {
+    let mut committed = history.transactions.iter().enumerate().filter(|(_, record)| record.is_committed());
+    let serial = committed.all(|(number, _)| level(number) == Isolation::Serializable).then(|| serial_order(history));
+    if let Some(Serial::Found) = serial {
+        let versions = order(history).unwrap_or_default();
+        let dependencies = Dependencies::of(history, &versions);
+        let guessed = dependencies.guessed(&versions, &HashMap::new());
+        let evidence = Evidence::of(history, dependencies.certain.iter().chain(&guessed));
+        return Ok(Evidence { serial_order: true, ..evidence });
+    }
+    let (evidence, resolution) = search_cycle(history, &level)?;
+    match (resolution, serial) {
+        (Resolution::Cycle(anomaly), _) => Err(Objection::Anomaly(anomaly)),
+        (_, Some(Serial::Refuted(stuck))) => {
+            Err(Anomaly::list(history, AnomalyKind::NoSerialOrder, stuck.sentences, &stuck.involved).into())
+        }
+        (Resolution::None, _) => Ok(evidence),
+        (Resolution::RanOut, _) => Err(Objection::Undecided),
+    }
+}
+
+/// Looks for cycles of dependencies that the levels rule out, and for what needs no cycle.
+fn search_cycle(
+    history: &History,
+    level: impl Fn(usize) -> Isolation,
+) -> Result<(Evidence, Resolution<Anomaly>), Anomaly> {
     check_reads(history, &level)?;
     let versions = order(history)?;
     let dependencies = Dependencies::of(history, &versions);
@@ -69,10 +102,17 @@ fn judge(history: &History, level: impl Fn(usize) -> Isolation) -> Result<Eviden
     let levels = (0..history.transactions.len()).map(level).collect();
     let mut search =
         Search { history, versions: &versions, dependencies: &dependencies, levels, most_trials, trials: 0 };
-    match search.resolve(&HashMap::new(), &mut Vec::new()) {
-        None => Ok(evidence),
-        Some((kind, cycle)) => Err(Anomaly::cycle(history, &versions, kind, &cycle)),
-    }
+    // What rests on no guess is told, if there is such a cycle.
+    let resolution = match search.find_cycle(&dependencies.certain) {
+        Some(cycle) => Resolution::Cycle(cycle),
+        None => search.resolve(&HashMap::new(), &mut Vec::new()),
+    };
+    let resolution = match resolution {
+        Resolution::None => Resolution::None,
+        Resolution::RanOut => Resolution::RanOut,
+        Resolution::Cycle((kind, cycle)) => Resolution::Cycle(Anomaly::cycle(history, &versions, kind, &cycle)),
+    };
+    Ok((evidence, resolution))
 }
 
 /// The last version of every item that committed transactions left there.
@@ -90,6 +130,16 @@ pub fn final_versions(history: &History) -> Result<BTreeMap<Item, Stamp>, Anomal
 
 type Cycle = (AnomalyKind, Vec<Edge>);
 
+/// What came of resolving guesses.
+enum Resolution<C> {
+    /// In some way there is no cycle.
+    None,
+    /// In every way there is a cycle, as this one in the likeliest.
+    Cycle(C),
+    /// The trials ran out.
+    RanOut,
+}
+
 struct Search<'a> {
     history: &'a History,
     versions: &'a Versions,
@@ -100,16 +150,19 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// A cycle that no way of resolving the guesses avoids, or none. `choices` are those that are not the likeliest; guesses
-    /// among `fixed` stay as they are.
-    fn resolve(&mut self, choices: &HashMap<usize, Stretch>, fixed: &mut Vec<usize>) -> Option<Cycle> {
+    /// Looks for a way of resolving the guesses without a cycle. `choices` are those that are not the likeliest;
+    /// guesses among `fixed` stay as they are.
+    fn resolve(&mut self, choices: &HashMap<usize, Stretch>, fixed: &mut Vec<usize>) -> Resolution<Cycle> {
         self.trials += 1;
-        let found = self.find_cycle(choices)?;
+        let mut edges = self.dependencies.certain.clone();
+        edges.extend(self.dependencies.guessed(self.versions, choices));
+        let Some(found) = self.find_cycle(&edges) else { return Resolution::None };
         let mut guesses: Vec<_> = found.1.iter().filter_map(|edge| edge.guess).collect();
         guesses.retain(|guess| !fixed.contains(guess));
         guesses.dedup();
         let before = fixed.len();
-        // Who has read as of its beginning, while others went on for long, has all guesses about it wrong.
+        // Where a transaction has read as of its beginning, and others went on for long, all guesses about it are
+        // wrong.
         let mut readers: Vec<_> = guesses.iter().map(|&guess| self.dependencies.guesses[guess].reader).collect();
         readers.dedup();
         for reader in readers {
@@ -118,8 +171,11 @@ impl Search<'_> {
             others.extend(
                 beginning.into_iter().filter(|(guess, _)| !fixed.contains(guess) && !choices.contains_key(guess)),
             );
-            if others.len() > choices.len() && self.trials < self.most_trials {
-                self.resolve(&others, fixed)?;
+            if others.len() > choices.len()
+                && self.trials < self.most_trials
+                && let Resolution::None = self.resolve(&others, fixed)
+            {
+                return Resolution::None;
             }
         }
         for guess in guesses {
@@ -127,30 +183,31 @@ impl Search<'_> {
             let known = choices.get(&guess).copied().unwrap_or(self.dependencies.guesses[guess].likeliest);
             for choice in self.dependencies.alternatives(self.history, self.versions, guess, known) {
                 if self.trials >= self.most_trials {
-                    return Some(found);
+                    return Resolution::RanOut;
                 }
                 let mut other = choices.clone();
                 other.insert(guess, choice);
-                self.resolve(&other, fixed)?;
+                match self.resolve(&other, fixed) {
+                    Resolution::Cycle(_) => {}
+                    decided => return decided,
+                }
             }
         }
         fixed.truncate(before);
-        Some(found)
+        Resolution::Cycle(found)
     }
 
-    fn find_cycle(&self, choices: &HashMap<usize, Stretch>) -> Option<Cycle> {
-        let mut edges = self.dependencies.certain.clone();
-        edges.extend(self.dependencies.guessed(self.versions, choices));
+    fn find_cycle(&self, edges: &[Edge]) -> Option<Cycle> {
         for (kind, first, rest) in CYCLES {
             if kind == AnomalyKind::SingleAntiDependency
-                && let Some(cycle) = self.lost_update(&edges)
+                && let Some(cycle) = self.lost_update(edges)
             {
                 return Some((AnomalyKind::LostUpdate, cycle));
             }
             let is_first = |edge: &Edge| edge.kind == first && self.counts(edge, kind);
             // The others' anti-dependencies are those of a cycle with several.
             let is_rest = |edge: &Edge| rest.contains(&edge.kind) && self.counts(edge, many(edge.kind));
-            if let Some(cycle) = shortest_cycle(self.levels.len(), &edges, is_first, is_rest) {
+            if let Some(cycle) = shortest_cycle(self.levels.len(), edges, is_first, is_rest) {
                 return Some((kind, cycle));
             }
         }

@@ -1,7 +1,7 @@
 //! Cycles of dependencies.
 
 use crate::edges::Edge;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// So many steps are taken in search of a shorter cycle once there is one. They are not needed but for the broken histories of
 /// very long runs, where any short cycle will do.
@@ -14,10 +14,20 @@ pub(crate) fn shortest_cycle(
     is_first: impl Fn(&Edge) -> bool,
     is_rest: impl Fn(&Edge) -> bool,
 ) -> Option<Vec<Edge>> {
-    let components = components(nodes, &out_edges(nodes, edges, |edge| is_first(edge) || is_rest(edge)), edges);
-    let inside = |edge: &Edge| components[edge.from] == components[edge.to];
+    let component = components(nodes, &out_edges(nodes, edges, |edge| is_first(edge) || is_rest(edge)), edges);
+    let inside = |edge: &Edge| component[edge.from] == component[edge.to];
     let rest = out_edges(nodes, edges, |edge| is_rest(edge) && inside(edge));
-    let mut search = Search { edges, out: &rest, came_by: HashMap::new(), queue: VecDeque::new(), steps: 0 };
+    // A path along the rest never comes back to an earlier component.
+    let order = components(nodes, &rest, edges);
+    let mut search = Search {
+        edges,
+        out: &rest,
+        order: &order,
+        seen: Vec::new(),
+        came_by: vec![None; nodes],
+        queue: VecDeque::new(),
+        steps: 0,
+    };
     let mut best: Option<Vec<usize>> = None;
     for (number, edge) in edges.iter().enumerate().filter(|(_, edge)| is_first(edge) && inside(edge)) {
         let longest = best.as_ref().map_or(usize::MAX, |cycle| cycle.len() - 1);
@@ -44,8 +54,11 @@ fn out_edges(nodes: usize, edges: &[Edge], wanted: impl Fn(&Edge) -> bool) -> Ve
 struct Search<'g> {
     edges: &'g [Edge],
     out: &'g [Vec<usize>],
-    /// By which edge each node seen was reached; none for the first.
-    came_by: HashMap<usize, Option<usize>>,
+    /// The component of each node, in their order.
+    order: &'g [usize],
+    /// The nodes seen, and by which edge each was reached; the first by none.
+    seen: Vec<usize>,
+    came_by: Vec<Option<usize>>,
     queue: VecDeque<(usize, usize)>,
     steps: usize,
 }
@@ -53,9 +66,14 @@ struct Search<'g> {
 impl Search<'_> {
     /// A shortest path, in edges, of fewer than `longest` edges.
     fn shortest_path(&mut self, from: usize, to: usize, longest: usize) -> Option<Vec<usize>> {
-        self.came_by.clear();
+        for node in self.seen.drain(..) {
+            self.came_by[node] = None;
+        }
         self.queue.clear();
-        self.came_by.insert(from, None);
+        if self.order[from] > self.order[to] {
+            return None;
+        }
+        self.seen.push(from);
         self.queue.push_back((from, 0));
         while let Some((node, length)) = self.queue.pop_front() {
             if length >= longest {
@@ -67,8 +85,12 @@ impl Search<'_> {
             self.steps += self.out[node].len();
             for &edge in &self.out[node] {
                 let next = self.edges[edge].to;
-                if let std::collections::hash_map::Entry::Vacant(entry) = self.came_by.entry(next) {
-                    entry.insert(Some(edge));
+                if self.order[next] > self.order[to] {
+                    continue;
+                }
+                if next != from && self.came_by[next].is_none() {
+                    self.came_by[next] = Some(edge);
+                    self.seen.push(next);
                     self.queue.push_back((next, length + 1));
                 }
             }
@@ -79,7 +101,7 @@ impl Search<'_> {
     fn path_to(&self, to: usize) -> Vec<usize> {
         let mut path = Vec::new();
         let mut at = to;
-        while let Some(&Some(edge)) = self.came_by.get(&at) {
+        while let Some(edge) = self.came_by[at] {
             path.push(edge);
             at = self.edges[edge].from;
         }
@@ -88,18 +110,19 @@ impl Search<'_> {
     }
 }
 
-/// The strongly connected component of each node (Kosaraju's algorithm, with its own stack).
+/// The strongly connected component of each node (Kosaraju's algorithm, with its own stack): numbered so that an edge
+/// never leads to a smaller number.
 fn components(nodes: usize, out: &[Vec<usize>], edges: &[Edge]) -> Vec<usize> {
     let mut into = vec![Vec::new(); nodes];
     for &edge in out.iter().flatten() {
         into[edges[edge].to].push(edges[edge].from);
     }
     let mut component = vec![usize::MAX; nodes];
-    for root in finish_order(nodes, out, edges).into_iter().rev() {
+    for (number, root) in finish_order(nodes, out, edges).into_iter().rev().enumerate() {
         let mut stack = vec![root];
         while let Some(node) = stack.pop() {
             if component[node] == usize::MAX {
-                component[node] = root;
+                component[node] = number;
                 stack.extend(&into[node]);
             }
         }

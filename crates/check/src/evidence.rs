@@ -8,6 +8,9 @@ use std::fmt;
 /// What was in a history that was judged: an engine that aborts everything, or transactions that never meet, prove nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
+    /// Whether a serial order was found that explains what all transactions saw, each in its place while its commit was
+    /// called: the history is strictly serializable. If not, no phenomenon was found that the levels rule out.
+    pub serial_order: bool,
     /// Transactions that committed.
     pub committed: u64,
     /// Transactions that the engine gave up, by reason; those without any are left out.
@@ -96,6 +99,12 @@ impl fmt::Display for Evidence {
             self.read_dependencies,
             self.anti_dependencies,
             self.predicate_dependencies
-        )
+        )?;
+        match self.serial_order {
+            true => f.write_str(
+                "\nstrictly serializable: a serial order, each transaction at its commit, explains what all saw",
+            ),
+            false => f.write_str("\nno cycle of dependencies that the levels rule out"),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::anomaly::{Anomaly, AnomalyKind, transaction_name, version_name};
 use crate::history::{History, Item, Operation, Range, Stamp, Version};
-use hotrow_storage::{IndexId, IndexRef, Key, TableId};
+use crate::items::Items;
 use std::collections::{BTreeMap, HashMap};
 
 /// Who made a state of an item; nobody made the first.
@@ -42,69 +42,47 @@ impl States {
     }
 }
 
-/// The states of all items of a history, which are numbered, and the keys that they ever had in each index.
+/// The states of all items of a history.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
-    items: Vec<(Item, States)>,
-    numbers: HashMap<Item, usize>,
-    /// In the order of the keys.
-    entries: BTreeMap<(TableId, IndexRef), Vec<(Key, usize)>>,
+    items: Items,
+    /// By the items' numbers.
+    states: Vec<States>,
 }
 
 impl Versions {
     fn new(items: Vec<(Item, States)>) -> Self {
-        let mut entries: BTreeMap<_, Vec<(Key, usize)>> = BTreeMap::new();
-        for (number, (item, states)) in items.iter().enumerate() {
+        let with_versions = items.iter().map(|(item, states)| {
             let versions = states.list.iter().filter_map(|state| state.version.as_ref());
-            let mut is_ever_there = false;
-            for version in versions {
-                is_ever_there = true;
-                for (index, key) in version.index_keys.iter().enumerate() {
-                    let index = IndexRef::Secondary(IndexId(index as u16));
-                    entries.entry((item.table, index)).or_default().push((key.clone(), number));
-                }
-            }
-            if is_ever_there {
-                entries.entry((item.table, IndexRef::Primary)).or_default().push((item.key.clone(), number));
-            }
-        }
-        for list in entries.values_mut() {
-            list.sort_unstable();
-            list.dedup();
-        }
-        let numbers = items.iter().enumerate().map(|(number, (item, _))| (item.clone(), number)).collect();
-        Self { items, numbers, entries }
+            (item.clone(), versions)
+        });
+        let numbered = Items::new(with_versions);
+        Self { items: numbered, states: items.into_iter().map(|(_, states)| states).collect() }
     }
 
     /// Every item and its states; an item's number is its position.
     pub fn iter(&self) -> impl Iterator<Item = (&Item, &States)> {
-        self.items.iter().map(|(item, states)| (item, states))
+        self.states.iter().enumerate().map(|(number, states)| (self.items.item(number), states))
     }
 
     /// An item's number.
     pub fn number(&self, item: &Item) -> Option<usize> {
-        self.numbers.get(item).copied()
+        self.items.number(item)
     }
 
     /// The item of this number.
     pub fn item(&self, number: usize) -> &Item {
-        &self.items[number].0
+        self.items.item(number)
     }
 
     /// Its states.
     pub fn states(&self, number: usize) -> &States {
-        &self.items[number].1
+        &self.states[number]
     }
 
-    /// The items of which some version lies in the range.
+    /// The numbers, ascending, of the items of which some version lies in the range.
     pub fn ever_in(&self, range: &Range) -> Vec<usize> {
-        let Some(list) = self.entries.get(&(range.table, range.index)) else { return Vec::new() };
-        let from = list.partition_point(|(key, _)| range.is_above(key));
-        let inside = list[from..].iter().take_while(|(key, _)| !range.is_below(key));
-        let mut numbers: Vec<_> = inside.map(|&(_, number)| number).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
+        self.items.ever_in(range)
     }
 }
 

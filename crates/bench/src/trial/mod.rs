@@ -202,7 +202,7 @@ mod tests {
             for isolation in levels {
                 for &workload in TrialWorkload::value_variants() {
                     let history = trial(info.name, workload, isolation);
-                    let evidence = check(&history).unwrap_or_else(|anomaly| panic!("{}: {anomaly}", info.name));
+                    let evidence = check(&history).unwrap_or_else(|objection| panic!("{}: {objection}", info.name));
                     assert!(evidence.committed > 60, "{} at {isolation:?}, {workload:?}: {evidence}", info.name);
                     assert!(evidence.dependencies() > 60, "{} at {isolation:?}, {workload:?}: {evidence}", info.name);
                 }

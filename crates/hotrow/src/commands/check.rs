@@ -4,7 +4,7 @@ use super::Failure;
 use clap::ArgGroup;
 use clap::builder::PossibleValuesParser;
 use hotrow_bench::trial::{Trial, TrialWorkload, run_trial};
-use hotrow_check::{About, Anomaly, Evidence, History, check, check_at, read_history, write_history};
+use hotrow_check::{About, Evidence, History, Objection, check, check_at, read_history, write_history};
 use hotrow_txn::{Isolation, number_of};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -209,14 +209,23 @@ fn save(
 }
 
 /// Prints a verdict. `false` if it is that something is wrong.
-fn report(options: &Options, title: &str, judged: Result<Evidence, Anomaly>, out: &mut dyn Write) -> io::Result<bool> {
+fn report(
+    options: &Options,
+    title: &str,
+    judged: Result<Evidence, Objection>,
+    out: &mut dyn Write,
+) -> io::Result<bool> {
     writeln!(out, "{title}")?;
     let evidence = match judged {
         Ok(evidence) => evidence,
-        Err(anomaly) => {
+        Err(Objection::Anomaly(anomaly)) => {
             let story = anomaly.to_string();
             writeln!(out, "  NOT ISOLATED")?;
             story.lines().try_for_each(|line| writeln!(out, "  {line}"))?;
+            return Ok(false);
+        }
+        Err(Objection::Undecided) => {
+            writeln!(out, "  UNDECIDED: the trials ran out before the history was explained or refuted")?;
             return Ok(false);
         }
     };

@@ -32,7 +32,7 @@ fn found_in(fixture: impl Fn() -> Fixture, scripts: impl Fn(&Fixture) -> Vec<Scr
             panic!("{failure}");
         }
         let history = fixture.recording.history();
-        kinds.extend(check(&history).err().map(|anomaly| anomaly.kind));
+        kinds.extend(check(&history).err().map(|objection| objection.kind().expect("a short history is decided")));
     }
     kinds
 }

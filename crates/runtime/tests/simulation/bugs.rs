@@ -114,8 +114,8 @@ fn found_by_seed<B: Bugs>(
             _ => panic!("{failure}"),
         });
     }
-    if let Err(anomaly) = check(&fixture.recording.history()) {
-        return Some(FoundBy::Checker(anomaly.kind));
+    if let Err(objection) = check(&fixture.recording.history()) {
+        return Some(FoundBy::Checker(objection.kind().expect("a short history is decided")));
     }
     let what = fixture.check().err()?;
     // Whoever looks at the rows cannot, if they are locked.

@@ -174,7 +174,7 @@ impl Fixture {
     /// other, no lock is left, and the redo records make these rows again.
     pub fn check(&self) -> Result<(), String> {
         let history = self.recording.history().clone();
-        check(&history).map_err(|anomaly| anomaly.to_string())?;
+        check(&history).map_err(|objection| objection.to_string())?;
         let expected = final_versions(&history).map_err(|anomaly| anomaly.to_string())?;
         let present = self.recording.present(&*self.engine, self.table).map_err(|abort| abort.to_string())?;
         if present != expected {

@@ -118,7 +118,7 @@ fn histories_are_isolated(levels: &'static [Isolation]) {
         };
         together((0..3).map(client).collect());
         let history = scene.recording.history().clone();
-        judge(&history).unwrap_or_else(|anomaly| panic!("{anomaly}"));
+        judge(&history).unwrap_or_else(|objection| panic!("{objection}"));
         let expected = final_versions(&history).expect("it was judged");
         assert_eq!(scene.recording.present(&*scene.engine, scene.table).expect("nobody is there"), expected);
         scene.engine.audit().expect("nobody is there");

@@ -1,0 +1,68 @@
+//! An order from which members are taken and to which they come back.
+
+/// The transactions that have no place yet, in a fixed order. Taking one out, and putting back the one that was taken
+/// out last, take constant time (Knuth's dancing links).
+#[derive(Debug)]
+pub(super) struct Queue {
+    /// By number; the last entry is that of the ends.
+    next: Vec<usize>,
+    previous: Vec<usize>,
+}
+
+impl Queue {
+    /// A queue of `count` members, all of which `order` names.
+    pub fn new(count: usize, order: &[usize]) -> Self {
+        let mut queue = Self { next: vec![count; count + 1], previous: vec![count; count + 1] };
+        let mut last = count;
+        for &member in order {
+            (queue.next[last], queue.previous[member]) = (member, last);
+            last = member;
+        }
+        (queue.next[last], queue.previous[count]) = (count, last);
+        queue
+    }
+
+    /// The first member.
+    pub fn first(&self) -> Option<usize> {
+        self.iter().next()
+    }
+
+    /// The members in their order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        let end = self.next.len() - 1;
+        let there = move |member: usize| (member != end).then_some(member);
+        std::iter::successors(there(self.next[end]), move |&member| there(self.next[member]))
+    }
+
+    /// Takes a member out.
+    pub fn take(&mut self, member: usize) {
+        let (previous, next) = (self.previous[member], self.next[member]);
+        (self.next[previous], self.previous[next]) = (next, previous);
+    }
+
+    /// Puts the member back that was taken out last of those that are not back.
+    pub fn put_back(&mut self, member: usize) {
+        let (previous, next) = (self.previous[member], self.next[member]);
+        (self.next[previous], self.previous[next]) = (member, member);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Queue;
+
+    #[test]
+    fn members_go_and_come_back() {
+        let mut queue = Queue::new(4, &[2, 0, 3, 1]);
+        let members = |queue: &Queue| queue.iter().collect::<Vec<_>>();
+        for (taken, left) in [(2, vec![0, 3, 1]), (1, vec![0, 3]), (0, vec![3]), (3, vec![])] {
+            queue.take(taken);
+            assert_eq!(members(&queue), left);
+            assert_eq!(queue.first(), left.first().copied());
+        }
+        for (back, there) in [(3, vec![3]), (0, vec![0, 3]), (1, vec![0, 3, 1]), (2, vec![2, 0, 3, 1])] {
+            queue.put_back(back);
+            assert_eq!(members(&queue), there);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The rows at one point of a serial order, and whether a transaction would have seen just these.
+
+use crate::history::{Event, History, Item, Operation, Range, Record, Stamp, Version};
+use crate::items::Items;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// What a transaction did, with items by their numbers.
+#[derive(Debug)]
+pub(super) struct Steps<'h> {
+    list: Vec<Step<'h>>,
+    /// The writes that last, in their order: what the transaction leaves.
+    pub leaves: Vec<(usize, Option<&'h Version>)>,
+}
+
+#[derive(Debug)]
+enum Step<'h> {
+    Read {
+        item: usize,
+        seen: Option<Stamp>,
+    },
+    /// Writes an item, having found this version there; a delete finds any.
+    Write {
+        item: usize,
+        found: Found,
+        made: Option<&'h Version>,
+        undone_by: Option<usize>,
+    },
+    /// Saw these in a range, of all that were ever there. Both are in the order of the items' numbers.
+    Scan {
+        range: &'h Range,
+        seen: Vec<(usize, Stamp)>,
+        ever: Vec<usize>,
+    },
+    /// Was refused by some row in a range.
+    Refused {
+        range: &'h Range,
+        ever: Vec<usize>,
+    },
+    RolledBack,
+}
+
+/// What a write has found.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    Nothing,
+    This(Stamp),
+    Any,
+}
+
+/// The first step of a transaction that does not agree with the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Misfit {
+    /// The position of the event.
+    pub event: usize,
+    /// The item, if it is one, and the version of it that is there.
+    pub item: Option<(usize, Option<Stamp>)>,
+}
+
+/// The items of a history, with all versions that a committed transaction ever made of them.
+pub(super) fn items_of(history: &History) -> Items {
+    let mut versions: BTreeMap<&Item, Vec<&Version>> = BTreeMap::new();
+    for (item, version) in &history.initial {
+        versions.entry(item).or_default().push(version);
+    }
+    for event in history.transactions.iter().filter(|record| record.is_committed()).flat_map(|record| &record.events) {
+        let read = match &event.operation {
+            Operation::Read { item, .. } => Some(item),
+            _ => None,
+        };
+        let scanned = match &event.operation {
+            Operation::Scan { seen, .. } => seen.as_slice(),
+            _ => &[],
+        };
+        for item in read.into_iter().chain(scanned.iter().map(|(item, _)| item)) {
+            versions.entry(item).or_default();
+        }
+        if let Some(item) = event.operation.written() {
+            versions.entry(item).or_default().extend(event.operation.made());
+        }
+    }
+    Items::new(versions.into_iter().map(|(item, versions)| (item.clone(), versions)))
+}
+
+impl<'h> Steps<'h> {
+    pub fn of(record: &'h Record, items: &Items) -> Self {
+        let number = |item: &Item| items.number(item).expect("every item of the history has a number");
+        let step = |event: &'h Event| {
+            let undone_by = event.undone_by;
+            let write = |item, found, made| Step::Write { item: number(item), found, made, undone_by };
+            match &event.operation {
+                Operation::Read { item, seen } => Step::Read { item: number(item), seen: *seen },
+                Operation::Insert { item, made } => write(item, Found::Nothing, Some(made)),
+                Operation::Update { item, replaced, made } => write(item, Found::This(*replaced), Some(made)),
+                Operation::Delete { item } => write(item, Found::Any, None),
+                Operation::Scan { range, seen } => {
+                    let mut seen: Vec<_> = seen.iter().map(|(item, stamp)| (number(item), *stamp)).collect();
+                    seen.sort_unstable();
+                    Step::Scan { range, seen, ever: items.ever_in(range) }
+                }
+                Operation::Refused { range } => Step::Refused { range, ever: items.ever_in(range) },
+                Operation::RolledBack => Step::RolledBack,
+            }
+        };
+        let left = |event: &'h Event| event.operation.written().map(|item| (number(item), event.operation.made()));
+        Self { list: record.events.iter().map(step).collect(), leaves: record.writes().filter_map(left).collect() }
+    }
+}
+
+/// The rows that are there.
+#[derive(Debug)]
+pub(super) struct Rows<'h> {
+    items: &'h Items,
+    there: Vec<Option<&'h Version>>,
+    /// Of all that is there, whatever the order in which it came.
+    fingerprint: u64,
+    /// The writes of the transaction that is looked at, each with the event that undoes it.
+    own: Vec<(usize, Option<&'h Version>, Option<usize>)>,
+}
+
+impl<'h> Rows<'h> {
+    /// The rows at first.
+    pub fn new(history: &'h History, items: &'h Items) -> Self {
+        let mut rows = Self { items, there: vec![None; items.len()], fingerprint: 0, own: Vec::new() };
+        for (item, version) in &history.initial {
+            let number = items.number(item).expect("every item of the history has a number");
+            rows.set(number, Some(version));
+        }
+        rows
+    }
+
+    /// A number that differs, all but certainly, where the rows do.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// Puts a version in an item's place, and returns what was there.
+    pub fn set(&mut self, item: usize, version: Option<&'h Version>) -> Option<&'h Version> {
+        let before = std::mem::replace(&mut self.there[item], version);
+        for version in [before, version].into_iter().flatten() {
+            let mut hasher = DefaultHasher::new();
+            (item, version.stamp).hash(&mut hasher);
+            self.fingerprint ^= hasher.finish();
+        }
+        before
+    }
+
+    /// Where a transaction that ran alone on these rows would not have met what it met.
+    pub fn misfit(&mut self, steps: &Steps<'h>) -> Option<Misfit> {
+        self.own.clear();
+        for (event, step) in steps.list.iter().enumerate() {
+            if let Some(item) = self.disagreement(step) {
+                let item = item.map(|item| (item, self.current(item).map(|version| version.stamp)));
+                return Some(Misfit { event, item });
+            }
+            match step {
+                Step::Write { item, made, undone_by, .. } => self.own.push((*item, *made, *undone_by)),
+                Step::RolledBack => self.own.retain(|&(.., undone_by)| undone_by != Some(event)),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Whether a step does not agree with the rows, and the item by which that shows.
+    fn disagreement(&self, step: &Step<'_>) -> Option<Option<usize>> {
+        let stamp = |item| self.current(item).map(|version| version.stamp);
+        let differs = |item, agrees: bool| (!agrees).then_some(Some(item));
+        match step {
+            Step::Read { item, seen } => differs(*item, stamp(*item) == *seen),
+            Step::Write { item, found, .. } => match found {
+                Found::Nothing => differs(*item, stamp(*item).is_none()),
+                Found::This(version) => differs(*item, stamp(*item) == Some(*version)),
+                Found::Any => differs(*item, stamp(*item).is_some()),
+            },
+            Step::Scan { range, seen, ever } => {
+                let mut seen = seen.iter().peekable();
+                for &item in ever {
+                    let there = self.in_range(item, range).map(|version| version.stamp);
+                    match (seen.peek(), there) {
+                        (Some(&&(other, _)), _) if other < item => return Some(Some(other)),
+                        (Some(&&(other, stamp)), _) if other == item => {
+                            if there != Some(stamp) {
+                                return Some(Some(item));
+                            }
+                            seen.next();
+                        }
+                        (_, Some(_)) => return Some(Some(item)),
+                        (_, None) => {}
+                    }
+                }
+                seen.next().map(|&(item, _)| Some(item))
+            }
+            Step::Refused { range, ever } => {
+                let refuses = ever.iter().any(|&item| self.in_range(item, range).is_some());
+                (!refuses).then_some(None)
+            }
+            Step::RolledBack => None,
+        }
+    }
+
+    /// An item as the transaction that is looked at would find it.
+    fn current(&self, item: usize) -> Option<&'h Version> {
+        let own = self.own.iter().rev().find(|(written, ..)| *written == item);
+        own.map_or(self.there[item], |&(_, version, _)| version)
+    }
+
+    fn in_range(&self, item: usize, range: &Range) -> Option<&'h Version> {
+        self.current(item).filter(|version| range.contains(self.items.item(item), version))
+    }
+}
