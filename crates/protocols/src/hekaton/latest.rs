@@ -4,6 +4,10 @@
 //! before are locked, so they are still the same then. Where no other row may come to be, the place is locked *before* its
 //! versions are walked over, and the time of reading drawn after that: a version that is not seen was made by one that is
 //! active, and is made to wait, or has committed since, and is looked at once more.
+//!
+//! Where the time of reading moves while a scan walks, a version that ended since the walk began has a successor that
+//! may be linked behind the walk. So from then on the scan finds the row of each version that it does not see again, by
+//! its primary key.
 
 use super::clock::Timestamp;
 use super::index_locks::Part;
@@ -15,10 +19,11 @@ use super::visibility::Absence;
 use super::wait_for::Imposed;
 use super::words::Words;
 use crate::shared::walk::Range;
-use hotrow_storage::{Key, RowRef, VersionIndex, VersionRef, VersionTable};
+use hotrow_storage::{Key, RowRef, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::{Abort, LockFor, Scan};
+use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
 /// What to do with a version that a scan meets.
@@ -26,6 +31,19 @@ enum Met<'g> {
     /// It is this row, locked.
     Row(VersionRef<'g, Words>),
     Nothing,
+}
+
+/// A walk of a scan.
+struct Walked<'s> {
+    scan: &'s Scan,
+    /// What must be found again of it.
+    extent: Extent,
+    /// When it began: what had ended before then has its successor where the walk meets it.
+    began: Timestamp,
+    /// As of when it reads now. What it has visited is locked, and the same then.
+    now: Timestamp,
+    /// The versions visited that are younger than the beginning: the walk may come to them once more.
+    younger: HashSet<VersionPtr<Words>>,
 }
 
 impl Reader {
@@ -81,14 +99,15 @@ impl Reader {
         let extent = if passes_over { Extent::Rows } else { extent };
         let part = (extent == Extent::Absence).then(|| part_of(index, scan));
         let locks_range = part.is_some_and(|part| self.lock_part(table, index, part));
-        let mut read_time = self.look.shared.clock.now();
+        let now = self.look.shared.clock.now();
+        let mut walked = Walked { scan, extent, began: now, now, younger: HashSet::new() };
         let mut outcome = Ok(());
         let mut broke_at = None;
         scan::walk(table, guard, &walk, &mut |version, key| {
-            if passes_over && self.look.sees(version, read_time) && !scan.admits(version.row()) {
+            if passes_over && self.look.sees(version, walked.now) && !scan.admits(version.row()) {
                 return ControlFlow::Continue(());
             }
-            let met = self.meet((guard, table), index, version, (extent, scan.lock), &mut read_time, changes);
+            let met = self.meet((guard, table), index, version, &mut walked, changes);
             let flow = match met {
                 Ok(Met::Row(row)) => visit(row.row()),
                 Ok(Met::Nothing) => ControlFlow::Continue(()),
@@ -113,36 +132,68 @@ impl Reader {
         outcome
     }
 
-    /// Meets a version on a walk at `read_time`, or, if that proves too early, later.
+    /// Meets a version on a walk, whose time moves on if it proves too early.
+    ///
+    /// # Errors
+    /// That of locking the row, and that of [`later`](Self::later).
     fn meet<'g>(
         &mut self,
         (guard, table): Scene<'g>,
         index: &VersionIndex<Words>,
         version: VersionRef<'g, Words>,
-        (extent, lock_for): (Extent, LockFor),
-        read_time: &mut Timestamp,
+        walked: &mut Walked<'_>,
         changes: &mut Changes,
     ) -> Result<Met<'g>, Abort> {
-        while !self.look.sees(version, *read_time) {
-            if extent == Extent::Rows || self.holds_back((guard, table), index, version, *read_time)? {
-                return Ok(Met::Nothing);
+        let mut latest = Some(version);
+        while !self.look.sees(version, walked.now) {
+            if walked.extent == Extent::Rows || self.holds_back((guard, table), index, version, walked.now)? {
+                latest = self.later((guard, table), index, version, walked)?;
+                break;
             }
-            *read_time = self.look.shared.clock.now();
+            walked.now = self.look.shared.clock.now();
         }
-        let mut latest = version;
-        loop {
-            if let Some(lock) = self.lock(table, latest, lock_for)? {
-                if lock_for.is_update() {
-                    changes.keep(&mut self.look, table.id(), latest, lock);
+        while let Some(row) = latest.filter(|row| !walked.younger.contains(&row.ptr())) {
+            if let Some(lock) = self.lock(table, row, walked.scan.lock)? {
+                if walked.scan.lock.is_update() {
+                    changes.keep(&mut self.look, table.id(), row, lock);
                 }
-                return Ok(Met::Row(latest));
+                if walked.now > walked.began && !self.look.sees(row, walked.began) {
+                    walked.younger.insert(row.ptr());
+                }
+                return Ok(Met::Row(row));
             }
-            // What replaced it is where the walk has been already, if it has the same key, and was not to be seen then.
-            *read_time = self.look.shared.clock.now();
-            match self.look.find(guard, table, &table.key_of(latest.row()), *read_time) {
-                Some(later) if index.has_same_key(later.row(), version.row()) => latest = later,
-                _ => return Ok(Met::Nothing),
-            }
+            walked.now = self.look.shared.clock.now();
+            latest = self.later((guard, table), index, row, walked)?;
+        }
+        Ok(Met::Nothing)
+    }
+
+    /// The version that is now there of a row that a walk has met, if the walk may miss it: it is younger than the
+    /// walk's beginning.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if it has moved to another place of the range, where nothing keeps it from having moved
+    /// behind the walk.
+    fn later<'g>(
+        &mut self,
+        (guard, table): Scene<'g>,
+        index: &VersionIndex<Words>,
+        version: VersionRef<'g, Words>,
+        walked: &Walked<'_>,
+    ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
+        if walked.now == walked.began {
+            return Ok(None);
+        }
+        let found = self.look.find(guard, table, &table.key_of(version.row()), walked.now);
+        let Some(later) = found.filter(|&later| !self.look.sees(later, walked.began)) else { return Ok(None) };
+        if index.has_same_key(later.row(), version.row()) {
+            return Ok(Some(later));
+        }
+        // Where the range is locked, a row that moves in it was linked there before the walk began, which meets it.
+        let may_be_missed = walked.extent == Extent::Rows && walked.scan.lock != LockFor::UpdateFree;
+        match may_be_missed && !walked.younger.contains(&later.ptr()) && is_in(index, walked.scan, later.row()) {
+            true => Err(Abort::Conflict),
+            false => Ok(None),
         }
     }
 
@@ -196,6 +247,15 @@ impl Reader {
             Imposed::Shut if self.held.keeps_waiting(table, guard, maker) => Ok(true),
             Imposed::Shut => Err(Abort::Conflict),
         }
+    }
+}
+
+/// Whether a row lies in a scan's range.
+fn is_in(index: &VersionIndex<Words>, scan: &Scan, row: RowRef<'_>) -> bool {
+    match &scan.lower {
+        _ if index.is_ordered() => Range::new(&scan.lower, &scan.upper).contains(&index.key_of(row)),
+        Bound::Included(columns) => index.matches(row, columns),
+        _ => true,
     }
 }
 

@@ -43,8 +43,9 @@
 //! **Invariants**
 //!
 //! 1. A version's row never changes, and its words tell of one life: versions of one row have lives that do not overlap.
-//! 2. A read time is drawn before the first link is read, and a transaction links its versions before it has an end timestamp. So what
-//!    a walk misses is younger than its read time.
+//! 2. A read time is drawn before the first link is read, and a transaction links its versions before it has an end
+//!    timestamp. So what a walk misses is younger than its read time. Where a pessimist's read time moves while it
+//!    walks, `latest` finds again by its key the row of each version that it meets and does not see.
 //! 3. A transaction commits only when all whose changes it has seen or ignored, having been told that they would commit, have.
 //! 4. A version is unlinked only when nobody can see it any more, or to undo it. `record` says why what a transaction remembers is there.
 //! 5. Between the moment when a pessimist reads and its end timestamp nobody draws one who replaces a version that it has read-locked,
@@ -76,8 +77,9 @@
 //! 10. What is locked in an index is a key's hash, or a range of keys, not a bucket: buckets split here.
 //! 11. Deadlocks are looked for when a transaction begins to wait, and not from time to time. It has shut its counter by then, so nobody
 //!     else can close a circle later; and it is the victim.
-//! 12. A version's row that a walk did not see, since it was made in the moment, is looked at once more at a later time, where the paper
-//!     aborts; what was read before is locked, and the same then.
+//! 12. A version's row that a walk did not see, since it was made in the moment, is looked at once more at a later
+//!     time, where the paper aborts; what was read before is locked, and the same then. At repeatable read, a row that
+//!     has moved within a scan's range meanwhile aborts the scan, which could have missed it.
 //! 13. What was read or refused in a part that was rolled back to a savepoint is remembered, or stays read-locked.
 
 mod audit;

@@ -2,6 +2,7 @@
 
 mod levels;
 mod locks;
+mod walks;
 
 use super::{Hekaton, HekatonConfig, Optimistic};
 use crate::Instance;

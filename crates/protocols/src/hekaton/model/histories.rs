@@ -1,8 +1,10 @@
-//! Random transactions at all levels, recorded and judged by the checker: what no other model thought of.
+//! Random transactions at all levels, optimistic and pessimistic, recorded and judged by the checker: what no other
+//! model thought of.
 //!
 //! | broken | fails |
 //! | --- | --- |
 //! | rows, or ranges, are not looked at again at the end | it |
+//! | a scan under locks passes over versions that have come and gone since it began | it |
 
 use super::{check, together, waiter};
 use crate::Instance;
@@ -10,7 +12,7 @@ use crate::hekaton::{Hekaton, HekatonConfig, Optimistic};
 use hotrow_check::{Recorder, Recording, check as judge, final_versions};
 use hotrow_storage::{Column, IndexKind, IndexRef, IndexSchema, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan, Transaction};
+use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Scan, Transaction};
 use shuttle::rand::{Rng, thread_rng};
 use std::ops::{Bound, ControlFlow};
 
@@ -88,7 +90,8 @@ impl Scene {
         let mut txn = connect();
         for _ in 0..2 {
             let level = *pick(levels);
-            let done = txn.begin(&Begin::at(level)).and_then(|()| {
+            let concurrency = Some(*pick(&Concurrency::ALL));
+            let done = txn.begin(&Begin { concurrency, ..Begin::at(level) }).and_then(|()| {
                 for _ in 0..thread_rng().gen_range(1..4) {
                     self.step(&mut txn)?;
                     if thread_rng().gen_bool(0.3) {
