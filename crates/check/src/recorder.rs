@@ -2,9 +2,9 @@
 
 use crate::history::{Event, Item, Operation, Outcome, Range, Record, Version};
 use crate::recording::{Recording, Shape};
-use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{IndexRef, Key, RowMut, RowRef, TableId};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Direction, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Direction, Savepoint, Scan, Transaction, Wrapper, Write};
 use std::ops::{Bound, ControlFlow};
 
 /// Stands around a transaction object and records its transactions.
@@ -80,7 +80,15 @@ impl Recorder {
     }
 }
 
-impl Transaction for Recorder {
+impl Wrapper for Recorder {
+    fn inner(&self) -> &dyn Transaction {
+        &*self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut dyn Transaction {
+        &mut *self.inner
+    }
+
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.savepoints.clear();
         self.log.gave_up = None;
@@ -195,12 +203,17 @@ impl Transaction for Recorder {
         Ok(())
     }
 
-    fn hold_reads(&mut self, hold: bool) {
-        self.inner.hold_reads(hold);
+    /// Which version is held the engine does not say; that there is none is recorded.
+    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
+        let is_there = self.inner.hold_row(table, key).inspect_err(|abort| self.log.note(*abort))?;
+        if !is_there {
+            self.log.enter(Operation::Read { item: Item { table, key: key.clone() }, seen: None });
+        }
+        Ok(is_there)
     }
 
-    fn own_table(&mut self, table: TableId) {
-        self.inner.own_table(table);
+    fn check_owned_table(&mut self, table: TableId) -> Result<(), Abort> {
+        self.inner.check_owned_table(table).inspect_err(|abort| self.log.note(*abort))
     }
 
     fn savepoint(&mut self) -> Savepoint {
@@ -235,30 +248,6 @@ impl Transaction for Recorder {
         let ending = self.log.recording.tick();
         self.inner.abort();
         self.log.give_up(ending);
-    }
-
-    fn needs_accesses(&self) -> bool {
-        self.inner.needs_accesses()
-    }
-
-    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
-        self.inner.schema(table)
-    }
-
-    fn add_missing(&mut self, accesses: &mut Accesses) {
-        self.inner.add_missing(accesses);
-    }
-
-    fn deadlock(&self) -> Option<&Deadlock> {
-        self.inner.deadlock()
-    }
-
-    fn idle(&mut self) {
-        self.inner.idle();
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        self.inner.statistics()
     }
 }
 

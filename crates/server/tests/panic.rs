@@ -4,10 +4,9 @@ mod common;
 
 use common::Running;
 use hotrow_server::ServerConfig;
-use hotrow_storage::{Duplicate, Key, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory, TableSchema};
+use hotrow_storage::{Duplicate, Key, RedoSink, RowLayout, RowRef, TableId, TableMemory, TableSchema};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Savepoint, Scan, Statistics, Transaction, Write};
-use std::ops::ControlFlow;
+use hotrow_txn::{Abort, Engine, EngineInfo, Transaction, Wrapper, Write};
 
 /// The engine `2pl-timeout`, but for a defect in deleting.
 struct Defective(Arc<dyn Engine>);
@@ -56,70 +55,17 @@ impl Engine for Defective {
 
 struct DefectiveTransaction(Box<dyn Transaction>);
 
-impl Transaction for DefectiveTransaction {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
-        self.0.begin(begin)
+impl Wrapper for DefectiveTransaction {
+    fn inner(&self) -> &dyn Transaction {
+        &*self.0
     }
 
-    fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.0.read(table, key)
-    }
-
-    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.0.read_for_update(table, key)
-    }
-
-    fn update(
-        &mut self,
-        table: TableId,
-        key: &Key,
-        change: &mut dyn FnMut(&mut RowMut<'_>) -> Result<(), Abort>,
-    ) -> Result<Write, Abort> {
-        self.0.update(table, key, change)
-    }
-
-    fn insert(&mut self, table: TableId, row: RowRef<'_>) -> Result<Write, Abort> {
-        self.0.insert(table, row)
+    fn inner_mut(&mut self) -> &mut dyn Transaction {
+        &mut *self.0
     }
 
     fn delete(&mut self, _: TableId, _: &Key) -> Result<Write, Abort> {
         panic!("a defect, on purpose")
-    }
-
-    fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
-        self.0.scan(scan, visit)
-    }
-
-    fn hold_reads(&mut self, hold: bool) {
-        self.0.hold_reads(hold);
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        self.0.own_table(table);
-    }
-
-    fn savepoint(&mut self) -> Savepoint {
-        self.0.savepoint()
-    }
-
-    fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.0.rollback_to(savepoint);
-    }
-
-    fn commit(&mut self) -> Result<(), Abort> {
-        self.0.commit()
-    }
-
-    fn abort(&mut self) {
-        self.0.abort();
-    }
-
-    fn idle(&mut self) {
-        self.0.idle();
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        self.0.statistics()
     }
 }
 

@@ -3,9 +3,9 @@
 //! Whatever engine runs, its waits go through the transaction's [`Waiter`], and its conflicts are what calls return. So who stands
 //! between the executor and the engine knows of each which row or range it was about. It costs a call and two loads where nobody waits.
 
-use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId, TableSchema};
+use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Engine, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Engine, Scan, Transaction, Wrapper, Write};
 use std::ops::{Bound, ControlFlow};
 
 /// What somebody waited for, or met a conflict at.
@@ -105,7 +105,15 @@ fn range(scan: &Scan) -> Spot {
     Spot::Range(scan.table, scan.index, first)
 }
 
-impl Transaction for Watched {
+impl Wrapper for Watched {
+    fn inner(&self) -> &dyn Transaction {
+        &*self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut dyn Transaction {
+        &mut *self.inner
+    }
+
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         let before = self.waiter.waited_ns();
         let result = self.inner.begin(begin);
@@ -173,70 +181,10 @@ impl Transaction for Watched {
         result
     }
 
-    fn hold_reads(&mut self, hold: bool) {
-        self.inner.hold_reads(hold);
-    }
-
     fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
         let before = self.waiter.waited_ns();
         let result = self.inner.hold_row(table, key);
         note(&mut self.troubles, &self.waiter, before, &result, || Spot::Row(table, key.clone()));
         result
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        self.inner.own_table(table);
-    }
-
-    fn own_new_table(&mut self, table: TableId) {
-        self.inner.own_new_table(table);
-    }
-
-    fn check_owned_table(&mut self, table: TableId) -> Result<(), Abort> {
-        self.inner.check_owned_table(table)
-    }
-
-    fn savepoint(&mut self) -> Savepoint {
-        self.inner.savepoint()
-    }
-
-    fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.inner.rollback_to(savepoint);
-    }
-
-    fn abort(&mut self) {
-        self.inner.abort();
-    }
-
-    fn takes_residual(&self, lock: LockFor) -> bool {
-        self.inner.takes_residual(lock)
-    }
-
-    fn needs_accesses(&self) -> bool {
-        self.inner.needs_accesses()
-    }
-
-    fn retries_requests(&self) -> bool {
-        self.inner.retries_requests()
-    }
-
-    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
-        self.inner.schema(table)
-    }
-
-    fn add_missing(&mut self, accesses: &mut Accesses) {
-        self.inner.add_missing(accesses);
-    }
-
-    fn deadlock(&self) -> Option<&Deadlock> {
-        self.inner.deadlock()
-    }
-
-    fn idle(&mut self) {
-        self.inner.idle();
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        self.inner.statistics()
     }
 }

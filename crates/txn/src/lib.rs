@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`Protocol`] | a concurrency-control protocol: what it keeps beside a record, per worker and per transaction |
 //! | [`Transaction`] | what a transaction can do; object-safe, so that SQL is compiled once |
+//! | [`Wrapper`] | a transaction around another one |
 //! | [`Procedure`] | a one-shot transaction, written once for all engines |
 //! | [`Accesses`] | what a procedure will touch, when it is known beforehand |
 //! | [`Engine`] | a database under one protocol chosen at run time |
@@ -22,6 +23,7 @@ mod settings;
 mod statistics;
 mod transaction;
 mod words;
+mod wrapper;
 
 pub use abort::Abort;
 pub use access::{Access, Accesses, EntriesAccess, EntryAccess, Intent, RangeAccess};
@@ -35,3 +37,4 @@ pub use settings::{Setting, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use transaction::{Begin, Direction, LockFor, Residual, Savepoint, Scan, Transaction, Write};
 pub use words::number_of;
+pub use wrapper::Wrapper;

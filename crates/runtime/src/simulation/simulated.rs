@@ -1,9 +1,8 @@
 //! A transaction that gives way before every access.
 
 use super::Task;
-use hotrow_storage::{Key, RowMut, RowRef, TableId, TableSchema};
-use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_storage::{Key, RowMut, RowRef, TableId};
+use hotrow_txn::{Abort, Begin, Savepoint, Scan, Transaction, Wrapper, Write};
 use std::ops::ControlFlow;
 
 /// A transaction object whose every access is a step of a [`Task`].
@@ -21,7 +20,15 @@ impl Simulated {
     }
 }
 
-impl Transaction for Simulated {
+impl Wrapper for Simulated {
+    fn inner(&self) -> &dyn Transaction {
+        &*self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut dyn Transaction {
+        &mut *self.inner
+    }
+
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         self.task.step("begin");
         self.inner.begin(begin)
@@ -62,16 +69,9 @@ impl Transaction for Simulated {
         self.inner.scan(scan, visit)
     }
 
-    fn hold_reads(&mut self, hold: bool) {
-        self.inner.hold_reads(hold);
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        self.inner.own_table(table);
-    }
-
-    fn savepoint(&mut self) -> Savepoint {
-        self.inner.savepoint()
+    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
+        self.task.step(format!("hold {}", name(table, key)));
+        self.inner.hold_row(table, key)
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
@@ -82,34 +82,6 @@ impl Transaction for Simulated {
     fn commit(&mut self) -> Result<(), Abort> {
         self.task.step("commit");
         self.inner.commit()
-    }
-
-    fn abort(&mut self) {
-        self.inner.abort();
-    }
-
-    fn needs_accesses(&self) -> bool {
-        self.inner.needs_accesses()
-    }
-
-    fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {
-        self.inner.schema(table)
-    }
-
-    fn add_missing(&mut self, accesses: &mut Accesses) {
-        self.inner.add_missing(accesses);
-    }
-
-    fn deadlock(&self) -> Option<&Deadlock> {
-        self.inner.deadlock()
-    }
-
-    fn idle(&mut self) {
-        self.inner.idle();
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        self.inner.statistics()
     }
 }
 

@@ -4,7 +4,7 @@ use hotrow_storage::{
     Duplicate, IndexRef, Key, KeySpec, RedoSink, RowLayout, RowMut, RowRef, TableId, TableMemory, TableSchema,
 };
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Isolation, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Isolation, Scan, Transaction, Wrapper, Write};
 use std::ops::ControlFlow;
 
 /// What is broken.
@@ -106,19 +106,19 @@ impl BrokenTransaction {
     }
 }
 
-impl Transaction for BrokenTransaction {
+impl Wrapper for BrokenTransaction {
+    fn inner(&self) -> &dyn Transaction {
+        &*self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut dyn Transaction {
+        &mut *self.inner
+    }
+
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort> {
         let weaker = self.flaw == Flaw::WeakerLevel;
         self.isolation = if weaker { Isolation::ReadCommitted } else { begin.isolation };
         self.inner.begin(&Begin { isolation: self.isolation, ..*begin })
-    }
-
-    fn read(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.inner.read(table, key)
-    }
-
-    fn read_for_update(&mut self, table: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
-        self.inner.read_for_update(table, key)
     }
 
     fn update(
@@ -153,33 +153,5 @@ impl Transaction for BrokenTransaction {
             }
         }
         Ok(())
-    }
-
-    fn hold_reads(&mut self, hold: bool) {
-        self.inner.hold_reads(hold);
-    }
-
-    fn own_table(&mut self, table: TableId) {
-        self.inner.own_table(table);
-    }
-
-    fn savepoint(&mut self) -> Savepoint {
-        self.inner.savepoint()
-    }
-
-    fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.inner.rollback_to(savepoint);
-    }
-
-    fn commit(&mut self) -> Result<(), Abort> {
-        self.inner.commit()
-    }
-
-    fn abort(&mut self) {
-        self.inner.abort();
-    }
-
-    fn statistics(&mut self) -> &mut Statistics {
-        self.inner.statistics()
     }
 }

@@ -13,3 +13,4 @@ mod planted_vll;
 mod script;
 mod stress;
 mod table;
+mod wrappers;
