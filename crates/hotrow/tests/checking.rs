@@ -44,6 +44,8 @@ fn engines_are_tried_and_the_verdict_says_what_it_rests_on() {
     let text = check(line, 0, &["serial, serializable, registers", "2pl-waitdie, mixed levels, predicate"]);
     assert_eq!(text.matches("  valid\n").count(), 8, "{text}");
     assert!(text.contains("committed (") && text.contains("dependencies: "), "{text}");
+    assert_eq!(text.matches("  strictly serializable: a serial order").count(), 4, "{text}");
+    assert_eq!(text.matches("  no cycle of dependencies").count(), 4, "{text}");
 }
 
 #[test]
