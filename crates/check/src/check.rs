@@ -1,7 +1,7 @@
 //! Whether a history is isolated as its transactions' levels promise.
 
 use crate::anomaly::{Anomaly, AnomalyKind, Objection, transaction_name};
-use crate::cycle::shortest_cycle;
+use crate::cycle::{in_cycles, shortest_cycle};
 use crate::edges::{Dependencies, Edge, EdgeKind, Stretch};
 use crate::evidence::Evidence;
 use crate::history::{History, Item, Stamp};
@@ -33,7 +33,7 @@ const MOST_TRIALS: usize = 500;
 const LEAST_TRIALS: usize = 20;
 
 /// So many edges are looked at in all those trials.
-const MOST_EDGES: usize = 20_000_000;
+const MOST_EDGES: usize = 60_000_000;
 
 /// Judges each transaction at its own level.
 ///
@@ -198,6 +198,11 @@ impl Search<'_> {
     }
 
     fn find_cycle(&self, edges: &[Edge]) -> Option<Cycle> {
+        let phenomena =
+            |kind| CYCLES.iter().filter(move |(_, first, _)| *first == kind).map(|(phenomenon, ..)| *phenomenon);
+        let edges = &in_cycles(self.levels.len(), edges, |edge| {
+            phenomena(edge.kind).any(|phenomenon| self.counts(edge, phenomenon))
+        });
         for (kind, first, rest) in CYCLES {
             if kind == AnomalyKind::SingleAntiDependency
                 && let Some(cycle) = self.lost_update(edges)

@@ -7,6 +7,12 @@ use std::collections::VecDeque;
 /// very long runs, where any short cycle will do.
 const MOST_STEPS: usize = 20_000_000;
 
+/// The wanted edges that are part of a cycle of wanted edges: in most histories few.
+pub(crate) fn in_cycles(nodes: usize, edges: &[Edge], is_wanted: impl Fn(&Edge) -> bool) -> Vec<Edge> {
+    let component = components(nodes, &out_edges(nodes, edges, &is_wanted), edges);
+    edges.iter().filter(|edge| component[edge.from] == component[edge.to] && is_wanted(edge)).copied().collect()
+}
+
 /// A shortest cycle among `nodes` transactions: an edge that may come first, then edges that may come after it.
 pub(crate) fn shortest_cycle(
     nodes: usize,
