@@ -4,7 +4,6 @@
 //! | broken | fails |
 //! | --- | --- |
 //! | rows, or ranges, are not looked at again at the end | it |
-//! | a scan under locks passes over versions that have come and gone since it began | it |
 
 use super::{check, together, waiter};
 use crate::Instance;
