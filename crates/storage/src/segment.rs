@@ -258,7 +258,7 @@ impl fmt::Debug for Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
+    use hotrow_sync::atomic::Ordering;
 
     #[test]
     fn slots_are_apart_zeroed_and_used_again() {

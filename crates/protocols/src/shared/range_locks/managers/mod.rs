@@ -4,7 +4,7 @@
 //!
 //! | manager | what it is | the paper's |
 //! | --- | --- | --- |
-//! | [`Vllr`] of [`FourCounters`] | four counters for each prefix, a queue of transactions, selective contention analysis if wanted | VLLR (Fig. 6) |
+//! | [`Vllr`] of [`FourCounters`] | four counters for each prefix, a queue of transactions, analysis if wanted | VLLR (Fig. 6) |
 //! | [`Vllr`] of [`Blocks`] | the same with one count for six levels of prefixes, and an exact analysis | |
 //! | [`Standard`] | ranges in a sorted map, each with a queue of requests | standard range lock manager |
 //! | [`Hierarchical`] | prefixes in a hash table, each with a queue of requests | hierarchical lock manager |
