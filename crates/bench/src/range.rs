@@ -10,7 +10,7 @@
 
 use crate::bare::cpu_time;
 use hotrow_protocols::range_locks::{
-    Hierarchical, KeyRange, Prefixing, RangeLockManager, Records, Standard, TxnNumber, Vllr,
+    Blocks, FourCounters, Hierarchical, KeyRange, Prefixing, RangeLockManager, Records, Standard, TxnNumber, Vllr,
 };
 use hotrow_runtime::{Counts, RunConfig, RunReport};
 use hotrow_sync::Mutex;
@@ -21,7 +21,8 @@ use std::hint::spin_loop;
 use std::time::{Duration, Instant};
 
 /// The managers' names.
-pub(crate) const MANAGERS: [&str; 5] = ["vllr", "vllr-sca", "standard", "hierarchical", "records"];
+pub(crate) const MANAGERS: [&str; 7] =
+    ["vllr", "vllr-sca", "vllr-blocks", "vllr-blocks-sca", "standard", "hierarchical", "records"];
 
 /// Blocked transactions at which no new ones begin, unless `--blocked-limit` says otherwise.
 const BLOCKED_LIMIT: usize = 100;
@@ -64,8 +65,10 @@ pub(crate) fn drive(
     let limit = settings.blocked_limit.unwrap_or(BLOCKED_LIMIT);
     let client = &mut *client;
     Ok(match manager {
-        "vllr" => Loop::new(Vllr::new(prefixing), client, limit).run(config),
-        "vllr-sca" => Loop::new(Vllr::with_analysis(prefixing), client, limit).run(config),
+        "vllr" => Loop::new(Vllr::<FourCounters>::new(prefixing), client, limit).run(config),
+        "vllr-sca" => Loop::new(Vllr::<FourCounters>::with_analysis(prefixing), client, limit).run(config),
+        "vllr-blocks" => Loop::new(Vllr::<Blocks>::new(prefixing), client, limit).run(config),
+        "vllr-blocks-sca" => Loop::new(Vllr::<Blocks>::with_analysis(prefixing), client, limit).run(config),
         "standard" => Loop::new(Standard::new(), client, limit).run(config),
         "hierarchical" => Loop::new(Hierarchical::new(prefixing), client, limit).run(config),
         "records" => Loop::new(Records::new(key_bits), client, limit).run(config),

@@ -121,7 +121,10 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("bench micro --records 1000", &["--records 1000 in 1 partition are too few", "at least 1009"]),
         (
             "bench range --engine 2pl-waitdie",
-            &["range is not run by engine 2pl-waitdie", "--manager vllr,vllr-sca,standard,hierarchical,records"],
+            &[
+                "range is not run by engine 2pl-waitdie",
+                "--manager vllr,vllr-sca,vllr-blocks,vllr-blocks-sca,standard,hierarchical,records",
+            ],
         ),
         ("bench range --manager vllr --threads 2", &["range is driven by one thread: --threads 1, not 2"]),
         ("bench range --manager vllr --prefix-bits 33", &["--key-bits 32 are too few"]),
@@ -191,7 +194,7 @@ fn options_that_mean_nothing_here_are_refused() {
             "bench range --manager vlr",
             &[
                 "invalid value 'vlr' for '--manager",
-                "[possible values: vllr, vllr-sca, standard, hierarchical, records]\n",
+                "[possible values: vllr, vllr-sca, vllr-blocks, vllr-blocks-sca, standard, hierarchical, records]\n",
                 "similar",
             ],
         ),
@@ -392,7 +395,7 @@ fn check_runs(runs: &[Value], workload: &str) {
 
 #[test]
 fn every_manager_of_range_locks_runs_and_grants_what_is_compatible() {
-    const MANAGERS: &str = "vllr,vllr-sca,standard,hierarchical,records";
+    const MANAGERS: &str = "vllr,vllr-sca,vllr-blocks,vllr-blocks-sca,standard,hierarchical,records";
     for options in [
         "--prefix-bits 15",
         "--prefix-bits 6 --random-ends --delayed 0.5 --delay-us 20 --shared 0.3 --blocked-limit 10",

@@ -81,7 +81,6 @@ impl<P: Protocol> Engine for Instance<P> {
     }
 
     fn drop_table(&self, table: TableId) {
-        self.protocol.dropping(&self.database, table);
         self.database.drop_table(table);
     }
 

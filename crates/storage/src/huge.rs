@@ -39,8 +39,22 @@ impl HugeBlock {
         assert!(bytes > 0, "a block has at least one byte");
         let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE_BYTES };
         let layout = Layout::from_size_align(bytes, align).expect("a block is at most isize::MAX bytes");
-        let start = if align == HUGE_PAGE_BYTES { Self::huge(layout) } else { Self::small(layout) };
+        let start = if align == HUGE_PAGE_BYTES { Self::huge(layout, true) } else { Self::small(layout) };
         Self { start, layout }
+    }
+
+    /// A zeroed block of `bytes` bytes, aligned to [`HUGE_PAGE_BYTES`], of small pages: those that are never touched take no
+    /// memory.
+    ///
+    /// Ends the process when the system has no memory left.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` is zero or more than `isize::MAX`.
+    pub fn alloc_sparse(bytes: usize) -> Self {
+        assert!(bytes > 0, "a block has at least one byte");
+        let layout = Layout::from_size_align(bytes, HUGE_PAGE_BYTES).expect("a block is at most isize::MAX bytes");
+        Self { start: Self::huge(layout, false), layout }
     }
 
     /// The first byte.
@@ -62,9 +76,9 @@ impl HugeBlock {
     }
 
     /// Maps fresh pages, which the system zeroes when they are first touched. An allocator asked for this alignment
-    /// would zero them by hand, before the advice could make them huge.
+    /// would zero them by hand, before the advice could make them huge. `is_advised` says whether they should be huge.
     #[cfg(unix)]
-    fn huge(layout: Layout) -> NonNull<u8> {
+    fn huge(layout: Layout, is_advised: bool) -> NonNull<u8> {
         let size = Self::mapped_bytes(layout);
         let spare = size + HUGE_PAGE_BYTES;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -89,13 +103,15 @@ impl HugeBlock {
         #[cfg(target_os = "linux")]
         // SAFETY: the range is the block's own mapping. It is advice: without huge pages the memory works all the same.
         unsafe {
-            libc::madvise(start, size, libc::MADV_HUGEPAGE)
+            libc::madvise(start, size, if is_advised { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE })
         };
+        #[cfg(not(target_os = "linux"))]
+        let _ = is_advised;
         NonNull::new(start.cast()).unwrap_or_else(|| alloc::handle_alloc_error(layout))
     }
 
     #[cfg(not(unix))]
-    fn huge(layout: Layout) -> NonNull<u8> {
+    fn huge(layout: Layout, _is_advised: bool) -> NonNull<u8> {
         Self::small(layout)
     }
 
@@ -147,5 +163,11 @@ mod tests {
             assert!(contents.iter().all(|&byte| byte == 0), "{bytes} bytes are zero");
             contents.fill(7);
         }
+        let sparse = HugeBlock::alloc_sparse(100);
+        assert_eq!((sparse.as_ptr().align_offset(HUGE_PAGE_BYTES), sparse.bytes()), (0, 100));
+        // SAFETY: as above.
+        let contents = unsafe { std::slice::from_raw_parts_mut(sparse.as_ptr(), 100) };
+        assert!(contents.iter().all(|&byte| byte == 0));
+        contents.fill(7);
     }
 }

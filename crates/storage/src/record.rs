@@ -10,10 +10,10 @@
 //! what it asks of the protocol.
 
 use crate::epoch::{Garbage, Guard};
-use crate::segment::Segments;
+use crate::segment::{self, Segments};
 use crate::{IndexData, Interval, Key, KeySpec, RowLayout, RowMut, RowRef, Type};
 use hotrow_sync::atomic::Ordering;
-use hotrow_sync::{Arc, PlainAtomicU64};
+use hotrow_sync::{Arc, PlainAtomicU32, PlainAtomicU64};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -25,6 +25,10 @@ use std::ptr::NonNull;
 pub trait RecordHeader: Default + Send + Sync + 'static {
     /// What the protocol keeps inside each index of a table.
     type Index: IndexData;
+
+    /// How many 32-bit numbers the protocol keeps of each record in vectors beside the records, zero at rest:
+    /// [`RecordPtr::beside`].
+    const BESIDE: usize = 0;
 }
 
 impl RecordHeader for () {
@@ -195,6 +199,18 @@ impl<H: RecordHeader> RecordPtr<H> {
         unsafe { self.0.cast::<H>().as_ref() }
     }
 
+    /// The number of the record at this address in one of the [vectors](RecordHeader::BESIDE) beside the records. It is found from
+    /// the address: no line of the record is fetched for it.
+    ///
+    /// # Safety
+    /// As for [`header`](Self::header).
+    #[inline]
+    pub unsafe fn beside<'g>(self, _guard: Guard<'g>, vector: usize) -> &'g PlainAtomicU32 {
+        debug_assert!(vector < H::BESIDE, "a record has {} numbers beside it", H::BESIDE);
+        // SAFETY: records are in slots of segments with `H::BESIDE` vectors, and by the caller this one is for `'g`.
+        unsafe { segment::beside(self.0, vector) }
+    }
+
     /// [`RecordRef::is_present`] of the record at this address.
     ///
     /// # Safety
@@ -233,9 +249,13 @@ impl<'g, H: RecordHeader> RecordRef<'g, H> {
     pub(crate) fn create(segments: &Segments, format: &'g RecordFormat, key: &Key, row: RowRef<'_>) -> Self {
         debug_assert!(segments.slot_bytes() >= format.bytes);
         let record = Self { start: segments.allocate(), format, marker: PhantomData };
-        // SAFETY: the slot is ours alone, zeroed, has `format.bytes` bytes, and is aligned to 8.
+        // SAFETY: the slot is ours alone, zeroed, has `format.bytes` bytes, and is aligned to 8; its segments have `H::BESIDE` vectors.
         unsafe {
             record.start.cast::<H>().write(H::default());
+            for vector in 0..H::BESIDE {
+                // Relaxed: nobody else knows the record yet.
+                segment::beside(record.start, vector).store(0, Ordering::Relaxed);
+            }
             let key_at = record.at(format.key_at);
             match (format.key, key) {
                 (KeyPlace::Int, Key::Int(int)) => key_at.cast::<i64>().write(*int),

@@ -1,8 +1,15 @@
 //! The memory of a table's records: slots of one size in large segments.
+//!
+//! Segments may keep *vectors* of 32-bit numbers beside the slots, with one number of each slot after the other. A number is found
+//! from the address of its slot, and nothing of the slot is read for it. Such segments begin at multiples of 2 MiB:
+//!
+//! ```text
+//! | 4 KiB, one line of which says where things are | vector | vector | … | slots |
+//! ```
 
-use crate::HugeBlock;
+use crate::huge::{HUGE_PAGE_BYTES, HugeBlock};
 use crate::striped::{STRIPES, stripe};
-use hotrow_sync::{CachePadded, Latch};
+use hotrow_sync::{CachePadded, Latch, PlainAtomicU32};
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -26,14 +33,16 @@ type FreeSlots = Latch<Vec<NonNull<u8>>>;
 /// caches. Latches are held for a few instructions, and for the time of an allocation once a segment.
 pub struct Segments {
     slot_bytes: usize,
+    beside: Option<Beside>,
     free: Box<[CachePadded<FreeSlots>; STRIPES]>,
     state: Latch<State>,
 }
 
 struct State {
     blocks: Vec<HugeBlock>,
-    /// Bytes of the last block that are handed out.
+    /// Where the next slot of the last block begins, and where the last one ends.
     used: usize,
+    end: usize,
     /// What threads have given back and do not keep.
     free: Vec<NonNull<u8>>,
 }
@@ -46,6 +55,11 @@ unsafe impl Sync for Segments {}
 impl Segments {
     /// Segments with slots of at least `bytes` bytes. A slot of up to a cache line lies in one; a larger one begins one.
     pub fn new(bytes: usize) -> Self {
+        Self::with_beside(bytes, 0)
+    }
+
+    /// The same with so many vectors beside the slots.
+    pub fn with_beside(bytes: usize, vectors: usize) -> Self {
         let slot_bytes = match bytes {
             0..=8 => 8,
             9..=16 => 16,
@@ -53,7 +67,9 @@ impl Segments {
             _ => bytes.next_multiple_of(LINE_BYTES),
         };
         let free = Box::new(std::array::from_fn(|_| CachePadded(Latch::new(Vec::new()))));
-        Self { slot_bytes, free, state: Latch::new(State { blocks: Vec::new(), used: 0, free: Vec::new() }) }
+        let beside = (vectors > 0).then(|| Beside::new(slot_bytes, vectors));
+        let state = State { blocks: Vec::new(), used: 0, end: 0, free: Vec::new() };
+        Self { slot_bytes, beside, free, state: Latch::new(state) }
     }
 
     /// Bytes of a slot.
@@ -98,7 +114,7 @@ impl Segments {
     fn fill(&self, free: &mut Vec<NonNull<u8>>, count: usize) {
         if free.len() < count {
             let more = (count - free.len()).max(TAKEN_SLOTS.min(TAKEN_BYTES / self.slot_bytes));
-            self.state.lock().take(more, self.slot_bytes, free);
+            self.state.lock().take(more, self.slot_bytes, self.beside.as_ref(), free);
         }
     }
 
@@ -128,31 +144,109 @@ impl Segments {
 
 impl State {
     /// Appends `count` slots to `out`.
-    fn take(&mut self, count: usize, slot_bytes: usize, out: &mut Vec<NonNull<u8>>) {
+    fn take(&mut self, count: usize, slot_bytes: usize, beside: Option<&Beside>, out: &mut Vec<NonNull<u8>>) {
         let used_again = count.min(self.free.len());
         for _ in used_again..count {
-            out.push(self.fresh(slot_bytes));
+            out.push(self.fresh(slot_bytes, beside));
         }
         let kept = self.free.len() - used_again;
         out.extend(self.free.drain(kept..));
     }
 
     /// A slot that was never used.
-    fn fresh(&mut self, slot_bytes: usize) -> NonNull<u8> {
-        let Self { blocks, used, .. } = self;
-        let full = blocks.last().is_none_or(|block| *used + slot_bytes > block.bytes());
-        if full {
-            let last = blocks.last().map_or(FIRST_SEGMENT_BYTES / 2, HugeBlock::bytes);
-            let bytes = (2 * last).min(SEGMENT_BYTES).max(slot_bytes.next_power_of_two());
-            blocks.push(HugeBlock::alloc_zeroed(bytes));
-            *used = 0;
+    fn fresh(&mut self, slot_bytes: usize, beside: Option<&Beside>) -> NonNull<u8> {
+        let Self { blocks, used, end, .. } = self;
+        if *used + slot_bytes > *end {
+            let (block, slots) = match beside {
+                Some(beside) => (beside.block(slot_bytes, blocks.is_empty()), beside.slots(slot_bytes)),
+                None => {
+                    let last = blocks.last().map_or(FIRST_SEGMENT_BYTES / 2, HugeBlock::bytes);
+                    let bytes = (2 * last).min(SEGMENT_BYTES).max(slot_bytes.next_power_of_two());
+                    (HugeBlock::alloc_zeroed(bytes), 0..bytes)
+                }
+            };
+            blocks.push(block);
+            (*used, *end) = (slots.start, slots.end);
         }
         let block = blocks.last().expect("a block was just made if there was none");
-        // SAFETY: `used + slot_bytes` is within the block, as checked above.
+        // SAFETY: `used + slot_bytes` is at most `end`, as checked above, and so within the block.
         let slot = unsafe { block.as_ptr().add(*used) };
         *used += slot_bytes;
         NonNull::new(slot).expect("blocks do not begin at zero")
     }
+}
+
+/// Where the vectors and the slots of a segment are. Each segment with vectors has a copy, at [`head_at`].
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Beside {
+    /// 2^32 by the bytes of a slot, rounded up: what the number of a slot is computed with.
+    reciprocal: u64,
+    vectors: usize,
+    /// Bytes of a vector, a multiple of a cache line's.
+    vector_bytes: usize,
+    /// Where the first slot begins.
+    slots_at: usize,
+    /// How many slots there are.
+    slots: usize,
+}
+
+/// Bytes before the vectors.
+const HEAD_BYTES: usize = 4096;
+
+const _: () = assert!(size_of::<Beside>() == LINE_BYTES && SEGMENT_BYTES == HUGE_PAGE_BYTES);
+
+/// Where the copy of [`Beside`] is in the segment that begins at this address. Neighbouring segments have it in different
+/// lines of a page, and so in different sets of a cache.
+#[inline]
+fn head_at(segment: usize) -> usize {
+    segment / SEGMENT_BYTES * LINE_BYTES % HEAD_BYTES
+}
+
+impl Beside {
+    fn new(slot_bytes: usize, vectors: usize) -> Self {
+        const NUMBER: usize = size_of::<PlainAtomicU32>();
+        let spare = SEGMENT_BYTES - HEAD_BYTES - vectors * LINE_BYTES;
+        let slots = (spare / (slot_bytes + vectors * NUMBER)).max(1);
+        let vector_bytes = (slots * NUMBER).next_multiple_of(LINE_BYTES);
+        let slots_at = HEAD_BYTES + vectors * vector_bytes;
+        Self { reciprocal: (1_u64 << 32).div_ceil(slot_bytes as u64), vectors, vector_bytes, slots_at, slots }
+    }
+
+    /// The bytes of a segment that are slots.
+    fn slots(&self, slot_bytes: usize) -> std::ops::Range<usize> {
+        self.slots_at..self.slots_at + self.slots * slot_bytes
+    }
+
+    /// A new segment. The first one of a table may hold a few rows only, so it is of small pages.
+    fn block(&self, slot_bytes: usize, is_first: bool) -> HugeBlock {
+        let bytes = self.slots(slot_bytes).end.max(SEGMENT_BYTES);
+        let block = if is_first { HugeBlock::alloc_sparse(bytes) } else { HugeBlock::alloc_zeroed(bytes) };
+        let start = block.as_ptr();
+        // SAFETY: the place is in the first bytes of the block, which is larger, is aligned to a cache line, and nobody knows the
+        // block yet.
+        unsafe { start.add(head_at(start.addr())).cast::<Self>().write(*self) };
+        block
+    }
+}
+
+/// The number of a slot in a vector beside the slots. Of the slot itself nothing is read.
+///
+/// # Safety
+/// The slot came from [`Segments`] that have more than `vector` vectors and live for `'a`.
+#[inline]
+pub(crate) unsafe fn beside<'a>(slot: NonNull<u8>, vector: usize) -> &'a PlainAtomicU32 {
+    let within = slot.addr().get() % SEGMENT_BYTES;
+    let segment = slot.as_ptr().wrapping_sub(within);
+    // SAFETY: by the caller the slot is one of a segment with vectors. Slots begin within the first `SEGMENT_BYTES` of a segment, whose
+    // address is a multiple of that; `block` wrote the head before anybody knew a slot of it, and nobody has written it since.
+    let head = unsafe { &*segment.add(head_at(segment.addr())).cast::<Beside>() };
+    debug_assert!(vector < head.vectors, "vector {vector} of {}", head.vectors);
+    // The offset is a multiple of a slot's bytes and below 2^21, so rounding the reciprocal up adds less than one.
+    let number = ((within - head.slots_at) as u64 * head.reciprocal) >> 32;
+    let place = HEAD_BYTES + vector * head.vector_bytes + number as usize * size_of::<PlainAtomicU32>();
+    // SAFETY: there is a number for each slot in each vector, zeroed when the block was made, and accessed as an atomic only.
+    unsafe { &*segment.add(place).cast::<PlainAtomicU32>() }
 }
 
 impl fmt::Debug for Segments {
@@ -164,6 +258,7 @@ impl fmt::Debug for Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hotrow_sync::atomic::Ordering;
 
     #[test]
     fn slots_are_apart_zeroed_and_used_again() {
@@ -181,6 +276,37 @@ mod tests {
         assert_eq!(again, slots[7]);
         // SAFETY: the slot is ours again.
         assert_eq!(unsafe { again.read() }, 0);
+    }
+
+    #[test]
+    fn vectors_have_a_number_for_each_slot_apart_from_all_slots() {
+        for (bytes, count) in [(8, 200_000), (24, 100_000), (100, 40_000), (1000, 5000), (3 << 20, 3)] {
+            let segments = Segments::with_beside(bytes, 2);
+            let slot_bytes = segments.slot_bytes();
+            let slots: Vec<_> = (0..count).map(|_| segments.allocate()).collect();
+            let number = |slot: NonNull<u8>, vector| {
+                // SAFETY: the slot came from these segments, which have two vectors.
+                unsafe { beside(slot, vector) }
+            };
+            for (at, &slot) in slots.iter().enumerate() {
+                for vector in 0..2 {
+                    let before = number(slot, vector).swap((2 * at + vector + 1) as u32, Ordering::Relaxed);
+                    assert_eq!(before, 0, "{bytes} bytes, slot {at}, vector {vector}");
+                }
+                // SAFETY: the slot is ours and has that many bytes.
+                unsafe { slot.write_bytes(0xAA, slot_bytes) };
+            }
+            for (at, &slot) in slots.iter().enumerate() {
+                let found = [0, 1].map(|vector| number(slot, vector).load(Ordering::Relaxed));
+                assert_eq!(found, [2 * at as u32 + 1, 2 * at as u32 + 2], "{bytes} bytes, slot {at}");
+            }
+        }
+        let segments = Segments::with_beside(128, 2);
+        let mut slots: Vec<_> = (0..32).map(|_| segments.allocate()).collect();
+        slots.sort_unstable();
+        // SAFETY: as above.
+        let places: Vec<_> = slots.iter().map(|&slot| unsafe { std::ptr::from_ref(beside(slot, 1)).addr() }).collect();
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] == 4), "neighbours' numbers lie beside each other");
     }
 
     #[test]

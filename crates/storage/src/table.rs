@@ -302,7 +302,7 @@ impl<H: RecordHeader> StoredTable for Table<H> {
         let layout = Arc::new(RowLayout::new(&schema.columns));
         let key = KeySpec::new(&schema.columns, &schema.key);
         let format = RecordFormat::new::<H>(layout, &key);
-        let segments = Segments::new(format.bytes());
+        let segments = Segments::with_beside(format.bytes(), H::BESIDE);
         let ordered = schema.ordered.then(|| OrderedIndex::new(collector, key.is_int()));
         let secondary = schema.indexes.iter().map(|index| SecondaryIndex::new(index, &schema, collector)).collect();
         let primary = PrimaryIndex::new(collector, &key, if schema.partitioned { parts } else { 1 });

@@ -32,6 +32,8 @@ mod chosen {
 pub use chosen::*;
 /// Always `std`'s: the models' own have no unsized coercions, and only add a check for leaks.
 pub use std::sync::Arc;
+/// The same for a word of four bytes.
+pub use std::sync::atomic::AtomicU32 as PlainAtomicU32;
 /// Always `std`'s: for a word that is eight bytes of a layout. The models' own are larger; models switch no threads at this one.
 pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
 

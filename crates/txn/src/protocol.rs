@@ -3,7 +3,7 @@
 use crate::{
     EngineInfo, LockStatistics, LockWait, Settings, SettingsError, Statistics, Transaction, VersionStatistics,
 };
-use hotrow_storage::{StoredTable, TableId, TableSchema, Tables};
+use hotrow_storage::{StoredTable, TableSchema, Tables};
 use hotrow_sync::{Arc, Time, Waiter};
 
 /// A worker's number, from zero.
@@ -102,9 +102,6 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     fn lock_waits(&self) -> Vec<LockWait> {
         Vec::new()
     }
-
-    /// A table is about to be dropped, which nobody uses any more, or will: gives back what is kept for its records outside them.
-    fn dropping(&self, _database: &Tables<Self::Table>, _table: TableId) {}
 
     /// Parts of the primary index of a [partitioned](hotrow_storage::TableSchema::partitioned) table.
     fn parts(&self) -> usize {

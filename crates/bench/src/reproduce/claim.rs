@@ -11,12 +11,23 @@ pub(crate) const TOLERANCE: f64 = 0.05;
 pub(crate) struct Claim {
     /// In our words.
     pub text: &'static str,
-    /// When it is said to hold here, in words that say what `judge` does.
+    /// When it is said to hold here, in words that say what `judge` does: by the paper's own bar.
     pub criterion: &'static str,
     /// Compares; nothing if points are missing that it needs.
     pub judge: fn(&Results) -> Option<Finding>,
+    /// A part of the claim that is looked at beside it, where its bar may be out of reach.
+    pub weaker: Option<Weaker>,
     /// Why it may not hold here.
     pub otherwise: &'static str,
+}
+
+/// Less than a claim says. The page shows it as such beside the claim; that it holds does not count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weaker {
+    /// When it is said to hold, in words that say what `judge` does.
+    pub criterion: &'static str,
+    /// Compares, as [`Claim::judge`].
+    pub judge: fn(&Results) -> Option<Finding>,
 }
 
 /// What the measured data say to a claim.
@@ -39,12 +50,23 @@ pub(crate) enum Verdict {
 impl Claim {
     /// Whether the claim holds in what was measured. Nothing is said of a figure that is not complete.
     pub(crate) fn verdict(&self, results: &Results) -> Verdict {
-        let finding = if results.is_complete() { (self.judge)(results) } else { None };
-        match finding {
-            Some(Finding { holds: true, evidence }) => Verdict::Holds(evidence),
-            Some(Finding { holds: false, evidence }) => Verdict::Fails(evidence),
-            None => Verdict::Undecided,
-        }
+        decide(self.judge, results)
+    }
+}
+
+impl Weaker {
+    /// The same for the weaker claim.
+    pub(crate) fn verdict(&self, results: &Results) -> Verdict {
+        decide(self.judge, results)
+    }
+}
+
+fn decide(judge: fn(&Results) -> Option<Finding>, results: &Results) -> Verdict {
+    let finding = if results.is_complete() { judge(results) } else { None };
+    match finding {
+        Some(Finding { holds: true, evidence }) => Verdict::Holds(evidence),
+        Some(Finding { holds: false, evidence }) => Verdict::Fails(evidence),
+        None => Verdict::Undecided,
     }
 }
 
@@ -112,10 +134,24 @@ pub(crate) mod tests {
     use crate::reproduce::figures::FIGURES;
     use crate::reproduce::results::tests::{Made, QUICK, made_up};
 
-    /// Judges a figure's claims by made-up data.
+    /// Judges a figure's claims by made-up data. What is called weaker must hold wherever the claim does.
     pub(crate) fn check(figure: &Figure, value: impl Fn(Made<'_>) -> f64, expected: &[bool]) {
         let results = made_up(figure, value);
         let verdicts: Vec<_> = figure.claims.iter().map(|claim| claim.verdict(&results)).collect();
+        let holding: Vec<_> = verdicts.iter().map(|verdict| matches!(verdict, Verdict::Holds(_))).collect();
+        assert_eq!(holding, expected, "{}: {verdicts:#?}", figure.id);
+        for (claim, holds) in figure.claims.iter().zip(holding) {
+            let weaker = claim.weaker.map(|weaker| weaker.verdict(&results));
+            let fails = weaker.as_ref().is_some_and(|verdict| !matches!(verdict, Verdict::Holds(_)));
+            assert!(!(holds && fails), "{}: {} holds, and less does not: {weaker:?}", figure.id, claim.text);
+        }
+    }
+
+    /// Judges what is weaker than a figure's claims, in their order, by made-up data.
+    pub(crate) fn check_weaker(figure: &Figure, value: impl Fn(Made<'_>) -> f64, expected: &[bool]) {
+        let results = made_up(figure, value);
+        let weaker = figure.claims.iter().filter_map(|claim| claim.weaker);
+        let verdicts: Vec<_> = weaker.map(|weaker| weaker.verdict(&results)).collect();
         let holding: Vec<_> = verdicts.iter().map(|verdict| matches!(verdict, Verdict::Holds(_))).collect();
         assert_eq!(holding, expected, "{}: {verdicts:#?}", figure.id);
     }
@@ -127,6 +163,9 @@ pub(crate) mod tests {
             for claim in figure.claims {
                 assert_ne!(claim.verdict(&complete), Verdict::Undecided, "{}: {}", figure.id, claim.text);
                 assert_eq!(claim.verdict(&empty), Verdict::Undecided, "{}: {}", figure.id, claim.text);
+                let Some(weaker) = claim.weaker else { continue };
+                assert_ne!(weaker.verdict(&complete), Verdict::Undecided, "{}: {}", figure.id, weaker.criterion);
+                assert_eq!(weaker.verdict(&empty), Verdict::Undecided, "{}: {}", figure.id, weaker.criterion);
             }
         }
     }

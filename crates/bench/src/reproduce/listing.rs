@@ -46,6 +46,9 @@ pub(crate) fn tell(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
         if let Verdict::Holds(evidence) | Verdict::Fails(evidence) = &verdict {
             writeln!(out, "    {evidence}")?;
         }
+        if let Some(weaker) = &claim.weaker {
+            writeln!(out, "    weaker than the paper, {}: {}", weaker.verdict(&entry.results), weaker.criterion)?;
+        }
     }
     out.flush()
 }

@@ -73,7 +73,7 @@ impl Admission for AtomicAdmission {
     }
 
     /// A row that nobody has locked exclusively is as it was committed, and stays so while the queues do.
-    fn glance(&mut self, table: &Table<()>, found: RecordRef<'_, ()>, copy: &mut Row) -> Glance {
+    fn glance(&mut self, _scene: Scene<'_, ()>, table: &Table<()>, found: RecordRef<'_, ()>, copy: &mut Row) -> Glance {
         let name = Access::name(table.id(), found.key().hash64());
         let look = || {
             if !found.is_present() {

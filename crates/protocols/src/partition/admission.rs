@@ -366,7 +366,13 @@ impl<E: PartitionLocking> Admission for PartitionAdmission<E> {
         plan.prefixes.clear();
     }
 
-    fn glance(&mut self, table: &Table<Self::Header>, record: RecordRef<'_, Self::Header>, copy: &mut Row) -> Glance {
+    fn glance(
+        &mut self,
+        _scene: Scene<'_, Self::Header>,
+        table: &Table<Self::Header>,
+        record: RecordRef<'_, Self::Header>,
+        copy: &mut Row,
+    ) -> Glance {
         let key = record.key();
         let partition = PartitionId(table.partition_of(&key) as u16);
         let name = Access::name(table.id(), key.hash64());

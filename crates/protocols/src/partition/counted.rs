@@ -194,7 +194,8 @@ impl LockState for InRecords {
 
     fn audit_records(scene: Scene<'_, Colocated>, books: &[Book], is_all_counted: bool) -> Result<(), String> {
         let all = books.iter().map(asked);
-        counts::audit_records(scene.database, scene.guard, all, Colocated::counts, is_all_counted)
+        let counts_of = |record: RecordRef<'_, Colocated>| record.header().counts();
+        counts::audit_records(scene.database, scene.guard, all, counts_of, is_all_counted)
     }
 }
 

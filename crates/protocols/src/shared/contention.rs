@@ -96,7 +96,7 @@ impl Mark {
 
 /// What analyses counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AnalysisCounts {
+pub struct AnalysisCounts {
     /// Runs.
     pub(crate) runs: u64,
     /// Transactions that they found.
@@ -107,7 +107,7 @@ pub(crate) struct AnalysisCounts {
 
 /// The bit arrays, kept from one run to the next. For one thread at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Analysis {
+pub struct Analysis {
     /// By claim; empty until its first bit.
     arrays: [Vec<u64>; 4],
     /// The words that are not zero: array and position.

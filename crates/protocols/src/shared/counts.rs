@@ -14,7 +14,7 @@
 //! 3. No counter overflows: a request that would is refused.
 
 use super::range_locks::{Counted, PrefixCounters};
-use hotrow_storage::{Database, Guard, RecordHeader};
+use hotrow_storage::{Database, Guard, RecordHeader, RecordRef};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_txn::{Access, Intent};
 use std::collections::HashMap;
@@ -228,7 +228,7 @@ pub(crate) fn audit_records<'l, H: RecordHeader>(
     database: &Database<H>,
     guard: Guard<'_>,
     all_asked: impl Iterator<Item = Asked<'l>>,
-    counts_of: impl Fn(&H) -> Counts,
+    counts_of: impl Fn(RecordRef<'_, H>) -> Counts,
     is_all_counted: bool,
 ) -> Result<(), String> {
     let mut expected: HashMap<u64, Counts> = HashMap::new();
@@ -240,7 +240,7 @@ pub(crate) fn audit_records<'l, H: RecordHeader>(
         let mut wrong = None;
         table.records(guard, |record| {
             let requests = expected.remove(&Access::name(table.id(), record.key().hash64())).unwrap_or(Counts::NONE);
-            let counts = counts_of(record.header());
+            let counts = counts_of(record);
             let is_left_over = is_all_counted && counts == Counts::NONE && !record.is_present();
             if counts != requests || is_left_over {
                 wrong = Some((record.key(), counts, requests, is_left_over));

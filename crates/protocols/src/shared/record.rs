@@ -5,6 +5,7 @@
 
 use hotrow_storage::{EntryPtr, EntryRef, Guard, RecordHeader, RecordPtr, RecordRef, RowMut, RowRef, SecondaryIndex};
 use hotrow_storage::{Table, Variable};
+use hotrow_sync::PlainAtomicU32;
 
 /// The row of a record that the caller's transaction has locked, at least shared, or whose table it owns.
 #[inline]
@@ -57,6 +58,17 @@ pub(crate) fn deref<'g, H: RecordHeader>(
 pub(crate) fn header<'g, H: RecordHeader>(pointer: RecordPtr<H>, guard: Guard<'g>) -> &'g H {
     // SAFETY: as in `deref`.
     unsafe { pointer.header(guard) }
+}
+
+/// The number of such a record in a vector beside the records.
+#[inline]
+pub(crate) fn beside<'g, H: RecordHeader>(
+    pointer: RecordPtr<H>,
+    guard: Guard<'g>,
+    vector: usize,
+) -> &'g PlainAtomicU32 {
+    // SAFETY: as in `deref`.
+    unsafe { pointer.beside(guard, vector) }
 }
 
 /// Whether such a record has a row.

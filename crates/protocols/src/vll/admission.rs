@@ -9,7 +9,7 @@ use crate::shared::counts::{Counts, Requests, bury};
 use crate::shared::planned::{Admission, Copies, Glance, Needs, Place, Plan, PlannedRow, Scene, drop_lost_tables};
 use crate::shared::range_locks::Counted;
 use crate::shared::record;
-use hotrow_storage::{Guard, RecordRef, Row, Table};
+use hotrow_storage::{Guard, RecordPtr, RecordRef, Row, Table};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Backoff, Time, Waiter, Wake};
 use hotrow_txn::{Abort, Accesses, Intent, Statistics};
@@ -232,13 +232,12 @@ impl Drop for Member {
 struct Rows<'r, C: Counters> {
     rows: &'r [PlannedRow<C>],
     guard: Guard<'r>,
-    beside: &'r C::Beside,
 }
 
 impl<C: Counters> Rows<'_, C> {
     #[inline]
-    fn header(&self, at: usize) -> &C {
-        record::header(self.rows[at].record.expect("the engine asked for records"), self.guard)
+    fn record(&self, at: usize) -> RecordPtr<C> {
+        self.rows[at].record.expect("the engine asked for records")
     }
 }
 
@@ -259,12 +258,12 @@ impl<C: Counters> Requests for Rows<'_, C> {
 
     #[inline]
     fn counts(&self, at: usize) -> Counts {
-        self.header(at).get(self.beside)
+        C::get(self.record(at), self.guard)
     }
 
     #[inline]
     fn set_counts(&self, at: usize, counts: Counts) {
-        self.header(at).set(self.beside, counts);
+        C::set(self.record(at), self.guard, counts);
     }
 
     #[inline]
@@ -279,12 +278,11 @@ pub struct VllAdmission<V: Variant> {
     /// The last transaction is over, and has not given back what it asked for: `kept`, all of it for rows that are there.
     keeps: bool,
     kept: Vec<PlannedRow<V::Record>>,
-    beside: Arc<<V::Record as Counters>::Beside>,
 }
 
 impl<V: Variant> VllAdmission<V> {
-    pub(super) fn new(member: Member, beside: &Arc<<V::Record as Counters>::Beside>) -> Self {
-        Self { member, keeps: false, kept: Vec::new(), beside: beside.clone() }
+    pub(super) fn new(member: Member) -> Self {
+        Self { member, keeps: false, kept: Vec::new() }
     }
 
     /// Says what the plan asks for, while the last transaction's requests are kept or not.
@@ -324,8 +322,7 @@ fn mark<H>(row: &PlannedRow<H>) -> Mark {
 impl<V: Variant> Admission for VllAdmission<V> {
     type Header = V::Record;
     const NEEDS: Needs = Needs { records: true, partitions: false };
-    const KEEPS_BESIDE: bool = <V::Record as Counters>::IS_BESIDE;
-    const LOCKS_MADE: bool = <V::Record as Counters>::COUNTS_MADE;
+    const LOCKS_MADE: bool = true;
 
     #[inline]
     fn admit(
@@ -346,14 +343,14 @@ impl<V: Variant> Admission for VllAdmission<V> {
         self.publish(keeps, plan);
         for row in &plan.rows {
             if let Some(record) = row.record {
-                record::header(record, scene.guard).prefetch(&self.beside);
+                Counters::prefetch(record, scene.guard);
             }
         }
         let mut deadline = None;
         let mut backoff = Backoff::new();
         loop {
             let Plan { rows, prefixes, unused, .. } = plan;
-            let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
+            let requests = Rows { rows, guard: scene.guard };
             let kept = std::mem::take(&mut keeps).then_some(Rows { rows: &kept_rows, ..requests });
             let bury = |at: usize| unused.push((rows[at].table, rows[at].record.expect("it has been counted")));
             let limit = (&mut deadline, Some(limit));
@@ -378,12 +375,11 @@ impl<V: Variant> Admission for VllAdmission<V> {
 
     fn add_row(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>, row: PlannedRow<V::Record>) -> bool {
         let Some(record) = row.record else { return false };
-        let header = record::header(record, scene.guard);
         let critical = self.member.core.enter();
-        let before = header.get(&self.beside);
+        let before = Counters::get(record, scene.guard);
         let after = before.with(row.intent).filter(|_| !before.conflicts(row.intent));
         if let Some(after) = after {
-            header.set(&self.beside, after);
+            Counters::set(record, scene.guard, after);
             plan.rows.push(row);
             self.publish_more(Some(row), &[]);
         }
@@ -393,8 +389,13 @@ impl<V: Variant> Admission for VllAdmission<V> {
 
     /// Who sees the record afterwards finds it counted, and the transaction says before that it asks for it.
     #[inline]
-    fn lock_made(&mut self, record: RecordRef<'_, V::Record>, row: &PlannedRow<V::Record>) {
-        record.header().count_made();
+    fn lock_made(
+        &mut self,
+        scene: Scene<'_, V::Record>,
+        record: RecordRef<'_, V::Record>,
+        row: &PlannedRow<V::Record>,
+    ) {
+        Counters::set(record.ptr(), scene.guard, Counts::new(1, 0));
         self.member.publish_more(std::iter::once(mark(row)));
     }
 
@@ -423,7 +424,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
     fn release(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>, statistics: &mut Statistics) {
         let Plan { rows, prefixes, unused, .. } = plan;
         drop_lost_tables(scene, rows);
-        let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
+        let requests = Rows { rows, guard: scene.guard };
         let bury = |at: usize| unused.push((rows[at].table, rows[at].record.expect("it has been counted")));
         self.member.leave(&requests, prefixes.counted(), statistics, bury);
         rows.clear();
@@ -437,7 +438,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
             return false;
         }
         drop_lost_tables(scene, rows);
-        let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
+        let requests = Rows { rows, guard: scene.guard };
         self.keeps = (0..rows.len()).all(|at| requests.is_present(at));
         if self.keeps {
             std::mem::swap(rows, &mut self.kept);
@@ -449,14 +450,20 @@ impl<V: Variant> Admission for VllAdmission<V> {
     fn release_kept(&mut self, scene: Scene<'_, V::Record>, statistics: &mut Statistics) {
         self.keeps = false;
         drop_lost_tables(scene, &mut self.kept);
-        let requests = Rows { rows: &self.kept, guard: scene.guard, beside: &*self.beside };
+        let requests = Rows { rows: &self.kept, guard: scene.guard };
         self.member.leave(&requests, &[], statistics, |_| {});
         self.kept.clear();
     }
 
-    fn glance(&mut self, _table: &Table<V::Record>, record: RecordRef<'_, V::Record>, copy: &mut Row) -> Glance {
+    fn glance(
+        &mut self,
+        scene: Scene<'_, V::Record>,
+        _table: &Table<V::Record>,
+        record: RecordRef<'_, V::Record>,
+        copy: &mut Row,
+    ) -> Glance {
         let critical = self.member.core.enter();
-        let glance = if record.header().get(&self.beside).conflicts(Intent::Read) {
+        let glance = if Counters::get(record.ptr(), scene.guard).conflicts(Intent::Read) {
             Glance::Busy
         } else if record.is_present() {
             copy.copy_from(record::row(record));
@@ -468,15 +475,9 @@ impl<V: Variant> Admission for VllAdmission<V> {
         glance
     }
 
-    fn forget(&mut self, record: RecordRef<'_, V::Record>) {
-        let critical = self.member.core.enter();
-        record.header().forget(&self.beside);
-        drop(critical);
-    }
-
     fn copy_rows(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>, copies: &mut Copies) -> bool {
         let Plan { rows, unused, .. } = plan;
-        let requests = Rows { rows, guard: scene.guard, beside: &*self.beside };
+        let requests = Rows { rows, guard: scene.guard };
         let critical = self.member.core.enter();
         let is_free = (0..rows.len()).all(|at| !requests.counts(at).conflicts(Intent::Read));
         if is_free {

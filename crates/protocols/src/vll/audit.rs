@@ -4,7 +4,7 @@ use super::counters::Counters;
 use super::critical::Core;
 use super::queue::Ledger;
 use crate::shared::counts::{self, Asked};
-use hotrow_storage::{Database, Guard};
+use hotrow_storage::{Database, Guard, RecordRef};
 
 impl Core {
     /// Checks the queue, that those who run are not in each other's way, and that the counters of all records and prefixes are
@@ -15,7 +15,6 @@ impl Core {
         &self,
         database: &Database<C>,
         guard: Guard<'_>,
-        beside: &C::Beside,
         is_shared: bool,
     ) -> Result<(), String> {
         let critical = self.enter();
@@ -28,7 +27,7 @@ impl Core {
         let free = critical.queue.iter().zip(&ledgers).filter(|(entry, _)| !entry.is_blocked());
         counts::audit_free(free.map(|(_, ledger)| asked(ledger)))?;
         critical.prefixes.audit(ledgers.iter().map(|ledger| &ledger.prefixes[..]))?;
-        let counts_of = |header: &C| header.get(beside);
+        let counts_of = |record: RecordRef<'_, C>| C::get(record.ptr(), guard);
         counts::audit_records(database, guard, ledgers.iter().map(asked), counts_of, is_all_counted)
     }
 }

@@ -12,7 +12,7 @@
 //! | paper | code |
 //! | --- | --- |
 //! | C_X, C_S, immediately preceding the record | [`Counts`](crate::shared::counts::Counts) in [`Colocated`](crate::shared::counts::Colocated) |
-//! | arrayed VLL: two vectors (§2.2) | [`Arrayed`], [`Vectors`](counters::Vectors) |
+//! | arrayed VLL: two vectors (§2.2) | [`Arrayed`], [`RecordHeader::BESIDE`](hotrow_storage::RecordHeader::BESIDE) |
 //! | TxnQueue | [`TxnQueue`](queue::TxnQueue) |
 //! | free, blocked | [`Begun`](critical::Begun), [`Entry::is_blocked`](queue::Entry::is_blocked) |
 //! | BeginTransaction, FinishTransaction (Fig. 1) | [`Core::begin`](critical::Core::begin), [`Core::finish`](critical::Core::finish) |
@@ -80,7 +80,12 @@
 //! time (invariant 8); only where a writer is in the way it waits in the queue, for that row alone. A serializable transaction that only reads
 //! a few small rows copies all of them at once, if no writer is in the way.
 //!
-//! **Arrayed counters** are of records that somebody has asked for, in the order in which that happened first, rather than of all.
+//! **Arrayed counters** stand in vectors of the record's segment, 2 MiB of memory, rather than of the whole table. Their place is
+//! computed from the record's address: to lock a row is to read and write its counters and no line of its record. Two things still
+//! read the record. The worker that plans a transaction compares the key that it looked up, before the critical section. And
+//! when the last count of a record is given back, inside it, the record says whether it has a row; the worker that gives it
+//! back has just run the transaction, so that line is in its cache. A lock manager on a thread of its own, for which the paper
+//! makes the vectors, is not among our engines.
 
 mod admission;
 mod audit;
@@ -103,22 +108,20 @@ pub use variants::{Analysed, InVectors, Plain, Variant};
 use crate::shared::gate::Gate;
 use crate::shared::planned::PlannedTransaction;
 use admission::{Member, VllAdmission};
-use counters::Counters;
 use critical::Core;
-use hotrow_storage::{Database, Table, TableId};
+use hotrow_storage::{Database, Table};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Duties, EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId};
-use std::ops::ControlFlow;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// Very lightweight locking, with counters and analyses as `V` says.
 pub struct Vll<V: Variant> {
     config: VllConfig,
     core: Arc<Core>,
-    /// What the counters keep beside the records.
-    beside: Arc<<V::Record as Counters>::Beside>,
     gate: Arc<Gate>,
+    variant: PhantomData<fn() -> V>,
 }
 
 /// Knobs of [`Vll`].
@@ -159,34 +162,15 @@ impl<V: Variant> Protocol for Vll<V> {
     }
 
     fn new(config: VllConfig) -> Self {
-        Self { core: Core::new(config.blocked_limit, V::ANALYSES), config, beside: Arc::default(), gate: Gate::new() }
+        Self { core: Core::new(config.blocked_limit, V::ANALYSES), config, gate: Gate::new(), variant: PhantomData }
     }
 
     fn audit(&self, database: &Database<V::Record>) -> Result<(), String> {
         let mut participant = database.participant();
         participant.enter();
-        let audited = self.core.audit(database, participant.guard(), &self.beside, !self.gate.is_closed());
+        let audited = self.core.audit(database, participant.guard(), !self.gate.is_closed());
         participant.leave();
         audited
-    }
-
-    fn dropping(&self, database: &Database<V::Record>, table: TableId) {
-        if !<V::Record as Counters>::IS_BESIDE {
-            return;
-        }
-        let mut participant = database.participant();
-        participant.enter();
-        let guard = participant.guard();
-        if let Some(table) = database.table(guard, table) {
-            table.records(guard, |record| {
-                // For each of them anew, since there may be many.
-                let critical = self.core.enter();
-                record.header().forget(&self.beside);
-                drop(critical);
-                ControlFlow::Continue(())
-            });
-        }
-        participant.leave();
     }
 
     fn worker(&self, _id: WorkerId) -> VllWorker {
@@ -200,7 +184,7 @@ impl<V: Variant> Protocol for Vll<V> {
         waiter: Waiter,
     ) -> Self::Transaction {
         let member = Member::new(&self.core, waiter.clone(), worker.is_pooled.clone());
-        let admission = VllAdmission::new(member, &self.beside);
+        let admission = VllAdmission::new(member);
         PlannedTransaction::new(database, &self.gate, admission, waiter, self.config.wait_limit)
     }
 }

@@ -48,11 +48,11 @@ impl Requests for Asked<'_> {
     }
 
     fn counts(&self, at: usize) -> Counts {
-        self.world.records[self.requests[at].0].get(&())
+        self.world.records[self.requests[at].0].counts()
     }
 
     fn set_counts(&self, at: usize, counts: Counts) {
-        self.world.records[self.requests[at].0].set(&(), counts);
+        self.world.records[self.requests[at].0].set_counts(counts);
     }
 
     fn is_present(&self, at: usize) -> bool {
@@ -82,7 +82,7 @@ impl World {
             assert_eq!(self.buried.fetch_add(1, Ordering::AcqRel), 0, "only one buries it");
             // It is unlinked, and the next one takes its place.
             self.buried.store(0, Ordering::Release);
-            self.records[ABSENT].set(&(), Counts::NONE);
+            self.records[ABSENT].set_counts(Counts::NONE);
         };
         // Without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
         match member.enter(None, (&asked, &[]), marks, (&mut None, None), statistics, bury) {
@@ -107,7 +107,7 @@ impl World {
         let critical = self.core.enter();
         assert_eq!((critical.queue.iter().count(), critical.queue.blocked()), (0, 0));
         critical.queue.audit(self.core.seats()).expect("the queue's invariants hold");
-        assert!(self.records.iter().all(|record| record.get(&()) == Counts::NONE), "{:?}", self.records);
+        assert!(self.records.iter().all(|record| record.counts() == Counts::NONE), "{:?}", self.records);
     }
 }
 

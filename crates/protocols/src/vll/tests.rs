@@ -8,7 +8,7 @@ use super::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
 use crate::Instance;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Colocated, Counts, Requests};
-use hotrow_storage::{Column, Key, Row, RowMut, TableId, TableSchema, Type, Value, mix};
+use hotrow_storage::{Column, Guard, Key, RecordPtr, Row, RowMut, TableId, TableSchema, Type, Value, mix};
 use hotrow_sync::{Arc, Scheduler, Time, Waiter, thread};
 use hotrow_txn::{
     Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, Protocol, Settings, Statistics, Transaction, WorkerId,
@@ -46,11 +46,11 @@ impl Requests for Asked<'_> {
     }
 
     fn counts(&self, at: usize) -> Counts {
-        self.records[self.requests[at].0].1.get(&())
+        self.records[self.requests[at].0].1.counts()
     }
 
     fn set_counts(&self, at: usize, counts: Counts) {
-        self.records[self.requests[at].0].1.set(&(), counts);
+        self.records[self.requests[at].0].1.set_counts(counts);
     }
 
     fn is_present(&self, _at: usize) -> bool {
@@ -107,7 +107,7 @@ impl Trace {
     /// As the paper prints it: each record's C_X and C_S, then the queue, with blocked transactions in brackets.
     fn shown(&self) -> String {
         let counters = self.records.iter().map(|(name, counters)| {
-            let counts = counters.get(&());
+            let counts = counters.counts();
             format!("{name} {} {}", counts.exclusive(), counts.shared())
         });
         let queue = self.transactions.iter().map(|(name, seat, _)| match seat.waits() {
@@ -125,7 +125,7 @@ fn check(records: &str, steps: &[(&str, &str)]) {
         assert_eq!(trace.shown(), *expected, "after {step}");
     }
     assert!(
-        trace.records.iter().all(|(_, counters)| counters.get(&()) == Counts::NONE) == trace.transactions.is_empty()
+        trace.records.iter().all(|(_, counters)| counters.counts() == Counts::NONE) == trace.transactions.is_empty()
     );
 }
 
@@ -233,21 +233,17 @@ impl<V: Variant> Fixture<V> {
     }
 
     fn counts(&self, key: i64) -> Option<Counts> {
-        self.with_header(key, |header, beside| header.get(beside))
+        self.with_record(key, V::Record::get)
     }
 
-    fn with_header<R>(
-        &self,
-        key: i64,
-        look: impl FnOnce(&V::Record, &<V::Record as Counters>::Beside) -> R,
-    ) -> Option<R> {
+    fn with_record<R>(&self, key: i64, look: impl FnOnce(RecordPtr<V::Record>, Guard<'_>) -> R) -> Option<R> {
         let mut participant = self.instance.database().participant();
         participant.enter();
         let guard = participant.guard();
         let key = Key::Int(key);
         let table = self.instance.database().table(guard, self.table).expect("the table is there");
         let found = table.find(guard, &key, key.hash64());
-        let result = found.map(|record| look(record.header(), &self.instance.protocol().beside));
+        let result = found.map(|record| look(record.ptr(), guard));
         participant.leave();
         result
     }
@@ -274,13 +270,13 @@ fn overflow<V: Variant>() {
     for (full, reads, writes) in
         [(Counts::new(0, most), &[1, 9, 2][..], &[3][..]), (Counts::new(most, 0), &[1, 9][..], &[3, 2][..])]
     {
-        fixture.with_header(2, |header, beside| header.set(beside, full));
+        fixture.with_record(2, |record, guard| V::Record::set(record, guard, full));
         let mut txn = fixture.transaction();
         assert_eq!(fixture.begin(&mut *txn, reads, writes), Err(Abort::Resources));
         assert_eq!([1, 2, 3].map(|key| fixture.counts(key)), [Counts::NONE, full, Counts::NONE].map(Some));
         txn.abort();
         assert_eq!(fixture.counts(9), None, "the placeholder is gone");
-        fixture.with_header(2, |header, beside| header.set(beside, Counts::NONE));
+        fixture.with_record(2, |record, guard| V::Record::set(record, guard, Counts::NONE));
         assert_eq!(fixture.begin(&mut *txn, reads, writes), Ok(()), "there is room again");
         txn.abort();
     }
@@ -443,7 +439,7 @@ fn who_waits_for_room_may_give_up_at_any_moment() {
     core.give_up_room(&three, &asked, |_| {});
     assert!(core.has_room());
     core.finish(&two, &asked, &[], |_| {});
-    assert_eq!(records[0].1.get(&()), Counts::NONE);
+    assert_eq!(records[0].1.counts(), Counts::NONE);
 }
 
 /// Room is given to one after the other, and nobody uses it: the first stops waiting for it, the second is gone before it comes back.
@@ -485,7 +481,7 @@ fn who_waits_for_room_has_given_back_what_it_kept() {
     let limit = (&mut None, Some(Duration::ZERO));
     let entered = member.enter(Some(&kept), (&wanted, &[]), std::iter::empty, limit, statistics, |_| {});
     assert_eq!(entered, Err(Refused::Over(Abort::Timeout)));
-    assert_eq!([0, 1].map(|at| records[at].1.get(&())), [Counts::NONE, Counts::new(2, 0)]);
+    assert_eq!([0, 1].map(|at| records[at].1.counts()), [Counts::NONE, Counts::new(2, 0)]);
     core.finish(&blocked, &wanted, &[], |_| {});
     core.finish(&free, &wanted, &[], |_| {});
     core.enter().queue.audit(core.seats()).expect("the queue's invariants hold");
@@ -519,14 +515,14 @@ fn an_analysis_does_not_pass_over_what_is_kept() {
 fn a_dead_record_is_told_and_nothing_is_counted() {
     let core = Core::new(1, false);
     let records = [('x', Colocated::default()), ('y', Colocated::default())];
-    records[1].1.set(&(), Counts::DEAD);
+    records[1].1.set_counts(Counts::DEAD);
     let asked = Asked { records: &records, requests: &[(0, Intent::Write), (1, Intent::Read)] };
     let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
     let statistics = &mut Statistics::default();
     let entered = member.enter(None, (&asked, &[]), std::iter::empty, (&mut None, None), statistics, |_| {});
     assert_eq!(entered, Err(Refused::Dead(1)));
-    assert_eq!(records[0].1.get(&()), Counts::NONE);
-    records[1].1.set(&(), Counts::NONE);
+    assert_eq!(records[0].1.counts(), Counts::NONE);
+    records[1].1.set_counts(Counts::NONE);
     assert_eq!(member.enter(None, (&asked, &[]), std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
     member.leave(&asked, &[], statistics, |_| {});
 }
@@ -610,10 +606,10 @@ fn an_audit_sees_a_count_too_many_and_a_record_that_is_left_over() {
     fixture.assert_audit();
     let planted = |key, counts: Counts, expected: &str| {
         let before = fixture.counts(key).expect("it is there");
-        fixture.with_header(key, |header, beside| header.set(beside, counts));
+        fixture.with_record(key, |record, guard| Colocated::set(record, guard, counts));
         let found = fixture.instance.audit().expect_err("it is wrong");
         assert!(found.contains(expected), "{found}");
-        fixture.with_header(key, |header, beside| header.set(beside, before));
+        fixture.with_record(key, |record, guard| Colocated::set(record, guard, before));
     };
     planted(1, Counts::new(0, 2), "is counted C_X 0 C_S 2, its requests are C_X 0 C_S 1");
     planted(2, Counts::NONE, "is counted C_X 0 C_S 0, its requests are C_X 1 C_S 0");

@@ -1,7 +1,7 @@
 //! Hekaton, Fig. 4: short transactions on a large table, as threads are added.
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, VERSIONED, large, schemes, short};
-use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
@@ -37,9 +37,13 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 4] = [
     Claim {
-        text: "All three schemes scale with the cores of a socket.",
-        criterion: "Each reaches at least 0.8 times as much per core with a thread on each core as with one thread.",
-        judge: |results| all([SINGLE, LOCKING, OPTIMISTIC].map(|name| scales(results, name))),
+        text: "All three schemes scale linearly with the cores of a socket.",
+        criterion: "Each reaches at least 0.95 times as much per core with a thread on each core as with one thread.",
+        judge: |results| all([SINGLE, LOCKING, OPTIMISTIC].map(|name| scales(results, name, 1.0 - TOLERANCE))),
+        weaker: Some(Weaker {
+            criterion: "Each reaches at least 0.8 times as much.",
+            judge: |results| all([SINGLE, LOCKING, OPTIMISTIC].map(|name| scales(results, name, 0.8))),
+        }),
         otherwise: "The cores of a shared machine may be two threads of one core, and share its caches and its memory \
                     bandwidth.",
     },
@@ -47,22 +51,34 @@ static CLAIMS: [Claim; 4] = [
         text: "1V is the fastest: making versions and cleaning them up costs more than an update in place.",
         criterion: "With a thread on each core, 1V is at least 1.05 times each of the other two.",
         judge: |results| leads(results, "a", only(cores(results)?), SINGLE, &VERSIONED, 1.0 + TOLERANCE),
+        weaker: None,
         otherwise: "Keys are looked up together here, so that the cache misses of a longer chain overlap, and reads of \
                     versions take no locks.",
     },
     Claim {
-        text: "MV/O has two thirds of the throughput of 1V, MV/L half of it.",
-        criterion: "With a thread on each core, MV/O is at least 0.60 times 1V, and MV/L at least 0.45 times.",
+        text: "MV/O has 67 % of the throughput of 1V, MV/L 47 %.",
+        criterion: "With a thread on each core, MV/O is at least 0.67 times 1V, and MV/L at least 0.47 times.",
         judge: |results| {
             let near = |name, least| leads(results, "a", only(cores(results)?), name, &[SINGLE], least);
-            all([near(OPTIMISTIC, 0.6), near(LOCKING, 0.45)])
+            all([near(OPTIMISTIC, 0.67), near(LOCKING, 0.47)])
         },
+        weaker: Some(Weaker {
+            criterion: "With a thread on each core, MV/O is at least 0.60 times 1V, and MV/L at least 0.45 times.",
+            judge: |results| {
+                let near = |name, least| leads(results, "a", only(cores(results)?), name, &[SINGLE], least);
+                all([near(OPTIMISTIC, 0.6), near(LOCKING, 0.45)])
+            },
+        }),
         otherwise: "A version is a cache line more to write, and one to fetch when it is collected.",
     },
     Claim {
         text: "MV/L is slower than MV/O, by 30 %: it writes more, for locks and dependencies.",
-        criterion: "With a thread on each core, MV/O is at least 1.05 times MV/L.",
-        judge: |results| leads(results, "a", only(cores(results)?), OPTIMISTIC, &[LOCKING], 1.0 + TOLERANCE),
+        criterion: "With a thread on each core, MV/O is at least 1.42 times MV/L.",
+        judge: |results| leads(results, "a", only(cores(results)?), OPTIMISTIC, &[LOCKING], 1.42),
+        weaker: Some(Weaker {
+            criterion: "With a thread on each core, MV/O is at least 1.05 times MV/L.",
+            judge: |results| leads(results, "a", only(cores(results)?), OPTIMISTIC, &[LOCKING], 1.0 + TOLERANCE),
+        }),
         otherwise: "At read committed neither tracks what it reads: a pessimistic transaction has no read locks here, and \
                     waits for nobody who has none.",
     },
@@ -73,20 +89,20 @@ fn cores(results: &Results) -> Option<At> {
     Some(At::Number(results.points("a").checked_sub(3)?))
 }
 
-/// Throughput with a thread on each core, over so many times that of one thread.
-fn scales(results: &Results, series: &str) -> Option<Finding> {
+/// Whether throughput with a thread on each core is at least such a share of as many times that of one thread.
+fn scales(results: &Results, series: &str, least: f64) -> Option<Finding> {
     let cores = cores(results)?;
     let (one, many) = (results.median("a", series, At::First)?, results.median("a", series, cores)?);
     let threads: f64 = results.label("a", cores).parse().ok()?;
     let share = many / (one * threads).max(f64::MIN_POSITIVE);
     let evidence = format!("{series} has {share:.2} of its single-threaded throughput on each of {threads} cores");
-    Some(Finding { holds: share >= 0.8, evidence })
+    Some(Finding { holds: share >= least, evidence })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -96,8 +112,8 @@ mod tests {
             threads(made)
                 * match made.series {
                     SINGLE => 100.0,
-                    OPTIMISTIC => 67.0,
-                    LOCKING => 47.0,
+                    OPTIMISTIC => 68.0,
+                    LOCKING => 47.5,
                     _ => 110.0,
                 }
         };
@@ -105,5 +121,21 @@ mod tests {
         let slow = |made: Made<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
         check(&FIGURE, slow, &[false, true, false, false]);
         check(&FIGURE, |_| 50.0, &[false, false, true, false]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| {
+            let threads = if made.label == "1" { 1.0 } else { 1.8 };
+            threads
+                * match made.series {
+                    OPTIMISTIC => 62.0,
+                    LOCKING => 46.0,
+                    _ => 100.0,
+                }
+        };
+        check_weaker(&FIGURE, less, &[true; 3]);
+        let other = |made: Made<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
+        check_weaker(&FIGURE, other, &[false; 3]);
     }
 }

@@ -34,6 +34,7 @@ static CLAIMS: [Claim; 2] = [
         text: "With all threads MV/O is slightly ahead of both locking schemes.",
         criterion: "With the most threads, MV/O is at least 1.00 times each of the other two.",
         judge: |results| leads(results, "a", only(At::Last), OPTIMISTIC, &[SINGLE, LOCKING], 1.0),
+        weaker: None,
         otherwise: "What holds 1V up there is many cores at the same locks. Two of them meet seldom on a thousand rows, and \
                     a row that is updated in place stays in the cache.",
     },
@@ -41,6 +42,7 @@ static CLAIMS: [Claim; 2] = [
         text: "1V is at its best with a few threads; with more it drops, and stays flat.",
         criterion: "1V with the most threads is below 0.95 times its own best.",
         judge: drops,
+        weaker: None,
         otherwise: "Threads beyond the cores take turns: they add transactions in flight, but no more run at once.",
     },
 ];

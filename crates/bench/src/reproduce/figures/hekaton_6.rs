@@ -39,6 +39,7 @@ static CLAIMS: [Claim; 3] = [
         text: "The gap closes as more transactions only read: there is less garbage to collect.",
         criterion: "MV/L and MV/O are both a greater multiple of 1V at the last point than at the first.",
         judge: |results| gains(results, "a", At::First, At::Last),
+        weaker: None,
         otherwise: "What an update costs more with versions has to be gone when there are none.",
     },
     Claim {
@@ -46,6 +47,7 @@ static CLAIMS: [Claim; 3] = [
                short ones.",
         criterion: "At the last point, MV/L and MV/O are both at least 1.05 times 1V.",
         judge: |results| versions_lead(results, "a", only(At::Last), 1.0 + TOLERANCE),
+        weaker: None,
         otherwise: "A short lock is one write to a word that is in the cache; and to find a version takes as many misses as \
                     to find a row, or more.",
     },
@@ -57,6 +59,7 @@ static CLAIMS: [Claim; 3] = [
             let evidence = format!("(a) MV/L is {ratio:.2} times MV/O at the last point");
             Some(Finding { holds: (ratio - 1.0).abs() <= TOLERANCE, evidence })
         },
+        weaker: None,
         otherwise: "Nothing else runs then but the same code.",
     },
 ];

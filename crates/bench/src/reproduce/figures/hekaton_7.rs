@@ -1,10 +1,10 @@
 //! Hekaton, Fig. 7: short read-only transactions beside updates, on a thousand rows.
 
-use super::hekaton::{HEKATON, crowds, gains, hot, labelled, schemes, versions_lead};
+use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, crowds, gains, hot, labelled, schemes};
 use super::hekaton_6::reading;
-use crate::reproduce::claim::{Claim, TOLERANCE, all, only};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan};
-use crate::reproduce::results::At;
+use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
 
@@ -43,14 +43,12 @@ static CLAIMS: [Claim; 2] = [
     Claim {
         text: "With 80 % read-only transactions MV/L is 63 % and MV/O 73 % faster than 1V: who reads a snapshot is in nobody's \
                way.",
-        criterion: "At 80 %, MV/L and MV/O are both at least 1.05 times 1V in (a) and in (b).",
-        judge: |results| {
-            let lead = |panel| {
-                let many = labelled(results, panel, &MANY.to_string())?;
-                versions_lead(results, panel, only(many), 1.0 + TOLERANCE)
-            };
-            all([lead("a"), lead("b")])
-        },
+        criterion: "At 80 %, MV/L is at least 1.63 times 1V, and MV/O at least 1.73 times, in (a) and in (b).",
+        judge: |results| lead_at_many(results, 1.63, 1.73),
+        weaker: Some(Weaker {
+            criterion: "At 80 %, both are at least 1.05 times 1V in (a) and in (b).",
+            judge: |results| lead_at_many(results, 1.0 + TOLERANCE, 1.0 + TOLERANCE),
+        }),
         otherwise: "A reader of 1V that meets a writer waits for a transaction of a few microseconds. On two cores that is \
                     seldom, on 24 threads it is not.",
     },
@@ -61,15 +59,29 @@ static CLAIMS: [Claim; 2] = [
             let gain = |panel| gains(results, panel, At::First, labelled(results, panel, &MANY.to_string())?);
             all([gain("a"), gain("b")])
         },
+        weaker: None,
         otherwise: "What an update costs more with versions has to be gone when there are fewer.",
     },
 ];
 
+/// Whether the schemes with versions are so many times 1V with many read-only transactions, in both panels.
+fn lead_at_many(results: &Results, locking: f64, optimistic: f64) -> Option<Finding> {
+    let lead = |panel, name, least| {
+        let many = labelled(results, panel, &MANY.to_string())?;
+        leads(results, panel, only(many), name, &[SINGLE], least)
+    };
+    all([
+        lead("a", LOCKING, locking),
+        lead("a", OPTIMISTIC, optimistic),
+        lead("b", LOCKING, locking),
+        lead("b", OPTIMISTIC, optimistic),
+    ])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
-    use crate::reproduce::figures::hekaton::SINGLE;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -84,5 +96,19 @@ mod tests {
             _ => 15.0,
         };
         check(&FIGURE, other, &[false; 2]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match made.series {
+            SINGLE => 10.0,
+            _ => 12.0,
+        };
+        check_weaker(&FIGURE, less, &[true; 1]);
+        let other = |made: Made<'_>| match made.series {
+            SINGLE => 10.0,
+            _ => 10.0,
+        };
+        check_weaker(&FIGURE, other, &[false; 1]);
     }
 }

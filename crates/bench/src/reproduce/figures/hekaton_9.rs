@@ -23,6 +23,7 @@ static CLAIMS: [Claim; 1] = [Claim {
         let lead = |panel| versions_lead(results, panel, everywhere(results, panel), 1.0 + TOLERANCE);
         all([lead("a"), lead("b")])
     },
+    weaker: None,
     otherwise: "Where nobody updates, 1V reads rows that nobody else has locked, and a row is found as fast as a version. Where a \
                 long reader holds its updaters up, it has the machine to itself.",
 }];

@@ -1,7 +1,7 @@
 //! Hekaton, Table 3: what the isolation levels cost.
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, large, schemes};
-use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
@@ -47,21 +47,29 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 3] = [
     Claim {
-        text: "1V loses 2 %: a lock on a key's hash keeps phantoms out, too.",
-        criterion: "1V drops by at most 5 % at repeatable read and at serializable.",
-        judge: |results| {
-            let most = 100.0 * TOLERANCE;
-            all([drops(results, SINGLE, REPEATABLE, most), drops(results, SINGLE, SERIALIZABLE, most)])
-        },
+        text: "1V loses 1.8 % at either level: a lock on a key's hash keeps phantoms out, too.",
+        criterion: "1V drops by at most 1.85 % at repeatable read and at serializable.",
+        judge: |results| all([drops(results, SINGLE, REPEATABLE, 1.85), drops(results, SINGLE, SERIALIZABLE, 1.85)]),
+        weaker: Some(Weaker {
+            criterion: "1V drops by at most 5 % at repeatable read and at serializable.",
+            judge: |results| {
+                let most = 100.0 * TOLERANCE;
+                all([drops(results, SINGLE, REPEATABLE, most), drops(results, SINGLE, SERIALIZABLE, most)])
+            },
+        }),
         otherwise: "To keep a lock until the end means to remember it, and to give twelve back at once.",
     },
     Claim {
-        text: "MV/L loses 1 % at repeatable read, 10 % at serializable.",
-        criterion: "MV/L drops by at most 5 % at repeatable read and by at most 10 % at serializable.",
-        judge: |results| {
-            let most = 100.0 * TOLERANCE;
-            all([drops(results, LOCKING, REPEATABLE, most), drops(results, LOCKING, SERIALIZABLE, 10.0)])
-        },
+        text: "MV/L loses 1.2 % at repeatable read, 10 % at serializable.",
+        criterion: "MV/L drops by at most 1.2 % at repeatable read and by at most 10 % at serializable.",
+        judge: |results| all([drops(results, LOCKING, REPEATABLE, 1.2), drops(results, LOCKING, SERIALIZABLE, 10.0)]),
+        weaker: Some(Weaker {
+            criterion: "MV/L drops by at most 5 % at repeatable read and by at most 10 % at serializable.",
+            judge: |results| {
+                let most = 100.0 * TOLERANCE;
+                all([drops(results, LOCKING, REPEATABLE, most), drops(results, LOCKING, SERIALIZABLE, 10.0)])
+            },
+        }),
         otherwise: "A read lock is a write to the version's line, and another one when it is given back. The paper's read \
                     committed may do more, and so leave less to lose.",
     },
@@ -72,6 +80,7 @@ static CLAIMS: [Claim; 3] = [
         judge: |results| {
             all([drops(results, OPTIMISTIC, REPEATABLE, 8.3), drops(results, OPTIMISTIC, SERIALIZABLE, 19.2)])
         },
+        weaker: None,
         otherwise: "A transaction here is over sooner, so that to look again weighs more.",
     },
 ];
@@ -90,7 +99,7 @@ fn drops(results: &Results, name: &str, level: usize, most: f64) -> Option<Findi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -103,5 +112,19 @@ mod tests {
         };
         check(&FIGURE, paper, &[true; 3]);
         check(&FIGURE, |made| [100.0, 80.0, 60.0][level(made)], &[false; 3]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| {
+            let drops = match made.series {
+                SINGLE => [100.0, 97.0, 96.0],
+                _ => [100.0, 96.0, 91.0],
+            };
+            drops[(made.way * 2.0) as usize]
+        };
+        check_weaker(&FIGURE, less, &[true; 2]);
+        let other = |made: Made<'_>| [100.0, 80.0, 60.0][(made.way * 2.0) as usize];
+        check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

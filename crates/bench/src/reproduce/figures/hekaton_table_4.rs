@@ -1,7 +1,7 @@
 //! Hekaton, Table 4: TATP.
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, VERSIONED, schemes};
-use crate::reproduce::claim::{Claim, Finding, TOLERANCE, leads, only};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::At;
 use crate::reproduce::scale::Scale;
@@ -34,9 +34,13 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 2] = [
     Claim {
-        text: "1V is a third faster than the schemes with versions.",
-        criterion: "1V is at least 1.05 times each of the other two.",
-        judge: |results| leads(results, "a", only(At::First), SINGLE, &VERSIONED, 1.0 + TOLERANCE),
+        text: "1V is 35 % faster than the schemes with versions.",
+        criterion: "1V is at least 1.34 times each of the other two.",
+        judge: |results| leads(results, "a", only(At::First), SINGLE, &VERSIONED, 1.34),
+        weaker: Some(Weaker {
+            criterion: "1V is at least 1.05 times each of the other two.",
+            judge: |results| leads(results, "a", only(At::First), SINGLE, &VERSIONED, 1.0 + TOLERANCE),
+        }),
         otherwise: "Four in five transactions only read, and take no locks under versions.",
     },
     Claim {
@@ -47,6 +51,7 @@ static CLAIMS: [Claim; 2] = [
             let evidence = format!("MV/L is {ratio:.2} times MV/O");
             Some(Finding { holds: (ratio - 1.0).abs() <= TOLERANCE, evidence })
         },
+        weaker: None,
         otherwise: "They differ in what they do before they commit.",
     },
 ];
@@ -54,7 +59,7 @@ static CLAIMS: [Claim; 2] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -66,5 +71,16 @@ mod tests {
         };
         check(&FIGURE, paper, &[true; 2]);
         check(&FIGURE, |made| if made.series == LOCKING { 2000.0 } else { 4000.0 }, &[false; 2]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match made.series {
+            SINGLE => 110.0,
+            _ => 100.0,
+        };
+        check_weaker(&FIGURE, less, &[true; 1]);
+        let other = |_: Made<'_>| 100.0;
+        check_weaker(&FIGURE, other, &[false; 1]);
     }
 }

@@ -4,7 +4,7 @@ use super::interactive::{
     ILOCK, INTERACTIVE, LOCK_TABLE, PATIENCE, ROW_LOCKING, STRETCH, methods, terminals, tpcc, warehouses,
     with_server_cpu,
 };
-use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
@@ -47,6 +47,7 @@ static CLAIMS: [Claim; 3] = [
             let lead = |name, other| leads(results, "a", only(At::First), name, &[other], 1.0 - TOLERANCE);
             with_server_cpu(results, "a", At::First, all([lead(ILOCK, ROW_LOCKING), lead(ROW_LOCKING, ILOCK)]))
         },
+        weaker: None,
         otherwise: "Requests on threads are handed over twice, from who reads to who runs them and back.",
     },
     Claim {
@@ -58,39 +59,52 @@ static CLAIMS: [Claim; 3] = [
             let evidence = format!("{}{least}, {}{least}", row_locking.1, ilock.1);
             Some(Finding { holds, evidence })
         },
+        weaker: None,
         otherwise: "A request that meets a conflict pauses before it is tried again, and while it pauses others commit. What \
                     warehouses are wanted for is short here.",
     },
     Claim {
-        text: "At its peak iLock is about twice Lock-Table.",
-        criterion: "With the most clients, iLock is at least 1.5 times Lock-Table.",
-        judge: |results| {
-            let lead = leads(results, "a", only(At::Last), ILOCK, &[LOCK_TABLE], 1.5);
-            with_server_cpu(results, "a", At::Last, lead)
-        },
+        text: "The peak of iLock, 23 thousand transactions a second, is 2.3 times that of Lock-Table.",
+        criterion: "iLock's best is at least 2.30 times Lock-Table's best.",
+        judge: |results| with_server_cpu(results, "a", At::Last, peaks(results, 2.3)),
+        weaker: Some(Weaker {
+            criterion: "iLock's best is at least 1.50 times Lock-Table's best.",
+            judge: |results| peaks(results, 1.5),
+        }),
         otherwise: "The clients take much of the machine's time, and the kernel's network most of the rest.",
     },
 ];
 
 /// A method's share of its own best with the most clients, and the same in words.
 fn of_best(results: &Results, name: &str) -> Option<(f64, String)> {
-    let all = (0..results.points("a")).map(|number| results.median("a", name, At::Number(number)));
-    let best = all.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)?;
-    let share = results.median("a", name, At::Last)? / best.max(f64::MIN_POSITIVE);
+    let share = results.median("a", name, At::Last)? / best(results, name)?.max(f64::MIN_POSITIVE);
     Some((share, format!("{name} has {share:.2}")))
+}
+
+/// A method's best.
+fn best(results: &Results, name: &str) -> Option<f64> {
+    let all = (0..results.points("a")).map(|number| results.median("a", name, At::Number(number)));
+    all.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
+}
+
+/// Whether iLock's best is at least so many times Lock-Table's.
+fn peaks(results: &Results, least: f64) -> Option<Finding> {
+    let ratio = best(results, ILOCK)? / best(results, LOCK_TABLE)?.max(f64::MIN_POSITIVE);
+    Some(Finding { holds: ratio >= least, evidence: format!("at their best, iLock is {ratio:.2} times Lock-Table") })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
+    use crate::reproduce::results::tests::Made;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
         check(
             &FIGURE,
             |made| match made.series {
-                ILOCK => 10.0 + 13.0 * made.way,
+                ILOCK => 10.0 + 13.5 * made.way,
                 ROW_LOCKING => 10.0 - 6.0 * made.way,
                 _ => 6.0 + 4.0 * made.way,
             },
@@ -104,5 +118,19 @@ mod tests {
             },
             &[false; 3],
         );
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match made.series {
+            ILOCK => 20.0,
+            _ => 10.0,
+        };
+        check_weaker(&FIGURE, less, &[true; 1]);
+        let other = |made: Made<'_>| match made.series {
+            ILOCK => 10.0,
+            _ => 9.0,
+        };
+        check_weaker(&FIGURE, other, &[false; 1]);
     }
 }

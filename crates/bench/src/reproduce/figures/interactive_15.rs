@@ -4,7 +4,7 @@ use super::interactive::{
     ILOCK, INTERACTIVE, LOCK_TABLE, PATIENCE, ROW_LOCKING, STRETCH, clients_for_warehouses, methods, tpcc,
     with_server_cpu,
 };
-use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, everywhere, leads, only};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::At;
 use crate::reproduce::scale::Scale;
@@ -41,12 +41,17 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 3] = [
     Claim {
         text: "iLock has the best performance.",
-        criterion: "At every number of warehouses, iLock is at least 0.95 times each of the others.",
+        criterion: "At every number of warehouses, iLock is at least 1.00 times each of the others.",
         judge: |results| {
-            let lead =
-                leads(results, "a", everywhere(results, "a"), ILOCK, &[ROW_LOCKING, LOCK_TABLE], 1.0 - TOLERANCE);
+            let lead = leads(results, "a", everywhere(results, "a"), ILOCK, &[ROW_LOCKING, LOCK_TABLE], 1.0);
             with_server_cpu(results, "a", At::Last, lead)
         },
+        weaker: Some(Weaker {
+            criterion: "It is at least 0.95 times each of the others.",
+            judge: |results| {
+                leads(results, "a", everywhere(results, "a"), ILOCK, &[ROW_LOCKING, LOCK_TABLE], 1.0 - TOLERANCE)
+            },
+        }),
         otherwise: "On few warehouses all wait for each other, and who waits costs nothing.",
     },
     Claim {
@@ -59,16 +64,18 @@ static CLAIMS: [Claim; 3] = [
                 format!("iLock is {few:.2} times Row-Locking with the fewest, {many:.2} times with the most");
             Some(Finding { holds: few > 1.0 + TOLERANCE && many <= 1.1, evidence })
         },
+        weaker: None,
         otherwise: "Requests on threads are handed over twice, conflict or not; and a request that meets a conflict pauses, \
                     so that it costs less than the paper's.",
     },
     Claim {
         text: "Lock-Table is low throughout.",
-        criterion: "With the most warehouses, iLock and Row-Locking are each at least 1.5 times Lock-Table.",
+        criterion: "With the most warehouses, iLock and Row-Locking are each at least 1.5 times Lock-Table. The paper shows a curve and gives no number.",
         judge: |results| {
             let lead = |name| leads(results, "a", only(At::Last), name, &[LOCK_TABLE], 1.5);
             all([lead(ILOCK), lead(ROW_LOCKING)])
         },
+        weaker: None,
         otherwise: "The clients take much of the machine's time, and the kernel's network most of the rest.",
     },
 ];
@@ -76,7 +83,8 @@ static CLAIMS: [Claim; 3] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
+    use crate::reproduce::results::tests::Made;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
@@ -97,5 +105,19 @@ mod tests {
             },
             &[false; 3],
         );
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match made.series {
+            ILOCK => 97.0,
+            _ => 100.0,
+        };
+        check_weaker(&FIGURE, less, &[true; 1]);
+        let other = |made: Made<'_>| match made.series {
+            ILOCK => 10.0,
+            _ => 12.0,
+        };
+        check_weaker(&FIGURE, other, &[false; 1]);
     }
 }

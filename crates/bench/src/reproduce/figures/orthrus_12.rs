@@ -1,7 +1,7 @@
 //! ORTHRUS, Fig. 12: ten read-modify-writes as cores are added, without ORTHRUS itself.
 
 use super::orthrus::{DEADLOCK_FREE, ORTHRUS, as_contended_as_the_paper, table, ten_updates};
-use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
@@ -51,8 +51,9 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 4] = [
     Claim {
         text: "At low contention both scale with the cores.",
-        criterion: "In (a), both reach at least 0.8 times as much per core with a thread on each core as with one thread.",
+        criterion: "In (a), both reach at least 0.8 times as much per core with a thread on each core as with one thread. The paper shows a curve and gives no number.",
         judge: |results| all([scales(results, DEADLOCK_FREE), scales(results, TWO_PHASE)]),
+        weaker: None,
         otherwise: "The cores of a shared machine may be two threads of one core, and share its caches and its memory \
                     bandwidth.",
     },
@@ -63,16 +64,24 @@ static CLAIMS: [Claim; 4] = [
             let (share, evidence) = last_of_best(results, TWO_PHASE)?;
             Some(Finding { holds: share < 1.0 - TOLERANCE, evidence })
         },
+        weaker: None,
         otherwise: "Threads beyond the cores take turns: they add transactions in flight, but no more than two ever run, \
                     and fewer collide than on a machine where all of them do.",
     },
     Claim {
         text: "Deadlock-free locking keeps what it has: it stays level where 2PL falls.",
-        criterion: "In (c), deadlock-free locking with the most threads is at least 0.85 times its own best.",
+        criterion: "In (c), deadlock-free locking with the most threads is at least 0.95 times its own best.",
         judge: |results| {
             let (share, evidence) = last_of_best(results, DEADLOCK_FREE)?;
-            Some(Finding { holds: share >= 0.85, evidence })
+            Some(Finding { holds: share >= 1.0 - TOLERANCE, evidence })
         },
+        weaker: Some(Weaker {
+            criterion: "In (c), deadlock-free locking with the most threads is at least 0.85 times its own best.",
+            judge: |results| {
+                let (share, evidence) = last_of_best(results, DEADLOCK_FREE)?;
+                Some(Finding { holds: share >= 0.85, evidence })
+            },
+        }),
         otherwise: "Its best is one thread that never waits. With more threads than cores a holder of hot locks may be \
                     off its core, and everybody waits until it is back.",
     },
@@ -83,6 +92,7 @@ static CLAIMS: [Claim; 4] = [
             let ahead = |panel| leads(results, panel, only(At::Last), DEADLOCK_FREE, &[TWO_PHASE], 1.0 + TOLERANCE);
             all([ahead("b"), ahead("c")])
         },
+        weaker: None,
         otherwise: "Wait-die loses what it aborts. Two cores abort little on 64 hot rows, and a transaction that waits \
                     for a row in key order holds others that wait-die would have given up.",
     },
@@ -112,7 +122,7 @@ fn last_of_best(results: &Results, series: &str) -> Option<(f64, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -130,5 +140,19 @@ mod tests {
             _ => 10.0 + 5.0 * made.way,
         };
         check(&FIGURE, other, &[false; 4]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match made.series {
+            DEADLOCK_FREE => 20.0 - 2.0 * made.way,
+            _ => 10.0,
+        };
+        check_weaker(&FIGURE, less, &[true; 1]);
+        let other = |made: Made<'_>| match made.series {
+            DEADLOCK_FREE => 20.0 - 12.0 * made.way,
+            _ => 10.0,
+        };
+        check_weaker(&FIGURE, other, &[false; 1]);
     }
 }

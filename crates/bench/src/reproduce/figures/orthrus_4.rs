@@ -1,7 +1,7 @@
 //! ORTHRUS, Fig. 4: what handling deadlocks costs as contention rises.
 
 use super::orthrus::{DEADLOCK_FREE, DREADLOCKS, HANDLING, ORTHRUS, WAIT_DIE, WAIT_FOR, policies, table, ten_updates};
-use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, everywhere, leads, left_half, only};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, left_half, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
@@ -41,25 +41,36 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 5] = [
     Claim {
         text: "With few cores it matters little how deadlocks are handled, at any contention.",
-        criterion: "In (a), the slowest of the four policies of the paper reaches at least 70 % of the fastest at every \
-                    point.",
+        criterion: "In (a), the slowest of the four policies of the paper reaches at least 70 % of the fastest at every point. The paper calls the difference small and gives no number.",
         judge: little_difference,
+        weaker: None,
         otherwise: "Two cores meet on a handful of hot rows as often as many cores do on 64, and a lock that is held \
                     costs the other core half of the machine; aborts and retries weigh more than on ten cores.",
     },
     Claim {
         text: "With many cores, deadlock-free locking is faster than every way to handle deadlocks, at every contention.",
-        criterion: "In (b), deadlock-free locking is at least 0.95 times each other policy at every point.",
-        judge: |results| leads(results, "b", everywhere(results, "b"), DEADLOCK_FREE, &HANDLING, 1.0 - TOLERANCE),
+        criterion: "In (b), deadlock-free locking is at least 1.00 times each other policy at every point.",
+        judge: |results| leads(results, "b", everywhere(results, "b"), DEADLOCK_FREE, &HANDLING, 1.0),
+        weaker: Some(Weaker {
+            criterion: "In (b), deadlock-free locking is at least 0.95 times each other policy at every point.",
+            judge: |results| leads(results, "b", everywhere(results, "b"), DEADLOCK_FREE, &HANDLING, 1.0 - TOLERANCE),
+        }),
         otherwise: "There are more threads than cores here. A lock that is handed over goes to a transaction whose \
                     thread sleeps, and nobody else gets it until the system has woken that thread: many times as long \
                     as a transaction takes. Wait-die seldom waits; it gives up and tries again.",
     },
     Claim {
         text: "Its lead grows with contention, to 2.2 times wait-die and 5.5 times both kinds of detection.",
-        criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and there \
+        criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and there it is at least 2.20 times wait-die and 5.50 times the wait-for graph and Dreadlocks.",
+        judge: |results| {
+            let last = |others: &[&str], least| leads(results, "b", only(At::Last), DEADLOCK_FREE, others, least);
+            all([lead_grows(results), last(&[WAIT_DIE], 2.2), last(&[WAIT_FOR, DREADLOCKS], 5.5)])
+        },
+        weaker: Some(Weaker {
+            criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and there \
                     more than 1.05.",
-        judge: lead_grows,
+            judge: lead_grows,
+        }),
         otherwise: "Aborted work is what the others lose, and with few cores little is lost: the one that aborts makes \
                     room for one that does not, while locks in key order are waited for by threads that sleep.",
     },
@@ -72,6 +83,7 @@ static CLAIMS: [Claim; 5] = [
             let detection = |name| leads(results, "b", left_half(results, "b"), name, &[WAIT_DIE], 1.0);
             all([detection(WAIT_FOR), detection(DREADLOCKS)])
         },
+        weaker: None,
         otherwise: "To the left few transactions meet at all, so the policies are as good as each other and noise \
                     decides.",
     },
@@ -79,6 +91,7 @@ static CLAIMS: [Claim; 5] = [
         text: "At the highest contention wait-die beats detection, because giving up early frees locks early.",
         criterion: "In (b), wait-die is at least 1.05 times the wait-for graph and Dreadlocks at the last point.",
         judge: |results| leads(results, "b", only(At::Last), WAIT_DIE, &[WAIT_FOR, DREADLOCKS], 1.0 + TOLERANCE),
+        weaker: None,
         otherwise: "Detection here looks for a cycle when a transaction begins to wait, not some time later: the \
                     deadlock is broken at once, and its locks are free as early as wait-die's.",
     },
@@ -115,7 +128,7 @@ fn lead_grows(results: &Results) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -123,7 +136,7 @@ mod tests {
         let paper = |made: Made<'_>| match (made.panel, made.series) {
             ("a", _) => 100.0 - 40.0 * made.way,
             (_, DEADLOCK_FREE) => 100.0 - 50.0 * made.way,
-            (_, WAIT_DIE) => 80.0 - 57.0 * made.way,
+            (_, WAIT_DIE) => 80.0 - 58.0 * made.way,
             _ => 95.0 - 86.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 5]);
@@ -139,5 +152,19 @@ mod tests {
         check(&FIGURE, other, &[false; 5]);
         let equal = |_: Made<'_>| 100.0;
         check(&FIGURE, equal, &[true, true, false, true, false]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match (made.panel, made.series) {
+            ("b", DEADLOCK_FREE) => 97.0 - 40.0 * made.way,
+            _ => 100.0 - 50.0 * made.way,
+        };
+        check_weaker(&FIGURE, less, &[true; 2]);
+        let other = |made: Made<'_>| match made.series {
+            DEADLOCK_FREE => 50.0 - 30.0 * made.way,
+            _ => 100.0 - 50.0 * made.way,
+        };
+        check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

@@ -1,7 +1,7 @@
 //! SLI, Fig. 6: where the time of transactions goes, without lock inheritance.
 
 use crate::report::EngineReport;
-use crate::reproduce::claim::{Claim, Finding};
+use crate::reproduce::claim::{Claim, Finding, Weaker};
 use crate::reproduce::figure::{self, Chart, Figure, Panel, Paper, Plan, Point, Series};
 use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
@@ -98,20 +98,32 @@ fn parts() -> Vec<Series> {
 static CLAIMS: [Claim; 4] = [
     Claim {
         text: "Useful work of the lock manager is 10 to 20 % of a transaction.",
-        criterion: "In (a), the median over all bars of the lock manager's share is between 10 and 20 %.",
+        criterion: "In (a), the lock manager's share is between 10 and 20 % in every bar.",
         judge: |results| {
-            let shares = (0..results.points("a")).map(|number| results.median("a", LOCK_MANAGER, At::Number(number)));
-            let share = median(&shares.collect::<Option<Vec<_>>>()?)?;
-            let evidence = format!("the median share with one thread is {share:.0} %");
-            Some(Finding { holds: (10.0..=20.0).contains(&share), evidence })
+            let shares = own_shares(results)?;
+            let (least, most) = (shares.iter().copied().reduce(f64::min)?, shares.iter().copied().reduce(f64::max)?);
+            let evidence = format!("the shares with one thread are {least:.0} to {most:.0} %");
+            Some(Finding { holds: least >= 10.0 && most <= 20.0, evidence })
         },
+        weaker: Some(Weaker {
+            criterion: "The median over all bars is between 10 and 20 %.",
+            judge: |results| {
+                let share = median(&own_shares(results)?)?;
+                let evidence = format!("the median share with one thread is {share:.0} %");
+                Some(Finding { holds: (10.0..=20.0).contains(&share), evidence })
+            },
+        }),
         otherwise: "A share depends on what is beside it. Shore-MT keeps pages, a buffer pool and a log; a transaction \
                     here is a few look-ups in memory, so a lock that costs a fraction of Shore-MT's weighs more.",
     },
     Claim {
         text: "Under load contention inside the lock manager comes on top, and grows to be its largest part.",
-        criterion: "The lock manager's time for a transaction of the TATP mix is in (b) at least 1.5 times that in (a).",
-        judge: contention_grows,
+        criterion: "The lock manager's time for a transaction of the TATP mix is in (b) at least 2.0 times that in (a), so that the larger part of it is contention.",
+        judge: |results| contention_grows(results, 2.0),
+        weaker: Some(Weaker {
+            criterion: "It is at least 1.5 times that in (a).",
+            judge: |results| contention_grows(results, 1.5),
+        }),
         otherwise: "The contention there is for the latches of locks high in the hierarchy, which every transaction \
                     takes. There is no hierarchy here, row locks are seldom wanted twice, and two threads meet seldom.",
     },
@@ -124,6 +136,7 @@ static CLAIMS: [Claim; 4] = [
             let evidence = format!("its share is {small:.0} % of the TATP mix, {large:.0} % of Stock Level");
             Some(Finding { holds: small > large, evidence })
         },
+        weaker: None,
         otherwise: "Large transactions amortise locks high in a hierarchy. Without one, every row that is read has its \
                     lock, and a transaction that does little but read rows has the largest share.",
     },
@@ -136,10 +149,16 @@ static CLAIMS: [Claim; 4] = [
             let evidence = format!("waiting is {tatp:.1} % of the TATP mix, {payment:.1} % of Payment");
             Some(Finding { holds: tatp < 5.0 && payment > tatp, evidence })
         },
+        weaker: None,
         otherwise: "Two threads on four warehouses are seldom at the same one at the same moment, and a Payment is over \
                     in microseconds.",
     },
 ];
+
+/// The lock manager's share in each bar of (a).
+fn own_shares(results: &Results) -> Option<Vec<f64>> {
+    (0..results.points("a")).map(|number| results.median("a", LOCK_MANAGER, At::Number(number))).collect()
+}
 
 /// The bar with this name.
 fn bar(results: &Results, label: &str) -> Option<At> {
@@ -147,7 +166,8 @@ fn bar(results: &Results, label: &str) -> Option<At> {
     results.plan.panels.first().and_then(find).map(At::Number)
 }
 
-fn contention_grows(results: &Results) -> Option<Finding> {
+/// Whether the lock manager's time for a transaction is at least so many times as long under load.
+fn contention_grows(results: &Results, least: f64) -> Option<Finding> {
     let at = bar(results, TATP_MIX)?;
     let in_microseconds =
         |run: &EngineReport| run.breakdown_us.get("lock_manager").and_then(Value::as_f64).unwrap_or(0.0);
@@ -155,13 +175,13 @@ fn contention_grows(results: &Results) -> Option<Finding> {
     let (alone, together) = (microseconds("a")?, microseconds("b")?);
     let ratio = together / alone.max(f64::MIN_POSITIVE);
     let evidence = format!("it takes {alone:.2} µs with one thread and {together:.2} µs with one on each core");
-    Some(Finding { holds: ratio >= 1.5, evidence })
+    Some(Finding { holds: ratio >= least, evidence })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -182,5 +202,18 @@ mod tests {
             _ => 30.0,
         };
         check(&FIGURE, other, &[false; 4]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match (made.panel, made.series, made.label) {
+            ("a", LOCK_MANAGER, STOCK_LEVEL) => 30.0,
+            ("a", LOCK_MANAGER, _) => 15.0,
+            (_, LOCK_MANAGER, _) => 24.0,
+            _ => 20.0,
+        };
+        check_weaker(&FIGURE, less, &[true; 2]);
+        let other = |_: Made<'_>| 30.0;
+        check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

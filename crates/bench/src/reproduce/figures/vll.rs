@@ -3,6 +3,7 @@
 use crate::reproduce::figure::{Paper, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
+use hotrow_runtime::PoolConfig;
 
 /// The paper.
 pub(super) static VLL_PAPER: Paper =
@@ -14,6 +15,8 @@ pub(super) const VLL: &str = "VLL";
 pub(super) const SCA: &str = "VLL with SCA";
 pub(super) const RANGES: &str = "VLLR";
 pub(super) const RANGES_SCA: &str = "VLLR with SCA";
+pub(super) const BLOCKS: &str = "VLLR, six levels at a step";
+pub(super) const BLOCKS_SCA: &str = "VLLR, six levels at a step, with SCA";
 pub(super) const TWO_PHASE: &str = "2PL (wait-for graph)";
 pub(super) const ATOMIC: &str = "2PL, deadlock-free";
 pub(super) const HSTORE: &str = "H-Store";
@@ -21,6 +24,10 @@ pub(super) const PER_CORE: &str = "per-core lock manager";
 
 /// How long a message between two partitions is on its way, in microseconds.
 const NETWORK_DELAY_US: u64 = 100;
+
+/// How many transactions a worker keeps: as many as it can. The paper's queue is bounded by how many transactions in it are
+/// blocked (§2.1), and by nothing else; those that wait for a message do not count.
+pub(super) const SLOTS: usize = PoolConfig::MAX_SLOTS;
 
 /// The systems that have a partition on each core (§3.1.1).
 pub(super) fn partition_engines() -> Vec<Series> {
@@ -37,7 +44,8 @@ pub(super) fn partitions(scale: &Scale) -> String {
     let partitions = scale.cores.max(2);
     let records = partitions * scale.pick(1_000_000, 100_000, 200);
     format!(
-        "micro --records {records} --partitions {partitions} --threads {partitions} --network-delay-us {NETWORK_DELAY_US}"
+        "micro --records {records} --partitions {partitions} --threads {partitions} --network-delay-us {NETWORK_DELAY_US} \
+         --slots {SLOTS}"
     )
 }
 

@@ -1,7 +1,7 @@
 //! VLL, Fig. 10: partitions on cores, by contention.
 
 use super::vll::{HSTORE, PER_CORE, SCA, VLL, VLL_PAPER, hot_records, label, partition_engines, partitions};
-use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, everywhere, leads};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
@@ -12,7 +12,8 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 10, §3.3.1",
     title: "A partition on each core, as contention rises",
     there: "As Fig. 9, with 20 % of the transactions on two partitions, and more or fewer hot records in each.",
-    here: "As our Fig. 9: one machine, a partition on each core, messages held back for 100 µs.",
+    here: "As our Fig. 9: one machine, a partition on each core, messages held back for 100 µs, 16 blocked transactions to a queue and \
+           62 transactions to a thread.",
     plan,
     claims: &CLAIMS,
 };
@@ -40,12 +41,13 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 4] = [
     Claim {
-        text: "SCA never makes VLL slower, even at low contention.",
-        criterion: "VLL with SCA is at least 0.95 times VLL at every point of (a) and (b).",
-        judge: |results| {
-            let near = |panel| leads(results, panel, everywhere(results, panel), SCA, &[VLL], 1.0 - TOLERANCE);
-            all([near("a"), near("b")])
-        },
+        text: "VLL is always faster with SCA, even at low contention.",
+        criterion: "VLL with SCA is at least 1.00 times VLL at every point of (a) and (b).",
+        judge: |results| sca_leads(results, 1.0),
+        weaker: Some(Weaker {
+            criterion: "It is at least 0.95 times VLL at every point.",
+            judge: |results| sca_leads(results, 1.0 - TOLERANCE),
+        }),
         otherwise: "While a partition looks for a transaction in the queue, a message may wait for it.",
     },
     Claim {
@@ -54,31 +56,47 @@ static CLAIMS: [Claim; 4] = [
         criterion: "In (a) and in (b), the ratio of VLL with SCA to VLL is at least 1.05 at the last point, and greater than \
                     at the first.",
         judge: |results| all(["a", "b"].map(|panel| rises(results, panel, SCA, VLL, 1.0 + TOLERANCE))),
+        weaker: None,
         otherwise: "With one hot record, whoever is behind a transaction that waits for a message conflicts with it.",
     },
     Claim {
         text: "The lock manager in each partition catches up with VLL as contention rises, and is slightly ahead in the end.",
-        criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 0.95 at the last \
+        criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 1.00 at the last point, and greater than at the first.",
+        judge: |results| all(["a", "b"].map(|panel| rises(results, panel, PER_CORE, SCA, 1.0))),
+        weaker: Some(Weaker {
+            criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 0.95 at the last \
                     point, and greater than at the first.",
-        judge: |results| all(["a", "b"].map(|panel| rises(results, panel, PER_CORE, SCA, 1.0 - TOLERANCE))),
+            judge: |results| all(["a", "b"].map(|panel| rises(results, panel, PER_CORE, SCA, 1.0 - TOLERANCE))),
+        }),
         otherwise: "SCA here looks again whenever a transaction ends, and finds what the queues would have known.",
     },
     Claim {
         text: "H-Store is unaffected by contention: it is serial anyway.",
-        criterion: "H-Store at the last point is 0.85 to 1.15 times what it is at the first, in (a) and in (b).",
-        judge: |results| {
-            let steady = |panel| {
-                let (first, last) =
-                    (results.median(panel, HSTORE, At::First)?, results.median(panel, HSTORE, At::Last)?);
-                let share = last / first.max(f64::MIN_POSITIVE);
-                let evidence = format!("({panel}) H-Store at the last point is {share:.2} times the first");
-                Some(Finding { holds: (0.85..=1.15).contains(&share), evidence })
-            };
-            all([steady("a"), steady("b")])
-        },
+        criterion: "H-Store at the last point is 0.95 to 1.05 times what it is at the first, in (a) and in (b).",
+        judge: |results| hstore_is_steady(results, TOLERANCE),
+        weaker: Some(Weaker {
+            criterion: "It is 0.85 to 1.15 times.",
+            judge: |results| hstore_is_steady(results, 0.15),
+        }),
         otherwise: "A hot record is in the cache.",
     },
 ];
+
+/// Whether VLL with SCA is at least so many times VLL everywhere.
+fn sca_leads(results: &Results, least: f64) -> Option<Finding> {
+    all(["a", "b"].map(|panel| leads(results, panel, everywhere(results, panel), SCA, &[VLL], least)))
+}
+
+/// Whether H-Store's throughput at the last point is that at the first, but for such a share.
+fn hstore_is_steady(results: &Results, tolerance: f64) -> Option<Finding> {
+    let steady = |panel| {
+        let (first, last) = (results.median(panel, HSTORE, At::First)?, results.median(panel, HSTORE, At::Last)?);
+        let share = last / first.max(f64::MIN_POSITIVE);
+        let evidence = format!("({panel}) H-Store at the last point is {share:.2} times the first");
+        Some(Finding { holds: (share - 1.0).abs() <= tolerance, evidence })
+    };
+    all([steady("a"), steady("b")])
+}
 
 /// Whether the ratio of two series is at least `least` at the last point, and greater than at the first.
 fn rises(results: &Results, panel: &str, over: &str, under: &str, least: f64) -> Option<Finding> {
@@ -91,7 +109,7 @@ fn rises(results: &Results, panel: &str, over: &str, under: &str, least: f64) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -110,5 +128,23 @@ mod tests {
             _ => 90.0 - 40.0 * made.way,
         };
         check(&FIGURE, other, &[false; 4]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match made.series {
+            HSTORE => 10.0 + made.way,
+            PER_CORE => 80.0 - 33.0 * made.way,
+            VLL => 100.0 - 50.0 * made.way,
+            _ => 97.0 - 48.5 * made.way,
+        };
+        check_weaker(&FIGURE, less, &[true; 3]);
+        let other = |made: Made<'_>| match made.series {
+            HSTORE => 10.0 + 5.0 * made.way,
+            PER_CORE => 80.0 - 60.0 * made.way,
+            VLL => 100.0 - 40.0 * made.way,
+            _ => 90.0 - 40.0 * made.way,
+        };
+        check_weaker(&FIGURE, other, &[false; 3]);
     }
 }

@@ -1,7 +1,7 @@
 //! VLL, Fig. 16: what locking costs a transaction, alone.
 
 use super::vll::{ATOMIC, HSTORE, NOTHING, PER_CORE, TWO_PHASE, VLL, VLL_PAPER};
-use crate::reproduce::claim::{Claim, Finding};
+use crate::reproduce::claim::{Claim, Finding, Weaker};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series, Value};
 use crate::reproduce::results::{Results, median};
 use crate::reproduce::scale::Scale;
@@ -65,13 +65,12 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 4] = [
     Claim {
         text: "Traditional lock managers cost an order of magnitude more than VLL.",
-        criterion: "With ten records, what 2PL with a wait-for graph costs above no locking is at least 5.00 times what VLL \
-                    costs above it.",
-        judge: |results| {
-            let (manager, vll) = (overhead(results, "a", TWO_PHASE)?, overhead(results, "a", VLL)?);
-            let evidence = format!("2PL costs {manager:.2} µs, VLL {vll:.2} µs");
-            Some(Finding { holds: manager >= 5.0 * vll, evidence })
-        },
+        criterion: "With ten records, what 2PL with a wait-for graph costs above no locking is at least 10.00 times what VLL costs above it.",
+        judge: |results| manager_costs(results, 10.0),
+        weaker: Some(Weaker {
+            criterion: "It is at least 5.00 times what VLL costs.",
+            judge: |results| manager_costs(results, 5.0),
+        }),
         otherwise: "A lock here is one exchange on a line of the lock table that is in the cache, with no allocation and no \
                     list; the paper's 2PL takes 2 µs for each lock, ours a fiftieth of that.",
     },
@@ -83,6 +82,7 @@ static CLAIMS: [Claim; 4] = [
             let evidence = format!("VLL costs {many:.2} µs with a latch, {one:.2} µs without");
             Some(Finding { holds: many > one, evidence })
         },
+        weaker: None,
         otherwise: "A latch that nobody else wants costs little.",
     },
     Claim {
@@ -94,6 +94,7 @@ static CLAIMS: [Claim; 4] = [
             let evidence = format!("VLL costs {many:.2} µs with a latch, {one:.2} µs without");
             Some(Finding { holds: many <= 0.7 && one <= 0.25, evidence })
         },
+        weaker: None,
         otherwise: "What is above no locking is all that the engine does: plans, queue and access checks as well as counters.",
     },
     Claim {
@@ -106,9 +107,18 @@ static CLAIMS: [Claim; 4] = [
             );
             Some(Finding { holds: arrayed > beside, evidence })
         },
+        weaker: None,
         otherwise: "Here all records and counters are in the cache; the second miss is what arrayed counters cost.",
     },
 ];
+
+/// Whether 2PL's locks cost at least so many times what VLL's do.
+fn manager_costs(results: &Results, least: f64) -> Option<Finding> {
+    let (manager, vll) = (overhead(results, "a", TWO_PHASE)?, overhead(results, "a", VLL)?);
+    let evidence = format!("2PL costs {manager:.2} µs, VLL {vll:.2} µs");
+    // What is within the noise of no locking at all is no number to compare with.
+    Some(Finding { holds: vll > 0.0 && manager >= least * vll, evidence })
+}
 
 /// What a series costs above no locking, in microseconds, with as many records as in the paper: the median of the differences
 /// within one repetition.
@@ -128,7 +138,7 @@ fn overhead(results: &Results, panel: &str, series: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -152,5 +162,21 @@ mod tests {
             _ => 1.7,
         };
         check(&FIGURE, other, &[false; 4]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match made.series {
+            NOTHING => 1.0,
+            VLL => 2.0,
+            _ => 8.0,
+        };
+        check_weaker(&FIGURE, less, &[true; 1]);
+        let other = |made: Made<'_>| match made.series {
+            NOTHING => 1.0,
+            VLL => 2.0,
+            _ => 5.0,
+        };
+        check_weaker(&FIGURE, other, &[false; 1]);
     }
 }

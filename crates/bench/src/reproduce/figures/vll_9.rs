@@ -1,7 +1,7 @@
 //! VLL, Fig. 9: partitions on cores, by how many transactions span several of them.
 
 use super::vll::{HSTORE, PER_CORE, SCA, VLL, VLL_PAPER, greatest_ratio, hot_records, partition_engines, partitions};
-use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, everywhere, leads, only};
+use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
@@ -17,7 +17,9 @@ pub(super) static FIGURE: Figure = Figure {
             ordered before they are run.",
     here: "One machine, a partition on each core (two at least), messages between them through rings and held back for 100 µs. \
            Transactions are ordered when they begin, which the paper's are before. Long ones compute ten microseconds for \
-           each record. The single-threaded VLL with arrayed counters is not among our engines.",
+           each record. What bounds a partition's queue is 16 blocked transactions, as in the paper, whose own limit is not said; a \
+           thread keeps no more than 62 transactions of any kind, which bounds those that wait for messages where most do. \
+           The single-threaded VLL with arrayed counters is not among our engines.",
     plan,
     claims: &CLAIMS,
 };
@@ -58,48 +60,40 @@ static CLAIMS: [Claim; 6] = [
             let near = |panel| leads(results, panel, only(At::First), VLL, &[HSTORE], 1.0 - TOLERANCE);
             all([near("a"), near("c")])
         },
+        weaker: None,
         otherwise: "Ten counters go up and down; where a transaction does little else, that may show.",
     },
     Claim {
         text: "H-Store performs extremely poorly with multi-partition transactions: it waits for messages and does nothing \
                meanwhile.",
-        criterion: "At 20 % multi-partition transactions VLL is at least 5.00 times H-Store in (a), and with SCA it is at \
-                    least 2.00 times H-Store in (b), (c) and (d).",
+        criterion: "At 20 % multi-partition transactions VLL is at least 5.00 times H-Store in (a), and with SCA it is at least 2.00 times H-Store in (b), (c) and (d). The paper shows curves and gives no number.",
         judge: |results| {
             let twice = |panel| leads(results, panel, some(results, panel)?, SCA, &[HSTORE], 2.0);
             all([leads(results, "a", some(results, "a")?, VLL, &[HSTORE], 5.0), twice("b"), twice("c"), twice("d")])
         },
+        weaker: None,
         otherwise: "What others can do meanwhile is bounded by how many transactions may be blocked, and by the messages.",
     },
     Claim {
         text: "VLL beats a lock manager in each partition by 10 to 30 % when few transactions span partitions, and by less \
                when many do.",
-        criterion: "At the first point of (a), VLL with SCA is at least 1.05 times the per-core lock manager, and that ratio \
-                    is smaller at the last point.",
-        judge: |results| {
-            let ratio = |at| results.ratio("a", at, SCA, PER_CORE);
-            let (first, last) = (ratio(At::First)?, ratio(At::Last)?);
-            let evidence = format!(
-                "(a) VLL with SCA is {first:.2} times the per-core lock manager at the first point, {last:.2} at the last"
-            );
-            Some(Finding { holds: first >= 1.0 + TOLERANCE && last < first, evidence })
-        },
+        criterion: "At the first point of (a), VLL with SCA is at least 1.10 times the per-core lock manager, and that ratio is smaller at the last point.",
+        judge: |results| beats_managers(results, 1.1),
+        weaker: Some(Weaker {
+            criterion: "It is at least 1.05 times the per-core lock manager at the first point, and less at the last.",
+            judge: |results| beats_managers(results, 1.0 + TOLERANCE),
+        }),
         otherwise: "The request queues here are in the hash table's own lines and allocate nothing when nobody waits.",
     },
     Claim {
         text: "Under high contention SCA is extremely important: it makes short transactions up to 130 % faster, long ones up \
                to 100 %.",
-        criterion: "The greatest ratio of VLL with SCA to VLL is at least 1.30 in (b) and in (d).",
-        judge: |results| {
-            let gains = |panel| {
-                let gain = greatest_ratio(results, panel, SCA, VLL)?;
-                Some(Finding {
-                    holds: gain >= 1.3,
-                    evidence: format!("({panel}) at its best, SCA is {gain:.2} times VLL"),
-                })
-            };
-            all([gains("b"), gains("d")])
-        },
+        criterion: "The greatest ratio of VLL with SCA to VLL is at least 2.30 in (b) and at least 2.00 in (d).",
+        judge: |results| all([sca_gains(results, "b", 2.3), sca_gains(results, "d", 2.0)]),
+        weaker: Some(Weaker {
+            criterion: "It is at least 1.30 in both.",
+            judge: |results| all([sca_gains(results, "b", 1.3), sca_gains(results, "d", 1.3)]),
+        }),
         otherwise: "Two partitions stall each other less than forty do: the front of a queue waits for one message.",
     },
     Claim {
@@ -109,15 +103,33 @@ static CLAIMS: [Claim; 6] = [
             let near = |panel| leads(results, panel, everywhere(results, panel), SCA, &[VLL], 1.0 - TOLERANCE);
             all([near("a"), near("c")])
         },
+        weaker: None,
         otherwise: "While a partition looks for a transaction in the queue, a message may wait for it.",
     },
     Claim {
         text: "Multi-partition transactions cost all systems throughput.",
         criterion: "In each panel, each system is below 0.95 times its first point at the last.",
         judge: |results| all(["a", "b", "c", "d"].map(|panel| falls(results, panel))),
+        weaker: None,
         otherwise: "While one transaction waits for a message others run, as long as there are enough of them.",
     },
 ];
+
+/// Whether VLL with SCA is so many times the per-core lock manager where no transaction spans partitions, and less where all do.
+fn beats_managers(results: &Results, least: f64) -> Option<Finding> {
+    let ratio = |at| results.ratio("a", at, SCA, PER_CORE);
+    let (first, last) = (ratio(At::First)?, ratio(At::Last)?);
+    let evidence = format!(
+        "(a) VLL with SCA is {first:.2} times the per-core lock manager at the first point, {last:.2} at the last"
+    );
+    Some(Finding { holds: first >= least && last < first, evidence })
+}
+
+/// Whether SCA makes VLL so many times as fast somewhere.
+fn sca_gains(results: &Results, panel: &str, least: f64) -> Option<Finding> {
+    let gain = greatest_ratio(results, panel, SCA, VLL)?;
+    Some(Finding { holds: gain >= least, evidence: format!("({panel}) at its best, SCA is {gain:.2} times VLL") })
+}
 
 /// The point with some multi-partition transactions.
 fn some(results: &Results, panel: &str) -> Option<impl Iterator<Item = At> + Clone + use<>> {
@@ -140,7 +152,7 @@ fn falls(results: &Results, panel: &str) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::claim::tests::check;
+    use crate::reproduce::claim::tests::{check, check_weaker};
     use crate::reproduce::results::tests::Made;
 
     #[test]
@@ -152,7 +164,7 @@ mod tests {
             (_, PER_CORE) => 70.0 - 40.0 * made.way,
             ("a" | "c", VLL) => 99.0 - 45.0 * made.way,
             ("a" | "c", _) => 99.0 - 46.0 * made.way,
-            (_, VLL) => 99.0 - 80.0 * made.way,
+            (_, VLL) => 99.0 - 83.0 * made.way,
             _ => 99.0 - 60.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 6]);
@@ -163,5 +175,22 @@ mod tests {
             _ => 95.0 - 20.0 * made.way,
         };
         check(&FIGURE, other, &[false; 6]);
+    }
+
+    #[test]
+    fn less_than_the_paper_says_is_told_apart() {
+        let less = |made: Made<'_>| match (made.panel, made.series) {
+            ("a", SCA) => 86.0 - 10.0 * made.way,
+            ("a", _) => 80.0,
+            (_, VLL) => 50.0,
+            _ => 75.0,
+        };
+        check_weaker(&FIGURE, less, &[true; 2]);
+        let other = |made: Made<'_>| match made.series {
+            PER_CORE => 100.0,
+            VLL => 90.0,
+            _ => 95.0,
+        };
+        check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

@@ -110,9 +110,6 @@ pub trait Admission: Send + 'static {
     /// Whether [`lock_made`](Self::lock_made) is there. Such an engine has a record for each row of a plan.
     const LOCKS_MADE: bool = false;
 
-    /// Whether the engine keeps something for records outside them, and [`forget`](Self::forget) is there.
-    const KEEPS_BESIDE: bool = false;
-
     /// A transaction begins whose reports go under `label`. Called before [`admit`](Self::admit), and for those without a plan too.
     fn begin(&mut self, _label: u32) {}
 
@@ -158,7 +155,13 @@ pub trait Admission: Send + 'static {
     /// Locks a record exclusively that the transaction has just made, for a key that had none: it is about to be linked, and nobody
     /// else has seen it. If it is linked, [`add_made`](Self::add_made) says so.
     #[inline]
-    fn lock_made(&mut self, _record: RecordRef<'_, Self::Header>, _row: &PlannedRow<Self::Header>) {}
+    fn lock_made(
+        &mut self,
+        _scene: Scene<'_, Self::Header>,
+        _record: RecordRef<'_, Self::Header>,
+        _row: &PlannedRow<Self::Header>,
+    ) {
+    }
 
     /// The plan has a row from now on whose record was locked when it was made.
     #[inline]
@@ -185,6 +188,7 @@ pub trait Admission: Send + 'static {
     /// Copies a row as committed without asking for its lock, if that is sound now.
     fn glance(
         &mut self,
+        _scene: Scene<'_, Self::Header>,
         _table: &Table<Self::Header>,
         _record: RecordRef<'_, Self::Header>,
         _copy: &mut Row,
@@ -202,9 +206,6 @@ pub trait Admission: Send + 'static {
     ) -> bool {
         false
     }
-
-    /// A record has been taken out of its table by who had the table alone, so that nobody counts on it.
-    fn forget(&mut self, _record: RecordRef<'_, Self::Header>) {}
 
     /// Whether a row that is not in the plan may be touched all the same.
     fn reaches(&self, _table: &Table<Self::Header>, _key: &Key) -> bool {

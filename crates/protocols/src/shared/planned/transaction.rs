@@ -44,8 +44,6 @@ pub struct PlannedTransaction<A: Admission> {
     keeps: bool,
     /// Tables that the caller keeps everybody else off.
     owned: Vec<TableId>,
-    /// Records of such tables whose rows were deleted, if the engine keeps something beside them.
-    deleted: Vec<(TableId, RecordPtr<A::Header>)>,
     /// What was touched outside the access set.
     missing: Accesses,
     /// The row that was read last, where none is locked.
@@ -93,7 +91,6 @@ impl<A: Admission> PlannedTransaction<A> {
             running: false,
             keeps: false,
             owned: Vec::new(),
-            deleted: Vec::new(),
             missing: Accesses::new(),
             copy: None,
             copies: Copies::default(),
@@ -138,7 +135,6 @@ impl<A: Admission> PlannedTransaction<A> {
         self.changes.retire(&mut self.participant);
         self.participant.leave();
         self.owned.clear();
-        self.deleted.clear();
         self.running = false;
     }
 
@@ -163,16 +159,6 @@ impl<A: Admission> PlannedTransaction<A> {
         self.plan.unlink_unused(scene);
         for garbage in self.plan.garbage.drain(..) {
             self.participant.retire(garbage);
-        }
-    }
-
-    /// Tells the engine of records that are not in their tables any more, though nobody has given back a lock on them.
-    #[inline]
-    fn forget_deleted(&mut self) {
-        let scene = Scene { database: &self.database, guard: self.participant.guard() };
-        for (id, pointer) in self.deleted.drain(..).filter(|&(_, pointer)| !self.plan.has_record(pointer)) {
-            let record = scene.table(id).map(|table| scene.deref(table, pointer));
-            record.filter(|record| !record.is_present()).into_iter().for_each(|record| self.admission.forget(record));
         }
     }
 
@@ -334,9 +320,11 @@ impl<A: Admission> PlannedTransaction<A> {
     #[inline]
     fn writer(&mut self) -> Writer<'_, A> {
         let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
+        let scene = Scene { database: &self.database, guard: self.participant.guard() };
         Writer {
-            scene: Scene { database: &self.database, guard: self.participant.guard() },
+            scene,
             locks: EntryLocks {
+                scene,
                 admission: &mut self.admission,
                 plan: &mut self.plan,
                 owned,
@@ -513,12 +501,7 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         }
         locks.set_row(table, key);
         let deleted = changes.delete(scene.guard, table, record, &mut locks);
-        let deleted =
-            outside(deleted.map(|()| Write::Done), || push_entries::<A>(missing, table, key, record::row(record)));
-        if A::KEEPS_BESIDE && self.owns(id) {
-            self.deleted.push((id, pointer));
-        }
-        deleted
+        outside(deleted.map(|()| Write::Done), || push_entries::<A>(missing, table, key, record::row(record)))
     }
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
@@ -566,7 +549,6 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
             // A row of an owned table is counted on only if it is in the plan, too.
             let counted = |table, record| A::NEEDS.records && (!owned.owns(table) || self.plan.has_record(record));
             self.changes.commit(&self.database, &mut self.participant, counted);
-            self.forget_deleted();
         }
         // Who waits for a log keeps nobody waiting.
         self.end(handed.is_none());

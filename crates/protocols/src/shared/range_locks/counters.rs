@@ -205,6 +205,20 @@ impl PrefixCounters {
     /// The same for a transaction that has requested `held` before.
     #[inline]
     pub(crate) fn request_more(&mut self, held: &[Counted], wanted: &[Counted]) -> Result<bool, TooManyRequests> {
+        let conflicts = self.count(wanted)?;
+        Ok(!conflicts || !self.others_conflict(held, wanted, true))
+    }
+
+    /// The same for a transaction that has requested nothing else and whose prefixes are all different: nothing of its own is in its
+    /// way.
+    #[inline]
+    pub(crate) fn request_once(&mut self, wanted: &[Counted]) -> Result<bool, TooManyRequests> {
+        self.count(wanted).map(|conflicts| !conflicts)
+    }
+
+    /// Counts a request: whether it meets a count that conflicts, be it one of its own.
+    #[inline]
+    fn count(&mut self, wanted: &[Counted]) -> Result<bool, TooManyRequests> {
         self.reserve(wanted.len());
         let mut conflicts = false;
         for (position, &Counted { name, claim }) in wanted.iter().enumerate() {
@@ -223,7 +237,7 @@ impl PrefixCounters {
                 conflicts = true;
             }
         }
-        Ok(!conflicts || !self.others_conflict(held, wanted, true))
+        Ok(conflicts)
     }
 
     /// Whether a request for `wanted` would not be granted to a transaction that has requested `held`, and nothing else.
@@ -274,7 +288,6 @@ impl PrefixCounters {
     }
 
     /// Whether nobody has asked for anything.
-    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.used == 0
     }

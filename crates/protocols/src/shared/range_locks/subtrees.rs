@@ -115,7 +115,7 @@ struct Count {
 
 /// All that one transaction has requested. To be used again.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts(SmallVec<[Count; 4]>);
+pub struct Counts(SmallVec<[Count; 4]>);
 
 /// The leading bits of some keys of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,7 +337,7 @@ fn home(prefix: u64, depth: u32) -> usize {
 /// Selective contention analysis (§2.6) over blocks: the paper's bit arrays, but exact, since blocks of requests in the queue
 /// stay where they are.
 #[derive(Debug, Default)]
-pub(super) struct SubtreeAnalysis {
+pub struct SubtreeAnalysis {
     /// What was asked for so far, by block.
     asked: Vec<Bits>,
     /// The blocks of which something was asked for.

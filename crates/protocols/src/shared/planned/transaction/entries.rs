@@ -1,7 +1,7 @@
 //! The locks of index entries that come or go, and of records that are made for new rows.
 
 use crate::shared::in_place::IndexLocks;
-use crate::shared::planned::{Admission, Place, Plan, PlannedRow, prefixes};
+use crate::shared::planned::{Admission, Place, Plan, PlannedRow, Scene, prefixes};
 use crate::shared::range_locks::PrefixLocks;
 use hotrow_storage::{Guard, IndexId, IndexRef, Key, RecordRef, Table, TableId};
 use hotrow_txn::Abort;
@@ -21,6 +21,7 @@ impl Owned<'_> {
 
 /// The prefix locks of entries that come or go: in the plan, or added late. One that cannot be had is [`Abort::Conflict`].
 pub(super) struct EntryLocks<'t, A: Admission> {
+    pub(super) scene: Scene<'t, A::Header>,
     pub(super) admission: &'t mut A,
     pub(super) plan: &'t mut Plan<A::Header>,
     pub(super) owned: Owned<'t>,
@@ -71,7 +72,7 @@ impl<A: Admission> IndexLocks<A::Header> for EntryLocks<'_, A> {
     fn linking(&mut self, _: &Table<A::Header>, record: RecordRef<'_, A::Header>) -> bool {
         let Some(row) = &mut self.made else { return false };
         row.record = Some(record.ptr());
-        self.admission.lock_made(record, row);
+        self.admission.lock_made(self.scene, record, row);
         true
     }
 

@@ -101,7 +101,7 @@ impl<A: Admission> Glancer<'_, A> {
         if *id != table.id() {
             (*id, *row) = (table.id(), Row::new(table.layout()));
         }
-        let present = match self.admission.glance(table, record, row) {
+        let present = match self.admission.glance(self.scene, table, record, row) {
             Glance::Present => true,
             Glance::Absent => false,
             Glance::Busy => self.copy_locked(table, &record.key(), row)?,

@@ -4,7 +4,8 @@
 //!
 //! | manager | what it is | the paper's |
 //! | --- | --- | --- |
-//! | [`Vllr`] | counters of prefixes, a queue of transactions, selective contention analysis if wanted | VLLR |
+//! | [`Vllr`] of [`FourCounters`] | four counters for each prefix, a queue of transactions, analysis if wanted | VLLR (Fig. 6) |
+//! | [`Vllr`] of [`Blocks`] | the same with one count for six levels of prefixes, and an exact analysis | |
 //! | [`Standard`] | ranges in a sorted map, each with a queue of requests | standard range lock manager |
 //! | [`Hierarchical`] | prefixes in a hash table, each with a queue of requests | hierarchical lock manager |
 //! | [`Records`] | two counters for each key, a queue of transactions | basic VLL, a lock for each record |
@@ -29,7 +30,7 @@ mod vllr;
 pub use hierarchical::Hierarchical;
 pub use records::Records;
 pub use standard::Standard;
-pub use vllr::Vllr;
+pub use vllr::{Blocks, FourCounters, PrefixState, Vllr};
 
 use super::subtrees::BitPrefix;
 use super::{BitRange, Cover, Granularity, KeySpace, PrefixLocks};
@@ -124,7 +125,8 @@ pub trait RangeLockManager {
     /// are added to `granted`.
     fn release(&mut self, txn: TxnNumber, granted: &mut Vec<TxnNumber>);
 
-    /// For a caller who has nothing else to do: transactions that can be granted their ranges are, and are added to `granted`.
+    /// For a caller that has nothing else to do: one transaction at least that can be granted its range is, if there is any that the
+    /// manager can find. Those that were are added to `granted`.
     fn find_work(&mut self, _granted: &mut Vec<TxnNumber>) {}
 
     /// Adds what was done to find work.

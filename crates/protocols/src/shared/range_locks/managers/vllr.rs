@@ -2,47 +2,142 @@
 
 use super::queue::TxnQueue;
 use super::{KeyRange, Prefixing, RangeLockManager, TxnNumber};
+use crate::shared::contention::{Analysis, AnalysisCounts};
 use crate::shared::range_locks::subtrees::{Counts, SubtreeAnalysis, Subtrees};
+use crate::shared::range_locks::{Counted, PrefixCounters, PrefixLocks};
 use hotrow_txn::Statistics;
 
-/// Locks prefixes of keys (§2.7).
-pub struct Vllr {
+/// Locks prefixes of keys (§2.7), whose counters are kept as `C` says.
+pub struct Vllr<C: PrefixState> {
     prefixing: Prefixing,
-    counters: Subtrees,
+    counters: C,
     queue: TxnQueue,
     /// What each transaction has requested.
-    requests: Vec<Counts>,
+    requests: Vec<C::Request>,
     /// Looks for blocked transactions that can be granted their ranges (§2.6), if that is wanted.
-    analysis: Option<SubtreeAnalysis>,
+    analysis: Option<C::Analysis>,
 }
 
-impl Vllr {
+/// The lock state of prefixes.
+pub trait PrefixState: Default {
+    /// What one transaction has requested. To be used again by the next one.
+    type Request: Default;
+
+    /// What a contention analysis keeps from one run to the next.
+    type Analysis: Default;
+
+    /// Counts the request of a range (RequestLock of Fig. 6): whether it conflicts with none before it.
+    fn request(&mut self, prefixing: Prefixing, range: KeyRange, exclusive: bool, request: &mut Self::Request) -> bool;
+
+    /// Takes a request back (ReleaseLock of Fig. 6).
+    fn release(&mut self, request: &mut Self::Request);
+
+    /// Whether nothing is requested.
+    fn is_idle(&self) -> bool;
+
+    /// Adds blocked transactions that conflict with none before them to `found`. `queue` yields each transaction, whether it is
+    /// blocked, and its request.
+    fn find<'r>(
+        analysis: &mut Self::Analysis,
+        queue: impl Iterator<Item = (TxnNumber, bool, &'r Self::Request)>,
+        found: &mut Vec<TxnNumber>,
+    ) where
+        Self::Request: 'r;
+
+    /// What analyses did.
+    fn counts(analysis: &Self::Analysis) -> AnalysisCounts;
+}
+
+/// The paper's: four counters for each prefix, and an analysis with a bit map for each of them that ends when it has found a
+/// transaction. Counters are found by the hash of their prefix (see [`PrefixCounters`]).
+#[derive(Default)]
+pub struct FourCounters(PrefixCounters);
+
+impl PrefixState for FourCounters {
+    type Request = PrefixLocks;
+    type Analysis = Analysis;
+
+    fn request(&mut self, prefixing: Prefixing, range: KeyRange, exclusive: bool, request: &mut PrefixLocks) -> bool {
+        prefixing.fill(request, range, exclusive);
+        let granted = self.0.request_once(request.counted());
+        granted.expect("a thread has fewer transactions than a counter can count")
+    }
+
+    fn release(&mut self, request: &mut PrefixLocks) {
+        self.0.release(request.counted());
+    }
+
+    fn is_idle(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn find<'r>(
+        analysis: &mut Analysis,
+        queue: impl Iterator<Item = (TxnNumber, bool, &'r PrefixLocks)>,
+        found: &mut Vec<TxnNumber>,
+    ) {
+        let marks = |request: &'r PrefixLocks| request.counted().iter().map(|counted: &Counted| counted.mark());
+        found.extend(analysis.find(queue.map(|(txn, is_blocked, request)| (txn, is_blocked, marks(request)))));
+    }
+
+    fn counts(analysis: &Analysis) -> AnalysisCounts {
+        analysis.counts()
+    }
+}
+
+/// Six levels of prefixes at a step, and an exact analysis that finds all that can run: see [`Subtrees`].
+#[derive(Default)]
+pub struct Blocks(Subtrees);
+
+impl PrefixState for Blocks {
+    type Request = Counts;
+    type Analysis = SubtreeAnalysis;
+
+    fn request(&mut self, prefixing: Prefixing, range: KeyRange, exclusive: bool, request: &mut Counts) -> bool {
+        let mut granted = true;
+        prefixing.each(range, |prefix| granted &= self.0.request(prefix, exclusive, request));
+        granted
+    }
+
+    fn release(&mut self, request: &mut Counts) {
+        self.0.release(request);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn find<'r>(
+        analysis: &mut SubtreeAnalysis,
+        queue: impl Iterator<Item = (TxnNumber, bool, &'r Counts)>,
+        found: &mut Vec<TxnNumber>,
+    ) {
+        analysis.find(queue, found);
+    }
+
+    fn counts(analysis: &SubtreeAnalysis) -> AnalysisCounts {
+        analysis.counts()
+    }
+}
+
+impl<C: PrefixState> Vllr<C> {
     /// Nothing is locked.
     pub fn new(prefixing: Prefixing) -> Self {
-        Self {
-            prefixing,
-            counters: Subtrees::default(),
-            queue: TxnQueue::default(),
-            requests: Vec::new(),
-            analysis: None,
-        }
+        Self { prefixing, counters: C::default(), queue: TxnQueue::default(), requests: Vec::new(), analysis: None }
     }
 
     /// The same with selective contention analysis.
     pub fn with_analysis(prefixing: Prefixing) -> Self {
-        Self { analysis: Some(SubtreeAnalysis::default()), ..Self::new(prefixing) }
+        Self { analysis: Some(C::Analysis::default()), ..Self::new(prefixing) }
     }
 }
 
-impl RangeLockManager for Vllr {
+impl<C: PrefixState> RangeLockManager for Vllr<C> {
     fn request(&mut self, txn: TxnNumber, range: KeyRange, exclusive: bool) -> bool {
         if self.requests.len() <= txn as usize {
-            self.requests.resize_with(txn as usize + 1, Counts::default);
+            self.requests.resize_with(txn as usize + 1, C::Request::default);
         }
-        let Self { prefixing, counters, requests, .. } = self;
-        let request = &mut requests[txn as usize];
-        let mut granted = true;
-        prefixing.each(range, |prefix| granted &= counters.request(prefix, exclusive, request));
+        let granted = self.counters.request(self.prefixing, range, exclusive, &mut self.requests[txn as usize]);
         self.queue.enqueue(txn, granted);
         granted
     }
@@ -56,18 +151,18 @@ impl RangeLockManager for Vllr {
         let Self { queue, requests, analysis: Some(analysis), .. } = self else { return };
         let before = granted.len();
         let walk = queue.iter().map(|(txn, is_blocked)| (txn, is_blocked, &requests[txn as usize]));
-        analysis.find(walk, granted);
+        C::find(analysis, walk, granted);
         granted[before..].iter().for_each(|&txn| queue.unblock(txn));
     }
 
     fn count(&self, statistics: &mut Statistics) {
-        let counts = self.analysis.as_ref().map(SubtreeAnalysis::counts).unwrap_or_default();
+        let counts = self.analysis.as_ref().map(C::counts).unwrap_or_default();
         statistics.analyses += counts.runs;
         statistics.analyses_found += counts.found;
         statistics.analyses_bits += counts.bits;
     }
 
     fn is_idle(&self) -> bool {
-        self.counters.is_empty() && self.queue.is_empty()
+        self.counters.is_idle() && self.queue.is_empty()
     }
 }
