@@ -36,7 +36,7 @@ pub(crate) fn rest_of_pipeline(input: &Input, session: &Session) -> Option<Vec<B
                 };
                 bind.check(statement.param_types()).ok()?;
                 let mut values = Vec::new();
-                bind.values(statement.param_types(), &mut values).ok()?;
+                bind.values(statement.param_types(), session.styles(), &mut values).ok()?;
                 portals.insert(bind.portal, (statement, values));
             }
             b'E' => {

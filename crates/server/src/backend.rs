@@ -1,7 +1,7 @@
 //! What clients are told. The messages of every statement are written straight into the buffer, the others by `pgwire`.
 
 use bytes::{BufMut, BytesMut};
-use hotrow_sql::types::{encode_binary, encode_text, oid, type_len, typmod};
+use hotrow_sql::types::{Styles, encode_binary, encode_text, oid, type_len, typmod};
 use hotrow_sql::{CopyEncoding, OutputColumn, SqlError};
 use hotrow_storage::{Type, Value};
 use pgwire::error::ErrorInfo;
@@ -26,6 +26,8 @@ pub const COPY_DONE: &[u8] = b"c\0\0\0\x04";
 #[derive(Default)]
 pub struct RowShape {
     columns: Vec<(Type, bool)>,
+    /// How texts are written.
+    pub styles: Styles,
 }
 
 impl RowShape {
@@ -56,7 +58,7 @@ pub fn data_row(out: &mut BytesMut, values: &[Value<'_>], shape: &RowShape) {
         if binary {
             encode_binary(value, ty, out);
         } else {
-            encode_text(value, ty, out);
+            encode_text(value, ty, shape.styles, out);
         }
         let length = (out.len() - at - 4) as i32;
         out[at..at + 4].copy_from_slice(&length.to_be_bytes());

@@ -7,7 +7,7 @@ use crate::frontend::{Body, Formats, malformed};
 use crate::input::Frame;
 use crate::link::Link;
 use bytes::BufMut;
-use hotrow_sql::types::{decode_binary, decode_text, from_oid, oid::UNKNOWN, utf8};
+use hotrow_sql::types::{Styles, decode_binary, decode_text, from_oid, oid::UNKNOWN, utf8};
 use hotrow_sql::{Executed, OutputColumn, SqlError, state};
 use hotrow_storage::{Type, Value};
 use std::collections::HashMap;
@@ -62,9 +62,9 @@ impl<S: Read + Write> Connection<S> {
         let mut bind = Bind::read(self.input.body(frame))?;
         let portal = bind.portal;
         let statement = self.session.statement(bind.name)?;
-        let types = statement.param_types();
+        let (types, styles) = (statement.param_types(), self.session.styles());
         bind.check(types)?;
-        self.session.bind(portal, &statement, &mut |values| bind.values(types, values))?;
+        self.session.bind(portal, &statement, &mut |values| bind.values(types, styles, values))?;
         let formats = bind.rest.formats()?;
         bind.rest.end()?;
         set_shape(self.portals.shape(portal), statement.columns().unwrap_or_default(), formats)?;
@@ -203,9 +203,14 @@ impl<'m> Bind<'m> {
     }
 
     /// Reads the values.
-    pub(crate) fn values(&mut self, types: &[Type], values: &mut Vec<Value<'static>>) -> Result<(), SqlError> {
+    pub(crate) fn values(
+        &mut self,
+        types: &[Type],
+        styles: Styles,
+        values: &mut Vec<Value<'static>>,
+    ) -> Result<(), SqlError> {
         for (position, &ty) in types.iter().enumerate() {
-            values.push(parameter(ty, self.rest.value()?, self.formats.is_binary(position)?, position)?);
+            values.push(parameter(ty, self.rest.value()?, self.formats.is_binary(position)?, styles, position)?);
         }
         Ok(())
     }
@@ -239,9 +244,18 @@ fn parameter_type(oid: u32, position: usize) -> Result<Option<Type>, SqlError> {
 }
 
 /// A parameter's value from its bytes.
-fn parameter(ty: Type, bytes: Option<&[u8]>, binary: bool, position: usize) -> Result<Value<'static>, SqlError> {
+fn parameter(
+    ty: Type,
+    bytes: Option<&[u8]>,
+    binary: bool,
+    styles: Styles,
+    position: usize,
+) -> Result<Value<'static>, SqlError> {
     let Some(bytes) = bytes else { return Ok(Value::Null) };
-    let value = if binary { decode_binary(ty, bytes) } else { utf8(bytes).and_then(|text| decode_text(ty, text)) };
+    let value = match binary {
+        true => decode_binary(ty, bytes),
+        false => utf8(bytes).and_then(|text| decode_text(ty, text, styles)),
+    };
     value.map_err(|error| error.context(format!("parameter ${}", position + 1)))
 }
 

@@ -4,6 +4,7 @@ use crate::backend::{self, RowShape};
 use crate::frontend::{Body, malformed};
 use crate::input::Input;
 use bytes::{BufMut, BytesMut};
+use hotrow_sql::types::Styles;
 use hotrow_sql::{Client, CopyEncoding, Notice, OutputColumn, SqlError, state};
 use hotrow_storage::Value;
 use std::io::{self, Read, Write};
@@ -61,6 +62,10 @@ impl<S: Read + Write> Client for Link<'_, S> {
         self.shape.set(columns.iter().map(|column| (column.ty, false)));
         backend::row_description(self.out, columns, |_| false);
         Ok(())
+    }
+
+    fn styles(&mut self, styles: Styles) {
+        self.shape.styles = styles;
     }
 
     fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {

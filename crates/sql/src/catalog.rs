@@ -11,6 +11,7 @@ use crate::locks::TableLock;
 use crate::procedure::Procedure;
 use crate::schema::{self, RelationName, Schema};
 use crate::sequence::Sequence;
+use crate::types::Styles;
 use crate::view::StoredView;
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Value};
 use hotrow_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -222,7 +223,7 @@ impl Table {
 pub fn describe(value: &Value<'_>) -> String {
     let Some(ty) = crate::expr::type_of(value) else { return "null".to_owned() };
     let mut out = bytes::BytesMut::new();
-    crate::types::encode_text(value, ty, &mut out);
+    crate::types::encode_text(value, ty, crate::types::Styles::default(), &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
@@ -405,6 +406,8 @@ pub struct View<'a> {
     pub changes: &'a Changes,
     /// Where relations are looked for whose schema is not said; none if in `public` only.
     pub path: Option<&'a Arc<[String]>>,
+    /// How literals of dates and the like are read.
+    pub styles: Styles,
 }
 
 impl View<'_> {

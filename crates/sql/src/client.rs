@@ -1,5 +1,6 @@
 //! Whom a session talks to.
 
+use crate::types::Styles;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 
@@ -67,6 +68,11 @@ pub struct Notice {
 pub trait Client {
     /// A result with these columns begins (not called for a portal: its columns were described before).
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError>;
+
+    /// The texts of the rows that follow are in these styles. A client that takes values as they are need not know.
+    fn styles(&mut self, styles: Styles) {
+        let _ = styles;
+    }
 
     /// A row of the result.
     fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError>;

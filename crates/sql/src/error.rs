@@ -239,6 +239,7 @@ pub mod state {
         GENERATED_ALWAYS = "428C9";
         SYNTAX_ERROR = "42601";
         INVALID_NAME = "42602";
+        NAME_TOO_LONG = "42622";
         INSUFFICIENT_PRIVILEGE = "42501";
         DUPLICATE_COLUMN = "42701";
         AMBIGUOUS_COLUMN = "42702";

@@ -46,6 +46,7 @@ mod schema;
 mod seat;
 mod sequence;
 mod session;
+mod setting_value;
 mod settings;
 mod shown;
 mod system;

@@ -11,6 +11,7 @@ use crate::parse::written_name;
 use crate::schema::{self, RelationName};
 use crate::seat::Seat;
 use crate::settings::Settings;
+use crate::types::Styles;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Latch};
@@ -321,7 +322,23 @@ impl Names {
 
     /// The catalog with the transaction's own changes.
     pub fn view(&self) -> View<'_> {
-        View { catalog: &self.database.catalog, changes: &self.changes, path: self.path.as_ref() }
+        View {
+            catalog: &self.database.catalog,
+            changes: &self.changes,
+            path: self.path.as_ref(),
+            styles: self.styles(),
+        }
+    }
+
+    /// DISCARD SEQUENCES: the session has had no number so far.
+    pub(crate) fn forget_numbers(&self) {
+        *self.recent.borrow_mut() = Recent::default();
+    }
+
+    /// How the session writes and reads texts.
+    #[inline]
+    pub(crate) fn styles(&self) -> Styles {
+        self.settings.borrow().styles()
     }
 
     /// From here to [`rehearsed`](Self::rehearsed) nothing is taken: statements run to find out what they will touch.

@@ -31,11 +31,11 @@ pub(crate) use transaction::lock_outcome;
 
 use crate::advisory::Scope;
 use crate::catalog::View;
-use crate::client::{Client, OutputColumn};
+use crate::client::{Client, Notice, OutputColumn};
 use crate::database::{Database, plan};
 use crate::exec::Scratch;
 use crate::locks::HeldLocks;
-use crate::parse::lex::{Token, tokenize, tokenize_within};
+use crate::parse::lex::{Token, long_names, tokenize, tokenize_within};
 use crate::parse::normalise::Normalised;
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
@@ -44,6 +44,7 @@ use crate::schema;
 use crate::seat::{Seat, State};
 use crate::sequence::Names;
 use crate::settings::CONCURRENCY;
+use crate::types::Styles;
 use crate::watched::Watched;
 use crate::{SqlError, state};
 use batch::Pipeline;
@@ -168,6 +169,11 @@ impl Session {
         self.id
     }
 
+    /// How the session's texts are written and read.
+    pub fn styles(&self) -> Styles {
+        self.names.styles()
+    }
+
     /// Gives the session the number by which clients cancel it.
     pub fn set_id(&mut self, id: i32) {
         self.id = id;
@@ -212,12 +218,23 @@ impl Session {
         result
     }
 
+    fn tell_long_names(&self, sql: &str, tokens: &[Token], client: &mut dyn Client) {
+        const SEVERITY: &str = "NOTICE";
+        for (name, cut) in long_names(sql, tokens) {
+            if self.names.settings.borrow().tells(SEVERITY) {
+                let message = format!("identifier \"{name}\" will be truncated to \"{cut}\"");
+                client.notice(Notice { severity: SEVERITY, error: SqlError::new(state::NAME_TOO_LONG, message) });
+            }
+        }
+    }
+
     fn query_string(&mut self, sql: &str, tokens: &mut Vec<Token>, client: &mut dyn Client) -> Result<(), SqlError> {
         let room = tokenize_within(sql, tokens, self.database.memory_limit())?;
         let ranges = parse::split(sql, tokens);
         if ranges.is_empty() {
             return client.empty();
         }
+        self.tell_long_names(sql, tokens, client);
         let text: Arc<str> = sql.into();
         // Everything is parsed before anything runs, so that a mistake in the last statement stops the first.
         let mut ready = Vec::with_capacity(ranges.len());
@@ -257,12 +274,13 @@ impl Session {
 
     fn cached(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
         self.cache_key.clear();
+        push_styles(&mut self.cache_key, self.names.styles());
         push_path(&mut self.cache_key, self.names.path.as_deref());
         self.cache_key.push_str(&normalised.kinds);
         self.cache_key.push(' ');
         self.cache_key.push_str(&normalised.text);
         let statement = self.database.cached(&self.cache_key)?;
-        let values = literals(&statement, &normalised.values)?;
+        let values = literals(&statement, &normalised.values, self.names.styles())?;
         Some((statement, values))
     }
 
@@ -307,10 +325,11 @@ impl Session {
         let parsed = parse::parse(&normalised.text, &tokens).ok()?;
         let text: Arc<str> = normalised.text.as_str().into();
         let statement = plan(parsed, &text, &tokens, 0..tokens.len(), self.view(), normalised.types()).ok()?;
-        let values = literals(&statement, &normalised.values)?;
+        let values = literals(&statement, &normalised.values, self.names.styles())?;
         let statement = Arc::new(statement);
         if !statement.private {
             let mut key = String::new();
+            push_styles(&mut key, self.names.styles());
             push_path(&mut key, self.names.path.as_deref());
             key.push_str(&normalised.kinds);
             key.push(' ');
@@ -504,6 +523,13 @@ impl std::fmt::Debug for Session {
     }
 }
 
+/// Begins the key of a plan whose literals may have been read in an unusual style.
+fn push_styles(key: &mut String, styles: Styles) {
+    if styles != Styles::default() {
+        key.push_str(&format!("{styles:?}\0"));
+    }
+}
+
 /// Begins the key of a plan that is not for everybody.
 fn push_path(key: &mut String, path: Option<&[String]>) {
     for schema in path.unwrap_or_default() {
@@ -516,9 +542,9 @@ fn push_path(key: &mut String, path: Option<&[String]>) {
 }
 
 /// The literals as values of the parameters' types; none if one is not a value of its type.
-fn literals(statement: &Statement, values: &[Value<'static>]) -> Option<Vec<Value<'static>>> {
+fn literals(statement: &Statement, values: &[Value<'static>], styles: Styles) -> Option<Vec<Value<'static>>> {
     let literal = |(value, ty): (&Value<'static>, &Type)| match value {
-        Value::Text(text) => crate::types::decode_text(*ty, text).ok(),
+        Value::Text(text) => crate::types::decode_text(*ty, text, styles).ok(),
         other => Some(other.clone()),
     };
     if values.len() != statement.params.len() {

@@ -4,6 +4,9 @@
 //! names with a dot, which applications give to settings of their own.
 //! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
 
+use crate::error::unsupported;
+use crate::setting_value::{date_style, parse_duration, parse_memory, show_memory};
+use crate::types::Styles;
 use crate::{SqlError, isolation, schema, state};
 use hotrow_txn::{Concurrency, Isolation};
 use std::borrow::Cow;
@@ -29,8 +32,6 @@ enum Kind {
     Text,
     /// on, off
     Bool,
-    /// A whole number.
-    Integer,
     /// A duration; milliseconds if it has no unit.
     Duration,
     /// UTF8
@@ -41,8 +42,16 @@ enum Kind {
     Isolation,
     /// default, optimistic, pessimistic, mixed
     Concurrency,
-    /// ISO, in some order of day and month.
+    /// A style of dates, and an order of day, month and year.
     DateStyle,
+    /// One of some words. Of those that PostgreSQL knows, the first ones are obeyed, so many; the others are refused.
+    Word(&'static [&'static str], usize),
+    /// A whole number between two.
+    Between(i32, i32),
+    /// A size; kilobytes if it has no unit.
+    Memory,
+    /// The role that statements run as: there is none but the session's user.
+    Role,
     /// A list of schemas.
     Path,
     /// Cannot be set.
@@ -71,12 +80,14 @@ impl Known {
     pub(crate) fn vartype(&self) -> (&'static str, Option<&'static str>) {
         match self.kind {
             Kind::Bool => ("bool", None),
-            Kind::Integer => ("integer", None),
+            Kind::Between(..) => ("integer", None),
+            Kind::Memory => ("integer", Some("kB")),
             Kind::Duration => ("integer", Some("ms")),
-            Kind::Encoding | Kind::TimeZone | Kind::DateStyle | Kind::Path | Kind::Text | Kind::Fixed | Kind::Told => {
+            Kind::Encoding | Kind::TimeZone | Kind::DateStyle | Kind::Path | Kind::Text | Kind::Role => {
                 ("string", None)
             }
-            Kind::Isolation | Kind::Concurrency => ("enum", None),
+            Kind::Fixed | Kind::Told => ("string", None),
+            Kind::Isolation | Kind::Concurrency | Kind::Word(..) => ("enum", None),
         }
     }
 
@@ -90,8 +101,11 @@ impl Known {
         self.default
     }
 
-    /// A value as `pg_settings` shows it: a duration in its unit.
+    /// A value as `pg_settings` shows it: a duration or a size in its unit.
     pub(crate) fn in_unit(&self, value: &str) -> String {
+        if let Some(kilobytes) = parse_memory(value).filter(|_| self.kind == Kind::Memory) {
+            return kilobytes.to_string();
+        }
         match parse_duration(value).filter(|_| self.kind == Kind::Duration) {
             Some(duration) => duration.as_millis().to_string(),
             None => value.to_owned(),
@@ -107,20 +121,27 @@ const fn reported(name: &'static str, kind: Kind, default: &'static str) -> Know
     Known { name, kind, default, reported: true }
 }
 
+/// The words of `IntervalStyle`.
+const INTERVAL_STYLES: &[&str] = &["postgres", "postgres_verbose", "sql_standard", "iso_8601"];
+
+/// The words of `client_min_messages`, from the one that lets most through.
+const LEVELS: &[&str] =
+    &["debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "notice", "warning", "error"];
+
 const KNOWN: &[Known] = &[
     reported("application_name", Kind::Text, ""),
-    known("backslash_quote", Kind::Text, "safe_encoding"),
-    known("bytea_output", Kind::Text, "hex"),
+    known("backslash_quote", Kind::Word(&["safe_encoding", "on", "off"], 2), "safe_encoding"),
+    known("bytea_output", Kind::Word(&["hex", "escape"], 2), "hex"),
     known("check_function_bodies", Kind::Bool, "on"),
     reported("client_encoding", Kind::Encoding, "UTF8"),
-    known("client_min_messages", Kind::Text, "notice"),
+    known("client_min_messages", Kind::Word(LEVELS, LEVELS.len()), "notice"),
     reported("DateStyle", Kind::DateStyle, "ISO, MDY"),
     known("deadlock_timeout", Kind::Duration, "1s"),
-    known("default_table_access_method", Kind::Text, "heap"),
-    known("default_tablespace", Kind::Text, ""),
+    known("default_table_access_method", Kind::Word(&["heap"], 1), "heap"),
+    known("default_tablespace", Kind::Word(&["", "pg_default"], 2), ""),
     known("default_transaction_isolation", Kind::Isolation, "read committed"),
     reported("default_transaction_read_only", Kind::Bool, "off"),
-    known("extra_float_digits", Kind::Integer, "1"),
+    known("extra_float_digits", Kind::Between(-15, 3), "1"),
     known(CONCURRENCY, Kind::Concurrency, "default"),
     known("hotrow.isolation", Kind::Told, ""),
     known("hotrow.locks", Kind::Told, ""),
@@ -131,7 +152,7 @@ const KNOWN: &[Known] = &[
     known("idle_in_transaction_session_timeout", Kind::Duration, "0"),
     reported("in_hot_standby", Kind::Fixed, "off"),
     reported("integer_datetimes", Kind::Fixed, "on"),
-    reported("IntervalStyle", Kind::Text, "postgres"),
+    reported("IntervalStyle", Kind::Word(INTERVAL_STYLES, INTERVAL_STYLES.len()), "postgres"),
     reported("is_superuser", Kind::Fixed, "on"),
     known("jit", Kind::Bool, "off"),
     known("lc_collate", Kind::Fixed, "C"),
@@ -141,26 +162,26 @@ const KNOWN: &[Known] = &[
     known("lc_numeric", Kind::Text, "C"),
     known("lc_time", Kind::Text, "C"),
     known("lock_timeout", Kind::Duration, "0"),
-    known("maintenance_work_mem", Kind::Text, "64MB"),
+    known("maintenance_work_mem", Kind::Memory, "64MB"),
     known("max_connections", Kind::Fixed, "100"),
     known("max_identifier_length", Kind::Fixed, "63"),
-    known("plan_cache_mode", Kind::Text, "auto"),
-    known("role", Kind::Text, "none"),
+    known("plan_cache_mode", Kind::Word(&["auto", "force_generic_plan", "force_custom_plan"], 3), "auto"),
+    known("role", Kind::Role, "none"),
     known("row_security", Kind::Bool, "on"),
     known(SEARCH_PATH, Kind::Path, DEFAULT_PATH),
     reported("server_encoding", Kind::Fixed, "UTF8"),
     reported("server_version", Kind::Fixed, SERVER_VERSION),
     known("server_version_num", Kind::Fixed, "150000"),
-    reported("session_authorization", Kind::Fixed, ""),
+    reported("session_authorization", Kind::Role, ""),
     reported("standard_conforming_strings", Kind::Fixed, "on"),
     known("statement_timeout", Kind::Duration, "0"),
     known("synchronize_seqscans", Kind::Bool, "on"),
-    known("synchronous_commit", Kind::Text, "on"),
+    known("synchronous_commit", Kind::Word(&["local", "remote_write", "remote_apply", "on", "off"], 5), "on"),
     reported("TimeZone", Kind::TimeZone, "UTC"),
     known("transaction_isolation", Kind::Isolation, "read committed"),
     known("transaction_read_only", Kind::Bool, "off"),
-    known("work_mem", Kind::Text, "4MB"),
-    known("xmloption", Kind::Text, "content"),
+    known("work_mem", Kind::Memory, "4MB"),
+    known("xmloption", Kind::Word(&["content", "document"], 2), "content"),
 ];
 
 type Values = BTreeMap<Cow<'static, str>, String>;
@@ -182,6 +203,8 @@ pub struct Settings {
     untold: Vec<&'static str>,
     /// How often `search_path` may have become another one.
     paths: u64,
+    /// What four of them say of texts.
+    styles: Styles,
 }
 
 /// The settings at a savepoint.
@@ -198,7 +221,7 @@ impl Settings {
             (Cow::Borrowed("session_authorization"), user.to_owned()),
             (Cow::Borrowed("default_transaction_isolation"), isolation::name(level).to_owned()),
         ]);
-        Self { values: initial.clone(), initial, before: None, after: None, changes: 0, untold: Vec::new(), paths: 0 }
+        Self { values: initial.clone(), initial, ..Self::default() }
     }
 
     /// A setting's name as it is shown, and its value.
@@ -247,7 +270,7 @@ impl Settings {
         }
         let name = known.map_or_else(|| Cow::Owned(name.to_lowercase()), |known| Cow::Borrowed(known.name));
         let value = match (value, known) {
-            (Some(value), Some(known)) => Some(check(known, value)?),
+            (Some(value), Some(known)) => Some(self.check(known, value)?),
             (Some(value), None) => Some(value.to_owned()),
             (None, _) => self.initial.get(&name).cloned(),
         };
@@ -258,7 +281,7 @@ impl Settings {
             put(after, name.clone(), value.clone());
         }
         put(&mut self.values, name, value);
-        self.changes += 1;
+        self.note_change();
         self.paths += 1;
         Ok(known.filter(|known| known.reported).map(|known| (known.name, self.value(known))))
     }
@@ -287,13 +310,13 @@ impl Settings {
     pub(crate) fn set_initial(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let (name, value) = match find(name)? {
             Some(known) if matches!(known.kind, Kind::Fixed | Kind::Told) => return Ok(()),
-            Some(known) => (Cow::Borrowed(known.name), check(known, value)?),
+            Some(known) => (Cow::Borrowed(known.name), self.check(known, value)?),
             None => (Cow::Owned(name.to_lowercase()), value.to_owned()),
         };
         self.paths += u64::from(name == SEARCH_PATH);
         self.initial.insert(name.clone(), value.clone());
         self.values.insert(name, value);
-        self.changes += 1;
+        self.note_change();
         Ok(())
     }
 
@@ -304,7 +327,7 @@ impl Settings {
             self.after = Some(self.initial.clone());
         }
         self.values = self.initial.clone();
-        self.changes += 1;
+        self.note_change();
         self.paths += 1;
     }
 
@@ -328,7 +351,7 @@ impl Settings {
 
     fn replace(&mut self, values: Values) -> Vec<(&'static str, String)> {
         let old = std::mem::replace(&mut self.values, values);
-        self.changes += 1;
+        self.note_change();
         self.paths += u64::from(old.get(SEARCH_PATH) != self.values.get(SEARCH_PATH));
         let value_in = |values: &Values, known: &Known| {
             values.get(known.name).map_or_else(|| known.default.to_owned(), String::clone)
@@ -361,7 +384,51 @@ impl Settings {
     pub(crate) fn foreseen(&self, name: &str, value: Option<&str>) -> Result<String, SqlError> {
         let known = known_by(name).ok_or_else(|| unrecognized(name))?;
         let initial = || self.initial.get(known.name).map_or(known.default, String::as_str).to_owned();
-        value.map_or_else(|| Ok(initial()), |value| check(known, value))
+        value.map_or_else(|| Ok(initial()), |value| self.check(known, value))
+    }
+
+    /// How texts are written and read.
+    #[inline]
+    pub(crate) fn styles(&self) -> Styles {
+        self.styles
+    }
+
+    /// Whether the client wants to be told of a notice of this severity.
+    pub(crate) fn tells(&self, severity: &str) -> bool {
+        let rank = |word: &str| LEVELS.iter().position(|level| level.eq_ignore_ascii_case(word));
+        let least = self.values.get("client_min_messages").map_or("notice", String::as_str);
+        rank(severity) >= rank(least)
+    }
+
+    fn note_change(&mut self) {
+        let value = |name| known_by(name).map_or("", |known| self.value(known));
+        self.styles =
+            Styles::of(value("DateStyle"), value("IntervalStyle"), value("bytea_output"), value("extra_float_digits"));
+        self.changes += 1;
+    }
+
+    /// The value in its shown form.
+    fn check(&self, known: &Known, value: &str) -> Result<String, SqlError> {
+        match known.kind {
+            Kind::DateStyle => {
+                date_style(value, self.value(known)).map_err(|detail| invalid_value(known, value).detail(detail))
+            }
+            Kind::Role => self.check_role(value, known.name == "role"),
+            _ => check(known, value),
+        }
+    }
+
+    /// The session's user is the only role that there is to be, and NONE may stand for it.
+    fn check_role(&self, role: &str, or_none: bool) -> Result<String, SqlError> {
+        let user = self.initial.get("session_authorization").map_or("", String::as_str);
+        match role {
+            role if (or_none && role == "none") || role == user => Ok(role.to_owned()),
+            "postgres" => {
+                let message = "permission denied to set role \"postgres\"";
+                Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message))
+            }
+            role => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("role \"{role}\" does not exist"))),
+        }
     }
 
     /// `search_path`
@@ -427,15 +494,37 @@ fn unrecognized(name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
 }
 
-/// The value in its shown form.
+fn invalid_value(known: &Known, value: &str) -> SqlError {
+    let message = format!("invalid value for parameter \"{}\": \"{value}\"", known.name);
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
+/// The value in its shown form, of a setting for which no other one counts.
 fn check(known: &Known, value: &str) -> Result<String, SqlError> {
     let invalid = |hint: &str| {
-        let message = format!("invalid value for parameter \"{}\": \"{value}\"", known.name);
-        let error = SqlError::new(state::INVALID_PARAMETER_VALUE, message);
+        let error = invalid_value(known, value);
         if hint.is_empty() { error } else { error.hint(hint) }
     };
     Ok(match known.kind {
-        Kind::Text | Kind::Fixed | Kind::Told => value.to_owned(),
+        Kind::Text | Kind::Fixed | Kind::Told | Kind::DateStyle | Kind::Role => value.to_owned(),
+        Kind::Word(words, obeyed) => {
+            let at = words.iter().position(|word| word.eq_ignore_ascii_case(value));
+            let at = at.ok_or_else(|| invalid(&format!("Available values: {}.", words.join(", "))))?;
+            if at >= obeyed {
+                return Err(unsupported(&format!("{} = {}", known.name, words[at])));
+            }
+            words[at].to_owned()
+        }
+        Kind::Memory => {
+            let hint = "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".";
+            let kilobytes = parse_memory(value).ok_or_else(|| invalid(hint))?;
+            if kilobytes < 64 {
+                let (name, range) = (known.name, "(64 kB .. 2147483647 kB)");
+                let message = format!("{kilobytes} kB is outside the valid range for parameter \"{name}\" {range}");
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+            show_memory(kilobytes)
+        }
         Kind::Path if schema::parse_path(value).is_none() => return Err(invalid("").detail("List syntax is invalid.")),
         Kind::Path => value.to_owned(),
         Kind::Bool => match value.to_lowercase().as_str() {
@@ -446,7 +535,16 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
                 return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
             }
         },
-        Kind::Integer => value.trim().parse::<i32>().map_err(|_| invalid(""))?.to_string(),
+        Kind::Between(least, most) => {
+            let number = value.trim().parse::<i32>().map_err(|_| invalid(""))?;
+            if !(least..=most).contains(&number) {
+                let name = known.name;
+                let message =
+                    format!("{number} is outside the valid range for parameter \"{name}\" ({least} .. {most})");
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+            number.to_string()
+        }
         Kind::Duration => {
             parse_duration(value).ok_or_else(|| {
                 invalid("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")
@@ -475,38 +573,7 @@ fn check(known: &Known, value: &str) -> Result<String, SqlError> {
                 Err(_) => return Err(invalid("Available values: default, optimistic, pessimistic, mixed.")),
             },
         },
-        Kind::DateStyle => date_style(value).ok_or_else(|| invalid("Only the ISO style is supported."))?,
     })
-}
-
-fn date_style(value: &str) -> Option<String> {
-    let mut order = "MDY";
-    for word in value.split(',') {
-        match word.trim().to_lowercase().as_str() {
-            "iso" => {}
-            "mdy" | "us" | "noneuropean" => order = "MDY",
-            "dmy" | "european" | "euro" => order = "DMY",
-            "ymd" => order = "YMD",
-            _ => return None,
-        }
-    }
-    Some(format!("ISO, {order}"))
-}
-
-fn parse_duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..digits].parse().ok()?;
-    let micros = match text[digits..].trim() {
-        "us" => 1,
-        "" | "ms" => 1_000,
-        "s" => 1_000_000,
-        "min" => 60_000_000,
-        "h" => 3_600_000_000,
-        "d" => 86_400_000_000,
-        _ => return None,
-    };
-    Some(Duration::from_micros(number.checked_mul(micros)?))
 }
 
 #[cfg(test)]
@@ -532,6 +599,26 @@ mod tests {
             ("lock_timeout", "soon", "22023"),
             ("jit", "FALSE", "off"),
             ("datestyle", "iso, dmy", "ISO, DMY"),
+            ("datestyle", "European", "ISO, DMY"),
+            ("datestyle", "German", "German, DMY"),
+            ("datestyle", "postgresql, ymd", "Postgres, YMD"),
+            ("datestyle", "iso, sql", "22023"),
+            ("datestyle", "fancy", "22023"),
+            ("intervalstyle", "ISO_8601", "iso_8601"),
+            ("intervalstyle", "fancy", "22023"),
+            ("bytea_output", "escape", "escape"),
+            ("bytea_output", "base64", "22023"),
+            ("extra_float_digits", "-15", "-15"),
+            ("extra_float_digits", "4", "22023"),
+            ("backslash_quote", "off", "0A000"),
+            ("work_mem", "2048", "2MB"),
+            ("work_mem", "much", "22023"),
+            ("work_mem", "1kB", "22023"),
+            ("role", "none", "none"),
+            ("role", "ada", "ada"),
+            ("role", "eve", "22023"),
+            ("role", "postgres", "42501"),
+            ("session_authorization", "none", "22023"),
             ("default_transaction_isolation", "Serializable", "serializable"),
             ("default_transaction_isolation", "snapshot", "repeatable read"),
             ("default_transaction_isolation", "read-stability", "read stability"),
@@ -552,6 +639,21 @@ mod tests {
             };
             assert_eq!(seen, expected, "SET {name} = {value}");
         }
+    }
+
+    #[test]
+    fn styles_and_notices_follow_the_settings() {
+        let mut settings = settings();
+        assert_eq!(settings.styles(), Styles::default());
+        settings.set("datestyle", Some("sql, dmy"), false).expect("set");
+        settings.set("extra_float_digits", Some("-2"), false).expect("set");
+        assert_eq!(settings.styles().order, crate::types::DateOrder::Dmy);
+        assert_eq!(settings.styles().fewer_digits, Some(2));
+        settings.end_transaction(false);
+        assert_eq!(settings.styles(), Styles::default(), "rolled back");
+        assert!(settings.tells("NOTICE"));
+        settings.set("client_min_messages", Some("warning"), false).expect("set");
+        assert!(!settings.tells("NOTICE") && settings.tells("WARNING"));
     }
 
     #[test]

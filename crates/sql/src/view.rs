@@ -4,6 +4,7 @@ use crate::OutputColumn;
 use crate::catalog::Comments;
 use crate::depth::Syntax;
 use crate::schema::RelationName;
+use crate::types::Styles;
 use sqlparser::ast;
 
 /// A view's definition.
@@ -13,6 +14,8 @@ pub struct StoredView {
     pub name: String,
     /// Its columns. The query has as many, of these types, and may call them otherwise.
     pub columns: Vec<OutputColumn>,
+    /// In which styles the query's literals are read: those of the session that made it.
+    pub styles: Styles,
     /// The query, with its own `*` written out: columns that its tables get later are not the view's.
     pub query: Syntax<ast::Query>,
     /// The tables and views that the query mentions, and those that these views do.

@@ -9,7 +9,7 @@ use hotrow_protocols::Instance;
 use hotrow_protocols::none::NoIsolation;
 use hotrow_sql::SqlError;
 use hotrow_sql::copy::{CopyFormat, CopyOptions, CopyReader};
-use hotrow_sql::types::decode_text_borrowed;
+use hotrow_sql::types::{Styles, decode_text_borrowed};
 use hotrow_storage::{Row, RowLayout, TableId, TableSchema, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::Engine;
@@ -109,7 +109,7 @@ impl Taker<'_> {
                 } else {
                     match row.text(number).map_err(said)? {
                         None => Value::Null,
-                        Some(text) => decode_text_borrowed(column.ty, text).map_err(said)?,
+                        Some(text) => decode_text_borrowed(column.ty, text, Styles::default()).map_err(said)?,
                     }
                 });
             }

@@ -11,6 +11,7 @@ use futures_util::SinkExt;
 use hotrow_protocols::none::NoIsolation;
 use hotrow_protocols::{Instance, open};
 use hotrow_sql::copy::{CopyFormat, CopyOptions, CopyWriter};
+use hotrow_sql::types::Styles;
 use hotrow_storage::{Column, IndexRef, TableId, TableSchema, Type, Value};
 use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{Begin, Engine, Isolation, Scan};
@@ -137,7 +138,7 @@ fn copy_table(
     let sink = runtime.block_on(target.admin.copy_in::<_, bytes::Bytes>(&sql)).map_err(failed)?;
     let mut sink = std::pin::pin!(sink);
     let types = schema.columns[..names.len()].iter().map(|column| column.ty).collect();
-    let mut writer = CopyWriter::new(CopyOptions::new(CopyFormat::Text), types);
+    let mut writer = CopyWriter::new(CopyOptions::new(CopyFormat::Text), types, Styles::default());
     let (mut piece, mut values) = (BytesMut::with_capacity(2 * PIECE_BYTES), Vec::new());
     let mut outcome = Ok(());
     let mut txn = engine.transaction(Waiter::thread(Duration::ZERO));

@@ -3,6 +3,8 @@
 //! Rows, columns' names and types, command tags, SQLSTATEs and messages must agree, but for what [`listed`] has and docs/sql.md explains. Where
 //! PostgreSQL 15 is not installed the test is passed over, with a line on standard error.
 //!
+//! Beside these, the statements of `written.sql` are sent to both: they are of what a generator does not come upon.
+//!
 //! The long form: `HOTROW_DIFFERENTIAL_STATEMENTS=20000 cargo test -p hotrow-server --test differential -- --nocapture`. `HOTROW_DIFFERENTIAL_SEED`
 //! chooses the statements, `HOTROW_DIFFERENTIAL_ENGINE` the engine.
 
@@ -13,6 +15,7 @@ mod common;
 mod grammar;
 mod listed;
 mod postgres;
+mod written;
 
 use common::client::{Column, Failure, message, parse};
 use common::{Client, Running};

@@ -34,15 +34,17 @@ impl Postgres {
     }
 
     fn start(programs: PathBuf) -> Result<Self, String> {
-        let directory = std::env::temp_dir().join(format!("hotrow-differential-{}", std::process::id()));
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let address = free.map_err(|error| error.to_string())?;
+        // Each test of a process may have a server of its own.
+        let name = format!("hotrow-differential-{}-{}", std::process::id(), address.port());
+        let directory = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         if is_root() {
             run(Command::new("chown").arg("postgres").arg(&directory))?;
         }
         let data = directory.join("data");
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = free.map_err(|error| error.to_string())?;
         let started = Started { programs, directory };
         let mut initdb = started.command("initdb");
         run(initdb.arg("-D").arg(&data).args([

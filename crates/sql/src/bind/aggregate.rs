@@ -35,6 +35,7 @@ impl Binder<'_> {
         given: &Given<'_>,
         scope: &Scope,
     ) -> Result<Typed, SqlError> {
+        let before = self.looked.len();
         let mut call = self.aggregate_arguments(function, given, scope)?;
         if let Aggregates::Refused(place) = self.aggregates {
             let message = if place == "aggregate" {
@@ -44,14 +45,17 @@ impl Binder<'_> {
             };
             return Err(SqlError::new(state::GROUPING_ERROR, message));
         }
-        call.order = self.aggregate_order(&call, given.order, scope)?;
+        call.order = self.aggregate_order(&call, given, scope)?;
         if let Some(filter) = given.filter {
             let typed = self.plain(filter, scope, "FILTER")?;
             call.filter = Some(self.condition(typed, "FILTER")?);
         }
-        let looks =
-            |wanted: fn(&Expr) -> bool| call.argument.as_ref().is_some_and(|expr| expr.any(&mut |part| wanted(part)));
-        if looks(|part| matches!(part, Expr::Outer(..))) && !looks(|part| matches!(part, Expr::Column(_))) {
+        // The call belongs to the innermost query whose columns it looks at, in its subqueries too.
+        let own = self.outer.len();
+        let looked = self.looked.get(before..).unwrap_or_default();
+        let is_own =
+            looked.contains(&own) || call.parts_mut().any(|part| part.any(&mut |part| matches!(part, Expr::Column(_))));
+        if !is_own && looked.iter().any(|level| *level < own) {
             return Err(unsupported("an aggregate function of an outer query's columns"));
         }
         let result = call.result;
@@ -205,20 +209,30 @@ impl Binder<'_> {
     fn aggregate_order(
         &mut self,
         call: &AggregateCall,
-        items: &[ast::OrderByExpr],
+        given: &Given<'_>,
         scope: &Scope,
     ) -> Result<Vec<AggregateOrder>, SqlError> {
-        let mut order = Vec::with_capacity(items.len());
-        for item in items {
+        let mut order = Vec::with_capacity(given.order.len());
+        // What the argument is before it becomes what the function takes: a cast that changes nothing makes another
+        // expression of it.
+        let argument = match given.list {
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)), ..] if call.distinct && !given.order.is_empty() => {
+                self.aggregate_argument(argument, given, scope)?.ty
+            }
+            _ => None,
+        };
+        for item in given.order {
             let typed = self.plain(&item.expr, scope, "aggregate")?;
             let (expr, ty) = self.resolved(typed)?;
             check_order(ty)?;
+            let is_argument = call.argument.as_ref() == Some(&expr)
+                && argument.is_none_or(|argument| plain_type(argument) == plain_type(ty));
             let descending = match &item.options.sort {
                 None | Some(ast::OrderBySort::Asc) => false,
                 Some(ast::OrderBySort::Desc) => true,
                 Some(ast::OrderBySort::Using(_)) => return Err(unsupported("ORDER BY ... USING")),
             };
-            if call.distinct && call.argument.as_ref() != Some(&expr) {
+            if call.distinct && !is_argument {
                 let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
                 return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
             }

@@ -1,6 +1,6 @@
 //! The expressions of a table's definition: DEFAULT and CHECK.
 
-use super::{Binder, Scope};
+use super::{Binder, Scope, Typed};
 use crate::catalog::{Table, View};
 use crate::depth::with_room;
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
@@ -21,15 +21,24 @@ fn default_in_place(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) ->
         }
         _ => error,
     })?;
-    let mut bound = binder.assign(typed, column, ty).map_err(|error| match error.state {
-        state::DATATYPE_MISMATCH => {
-            let message = error.message.replacen("expression is", "default expression is", 1);
-            SqlError { message, ..error }
+    let mut bound = as_written(&typed, ty).map_or_else(|| binder.assign(typed, column, ty), Ok).map_err(|error| {
+        match error.state {
+            state::DATATYPE_MISMATCH => {
+                let message = error.message.replacen("expression is", "default expression is", 1);
+                SqlError { message, ..error }
+            }
+            _ => error,
         }
-        _ => error,
     })?;
     fix_sequences(&mut bound, view)?;
     Ok(bound)
+}
+
+/// A literal of another type, which is cast when the default is wanted: until then it is shown as it was written.
+fn as_written(typed: &Typed, to: Type) -> Option<Expr> {
+    let from = typed.ty.filter(|from| *from != to && can_cast(*from, to, Strictness::Assignment))?;
+    let literal = matches!(typed.expr, Expr::Const(_)).then(|| Box::new(typed.expr.clone()))?;
+    Some(Expr::Cast(literal, from, to, Strictness::Assignment))
 }
 
 /// A definition means its sequences whatever they will be called: names become numbers.

@@ -80,7 +80,8 @@ impl Binder<'_> {
         let Expr::Const(Value::Text(text)) = &typed.expr else {
             return Err(unsupported("INTERVAL before anything but a string").hint("Say CAST(… AS interval)."));
         };
-        let interval = parse(text, fields).map_err(|error| self.locate_at(error, typed.at))?;
+        let interval =
+            parse(text, fields, self.view.styles.intervals).map_err(|error| self.locate_at(error, typed.at))?;
         Ok(Typed::new(Expr::Const(Value::Interval(interval)), Type::Interval))
     }
 

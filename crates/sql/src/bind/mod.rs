@@ -77,6 +77,7 @@ use crate::depth::Syntax;
 use crate::error::unsupported;
 use crate::expected::Expected;
 use crate::expr::Expr;
+use crate::parse::lex::cut_name;
 use crate::plan::{AggregateCall, Plan, Statement};
 use crate::schema::{self, RelationName};
 use crate::{OutputColumn, SqlError, parse, state, system};
@@ -146,6 +147,8 @@ pub(crate) struct Binder<'a> {
     call_depth: usize,
     /// The queries around the one that is bound, and the FROM items beside it, which it cannot see.
     outer: Vec<scope::Level>,
+    /// The levels of these queries whose columns were found so far, in the order of their mentions.
+    looked: Vec<usize>,
     beside: Vec<Scope>,
     /// The queries of WITH.
     named: Vec<with::Named>,
@@ -189,6 +192,7 @@ impl<'a> Binder<'a> {
             variables: None,
             call_depth: 0,
             outer: Vec::new(),
+            looked: Vec::new(),
             beside: Vec::new(),
             named: Vec::new(),
             stars: None,
@@ -335,10 +339,10 @@ pub(crate) fn undefined_table(name: &str) -> SqlError {
 
 /// An identifier as SQL means it.
 pub(crate) fn fold(ident: &ast::Ident) -> String {
-    match ident.quote_style {
+    cut_name(match ident.quote_style {
         Some(_) => ident.value.clone(),
         None => ident.value.to_lowercase(),
-    }
+    })
 }
 
 /// The parts of a name.

@@ -214,6 +214,7 @@ impl Binder<'_> {
                 Found::Column(named) => {
                     let mut typed = Typed::new(named.expr.clone(), named.ty);
                     show(&mut typed.expr, level.frame, &mut level.columns);
+                    self.looked.push(at);
                     return Ok(typed);
                 }
                 other => other,

@@ -5,7 +5,8 @@ use super::from::{From, Locking};
 use super::grouping::grouped_sets;
 use super::join::Columns;
 use super::json::{check_equality, check_order};
-use super::set_returning::{expand, field_column, refuse_open_groups, refuse_rows, used_by};
+use super::push::is_volatile;
+use super::set_returning::{SetCall, expand, field_column, refuse_open_groups, refuse_rows, used_by};
 use super::view::star;
 use super::{Aggregates, Binder, Scope, Typed, path};
 use crate::error::unsupported;
@@ -211,14 +212,7 @@ impl Binder<'_> {
         }
         let plain = !grouped && !unique && windows.is_empty();
         if !matches!(self.locking, Locking::None) && (!plain || !sets.is_empty()) {
-            let what = match (unique, grouped, calls.is_empty()) {
-                (true, ..) => "DISTINCT clause",
-                (false, true, true) => "GROUP BY clause",
-                (false, true, false) => "aggregate functions",
-                (false, false, _) if sets.is_empty() => "window functions",
-                (false, false, _) => "set-returning functions in the target list",
-            };
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {what}")));
+            return Err(no_rows_to_lock(unique, grouped, calls.is_empty(), sets.is_empty()));
         }
         let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { Vec::new() };
         // Functions whose rows are grouped run below the aggregation, the others above it.
@@ -228,6 +222,10 @@ impl Binder<'_> {
             sets = grouped_sets(used_by(&sets, above(&output, &orders)), &groups, &scope)?;
             refuse_open_groups(&lower, &sets)?;
         }
+        // Functions that make rows of sorted ones do so after the sort, but where it looks at what they make.
+        let is_set = |order: &Order| order.expr.any(&mut |part| matches!(part, Expr::Set(_)));
+        let sorts = order_by.is_some() && !distinct;
+        let late = sorts && !orders.iter().any(is_set);
         let mut layer = (!windows.is_empty()).then(|| windows.layer(&mut output, &mut orders));
         // What is evaluated over the joined rows.
         let mut below: Vec<&mut Expr> = if grouped {
@@ -251,6 +249,11 @@ impl Binder<'_> {
         // The only row of an input is in any order, what functions make of it is not.
         let in_order = planned.in_order && (lower.is_empty() && sets.is_empty() || !sorted_by.is_empty());
         let width = if let Node::Materialise(_, keep) = &planned.node { keep.len() } else { 0 };
+        let late = late && !in_order;
+        let mut after = Vec::new();
+        if late && !grouped {
+            after = std::mem::take(&mut lower);
+        }
         let mut node = expand(planned.node, width, &lower, &mut below);
         if grouped {
             let width = groups.len() + calls.len();
@@ -262,6 +265,9 @@ impl Binder<'_> {
                 Some(layer) => kept_for(node, width, &layer.columns),
                 None => kept_for(node, width, above(&output, &orders)),
             };
+            if late {
+                after = std::mem::take(&mut sets);
+            }
             let exprs = output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr));
             node = expand(node, width, &sets, &mut exprs.collect::<Vec<_>>());
         }
@@ -276,7 +282,11 @@ impl Binder<'_> {
         if distinct {
             columns.iter().try_for_each(|column| check_equality(column.ty))?;
         }
-        Ok(Bound { node: project(node, exprs, orders, distinct, leading)?, columns, loose })
+        let node = match sorts && !orders.is_empty() {
+            true => project_sorted(node, exprs, orders, leading, &after)?,
+            false => project(node, exprs, orders, distinct, leading)?,
+        };
+        Ok(Bound { node, columns, loose })
     }
 
     /// The select list, the order, HAVING and the groups, all bound over the input.
@@ -516,6 +526,69 @@ fn project(
     Ok(node)
 }
 
+/// As [`project`] where some expressions wait for the sort: those that are volatile or make rows, as in PostgreSQL. Of
+/// the rows that a LIMIT leaves out they are not computed, and the others follow each other as the sort has them.
+fn project_sorted(
+    node: Node,
+    exprs: Vec<Expr>,
+    orders: Vec<Order>,
+    leading: usize,
+    sets: &[SetCall],
+) -> Result<Node, SqlError> {
+    let waits = |expr: &Expr| expr.any(&mut |part| matches!(part, Expr::Set(_))) || is_volatile(expr);
+    let is_late = |expr: &Expr| waits(expr) && !orders.iter().any(|order| order.expr == *expr);
+    let late: Vec<_> = exprs.iter().map(is_late).collect();
+    if !late.contains(&true) {
+        return project(node, exprs, orders, false, leading);
+    }
+    let mut early = Vec::new();
+    let mut shown: Vec<Expr> = Vec::with_capacity(exprs.len());
+    for (mut expr, late) in exprs.into_iter().zip(late) {
+        if late {
+            sort_first(&mut expr, &mut early);
+        } else {
+            expr = Expr::Column(place_in(&mut early, expr));
+        }
+        shown.push(expr);
+    }
+    let mut sets = sets.to_vec();
+    for argument in sets.iter_mut().flat_map(|call| &mut call.rows.arguments) {
+        sort_first(argument, &mut early);
+    }
+    let visible = early.len();
+    let key = |order: Order| SortKey {
+        column: place_in(&mut early, order.expr),
+        descending: order.descending,
+        nulls_first: order.nulls_first,
+        blanks: matches!(order.ty, Type::Char(_)),
+    };
+    let keys = orders.into_iter().map(key).collect();
+    let sorted = Node::Sort(Box::new(Node::Project(Box::new(node), early)), keys, visible, leading);
+    let node = match sets.is_empty() {
+        true => kept_for(sorted, visible, &shown),
+        false => expand(sorted, visible, &sets, &mut shown.iter_mut().collect::<Vec<_>>()),
+    };
+    Ok(Node::Project(Box::new(node), shown))
+}
+
+/// Where an expression stands in a list, at its end if it was not there.
+fn place_in(list: &mut Vec<Expr>, expr: Expr) -> usize {
+    list.iter().position(|known| *known == expr).unwrap_or_else(|| {
+        list.push(expr);
+        list.len() - 1
+    })
+}
+
+/// Makes an expression over rows one over the sorted rows, which have the columns that it looks at among them.
+fn sort_first(expr: &mut Expr, early: &mut Vec<Expr>) {
+    match expr {
+        Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) => {
+            *expr = Expr::Column(place_in(early, expr.clone()));
+        }
+        other => other.parts_mut().into_iter().for_each(|part| sort_first(part, early)),
+    }
+}
+
 /// FOR UPDATE and FOR SHARE. A share lock is an update lock: stronger, and no engine has less to offer at every level.
 fn lock_of(locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
     let mut all = LockFor::Read;
@@ -537,6 +610,18 @@ fn lock_of(locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
         // What is said of one table beside what is said of all is said of all.
         _ => Locking::All(names.iter().fold(all, |all, (_, lock)| all.max(*lock))),
     })
+}
+
+/// FOR UPDATE of rows that are no table's.
+fn no_rows_to_lock(unique: bool, grouped: bool, without_calls: bool, without_sets: bool) -> SqlError {
+    let what = match (unique, grouped, without_calls) {
+        (true, ..) => "DISTINCT clause",
+        (false, true, true) => "GROUP BY clause",
+        (false, true, false) => "aggregate functions",
+        (false, false, _) if without_sets => "window functions",
+        (false, false, _) => "set-returning functions in the target list",
+    };
+    SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("FOR UPDATE is not allowed with {what}"))
 }
 
 /// What is evaluated over the groups or the window functions' rows.

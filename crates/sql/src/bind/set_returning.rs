@@ -312,6 +312,9 @@ pub(super) fn refuse_open_groups(below: &[SetCall], above: &[SetCall]) -> Result
 /// Puts the functions that expressions look at over the node with the rows that they and their arguments look at, of so many
 /// columns if anything has subqueries, and makes the expressions look at the rows that come of it.
 pub(super) fn expand(mut node: Node, mut width: usize, calls: &[SetCall], exprs: &mut [&mut Expr]) -> Node {
+    if calls.is_empty() {
+        return node;
+    }
     let mut waiting = used_by(calls, exprs.iter().map(|expr| &**expr));
     if waiting.is_empty() {
         return node;

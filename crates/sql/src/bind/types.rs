@@ -4,7 +4,7 @@ use super::{Binder, Typed, fold};
 use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast, cast};
-use crate::types::decode_text;
+use crate::types::{Styles, decode_text};
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Precision, Type, Value};
 use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
@@ -216,11 +216,13 @@ impl Binder<'_> {
         if let (Expr::Cast(text, Type::Text, Type::Numeric(None), _), Type::Float4 | Type::Float8) = (&typed.expr, to)
             && let Expr::Const(Value::Text(text)) = &**text
         {
-            return Ok(Expr::Const(decode_text(to, text)?));
+            return Ok(Expr::Const(decode_text(to, text, self.view.styles)?));
         }
-        // A constant is cast once, now; one that cannot be is left to fail when it is reached.
+        // A constant is cast once, now; one that cannot be is left to fail when it is reached, and one that has a style
+        // waits for the session's.
         if let Expr::Const(value) = &typed.expr
-            && let Ok(value) = cast(value.clone(), from, to, strictness)
+            && !Styles::matter(from, to)
+            && let Ok(value) = cast(value.clone(), from, to, strictness, self.view.styles)
         {
             return Ok(Expr::Const(value));
         }
@@ -232,8 +234,13 @@ impl Binder<'_> {
         match expr {
             Expr::Const(Value::Null) => Ok(Expr::NULL),
             Expr::Const(Value::Text(text)) => {
-                let value = decode_text(without_modifier(to), &text)?;
-                Ok(Expr::Const(crate::expr::fit(value, to, strictness)?))
+                let base = without_modifier(to);
+                let value = decode_text(base, &text, self.view.styles)?;
+                // What is too long or too large is an error where it is wanted.
+                Ok(match crate::expr::fit(value.clone(), to, strictness) {
+                    Ok(value) => Expr::Const(value),
+                    Err(_) => Expr::Cast(Box::new(Expr::Const(value)), base, to, strictness),
+                })
             }
             Expr::Param(index) => {
                 let base = match to {

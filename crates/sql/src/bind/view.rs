@@ -52,13 +52,15 @@ pub(crate) fn define_view(
         relations.extend(binder.used.views.iter().map(|view| view.name.clone()));
         let names = fixed.iter().cloned().chain(binder.used.names).collect();
         let query = Syntax::new(query);
-        Ok(StoredView { name: name.to_owned(), columns, query, relations, names, comments: Comments::new() })
+        let (name, styles) = (name.to_owned(), view.styles);
+        Ok(StoredView { name, columns, styles, query, relations, names, comments: Comments::new() })
     })
 }
 
 /// Whether a view can still be made, with the columns that it has.
 pub(crate) fn holds(stored: &StoredView, view: View<'_>) -> bool {
     let names: Vec<_> = stored.columns.iter().map(|column| column.name.clone()).collect();
+    let view = View { styles: stored.styles, ..view };
     let now = define_view(&stored.name, &names, &stored.query, &stored.names, view);
     now.is_ok_and(|now| are_alike(&now.columns, &stored.columns))
 }
@@ -119,9 +121,11 @@ impl Binder<'_> {
         let beside = std::mem::take(&mut self.beside);
         let named = std::mem::take(&mut self.named);
         let fixed = std::mem::replace(&mut self.fixed, view.names.clone());
+        let styles = std::mem::replace(&mut self.view.styles, view.styles);
         let (text, stars, variables) = (std::mem::take(&mut self.text), self.stars.take(), self.variables.take());
         let locking = std::mem::replace(&mut self.locking, locked);
         let bound = self.inner_query(&view.query).and_then(|mut bound| self.settle(&mut bound).map(|()| bound));
+        self.view.styles = styles;
         (self.outer, self.beside, self.named, self.fixed) = (outer, beside, named, fixed);
         (self.text, self.stars, self.variables, self.locking) = (text, stars, variables, locking);
         let bound = bound?;

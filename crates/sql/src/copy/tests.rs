@@ -221,7 +221,7 @@ proptest! {
         rows in prop::collection::vec(prop::array::uniform2(prop::option::of("[a-c,;'\"\\\\\n\r\t|.Nnil]{0,6}")), 0..5),
         piece in 1..20_usize,
     ) {
-        let mut writer = CopyWriter::new(options.clone(), vec![Type::Text; 2]);
+        let mut writer = CopyWriter::new(options.clone(), vec![Type::Text; 2], crate::types::Styles::default());
         let mut data = writer.header(["a", "b"]).unwrap_or_default().to_vec();
         for row in &rows {
             let values = row.each_ref().map(|field| field.as_deref().map_or(Value::Null, Value::text));

@@ -1,7 +1,7 @@
 //! COPY data out: a piece per row.
 
 use super::{CopyFormat, CopyOptions, SIGNATURE};
-use crate::types::{encode_binary, encode_text};
+use crate::types::{Styles, encode_binary, encode_text};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
 
@@ -10,6 +10,7 @@ use hotrow_storage::{Type, Value};
 pub struct CopyWriter {
     options: CopyOptions,
     types: Vec<Type>,
+    styles: Styles,
     piece: BytesMut,
     /// The piece begins with the binary format's header, which drivers expect in one message with the first row.
     headed: bool,
@@ -17,9 +18,9 @@ pub struct CopyWriter {
 }
 
 impl CopyWriter {
-    /// A writer of rows whose columns have these types.
-    pub fn new(options: CopyOptions, types: Vec<Type>) -> Self {
-        Self { options, types, piece: BytesMut::new(), headed: false, value: BytesMut::new() }
+    /// A writer of rows whose columns have these types, in a session's styles.
+    pub fn new(options: CopyOptions, types: Vec<Type>, styles: Styles) -> Self {
+        Self { options, types, styles, piece: BytesMut::new(), headed: false, value: BytesMut::new() }
     }
 
     /// What comes before the first row in a piece of its own, if anything. The binary format's header goes with the first
@@ -93,7 +94,7 @@ impl CopyWriter {
             }
             let mut text = std::mem::take(&mut self.value);
             text.clear();
-            encode_text(value, self.types[at], &mut text);
+            encode_text(value, self.types[at], self.styles, &mut text);
             self.put_string(&text, values.len() == 1);
             self.value = text;
         }

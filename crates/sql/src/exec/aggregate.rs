@@ -6,7 +6,7 @@ use super::{Exec, Fail, Sink};
 use crate::expr::{Arithmetic, Env, Expr, Input, check_size, compare, divide, finish_json, value_bytes};
 use crate::expr::{write_json, write_json_key};
 use crate::plan::{AggregateCall, AggregateFunction, Node};
-use crate::{MemoryLimit, SqlError, state};
+use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{ArrayBuilder, Decimal, Key, Type, Value};
 use std::borrow::Cow;
@@ -79,11 +79,11 @@ impl Exec<'_> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        let memory = self.env.memory;
+        let env = self.env;
         for group in groups {
             let mut row = group.values;
             for (state, call) in group.states.into_iter().zip(calls) {
-                row.push(state.result(call, memory)?);
+                row.push(state.result(call, &env)?);
             }
             if sink(&Input::Values(&row))?.is_break() {
                 break;
@@ -197,7 +197,7 @@ impl State {
         let separator = match (call.function, &separator) {
             (AggregateFunction::JsonObject { .. }, key) => {
                 let mut shown = BytesMut::new();
-                write_json_key(key, &mut shown, env.memory)?;
+                write_json_key(key, &mut shown, env)?;
                 Cow::Owned(String::from_utf8_lossy(&shown).into_owned())
             }
             (_, Value::Text(separator)) => Cow::Borrowed(&**separator),
@@ -210,7 +210,7 @@ impl State {
             self.pieces.push(Piece { keys, separator: separator.into_owned(), value });
             return Ok(());
         }
-        self.append(call.function, &separator, value, env.memory)
+        self.append(call.function, &separator, value, env)
     }
 
     fn append(
@@ -218,13 +218,13 @@ impl State {
         function: AggregateFunction,
         separator: &str,
         value: &Value<'_>,
-        memory: MemoryLimit,
+        env: &Env<'_>,
     ) -> Result<(), SqlError> {
         if let AggregateFunction::Json { .. } | AggregateFunction::JsonObject { .. } = function {
-            return self.append_json(separator, value, memory);
+            return self.append_json(separator, value, env);
         }
         if let Some(array) = &mut self.array {
-            check_size(array.size().saturating_add(value_bytes(value)), memory)?;
+            check_size(array.size().saturating_add(value_bytes(value)), env.memory)?;
             array.push(value);
             return Ok(());
         }
@@ -237,14 +237,14 @@ impl State {
             }
             _ => String::new(),
         };
-        check_size(joined.len().saturating_add(text.len()), memory)?;
+        check_size(joined.len().saturating_add(text.len()), env.memory)?;
         joined.push_str(text);
         self.value = Value::Text(joined.into());
         Ok(())
     }
 
     /// One more element or member of JSON, whose brackets come at the end.
-    fn append_json(&mut self, key: &str, value: &Value<'_>, memory: MemoryLimit) -> Result<(), SqlError> {
+    fn append_json(&mut self, key: &str, value: &Value<'_>, env: &Env<'_>) -> Result<(), SqlError> {
         if !self.json.is_empty() {
             self.json.extend_from_slice(b", ");
             // Arrays stand on lines of their own, as PostgreSQL writes them.
@@ -253,15 +253,15 @@ impl State {
             }
         }
         if !key.is_empty() {
-            check_size(self.json.len().saturating_add(key.len()), memory)?;
+            check_size(self.json.len().saturating_add(key.len()), env.memory)?;
             self.json.extend_from_slice(key.as_bytes());
             self.json.extend_from_slice(b" : ");
         }
-        write_json(value, &mut self.json, memory)
+        write_json(value, &mut self.json, env)
     }
 
     /// Joins or collects what has an order.
-    fn append_sorted(&mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<(), SqlError> {
+    fn append_sorted(&mut self, call: &AggregateCall, env: &Env<'_>) -> Result<(), SqlError> {
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.sort_by(|left, right| {
             let keys = left.keys.iter().zip(&right.keys).zip(&call.order);
@@ -269,7 +269,7 @@ impl State {
                 keys.map(|((left, right), by)| compare_keys(left, right, by.descending, by.nulls_first, by.blanks));
             orders.fold(Ordering::Equal, Ordering::then)
         });
-        pieces.iter().try_for_each(|piece| self.append(call.function, &piece.separator, &piece.value, memory))
+        pieces.iter().try_for_each(|piece| self.append(call.function, &piece.separator, &piece.value, env))
     }
 
     fn sum(&mut self, value: &Value<'_>) -> Result<(), SqlError> {
@@ -285,9 +285,9 @@ impl State {
     }
 
     /// What has come of it.
-    pub(super) fn result(mut self, call: &AggregateCall, memory: MemoryLimit) -> Result<Value<'static>, SqlError> {
+    pub(super) fn result(mut self, call: &AggregateCall, env: &Env<'_>) -> Result<Value<'static>, SqlError> {
         match call.function {
-            function if function.collects() => self.append_sorted(call, memory)?,
+            function if function.collects() => self.append_sorted(call, env)?,
             AggregateFunction::Spread { population, root } => return self.spread.result(population, root),
             _ => {}
         }
@@ -298,10 +298,10 @@ impl State {
                 return Ok(self.array.map_or(Value::Null, |array| Value::Array(array.finish())));
             }
             AggregateFunction::Json { binary } => {
-                return finish_json([b"[", &self.json[..], b"]"].concat().as_slice().into(), binary, memory);
+                return finish_json([b"[", &self.json[..], b"]"].concat().as_slice().into(), binary, env.memory);
             }
             AggregateFunction::JsonObject { binary } => {
-                return finish_json([b"{ ", &self.json[..], b" }"].concat().as_slice().into(), binary, memory);
+                return finish_json([b"{ ", &self.json[..], b" }"].concat().as_slice().into(), binary, env.memory);
             }
             AggregateFunction::Sum => {}
             AggregateFunction::Average => {

@@ -2,7 +2,7 @@
 //!
 //! A key is part of two definitions, so whoever makes or drops one has locked both tables.
 
-use super::ddl::Ddl;
+use super::ddl::{Ddl, duplicate_constraint};
 use super::{Fail, scan};
 use crate::bind::{Binder, fold, type_name};
 use crate::catalog::{Rules, Table};
@@ -93,8 +93,7 @@ impl Ddl<'_> {
     fn foreign_key_name(&self, table: &Table, given: Option<String>, columns: &[String]) -> Result<String, SqlError> {
         if let Some(name) = given {
             if table.has_name(&name) {
-                let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name());
-                return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
+                return Err(duplicate_constraint(&name, table.name()));
             }
             return Ok(name);
         }

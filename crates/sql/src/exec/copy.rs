@@ -44,7 +44,7 @@ impl Exec<'_> {
                             None => Value::Null,
                         },
                         _ => match row.text(at)? {
-                            Some(text) => decode_text_borrowed(ty, text).map_err(explain)?,
+                            Some(text) => decode_text_borrowed(ty, text, self.env.styles).map_err(explain)?,
                             None => Value::Null,
                         },
                     };
@@ -71,7 +71,8 @@ impl Exec<'_> {
         options: &CopyOptions,
         client: &mut dyn Client,
     ) -> Result<u64, Fail> {
-        let mut writer = CopyWriter::new(options.clone(), columns.iter().map(|column| column.ty).collect());
+        let mut writer =
+            CopyWriter::new(options.clone(), columns.iter().map(|column| column.ty).collect(), self.env.styles);
         client.copy_out(options.encoding(), columns.len())?;
         if let Some(header) = writer.header(columns.iter().map(|column| column.name.as_str())) {
             client.copy_piece(header)?;

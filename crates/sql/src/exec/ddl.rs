@@ -368,7 +368,13 @@ impl Ddl<'_> {
                 || draft.rules.primary_key.as_deref() == Some(name)
         };
         if let Some(name) = given {
-            return if taken(&name) { Err(duplicate_table(&name)) } else { Ok(name) };
+            if taken(&name) {
+                return Err(duplicate_table(&name));
+            }
+            let rules = &draft.rules;
+            let is_constraint = rules.checks.iter().any(|check| check.name == name)
+                || rules.foreign_keys.iter().any(|key| key.name == name);
+            return if is_constraint { Err(duplicate_constraint(&name, &draft.schema.name)) } else { Ok(name) };
         }
         let mut base = plain(&draft.schema.name).to_owned();
         for column in columns {
@@ -398,10 +404,7 @@ impl Ddl<'_> {
             },
         };
         let name = match name {
-            Some(name) if table.has_name(&name) => {
-                let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name());
-                return Err(SqlError::new(state::DUPLICATE_OBJECT, message).into());
-            }
+            Some(name) if table.has_name(&name) => return Err(duplicate_constraint(&name, table.name()).into()),
             Some(name) => name,
             None => {
                 let mut names = std::iter::once(base.clone()).chain((1..).map(|number| format!("{base}{number}")));
@@ -570,13 +573,12 @@ impl Ddl<'_> {
 pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
     let keys = draft.schema.indexes.iter().map(|index| &index.columns).chain([&draft.schema.key]);
     keys.flatten().try_for_each(|&column| check_key_type(draft.schema.columns[column].ty))?;
-    let hidden = draft.rules.primary_key.is_none();
-    if hidden {
+    if draft.rules.primary_key.is_none() {
         draft.schema.key = draft.partition_key.into_iter().chain([draft.schema.columns.len()]).collect();
         draft.schema.columns.push(Column::new(HIDDEN, Type::Int8));
     }
-    // Nobody can ask for a range of it.
-    draft.schema.ordered = !hidden;
+    // By a hidden key rows are found in the order in which they came.
+    draft.schema.ordered = true;
     draft.schema.partitioned = draft.partition_key.is_some();
     partition::check(draft)
 }
@@ -637,6 +639,12 @@ fn single_column(condition: &crate::expr::Expr) -> Option<usize> {
 }
 
 /// The type of a serial column.
+/// 42710
+pub(super) fn duplicate_constraint(name: &str, table: &str) -> SqlError {
+    let message = format!("constraint \"{name}\" for relation \"{table}\" already exists");
+    SqlError::new(state::DUPLICATE_OBJECT, message)
+}
+
 fn serial_type(ty: &ast::DataType) -> Option<Type> {
     let ast::DataType::Custom(name, modifiers) = ty else { return None };
     let name = object_name(name).ok().filter(|_| modifiers.is_empty())?.name;
@@ -657,6 +665,9 @@ fn refuse_exotic(create: &ast::CreateTable) -> Result<(), SqlError> {
         "LIKE"
     } else if create.inherits.is_some() {
         "inheritance"
+    } else if create.on_commit.is_some() {
+        let message = "ON COMMIT can only be used on temporary tables";
+        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
     } else if create.external || create.or_replace {
         "this kind of table"
     } else {

@@ -4,6 +4,7 @@ use super::{Exec, Fail, owned, width};
 use crate::expr::{Env, Expr, Input, Strictness, cast};
 use crate::plan::{Plan, read_only_violation};
 use crate::procedure::{Call, Step, StepKind, Target};
+use crate::types::Styles;
 use crate::{SqlError, depth, state};
 use hotrow_storage::Value;
 use std::ops::ControlFlow;
@@ -70,7 +71,7 @@ impl Exec<'_> {
             StepKind::Run(plan, into) => self.run_in(plan, into, frame),
             StepKind::Call(call, into) => {
                 let row = self.within(frame).call(call, frame.read_only)?;
-                assign(into, Some(row), frame)
+                assign(into, Some(row), frame, self.env.styles)
             }
             StepKind::Assign(slot, expr) => {
                 let mut exec = self.within(frame);
@@ -107,7 +108,7 @@ impl Exec<'_> {
             return Err(SqlError::new(state::TOO_MANY_ROWS, "query returned more than one row").into());
         }
         frame.values[found_slot(frame.call)] = Value::Bool(count > 0);
-        assign(into, first, frame)
+        assign(into, first, frame, self.env.styles)
     }
 }
 
@@ -117,11 +118,16 @@ fn found_slot(call: &Call) -> usize {
 }
 
 /// Puts a row's columns into variables; NULLs if there is none.
-fn assign(into: &[Target], row: Option<Vec<Value<'static>>>, frame: &mut Frame<'_>) -> Result<(), Fail> {
+fn assign(
+    into: &[Target],
+    row: Option<Vec<Value<'static>>>,
+    frame: &mut Frame<'_>,
+    styles: Styles,
+) -> Result<(), Fail> {
     let mut columns = row.unwrap_or_default().into_iter();
     for target in into {
         let value = columns.next().unwrap_or(Value::Null);
-        frame.values[target.slot] = cast(value, target.from, target.to, Strictness::Assignment)?.into_owned();
+        frame.values[target.slot] = cast(value, target.from, target.to, Strictness::Assignment, styles)?.into_owned();
     }
     Ok(())
 }

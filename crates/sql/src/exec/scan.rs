@@ -160,10 +160,10 @@ fn check(lock: LockFor, env: &Env<'_>) -> Result<(), SqlError> {
 fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
     let (filter, params, user, waiter) =
         (filter.settled(env), env.params.to_vec(), env.user.to_owned(), env.waiter.clone());
-    let Env { now, session_id, memory, keeps_reads, .. } = *env;
+    let Env { now, session_id, styles, memory, keeps_reads, .. } = *env;
     Residual::new(move |row| {
         let (params, user, waiter) = (&params, &user, &waiter);
-        let env = Env { params, now, user, session_id, waiter, names: None, memory, keeps_reads, frames: None };
+        let env = Env { params, now, user, session_id, waiter, names: None, styles, memory, keeps_reads, frames: None };
         // Who visits the row finds the error again.
         env.check_cancelled().is_err() || filter.is_true(&env, &Input::Row(row)).unwrap_or(true)
     })

@@ -6,7 +6,7 @@ use crate::bind::{name_parts, undefined_table};
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::locks::Mode;
-use crate::parse::definition::{Change, Definition, RelationKind};
+use crate::parse::definition::{Change, Definition, Granted, RelationKind};
 use crate::schema::{self, PUBLIC, RelationName, Schema, plain, undefined_schema};
 use crate::view::StoredView;
 use crate::{SqlError, state};
@@ -39,7 +39,9 @@ impl Ddl<'_> {
                 self.alter_relation(*kind, name, *if_exists, change)?;
             }
             Definition::Comment(commented, text) => self.comment(commented, text.as_deref())?,
-            Definition::Privileges { revoke } => {
+            Definition::Privileges { revoke, granted, columns, roles } => {
+                self.check_granted(granted, columns)?;
+                roles.iter().filter(|role| *role != "public").try_for_each(|role| self.check_owner(role))?;
                 if *revoke {
                     let error = SqlError::new(state::PRIVILEGE_NOT_REVOKED, "no privileges could be revoked");
                     self.warning(error.detail("Everybody may do everything."));
@@ -94,6 +96,48 @@ impl Ddl<'_> {
             return Ok(());
         }
         Err(SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{role}\" does not exist")))
+    }
+
+    /// An error if something is not there on which there could be privileges.
+    fn check_granted(&self, granted: &Granted, columns: &[String]) -> Result<(), SqlError> {
+        match granted {
+            Granted::Relations(names) => names.iter().try_for_each(|name| self.check_granted_relation(name, columns)),
+            Granted::Schemas(names) => {
+                let missing = names.iter().find(|name| !self.view().has_schema(name));
+                missing.map_or(Ok(()), |name| Err(undefined_schema(name)))
+            }
+            Granted::Databases(names) => match names.iter().find(|name| *name != "postgres") {
+                Some(name) => {
+                    let message = format!("database \"{name}\" does not exist");
+                    Err(SqlError::new(state::INVALID_CATALOG_NAME, message))
+                }
+                None => Ok(()),
+            },
+            Granted::Routines(names) => match names.iter().find(|name| self.view().procedure(name).is_none()) {
+                Some(name) => {
+                    let message = format!("procedure {name} does not exist");
+                    Err(SqlError::new(state::UNDEFINED_FUNCTION, message))
+                }
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn check_granted_relation(&self, name: &RelationName, columns: &[String]) -> Result<(), SqlError> {
+        let found = self.view().find(name);
+        if !self.view().has_relation(&found) {
+            return Err(undefined_table(&found));
+        }
+        let table = self.view().table(&found);
+        let missing =
+            table.and_then(|table| columns.iter().find(|column| table.schema.column(column).is_none()).cloned());
+        match missing {
+            Some(column) => {
+                let message = format!("column \"{column}\" of relation \"{}\" does not exist", plain(&found));
+                Err(SqlError::new(state::UNDEFINED_COLUMN, message))
+            }
+            None => Ok(()),
+        }
     }
 
     fn create_schema(&mut self, name: &str, if_not_exists: bool) -> Result<(), Fail> {

@@ -212,7 +212,7 @@ impl<'w> Running<'w> {
                     for part in parts {
                         fold(&mut state, call, env, partition, part)?;
                     }
-                    return state.result(call, env.memory);
+                    return state.result(call, env);
                 }
                 let [rows, ..] = parts;
                 Folded::to(&mut self.folded, rows, call, env, partition)?.borrowed()
@@ -263,7 +263,7 @@ impl Folded {
                     None => (State::new(call), rows.start),
                 };
                 fold(&mut state, call, env, partition, from..rows.end)?;
-                let result = state.clone().result(call, env.memory)?;
+                let result = state.clone().result(call, env)?;
                 Folded { rows, state, result }
             }
         };

@@ -3,7 +3,7 @@
 use super::arith::out_of_range;
 use super::compare::{decimal, float};
 use crate::json::{self, Kind};
-use crate::types::{decode_text, encode_text, fit_char, fit_numeric, fit_varchar, map_elements};
+use crate::types::{Styles, decode_text, encode_text, fit_char, fit_numeric, fit_varchar, map_elements};
 use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Decimal, Type, Value};
@@ -60,12 +60,19 @@ pub fn can_cast(from: Type, to: Type, strictness: Strictness) -> bool {
 }
 
 /// A value of type `from` as one of type `to`.
-pub fn cast<'v>(value: Value<'v>, from: Type, to: Type, strictness: Strictness) -> Result<Value<'v>, SqlError> {
+pub fn cast<'v>(
+    value: Value<'v>,
+    from: Type,
+    to: Type,
+    strictness: Strictness,
+    styles: Styles,
+) -> Result<Value<'v>, SqlError> {
     let value = match (value, to) {
         (Value::Null, _) => return Ok(Value::Null),
         (Value::Array(array), Type::Array(element)) => {
             let before = if let Type::Array(before) = from { before.ty() } else { array.element().ty() };
-            let mut change = |value: Value<'_>| cast(value, before, element.ty(), strictness).map(Value::into_owned);
+            let mut change =
+                |value: Value<'_>| cast(value, before, element.ty(), strictness, styles).map(Value::into_owned);
             return Ok(Value::Array(map_elements(&array, element, &mut change)?));
         }
         (Value::Text(text), to) if to.is_text() => match (from, to) {
@@ -73,11 +80,11 @@ pub fn cast<'v>(value: Value<'v>, from: Type, to: Type, strictness: Strictness) 
             (Type::Char(_), Type::Text | Type::Varchar(_)) => Value::Text(trim_blanks(text)),
             _ => Value::Text(text),
         },
-        (Value::Text(text), to) => return decode_text(to, &text),
-        (Value::Json(text), Type::Jsonb) => return decode_text(to, &text),
+        (Value::Text(text), to) => return decode_text(to, &text, styles),
+        (Value::Json(text), Type::Jsonb) => return decode_text(to, &text, styles),
         (Value::Jsonb(text), Type::Json) => return Ok(Value::Json(text)),
         (Value::Jsonb(text), to) if !to.is_text() && to != Type::Jsonb => return from_jsonb(&text, to),
-        (value, to) if to.is_text() => Value::Text(to_text(&value, from).into()),
+        (value, to) if to.is_text() => Value::Text(to_text(&value, from, styles).into()),
         (value, Type::Bool) => match value {
             Value::Int4(value) => Value::Bool(value != 0),
             other => other,
@@ -142,10 +149,10 @@ fn from_jsonb(text: &str, to: Type) -> Result<Value<'static>, SqlError> {
         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     }
     match to {
-        Type::Bool | Type::Float4 | Type::Float8 => decode_text(to, text),
+        Type::Bool | Type::Float4 | Type::Float8 => decode_text(to, text, Styles::default()),
         _ => {
-            let number = decode_text(Type::Numeric(None), text)?;
-            cast(number, Type::Numeric(None), to, Strictness::Explicit)
+            let number = decode_text(Type::Numeric(None), text, Styles::default())?;
+            cast(number, Type::Numeric(None), to, Strictness::Explicit, Styles::default())
         }
     }
 }
@@ -161,13 +168,13 @@ fn trim_blanks(text: std::borrow::Cow<'_, str>) -> std::borrow::Cow<'_, str> {
 }
 
 /// A value's text format.
-pub(super) fn to_text(value: &Value<'_>, ty: Type) -> String {
+fn to_text(value: &Value<'_>, ty: Type, styles: Styles) -> String {
     // A cast writes words where output writes letters.
     if let Value::Bool(value) = value {
         return value.to_string();
     }
     let mut out = BytesMut::new();
-    encode_text(value, ty, &mut out);
+    encode_text(value, ty, styles, &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 

@@ -5,6 +5,7 @@ use super::frame::{self, Content, Frame, lost};
 use super::{Expr, Like, cast, compare, pattern, same};
 use super::{check_size, value_bytes};
 use crate::sequence::Names;
+use crate::types::Styles;
 use crate::{MemoryLimit, SqlError, depth};
 use hotrow_storage::{RowRef, Value};
 use hotrow_sync::Waiter;
@@ -70,6 +71,8 @@ pub struct Env<'a> {
     pub waiter: &'a Waiter,
     /// The catalog, for the functions that look into it; none where rows are judged after the statement.
     pub names: Option<&'a Names>,
+    /// How the session writes and reads texts.
+    pub styles: Styles,
     /// How much memory there may be. Whoever keeps rows asks at each.
     pub memory: MemoryLimit,
     /// Whether the transaction keeps what it has read until it ends.
@@ -181,7 +184,7 @@ impl Expr {
                 let value = expr.eval(env, row)?;
                 // At the most two digits a byte.
                 env.memory.check_value(value_bytes(&value).saturating_mul(2))?;
-                return cast(value, *from, *to, *strictness);
+                return cast(value, *from, *to, *strictness, env.styles);
             }
         })
     }

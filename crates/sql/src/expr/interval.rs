@@ -152,7 +152,7 @@ mod tests {
     use crate::types::interval::parse;
 
     fn interval(text: &str) -> Interval {
-        parse(text, None).unwrap_or_else(|error| panic!("{text}: {error:?}"))
+        parse(text, None, crate::types::IntervalStyle::Postgres).unwrap_or_else(|error| panic!("{text}: {error:?}"))
     }
 
     #[test]

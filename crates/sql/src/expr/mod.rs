@@ -244,7 +244,7 @@ pub fn number_literal(text: &str) -> Option<Value<'static>> {
     if let Ok(value) = text.parse::<i64>() {
         return Some(Value::Int8(value));
     }
-    match crate::types::decode_text(Type::Numeric(None), text) {
+    match crate::types::decode_text(Type::Numeric(None), text, crate::types::Styles::default()) {
         Ok(Value::Numeric(value)) => Some(Value::Numeric(without_negative_zero(value))),
         _ => None,
     }

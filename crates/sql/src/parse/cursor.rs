@@ -113,6 +113,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Names with commas between them.
+    pub(super) fn names(&mut self) -> Result<Vec<String>, SqlError> {
+        let mut names = vec![self.name()?];
+        while self.take_symbol(b',') {
+            names.push(self.name()?);
+        }
+        Ok(names)
+    }
+
     /// A table's name, with or without its schema.
     pub(super) fn qualified_name(&mut self) -> Result<RelationName, SqlError> {
         let mut parts = vec![self.name()?];

@@ -1,9 +1,9 @@
 //! CREATE, ALTER and DROP SCHEMA, COMMENT ON, ALTER VIEW, SET SCHEMA and OWNER TO, GRANT and REVOKE.
 
 use super::cursor::Cursor;
-use crate::SqlError;
 use crate::error::unsupported;
 use crate::schema::RelationName;
+use crate::{SqlError, state};
 
 /// What an ALTER is said to be of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,19 @@ pub enum Commented {
     Constraint(String, RelationName),
     /// SCHEMA
     Schema(String),
+}
+
+/// What privileges are about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// Tables, views and sequences.
+    Relations(Vec<RelationName>),
+    /// Schemas, or all that is in them.
+    Schemas(Vec<String>),
+    /// Databases.
+    Databases(Vec<String>),
+    /// Functions and procedures.
+    Routines(Vec<String>),
 }
 
 /// A statement of this module.
@@ -86,6 +99,12 @@ pub enum Definition {
     Privileges {
         /// REVOKE
         revoke: bool,
+        /// Of what.
+        granted: Granted,
+        /// The columns that were named.
+        columns: Vec<String>,
+        /// To, or from, whom.
+        roles: Vec<String>,
     },
 }
 
@@ -100,8 +119,8 @@ impl Definition {
             Definition::Alter { kind: RelationKind::View, .. } => "ALTER VIEW",
             Definition::Alter { kind: RelationKind::Sequence, .. } => "ALTER SEQUENCE",
             Definition::Comment(..) => "COMMENT",
-            Definition::Privileges { revoke: false } => "GRANT",
-            Definition::Privileges { revoke: true } => "REVOKE",
+            Definition::Privileges { revoke: false, .. } => "GRANT",
+            Definition::Privileges { revoke: true, .. } => "REVOKE",
         }
     }
 }
@@ -258,18 +277,117 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
     Ok(Definition::Comment(commented, text.filter(|text| !text.is_empty())))
 }
 
-/// Whatever is granted, everybody may do it.
+/// Whatever is granted, everybody may do it, if it is there.
 fn privileges(cursor: &mut Cursor<'_>, revoke: bool) -> Result<Definition, SqlError> {
     cursor.advance();
-    let (mut on, mut whom) = (false, false);
-    while !cursor.is_at_end() {
-        let before = on;
-        on |= cursor.follows(0, "on");
-        whom |= before && cursor.follows(0, if revoke { "from" } else { "to" });
-        cursor.advance();
+    if revoke && cursor.take("grant") {
+        cursor.expect("option")?;
+        cursor.expect("for")?;
     }
-    if !on {
-        return Err(unsupported("a role as a member of another one"));
+    let columns = granted_privileges(cursor)?;
+    let granted = granted(cursor)?;
+    cursor.expect(if revoke { "from" } else { "to" })?;
+    let mut roles = Vec::new();
+    loop {
+        cursor.take("group");
+        roles.push(cursor.name()?);
+        if !cursor.take_symbol(b',') {
+            break;
+        }
     }
-    if whom { Ok(Definition::Privileges { revoke }) } else { Err(cursor.unexpected()) }
+    if cursor.take("with") {
+        cursor.expect("grant")?;
+        cursor.expect("option")?;
+    }
+    if cursor.take("granted") {
+        cursor.expect("by")?;
+        roles.push(cursor.name()?);
+    }
+    let _ = revoke && (cursor.take("cascade") || cursor.take("restrict"));
+    cursor.expect_end()?;
+    Ok(Definition::Privileges { revoke, granted, columns, roles })
+}
+
+/// Privileges up to ON, and the columns that they are limited to.
+fn granted_privileges(cursor: &mut Cursor<'_>) -> Result<Vec<String>, SqlError> {
+    const PRIVILEGES: [&str; 13] = [
+        "all",
+        "select",
+        "insert",
+        "update",
+        "delete",
+        "truncate",
+        "references",
+        "trigger",
+        "usage",
+        "create",
+        "connect",
+        "temporary",
+        "temp",
+    ];
+    let mut columns = Vec::new();
+    loop {
+        let name = cursor.name()?;
+        if cursor.follows(0, "to") || cursor.follows(0, "from") {
+            return Err(unsupported("a role as a member of another one"));
+        }
+        if name == "all" {
+            cursor.take("privileges");
+        } else if name != "execute" && !PRIVILEGES.contains(&name.as_str()) {
+            let message = format!("unrecognized privilege type \"{name}\"");
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        }
+        if cursor.take_symbol(b'(') {
+            columns.extend(cursor.names()?);
+            cursor.expect_symbol(b')')?;
+        }
+        if !cursor.take_symbol(b',') {
+            cursor.expect("on")?;
+            return Ok(columns);
+        }
+    }
+}
+
+fn granted(cursor: &mut Cursor<'_>) -> Result<Granted, SqlError> {
+    const ROUTINES: [&str; 3] = ["function", "procedure", "routine"];
+    if cursor.follows(0, "all") && cursor.follows(2, "in") {
+        for _ in 0..3 {
+            cursor.advance();
+        }
+        cursor.expect("schema")?;
+        return cursor.names().map(Granted::Schemas);
+    }
+    if cursor.take("schema") {
+        return cursor.names().map(Granted::Schemas);
+    }
+    if cursor.take("database") {
+        return cursor.names().map(Granted::Databases);
+    }
+    if ROUTINES.iter().any(|word| cursor.take(word)) {
+        let mut names = Vec::new();
+        loop {
+            names.push(cursor.qualified_name()?.name);
+            if cursor.take_symbol(b'(') {
+                while !cursor.take_symbol(b')') {
+                    cursor.any()?;
+                }
+            }
+            if !cursor.take_symbol(b',') {
+                return Ok(Granted::Routines(names));
+            }
+        }
+    }
+    for word in ["language", "type", "domain", "tablespace", "foreign", "large", "parameter"] {
+        if cursor.follows(0, word) && !cursor.follows(1, "to") && !cursor.follows(1, "from") {
+            return Err(unsupported(&format!("privileges on a {word}")));
+        }
+    }
+    let _ = cursor.take("table") || cursor.take("sequence");
+    let mut names = Vec::new();
+    loop {
+        names.push(cursor.qualified_name()?);
+        if !cursor.take_symbol(b',') {
+            return Ok(Granted::Relations(names));
+        }
+    }
 }

@@ -88,8 +88,31 @@ pub fn string_value(text: &str) -> String {
     text[1..text.len() - 1].replace("''", "'")
 }
 
-/// The name that a word or quoted identifier means: folded to lower case, or as it is.
+/// As many bytes as a name may have.
+pub const LONGEST_NAME: usize = 63;
+
+/// Cuts a name to the length that names may have, at the end of a character.
+pub fn cut_name(mut name: String) -> String {
+    if name.len() > LONGEST_NAME {
+        name.truncate(name.floor_char_boundary(LONGEST_NAME));
+    }
+    name
+}
+
+/// The names among tokens that are too long, each with what is left of it.
+pub fn long_names<'t>(sql: &'t str, tokens: &'t [Token]) -> impl Iterator<Item = (String, String)> + 't {
+    let is_name = |token: &&Token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
+    let long = tokens.iter().filter(|token| token.end - token.start > LONGEST_NAME).filter(is_name);
+    let names = long.map(|token| whole_identifier(token, sql)).filter(|name| name.len() > LONGEST_NAME);
+    names.map(|name| (name.clone(), cut_name(name)))
+}
+
+/// The name that a word or quoted identifier means: folded to lower case, or as it is, and not too long.
 pub fn identifier(token: &Token, sql: &str) -> String {
+    cut_name(whole_identifier(token, sql))
+}
+
+fn whole_identifier(token: &Token, sql: &str) -> String {
     let text = token.text(sql);
     match token.kind {
         TokenKind::Quoted => text[1..text.len() - 1].replace("\"\"", "\""),
@@ -114,6 +137,16 @@ impl Lexer<'_> {
             .at(character_position(self.sql, start))
     }
 
+    /// An error if a letter stands right behind what ends here.
+    fn refuse_junk(&self, what: &str, start: usize) -> Result<(), SqlError> {
+        let Some(letter) = self.sql[self.at..].chars().next().filter(|_| is_word_start(self.peek(0))) else {
+            return Ok(());
+        };
+        let found = &self.sql[start..self.at + letter.len_utf8()];
+        let message = format!("trailing junk after {what} at or near \"{found}\"");
+        Err(SqlError::new(state::SYNTAX_ERROR, message).at(character_position(self.sql, start)))
+    }
+
     fn next_token(&mut self) -> Result<Option<Token>, SqlError> {
         self.skip_blanks()?;
         let start = self.at;
@@ -132,6 +165,7 @@ impl Lexer<'_> {
             b'$' => self.dollar(start)?,
             byte if byte.is_ascii_digit() || (byte == b'.' && self.peek(1).is_ascii_digit()) => {
                 self.number();
+                self.refuse_junk("numeric literal", start)?;
                 TokenKind::Number
             }
             byte if is_word_start(byte) => self.word(start)?,
@@ -206,6 +240,7 @@ impl Lexer<'_> {
                 end += 1;
             }
             self.at = end;
+            self.refuse_junk("parameter", start)?;
             return Ok(TokenKind::Parameter);
         }
         while self.bytes.get(end).is_some_and(|&byte| is_word_start(byte) || byte.is_ascii_digit()) {
@@ -293,7 +328,7 @@ mod tests {
             ("'it''s;' \"a\"\"b\"", &["'it''s;'", "\"a\"\"b\""]),
             ("$1 $$a;b$$ $x$ $$ $x$", &["$1", "$$a;b$$", "$x$ $$ $x$"]),
             (r"E'a\'b' x'1F'", &[r"E'a\'b'", "x'1F'"]),
-            ("1.5e-3 .5 2e 7..8", &["1.5e-3", ".5", "2", "e", "7.", ".8"]),
+            ("1.5e-3 .5 2 e 7..8", &["1.5e-3", ".5", "2", "e", "7.", ".8"]),
             ("größe=ü1", &["größe", "=", "ü1"]),
         ];
         for (sql, expected) in cases {
@@ -303,7 +338,17 @@ mod tests {
 
     #[test]
     fn what_is_not_closed_is_refused_where_it_begins() {
-        for (sql, position) in [("select 'abc", 8), ("/* x", 1), ("é \"x", 3), ("$a$ x", 1), ("E'\\", 1)] {
+        for (sql, position) in [
+            ("select 1abc", 8),
+            ("2e", 1),
+            ("0x1F", 1),
+            ("$1a", 1),
+            ("select 'abc", 8),
+            ("/* x", 1),
+            ("é \"x", 3),
+            ("$a$ x", 1),
+            ("E'\\", 1),
+        ] {
             let error = tokenize(sql, &mut Vec::new()).expect_err(sql);
             assert_eq!((error.state, error.position), (state::SYNTAX_ERROR, Some(position)), "{sql}");
         }

@@ -89,6 +89,8 @@ pub enum Utility {
     /// `None` is ALL.
     Deallocate(Option<String>),
     DiscardAll,
+    /// DISCARD SEQUENCES
+    DiscardSequences,
     /// DISCARD of something that there is none of.
     Discard(&'static str),
     /// Accepted, and done at once; the tables must exist.
@@ -330,6 +332,10 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     if cursor.take("role") {
         return Ok(Utility::Set { name: "role".to_owned(), value: setting_value(cursor)?, local });
     }
+    if !local && cursor.follows(0, "authorization") && !cursor.follows(1, "to") {
+        cursor.advance();
+        return Ok(Utility::Set { name: "session_authorization".to_owned(), value: setting_value(cursor)?, local });
+    }
     if cursor.take("schema") {
         return Ok(Utility::Set { name: SEARCH_PATH.to_owned(), value: Some(quoted(&cursor.string()?)), local });
     }
@@ -377,6 +383,10 @@ fn setting_name(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
         cursor.expect("zone")?;
         return Ok("timezone".to_owned());
     }
+    if cursor.take("session") {
+        cursor.expect("authorization")?;
+        return Ok("session_authorization".to_owned());
+    }
     cursor.setting_name()
 }
 
@@ -402,7 +412,7 @@ fn discard(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {
     Ok(if cursor.take("plans") {
         Utility::Discard("DISCARD PLANS")
     } else if cursor.take("sequences") {
-        Utility::Discard("DISCARD SEQUENCES")
+        Utility::DiscardSequences
     } else if cursor.take("temp") || cursor.take("temporary") {
         Utility::Discard("DISCARD TEMP")
     } else {

@@ -1,6 +1,7 @@
 //! What a client is told later, or never: the results of an attempt that may have to be made again.
 
 use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
+use crate::types::Styles;
 use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::Value;
 use hotrow_sync::Waiter;
@@ -15,6 +16,7 @@ pub(super) struct Held {
 
 #[derive(Debug)]
 enum Message {
+    Styles(Styles),
     Columns(Vec<OutputColumn>),
     Row(Vec<Value<'static>>),
     Complete(String),
@@ -52,6 +54,10 @@ impl Held {
 impl Message {
     fn tell(self, client: &mut dyn Client) -> Result<(), SqlError> {
         match self {
+            Message::Styles(styles) => {
+                client.styles(styles);
+                Ok(())
+            }
             Message::Columns(columns) => client.columns(&columns),
             Message::Row(values) => client.row(&values),
             Message::Complete(tag) => client.complete(&tag),
@@ -64,6 +70,10 @@ impl Message {
 }
 
 impl Client for Held {
+    fn styles(&mut self, styles: Styles) {
+        self.messages.push(Message::Styles(styles));
+    }
+
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<(), SqlError> {
         self.messages.push(Message::Columns(columns.to_vec()));
         Ok(())

@@ -148,8 +148,9 @@ impl Session {
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
         let names = Some(&self.names);
-        let keeps_reads = self.asks_at_reads();
-        let env = |params| Env { params, now, user, session_id, waiter, names, memory, keeps_reads, frames: None };
+        let (keeps_reads, styles) = (self.asks_at_reads(), self.names.styles());
+        let env =
+            |params| Env { params, now, user, session_id, waiter, names, styles, memory, keeps_reads, frames: None };
         let accesses = &mut self.planning.accesses;
         let complete = self.planning.sets == 0
             && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));

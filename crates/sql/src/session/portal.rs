@@ -117,6 +117,7 @@ impl Session {
 
     /// Runs a portal, or goes on with it: sends up to `max_rows` rows, all if that is zero.
     pub fn execute(&mut self, portal: &str, max_rows: usize, client: &mut dyn Client) -> Result<Executed, SqlError> {
+        client.styles(self.names.styles());
         let executed = self.execute_portal(portal, max_rows, client);
         self.whole = false;
         if executed.is_err() {

@@ -162,6 +162,7 @@ impl Session {
         alone: bool,
         output: &mut Output<'_>,
     ) -> Result<(), SqlError> {
+        output.client.styles(self.names.styles());
         let result = self.within_limit(|session| session.run_unlimited(statement, params, source, alone, output));
         self.report_troubles(Some(statement));
         result
@@ -484,8 +485,9 @@ impl Session {
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
         let (names, keeps_reads) = (Some(&self.names), self.asks_at_reads());
+        let styles = self.names.styles();
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
-        let env = Env { params, now, user, session_id, waiter, names, memory, keeps_reads, frames: None };
+        let env = Env { params, now, user, session_id, waiter, names, styles, memory, keeps_reads, frames: None };
         (&self.user, Exec { txn: &mut self.txn, env, engine, scratch: &mut self.scratch })
     }
 
@@ -500,8 +502,9 @@ impl Session {
         let txn: &mut dyn Transaction = &mut self.txn;
         let memory = self.database.memory_limit();
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
-        let keeps_reads = false;
-        let env = Env { params: &[], now, user, session_id, waiter, names: None, memory, keeps_reads, frames: None };
+        let (keeps_reads, styles) = (false, self.names.styles());
+        let env =
+            Env { params: &[], now, user, session_id, waiter, names: None, styles, memory, keeps_reads, frames: None };
         let mut notices = Vec::new();
         let mut ddl = Ddl {
             engine: &**self.database.engine(),
@@ -517,7 +520,9 @@ impl Session {
         };
         let tag = run(&mut ddl);
         for notice in notices {
-            output.client.notice(notice);
+            if self.names.settings.borrow().tells(notice.severity) {
+                output.client.notice(notice);
+            }
         }
         tag.map(Tag::Word)
     }

@@ -49,6 +49,7 @@ pub(super) struct Mark {
     changes: Changes,
     settings: SavedSettings,
     deferred: DeferredMark,
+    read_only: bool,
 }
 
 impl Session {
@@ -127,8 +128,12 @@ impl Session {
         if let Some(isolation) = modes.isolation
             && isolation != self.names.isolation.get()
         {
-            if self.begun {
-                let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+            let message = if self.begun {
+                "SET TRANSACTION ISOLATION LEVEL must be called before any query"
+            } else {
+                "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
+            };
+            if self.begun || !self.marks.is_empty() {
                 return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
             }
             self.names.isolation.set(isolation);
@@ -136,12 +141,13 @@ impl Session {
         if let Some(read_only) = modes.read_only
             && read_only != self.names.read_only.get()
         {
-            if self.begun {
-                let message = if read_only {
-                    "a transaction cannot become read-only after its first query"
-                } else {
-                    "transaction read-write mode must be set before any query"
-                };
+            // A transaction may bind itself not to write at any time.
+            let message = if self.marks.is_empty() {
+                "transaction read-write mode must be set before any query"
+            } else {
+                "cannot set transaction read-write mode inside a read-only transaction"
+            };
+            if !read_only && (self.begun || !self.marks.is_empty()) {
                 return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
             }
             self.names.read_only.set(read_only);
@@ -354,7 +360,8 @@ impl Session {
         let engine = self.begun.then(|| self.txn.savepoint());
         let (changes, settings) = (self.names.changes.clone(), self.names.settings.borrow().save());
         let deferred = self.names.deferred.borrow().mark();
-        self.marks.push(Mark { name: name.to_owned(), engine, changes, settings, deferred });
+        let read_only = self.names.read_only.get();
+        self.marks.push(Mark { name: name.to_owned(), engine, changes, settings, deferred, read_only });
         Ok(())
     }
 
@@ -362,6 +369,8 @@ impl Session {
     pub(super) fn release(&mut self, name: &str) -> Result<(), SqlError> {
         self.require_block("RELEASE SAVEPOINT")?;
         let at = self.mark(name)?;
+        // What a savepoint's part of the transaction may do says nothing of the rest.
+        self.names.read_only.set(self.marks[at].read_only);
         self.marks.truncate(at);
         self.cursors.release(at);
         Ok(())
@@ -375,6 +384,7 @@ impl Session {
         }
         let at = self.mark(name)?;
         let mark = &self.marks[at];
+        self.names.read_only.set(mark.read_only);
         let reported = self.names.settings.borrow_mut().restore(&mark.settings);
         let changes = mark.changes.clone();
         self.names.deferred.borrow_mut().rollback_to(&mark.deferred);

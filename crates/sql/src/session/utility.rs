@@ -60,7 +60,7 @@ impl Session {
         Ok(match utility {
             Utility::Begin { modes, tag } => {
                 if !self.begin_block(*modes)? {
-                    warn(output, state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress");
+                    self.warn(output, state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress");
                 }
                 Tag::Word(tag)
             }
@@ -83,7 +83,7 @@ impl Session {
             Utility::SetTransaction(modes) => {
                 if self.phase == Phase::Implicit {
                     let message = "SET TRANSACTION can only be used in transaction blocks";
-                    warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
+                    self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
                 }
                 self.set_modes(*modes)?;
                 Tag::Word("SET")
@@ -91,7 +91,7 @@ impl Session {
             Utility::SetConstraints { names, deferred } => {
                 if self.phase == Phase::Implicit {
                     let message = "SET CONSTRAINTS can only be used in transaction blocks";
-                    warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
+                    self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
                 }
                 self.set_constraints(names.as_deref(), *deferred)?;
                 Tag::Word("SET CONSTRAINTS")
@@ -104,6 +104,10 @@ impl Session {
             Utility::Execute { name, sql } => return self.execute_by_name(name, sql, output),
             Utility::Deallocate(name) => self.deallocate(name.as_deref())?,
             Utility::DiscardAll => self.discard_all(output)?,
+            Utility::DiscardSequences => {
+                self.names.forget_numbers();
+                Tag::Word("DISCARD SEQUENCES")
+            }
             Utility::Discard(tag) => Tag::Word(tag),
             Utility::Maintenance { tag, tables } => {
                 for table in tables {
@@ -144,7 +148,7 @@ impl Session {
             self.require_block(if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" })?;
         }
         if matches!(self.phase, Phase::Idle | Phase::Implicit) {
-            warn(output, state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
+            self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
         }
         let concurrency = self.names.settings.borrow().concurrency();
         let modes = Modes {
@@ -205,7 +209,7 @@ impl Session {
     fn set(&mut self, name: &str, value: Option<&str>, local: bool, output: &mut Output<'_>) -> Result<Tag, Fail> {
         if local && self.phase != Phase::Block {
             let message = "SET LOCAL can only be used in transaction blocks";
-            warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
+            self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
         }
         match (name, value) {
             ("transaction_isolation", Some(value)) => {
@@ -326,8 +330,17 @@ impl Session {
         self.statements.clear();
         self.cursors.clear();
         self.give_advisory_back(Scope::Session);
+        self.names.forget_numbers();
         self.reset(None, output)?;
         Ok(Tag::Word("DISCARD ALL"))
+    }
+
+    /// Tells the client of something that it may have meant otherwise, unless it wants to hear of nothing but errors.
+    pub(super) fn warn(&self, output: &mut Output<'_>, state: SqlState, message: &str) {
+        const SEVERITY: &str = "WARNING";
+        if self.names.settings.borrow().tells(SEVERITY) {
+            output.client.notice(Notice { severity: SEVERITY, error: SqlError::new(state, message) });
+        }
     }
 
     fn lock_tables(&mut self, tables: &[RelationName], exclusive: bool, nowait: bool) -> Result<Tag, Fail> {
@@ -367,8 +380,4 @@ fn check_preparable(sql: &str) -> Result<(), SqlError> {
         None => "syntax error at end of input".to_owned(),
     };
     Err(SqlError::new(state::SYNTAX_ERROR, message))
-}
-
-fn warn(output: &mut Output<'_>, state: SqlState, message: &str) {
-    output.client.notice(Notice { severity: "WARNING", error: SqlError::new(state, message) });
 }

@@ -3,7 +3,7 @@
 use super::objects::{self, Kind, Object};
 use crate::bind::{sequences_in, shown};
 use crate::catalog::{Table, View};
-use crate::expr::{Expr, type_of};
+use crate::expr::{Expr, Strictness, type_of};
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::parse::window::restored;
 use crate::sequence::{Names, quoted};
@@ -50,11 +50,16 @@ pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<Str
     if let Some(sequence) = sequence {
         return Some(format!("nextval('{}'::regclass)", names.view().written(&sequence.name)));
     }
+    // What an assignment does to the value is not shown.
+    let expr = match expr {
+        Expr::Cast(inner, .., Strictness::Assignment) => inner,
+        expr => expr,
+    };
     Some(match expr {
         Expr::Const(Value::Null | Value::Bool(_)) => shown(expr, Some(table)),
         Expr::Const(value) if let Some(ty) = type_of(value).filter(|ty| !crate::bind::is_number(*ty)) => {
             let mut text = BytesMut::new();
-            encode_text(value, ty, &mut text);
+            encode_text(value, ty, names.styles(), &mut text);
             let text = String::from_utf8_lossy(&text).replace('\'', "''");
             format!("'{text}'::{}", crate::bind::type_name(Some(table.schema.columns[column].ty)))
         }

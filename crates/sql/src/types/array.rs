@@ -1,6 +1,6 @@
 //! Arrays, of one dimension that begins at 1.
 
-use super::{binary, decode_binary, decode_text_borrowed, encode_binary, encode_text, oid};
+use super::{Styles, binary, decode_binary, decode_text_borrowed, encode_binary, encode_text, oid};
 use crate::error::unsupported;
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
@@ -28,10 +28,10 @@ pub fn map_elements(
 }
 
 /// Elements in braces, between commas; in quotes what would otherwise be read differently.
-pub(super) fn write_text(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
+pub(super) fn write_text(array: &Array<'_>, ty: Type, styles: Styles, out: &mut BytesMut) {
     let ty = element_type(array, ty);
     if array.element().is_vector() {
-        return write_vector(array, ty, out);
+        return write_vector(array, ty, styles, out);
     }
     out.put_u8(b'{');
     for (at, value) in array.iter().enumerate() {
@@ -43,7 +43,7 @@ pub(super) fn write_text(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
             continue;
         }
         let start = out.len();
-        encode_text(&value, ty, out);
+        encode_text(&value, ty, styles, out);
         if needs_quotes(&out[start..]) {
             let plain = out.split_off(start);
             out.put_u8(b'"');
@@ -60,12 +60,12 @@ pub(super) fn write_text(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
 }
 
 /// The elements of a vector with blanks between them.
-fn write_vector(array: &Array<'_>, ty: Type, out: &mut BytesMut) {
+fn write_vector(array: &Array<'_>, ty: Type, styles: Styles, out: &mut BytesMut) {
     for (at, value) in array.iter().enumerate() {
         if at > 0 {
             out.put_u8(b' ');
         }
-        encode_text(&value, ty, out);
+        encode_text(&value, ty, styles, out);
     }
 }
 
@@ -92,7 +92,7 @@ enum Token {
 ///
 /// # Errors
 /// 22P02 if it is no array literal, 0A000 for bounds and for more than one dimension, and whatever is wrong with an element.
-pub(super) fn parse(element: Element, literal: &str) -> Result<Array<'static>, SqlError> {
+pub(super) fn parse(element: Element, literal: &str, styles: Styles) -> Result<Array<'static>, SqlError> {
     let malformed = |detail: &str| {
         let message = format!("malformed array literal: \"{literal}\"");
         SqlError::new(state::INVALID_TEXT_REPRESENTATION, message).detail(detail)
@@ -122,7 +122,7 @@ pub(super) fn parse(element: Element, literal: &str) -> Result<Array<'static>, S
             (_, Token::Comma) => {}
             (_, Token::Element(text, plain)) => builder.push(&match *plain && text.eq_ignore_ascii_case("null") {
                 true => Value::Null,
-                false => decode_text_borrowed(element.ty(), text)?,
+                false => decode_text_borrowed(element.ty(), text, styles)?,
             }),
         }
         before = token;

@@ -1,6 +1,6 @@
 //! The binary format: PostgreSQL's send and receive functions.
 
-use super::{array as arrays, datetime, number, text};
+use super::{Styles, array as arrays, datetime, number, text};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Interval, Type, Value};
@@ -27,7 +27,7 @@ pub fn encode_binary(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
         Value::Float4(value) => out.put_f32(*value),
         Value::Float8(value) => out.put_f64(*value),
         Value::Numeric(value) => number::write_numeric_binary(*value, out),
-        Value::Text(_) => text::encode_text(value, ty, out),
+        Value::Text(_) => text::encode_text(value, ty, Styles::default(), out),
         Value::Json(value) => out.put_slice(value.as_bytes()),
         Value::Jsonb(value) => {
             out.put_u8(JSONB_VERSION);
@@ -57,9 +57,9 @@ pub fn decode_binary(ty: Type, bytes: &[u8]) -> Result<Value<'static>, SqlError>
             text::refuse_zero_byte(bytes)?;
             Value::Text(text::fit(ty, utf8(bytes)?)?).into_owned()
         }
-        Type::Json => text::decode_text(ty, utf8(bytes)?)?,
+        Type::Json => text::decode_text(ty, utf8(bytes)?, Styles::default())?,
         Type::Jsonb => match bytes.split_first() {
-            Some((&JSONB_VERSION, text)) => text::decode_text(ty, utf8(text)?)?,
+            Some((&JSONB_VERSION, text)) => text::decode_text(ty, utf8(text)?, Styles::default())?,
             version => {
                 let version = version.map_or(0, |(version, _)| *version);
                 return Err(SqlError::new(

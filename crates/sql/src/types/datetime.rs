@@ -1,5 +1,6 @@
-//! Dates and timestamps as numbers and as ISO 8601 text. The calendar is jiff's.
+//! Dates and timestamps as numbers and as text, in ISO 8601's style or another one. The calendar is jiff's.
 
+use super::styles::{DateOrder, DateStyle, Styles};
 use crate::{SqlError, state};
 use bytes::{BufMut, BytesMut};
 use jiff::Span;
@@ -60,37 +61,41 @@ pub fn days_from_parts(year: i32, month: i32, day: i32) -> Option<i32> {
     EPOCH.until(date).ok().map(|span| span.get_days()).filter(|days| DATE_RANGE.contains(days))
 }
 
-/// `2026-01-02`, `infinity`, `0044-03-15 BC`
-pub(super) fn write_date(days: i32, out: &mut BytesMut) {
-    if let Some(year) = write_calendar(days, out)
-        && year <= 0
-    {
-        out.put_slice(b" BC");
-    }
+/// `2026-01-02`, `infinity`, `0044-03-15 BC`, or the same in another style.
+pub(super) fn write_date(days: i32, styles: Styles, out: &mut BytesMut) {
+    let Some(calendar) = Calendar::of(days, out) else { return };
+    calendar.write(styles, out);
+    calendar.write_era(out);
 }
 
-/// `2026-01-02 03:04:05.6`, with `+00` behind it if `zoned`.
-pub(super) fn write_timestamp(micros: i64, zoned: bool, out: &mut BytesMut) {
+/// `2026-01-02 03:04:05.6`, with `+00` behind it if `zoned`, or the same in another style.
+pub(super) fn write_timestamp(micros: i64, zoned: bool, styles: Styles, out: &mut BytesMut) {
     let days = match micros {
         i64::MAX => i32::MAX,
         i64::MIN => i32::MIN,
         micros => micros.div_euclid(DAY) as i32,
     };
-    let Some(year) = write_calendar(days, out) else { return };
-    let time = micros.rem_euclid(DAY);
-    out.put_u8(b' ');
-    write_time(time, out);
+    let Some(calendar) = Calendar::of(days, out) else { return };
+    let time = micros.rem_euclid(DAY) as u64;
+    if styles.dates == DateStyle::Postgres {
+        calendar.write_words(styles.order, out);
+        write_time(time, out);
+        out.put_u8(b' ');
+        put_padded(calendar.year, 4, out);
+    } else {
+        calendar.write(styles, out);
+        out.put_u8(b' ');
+        write_time(time, out);
+    }
     if zoned {
-        out.put_slice(b"+00");
+        out.put_slice(if styles.dates == DateStyle::Iso { b"+00" } else { b" UTC" });
     }
-    if year <= 0 {
-        out.put_slice(b" BC");
-    }
+    calendar.write_era(out);
 }
 
 /// `03:04:05.6`, of microseconds since midnight; as many hours as there are.
-pub(super) fn write_time(time: i64, out: &mut BytesMut) {
-    let (seconds, mut fraction) = (time / 1_000_000, time % 1_000_000);
+pub(super) fn write_time(time: u64, out: &mut BytesMut) {
+    let (seconds, mut fraction) = ((time / 1_000_000) as i64, (time % 1_000_000) as i64);
     put_padded(seconds / 3600, 2, out);
     out.put_u8(b':');
     put_padded(seconds / 60 % 60, 2, out);
@@ -107,19 +112,79 @@ pub(super) fn write_time(time: i64, out: &mut BytesMut) {
     }
 }
 
-/// Writes year, month and day and returns the year; or writes an infinity and returns `None`.
-fn write_calendar(days: i32, out: &mut BytesMut) -> Option<i64> {
-    let Some((year, month, day)) = date_parts(days) else {
-        out.put_slice(if days < 0 { b"-infinity" } else { b"infinity" });
-        return None;
-    };
-    let year = i64::from(year);
-    put_padded(if year <= 0 { 1 - year } else { year }, 4, out);
-    out.put_u8(b'-');
-    put_padded(i64::from(month), 2, out);
-    out.put_u8(b'-');
-    put_padded(i64::from(day), 2, out);
-    Some(year)
+/// A day as it is shown.
+struct Calendar {
+    /// Counted from 1, before and after Christ.
+    year: i64,
+    before_christ: bool,
+    month: i64,
+    day: i64,
+    /// From Sunday.
+    day_of_week: usize,
+}
+
+impl Calendar {
+    /// The parts of a date; writes an infinity and returns `None` if the date has none.
+    fn of(days: i32, out: &mut BytesMut) -> Option<Self> {
+        let Some((year, month, day)) = date_parts(days) else {
+            out.put_slice(if days < 0 { b"-infinity" } else { b"infinity" });
+            return None;
+        };
+        let year = i64::from(year);
+        Some(Self {
+            year: if year <= 0 { 1 - year } else { year },
+            before_christ: year <= 0,
+            month: month.into(),
+            day: day.into(),
+            // 2000-01-01 was a Saturday.
+            day_of_week: (days + 6).rem_euclid(7) as usize,
+        })
+    }
+
+    /// Year, month and day.
+    fn write(&self, styles: Styles, out: &mut BytesMut) {
+        let (year, month, day) = ((self.year, 4), (self.month, 2), (self.day, 2));
+        let parts = match (styles.dates, styles.order) {
+            (DateStyle::Iso, _) => [year, month, day],
+            (DateStyle::German, _) | (_, DateOrder::Dmy) => [day, month, year],
+            _ => [month, day, year],
+        };
+        let separator = match styles.dates {
+            DateStyle::Iso | DateStyle::Postgres => b'-',
+            DateStyle::Sql => b'/',
+            DateStyle::German => b'.',
+        };
+        for (at, (number, width)) in parts.into_iter().enumerate() {
+            if at > 0 {
+                out.put_u8(separator);
+            }
+            put_padded(number, width, out);
+        }
+    }
+
+    /// `Fri Jan 02 `, `Fri 02 Jan `
+    fn write_words(&self, order: DateOrder, out: &mut BytesMut) {
+        const DAYS: [&[u8]; 7] = [b"Sun ", b"Mon ", b"Tue ", b"Wed ", b"Thu ", b"Fri ", b"Sat "];
+        const MONTHS: [&[u8]; 12] = [
+            b"Jan ", b"Feb ", b"Mar ", b"Apr ", b"May ", b"Jun ", b"Jul ", b"Aug ", b"Sep ", b"Oct ", b"Nov ", b"Dec ",
+        ];
+        out.put_slice(DAYS[self.day_of_week]);
+        let month = MONTHS[self.month as usize - 1];
+        if order != DateOrder::Dmy {
+            out.put_slice(month);
+        }
+        put_padded(self.day, 2, out);
+        out.put_u8(b' ');
+        if order == DateOrder::Dmy {
+            out.put_slice(month);
+        }
+    }
+
+    fn write_era(&self, out: &mut BytesMut) {
+        if self.before_christ {
+            out.put_slice(b" BC");
+        }
+    }
 }
 
 /// A number that is not negative, with zeros up to `width`.

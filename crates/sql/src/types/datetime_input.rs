@@ -1,29 +1,28 @@
-//! Dates and timestamps as people write them: ISO 8601, and what else PostgreSQL reads with `DateStyle` ISO, MDY.
+//! Dates and timestamps as people write them: ISO 8601, and what else PostgreSQL reads, the numbers of a date in the
+//! order of `DateStyle`.
 
 use super::datetime::{DAY, check_timestamp, days_from_parts};
 use super::number::trim;
+use super::styles::DateOrder;
+use super::zone::{UNIX_TO_EPOCH_SECONDS, Zone, number};
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use std::str::FromStr;
 
 const SECOND: i64 = 1_000_000;
 
-/// Seconds from 1970-01-01 to 2000-01-01.
-const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
-
 /// Reads a date. A time behind it is read and dropped, as PostgreSQL does.
-pub(super) fn parse_date(text: &str) -> Result<i32, SqlError> {
-    match parse(text, Type::Date)? {
+pub(super) fn parse_date(text: &str, order: DateOrder) -> Result<i32, SqlError> {
+    match parse(text, Type::Date, order)? {
         Moment::Infinite(sign) => Ok(if sign < 0 { i32::MIN } else { i32::MAX }),
         Moment::At { days, .. } => Ok(days),
     }
 }
 
 /// Reads a timestamp. For `timestamp` a zone is read and dropped; for `timestamp with time zone` no zone means UTC.
-pub(super) fn parse_timestamp(ty: Type, text: &str) -> Result<i64, SqlError> {
-    let (days, time, zone) = match parse(text, ty)? {
+pub(super) fn parse_timestamp(ty: Type, text: &str, order: DateOrder) -> Result<i64, SqlError> {
+    let (days, time, zone) = match parse(text, ty, order)? {
         Moment::Infinite(sign) => return Ok(if sign < 0 { i64::MIN } else { i64::MAX }),
         Moment::At { days, time, zone } => (days, time, zone),
     };
@@ -37,9 +36,9 @@ pub(super) fn parse_timestamp(ty: Type, text: &str) -> Result<i64, SqlError> {
 }
 
 /// Reads a time of day. A date before it and a zone behind it are read and dropped.
-pub(super) fn parse_time(text: &str) -> Result<i64, SqlError> {
+pub(super) fn parse_time(text: &str, order: DateOrder) -> Result<i64, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
-    let mut fields = Fields::default();
+    let mut fields = Fields { order, ..Fields::default() };
     let digits = lower.bytes().all(|byte| byte.is_ascii_digit());
     let clock = match lower.len() {
         4 if digits => format!("{}:{}", &lower[..2], &lower[2..]),
@@ -65,40 +64,6 @@ enum Moment {
     At { days: i32, time: i64, zone: Option<Zone> },
 }
 
-enum Zone {
-    Offset(i64),
-    Named(TimeZone),
-}
-
-impl Zone {
-    /// Seconds east of UTC at a local time.
-    fn offset_seconds(&self, micros: i64) -> Option<i64> {
-        match self {
-            Zone::Offset(seconds) => Some(*seconds),
-            Zone::Named(zone) => {
-                let unix = micros.checked_add(UNIX_TO_EPOCH_SECONDS * SECOND)?;
-                let local = Timestamp::from_microsecond(unix).ok()?;
-                let civil = TimeZone::UTC.to_datetime(local);
-                Some(i64::from(zone.to_ambiguous_zoned(civil).compatible().ok()?.offset().seconds()))
-            }
-        }
-    }
-}
-
-/// Seconds east of UTC of a zone at a moment, which is in local time if `local` is set; `None` if there is no such zone. As PostgreSQL's zones by
-/// number are POSIX's, `+2` is west of UTC.
-pub fn zone_offset_seconds(name: &str, micros: i64, local: bool) -> Option<i64> {
-    let word = trim(name).to_ascii_lowercase();
-    match parse_zone(&word)? {
-        Zone::Offset(seconds) => Some(-seconds),
-        zone if local => zone.offset_seconds(micros),
-        Zone::Named(zone) => {
-            let unix = micros.checked_add(UNIX_TO_EPOCH_SECONDS * SECOND)?;
-            Some(i64::from(zone.to_offset(Timestamp::from_microsecond(unix).ok()?).seconds()))
-        }
-    }
-}
-
 fn syntax(ty: Type, text: &str) -> SqlError {
     let name = match ty {
         Type::Timestamp => "timestamp".to_owned(),
@@ -113,17 +78,16 @@ fn out_of_range(text: &str) -> SqlError {
     SqlError::new(state::DATETIME_FIELD_OVERFLOW, message)
 }
 
-fn parse(text: &str, ty: Type) -> Result<Moment, SqlError> {
+fn parse(text: &str, ty: Type, order: DateOrder) -> Result<Moment, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
     if let Some(moment) = parse_word(&lower) {
         return Ok(moment);
     }
-    let mut fields = Fields::default();
+    let mut fields = Fields { order, ..Fields::default() };
     for token in lower.split([' ', '\t', '\n', ',']).filter(|token| !token.is_empty()) {
         fields.take(token).ok_or_else(|| syntax(ty, text))?;
     }
-    let (year, month, day) = fields.calendar().ok_or_else(|| syntax(ty, text))?;
-    let days = days_from_parts(year, month, day).ok_or_else(|| out_of_range(text))?;
+    let days = fields.days().ok_or_else(|| syntax(ty, text))?.ok_or_else(|| out_of_range(text))?;
     let time = fields.micros().ok_or_else(|| out_of_range(text))?;
     Ok(Moment::At { days, time, zone: fields.zone })
 }
@@ -148,10 +112,14 @@ fn parse_word(word: &str) -> Option<Moment> {
 /// What the tokens have said so far.
 #[derive(Default)]
 struct Fields {
-    /// Numbers of the date in their order, each with its count of digits.
-    numbers: Vec<(i32, usize)>,
-    /// The month if it was named, and how many numbers stood before it.
-    month: Option<(i32, usize)>,
+    order: DateOrder,
+    year: Option<i32>,
+    /// Whether the year has one or two digits.
+    is_short: bool,
+    month: Option<i32>,
+    is_month_named: bool,
+    day: Option<i32>,
+    day_of_year: Option<i32>,
     before_christ: bool,
     time: Option<Clock>,
     afternoon: Option<bool>,
@@ -181,7 +149,7 @@ impl Fields {
             "am" | "pm" if self.time.is_some() && self.afternoon.is_none() => self.afternoon = Some(token == "pm"),
             _ if self.take_word_date(token) => {}
             _ if (self.time.is_some() || self.has_date()) && self.zone.is_none() => {
-                self.zone = Some(parse_zone(token)?)
+                self.zone = Some(Zone::parse(token)?)
             }
             _ => return None,
         }
@@ -189,15 +157,19 @@ impl Fields {
     }
 
     fn has_date(&self) -> bool {
-        self.numbers.len() + usize::from(self.month.is_some()) >= 3
+        (self.year.is_some() && self.month.is_some() && self.day.is_some()) || self.day_of_year.is_some()
     }
 
     /// A month's or weekday's name.
     fn take_word_date(&mut self, token: &str) -> bool {
-        if self.month.is_none()
+        if !self.is_month_named
             && let Some(month) = month_number(token)
         {
-            self.month = Some((month, self.numbers.len()));
+            // What has been taken for a month was the day.
+            if let Some(day) = self.month.filter(|day| self.day.is_none() && (1..=31).contains(day)) {
+                self.day = Some(day);
+            }
+            (self.month, self.is_month_named) = (Some(month), true);
             return true;
         }
         const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
@@ -214,26 +186,19 @@ impl Fields {
             }
             _ => (token, None),
         };
-        if matches!(date.len(), 6 | 8) && date.bytes().all(|byte| byte.is_ascii_digit()) && self.numbers.is_empty() {
-            let year_len = date.len() - 4;
-            for part in [&date[..year_len], &date[year_len..year_len + 2], &date[year_len + 2..]] {
-                self.numbers.push((part.parse().ok()?, part.len().max(if year_len == 4 { 4 } else { 2 })));
-            }
-            if year_len == 2 {
-                self.numbers[0].0 = full_year(self.numbers[0].0, 2);
-                self.numbers[0].1 = 4;
-            }
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let is_empty = self.year.or(self.month).or(self.day).is_none();
+        if matches!(date.len(), 6 | 8) && is_number(date) && is_empty {
+            let (year, rest) = date.split_at(date.len() - 4);
+            (self.year, self.is_short) = (year.parse().ok(), year.len() == 2);
+            (self.month, self.day) = (rest[..2].parse().ok(), rest[2..].parse().ok());
         } else {
-            for part in date.split(['-', '/', '.']) {
-                if part.bytes().all(|byte| byte.is_ascii_digit()) {
-                    self.numbers.push((part.parse().ok()?, part.len()));
-                } else if !self.take_word_date(part) {
-                    return None;
-                }
+            // A month's name tells what the numbers are, wherever it stands.
+            let (numbers, words): (Vec<_>, Vec<_>) = date.split(['-', '/', '.']).partition(|part| is_number(part));
+            if !words.into_iter().all(|word| self.take_word_date(word)) {
+                return None;
             }
-        }
-        if self.numbers.len() + usize::from(self.month.is_some()) > 3 {
-            return None;
+            numbers.into_iter().try_for_each(|number| self.take_number(number))?;
         }
         time.map_or(Some(()), |time| self.take_time(time))
     }
@@ -262,27 +227,60 @@ impl Fields {
         match suffix {
             "" => {}
             "am" | "pm" => self.afternoon = Some(suffix == "pm"),
-            zone => self.zone = Some(parse_zone(zone)?),
+            zone => self.zone = Some(Zone::parse(zone)?),
         }
         Some(())
     }
 
-    /// Year (0 is 1 BC), month and day, from the order in which they came.
-    fn calendar(&self) -> Option<(i32, i32, i32)> {
-        let &[first, second, ..] = &self.numbers[..] else { return None };
-        let ((year, year_len), month, day) = match (self.month, self.numbers.get(2)) {
-            (Some((month, _)), None) if first.1 >= 3 => (first, month, second.0),
-            (Some((month, _)), None) => (second, month, first.0),
-            (None, Some(third)) if first.1 >= 3 => (first, second.0, third.0),
-            (None, Some(&third)) => (third, first.0, second.0),
-            _ => return None,
-        };
-        let year = full_year(year, year_len);
-        match (self.before_christ, year) {
-            (false, 0) => None,
-            (false, year) => Some((year, month, day)),
-            (true, year) => Some((1 - year, month, day)),
+    /// A number of the date: of three digits a year, otherwise what the style's order, or what there is already, makes
+    /// it.
+    fn take_number(&mut self, digits: &str) -> Option<()> {
+        let value: i32 = digits.parse().ok()?;
+        let is_long = digits.len() >= 3;
+        let starts_with_year = is_long || self.order == DateOrder::Ymd;
+        if digits.len() == 3
+            && self.month.is_none()
+            && self.day.is_none()
+            && self.year.is_some()
+            && (1..=366).contains(&value)
+        {
+            self.day_of_year = Some(value);
+            return Some(());
         }
+        match (self.year.is_some(), self.month.is_some(), self.day.is_some()) {
+            (false, false, false) if starts_with_year => self.take_year(value, digits),
+            (false, false, false) if self.order == DateOrder::Dmy => self.day = Some(value),
+            (false, false, false) | (true, false, false) | (false, false, true) => self.month = Some(value),
+            (false, true, false) if self.is_month_named && starts_with_year => self.take_year(value, digits),
+            (true, true, false) if self.is_month_named && is_long && self.is_short => {
+                // The first number was the day.
+                self.day = self.year;
+                self.take_year(value, digits);
+            }
+            (false, true, false) | (true, true, false) => self.day = Some(value),
+            (false, true, true) => self.take_year(value, digits),
+            (true, false, true) | (true, true, true) => return None,
+        }
+        Some(())
+    }
+
+    fn take_year(&mut self, year: i32, digits: &str) {
+        (self.year, self.is_short) = (Some(year), digits.len() <= 2);
+    }
+
+    /// The date: none if a part is missing, and none that there is if the calendar has no such.
+    fn days(&self) -> Option<Option<i32>> {
+        let year = self.year?;
+        let year = match (self.before_christ, year) {
+            (true, 1..) => 1 - year,
+            (false, _) if self.is_short => full_year(year),
+            (false, 1..) => year,
+            _ => return Some(None),
+        };
+        if let Some(day) = self.day_of_year {
+            return Some(days_from_parts(year, 1, 1).map(|first| first + day - 1));
+        }
+        Some(days_from_parts(year, self.month?, self.day?))
     }
 
     /// Microseconds since midnight; 24:00:00 and a leap second are taken.
@@ -318,18 +316,9 @@ fn month_number(word: &str) -> Option<i32> {
     Some(position as i32 + 1)
 }
 
-fn full_year(year: i32, digits: usize) -> i32 {
-    match year {
-        0..70 if digits <= 2 => year + 2000,
-        70..100 if digits <= 2 => year + 1900,
-        _ => year,
-    }
-}
-
-/// A number of a few digits, no sign.
-fn number(digits: &str) -> Option<i64> {
-    let plain = (1..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if plain { i64::from_str(digits).ok() } else { None }
+/// The year that a number of two digits stands for.
+fn full_year(year: i32) -> i32 {
+    if year < 70 { year + 2000 } else { year + 1900 }
 }
 
 /// Digits behind the point of a second, rounded to microseconds.
@@ -344,33 +333,4 @@ fn fraction_micros(digits: &str) -> Option<i64> {
     let micros = i64::from_str(kept).ok()? * 10_i64.pow(6 - kept.len() as u32);
     let round_up = digits.as_bytes().get(6).is_some_and(|&digit| digit >= b'5');
     Some(micros + i64::from(round_up))
-}
-
-/// `z`, `utc`, `+02`, `-05:30`, `+0530`, `europe/berlin`
-fn parse_zone(word: &str) -> Option<Zone> {
-    if matches!(word, "z" | "utc" | "gmt" | "zulu" | "ut") {
-        return Some(Zone::Offset(0));
-    }
-    let sign = match word.as_bytes().first()? {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return TimeZone::get(word).ok().map(Zone::Named),
-    };
-    let digits = &word[1..];
-    let mut parts = [0; 3];
-    if digits.contains(':') {
-        for (at, part) in digits.split(':').enumerate() {
-            *parts.get_mut(at)? = number(part)?;
-        }
-    } else {
-        let value = number(digits)?;
-        parts = match digits.len() {
-            1 | 2 => [value, 0, 0],
-            3 | 4 => [value / 100, value % 100, 0],
-            6 => [value / 10_000, value / 100 % 100, value % 100],
-            _ => return None,
-        };
-    }
-    let [hours, minutes, seconds] = parts;
-    (hours < 16 && minutes < 60 && seconds < 60).then(|| Zone::Offset(sign * ((hours * 60 + minutes) * 60 + seconds)))
 }

@@ -1,11 +1,11 @@
 //! Intervals as text: PostgreSQL's verbose form, clocks among it, ISO 8601's durations; and what they are added up from.
+//! In which style they are written is in `interval_style`.
 
-use super::datetime::{DAY, write_time};
+use super::IntervalStyle;
+use super::datetime::DAY;
 use super::number::trim;
 use crate::{SqlError, state};
-use bytes::{BufMut, BytesMut};
 use hotrow_storage::Interval;
-use std::io::Write;
 
 const SECOND: i64 = 1_000_000;
 
@@ -21,7 +21,6 @@ pub enum Unit {
     Day,
     Week,
     Month,
-    Quarter,
     Year,
     Decade,
     Century,
@@ -44,7 +43,6 @@ impl Unit {
             "d" | "day" | "days" => Unit::Day,
             "w" | "week" | "weeks" => Unit::Week,
             "mon" | "mons" | "month" | "months" => Unit::Month,
-            "qtr" | "quarter" => Unit::Quarter,
             "y" | "yr" | "yrs" | "year" | "years" => Unit::Year,
             "dec" | "decs" | "decade" | "decades" => Unit::Decade,
             "c" | "cent" | "century" | "centuries" => Unit::Century,
@@ -64,7 +62,6 @@ impl Unit {
             Unit::Day => (0, 1, 0),
             Unit::Week => (0, 7, 0),
             Unit::Month => (1, 0, 0),
-            Unit::Quarter => (3, 0, 0),
             Unit::Year => (12, 0, 0),
             Unit::Decade => (120, 0, 0),
             Unit::Century => (1200, 0, 0),
@@ -86,11 +83,11 @@ pub struct Fields {
 ///
 /// # Errors
 /// 22007 for what is none, 22015 for one that is too long, 22008 if that is its years.
-pub fn parse(text: &str, fields: Option<Fields>) -> Result<Interval, SqlError> {
+pub fn parse(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Result<Interval, SqlError> {
     let lower = trim(text).to_ascii_lowercase();
     let read = match lower.strip_prefix('p') {
         Some(duration) => read_duration(duration),
-        None => read_verbose(&lower, fields),
+        None => read_verbose(&lower, fields, style),
     };
     let sum = read.map_err(|wrong| match wrong {
         Wrong::Months => SqlError::new(state::DATETIME_FIELD_OVERFLOW, "interval out of range"),
@@ -122,35 +119,6 @@ pub fn cut(interval: Interval, finest: Unit) -> Interval {
     }
 }
 
-/// Appends an interval: `1 year 2 mons -3 days +04:05:06.7`.
-pub(super) fn write(interval: Interval, out: &mut BytesMut) {
-    let Interval { months, days, micros } = interval;
-    let (mut is_first, mut after_negative) = (true, false);
-    for (count, unit) in [(months / 12, "year"), (months % 12, "mon"), (days, "day")] {
-        if count == 0 {
-            continue;
-        }
-        let space = if is_first { "" } else { " " };
-        let plus = if after_negative && count > 0 { "+" } else { "" };
-        let plural = if count == 1 { "" } else { "s" };
-        // Writing into memory does not fail.
-        let _ = write!(out.writer(), "{space}{plus}{count} {unit}{plural}");
-        (is_first, after_negative) = (false, count < 0);
-    }
-    if micros != 0 || is_first {
-        if !is_first {
-            out.put_u8(b' ');
-        }
-        match micros {
-            ..0 => out.put_u8(b'-'),
-            _ if after_negative => out.put_u8(b'+'),
-            _ => {}
-        }
-        // The least number has no opposite; its last microsecond does not show in hours.
-        write_time(micros.checked_abs().unwrap_or(i64::MAX), out);
-    }
-}
-
 enum Wrong {
     Syntax,
     /// A number is too large.
@@ -175,18 +143,30 @@ impl Number {
         if whole.len() + fraction.len() == 0 || !plain(whole) || !plain(fraction) {
             return Err(Wrong::Syntax);
         }
-        let sign = if text.starts_with('-') { -1 } else { 1 };
-        let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| Wrong::TooLong)? };
-        let fraction: f64 = if fraction.is_empty() { 0.0 } else { format!("0.{fraction}").parse().unwrap_or(0.0) };
-        Ok(Self { whole: sign * whole, fraction: sign as f64 * fraction })
+        let sign = if text.starts_with('-') { "-" } else { "" };
+        let whole = if whole.is_empty() { 0 } else { format!("{sign}{whole}").parse().map_err(|_| Wrong::TooLong)? };
+        let fraction = if fraction.is_empty() { 0.0 } else { format!("{sign}0.{fraction}").parse().unwrap_or(0.0) };
+        Ok(Self { whole, fraction })
     }
 }
 
-/// What has been added up.
+impl Number {
+    /// A number with an exponent, which a duration may have.
+    fn scientific(text: &str) -> Result<Self, Wrong> {
+        let number: f64 = text.parse().map_err(|_| Wrong::Syntax)?;
+        if !(-1e15..=1e15).contains(&number) {
+            return Err(Wrong::TooLong);
+        }
+        Ok(Self { whole: number as i64, fraction: number.fract() })
+    }
+}
+
+/// What has been added up. Each part is as wide as PostgreSQL's, so that a sum is too long where it is there.
 #[derive(Default)]
 struct Sum {
-    months: i64,
-    days: i64,
+    years: i32,
+    months: i32,
+    days: i32,
     micros: i64,
     /// The units that there were: none may come twice.
     seen: Vec<Unit>,
@@ -203,31 +183,46 @@ impl Sum {
 
     fn add(&mut self, number: Number, unit: Unit) -> Result<(), Wrong> {
         self.see(unit)?;
-        let (months, days, micros) = unit.parts();
-        let times = |sum: i64, unit: i64| number.whole.checked_mul(unit)?.checked_add(sum);
-        (|| {
-            self.months = times(self.months, months)?;
-            self.days = times(self.days, days)?;
-            self.micros = times(self.micros, micros)?;
-            Some(())
-        })()
-        .ok_or(Wrong::TooLong)?;
-        // What is left of a year is months, of a month days, of all else a time.
-        match unit {
-            Unit::Month => self.part_of_days(number.fraction * 30.0),
-            Unit::Quarter | Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium => {
-                self.months += (number.fraction * months as f64).round_ties_even() as i64;
-            }
-            Unit::Day | Unit::Week => self.part_of_days(number.fraction * days as f64),
-            _ => self.micros += (number.fraction * micros as f64).round_ties_even() as i64,
-        }
-        Ok(())
+        self.add_whole(number.whole, unit).ok_or(Wrong::TooLong)?;
+        self.add_fraction(number.fraction, unit).ok_or(Wrong::TooLong)
     }
 
-    fn part_of_days(&mut self, days: f64) {
-        let whole = days.trunc();
-        self.days += whole as i64;
-        self.micros += ((days - whole) * DAY as f64).round_ties_even() as i64;
+    fn add_whole(&mut self, whole: i64, unit: Unit) -> Option<()> {
+        let narrow = |length: i64| i32::try_from(whole).ok()?.checked_mul(i32::try_from(length).ok()?);
+        match unit.parts() {
+            (0, 0, micros) => self.micros = whole.checked_mul(micros)?.checked_add(self.micros)?,
+            (0, days, _) => self.days = narrow(days)?.checked_add(self.days)?,
+            (months, ..) if months >= 12 => self.years = narrow(months / 12)?.checked_add(self.years)?,
+            (months, ..) => self.months = narrow(months)?.checked_add(self.months)?,
+        }
+        Some(())
+    }
+
+    /// What is left of a year is months, of a month days, of all else a time.
+    fn add_fraction(&mut self, fraction: f64, unit: Unit) -> Option<()> {
+        match unit.parts() {
+            (0, 0, micros) => self.part_of_micros(fraction, micros),
+            (0, days, _) => self.part_of_days(fraction * days as f64),
+            (1, ..) => self.part_of_days(fraction * 30.0),
+            (months, ..) => {
+                let more = (fraction * months as f64).round_ties_even();
+                self.months = self.months.checked_add(more as i32)?;
+                Some(())
+            }
+        }
+    }
+
+    fn part_of_days(&mut self, days: f64) -> Option<()> {
+        self.days = self.days.checked_add(days.trunc() as i32)?;
+        self.part_of_micros(days.fract(), DAY)
+    }
+
+    /// Half a microsecond is none.
+    fn part_of_micros(&mut self, fraction: f64, unit: i64) -> Option<()> {
+        let micros = fraction * unit as f64;
+        let more = if micros.fract().abs() > 0.5 { micros.trunc() + micros.signum() } else { micros.trunc() };
+        self.micros = self.micros.checked_add(more as i64)?;
+        Some(())
     }
 
     /// `hours:minutes[:seconds]`; `minutes:seconds` if there is a point, or that is wanted.
@@ -262,12 +257,24 @@ impl Sum {
         Ok(())
     }
 
-    fn finish(&self, negated: bool) -> Result<Interval, Wrong> {
-        let sign = if negated { -1 } else { 1 };
-        let narrow = |value: i64| value.checked_mul(sign).and_then(|value| i32::try_from(value).ok());
-        let micros = self.micros.checked_mul(sign).ok_or(Wrong::TooLong)?;
-        let (months, days) = (narrow(self.months).ok_or(Wrong::Months)?, narrow(self.days).ok_or(Wrong::TooLong)?);
-        Ok(Interval { months, days, micros })
+    fn negate(&mut self) -> Option<()> {
+        self.years = self.years.checked_neg()?;
+        self.months = self.months.checked_neg()?;
+        self.days = self.days.checked_neg()?;
+        self.micros = self.micros.checked_neg()?;
+        Some(())
+    }
+
+    /// Makes each part negative: the sign before the first number is that of all of them.
+    fn spread_sign(&mut self) {
+        let negative = |part: i32| if part > 0 { -part } else { part };
+        (self.years, self.months, self.days) = (negative(self.years), negative(self.months), negative(self.days));
+        self.micros = if self.micros > 0 { -self.micros } else { self.micros };
+    }
+
+    fn finish(&self) -> Result<Interval, Wrong> {
+        let months = self.years.checked_mul(12).and_then(|months| months.checked_add(self.months));
+        Ok(Interval { months: months.ok_or(Wrong::Months)?, days: self.days, micros: self.micros })
     }
 }
 
@@ -283,7 +290,7 @@ fn token(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(end))
 }
 
-fn read_verbose(text: &str, fields: Option<Fields>) -> Result<Interval, Wrong> {
+fn read_verbose(text: &str, fields: Option<Fields>, style: IntervalStyle) -> Result<Interval, Wrong> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some((token, behind)) = token(rest) {
@@ -304,8 +311,7 @@ fn read_verbose(text: &str, fields: Option<Fields>) -> Result<Interval, Wrong> {
         let next = tokens.get(at + 1).copied();
         if number.contains(':') {
             sum.add_clock(number, fields.is_some_and(|fields| fields.minutes_first))?;
-        } else if let Some((years, months)) = years_and_months(number) {
-            sum.add(years, Unit::Year)?;
+        } else if let Some(months) = years_and_months(number)? {
             sum.add(months, Unit::Month)?;
         } else if let Some(unit) = next.and_then(Unit::named) {
             sum.add(Number::parse(number)?, unit)?;
@@ -323,16 +329,31 @@ fn read_verbose(text: &str, fields: Option<Fields>) -> Result<Interval, Wrong> {
         }
         at += 1;
     }
-    sum.finish(negated)
+    // SQL's `-1 2:03:04` is negative in all its parts, unless another part has a sign of its own.
+    let is_signed = |token: &&&str| token.starts_with(['-', '+']);
+    if style == IntervalStyle::SqlStandard
+        && tokens[0].starts_with('-')
+        && !tokens[1..].iter().any(|token| is_signed(&token))
+    {
+        sum.spread_sign();
+    }
+    if negated {
+        sum.negate().ok_or(Wrong::TooLong)?;
+    }
+    sum.finish()
 }
 
-/// `years-months`, the months of the years' sign.
-fn years_and_months(text: &str) -> Option<(Number, Number)> {
+/// `years-months`, the months of the years' sign: as many months.
+fn years_and_months(text: &str) -> Result<Option<Number>, Wrong> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (years, months) = unsigned.split_once('-')?;
+    let Some((years, months)) = unsigned.split_once('-') else { return Ok(None) };
     let sign = &text[..text.len() - unsigned.len()];
-    let months = Number::parse(&format!("{sign}{months}")).ok().filter(|months| months.whole.abs() < 12)?;
-    Some((Number::parse(&format!("{sign}{years}")).ok()?, months))
+    let (years, months) = (Number::parse(&format!("{sign}{years}"))?, Number::parse(&format!("{sign}{months}"))?);
+    if months.whole.abs() >= 12 {
+        return Err(Wrong::TooLong);
+    }
+    let whole = years.whole.checked_mul(12).and_then(|whole| whole.checked_add(months.whole));
+    Ok(Some(Number { whole: whole.ok_or(Wrong::TooLong)?, fraction: 0.0 }))
 }
 
 /// ISO 8601 behind the `p`: numbers, each with a letter, those of the time behind a `t`.
@@ -346,7 +367,7 @@ fn read_duration(text: &str) -> Result<Interval, Wrong> {
             (in_time, rest) = (true, behind);
             continue;
         }
-        let end = rest.find(|c: char| c.is_ascii_lowercase()).ok_or(Wrong::Syntax)?;
+        let end = rest.find(|c: char| c.is_ascii_lowercase() && c != 'e').ok_or(Wrong::Syntax)?;
         let unit = match (in_time, rest.as_bytes()[end]) {
             (false, b'y') => Unit::Year,
             (false, b'm') => Unit::Month,
@@ -357,10 +378,11 @@ fn read_duration(text: &str) -> Result<Interval, Wrong> {
             (true, b's') => Unit::Second,
             _ => return Err(Wrong::Syntax),
         };
-        sum.add(Number::parse(&rest[..end])?, unit)?;
+        let number = &rest[..end];
+        sum.add(if number.contains('e') { Number::scientific(number)? } else { Number::parse(number)? }, unit)?;
         rest = &rest[end + 1..];
     }
-    sum.finish(false)
+    sum.finish()
 }
 
 #[cfg(test)]
@@ -368,10 +390,10 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, fields: Option<Fields>) -> String {
-        match parse(text, fields) {
+        match parse(text, fields, IntervalStyle::Postgres) {
             Ok(interval) => {
-                let mut out = BytesMut::new();
-                write(interval, &mut out);
+                let mut out = bytes::BytesMut::new();
+                crate::types::interval_style::write(interval, IntervalStyle::Postgres, &mut out);
                 String::from_utf8_lossy(&out).into_owned()
             }
             Err(error) => error.state.0.to_owned(),

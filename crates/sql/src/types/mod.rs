@@ -7,8 +7,9 @@
 //! | `binary` | binary format: [`encode_binary`], [`decode_binary`] |
 //! | `array` | arrays in both formats |
 //! | `number` | integers, floats and numerics as text; digits of base 10,000 |
-//! | `datetime`, `datetime_input` | dates, times and timestamps |
-//! | [`interval`] | intervals |
+//! | `datetime`, `datetime_input`, `zone` | dates, times, timestamps, time zones |
+//! | [`interval`], `interval_style` | intervals |
+//! | `styles` | in which styles a session writes and reads texts: [`Styles`] |
 //!
 //! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are `infinity`
 //! and `-infinity`. The time zone is always UTC. A `numeric` holds up to 28 digits and no NaN or infinity.
@@ -18,19 +19,23 @@ mod binary;
 mod datetime;
 mod datetime_input;
 pub mod interval;
+mod interval_style;
 mod length;
 mod number;
 pub mod oid;
+mod styles;
 mod text;
+mod zone;
 
 pub use array::map_elements;
 pub use binary::{decode_binary, encode_binary, utf8};
 pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, date_parts, days_from_parts};
-pub use datetime_input::zone_offset_seconds;
 pub use length::{fit_char, fit_varchar};
 pub use number::fit_numeric;
 pub use oid::{from_oid, oid, type_len, typmod};
+pub use styles::{DateOrder, DateStyle, IntervalStyle, Styles};
 pub use text::{decode_text, decode_text_borrowed, encode_text};
+pub use zone::zone_offset_seconds;
 
 #[cfg(test)]
 mod tests;

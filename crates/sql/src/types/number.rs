@@ -86,6 +86,25 @@ pub(super) fn write_float(shortest: impl fmt::LowerExp, wide: f64, fixed_below: 
     }
 }
 
+/// A number rounded to so many significant digits, one at the least, in the layout of C's `%g`.
+pub(super) fn write_rounded(value: f64, digits: i32, out: &mut BytesMut) {
+    let precision = digits.max(1);
+    let rounded = format!("{value:.*e}", precision as usize - 1);
+    let (mantissa, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
+    // Zeros at the end of a fraction are left out.
+    let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+    write_float(Written(&format!("{mantissa}e{exponent}")), value, precision, out);
+}
+
+/// A number that is written already.
+struct Written<'a>(&'a str);
+
+impl fmt::LowerExp for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
 /// A short text on the stack.
 #[derive(Default)]
 struct Digits {

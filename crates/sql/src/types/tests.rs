@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 fn text(value: &Value<'_>, ty: Type) -> String {
     let mut out = BytesMut::new();
-    encode_text(value, ty, &mut out);
+    encode_text(value, ty, Styles::default(), &mut out);
     String::from_utf8(out.to_vec()).expect("text is UTF-8")
 }
 
@@ -19,7 +19,7 @@ fn binary(value: &Value<'_>, ty: Type) -> Vec<u8> {
 
 /// `input` is read as `ty` and written as `output`, in text and through the binary format.
 fn check(ty: Type, input: &str, output: &str) {
-    let value = decode_text(ty, input).unwrap_or_else(|error| panic!("{ty} {input:?}: {error}"));
+    let value = decode_text(ty, input, Styles::default()).unwrap_or_else(|error| panic!("{ty} {input:?}: {error}"));
     assert_eq!(text(&value, ty), output, "{ty} {input:?}");
     let bytes = binary(&value, ty);
     let back = decode_binary(ty, &bytes).unwrap_or_else(|error| panic!("{ty} {input:?} {bytes:?}: {error}"));
@@ -27,7 +27,7 @@ fn check(ty: Type, input: &str, output: &str) {
 }
 
 fn check_error(ty: Type, input: &str, state: &str, message: &str) {
-    let error = decode_text(ty, input).expect_err(input);
+    let error = decode_text(ty, input, Styles::default()).expect_err(input);
     assert_eq!((error.state.0, error.message.as_str()), (state, message), "{ty} {input:?}");
 }
 
@@ -174,7 +174,7 @@ fn binary_numerics_have_postgresqls_digits() {
         ("12345678.9", &[3, 1, 0, 1, 1234, 5678, 9000]),
     ];
     for (input, words) in cases {
-        let value = decode_text(Type::Numeric(None), input).expect("a numeric");
+        let value = decode_text(Type::Numeric(None), input, Styles::default()).expect("a numeric");
         let expected: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         assert_eq!(binary(&value, Type::Numeric(None)), expected, "{input}");
     }
@@ -268,18 +268,85 @@ fn any_value() -> impl Strategy<Value = (Type, Value<'static>)> {
     ]
 }
 
+#[test]
+fn what_is_written_in_a_style_is_read_in_it_again() {
+    use DateOrder::{Dmy, Mdy, Ymd};
+    let dates = [
+        (DateStyle::Iso, Mdy),
+        (DateStyle::Iso, Ymd),
+        (DateStyle::Sql, Mdy),
+        (DateStyle::Sql, Dmy),
+        (DateStyle::Postgres, Mdy),
+        (DateStyle::Postgres, Dmy),
+        (DateStyle::German, Dmy),
+    ];
+    let intervals =
+        [IntervalStyle::Postgres, IntervalStyle::PostgresVerbose, IntervalStyle::SqlStandard, IntervalStyle::Iso8601];
+    let again = |value: &Value<'static>, ty, styles| {
+        let mut out = BytesMut::new();
+        encode_text(value, ty, styles, &mut out);
+        let text = String::from_utf8_lossy(&out).into_owned();
+        assert_eq!(decode_text(ty, &text, styles), Ok(value.clone()), "{text} in {styles:?}");
+    };
+    for (dates, order) in dates {
+        let styles = Styles { dates, order, ..Styles::default() };
+        for days in [0, 1, -1, 8_000, -750_000, -2_451_545, i32::MAX] {
+            again(&Value::Date(days), Type::Date, styles);
+        }
+        for micros in [0, 1, -1, 86_399_999_999, 700_000_000_000_000, -70_000_000_000_000_000, i64::MIN] {
+            again(&Value::Timestamp(micros), Type::Timestamp, styles);
+            again(&Value::TimestampTz(micros), Type::TimestampTz, styles);
+        }
+    }
+    for intervals in intervals {
+        let styles = Styles { intervals, ..Styles::default() };
+        for (months, days, micros) in [
+            (0, 0, 0),
+            (14, -3, 14_706_700_000),
+            (-14, -3, -14_706_700_000),
+            (14, 0, 0),
+            (0, -3, -14_706_000_000),
+            (0, 0, -1),
+            (-1, 2, 0),
+            (0, 1, 0),
+        ] {
+            again(&Value::Interval(hotrow_storage::Interval { months, days, micros }), Type::Interval, styles);
+        }
+    }
+    let escaped = Styles { escapes_bytes: true, ..Styles::default() };
+    again(&Value::Bytea(vec![0, 97, 92, 255].into()), Type::Bytea, escaped);
+}
+
+#[test]
+fn floats_have_as_many_digits_as_the_session_wants() {
+    for (value, fewer, expected) in [
+        (0.1 + 0.2, None, "0.30000000000000004"),
+        (0.1 + 0.2, Some(0), "0.3"),
+        (1e300 / 3.0, Some(0), "3.33333333333333e+299"),
+        (12345.678, Some(12), "1.23e+04"),
+        (12345.678, Some(15), "1e+04"),
+        (0.0, Some(0), "0"),
+        (123456.0, Some(9), "123456"),
+    ] {
+        let mut out = BytesMut::new();
+        let styles = Styles { fewer_digits: fewer, ..Styles::default() };
+        encode_text(&Value::Float8(value), Type::Float8, styles, &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), expected, "{fewer:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn values_come_back_through_both_formats((ty, value) in any_value()) {
         let written = text(&value, ty);
-        prop_assert_eq!(decode_text(ty, &written), Ok(value.clone()), "{}", written);
+        prop_assert_eq!(decode_text(ty, &written, Styles::default()), Ok(value.clone()), "{}", written);
         prop_assert_eq!(decode_binary(ty, &binary(&value, ty)), Ok(value));
     }
 
     #[test]
     fn no_input_panics(input in "\\PC*|[-+0-9:./TZ a-z\\\\]*", bytes: Vec<u8>) {
         for ty in all_types() {
-            if let Ok(value) = decode_text(ty, &input) {
+            if let Ok(value) = decode_text(ty, &input, Styles::default()) {
                 text(&value, ty);
                 binary(&value, ty);
             }

@@ -1,6 +1,6 @@
 //! The text format: PostgreSQL's output and input functions.
 
-use super::{array, datetime, datetime_input, interval, length, number};
+use super::{Styles, array, datetime, datetime_input, interval, interval_style, length, number};
 use crate::{SqlError, json, state};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};
@@ -9,15 +9,21 @@ use std::borrow::Cow;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends a value in the text format, without a length. NULL appends nothing: whoever frames the value says NULL.
-pub fn encode_text(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
+pub fn encode_text(value: &Value<'_>, ty: Type, styles: Styles, out: &mut BytesMut) {
     match value {
         Value::Null => {}
         Value::Bool(value) => out.put_u8(if *value { b't' } else { b'f' }),
         Value::Int2(value) => put_integer(*value, out),
         Value::Int4(value) => put_integer(*value, out),
         Value::Int8(value) => put_integer(*value, out),
-        Value::Float4(value) => number::write_float(value, f64::from(*value), 6, out),
-        Value::Float8(value) => number::write_float(value, *value, 15, out),
+        Value::Float4(value) => match styles.fewer_digits {
+            None => number::write_float(value, f64::from(*value), 6, out),
+            Some(fewer) => number::write_rounded(f64::from(*value), 6 - i32::from(fewer), out),
+        },
+        Value::Float8(value) => match styles.fewer_digits {
+            None => number::write_float(value, *value, 15, out),
+            Some(fewer) => number::write_rounded(*value, 15 - i32::from(fewer), out),
+        },
         Value::Numeric(value) => number::write_numeric(*value, out),
         Value::Text(value) => {
             out.put_slice(value.as_bytes());
@@ -29,21 +35,33 @@ pub fn encode_text(value: &Value<'_>, ty: Type, out: &mut BytesMut) {
             }
         }
         Value::Json(value) | Value::Jsonb(value) => out.put_slice(value.as_bytes()),
+        Value::Bytea(value) if styles.escapes_bytes => escape(value, out),
         Value::Bytea(value) => {
             out.put_slice(b"\\x");
             out.extend(value.iter().flat_map(|byte| [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]));
         }
-        Value::Date(value) => datetime::write_date(*value, out),
-        Value::Timestamp(value) => datetime::write_timestamp(*value, false, out),
-        Value::TimestampTz(value) => datetime::write_timestamp(*value, true, out),
-        Value::Time(value) => datetime::write_time(*value, out),
-        Value::Interval(value) => interval::write(*value, out),
+        Value::Date(value) => datetime::write_date(*value, styles, out),
+        Value::Timestamp(value) => datetime::write_timestamp(*value, false, styles, out),
+        Value::TimestampTz(value) => datetime::write_timestamp(*value, true, styles, out),
+        Value::Time(value) => datetime::write_time(value.unsigned_abs(), out),
+        Value::Interval(value) => interval_style::write(*value, styles.intervals, out),
         Value::Uuid(value) => {
             let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
             let text = uuid::Uuid::from_bytes(*value).hyphenated().encode_lower(&mut text);
             out.put_slice(text.as_bytes());
         }
-        Value::Array(value) => array::write_text(value, ty, out),
+        Value::Array(value) => array::write_text(value, ty, styles, out),
+    }
+}
+
+/// Appends bytes as text; those that are none as three octal digits behind a backslash.
+pub(crate) fn escape(bytes: &[u8], out: &mut BytesMut) {
+    for &byte in bytes {
+        match byte {
+            b'\\' => out.put_slice(b"\\\\"),
+            b' '..=b'~' => out.put_u8(byte),
+            byte => out.put_slice(&[b'\\', b'0' + (byte >> 6), b'0' + (byte >> 3 & 7), b'0' + (byte & 7)]),
+        }
     }
 }
 
@@ -52,12 +70,12 @@ fn put_integer(value: impl itoa::Integer, out: &mut BytesMut) {
 }
 
 /// Reads a value in the text format: PostgreSQL's input function of the type.
-pub fn decode_text(ty: Type, text: &str) -> Result<Value<'static>, SqlError> {
-    decode_text_borrowed(ty, text).map(Value::into_owned)
+pub fn decode_text(ty: Type, text: &str, styles: Styles) -> Result<Value<'static>, SqlError> {
+    decode_text_borrowed(ty, text, styles).map(Value::into_owned)
 }
 
 /// [`decode_text`] without a copy of a string that is taken as it stands.
-pub fn decode_text_borrowed(ty: Type, text: &str) -> Result<Value<'_>, SqlError> {
+pub fn decode_text_borrowed(ty: Type, text: &str, styles: Styles) -> Result<Value<'_>, SqlError> {
     Ok(match ty {
         Type::Bool => Value::Bool(parse_bool(text)?),
         Type::Int2 => Value::Int2(number::parse_integer(ty, text)?),
@@ -76,13 +94,13 @@ pub fn decode_text_borrowed(ty: Type, text: &str) -> Result<Value<'_>, SqlError>
         }
         Type::Jsonb => Value::Jsonb(json::normalise(text)?.into()),
         Type::Bytea => Value::Bytea(parse_bytea(text)?.into()),
-        Type::Date => Value::Date(datetime_input::parse_date(text)?),
-        Type::Timestamp => Value::Timestamp(datetime_input::parse_timestamp(ty, text)?),
-        Type::TimestampTz => Value::TimestampTz(datetime_input::parse_timestamp(ty, text)?),
-        Type::Time => Value::Time(datetime_input::parse_time(text)?),
-        Type::Interval => Value::Interval(interval::parse(text, None)?),
+        Type::Date => Value::Date(datetime_input::parse_date(text, styles.order)?),
+        Type::Timestamp => Value::Timestamp(datetime_input::parse_timestamp(ty, text, styles.order)?),
+        Type::TimestampTz => Value::TimestampTz(datetime_input::parse_timestamp(ty, text, styles.order)?),
+        Type::Time => Value::Time(datetime_input::parse_time(text, styles.order)?),
+        Type::Interval => Value::Interval(interval::parse(text, None, styles.intervals)?),
         Type::Uuid => Value::Uuid(parse_uuid(text)?),
-        Type::Array(element) => Value::Array(array::parse(element, text)?),
+        Type::Array(element) => Value::Array(array::parse(element, text, styles)?),
     })
 }
 

@@ -121,7 +121,7 @@ fn show(value: &Value<'_>, ty: Type) -> String {
         return "NULL".to_owned();
     }
     let mut out = bytes::BytesMut::new();
-    types::encode_text(value, ty, &mut out);
+    types::encode_text(value, ty, types::Styles::default(), &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 

@@ -267,7 +267,7 @@ fn join(
         }
         match &shown {
             Value::Text(text) if !element.ty().is_text() => out.extend_from_slice(text.as_bytes()),
-            shown => encode_text(shown, element.ty(), &mut out),
+            shown => encode_text(shown, element.ty(), env.styles, &mut out),
         }
         is_first = false;
     }

@@ -39,9 +39,9 @@ pub(super) fn object(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>
         if at > 0 {
             out.put_slice(b", ");
         }
-        write_key(&key, &mut out, env.memory)?;
+        write_key(&key, &mut out, env)?;
         out.put_slice(b" : ");
-        write(&pair[1].eval(env, row)?, &mut out, env.memory)?;
+        write(&pair[1].eval(env, row)?, &mut out, env)?;
     }
     out.put_u8(b'}');
     finish(out, binary, env.memory)
@@ -54,7 +54,7 @@ pub(super) fn array(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>)
         if at > 0 {
             out.put_slice(b", ");
         }
-        write(&expr.eval(env, row)?, &mut out, env.memory)?;
+        write(&expr.eval(env, row)?, &mut out, env)?;
     }
     out.put_u8(b']');
     finish(out, binary, env.memory)
@@ -68,7 +68,7 @@ pub(super) fn value(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>)
         return Ok(Value::Null);
     }
     let mut out = BytesMut::new();
-    write(&value, &mut out, env.memory)?;
+    write(&value, &mut out, env)?;
     finish(out, binary, env.memory)
 }
 
@@ -76,51 +76,52 @@ pub(super) fn value(list: &[Expr], binary: bool, env: &Env<'_>, row: &Input<'_>)
 ///
 /// # Errors
 /// 22023 for a value that cannot be one.
-pub(crate) fn write_key(key: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
+pub(crate) fn write_key(key: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     match key {
         Value::Null => Err(invalid("field name must not be null")),
         Value::Array(_) | Value::Json(_) | Value::Jsonb(_) => {
             Err(invalid("key value must be scalar, not array, composite, or json"))
         }
-        key => string(key, out, memory),
+        key => string(key, out, env),
     }
 }
 
 /// Appends a value: a number, a word, an array, JSON as it is, or what else it is as a string.
-pub(crate) fn write(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
+pub(crate) fn write(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     match value {
         Value::Null => out.put_slice(b"null"),
         Value::Bool(value) => out.put_slice(if *value { b"true" } else { b"false" }),
-        Value::Float4(number) if !number.is_finite() => return string(value, out, memory),
-        Value::Float8(number) if !number.is_finite() => return string(value, out, memory),
+        Value::Float4(number) if !number.is_finite() => return string(value, out, env),
+        Value::Float8(number) if !number.is_finite() => return string(value, out, env),
         Value::Int2(_) | Value::Int4(_) | Value::Int8(_) | Value::Numeric(_) | Value::Float4(_) | Value::Float8(_) => {
-            return append(value, out, memory);
+            return append(value, out, env);
         }
-        Value::Json(_) | Value::Jsonb(_) => return append(value, out, memory),
+        Value::Json(_) | Value::Jsonb(_) => return append(value, out, env),
         Value::Array(array) => {
             out.put_u8(b'[');
             for (at, element) in array.iter().enumerate() {
                 if at > 0 {
                     out.put_u8(b',');
                 }
-                write(&element, out, memory)?;
+                write(&element, out, env)?;
             }
             out.put_u8(b']');
         }
-        other => return string(other, out, memory),
+        other => return string(other, out, env),
     }
     Ok(())
 }
 
 /// A value's text in quotes; dates and times as ISO 8601 has them.
-fn string(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
+fn string(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     let mut plain = BytesMut::new();
+    let env = Env { styles: env.styles.with_iso_dates(), ..*env };
     match value {
         Value::Bool(value) => plain.put_slice(if *value { b"true" } else { b"false" }),
-        other => append(other, &mut plain, memory)?,
+        other => append(other, &mut plain, &env)?,
     }
     // As `\u0001` at the most.
-    check_size(plain.len().saturating_mul(6).saturating_add(out.len()), memory)?;
+    check_size(plain.len().saturating_mul(6).saturating_add(out.len()), env.memory)?;
     let mut shown = String::from_utf8_lossy(&plain).into_owned();
     if matches!(value, Value::Timestamp(_) | Value::TimestampTz(_)) {
         shown = shown.replacen(' ', "T", 1);

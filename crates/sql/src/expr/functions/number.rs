@@ -4,6 +4,7 @@ use super::{Arguments, Overload, integer_of, invalid};
 use crate::expr::arith::{division_by_zero, numeric_overflow, out_of_range, without_negative_zero};
 use crate::expr::compare::float;
 use crate::expr::{Arithmetic, Strictness, cast};
+use crate::types::Styles;
 use crate::{SqlError, SqlState, state};
 use hotrow_storage::{Decimal, Type, Value};
 use rust_decimal::RoundingStrategy;
@@ -161,7 +162,7 @@ impl Function {
         };
         let ty = crate::expr::type_of(first).unwrap_or(Type::Int8);
         let wide = result.ok_or_else(|| out_of_range(ty))?;
-        cast(Value::Int8(wide), Type::Int8, ty, Strictness::Assignment)
+        cast(Value::Int8(wide), Type::Int8, ty, Strictness::Assignment, Styles::default())
     }
 
     fn on_decimal(self, number: Decimal, second: &Value<'_>) -> Result<Decimal, SqlError> {

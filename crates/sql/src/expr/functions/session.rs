@@ -118,7 +118,8 @@ impl Function {
             }
             Function::ClockTimestamp => Value::TimestampTz(now()),
             Function::CurrentDate => {
-                return cast(Value::TimestampTz(env.now), Type::TimestampTz, Type::Date, Strictness::Explicit);
+                let now = Value::TimestampTz(env.now);
+                return cast(now, Type::TimestampTz, Type::Date, Strictness::Explicit, env.styles);
             }
             Function::Version => Value::text(crate::settings::VERSION),
             Function::CurrentUser => Value::text(env.user),

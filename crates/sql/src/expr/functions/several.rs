@@ -5,7 +5,7 @@ use super::text::{quote_identifier, quote_literal};
 use super::{check_size, invalid, json_build};
 use crate::expr::{Env, Expr, Input, compare, type_of};
 use crate::types::encode_text;
-use crate::{MemoryLimit, SqlError, state};
+use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
 
@@ -112,7 +112,8 @@ impl Several {
     }
 }
 
-pub(super) fn append(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit) -> Result<(), SqlError> {
+/// Appends a value's text in the session's styles.
+pub(super) fn append(value: &Value<'_>, out: &mut BytesMut, env: &Env<'_>) -> Result<(), SqlError> {
     let size = match value {
         Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
         // Two digits a byte.
@@ -121,9 +122,9 @@ pub(super) fn append(value: &Value<'_>, out: &mut BytesMut, memory: MemoryLimit)
         Value::Array(array) => array.bytes().len().saturating_mul(4),
         _ => 0,
     };
-    check_size(out.len().saturating_add(size), memory)?;
+    check_size(out.len().saturating_add(size), env.memory)?;
     if let Some(ty) = type_of(value) {
-        encode_text(value, ty, out);
+        encode_text(value, ty, env.styles, out);
     }
     Ok(())
 }
@@ -141,9 +142,9 @@ fn join<'a>(list: &'a [Expr], separator: &str, env: &Env<'a>, row: &Input<'a>) -
             continue;
         }
         if !is_first {
-            append(&Value::text(separator), &mut out, env.memory)?;
+            append(&Value::text(separator), &mut out, env)?;
         }
-        append(&value, &mut out, env.memory)?;
+        append(&value, &mut out, env)?;
         is_first = false;
     }
     Ok(Value::Text(text(&out).into()))
@@ -163,13 +164,13 @@ fn format<'a>(template: &str, list: &'a [Expr], env: &Env<'a>, row: &Input<'a>) 
     let mut next = 0;
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('%') {
-        append(&Value::text(before), &mut out, env.memory)?;
+        append(&Value::text(before), &mut out, env)?;
         let (place, after) = place(after)?;
         let mut characters = after.chars();
         let kind = characters.next().ok_or_else(unterminated)?;
         rest = characters.as_str();
         if kind == '%' {
-            append(&Value::text("%"), &mut out, env.memory)?;
+            append(&Value::text("%"), &mut out, env)?;
             continue;
         }
         let at = match place.position {
@@ -181,7 +182,7 @@ fn format<'a>(template: &str, list: &'a [Expr], env: &Env<'a>, row: &Input<'a>) 
         next = at + 1;
         let value = list.get(at).ok_or_else(|| invalid("too few arguments for format()"))?.eval(env, row)?;
         let mut plain = BytesMut::new();
-        append(&value, &mut plain, env.memory)?;
+        append(&value, &mut plain, env)?;
         let shown = match kind {
             's' => text(&plain),
             'I' if value.is_null() => {
@@ -200,9 +201,9 @@ fn format<'a>(template: &str, list: &'a [Expr], env: &Env<'a>, row: &Input<'a>) 
         check_size(out.len().saturating_add(missing), env.memory)?;
         let padding = " ".repeat(missing);
         let (left, right) = if place.to_the_left { ("", &*padding) } else { (&*padding, "") };
-        append(&Value::Text([left, &shown, right].concat().into()), &mut out, env.memory)?;
+        append(&Value::Text([left, &shown, right].concat().into()), &mut out, env)?;
     }
-    append(&Value::text(rest), &mut out, env.memory)?;
+    append(&Value::text(rest), &mut out, env)?;
     Ok(Value::Text(text(&out).into()))
 }
 

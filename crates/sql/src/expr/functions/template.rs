@@ -56,7 +56,10 @@ const PATTERNS: [(&str, Pattern); 44] = [
 ];
 
 /// The rest of them.
-const MORE_PATTERNS: [(&str, Pattern); 6] = [
+const MORE_PATTERNS: [(&str, Pattern); 9] = [
+    ("TZH", Pattern::ZoneHour),
+    ("TZM", Pattern::ZoneMinute),
+    ("RM", Pattern::RomanMonth),
     ("BC", Pattern::Era { dots: false }),
     ("AD", Pattern::Era { dots: false }),
     ("B.C.", Pattern::Era { dots: true }),
@@ -79,6 +82,9 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
+
+/// Months in Roman numerals.
+const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
 /// From Monday.
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
@@ -121,6 +127,9 @@ enum Pattern {
     },
     ZoneName,
     ZoneOffset,
+    ZoneHour,
+    ZoneMinute,
+    RomanMonth,
 }
 
 /// A piece of a template.
@@ -254,7 +263,9 @@ fn write_pattern(moment: &Moment, pattern: Pattern, written: &str, plain: bool, 
         Pattern::Era { dots } => return put_half("B", "C", dots, written, out),
         Pattern::ZoneName if zoned => return out.push_str(if written == "tz" { "utc" } else { "UTC" }),
         Pattern::ZoneName => return,
-        Pattern::ZoneOffset => return out.push_str("+00"),
+        Pattern::ZoneOffset | Pattern::ZoneHour => return out.push_str("+00"),
+        Pattern::ZoneMinute => return out.push_str("00"),
+        Pattern::RomanMonth => return put_word(ROMAN[moment.month as usize - 1], 4, written, plain, out),
     };
     let width = if plain { 1 } else { width };
     write!(out, "{number:0width$}").expect("a string grows");
@@ -282,36 +293,30 @@ fn put_word(name: &str, width: usize, written: &str, plain: bool, out: &mut Stri
     write!(out, "{cased:<width$}").expect("a string grows");
 }
 
-/// What has been read.
+/// What has been read. Zero is what has not been.
+#[derive(Default)]
 struct Read {
     year: i64,
     before_christ: bool,
     month: i64,
     day: i64,
-    day_of_year: Option<i64>,
+    day_of_year: i64,
     hour: i64,
     afternoon: Option<bool>,
     minute: i64,
     second: i64,
     micros: i64,
-    seconds_of_day: Option<i64>,
+    /// How many digits of a second count.
+    precision: Option<u32>,
+    seconds_of_day: i64,
+    zone_sign: i64,
+    zone_hour: i64,
+    zone_minute: i64,
 }
 
 /// Reads a moment by a template, in microseconds since 2000.
 pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
-    let mut read = Read {
-        year: 0,
-        before_christ: false,
-        month: 1,
-        day: 1,
-        day_of_year: None,
-        hour: 0,
-        afternoon: None,
-        minute: 0,
-        second: 0,
-        micros: 0,
-        seconds_of_day: None,
-    };
+    let mut read = Read::default();
     let mut rest = text.trim_start();
     let pieces = pieces(template)?;
     for (at, piece) in pieces.iter().enumerate() {
@@ -328,8 +333,11 @@ pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
             }
             Piece::Pattern { pattern, written, plain, ordinal } => {
                 rest = rest.trim_start();
-                let is_last_digit = !matches!(pieces.get(at + 1), Some(Piece::Pattern { .. }));
-                rest = read.take(*pattern, written, *plain || is_last_digit, rest, text)?;
+                if rest.is_empty() {
+                    break;
+                }
+                let is_whole = *plain || ordinal.is_some() || ends_number(pieces.get(at + 1));
+                rest = read.take(*pattern, written, is_whole, rest, text)?;
                 if ordinal.is_some() {
                     rest = rest.get(2..).unwrap_or_default();
                 }
@@ -337,6 +345,29 @@ pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
         }
     }
     read.micros(text)
+}
+
+/// Whether a number goes on no further than its digits where this follows.
+fn ends_number(next: Option<&Piece<'_>>) -> bool {
+    use Pattern::{DayName, DayShort, Era, Half, MonthName, MonthShort, RomanMonth, ZoneName, ZoneOffset};
+    match next {
+        Some(Piece::Pattern { pattern, .. }) => matches!(
+            pattern,
+            MonthName | MonthShort | DayName | DayShort | Half { .. } | Era { .. } | RomanMonth | ZoneName | ZoneOffset
+        ),
+        Some(Piece::Text(text)) => !text.starts_with(|first: char| first.is_ascii_digit()),
+        None => true,
+    }
+}
+
+/// Keeps what a pattern says, unless another one has said something else.
+fn keep(field: &mut i64, value: i64, written: &str) -> Result<(), SqlError> {
+    if *field != 0 && *field != value {
+        let message = format!("conflicting values for \"{written}\" field in formatting string");
+        return Err(malformed(message).detail("This value contradicts a previous setting for the same field type."));
+    }
+    *field = value;
+    Ok(())
 }
 
 fn out_of_range(text: &str) -> SqlError {
@@ -378,9 +409,17 @@ impl Read {
             Pattern::SecondsOfDay => 5,
             Pattern::MonthName | Pattern::MonthShort => {
                 let (month, rest) = name(&MONTHS, (pattern == Pattern::MonthShort).then_some(3))?;
-                self.month = month + 1;
+                keep(&mut self.month, month + 1, written)?;
                 return Ok(rest);
             }
+            Pattern::RomanMonth => {
+                // A longer numeral goes before those that it begins with.
+                let numerals: Vec<_> = ROMAN.iter().rev().copied().collect();
+                let (at, rest) = name(&numerals, None)?;
+                keep(&mut self.month, 12 - at, written)?;
+                return Ok(rest);
+            }
+            Pattern::ZoneHour | Pattern::ZoneMinute => 2,
             // Read and not looked at.
             Pattern::DayName => return name(&DAYS, None).map(|(_, rest)| rest),
             Pattern::DayShort => return name(&DAYS, Some(3)).map(|(_, rest)| rest),
@@ -399,43 +438,72 @@ impl Read {
             Pattern::Month | Pattern::Day | Pattern::Hour | Pattern::Hour12 | Pattern::Minute | Pattern::Second => 2,
             _ => return Err(unsupported(&format!("reading \"{written}\" of a template"))),
         };
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let is_fraction = matches!(pattern, Pattern::Milliseconds | Pattern::Microseconds | Pattern::Fraction(_));
-        // Of a year all digits may be there, of a month no more than two.
-        let most = if whole && matches!(pattern, Pattern::Year(4)) { digits.min(9) } else { width };
-        let digits = digits.min(most);
-        let (number, rest) = text.split_at(digits);
+        let (sign, unsigned) = match (pattern, text.as_bytes().first()) {
+            (Pattern::ZoneHour | Pattern::Year(_), Some(b'-')) => (-1, &text[1..]),
+            (Pattern::ZoneHour, Some(b'+')) => (1, &text[1..]),
+            _ => (1, text),
+        };
+        let found = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+        // Before another number a pattern has just its digits.
+        let digits = if whole { found.min(9) } else { found.min(width) };
+        let (number, rest) = unsigned.split_at(digits);
+        if digits < width && !whole && digits > 0 {
+            return Err(too_short(unsigned, written, digits, width));
+        }
         let Ok(value) = number.parse::<i64>() else {
             let found: String = text.chars().take(width).collect();
-            if text.is_empty() {
-                // What the text leaves out keeps its default.
-                return Ok(text);
-            }
             return Err(
                 malformed(format!("invalid value \"{found}\" for \"{written}\"")).detail("Value must be an integer.")
             );
         };
+        if pattern == Pattern::ZoneHour {
+            self.zone_sign = sign;
+        }
+        self.keep_number(pattern, (value, sign, digits), written, all)?;
+        Ok(rest)
+    }
+
+    /// Keeps a number of so many digits.
+    fn keep_number(
+        &mut self,
+        pattern: Pattern,
+        (value, sign, digits): (i64, i64, usize),
+        written: &str,
+        all: &str,
+    ) -> Result<(), SqlError> {
         match pattern {
-            Pattern::Year(digits) => self.year = if digits < 4 { near_2020(value) } else { value },
-            Pattern::Month => self.month = value,
-            Pattern::Day => self.day = value,
-            Pattern::DayOfYear => self.day_of_year = Some(value),
-            Pattern::Hour => self.hour = value,
+            Pattern::Year(digits) => {
+                let year = if digits < 4 { near_2020(value) } else { value };
+                keep(&mut self.year, sign * year, written)?;
+            }
+            Pattern::Month => keep(&mut self.month, value, written)?,
+            Pattern::Day => keep(&mut self.day, value, written)?,
+            Pattern::DayOfYear => keep(&mut self.day_of_year, value, written)?,
+            Pattern::Hour => keep(&mut self.hour, value, written)?,
             Pattern::Hour12 => {
-                self.hour = value;
                 if !(1..=12).contains(&value) {
                     return Err(malformed(format!("hour \"{value}\" is invalid for the 12-hour clock"))
                         .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
                 }
-                self.hour %= 12;
+                keep(&mut self.hour, value % 12, written)?;
             }
-            Pattern::Minute => self.minute = value,
-            Pattern::Second => self.second = value,
-            Pattern::SecondsOfDay => self.seconds_of_day = Some(value),
-            _ if is_fraction => self.micros = value * 10_i64.pow(6 - (digits as u32).min(6)),
+            Pattern::Minute => keep(&mut self.minute, value, written)?,
+            Pattern::Second => keep(&mut self.second, value, written)?,
+            Pattern::SecondsOfDay => keep(&mut self.seconds_of_day, value, written)?,
+            Pattern::ZoneHour => keep(&mut self.zone_hour, value, written)?,
+            Pattern::ZoneMinute => keep(&mut self.zone_minute, value, written)?,
+            Pattern::Milliseconds | Pattern::Microseconds | Pattern::Fraction(_) if digits > 6 => {
+                return Err(out_of_range(all));
+            }
+            Pattern::Milliseconds | Pattern::Microseconds | Pattern::Fraction(_) => {
+                keep(&mut self.micros, value * 10_i64.pow(6 - digits as u32), written)?;
+                if let Pattern::Fraction(digits) = pattern {
+                    self.precision = Some(digits);
+                }
+            }
             _ => return Err(out_of_range(all)),
         }
-        Ok(rest)
+        Ok(())
     }
 
     fn micros(&self, text: &str) -> Result<i64, SqlError> {
@@ -447,20 +515,54 @@ impl Read {
         if hour > 23 || self.minute > 59 || self.second > 59 {
             return Err(out_of_range(text));
         }
-        // Nobody said which year: that is 1 BC.
-        let year = if self.before_christ { 1 - self.year } else { self.year };
+        let zone = self.zone_hour * 60 + self.zone_minute;
+        if self.seconds_of_day >= DAY / SECOND || self.zone_hour > 15 || self.zone_minute > 59 {
+            return Err(out_of_range(text));
+        }
+        // Before Christ a negative year is one after. Nobody said which year: that is 1 BC.
+        let year = if self.before_christ { -self.year } else { self.year };
+        let year = if year < 0 { year + 1 } else { year };
         let date = |year: i64, month: i64, day: i64| {
             days_from_parts(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?)
         };
-        let days = match self.day_of_year {
-            Some(day @ 1..=366) => date(year, 1, 1).map(|first| first + day as i32 - 1),
-            Some(_) => None,
-            None => date(year, self.month, self.day),
+        let (month, day) = (self.month.max(1), self.day.max(1));
+        let days = if self.day_of_year > 0 && (month == 1 || day == 1) {
+            if self.year == 0 {
+                let message = "cannot calculate day of year without year information";
+                return Err(malformed(message.to_owned()));
+            }
+            let first = date(year, 1, 1).zip(date(year, 12, 31));
+            first.and_then(|(first, last)| {
+                let found = i32::try_from(self.day_of_year).ok()?.checked_add(first - 1)?;
+                (found <= last).then_some(found)
+            })
+        } else {
+            date(year, month, day)
         };
         let days = i64::from(days.ok_or_else(|| out_of_range(text))?);
-        let seconds = self.seconds_of_day.unwrap_or((hour * 60 + self.minute) * 60 + self.second);
-        check_timestamp(days * DAY + seconds * SECOND + self.micros)
+        let seconds = match self.seconds_of_day {
+            0 => (hour * 60 + self.minute) * 60 + self.second,
+            seconds => seconds,
+        };
+        let unit = self.precision.map_or(1, |digits| 10_i64.pow(6 - digits));
+        let micros = (self.micros + unit / 2) / unit * unit;
+        let sign = if self.zone_sign < 0 { -1 } else { 1 };
+        check_timestamp(days * DAY + (seconds - sign * zone * 60) * SECOND + micros)
     }
+}
+
+/// Fewer characters, or digits, than a pattern has before another number.
+fn too_short(text: &str, written: &str, digits: usize, width: usize) -> SqlError {
+    let remain = text.chars().count();
+    let hint = "If your source string is not fixed-width, try using the \"FM\" modifier.";
+    if remain < width {
+        let message = format!("source string too short for \"{written}\" formatting field");
+        let detail = format!("Field requires {width} characters, but only {remain} remain.");
+        return malformed(message).detail(detail).hint(hint);
+    }
+    let found: String = text.chars().take(width).collect();
+    let detail = format!("Field requires {width} characters, but only {digits} could be parsed.");
+    malformed(format!("invalid value \"{found}\" for \"{written}\"")).detail(detail).hint(hint)
 }
 
 /// The year with these last digits that is nearest to 2020.

@@ -3,7 +3,7 @@
 use super::{Arguments, Overload, check_size, integer_of, invalid, text_of};
 use crate::expr::arith::out_of_range;
 use crate::expr::pattern::{lower, upper};
-use crate::types::{decode_text, encode_text};
+use crate::types::{Styles, decode_text, encode_text};
 use crate::{MemoryLimit, SqlError, state};
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -330,7 +330,7 @@ fn encode(bytes: &[u8], format: &str, memory: MemoryLimit) -> Result<String, Sql
     match format.to_ascii_lowercase().as_str() {
         "hex" => {
             let mut out = BytesMut::new();
-            encode_text(&Value::Bytea(bytes.into()), Type::Bytea, &mut out);
+            encode_text(&Value::Bytea(bytes.into()), Type::Bytea, Styles::default(), &mut out);
             Ok(String::from_utf8_lossy(out.get(2..).unwrap_or_default()).into_owned())
         }
         "base64" => {
@@ -360,7 +360,7 @@ fn encode(bytes: &[u8], format: &str, memory: MemoryLimit) -> Result<String, Sql
 }
 
 fn decode(text: &str, format: &str) -> Result<Vec<u8>, SqlError> {
-    let bytes = |literal: String| match decode_text(Type::Bytea, &literal)? {
+    let bytes = |literal: String| match decode_text(Type::Bytea, &literal, Styles::default())? {
         Value::Bytea(bytes) => Ok(bytes.into_owned()),
         _ => Ok(Vec::new()),
     };

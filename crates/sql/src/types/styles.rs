@@ -1,0 +1,103 @@
+//! The styles of a session's texts: how dates, intervals, byte strings and floats are written, and in which order a
+//! date's numbers are read.
+//!
+//! They are the values of `DateStyle`, `IntervalStyle`, `bytea_output` and `extra_float_digits`, as a session has set
+//! them.
+
+use hotrow_storage::Type;
+
+/// How values are written and read as text; the default is PostgreSQL's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Styles {
+    /// How a date is written: the first half of `DateStyle`.
+    pub dates: DateStyle,
+    /// In which order the numbers of a date are read: the second half of `DateStyle`.
+    pub order: DateOrder,
+    /// `IntervalStyle`
+    pub intervals: IntervalStyle,
+    /// Whether byte strings are written with escapes: `bytea_output`.
+    pub escapes_bytes: bool,
+    /// So many significant digits fewer than a float has for sure; none writes the shortest number that reads back as
+    /// the float.
+    pub fewer_digits: Option<u8>,
+}
+
+/// How a date is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are PostgreSQL's")]
+pub enum DateStyle {
+    #[default]
+    Iso,
+    Sql,
+    Postgres,
+    German,
+}
+
+/// In which order the numbers of a date are read if none of them can only be a year.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are PostgreSQL's")]
+pub enum DateOrder {
+    #[default]
+    Mdy,
+    Dmy,
+    Ymd,
+}
+
+/// How an interval is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are PostgreSQL's")]
+pub enum IntervalStyle {
+    #[default]
+    Postgres,
+    PostgresVerbose,
+    SqlStandard,
+    Iso8601,
+}
+
+impl Styles {
+    /// The styles of the four settings' values, each in the form in which it is shown.
+    pub(crate) fn of(date_style: &str, interval_style: &str, bytea_output: &str, extra_float_digits: &str) -> Self {
+        let (dates, order) = date_style.split_once(", ").unwrap_or((date_style, "MDY"));
+        let digits: i8 = extra_float_digits.parse().unwrap_or(1);
+        Self {
+            dates: match dates {
+                "SQL" => DateStyle::Sql,
+                "Postgres" => DateStyle::Postgres,
+                "German" => DateStyle::German,
+                _ => DateStyle::Iso,
+            },
+            order: match order {
+                "DMY" => DateOrder::Dmy,
+                "YMD" => DateOrder::Ymd,
+                _ => DateOrder::Mdy,
+            },
+            intervals: match interval_style {
+                "postgres_verbose" => IntervalStyle::PostgresVerbose,
+                "sql_standard" => IntervalStyle::SqlStandard,
+                "iso_8601" => IntervalStyle::Iso8601,
+                _ => IntervalStyle::Postgres,
+            },
+            escapes_bytes: bytea_output == "escape",
+            fewer_digits: (digits <= 0).then(|| digits.unsigned_abs()),
+        }
+    }
+
+    /// The same styles with dates in ISO 8601's, which JSON has in any case.
+    pub(crate) fn with_iso_dates(self) -> Self {
+        Self { dates: DateStyle::Iso, ..self }
+    }
+
+    /// Whether a cast from one type to another asks for the styles.
+    pub(crate) fn matter(from: Type, to: Type) -> bool {
+        let is_styled = |ty: Type| match ty {
+            Type::Array(element) => Self::styles_type(element.ty()),
+            ty => Self::styles_type(ty),
+        };
+        (to.is_text() && is_styled(from)) || (from.is_text() && is_styled(to))
+    }
+
+    fn styles_type(ty: Type) -> bool {
+        use Type::{Bytea, Date, Float4, Float8, Interval, Timestamp, TimestampTz};
+        matches!(ty, Date | Timestamp | TimestampTz | Interval | Bytea | Float4 | Float8)
+    }
+}
