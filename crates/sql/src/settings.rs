@@ -4,7 +4,9 @@
 //! names with a dot, which applications give to settings of their own.
 //! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
 
+use crate::seat::Seat;
 use crate::{SqlError, isolation, schema, state};
+use hotrow_sync::Arc;
 use hotrow_txn::{Concurrency, Isolation};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -182,6 +184,8 @@ pub struct Settings {
     untold: Vec<&'static str>,
     /// How often `search_path` may have become another one.
     paths: u64,
+    /// The session's, whose waits for locks are as `lock_timeout` and `deadlock_timeout` say.
+    seat: Option<Arc<Seat>>,
 }
 
 /// The settings at a savepoint.
@@ -198,7 +202,34 @@ impl Settings {
             (Cow::Borrowed("session_authorization"), user.to_owned()),
             (Cow::Borrowed("default_transaction_isolation"), isolation::name(level).to_owned()),
         ]);
-        Self { values: initial.clone(), initial, before: None, after: None, changes: 0, untold: Vec::new(), paths: 0 }
+        Self {
+            values: initial.clone(),
+            initial,
+            before: None,
+            after: None,
+            changes: 0,
+            untold: Vec::new(),
+            paths: 0,
+            seat: None,
+        }
+    }
+
+    /// The settings of the session that has this seat: its waits for locks are as the settings say when they begin.
+    pub(crate) fn heeded_by(self, seat: Arc<Seat>) -> Self {
+        Self { seat: Some(seat), ..self }
+    }
+
+    /// A value may have become another one.
+    fn changed(&mut self) {
+        self.changes += 1;
+        self.heed_time_outs();
+    }
+
+    /// Has the session's waits for locks last as long as the settings say.
+    pub(crate) fn heed_time_outs(&self) {
+        if let Some(seat) = &self.seat {
+            seat.set_time_outs(self.duration("lock_timeout"), self.duration("deadlock_timeout"));
+        }
     }
 
     /// A setting's name as it is shown, and its value.
@@ -258,7 +289,7 @@ impl Settings {
             put(after, name.clone(), value.clone());
         }
         put(&mut self.values, name, value);
-        self.changes += 1;
+        self.changed();
         self.paths += 1;
         Ok(known.filter(|known| known.reported).map(|known| (known.name, self.value(known))))
     }
@@ -293,7 +324,7 @@ impl Settings {
         self.paths += u64::from(name == SEARCH_PATH);
         self.initial.insert(name.clone(), value.clone());
         self.values.insert(name, value);
-        self.changes += 1;
+        self.changed();
         Ok(())
     }
 
@@ -304,7 +335,7 @@ impl Settings {
             self.after = Some(self.initial.clone());
         }
         self.values = self.initial.clone();
-        self.changes += 1;
+        self.changed();
         self.paths += 1;
     }
 
@@ -328,7 +359,7 @@ impl Settings {
 
     fn replace(&mut self, values: Values) -> Vec<(&'static str, String)> {
         let old = std::mem::replace(&mut self.values, values);
-        self.changes += 1;
+        self.changed();
         self.paths += u64::from(old.get(SEARCH_PATH) != self.values.get(SEARCH_PATH));
         let value_in = |values: &Values, known: &Known| {
             values.get(known.name).map_or_else(|| known.default.to_owned(), String::clone)
