@@ -573,6 +573,7 @@ fn kept<V: Variant>() {
     other.abort();
 
     // Somebody waits: nothing is kept.
+    let mut other = Engine::transaction(&*fixture.instance, Waiter::thread(Duration::ZERO));
     assert_eq!(fixture.begin(&mut txn, &[], &[3]), Ok(()));
     let blocked = thread::scope(|scope| {
         let blocked = scope.spawn(|| {
