@@ -130,6 +130,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub engine_partitions: Option<u32>,
 
+    /// End deadlocks by time-out, as in the papers, of engines that would find them
+    #[arg(long)]
+    pub deadlock_time_outs: bool,
+
     /// Time that a message between two partitions takes in addition, to study what a network does
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
@@ -273,6 +277,7 @@ impl RunOptions {
             workers: self.threads(),
             partitions: partitions.or(workload.partitions()),
             blocked_limit: self.blocked_limit.map(|limit| limit as usize),
+            deadlock_time_outs: self.deadlock_time_outs,
             network_delay: Duration::from_micros(u64::from(self.network_delay_us)),
         }
     }

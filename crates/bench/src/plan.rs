@@ -200,6 +200,7 @@ fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchErr
     let given = [
         ("--engine-partitions", Setting::Partitions, run.engine_partitions.is_some()),
         ("--blocked-limit", Setting::BlockedLimit, run.blocked_limit.is_some() && W::RUNS_ON_ENGINES),
+        ("--deadlock-time-outs", Setting::DeadlockTimeOuts, run.deadlock_time_outs),
         ("--network-delay-us", Setting::NetworkDelay, run.network_delay_us > 0),
     ];
     let names: Vec<_> = run.engines.iter().map(String::as_str).collect();

@@ -267,6 +267,7 @@ fn params(identity: &RunIdentity<'_>) -> Value {
     params["warmup"] = json!(options.warmup.as_secs_f64());
     params["blocked_limit"] = json!(options.blocked_limit);
     params["engine_partitions"] = json!(options.engine_partitions);
+    params["deadlock_time_outs"] = json!(options.deadlock_time_outs);
     params["network_delay_us"] = json!(options.network_delay_us);
     params["seed"] = json!(options.seed);
     params["repetition"] = json!(identity.repetition);

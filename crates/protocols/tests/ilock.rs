@@ -31,9 +31,9 @@ impl Fixture {
     }
 
     fn begun_with(&self, isolation: Isolation, waiter: Waiter) -> Box<dyn Transaction> {
+        waiter.set_lock_timeout(Some(Duration::from_secs(600)));
         let mut txn = Engine::transaction(&*self.instance, waiter);
-        let wait_limit = Some(Duration::from_secs(600));
-        txn.begin(&Begin { wait_limit, ..Begin::at(isolation) }).expect("nothing is in the way");
+        txn.begin(&Begin::at(isolation)).expect("nothing is in the way");
         txn
     }
 

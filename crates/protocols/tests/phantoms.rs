@@ -40,9 +40,9 @@ impl Fixture {
     }
 
     fn begun(&self, waiter: Waiter) -> Box<dyn Transaction> {
+        waiter.set_lock_timeout(Some(Duration::from_secs(60)));
         let mut txn = Engine::transaction(&*self.instance, waiter);
-        let wait_limit = Some(Duration::from_secs(60));
-        txn.begin(&Begin { wait_limit, ..Begin::at(Isolation::Serializable) }).expect("nothing is in the way");
+        txn.begin(&Begin::at(Isolation::Serializable)).expect("nothing is in the way");
         txn
     }
 

@@ -28,11 +28,14 @@ fn begin(txn: &mut dyn Transaction, table: TableId, rows: &[(&Key, Intent)], rea
     let mut accesses = Accesses::new();
     rows.iter().for_each(|(key, intent)| accesses.push(table, (*key).clone(), *intent));
     let begin = Begin { accesses: Some(&accesses), ..Begin::at(Isolation::Serializable) };
-    txn.begin(&Begin { read_only, wait_limit: Some(Duration::ZERO), ..begin })
+    txn.begin(&Begin { read_only, ..begin })
 }
 
+/// Waits for nothing.
 fn waiter() -> Waiter {
-    Waiter::thread(Duration::ZERO)
+    let waiter = Waiter::thread(Duration::ZERO);
+    waiter.set_lock_timeout(Some(Duration::ZERO));
+    waiter
 }
 
 /// A row of the plan and one beside it are deleted in a table that is owned as a whole; the keys are free afterwards.

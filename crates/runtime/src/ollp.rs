@@ -28,7 +28,6 @@ use hotrow_txn::{
 };
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
-use std::time::Duration;
 
 /// Corrections of one set.
 pub const CORRECTIONS: u32 = 4;
@@ -273,20 +272,7 @@ impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
     /// # Errors
     /// The engine's, if it cannot begin.
     pub fn begin(txn: &'a mut T, shapes: &'a mut Shapes, accesses: &'a mut Accesses) -> Result<Self, Abort> {
-        Self::begin_within(None, txn, shapes, accesses)
-    }
-
-    /// [`begin`](Self::begin), waiting for no row longer than `wait_limit`; as long as the engine's own limit if there is none.
-    ///
-    /// # Errors
-    /// The engine's, if it cannot begin.
-    pub fn begin_within(
-        wait_limit: Option<Duration>,
-        txn: &'a mut T,
-        shapes: &'a mut Shapes,
-        accesses: &'a mut Accesses,
-    ) -> Result<Self, Abort> {
-        let begin = Begin { reconnaissance: true, one_shot: true, wait_limit, ..Begin::at(Isolation::ReadCommitted) };
+        let begin = Begin { reconnaissance: true, one_shot: true, ..Begin::at(Isolation::ReadCommitted) };
         if let Err(abort) = txn.begin(&begin) {
             txn.abort();
             return Err(abort);

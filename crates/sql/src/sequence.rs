@@ -298,7 +298,7 @@ impl Names {
         Self {
             isolation: Cell::new(isolation),
             transaction: Cell::new(0),
-            settings: RefCell::new(Settings::new(&seat.user, isolation)),
+            settings: RefCell::new(Settings::new(&seat.user, isolation).heeded_by(seat.clone())),
             database,
             seat,
             may_wait: Cell::new(false),

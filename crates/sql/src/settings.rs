@@ -4,10 +4,12 @@
 //! names with a dot, which applications give to settings of their own.
 //! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
 
+use crate::seat::Seat;
 use crate::error::unsupported;
 use crate::setting_value::{date_style, parse_duration, parse_memory, show_memory};
 use crate::types::Styles;
 use crate::{SqlError, isolation, schema, state};
+use hotrow_sync::Arc;
 use hotrow_txn::{Concurrency, Isolation};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -203,6 +205,8 @@ pub struct Settings {
     untold: Vec<&'static str>,
     /// How often `search_path` may have become another one.
     paths: u64,
+    /// The session's, whose waits for locks are as `lock_timeout` and `deadlock_timeout` say.
+    seat: Option<Arc<Seat>>,
     /// What four of them say of texts.
     styles: Styles,
 }
@@ -222,6 +226,18 @@ impl Settings {
             (Cow::Borrowed("default_transaction_isolation"), isolation::name(level).to_owned()),
         ]);
         Self { values: initial.clone(), initial, ..Self::default() }
+    }
+
+    /// The settings of the session that has this seat: its waits for locks are as the settings say when they begin.
+    pub(crate) fn heeded_by(self, seat: Arc<Seat>) -> Self {
+        Self { seat: Some(seat), ..self }
+    }
+
+    /// Has the session's waits for locks last as long as the settings say.
+    pub(crate) fn heed_time_outs(&self) {
+        if let Some(seat) = &self.seat {
+            seat.set_time_outs(self.duration("lock_timeout"), self.duration("deadlock_timeout"));
+        }
     }
 
     /// A setting's name as it is shown, and its value.
@@ -405,6 +421,7 @@ impl Settings {
         self.styles =
             Styles::of(value("DateStyle"), value("IntervalStyle"), value("bytea_output"), value("extra_float_digits"));
         self.changes += 1;
+        self.heed_time_outs();
     }
 
     /// The value in its shown form.

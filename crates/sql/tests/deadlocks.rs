@@ -7,7 +7,7 @@ use hotrow_sql::SqlError;
 use hotrow_sync::thread;
 
 /// The engines that find deadlocks.
-const DETECTING: [&str; 2] = ["2pl-waitfor", "2pl-dreadlocks"];
+const DETECTING: [&str; 6] = ["2pl-waitfor", "2pl-dreadlocks", "2pl-timeout", "lock-table", "1v", "ilock"];
 
 /// Two sessions that have each begun with the first of their statements go on with the second: one of them is told of a
 /// deadlock, the other one is served. The victim's error, and its session's number and the other one's.

@@ -3,8 +3,10 @@
 mod common;
 
 use common::{database, error, outcome, run, session};
+use hotrow_sql::{Config, Database, Session};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_sync::{Arc, Scheduler, Time, Waiter};
+use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter};
+use hotrow_txn::Settings;
 use std::time::Duration;
 
 /// Engines under which a transaction that meets a lock waits, whatever its age, or its statement is tried again in place of that.
@@ -77,20 +79,23 @@ fn a_wait_that_is_too_long_is_over_when_the_client_says_and_not_tried_again() {
     }
 }
 
-/// The engines that the interactive paper compares, which end deadlocks by time-out: after a second, or what `deadlock_timeout` says.
+/// The engines of the papers that end deadlocks by time-out, if that is asked for: after a second, or what
+/// `deadlock_timeout` says. What it says when the wait begins counts, whenever the transaction began.
 #[test]
 fn a_deadlock_is_over_after_a_second_or_when_the_client_says() {
-    for engine in ["ilock", "row-nowait", "lock-table"] {
-        let database = database(engine);
+    let settings = Settings { deadlock_time_outs: true, ..Settings::default() };
+    for engine in ["ilock", "row-nowait", "lock-table", "2pl-timeout", "1v"] {
+        let opened = hotrow_protocols::open_with(engine, &settings).expect("an engine of this name");
+        let database = Database::new(opened, Config::default());
         let clock = Arc::new(Clock::default());
         let (mut holder, mut waiting) = (session(&database), database.session("ada", Waiter::new(clock.clone())));
         run(&mut holder, &format!("{TABLE}; insert into t values (1, 0), (2, 0)"));
         run(&mut holder, "begin; update t set n = 1 where id = 1");
-        for (setting, least) in [("1s", 1_000), ("300ms", 300), ("0", 1_000)] {
+        for (setting, least) in [("1s", 1_000), ("300ms", 300)] {
+            run(&mut waiting, "begin; update t set n = 2 where id = 2");
             if setting != "1s" {
                 run(&mut waiting, &format!("set deadlock_timeout = '{setting}'"));
             }
-            run(&mut waiting, "begin; update t set n = 2 where id = 2");
             let start = clock.now();
             assert_eq!(outcome(&mut waiting, "update t set n = 2 where id = 1"), "40001", "{engine}, {setting}");
             let (passed, least) = (clock.now().since(start), Duration::from_millis(least));
@@ -100,6 +105,100 @@ fn a_deadlock_is_over_after_a_second_or_when_the_client_says() {
         run(&mut holder, "commit");
         assert_eq!(outcome(&mut waiting, "select n from t order by id"), "1 0", "{engine}");
     }
+}
+
+/// A minute passes between two looks, and the first wait without an end lets the holder commit.
+#[derive(Default)]
+struct Patient {
+    clock: Clock,
+    holder: Mutex<Option<Session>>,
+}
+
+impl Scheduler for Patient {
+    fn now(&self) -> Time {
+        self.clock.0.fetch_add(60_000_000_000, Ordering::AcqRel);
+        self.clock.now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        assert_eq!(deadline, None, "nobody has set a limit");
+        run(&mut self.holder.lock().expect("no panic").take().expect("one wait"), "commit");
+    }
+
+    fn resume(&self) {}
+}
+
+#[test]
+fn a_holder_that_only_thinks_makes_no_waiter_fail() {
+    for engine in ["2pl-timeout", "lock-table", "1v", "ilock"] {
+        let database = database(engine);
+        let patient = Arc::new(Patient::default());
+        let (mut holder, mut waiting) = (session(&database), database.session("ada", Waiter::new(patient.clone())));
+        run(&mut holder, &format!("{TABLE}; insert into t values (1, 0), (2, 0)"));
+        run(&mut holder, "begin; update t set n = 1 where id = 1");
+        *patient.holder.lock().expect("no panic") = Some(holder);
+        run(&mut waiting, "set deadlock_timeout = 1; begin; update t set n = 2 where id = 2");
+        assert_eq!(outcome(&mut waiting, "update t set n = n + 1 where id = 1"), "UPDATE 1", "{engine}");
+        assert_eq!(outcome(&mut waiting, "commit; select n from t order by id"), "2 2", "{engine}");
+    }
+}
+
+/// How a transaction of an engine can have begun when another one gets into its way.
+struct Late {
+    /// What the first one does before.
+    first: &'static str,
+    /// What the other one does then.
+    other: &'static str,
+    /// What the first one then waits in.
+    waits: &'static str,
+}
+
+/// Every engine that a server takes. Where a transaction has the whole database once it has begun, nothing can get into
+/// its way later.
+#[test]
+fn a_limit_that_is_set_in_the_middle_of_a_transaction_holds_for_its_next_wait() {
+    const LIMIT: Duration = Duration::from_secs(1);
+    let update = "begin; update t set n = 1 where id = 1";
+    let locking =
+        Late { first: "begin; select n from t where id = 2", other: update, waits: "update t set n = 5 where id = 1" };
+    let planned = Late {
+        first: "begin read only; select n from t where id = 2",
+        other: update,
+        waits: "select n from t where id = 1",
+    };
+    let versions = Late {
+        first: "set hotrow.concurrency = pessimistic; begin isolation level serializable; update t set n = 5 where id = 1",
+        other: "set hotrow.concurrency = pessimistic; begin isolation level serializable; select n from t where id = 2",
+        waits: "update t set n = 6 where id = 2; commit",
+    };
+    let alone = Late { first: "begin", other: update, waits: "update t set n = 5 where id = 1" };
+    let mut seen = 0;
+    for info in hotrow_protocols::ENGINES.iter().filter(|info| info.isolates) {
+        let late = match info.name {
+            "serial" | "2pl-ordered" | "2pl-ordered-split" => &alone,
+            _ if info.concurrency.is_some() => &versions,
+            _ if info.needs_accesses => &planned,
+            _ => &locking,
+        };
+        for (setting, ends) in [("set lock_timeout", "rollback"), ("set local lock_timeout", "rollback")] {
+            let database = database(info.name);
+            let clock = Arc::new(Clock::default());
+            let (mut other, mut first) = (session(&database), database.session("ada", Waiter::new(clock.clone())));
+            run(&mut other, "create table t (id int primary key, n int not null) partition by hash (id)");
+            run(&mut other, "insert into t values (1, 0), (2, 0)");
+            run(&mut first, late.first);
+            run(&mut other, late.other);
+            run(&mut first, &format!("{setting} = '1s'"));
+            let start = clock.now();
+            assert_eq!(outcome(&mut first, late.waits), "55P03", "{}: {setting}", info.name);
+            let passed = clock.now().since(start);
+            assert!((LIMIT..2 * LIMIT).contains(&passed), "{}: {setting}: {passed:?}", info.name);
+            run(&mut first, ends);
+            run(&mut other, "commit");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 21, "all but `none`");
 }
 
 #[test]

@@ -91,6 +91,10 @@ struct Shared {
     waited_ns: AtomicU64,
     /// Since when it waits, as [`Time`], or [`NEVER`]. Only the waiter itself writes.
     waits_since: AtomicU64,
+    /// The longest single wait for a lock, in nanoseconds, or [`NEVER`]. Only the owner writes.
+    lock_timeout_ns: AtomicU64,
+    /// How long a wait for a lock lasts before its waiter asks whether it is a deadlock, likewise.
+    deadlock_timeout_ns: AtomicU64,
     scheduler: Arc<dyn Scheduler>,
 }
 
@@ -111,6 +115,8 @@ impl Waiter {
             end: AtomicU64::new(NEVER),
             waited_ns: AtomicU64::new(0),
             waits_since: AtomicU64::new(NEVER),
+            lock_timeout_ns: AtomicU64::new(NEVER),
+            deadlock_timeout_ns: AtomicU64::new(NEVER),
             scheduler,
         };
         Self { shared: Arc::new(shared) }
@@ -170,6 +176,30 @@ impl Waiter {
         Some(self.shared.waits_since.load(Ordering::Acquire)).filter(|&since| since != NEVER).map(Time)
     }
 
+    /// The longest single wait for a lock that the owner wants; none if the limit is the engine's own. An engine asks
+    /// when a wait begins.
+    #[inline]
+    pub fn lock_timeout(&self) -> Option<Duration> {
+        to_duration(self.shared.lock_timeout_ns.load(Ordering::Acquire))
+    }
+
+    /// Sets the longest single wait for a lock, of waits that begin from now on; none leaves the limit to the engine.
+    pub fn set_lock_timeout(&self, limit: Option<Duration>) {
+        self.shared.lock_timeout_ns.store(to_ns(limit), Ordering::Release);
+    }
+
+    /// How long a wait for a lock lasts before an engine that tells deadlocks by time takes it for one; none if that is
+    /// the engine's own.
+    #[inline]
+    pub fn deadlock_timeout(&self) -> Option<Duration> {
+        to_duration(self.shared.deadlock_timeout_ns.load(Ordering::Acquire))
+    }
+
+    /// Sets the [deadlock time-out](Self::deadlock_timeout) of waits that begin from now on.
+    pub fn set_deadlock_timeout(&self, timeout: Option<Duration>) {
+        self.shared.deadlock_timeout_ns.store(to_ns(timeout), Ordering::Release);
+    }
+
     /// Looks at a condition that nobody gives notice of, for as long as this waiter's flavour spins: whether it became
     /// true. Who needs to know afterwards has to see to being woken, and then [`wait_until`](Self::wait_until).
     pub fn spin(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
@@ -227,6 +257,14 @@ impl Waiter {
         let end = self.shared.end.load(Ordering::Acquire);
         end != CANCELLED && self.has_passed(end)
     }
+}
+
+fn to_ns(duration: Option<Duration>) -> u64 {
+    duration.map_or(NEVER, |duration| u64::try_from(duration.as_nanos()).unwrap_or(NEVER).min(NEVER - 1))
+}
+
+fn to_duration(ns: u64) -> Option<Duration> {
+    (ns != NEVER).then_some(Duration::from_nanos(ns))
 }
 
 /// The thread flavour: spins for a moment, then blocks on a condition variable.

@@ -12,6 +12,9 @@ pub struct Settings {
     pub partitions: Option<usize>,
     /// How many blocked transactions a queue may hold before no new ones are let in, for engines with such a queue.
     pub blocked_limit: Option<usize>,
+    /// Whether deadlocks end by time, as in the papers, rather than being found: for engines that can have it either
+    /// way.
+    pub deadlock_time_outs: bool,
     /// How long a message between two partitions is on its way, in addition to what it takes anyway: to study on one machine
     /// what a network does.
     pub network_delay: Duration,
@@ -24,6 +27,8 @@ pub enum Setting {
     Partitions,
     /// [`Settings::blocked_limit`].
     BlockedLimit,
+    /// [`Settings::deadlock_time_outs`].
+    DeadlockTimeOuts,
     /// [`Settings::network_delay`].
     NetworkDelay,
 }
@@ -31,7 +36,13 @@ pub enum Setting {
 impl Default for Settings {
     /// A worker for each core, and everything else as the engine likes it.
     fn default() -> Self {
-        Self { workers: hotrow_sync::cores(), partitions: None, blocked_limit: None, network_delay: Duration::ZERO }
+        Self {
+            workers: hotrow_sync::cores(),
+            partitions: None,
+            blocked_limit: None,
+            deadlock_time_outs: false,
+            network_delay: Duration::ZERO,
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use hotrow_storage::{IndexId, IndexRef, Key, RowMut, RowRef, TableId, TableSchem
 use hotrow_sync::Arc;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
-use std::time::Duration;
 
 /// How a transaction is to run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,11 +27,6 @@ pub struct Begin<'a> {
     pub label: u32,
     /// Nobody is talked to between begin and commit, and a retry costs little: an engine may wait less patiently.
     pub one_shot: bool,
-    /// The longest wait for one lock, in place of the engine's own limit.
-    pub wait_limit: Option<Duration>,
-    /// How long a wait in which nothing moves lasts before it is taken for a deadlock, in place of the engine's own limit;
-    /// for engines that have nothing but time to tell a deadlock by.
-    pub deadlock_timeout: Option<Duration>,
 }
 
 impl Begin<'_> {
@@ -194,7 +188,8 @@ pub struct Savepoint(pub usize);
 ///
 /// Between two transactions every call but [`begin`](Self::begin) fails with [`Abort::User`] or does nothing.
 ///
-/// Calls may wait, through the waiter the object was made with; nothing else blocks.
+/// Calls may wait, through the waiter the object was made with; nothing else blocks. Each wait for a lock asks the
+/// waiter when it begins how long it may last ([`lock_timeout`](hotrow_sync::Waiter::lock_timeout)).
 pub trait Transaction: Send {
     /// Begins a transaction. None is running.
     fn begin(&mut self, begin: &Begin<'_>) -> Result<(), Abort>;

@@ -125,6 +125,7 @@ pub(crate) fn refuse_options(run: &RunOptions) -> Result<(), BenchError> {
         ("--scheduler", run.scheduler.is_some()),
         ("--blocked-limit", run.blocked_limit.is_some()),
         ("--engine-partitions", run.engine_partitions.is_some()),
+        ("--deadlock-time-outs", run.deadlock_time_outs),
         ("--network-delay-us", run.network_delay_us > 0),
         ("--concurrency", run.concurrency.is_some()),
         ("--no-batch", run.no_batch),

@@ -71,6 +71,10 @@ pub struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
 
+    /// End deadlocks by time-out, as in the papers (deadlock_timeout), under engines that would find them
+    #[arg(long)]
+    deadlock_time_outs: bool,
+
     /// Count where time goes, for SHOW hotrow.times: a clock is read around each call of the lock manager
     #[arg(long)]
     count_times: bool,
@@ -234,6 +238,7 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     }
     let given = [
         ("--partitions", Setting::Partitions, options.partitions.is_some()),
+        ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.deadlock_time_outs),
         ("--blocked-limit", Setting::BlockedLimit, options.blocked_limit.is_some()),
     ];
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
@@ -251,6 +256,7 @@ fn settings(options: &Options) -> Settings {
         workers: Settings::default().workers.max(partitions.unwrap_or(1)),
         partitions,
         blocked_limit: options.blocked_limit.map(|limit| limit as usize),
+        deadlock_time_outs: options.deadlock_time_outs,
         network_delay: Duration::ZERO,
     }
 }

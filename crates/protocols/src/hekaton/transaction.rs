@@ -37,7 +37,6 @@ pub struct HekatonTransaction {
     made: Vec<TableId>,
     /// The longest wait for others, if it does not say another one.
     default_limit: Duration,
-    wait_limit: Duration,
     label: u32,
     read_only: bool,
     running: bool,
@@ -70,7 +69,6 @@ impl HekatonTransaction {
             made: Vec::new(),
             info,
             default_limit,
-            wait_limit: default_limit,
             label: 0,
             read_only: false,
             running: false,
@@ -136,7 +134,9 @@ impl HekatonTransaction {
     fn wait_until(&mut self, is_over: impl Fn(&Transactions, TxnId) -> bool) -> Result<(), Abort> {
         let start = self.waiter.now();
         let is_over = || is_over(&self.shared.transactions, self.reader.look.me);
-        let wake = self.waiter.wait_until(Some(start.after(self.wait_limit)), is_over);
+        let wake = self
+            .waiter
+            .wait_until(Some(start.after(self.waiter.lock_timeout().unwrap_or(self.default_limit))), is_over);
         let is_over = is_over();
         self.reader.look.statistics.waits += 1;
         self.reader.look.statistics.wait_ns += self.waiter.now().since(start).as_nanos() as u64;
@@ -349,7 +349,6 @@ impl Transaction for HekatonTransaction {
         self.take_slot()?;
         self.running = true;
         self.read_only = begin.read_only;
-        self.wait_limit = begin.wait_limit.unwrap_or(self.default_limit);
         self.label = begin.label;
         let level = match begin.reconnaissance {
             true => Isolation::ReadCommitted,

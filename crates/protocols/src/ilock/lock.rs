@@ -12,7 +12,8 @@
 //! **Invariants**
 //!
 //! 1. At any time one transaction owns the write lock, or whoever made it the dummy one has it, or readers have the lock. A transaction comes to own it by an
-//!    exchange of *free*, or of itself as the only reader, or is given it by whoever has the dummy write lock.
+//!    exchange of *free*, or of itself as the only reader, or is given it by whoever has the dummy write lock, or, as
+//!    the only reader, by an exchange of just that state by the last other reader.
 //! 2. A worker's bit is set if and only if its wait-map has such a request for the lock, whenever the map's latch is free.
 //! 3. *No wake-up is lost.* Who waits sets the bit and then looks at the state once more; who leaves the lock free does that
 //!    and then looks at the bits once more. Of two such, the second to come between its two steps sees what the other did (Fig. 13).
@@ -397,15 +398,27 @@ impl ILock {
         granted.iter().for_each(|parked| parked.wake());
     }
 
-    /// Gives the write lock to the only reader that is left, if it still waits for that.
+    /// Gives the write lock to the only reader that is left, if it still waits for that. Since the caller left, that
+    /// reader may have given up, and another one of its worker, which is not alone, may wait for the same.
     #[cold]
     fn send_upgrade(&self, maps: &WaitMaps, worker: u32) {
         let mut map = maps.of(worker).lock();
-        let Some(Waiting { tid, parked, .. }) = map.take_first(self, Wanted::Upgrade) else { return };
-        self.set(State::owned_by(tid));
+        let Some(tid) = map.first(self, Wanted::Upgrade).map(|waiting| waiting.tid) else { return };
+        if !self.replace(State::ONE_READER.with_upgrader(worker), State::owned_by(tid)) {
+            return;
+        }
+        let Some(Waiting { parked, .. }) = map.take_first(self, Wanted::Upgrade) else {
+            unreachable!("the map has been latched since it was found")
+        };
         parked.grant();
         drop(map);
         parked.wake();
+    }
+
+    /// The label of the reader that waits to become the writer.
+    pub(super) fn upgrading(&self, maps: &WaitMaps) -> Option<u32> {
+        let map = maps.of(self.state().upgrader()?).lock();
+        Some(map.first(self, Wanted::Upgrade)?.parked.label())
     }
 
     /// Whether one who wants this waits in vain, between two calls: what invariant 4 excludes.

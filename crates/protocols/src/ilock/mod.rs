@@ -5,7 +5,8 @@
 //! **The idea.** A client that sends its statements one by one keeps its locks for long, so conflicts are many, and to wait is better than to
 //! abort. Three words before each record tell who has it locked and which workers have transactions that wait for it. A free lock
 //! costs one exchange; who must wait sets its worker's bit and is suspended; who releases looks at the bits and hands the lock over to
-//! one of the workers' transactions, so that nobody looks in vain. Deadlocks end by time-out.
+//! one of the workers' transactions, so that nobody looks in vain. The transaction whose wait
+//! closes a cycle of waits finds it, and aborts.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -18,7 +19,7 @@
 //! | wait-map | `WaitMap`, one for each worker |
 //! | tid | the number of [`Owner`]'s transaction |
 //! | co-pointer | how the transaction [waits](hotrow_sync::Waiter): a thread that parks, a coroutine that yields |
-//! | time-outs, §4.3 | [`TimeOuts`]; a wait is taken for a deadlock when the lock-state has not changed for so long |
+//! | time-outs, §4.3 | [`TimeOuts`], if they are asked for: a wait is taken for a deadlock when the lock-state has not changed for so long |
 //! | Fig. 13's schedules | `model`, every one of them |
 //!
 //! # What has no record
@@ -48,7 +49,9 @@
 //! 4. A writer that gives up lets those readers pass who waited only because of it.
 //! 5. *Upgrades.* A reader that wants to write says so in the lock-state, with its worker, and is given the lock by the last other reader to leave.
 //!    A second one would wait for the first, and the first for it: it aborts at once.
-//! 6. New readers always wait while a writer waits, which the paper names as a refinement.
+//! 6. *Deadlocks are [found](crate::shared::deadlocks)* where the paper has time-outs. A transaction of a deadlock
+//!    waits, so it can be asked what it holds: nothing is kept of locks but while their holders wait.
+//! 7. New readers always wait while a writer waits, which the paper names as a refinement.
 
 mod audit;
 mod lock;
@@ -60,12 +63,16 @@ mod wait_map;
 pub use lock::ILock;
 pub use owner::Owner;
 
+use crate::shared::deadlocks::Waits;
 use crate::shared::lock_table::LockTable;
-use crate::shared::record_locks::{Parts, RecordLocking, RecordTransaction, statistics};
+use crate::shared::record_locks::{Parts, RecordLocking, RecordTransaction, RecordWaits, statistics};
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Duties, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scheduler, WorkerId};
+use hotrow_txn::{
+    Duties, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scheduler, Setting, Settings, SettingsError,
+    WorkerId,
+};
 use wait_map::WaitMaps;
 
 /// Locks in the records' headers, with waiter bit maps.
@@ -73,6 +80,8 @@ pub struct Interactive {
     config: InteractiveConfig,
     maps: Arc<WaitMaps>,
     names: Arc<LockTable>,
+    /// None if deadlocks end by time-out.
+    waits: Option<Arc<RecordWaits<ILock>>>,
 }
 
 /// Knobs of [`Interactive`].
@@ -100,14 +109,14 @@ impl Duties for Worker {}
 impl Protocol for Interactive {
     const INFO: EngineInfo = EngineInfo {
         name: "ilock",
-        summary: "latch-free locks in the records, handed over to who waits; a wait that takes too long aborts",
+        summary: "latch-free locks in the records, handed over to transactions that wait; the one that closes a cycle aborts",
         source: "interactive transactions §4 (iLock)",
         needs_accesses: false,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
         concurrency: None,
-        settings: &[],
+        settings: &[Setting::DeadlockTimeOuts],
         pool_settings: &[],
     };
     type Config = InteractiveConfig;
@@ -115,8 +124,13 @@ impl Protocol for Interactive {
     type Worker = Worker;
     type Transaction = RecordTransaction<ILock>;
 
+    fn configure(settings: &Settings) -> Result<InteractiveConfig, SettingsError> {
+        Ok(InteractiveConfig { time_outs: TimeOuts::of(settings), ..InteractiveConfig::default() })
+    }
+
     fn new(config: InteractiveConfig) -> Self {
-        Self { maps: WaitMaps::new(), names: LockTable::new(config.buckets), config }
+        let waits = (!config.time_outs.end_deadlocks).then(Waits::new);
+        Self { maps: WaitMaps::new(), names: LockTable::new(config.buckets), config, waits }
     }
 
     fn audit(&self, database: &Database<ILock>) -> Result<(), String> {
@@ -143,13 +157,10 @@ impl Protocol for Interactive {
         worker: &mut Worker,
         waiter: Waiter,
     ) -> RecordTransaction<ILock> {
-        let parts = Parts {
-            info: &Self::INFO,
-            names: &self.names,
-            time_outs: &self.config.time_outs,
-            owner: Owner::new(&self.maps, worker.number, waiter.clone()),
-            waiter,
-        };
+        let requester = self.names.requester(waiter);
+        let owner = Owner::new(&self.maps, worker.number, requester.parked().clone());
+        let (time_outs, waits) = (&self.config.time_outs, self.waits.clone());
+        let parts = Parts { info: &Self::INFO, requester, time_outs, waits, owner };
         RecordLocking::transaction(database, parts)
     }
 }

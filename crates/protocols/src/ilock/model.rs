@@ -17,13 +17,17 @@
 //! | the last other reader does not tell who upgrades | `the_last_other_reader_makes_the_one_that_waits_the_writer` |
 //! | a second one that upgrades waits | `of_two_readers_that_want_to_write_one_does` |
 //! | an upgrade that is withdrawn stays in the lock-state | the same |
+//! | an upgrade is granted without a look at the lock-state | `an_upgrade_meant_for_a_withdrawn_one_makes_no_other_reader_the_writer` |
 
 use super::lock::ILock;
 use super::owner::Owner;
 use super::wait_map::WaitMaps;
-use crate::shared::record_locks::{Ended, LockOwner, Patience, RecordLock};
+use crate::shared::lock_table::Parked;
+use crate::shared::record_locks::{Ended, LockOwner, RecordLock, Watch};
+use crate::shared::time_outs::Patience;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, PlainAtomicU64, Waiter, thread};
+#[cfg(shuttle)]
 use std::time::Duration;
 
 /// How a transaction has, or wants, the lock.
@@ -34,6 +38,17 @@ enum Hold {
 }
 
 use Hold::{Read, Write};
+
+/// Deadlocks are not looked for.
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn begins(&mut self) -> bool {
+        false
+    }
+
+    fn ends(&mut self) {}
+}
 
 /// A lock, and what it protects.
 #[derive(Default)]
@@ -58,7 +73,7 @@ impl Scene {
 
     /// A transaction of this worker.
     fn owner(&self, worker: u32, waiter: &Waiter) -> Owner {
-        let mut owner = Owner::new(&self.maps, worker, waiter.clone());
+        let mut owner = Owner::new(&self.maps, worker, Arc::new(Parked::new(waiter.clone())));
         owner.begin();
         owner
     }
@@ -74,8 +89,8 @@ impl Scene {
 
     /// The same, when a first attempt has come too early.
     fn lock_after_an_attempt(&self, record: usize, owner: &Owner, held: Option<Hold>, hold: Hold) -> Ended {
-        let patience = Patience::new(owner.parked().waiter().now(), Duration::from_secs(1 << 30), None);
-        let ended = self.records[record].lock.wait(owner, held.is_some(), hold == Write, patience);
+        let patience = Patience::new(owner.parked().waiter().now(), (None, None));
+        let ended = self.records[record].lock.wait(owner, held.is_some(), hold == Write, patience, &mut Unwatched);
         self.locked(record, ended, held, hold)
     }
 
@@ -326,6 +341,44 @@ mod exhaustive {
     fn of_two_readers_that_want_to_write_one_does() {
         upgrade(true, false);
         upgrade(true, true);
+    }
+
+    /// A reader leaves while another one, which waits to write, gives up. A third, which shares that one's waiter bit,
+    /// reads and asks to write: the leaving reader must not grant that, beside a reader.
+    #[test]
+    fn an_upgrade_meant_for_a_withdrawn_one_makes_no_other_reader_the_writer() {
+        model(3, || {
+            let scene = Scene::new(1);
+            let (leaves, gives_up) = (scene.owner(0, &waiter()), waiter());
+            let withdraws = scene.owner(1, &gives_up);
+            for owner in [&leaves, &withdraws] {
+                assert_eq!(scene.lock(0, owner, None, Read), Ended::Granted);
+            }
+            let upgrading = {
+                let scene = scene.clone();
+                thread::spawn(move || {
+                    let ended = scene.lock(0, &withdraws, Some(Read), Write);
+                    let mut wrote = u64::from(ended.is_granted());
+                    if ended == Ended::Cancelled {
+                        // Its read lock stays, while another transaction of its worker comes and wants to write.
+                        let given_up = waiter();
+                        given_up.cancel();
+                        let other = scene.owner(1, &given_up);
+                        if scene.lock(0, &other, None, Read).is_granted() {
+                            let upgraded = scene.lock(0, &other, Some(Read), Write).is_granted();
+                            scene.unlock(0, &other, if upgraded { Write } else { Read });
+                            wrote += u64::from(upgraded);
+                        }
+                    }
+                    scene.unlock(0, &withdraws, if ended.is_granted() { Write } else { Read });
+                    wrote
+                })
+            };
+            gives_up.cancel();
+            scene.unlock(0, &leaves, Read);
+            let wrote = upgrading.join().expect("no thread panics");
+            scene.check(&[wrote]);
+        });
     }
 }
 

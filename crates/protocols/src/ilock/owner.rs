@@ -3,9 +3,10 @@
 use super::lock::{Asked, ILock};
 use super::wait_map::{WaitMaps, Wanted};
 use crate::shared::lock_table::Parked;
-use crate::shared::record_locks::{Ended, LockOwner, Number, Patience, RecordLock};
+use crate::shared::record_locks::{Ended, LockOwner, Number, RecordLock, Watch};
+use crate::shared::time_outs::Patience;
 use hotrow_storage::RecordHeader;
-use hotrow_sync::{Arc, Waiter, Wake};
+use hotrow_sync::{Arc, Wake};
 
 /// Who asks for locks, with the number of the transaction that runs.
 pub struct Owner {
@@ -16,8 +17,8 @@ pub struct Owner {
 }
 
 impl Owner {
-    pub(super) fn new(maps: &Arc<WaitMaps>, worker: u32, waiter: Waiter) -> Self {
-        Self { number: maps.number(), worker, maps: maps.clone(), parked: Arc::new(Parked::new(waiter)) }
+    pub(super) fn new(maps: &Arc<WaitMaps>, worker: u32, parked: Arc<Parked>) -> Self {
+        Self { number: maps.number(), worker, maps: maps.clone(), parked }
     }
 
     /// The number of its transaction.
@@ -53,11 +54,13 @@ struct Unwinding<'l> {
     lock: &'l ILock,
     owner: &'l Owner,
     wanted: Wanted,
+    watch: &'l mut dyn Watch,
 }
 
 impl Unwinding<'_> {
     /// Takes the request back. `false` if it was granted.
-    fn withdraw(&self) -> bool {
+    fn withdraw(&mut self) -> bool {
+        self.watch.ends();
         let withdrawn = self.lock.withdraw(self.owner);
         self.owner.parked.reset();
         withdrawn
@@ -113,17 +116,28 @@ impl RecordLock for ILock {
 
     /// Lines 3 to 14 of Fig. 6, 4 to 13 of Fig. 7. Whoever hands the lock over makes this transaction its owner, so that nothing is left to do
     /// when it is resumed.
-    fn wait(&self, owner: &Owner, upgrades: bool, exclusive: bool, mut patience: Patience) -> Ended {
+    fn wait(
+        &self,
+        owner: &Owner,
+        upgrades: bool,
+        exclusive: bool,
+        mut patience: Patience,
+        watch: &mut dyn Watch,
+    ) -> Ended {
         let wanted = wanted(upgrades, exclusive);
         match self.ask(wanted, owner) {
             Asked::Taken => return Ended::Granted,
             Asked::Deadlock => return Ended::Deadlock,
             Asked::Waits => {}
         }
-        let unwinding = Unwinding { lock: self, owner, wanted };
+        let mut unwinding = Unwinding { lock: self, owner, wanted, watch };
+        let is_deadlock = unwinding.watch.begins();
         let (waiter, mut known) = (owner.parked.waiter(), self.state());
         let ended = loop {
-            match waiter.wait_until(Some(patience.until()), || owner.parked.is_granted()) {
+            if is_deadlock {
+                break Wake::TimedOut;
+            }
+            match waiter.wait_until(patience.until(), || owner.parked.is_granted()) {
                 // Whoever comes and goes changes the state.
                 Wake::TimedOut if patience.is_left() && known != self.state() => {
                     known = self.state();
@@ -134,7 +148,11 @@ impl RecordLock for ILock {
         };
         let granted = !unwinding.withdraw();
         std::mem::forget(unwinding);
-        Ended::of(ended, granted)
+        if is_deadlock && !granted { Ended::Deadlock } else { Ended::of(ended, granted) }
+    }
+
+    fn upgrading(&self, owner: &Owner) -> Option<u32> {
+        self.upgrading(owner.maps())
     }
 
     #[inline]

@@ -114,6 +114,11 @@ impl WaitMap {
         self.of(lock).iter().any(|waiting| waiting.wanted == wanted)
     }
 
+    /// The first transaction that wants this.
+    pub(super) fn first(&self, lock: &ILock, wanted: Wanted) -> Option<&Waiting> {
+        self.of(lock).iter().find(|waiting| waiting.wanted == wanted)
+    }
+
     fn of(&self, lock: &ILock) -> &[Waiting] {
         self.waiting.get(&LockAt::of(lock)).map_or(&[], SmallVec::as_slice)
     }

@@ -5,15 +5,15 @@ use super::held::Held;
 use super::key_lock::{Asked, KeyLock};
 use super::key_locks::Numbered;
 use super::queues::{LockName, Queues};
+use crate::shared::deadlocks::{Blocked, Request, Waits};
 use crate::shared::lock_table::{Acquired, Name, Parked};
-use crate::shared::locks::Gaps;
+use crate::shared::locks::{Gaps, target};
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
-use crate::shared::time_outs::TimeOuts;
+use crate::shared::time_outs::{Limits, Patience, TimeOuts};
 use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, RecordRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter, Wake};
-use hotrow_txn::{Abort, Begin, LockPart, LockTarget, Statistics};
-use std::time::Duration;
+use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics};
 
 /// What a transaction holds, and how it waits.
 pub(super) struct Locker {
@@ -28,15 +28,39 @@ pub(super) struct Locker {
     splitting: Vec<(TableId, IndexNumber)>,
     /// The gaps that the entry being linked has announced itself to.
     announced: Gaps,
-    wait_limit: Duration,
-    patience: Option<Duration>,
+    limits: Limits,
     /// What others have locked is refused.
     refuses_waits: bool,
+    /// None if deadlocks end by time-out.
+    waits: Option<Arc<KeyWaits>>,
+    /// The deadlock that the transaction was the victim of.
+    pub(super) deadlock: Option<Deadlock>,
     pub(super) statistics: Statistics,
 }
 
 /// After each so many locks a transaction asks itself whether it is in the way of others.
 const MANY_LOCKS: usize = 1024;
+
+/// The transactions that wait for key locks, and hold some.
+pub(super) type KeyWaits = Waits<KeyWait>;
+
+/// A transaction that waits for a key lock.
+pub(super) struct KeyWait {
+    name: LockName,
+    held: Held,
+}
+
+impl Blocked for KeyWait {
+    type Lock = LockName;
+
+    fn awaited(&self) -> LockName {
+        self.name
+    }
+
+    fn holds(&mut self, lock: LockName) -> bool {
+        self.held.mode(lock) != Mode::NONE
+    }
+}
 
 /// Keeps what a request was granted whose wait unwinds: a suspended coroutine that is dropped, a scheduler that panics.
 struct Unwinding<'l> {
@@ -46,11 +70,23 @@ struct Unwinding<'l> {
     lock: &'l KeyLock,
     name: LockName,
     wanted: Mode,
+    /// Where the transaction is listed, and its locks are, while it waits.
+    waits: Option<&'l KeyWaits>,
 }
 
 impl Unwinding<'_> {
+    /// Lists the transaction, if it holds anything: the deadlock that its wait closes.
+    fn begin(&mut self, mode: Mode, target: LockTarget) -> Option<Deadlock> {
+        self.waits = self.waits.filter(|_| self.held.len() > 0);
+        let wait = KeyWait { name: self.name, held: std::mem::take(self.waits.map(|_| &mut *self.held)?) };
+        self.waits?.begin(Request { parked: self.parked, target, mode }, wait)
+    }
+
     /// Takes the request back, or notes that it was granted. Whether it was.
     fn settle(&mut self) -> bool {
+        if let Some(wait) = self.waits.take().and_then(|waits| waits.end(self.parked)) {
+            *self.held = wait.held;
+        }
         let granted = !self.queues.withdraw(self.lock, self.name, self.parked);
         if granted {
             self.held.set(self.name, self.wanted);
@@ -67,7 +103,7 @@ impl Drop for Unwinding<'_> {
 }
 
 impl Locker {
-    pub(super) fn new(queues: Arc<Queues>, waiter: Waiter) -> Self {
+    pub(super) fn new(queues: Arc<Queues>, waits: Option<Arc<KeyWaits>>, waiter: Waiter) -> Self {
         Self {
             queues,
             parked: Arc::new(Parked::new(waiter)),
@@ -76,9 +112,10 @@ impl Locker {
             owned: Vec::new(),
             splitting: Vec::new(),
             announced: Gaps::new(),
-            wait_limit: Duration::ZERO,
-            patience: None,
+            limits: Limits::default(),
             refuses_waits: false,
+            waits,
+            deadlock: None,
             statistics: Statistics::default(),
         }
     }
@@ -86,9 +123,10 @@ impl Locker {
     /// A transaction begins.
     #[inline]
     pub(super) fn begin(&mut self, begin: &Begin<'_>, time_outs: &TimeOuts) {
-        self.wait_limit = begin.wait_limit.unwrap_or(time_outs.wait_limit);
-        self.patience = time_outs.patience_of(begin);
+        self.parked.set_label(begin.label);
+        self.limits = time_outs.limits(begin.one_shot);
         self.refuses_waits = false;
+        self.deadlock = None;
     }
 
     /// How it waits.
@@ -107,16 +145,23 @@ impl Locker {
         !self.owned.is_empty() && self.owned.contains(&table)
     }
 
-    /// Locks a row, present or absent, to the transaction's end. `hash` is its key's.
+    /// Locks a row, present or absent, to the transaction's end. `hash` is its key's, and `key` is asked for if the row
+    /// is waited for.
     #[inline]
-    pub(super) fn row(&mut self, table: &Table<KeyLocked>, hash: u64, mode: Mode) -> Result<Acquired, Abort> {
-        self.acquire(table, IndexNumber::HASH, hash, mode)
+    pub(super) fn row(
+        &mut self,
+        table: &Table<KeyLocked>,
+        hash: u64,
+        mode: Mode,
+        key: impl FnOnce() -> Key,
+    ) -> Result<Acquired, Abort> {
+        self.acquire(table, IndexNumber::HASH, hash, mode, || target(table.id(), LockPart::Row, &key()))
     }
 
     /// Locks a row shared until the transaction's next call.
     #[inline]
-    pub(super) fn row_for_now(&mut self, table: &Table<KeyLocked>, hash: u64) -> Result<(), Abort> {
-        if self.row(table, hash, Mode::SHARED)? == Acquired::New {
+    pub(super) fn row_for_now(&mut self, table: &Table<KeyLocked>, key: &Key, hash: u64) -> Result<(), Abort> {
+        if self.row(table, hash, Mode::SHARED, || key.clone())? == Acquired::New {
             self.short = self.held.pop();
         }
         Ok(())
@@ -171,6 +216,7 @@ impl Locker {
         index: IndexNumber,
         hash: u64,
         mode: Mode,
+        target: impl FnOnce() -> LockTarget,
     ) -> Result<Acquired, Abort> {
         if self.owns(table.id()) {
             return Ok(Acquired::Again);
@@ -178,7 +224,7 @@ impl Locker {
         let Numbered { number, lock } = table.index_data(index).of(hash);
         self.timed(|locker| {
             if !lock.take_free(mode) {
-                return locker.acquire_used(table, index, hash, mode);
+                return locker.acquire_used(table, index, hash, mode, target);
             }
             locker.statistics.locks += 1;
             locker.held.push(LockName { table: table.id(), index, number }, mode);
@@ -206,6 +252,7 @@ impl Locker {
         index: IndexNumber,
         hash: u64,
         mode: Mode,
+        target: impl FnOnce() -> LockTarget,
     ) -> Result<Acquired, Abort> {
         loop {
             let Numbered { number, lock } = table.index_data(index).of(hash);
@@ -222,7 +269,7 @@ impl Locker {
             };
             match asked {
                 Asked::Taken => self.held.set(name, wanted),
-                Asked::Queued => self.wait(lock, name, wanted)?,
+                Asked::Queued => self.wait(lock, name, (mode, wanted), target())?,
                 Asked::Split => continue,
             }
             self.statistics.locks += 1;
@@ -231,18 +278,27 @@ impl Locker {
     }
 
     /// Waits until the request that is queued is granted, or there is a reason not to wait any longer.
-    fn wait(&mut self, lock: &KeyLock, name: LockName, wanted: Mode) -> Result<(), Abort> {
-        let (queues, parked) = (&*self.queues, &self.parked);
-        let mut unwinding = Unwinding { held: &mut self.held, queues, parked, lock, name, wanted };
+    fn wait(
+        &mut self,
+        lock: &KeyLock,
+        name: LockName,
+        (mode, wanted): (Mode, Mode),
+        target: LockTarget,
+    ) -> Result<(), Abort> {
+        let (queues, parked, waits) = (&*self.queues, &self.parked, self.waits.as_deref());
+        let mut unwinding = Unwinding { held: &mut self.held, queues, parked, lock, name, wanted, waits };
+        self.deadlock = unwinding.begin(mode, target);
+        let is_deadlock = self.deadlock.is_some();
         let waiter = parked.waiter();
         let start = waiter.now();
-        let limit = start.after(self.wait_limit);
-        let mut patience = self.patience.map(|patience| start.after(patience));
+        let mut patience = Patience::new(start, self.limits.now(waiter));
         let ended = loop {
-            let until = patience.map_or(limit, |patience| patience.min(limit));
-            match waiter.wait_until(Some(until), || parked.is_granted()) {
-                Wake::TimedOut if until < limit && queues.has_moved(name, parked) => {
-                    patience = self.patience.map(|patience| waiter.now().after(patience));
+            if is_deadlock {
+                break Wake::TimedOut;
+            }
+            match waiter.wait_until(patience.until(), || parked.is_granted()) {
+                Wake::TimedOut if patience.is_left() && queues.has_moved(name, parked) => {
+                    patience.renew(waiter.now());
                 }
                 ended => break ended,
             }
@@ -255,6 +311,7 @@ impl Locker {
             // Granted and cancelled at once: the lock is kept for `abort` to release.
             Wake::Cancelled => Err(Abort::Cancelled),
             Wake::Ready | Wake::TimedOut if granted => Ok(()),
+            Wake::Ready | Wake::TimedOut if is_deadlock => Err(Abort::Deadlock),
             Wake::Ready | Wake::TimedOut => Err(Abort::Timeout),
         }
     }
@@ -298,7 +355,7 @@ impl ScanLocks<KeyLocked> for Locker {
         (key, hash): (&Key, u64),
         mode: Mode,
     ) -> Result<Option<RecordRef<'g, KeyLocked>>, Abort> {
-        self.row(table, hash, mode)?;
+        self.row(table, hash, mode, || key.clone())?;
         Ok(table.find(guard, key, hash))
     }
 
@@ -309,7 +366,8 @@ impl ScanLocks<KeyLocked> for Locker {
         record: RecordRef<'_, KeyLocked>,
         mode: Mode,
     ) -> Result<Acquired, Abort> {
-        self.row(table, record.key().hash64(), mode)
+        let key = record.key();
+        self.row(table, key.hash64(), mode, || key)
     }
 
     fn unlock_record(&mut self, table: &Table<KeyLocked>, record: RecordRef<'_, KeyLocked>) {
@@ -330,9 +388,9 @@ impl ScanLocks<KeyLocked> for Locker {
         part: LockPart,
         name: Name,
         mode: Mode,
-        _target: impl FnOnce() -> LockTarget,
+        target: impl FnOnce() -> LockTarget,
     ) -> Result<(), Abort> {
-        self.acquire(table, index_of(part), name.0, mode).map(drop)
+        self.acquire(table, index_of(part), name.0, mode, target).map(drop)
     }
 
     fn announced(&mut self) -> &mut Gaps {

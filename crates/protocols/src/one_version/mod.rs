@@ -5,9 +5,10 @@
 //!
 //! **The idea.** There is no lock manager. Each index has a table of small locks, and a key's hash says which of them is the key's.
 //! So a lock is found without a search, taken and released by one exchange each, and covers all records with its key, those too that
-//! are not there: whoever has read an absent key keeps inserters out. Rows are changed in place; a log undoes them. Deadlocks end by time-out.
-//! A row takes its columns, its slot of the hash index and no word for locks of its own: the locks of an index take 256 KiB, or 4 to 8 bytes
-//! for each row, 16 if they are few, once somebody has held a thousand at once.
+//! are not there: whoever has read an absent key keeps inserters out. Rows are changed in place; a log undoes them. The
+//! transaction whose wait closes a cycle finds it, and aborts. A row takes its columns, its slot of the hash index and
+//! no word for locks of its own: the locks of an index take 256 KiB, or 4 to 8 bytes for each row, 16 if they are few,
+//! once somebody has held a thousand at once.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -15,7 +16,7 @@
 //! | each hash key assigned to a lock | [`key_locks`]: a key's hash names a word; how few become many while they are held |
 //! | a lock | [`key_lock`]: counts in a word |
 //! | a lock covers all records with its key, and so phantoms | a row's lock is its key's in the primary hash index, whether or not there is a row |
-//! | time-outs break deadlocks | [`TimeOuts`](crate::shared::time_outs::TimeOuts) |
+//! | time-outs break deadlocks | [`TimeOuts`](crate::shared::time_outs::TimeOuts), if they are asked for; else deadlocks are [found](crate::shared::deadlocks) |
 //! | cursor stability at read committed | [`Locker::row_for_now`](locker::Locker::row_for_now) |
 //!
 //! # What is locked where
@@ -42,8 +43,9 @@
 //!
 //! 1. The paper says nothing of those who wait. They stand in [`queues`] beside the locks, found by the lock's number, first come
 //!    first served; a word says whether anybody waits.
-//! 2. A wait is taken for a deadlock when nothing has moved in its way for some time, not when it has lasted so long: those who
-//!    stand behind a deadlock do not give up with it.
+//! 2. Deadlocks are found where the paper has time-outs, which stay as a setting. A wait is then taken for a deadlock
+//!    when nothing has moved in its way for some time, not when it has lasted so long: those who stand behind a
+//!    deadlock do not give up with it.
 //! 3. The paper's lock tables are as large as somebody has made them. Here locks are split when a transaction holds many.
 //! 4. The paper has hash indexes only. Ordered ones lock gaps, in a mode of their own for those who insert.
 

@@ -119,7 +119,11 @@ type Database = Arc<Instance<OneVersion>>;
 
 /// A database with a table of so many rows.
 fn table_of(rows: i64) -> (Database, TableId) {
-    let database = Instance::<OneVersion>::new(TimeOuts::default());
+    table_under(TimeOuts::default(), rows)
+}
+
+fn table_under(time_outs: TimeOuts, rows: i64) -> (Database, TableId) {
+    let database = Instance::<OneVersion>::new(time_outs);
     let columns = vec![Column::new("id", Type::Int8), Column::new("value", Type::Int8)];
     let table = database.create_table(TableSchema::new("t", columns, &[0]));
     for id in 0..rows {
@@ -263,7 +267,9 @@ impl Scheduler for Scripted {
     }
 
     fn suspend(&self, deadline: Option<Time>) {
-        *self.now.lock().expect("not poisoned") = deadline.expect("the wait is limited");
+        if let Some(deadline) = deadline {
+            *self.now.lock().expect("not poisoned") = deadline;
+        }
         let next = self.happens.lock().expect("not poisoned").pop().expect("there is more to happen");
         next();
     }
@@ -279,7 +285,7 @@ fn scripted(mut happens: Vec<Box<dyn FnOnce() + Send>>) -> Waiter {
 
 #[test]
 fn who_waits_is_patient_while_somebody_leaves() {
-    let (database, table) = table_of(1);
+    let (database, table) = table_under(TimeOuts { end_deadlocks: true, ..TimeOuts::default() }, 1);
     let readers = [(); 2].map(|()| {
         let mut reader = begun(&database, Isolation::Serializable, Waiter::thread(Duration::ZERO));
         reader.read(table, &Key::Int(0)).expect("readers share");

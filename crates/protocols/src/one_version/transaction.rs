@@ -1,9 +1,10 @@
 //! A transaction under single-version locking.
 
 use super::KeyLocked;
-use super::locker::Locker;
+use super::locker::{KeyWaits, Locker};
 use super::queues::Queues;
 use crate::shared::batch;
+use crate::shared::deadlocks::Waits;
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::Acquired;
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
@@ -14,7 +15,8 @@ use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, IndexNumber, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, EngineInfo, Isolation, LockStatistics, Protocol, Scan, Scheduler, Statistics, WorkerId,
+    Abort, Begin, Deadlock, EngineInfo, Isolation, LockStatistics, Protocol, Scan, Scheduler, Setting, Settings,
+    SettingsError, Statistics, WorkerId,
 };
 use std::ops::ControlFlow;
 
@@ -22,19 +24,21 @@ use std::ops::ControlFlow;
 pub struct OneVersion {
     time_outs: TimeOuts,
     queues: Arc<Queues>,
+    /// None if deadlocks end by time-out.
+    waits: Option<Arc<KeyWaits>>,
 }
 
 impl Protocol for OneVersion {
     const INFO: EngineInfo = EngineInfo {
         name: "1v",
-        summary: "locking with a lock table inside each index; everybody waits, and a wait that takes too long aborts",
+        summary: "locking with a lock table inside each index; all wait, and the transaction that closes a cycle aborts",
         source: "Hekaton §5 (1V)",
         needs_accesses: false,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable],
         concurrency: None,
-        settings: &[],
+        settings: &[Setting::DeadlockTimeOuts],
         pool_settings: &[],
     };
     type Config = TimeOuts;
@@ -42,8 +46,13 @@ impl Protocol for OneVersion {
     type Worker = ();
     type Transaction = OneVersionTransaction;
 
+    fn configure(settings: &Settings) -> Result<TimeOuts, SettingsError> {
+        Ok(TimeOuts::of(settings))
+    }
+
     fn new(time_outs: TimeOuts) -> Self {
-        Self { time_outs, queues: Queues::new() }
+        let waits = (!time_outs.end_deadlocks).then(Waits::new);
+        Self { time_outs, queues: Queues::new(), waits }
     }
 
     /// Nobody waits in vain, and no lock is awaited by nobody.
@@ -71,7 +80,7 @@ impl Protocol for OneVersion {
         _worker: &mut (),
         waiter: Waiter,
     ) -> OneVersionTransaction {
-        let locks = Locker::new(self.queues.clone(), waiter);
+        let locks = Locker::new(self.queues.clone(), self.waits.clone(), waiter);
         let (granted, isolation) = (Isolation::Serializable, Isolation::Serializable);
         let locking = KeyLocking { protocol: self.clone(), locks, granted, isolation };
         LockingTransaction::new(database, locking)
@@ -111,7 +120,7 @@ impl KeyLocking {
         row: Sought<'_, 's, KeyLocked>,
         mode: Mode,
     ) -> Result<Option<RecordRef<'s, KeyLocked>>, Abort> {
-        let acquired = self.locks.row(row.table, row.hash, mode)?;
+        let acquired = self.locks.row(row.table, row.hash, mode, || row.key.clone())?;
         let found = row.find();
         if found.is_none() && self.isolation == Isolation::RepeatableRead && acquired == Acquired::New {
             self.locks.unlock_row(row.table, row.hash);
@@ -152,7 +161,7 @@ impl Locking for KeyLocking {
         if self.isolation != Isolation::ReadCommitted {
             return self.find(row, Mode::SHARED);
         }
-        self.locks.row_for_now(row.table, row.hash)?;
+        self.locks.row_for_now(row.table, row.key, row.hash)?;
         Ok(row.find())
     }
 
@@ -162,7 +171,7 @@ impl Locking for KeyLocking {
     }
 
     fn insert(&mut self, row: Sought<'_, '_, KeyLocked>) -> Result<(), Abort> {
-        self.locks.row(row.table, row.hash, Mode::EXCLUSIVE).map(drop)
+        self.locks.row(row.table, row.hash, Mode::EXCLUSIVE, || row.key.clone()).map(drop)
     }
 
     #[inline]
@@ -203,5 +212,9 @@ impl Locking for KeyLocking {
 
     fn statistics(&mut self) -> &mut Statistics {
         &mut self.locks.statistics
+    }
+
+    fn deadlock(&self) -> Option<&Deadlock> {
+        self.locks.deadlock.as_ref()
     }
 }

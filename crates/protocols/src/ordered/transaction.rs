@@ -10,6 +10,7 @@ use crate::shared::locking::{Locking, LockingTransaction, Reach, Sought};
 use crate::shared::locks::{Announced, Locks, row_name};
 use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
+use crate::shared::time_outs::Limits;
 use hotrow_storage::{Database, Guard, IndexId, IndexRef, Key, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Accesses, Begin, Intent, Isolation, RangeAccess, Scan, Statistics};
@@ -150,8 +151,8 @@ impl Locking for PlannedLocking {
         begin: &Begin<'_>,
     ) -> Result<(), Abort> {
         self.missing.clear();
-        let limit = begin.wait_limit.unwrap_or(self.wait_limit);
-        self.locks.requester.begin(begin.label, Some(limit));
+        let limit = self.locks.waiter().lock_timeout().unwrap_or(self.wait_limit);
+        self.locks.requester.begin(begin.label, Limits::within(self.wait_limit));
         self.locks.policy.may_wait_from_now();
         match begin.accesses {
             Some(accesses) => self.begin_planned(database, participant, accesses, limit),

@@ -425,9 +425,11 @@ fn both_waits_of_who_wants_to_be_alone_have_one_deadline() {
         let stack = Stack::new(256 * 1024).expect("memory for a stack");
         let (suspender, now, deadlines) = (stack.suspender(), AtomicU64::new(1_000), Mutex::default());
         let clock = Arc::new(Clock { suspender, now, deadlines });
-        let mut txn = Engine::transaction(&*instance, Waiter::new(clock.clone()));
+        let waiter = Waiter::new(clock.clone());
+        waiter.set_lock_timeout(Some(Duration::from_nanos(500)));
+        let mut txn = Engine::transaction(&*instance, waiter);
         let mut alone = Coroutine::new(stack, move || {
-            let begun = txn.begin(&Begin { wait_limit: Some(Duration::from_nanos(500)), ..Begin::default() });
+            let begun = txn.begin(&Begin::default());
             txn.abort();
             begun
         });

@@ -5,7 +5,8 @@
 //! in read mode  | 0 | readers (63)                  |
 //! ```
 
-use crate::shared::record_locks::{Ended, LockOwner, Number, Patience, RecordLock};
+use crate::shared::record_locks::{Ended, LockOwner, Number, RecordLock, Watch};
+use crate::shared::time_outs::Patience;
 use hotrow_storage::RecordHeader;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
@@ -93,7 +94,14 @@ impl RecordLock for RowLock {
         self.word.store(owner.word(), Ordering::Release);
     }
 
-    fn wait(&self, _owner: &Owner, _upgrades: bool, _exclusive: bool, _patience: Patience) -> Ended {
+    fn wait(
+        &self,
+        _owner: &Owner,
+        _upgrades: bool,
+        _exclusive: bool,
+        _patience: Patience,
+        _watch: &mut dyn Watch,
+    ) -> Ended {
         Ended::Refused
     }
 

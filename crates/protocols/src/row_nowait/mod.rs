@@ -28,7 +28,7 @@ use crate::shared::record_locks::{Number, Numbers, Parts, RecordLocking, RecordT
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{EngineInfo, Isolation, LockStatistics, Protocol, Scheduler, WorkerId};
+use hotrow_txn::{EngineInfo, Isolation, LockStatistics, Protocol, Scheduler, Setting, WorkerId};
 
 /// Lock words in the records' headers, for which nobody waits.
 pub struct RowNoWait {
@@ -59,7 +59,8 @@ impl Protocol for RowNoWait {
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
         concurrency: None,
-        settings: &[],
+        // Time ends its attempts whatever is set.
+        settings: &[Setting::DeadlockTimeOuts],
         pool_settings: &[],
     };
     type Config = RowNoWaitConfig;
@@ -85,10 +86,10 @@ impl Protocol for RowNoWait {
     ) -> RecordTransaction<RowLock> {
         let parts = Parts {
             info: &Self::INFO,
-            names: &self.names,
+            requester: self.names.requester(waiter),
             time_outs: &TimeOuts::default(),
+            waits: None,
             owner: Owner::new(Number::new(&self.numbers)),
-            waiter,
         };
         RecordLocking::transaction(database, parts)
     }

@@ -4,6 +4,7 @@ use crate::shared::in_place::{Alone, IndexLocks};
 use crate::shared::lock_table::{LockTable, Name, OwnerId, Requester, WaitPolicy};
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
 use crate::shared::mode::Mode;
+use crate::shared::time_outs::Limits;
 use crate::shared::{batch, record, walk};
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
@@ -107,7 +108,7 @@ impl Locking for GlobalLock {
         if let Some(accesses) = begin.accesses {
             batch::prefetch(database, participant.guard(), accesses.rows(), |_, _| {});
         }
-        self.requester.begin(begin.label, Some(begin.wait_limit.unwrap_or(self.wait_limit)));
+        self.requester.begin(begin.label, Limits::within(self.wait_limit));
         self.requester
             .acquire(EVERYTHING, Mode::EXCLUSIVE, || LockTarget::Database, &Patient, &mut self.statistics)
             .map(drop)

@@ -27,17 +27,18 @@ mod parked;
 
 pub use parked::Parked;
 
+use super::deadlocks::Request;
 use super::mode::Mode;
+use super::time_outs::Limits;
 use head::{Blockers, Heads, Waiting};
 use hotrow_sync::{Arc, Latch, Mutex, Time, Waiter, Wake};
 use hotrow_txn::{Abort, Deadlock, LockTarget, LockWait, Statistics};
 use smallvec::SmallVec;
 use std::fmt;
-use std::time::Duration;
 
 /// What a lock protects, hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Name(pub(crate) u64);
+pub struct Name(pub(crate) u64);
 
 /// A transaction in flight as the lock table knows it: small numbers, used again once their owner is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +71,18 @@ pub trait WaitPolicy: Send + Sync {
     fn blockers_changed(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
         false
     }
+
+    /// Whether the policy wants to know of a transaction that begins to wait, and ends.
+    const LISTS: bool = false;
+
+    /// A request is queued and about to wait: the deadlock that this closes, of which it is to be the victim. Called
+    /// under no latch.
+    fn begins_to_wait(&self, _requester: &Requester, _request: Request<'_>, _name: Name) -> Option<Deadlock> {
+        None
+    }
+
+    /// The request of a transaction that waits was granted, or is about to be withdrawn.
+    fn ends_to_wait(&self, _requester: &Requester) {}
 
     /// Looks for a deadlock that `waiter` is to be the victim of. If there is one, it does not wait any more.
     fn find_deadlock(&self, _waiter: OwnerId) -> Option<Deadlock> {
@@ -121,17 +134,14 @@ const _: () = assert!(size_of::<Bucket>() == 64);
 pub(crate) struct Held(Name);
 
 /// What a transaction in flight brings to the lock table.
-pub(crate) struct Requester {
+pub struct Requester {
     id: OwnerId,
     parked: Arc<Parked>,
     held: Vec<Held>,
     table: Arc<LockTable>,
-    /// The longest wait.
-    wait_limit: Option<Duration>,
+    limits: Limits,
     /// What is not free is refused.
     refuses_waits: bool,
-    /// The longest wait in which nothing moves.
-    patience: Option<Duration>,
     /// The deadlock that the transaction was the victim of.
     deadlock: Option<Deadlock>,
 }
@@ -149,6 +159,7 @@ struct Unwinding<'r, P: WaitPolicy> {
 
 impl<P: WaitPolicy> Drop for Unwinding<'_, P> {
     fn drop(&mut self) {
+        self.policy.ends_to_wait(self.requester);
         // What was held before an upgrade is in the requester's list, and released with that.
         if !self.requester.withdraw(self.name, self.policy) && !self.upgrade {
             self.requester.table.release(self.name, self.requester.id);
@@ -201,9 +212,8 @@ impl LockTable {
             parked,
             held,
             table: self.clone(),
-            wait_limit: None,
+            limits: Limits::default(),
             refuses_waits: false,
-            patience: None,
             deadlock: None,
         }
     }
@@ -226,20 +236,13 @@ impl Requester {
         self.id
     }
 
-    /// A transaction begins, called `label`, which waits no longer than `limit` for a lock, or for ever.
+    /// A transaction begins, called `label`, whose waits have these limits.
     #[inline]
-    pub(crate) fn begin(&mut self, label: u32, limit: Option<Duration>) {
+    pub(crate) fn begin(&mut self, label: u32, limits: Limits) {
         self.parked.set_label(label);
-        self.wait_limit = limit;
+        self.limits = limits;
         self.refuses_waits = false;
-        self.patience = None;
         self.deadlock = None;
-    }
-
-    /// The transaction that has begun gives a wait up, too, when for so long nobody in its way has gone or come.
-    #[inline]
-    pub(crate) fn set_patience(&mut self, patience: Option<Duration>) {
-        self.patience = patience;
     }
 
     /// From now on, or no longer, a lock that is not free is refused with [`Abort::Timeout`]: nobody gets to know that it was asked for.
@@ -255,6 +258,22 @@ impl Requester {
     /// How it waits.
     pub(crate) fn waiter(&self) -> &Waiter {
         self.parked.waiter()
+    }
+
+    /// Where it waits.
+    pub(crate) fn parked(&self) -> &Arc<Parked> {
+        &self.parked
+    }
+
+    /// The lock table.
+    pub(crate) fn table(&self) -> &Arc<LockTable> {
+        &self.table
+    }
+
+    /// Whether it holds any name.
+    #[inline]
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// Locks `name` in `mode`, in addition to what is held of it. `target` says what the name is the name of; it is
@@ -295,6 +314,7 @@ impl Requester {
                 let request = Queued { waiter: self.id, mode, target: target.clone(), parked: &self.parked };
                 policy.queued(request, &blockers);
             }
+            let told = P::LISTS.then(|| (mode, target.clone()));
             let parked = self.parked.clone();
             let mut wakes = Wakes::new();
             head.enqueue(place, Waiting { owner: self.id, mode: wanted, upgrade, target, parked });
@@ -303,7 +323,7 @@ impl Requester {
             }
             drop(heads);
             wake(wakes);
-            return self.wait(name, upgrade, policy, statistics);
+            return self.wait(name, upgrade, told, policy, statistics);
         }
         head.grant(self.id, wanted, upgrade);
         drop(heads);
@@ -325,14 +345,22 @@ impl Requester {
         &mut self,
         name: Name,
         upgrade: bool,
+        told: Option<(Mode, LockTarget)>,
         policy: &P,
         statistics: &mut Statistics,
     ) -> Result<Acquired, Abort> {
         let unwinding = Unwinding { requester: self, name, upgrade, policy };
         let waiter = self.parked.waiter();
         let start = waiter.now();
-        let ended = self.wait_or_die(name, start, policy);
+        let closed = told.and_then(|(mode, target)| {
+            policy.begins_to_wait(self, Request { parked: &self.parked, target, mode }, name)
+        });
+        let ended = match closed {
+            Some(deadlock) => Err(Refused::Deadlock(deadlock)),
+            None => self.wait_or_die(name, start, policy),
+        };
         std::mem::forget(unwinding);
+        policy.ends_to_wait(self);
         statistics.waits += 1;
         statistics.wait_ns += waiter.now().since(start).as_nanos() as u64;
         let granted = ended.is_ok() || !self.withdraw(name, policy);
@@ -355,9 +383,10 @@ impl Requester {
 
     /// Waits until the request is granted, or there is a reason not to wait any longer.
     fn wait_or_die(&self, name: Name, start: Time, policy: &impl WaitPolicy) -> Result<(), Refused> {
-        let deadline = self.wait_limit.map(|limit| start.after(limit));
+        let (limit, patience) = self.limits.now(self.parked.waiter());
+        let deadline = limit.map(|limit| start.after(limit));
         // When patience ends, unless others than these are in the way by then: a queue that moves is no deadlock.
-        let mut patience = self.patience.map(|limit| (limit, start.after(limit), self.in_the_way(name)));
+        let mut patience = patience.map(|limit| (limit, start.after(limit), self.in_the_way(name)));
         while !self.parked.is_granted() {
             self.parked.follow_alarm();
             if let Some(deadlock) = policy.find_deadlock(self.id) {
@@ -458,6 +487,11 @@ impl LockTable {
         let mut waits = Vec::new();
         self.buckets.iter().for_each(|bucket| bucket.0.lock().waits(&label, &mut waits));
         waits
+    }
+
+    /// Whether a transaction holds a name, in whatever mode.
+    pub(crate) fn is_held(&self, name: Name, owner: OwnerId) -> bool {
+        self.bucket(name).0.lock().held(name, owner) != Mode::NONE
     }
 
     /// Names held or waited for, and requests waiting: for people, and for tests that expect none.

@@ -180,6 +180,19 @@ impl<P: WaitPolicy> Locks<P> {
         if self.statistics.timed { self.timed(acquire) } else { acquire(self) }
     }
 
+    /// [`acquire`](Self::acquire) under another policy, which knows what the transaction holds beside names.
+    #[inline]
+    pub(crate) fn acquire_by(
+        &mut self,
+        name: Name,
+        mode: Mode,
+        target: impl FnOnce() -> LockTarget,
+        policy: &impl WaitPolicy,
+    ) -> Result<Acquired, Abort> {
+        let acquire = |locks: &mut Self| locks.requester.acquire(name, mode, target, policy, &mut locks.statistics);
+        if self.statistics.timed { self.timed(acquire) } else { acquire(self) }
+    }
+
     /// The gaps that the entry being linked has announced itself to.
     pub(crate) fn announced(&mut self) -> &mut Gaps {
         &mut self.announced

@@ -5,6 +5,7 @@
 //! | [`batch`] | looking up a plan's keys together |
 //! | [`contention`] | which blocked transaction of a queue conflicts with none before it |
 //! | [`counts`] | the counters of records: how many have asked for one |
+//! | [`deadlocks`] | deadlocks, found by the transaction that comes to wait last |
 //! | [`gate`] | transactions with a plan together, one without alone |
 //! | [`in_place`] | rows changed in place, with the log that undoes or finishes the changes |
 //! | [`lock_table`] | lock heads behind a latch per bucket |
@@ -19,13 +20,14 @@
 //! | [`request_queues`] | queues of requests, for transactions that ask for everything at once |
 //! | [`scan`] | scans that lock what they visit |
 //! | [`segmented`] | vectors that grow in place |
-//! | [`time_outs`] | how long transactions wait where only time tells a deadlock |
+//! | [`time_outs`] | how long transactions wait, and whether time ends their deadlocks |
 //! | [`wait_graph`] | who waits for whom |
 //! | [`walk`] | stepping along an index |
 
 pub(crate) mod batch;
 pub(crate) mod contention;
 pub(crate) mod counts;
+pub(crate) mod deadlocks;
 pub(crate) mod gate;
 pub(crate) mod in_place;
 pub(crate) mod lock_table;

@@ -1,27 +1,33 @@
-//! Deadlocks that end because somebody has waited for too long.
+//! How long transactions wait under the engines in which every transaction waits, and how their deadlocks end.
 //!
-//! A wait is taken for a deadlock when for some time nobody in its way has come or gone. So those who stand behind a
-//! deadlock in a long queue do not give up with it.
+//! A deadlock is [found](super::deadlocks) when it arises. The papers end deadlocks by time alone, which stays as a
+//! setting: a wait is then taken for a deadlock when for some time no transaction in its way has come or gone, so that
+//! transactions behind a deadlock in a long queue do not give up with it.
 
-use hotrow_txn::Begin;
+use hotrow_sync::{Time, Waiter};
+use hotrow_txn::Settings;
 use std::time::Duration;
 
 /// How long transactions wait.
 #[derive(Clone, Debug)]
 pub struct TimeOuts {
+    /// Deadlocks end by time, as in the papers: the limits below count. Otherwise deadlocks are found, and a wait has
+    /// no end but the one that its waiter sets.
+    pub end_deadlocks: bool,
     /// The longest wait for one lock.
     pub wait_limit: Duration,
     /// The longest wait of an interactive transaction in which nothing moves.
     pub patience: Duration,
-    /// The same of a one-shot transaction. Such a one takes microseconds and is retried by itself, so a wait of a thousand
-    /// times that is a deadlock in all likelihood.
+    /// The longest wait of a one-shot transaction in which nothing moves. It takes microseconds and is retried without
+    /// a client's help, so a wait of a thousand times that is a deadlock in all likelihood.
     pub one_shot_patience: Duration,
 }
 
 impl Default for TimeOuts {
-    /// A second, as PostgreSQL's `deadlock_timeout`; a millisecond for one-shot transactions.
+    /// Deadlocks are found. By time they end after a second, or after a millisecond for one-shot transactions.
     fn default() -> Self {
         Self {
+            end_deadlocks: false,
             wait_limit: Duration::from_secs(10),
             patience: Duration::from_secs(1),
             one_shot_patience: Duration::from_millis(1),
@@ -30,13 +36,113 @@ impl Default for TimeOuts {
 }
 
 impl TimeOuts {
-    /// The longest wait of a transaction in which nothing moves. Who brings a limit of its own is held to that alone.
+    /// Those that a user has chosen.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self { end_deadlocks: settings.deadlock_time_outs, ..Self::default() }
+    }
+
+    /// The limits of a transaction's waits.
     #[inline]
-    pub(crate) fn patience_of(&self, begin: &Begin<'_>) -> Option<Duration> {
-        match begin.deadlock_timeout {
-            _ if begin.one_shot && begin.wait_limit.is_none() => Some(self.one_shot_patience),
-            Some(timeout) => Some(timeout),
-            None => begin.wait_limit.is_none().then_some(self.patience),
+    pub(crate) fn limits(&self, one_shot: bool) -> Limits {
+        match self.end_deadlocks {
+            false => Limits::default(),
+            true => Limits {
+                whole: Some(self.wait_limit),
+                still: Some(if one_shot { self.one_shot_patience } else { self.patience }),
+                one_shot,
+            },
+        }
+    }
+}
+
+/// How long the waits of a transaction last at most, unless its waiter says otherwise. The default is for ever.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// A wait as a whole.
+    whole: Option<Duration>,
+    /// A wait in which nothing moves.
+    still: Option<Duration>,
+    one_shot: bool,
+}
+
+impl Limits {
+    /// No wait takes longer than this.
+    pub(crate) fn within(limit: Duration) -> Self {
+        Self { whole: Some(limit), ..Self::default() }
+    }
+
+    /// The limits of a wait that begins now, as a whole and while nothing moves.
+    pub(crate) fn now(&self, waiter: &Waiter) -> (Option<Duration>, Option<Duration>) {
+        let own = waiter.lock_timeout();
+        let still = match (self.still, waiter.deadlock_timeout()) {
+            (None, _) => None,
+            (still, _) if self.one_shot && own.is_none() => still,
+            (_, Some(timeout)) => Some(timeout),
+            // A transaction with a limit of its own is held to that alone.
+            (still, None) => still.filter(|_| own.is_none()),
+        };
+        (own.or(self.whole), still)
+    }
+}
+
+/// How long a wait may last: for some time at all, and for some while nothing moves.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    limit: Option<Time>,
+    still: Option<(Duration, Time)>,
+}
+
+impl Patience {
+    pub(crate) fn new(now: Time, (limit, still): (Option<Duration>, Option<Duration>)) -> Self {
+        Self { limit: limit.map(|limit| now.after(limit)), still: still.map(|still| (still, now.after(still))) }
+    }
+
+    /// When it ends, if nothing moves; never if that is none.
+    pub(crate) fn until(&self) -> Option<Time> {
+        [self.limit, self.still.map(|(_, until)| until)].into_iter().flatten().min()
+    }
+
+    /// Whether it may be renewed.
+    pub(crate) fn is_left(&self) -> bool {
+        self.until().is_some_and(|until| self.limit.is_none_or(|limit| until < limit))
+    }
+
+    /// Something has moved.
+    pub(crate) fn renew(&mut self, now: Time) {
+        if let Some((still, until)) = &mut self.still {
+            *until = now.after(*still);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_limited_as_its_waiter_says_when_it_begins() {
+        let ms = Duration::from_millis;
+        let (found, timed) = (TimeOuts::default(), TimeOuts { end_deadlocks: true, ..TimeOuts::default() });
+        let (ten_s, second) = (Some(ms(10_000)), Some(ms(1_000)));
+        let cases = [
+            // time-outs, one-shot, lock_timeout, deadlock_timeout: as a whole, while nothing moves
+            (&found, false, None, None, (None, None)),
+            (&found, false, None, Some(ms(5)), (None, None)),
+            (&found, true, Some(ms(7)), None, (Some(ms(7)), None)),
+            (&timed, false, None, None, (ten_s, second)),
+            (&timed, false, None, Some(ms(5)), (ten_s, Some(ms(5)))),
+            (&timed, false, Some(ms(7)), None, (Some(ms(7)), None)),
+            (&timed, false, Some(ms(7)), Some(ms(5)), (Some(ms(7)), Some(ms(5)))),
+            (&timed, true, None, Some(ms(5)), (ten_s, Some(ms(1)))),
+            (&timed, true, Some(ms(7)), Some(ms(5)), (Some(ms(7)), Some(ms(5)))),
+        ];
+        for (time_outs, one_shot, lock, deadlock, expected) in cases {
+            let waiter = Waiter::thread(Duration::ZERO);
+            let limits = time_outs.limits(one_shot);
+            waiter.set_lock_timeout(lock);
+            waiter.set_deadlock_timeout(deadlock);
+            let by_time = time_outs.end_deadlocks;
+            assert_eq!(limits.now(&waiter), expected, "{by_time} {one_shot} {lock:?} {deadlock:?}");
         }
     }
 }

@@ -26,6 +26,7 @@
 use super::policy::{LEVELS, Policy};
 use crate::shared::lock_table::{OwnerId, Parked, Queued, WaitPolicy};
 use crate::shared::per_owner::PerOwner;
+use crate::shared::time_outs::Limits;
 use crate::shared::wait_graph::{InFlight, WaitGraph};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use hotrow_sync::{CachePadded, Time, Wake};
@@ -74,8 +75,8 @@ impl Policy for Dreadlocks {
         Self { config: config.clone(), digests, sleepers, graph }
     }
 
-    fn wait_limit(&self, _one_shot: bool) -> Duration {
-        self.config.wait_limit
+    fn limits(&self, _one_shot: bool) -> Limits {
+        Limits::within(self.config.wait_limit)
     }
 
     #[inline]

@@ -17,7 +17,7 @@
 //!
 //! Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §5, compare their lock manager with *Lock-Table*, a
 //! centralized lock table with time-outs whose transactions have a thread each: that is `2pl-timeout`, and [`Centralized`] gives it that name, `lock-table`.
-//! All that are compared there have the same time-outs, and so they have here.
+//! All that are compared there have the same time-outs, and so they have here if time-outs are asked for.
 //!
 //! # Phantoms
 //!

@@ -4,6 +4,7 @@
 use super::{Dreadlocks, Policy, WaitFor};
 use crate::shared::lock_table::{LockTable, Name, Requester};
 use crate::shared::mode::Mode;
+use crate::shared::time_outs::Limits;
 use hotrow_sync::{Arc, Time, Waiter, thread};
 use hotrow_txn::{Abort, Begin, LockTarget, Statistics};
 use shuttle::rand::{Rng, thread_rng};
@@ -31,7 +32,7 @@ impl Script {
 
     fn run<P: Policy>(&self, requester: &mut Requester, policy: &P) -> Result<(), Abort> {
         policy.begin(requester.id(), &Begin::default(), || Time(0), false);
-        requester.begin(1, None);
+        requester.begin(1, Limits::default());
         for (at, &(name, mode)) in self.locks.iter().enumerate() {
             requester.acquire(name, mode, || LockTarget::Database, policy, &mut Statistics::default())?;
             if at == 0 && self.releases_early {

@@ -1,11 +1,12 @@
 //! The deadlock policies.
 
-use crate::shared::lock_table::{OwnerId, WaitPolicy};
+use crate::shared::deadlocks::{NameWait, Request, Waits};
+use crate::shared::lock_table::{Name, OwnerId, Requester, WaitPolicy};
 use crate::shared::per_owner::PerOwner;
-use crate::shared::time_outs::TimeOuts;
-use hotrow_sync::Time;
+use crate::shared::time_outs::{Limits, TimeOuts};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_txn::{Begin, EngineInfo, Isolation, Scheduler};
+use hotrow_sync::{Arc, Time};
+use hotrow_txn::{Begin, Deadlock, EngineInfo, Isolation, Scheduler, Setting, Settings};
 use std::time::Duration;
 
 /// What makes a two-phase-locking engine: who may wait for whom.
@@ -16,16 +17,16 @@ pub trait Policy: WaitPolicy + Sized + 'static {
     /// Its knobs.
     type Config: Default + Clone + Send + Sync;
 
+    /// The knobs that a user has chosen.
+    fn configure(_settings: &Settings) -> Self::Config {
+        Self::Config::default()
+    }
+
     /// The policy for one database.
     fn new(config: &Self::Config) -> Self;
 
-    /// The longest wait of a transaction, one-shot or interactive, that brings no limit of its own.
-    fn wait_limit(&self, one_shot: bool) -> Duration;
-
-    /// The longest wait in which nothing moves, for policies that take one for a deadlock.
-    fn patience(&self, _begin: &Begin<'_>) -> Option<Duration> {
-        None
-    }
+    /// How long the waits of a transaction last, one-shot or interactive.
+    fn limits(&self, one_shot: bool) -> Limits;
 
     /// `owner` begins a transaction; `retry` if its last one was aborted and is now tried again.
     fn begin(&self, owner: OwnerId, begin: &Begin<'_>, now: impl FnOnce() -> Time, retry: bool);
@@ -78,8 +79,8 @@ impl Policy for WaitDie {
         Self { config: config.clone(), stamps: PerOwner::new() }
     }
 
-    fn wait_limit(&self, _one_shot: bool) -> Duration {
-        self.config.wait_limit
+    fn limits(&self, _one_shot: bool) -> Limits {
+        Limits::within(self.config.wait_limit)
     }
 
     /// A retry keeps its timestamp, so that it grows older until nothing can abort it.
@@ -107,38 +108,41 @@ impl WaitPolicy for WaitDie {
     }
 }
 
-/// [Time-outs](TimeOuts): everybody waits, but not for ever. A deadlock ends when the first of its waits does.
+/// Every transaction waits, and the one that closes a cycle aborts; or as the paper has it, deadlocks end by
+/// [time-out](TimeOuts): when the first of their waits does.
 pub struct Timeout {
     time_outs: TimeOuts,
+    /// None if deadlocks end by time-out.
+    waits: Option<Arc<Waits<NameWait>>>,
 }
 
 impl Policy for Timeout {
     const INFO: EngineInfo = EngineInfo {
         name: "2pl-timeout",
-        summary: "two-phase locking; everybody waits, and a wait that takes too long aborts",
+        summary: "two-phase locking; all wait, and deadlocks are found in a list of the transactions that wait, or end by time",
         source: "ORTHRUS §4, time-outs in place of detection",
         needs_accesses: false,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: LEVELS,
         concurrency: None,
-        settings: &[],
+        settings: &[Setting::DeadlockTimeOuts],
         pool_settings: &[],
     };
     type Config = TimeOuts;
 
     fn new(config: &Self::Config) -> Self {
-        Self { time_outs: config.clone() }
+        let waits = (!config.end_deadlocks).then(Waits::new);
+        Self { time_outs: config.clone(), waits }
+    }
+
+    fn configure(settings: &Settings) -> TimeOuts {
+        TimeOuts::of(settings)
     }
 
     #[inline]
-    fn wait_limit(&self, _one_shot: bool) -> Duration {
-        self.time_outs.wait_limit
-    }
-
-    #[inline]
-    fn patience(&self, begin: &Begin<'_>) -> Option<Duration> {
-        self.time_outs.patience_of(begin)
+    fn limits(&self, one_shot: bool) -> Limits {
+        self.time_outs.limits(one_shot)
     }
 
     #[inline]
@@ -146,18 +150,31 @@ impl Policy for Timeout {
 }
 
 impl WaitPolicy for Timeout {
+    const LISTS: bool = true;
+
     fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
         true
     }
+
+    fn begins_to_wait(&self, requester: &Requester, request: Request<'_>, name: Name) -> Option<Deadlock> {
+        let waits = self.waits.as_ref().filter(|_| requester.holds_any())?;
+        waits.begin(request, NameWait { table: requester.table().clone(), owner: requester.id(), name })
+    }
+
+    fn ends_to_wait(&self, requester: &Requester) {
+        if let Some(waits) = self.waits.as_ref().filter(|_| requester.holds_any()) {
+            waits.end(requester.parked());
+        }
+    }
 }
 
-/// The same under the name of the lock manager that iLock is measured against: a lock table for all, and time-outs.
+/// The same under the name of the lock manager that iLock is measured against.
 pub struct Centralized(Timeout);
 
 impl Policy for Centralized {
     const INFO: EngineInfo = EngineInfo {
         name: "lock-table",
-        summary: "as 2pl-timeout: the lock table and the time-outs that ilock is measured against",
+        summary: "as 2pl-timeout: the lock table that ilock is measured against",
         source: "interactive transactions §5 (Lock-Table)",
         ..Timeout::INFO
     };
@@ -167,14 +184,13 @@ impl Policy for Centralized {
         Self(Timeout::new(config))
     }
 
-    #[inline]
-    fn wait_limit(&self, one_shot: bool) -> Duration {
-        self.0.wait_limit(one_shot)
+    fn configure(settings: &Settings) -> TimeOuts {
+        TimeOuts::of(settings)
     }
 
     #[inline]
-    fn patience(&self, begin: &Begin<'_>) -> Option<Duration> {
-        self.0.patience(begin)
+    fn limits(&self, one_shot: bool) -> Limits {
+        self.0.limits(one_shot)
     }
 
     #[inline]
@@ -184,8 +200,18 @@ impl Policy for Centralized {
 }
 
 impl WaitPolicy for Centralized {
+    const LISTS: bool = Timeout::LISTS;
+
     fn may_wait(&self, waiter: OwnerId, blockers: &[OwnerId]) -> bool {
         self.0.may_wait(waiter, blockers)
+    }
+
+    fn begins_to_wait(&self, requester: &Requester, request: Request<'_>, name: Name) -> Option<Deadlock> {
+        self.0.begins_to_wait(requester, request, name)
+    }
+
+    fn ends_to_wait(&self, requester: &Requester) {
+        self.0.ends_to_wait(requester);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Dreadlocks, Policy, WaitFor};
 use crate::shared::lock_table::{LockTable, Name, Requester};
 use crate::shared::mode::Mode;
+use crate::shared::time_outs::Limits;
 use crate::shared::wait_graph::WaitGraph;
 use hotrow_storage::{Key, TableId, mix};
 use hotrow_sync::{Arc, Time, Waiter, mpsc, thread};
@@ -88,7 +89,7 @@ fn act<P: Policy>(
     answers: &mpsc::Sender<Answer>,
 ) {
     policy.begin(requester.id(), &Begin { label: number as u32, ..Begin::default() }, || Time(0), false);
-    requester.begin(1, None);
+    requester.begin(1, Limits::default());
     while let Ok(order) = orders.recv() {
         let result = match order {
             Take(name, mode) | Wait(name, mode) | Close(name, mode) => {
@@ -356,7 +357,7 @@ fn stress<P: Policy>(order: fn(&mut [u64; 3])) -> u64 {
                 let mut victim = 0;
                 for round in 0..ROUNDS {
                     policy.begin(requester.id(), &Begin::default(), || Time(0), false);
-                    requester.begin(1, Some(Duration::from_secs(60)));
+                    requester.begin(1, Limits::within(Duration::from_secs(60)));
                     let outcome = one_round(&mut requester, policy, seed * ROUNDS + round, order);
                     requester.release_all();
                     assert!(matches!(outcome, Ok(()) | Err(Abort::Deadlock)), "{outcome:?}: a deadlock was missed");

@@ -11,7 +11,8 @@ use crate::shared::scan::Scanner;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, Deadlock, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scan, Statistics, WorkerId,
+    Abort, Begin, Deadlock, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scan, Settings, SettingsError,
+    Statistics, WorkerId,
 };
 use std::ops::ControlFlow;
 
@@ -44,6 +45,10 @@ impl<P: Policy> Protocol for TwoPhase<P> {
     type Table = Table<()>;
     type Worker = ();
     type Transaction = TwoPhaseTransaction<P>;
+
+    fn configure(settings: &Settings) -> Result<Self::Config, SettingsError> {
+        Ok(TwoPhaseConfig { policy: P::configure(settings), ..Self::Config::default() })
+    }
 
     fn new(config: Self::Config) -> Self {
         Self { policy: Arc::new(P::new(&config.policy)), table: LockTable::new(config.buckets) }
@@ -112,9 +117,8 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
         self.granted = P::INFO.granted(begin.isolation);
         self.isolation = self.granted;
         participant.enter();
-        let limit = begin.wait_limit.unwrap_or_else(|| self.locks.policy.wait_limit(begin.one_shot));
-        self.locks.requester.begin(begin.label, Some(limit));
-        self.locks.requester.set_patience(self.locks.policy.patience(begin));
+        let limits = self.locks.policy.limits(begin.one_shot);
+        self.locks.requester.begin(begin.label, limits);
         let waiter = self.locks.waiter();
         self.locks.policy.begin(self.locks.requester.id(), begin, || waiter.now(), self.retry);
         self.retry = false;

@@ -2,6 +2,7 @@
 
 use super::policy::{LEVELS, Policy};
 use crate::shared::lock_table::{OwnerId, Queued, WaitPolicy};
+use crate::shared::time_outs::Limits;
 use crate::shared::wait_graph::WaitGraph;
 use hotrow_sync::Time;
 use hotrow_txn::{Begin, Deadlock, EngineInfo, Scheduler};
@@ -45,8 +46,8 @@ impl Policy for WaitFor {
         Self { config: config.clone(), graph: WaitGraph::new() }
     }
 
-    fn wait_limit(&self, _one_shot: bool) -> Duration {
-        self.config.wait_limit
+    fn limits(&self, _one_shot: bool) -> Limits {
+        Limits::within(self.config.wait_limit)
     }
 
     #[inline]

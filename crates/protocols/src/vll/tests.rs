@@ -192,6 +192,13 @@ fn who_asks_twice_is_not_in_its_own_way() {
 }
 
 /// An engine with one table of a key and a number, loaded with some keys.
+/// A waiter that waits for no lock.
+fn hasty() -> Waiter {
+    let waiter = Waiter::thread(Duration::ZERO);
+    waiter.set_lock_timeout(Some(Duration::ZERO));
+    waiter
+}
+
 struct Fixture<V: Variant> {
     instance: Arc<Instance<Vll<V>>>,
     table: TableId,
@@ -211,13 +218,14 @@ impl<V: Variant> Fixture<V> {
         Row::from_values(&self.instance.layout(self.table), &[Value::Int8(key), Value::Int8(0)])
     }
 
+    /// One that waits for nothing.
     fn transaction(&self) -> Box<dyn Transaction> {
-        Engine::transaction(&*self.instance, Waiter::thread(Duration::ZERO))
+        Engine::transaction(&*self.instance, hasty())
     }
 
     /// One of a worker that has settled: others of the worker come soon.
     fn settled_transaction(&self) -> impl Transaction + use<V> {
-        let waiter = Waiter::thread(Duration::ZERO);
+        let waiter = hasty();
         let mut worker = self.instance.worker(WorkerId(0));
         worker.settle(&waiter);
         self.instance.transaction(&mut worker, waiter)
@@ -228,8 +236,7 @@ impl<V: Variant> Fixture<V> {
         let mut accesses = Accesses::new();
         reads.iter().for_each(|&key| accesses.push(self.table, Key::Int(key), Intent::Read));
         writes.iter().for_each(|&key| accesses.push(self.table, Key::Int(key), Intent::Write));
-        let limit = Some(Duration::ZERO);
-        txn.begin(&Begin { accesses: Some(&accesses), wait_limit: limit, ..Begin::at(Isolation::Serializable) })
+        txn.begin(&Begin { accesses: Some(&accesses), ..Begin::at(Isolation::Serializable) })
     }
 
     fn counts(&self, key: i64) -> Option<Counts> {
@@ -330,8 +337,7 @@ fn copies<V: Variant>() {
     let read_only = |txn: &mut dyn Transaction, keys: &[i64]| {
         let mut accesses = Accesses::new();
         keys.iter().for_each(|&key| accesses.push(fixture.table, Key::Int(key), Intent::Read));
-        let limit = Some(Duration::ZERO);
-        let begin = Begin { accesses: Some(&accesses), read_only: true, wait_limit: limit, ..Begin::default() };
+        let begin = Begin { accesses: Some(&accesses), read_only: true, ..Begin::default() };
         txn.begin(&Begin { isolation: Isolation::Serializable, ..begin })
     };
     let number =
@@ -533,8 +539,7 @@ fn kept<V: Variant>() {
     let (mut txn, mut other) = (fixture.settled_transaction(), fixture.transaction());
     let counts = |keys: [i64; 2]| keys.map(|key| fixture.counts(key).expect("it is there"));
     let (one, none) = (Counts::new(1, 0), Counts::NONE);
-    let nothing_waits = Some(Duration::ZERO);
-    let alone = Begin { wait_limit: nothing_waits, ..Begin::at(Isolation::Serializable) };
+    let alone = Begin::at(Isolation::Serializable);
 
     assert_eq!(fixture.begin(&mut txn, &[], &[1]), Ok(()));
     txn.commit().expect("it commits");
@@ -564,6 +569,7 @@ fn kept<V: Variant>() {
     other.abort();
 
     // Somebody waits: nothing is kept.
+    let mut other = Engine::transaction(&*fixture.instance, Waiter::thread(Duration::ZERO));
     assert_eq!(fixture.begin(&mut txn, &[], &[3]), Ok(()));
     let blocked = thread::scope(|scope| {
         let blocked = scope.spawn(|| {

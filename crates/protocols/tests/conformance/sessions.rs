@@ -6,6 +6,7 @@ use crate::{first_writer_wins, for_each_engine, refusing, retries_requests, writ
 use hotrow_storage::{TableId, Value};
 use hotrow_sync::{Arc, Time, Waiter, mpsc, thread};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, LockStatistics, Transaction, Write};
+use std::time::Duration;
 
 /// Two transactions of one engine, of which the second waits for the first.
 struct Blocked {
@@ -23,6 +24,9 @@ struct Blocked {
 }
 
 const KEY: u8 = 1;
+
+/// What the transactions that wait wait at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(7);
 
 fn update(txn: &mut dyn Transaction, table: TableId, number: i32) -> Result<Write, Abort> {
     txn.update(table, &Shape::Hashed.key(KEY), &mut |row| {
@@ -67,6 +71,8 @@ fn block<'scope>(
         has_begun = false;
         holder.begin(&Begin::default()).expect("nobody else is there");
     }
+    // Set after its beginning, where it has begun.
+    waiter.set_lock_timeout(Some(LONGEST_WAIT));
     let held = if writers_wait_for_readers(engine) {
         holder.read(table, &Shape::Hashed.key(KEY)).expect("nobody else is there");
         0
@@ -166,7 +172,8 @@ fn a_cancelled_wait_ends_and_leaves_nothing_behind() {
 #[test]
 fn a_wait_ends_at_its_deadline_and_leaves_nothing_behind() {
     while_one_waits(|mut blocked| {
-        let deadline = blocked.deadline.expect("no engine waits for ever");
+        let deadline = Time(1_000).after(LONGEST_WAIT);
+        assert_eq!(blocked.deadline, Some(deadline), "{}: the limit was set before the wait began", blocked.name());
         blocked.scheduler.move_to(deadline);
         assert_eq!(blocked.outcome(), Err(Abort::Timeout), "{}", blocked.name());
         blocked.holder.commit().expect("it holds all that it needs");

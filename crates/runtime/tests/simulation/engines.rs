@@ -10,9 +10,9 @@ use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Concurrency, EngineInfo, Isolation, Scheduler, Settings, Transaction};
 use std::time::Duration;
 
-/// Engines in which transactions may deadlock, until one of their waits has lasted too long. In all others a wait ends
-/// because somebody goes on, and a time-out is a deadlock that should not be.
-const DEADLOCKS_TIME_OUT: [&str; 4] = ["2pl-timeout", "lock-table", "1v", "ilock"];
+/// Engines that find deadlocks, or let them last until one of their waits has lasted too long, as their settings say. Where deadlocks
+/// do not end by time-out a wait ends because somebody goes on, and a time-out is a deadlock that should not be.
+const FIND_DEADLOCKS: [&str; 4] = ["2pl-timeout", "lock-table", "1v", "ilock"];
 
 /// Engines in which nobody waits: who meets another transaction aborts.
 const NOBODY_WAITS: [&str; 1] = ["row-nowait"];
@@ -22,6 +22,8 @@ const ANALYSE_CONTENTION: [&str; 2] = ["vll-sca", "vll-st-sca"];
 
 /// Runs scripts one after the other, as a client would: retries what a retry can cure, a bounded number of times.
 pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Script], may_time_out: bool) {
+    // Whatever else it is, a wait that no other transaction ends is over then.
+    task.waiter().set_lock_timeout(Some(Duration::from_secs(10)));
     let connect = || Recorder::new(Box::new(task.transaction(&*fixture.engine)), &fixture.recording, session);
     let mut txn = connect();
     let mut planner = Planner::default();
@@ -65,6 +67,7 @@ pub fn settings(seed: u64) -> Settings {
         workers: 3,
         partitions: Some(2 + random.index(2)),
         blocked_limit: *random.pick(&[None, None, Some(1), Some(2)]),
+        deadlock_time_outs: seed % 4 == 1,
         network_delay: *random.pick(&[Duration::ZERO, Duration::from_micros(50)]),
     }
 }
@@ -78,7 +81,7 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
     let without_time_outs = SimulationConfig { time_out_per_mille: 0, cancel_per_mille: 20, ..faults };
     let config = *random.pick(&[faults, right, without_time_outs]);
     let config = SimulationConfig { stay_percent: *random.pick(&[0, 60, 85]), ..config };
-    let deadlocks = DEADLOCKS_TIME_OUT.contains(&fixture.engine.info().name);
+    let deadlocks = FIND_DEADLOCKS.contains(&fixture.engine.info().name) && settings(seed).deadlock_time_outs;
     let may_time_out = deadlocks || config.time_out_per_mille > 0;
     let mut simulation = Simulation::new(config);
     let mix = *random.pick(&[
@@ -156,6 +159,7 @@ fn assert_seen(info: &EngineInfo, levels: &[Isolation], seen: &Seen) {
     assert!(default.is_none() || seen.validations > 0, "{}: {seen:?}", info.name);
     let waits_in_circles = default == Some(Concurrency::Pessimistic) && levels == [Isolation::Serializable];
     assert!(!waits_in_circles || seen.deadlocks > 0, "{}: {seen:?}", info.name);
+    assert!(!FIND_DEADLOCKS.contains(&info.name) || seen.deadlocks > 0, "{}: {seen:?}", info.name);
     let planned = !info.needs_accesses || seen.reconnaissances > 0 && seen.wrong > 0;
     assert!(planned, "{}: {seen:?}", info.name);
     assert!(!ANALYSE_CONTENTION.contains(&info.name) || seen.analyses_found > 0, "{}: {seen:?}", info.name);

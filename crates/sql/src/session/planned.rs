@@ -161,9 +161,8 @@ impl Session {
         }
         accesses.clear();
         self.planning.estimates.reconnaissances += 1;
-        let limit = self.names.settings.borrow().duration("lock_timeout");
         let shapes = &mut self.planning.shapes;
-        let mut rehearsal = Reconnaissance::begin_within(limit, &mut self.txn, shapes, accesses)?;
+        let mut rehearsal = Reconnaissance::begin(&mut self.txn, shapes, accesses)?;
         self.names.rehearse();
         let mut outcome = Ok(());
         let mut ended = true;

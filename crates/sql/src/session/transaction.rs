@@ -101,8 +101,6 @@ impl Session {
                 one_shot: self.planning.is_one_shot(),
                 read_only: self.names.read_only.get() || self.planning.only_reads(),
                 label: self.id.unsigned_abs(),
-                wait_limit: self.names.settings.borrow().duration("lock_timeout"),
-                deadlock_timeout: self.names.settings.borrow().duration("deadlock_timeout"),
                 ..Begin::default()
             };
             self.begun = true;
@@ -293,6 +291,7 @@ impl Session {
         advisory.give_all_back(&self.seat, scope);
         if advisory.held(&self.seat).is_empty() {
             self.seat.has_no_advisory();
+            self.names.settings.borrow().heed_time_outs();
         }
     }
 

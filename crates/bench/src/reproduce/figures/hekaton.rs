@@ -30,14 +30,17 @@ pub(super) fn schemes_by_kind(kind: &'static str, unit: u32) -> Vec<Series> {
     ENGINES.map(|(name, engine)| Series::kind(name, engine, kind, unit)).to_vec()
 }
 
+/// The paper ends deadlocks by time-out.
+const TIME_OUTS: &str = "--deadlock-time-outs";
+
 /// The paper's large table, of ten million rows.
 pub(super) fn large(scale: &Scale) -> String {
-    format!("hekaton --rows {}", scale.pick(10_000_000, 100_000, 500))
+    format!("hekaton {TIME_OUTS} --rows {}", scale.pick(10_000_000, 100_000, 500))
 }
 
 /// The paper's hot spot, of a thousand rows.
 pub(super) fn hot(scale: &Scale) -> String {
-    format!("hekaton --rows {}", scale.pick(1000, 1000, 500))
+    format!("hekaton {TIME_OUTS} --rows {}", scale.pick(1000, 1000, 500))
 }
 
 /// Ten reads and two writes, at read committed.

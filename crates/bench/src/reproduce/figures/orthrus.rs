@@ -34,6 +34,11 @@ pub(super) fn table(scale: &Scale) -> String {
     format!("ycsb --records {records} --fields 10 --value-bytes 100")
 }
 
+/// The same for [`policies`], one of which is time-outs.
+pub(super) fn table_of_policies(scale: &Scale) -> String {
+    format!("{} --deadlock-time-outs", table(scale))
+}
+
 /// Options for transactions of ten read-modify-writes, some of them on hot rows.
 pub(super) fn ten_updates(threads: u64, hot_records: u64, hot_ops: u64, position: &str) -> String {
     format!(

@@ -1,6 +1,8 @@
 //! ORTHRUS, Fig. 13: where in a transaction its hot updates are.
 
-use super::orthrus::{DEADLOCK_FREE, DREADLOCKS, HANDLING, ORTHRUS, WAIT_DIE, WAIT_FOR, policies, table, ten_updates};
+use super::orthrus::{
+    DEADLOCK_FREE, DREADLOCKS, HANDLING, ORTHRUS, WAIT_DIE, WAIT_FOR, policies, table_of_policies, ten_updates,
+};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
@@ -23,7 +25,7 @@ fn plan(scale: &Scale) -> Plan {
     let hot: &[u64] = scale.pick(&[4096, 1024, 256, 64, 32, 16, 8, 4], &[1024, 64, 4], &[64, 4]);
     let panel = |id, hot_ops: u64, position: &str| {
         let options = |hot| ten_updates(scale.cores, hot, hot_ops, position);
-        let points = hot.iter().map(|&hot| Point::at(hot, &table(scale), options(hot))).collect();
+        let points = hot.iter().map(|&hot| Point::at(hot, &table_of_policies(scale), options(hot))).collect();
         let title = match (hot_ops, position) {
             (1, "random") => "1 hot update, anywhere".to_owned(),
             (1, position) => format!("1 hot update, {position}"),

@@ -1,6 +1,8 @@
 //! ORTHRUS, Fig. 4: what handling deadlocks costs as contention rises.
 
-use super::orthrus::{DEADLOCK_FREE, DREADLOCKS, HANDLING, ORTHRUS, WAIT_DIE, WAIT_FOR, policies, table, ten_updates};
+use super::orthrus::{
+    DEADLOCK_FREE, DREADLOCKS, HANDLING, ORTHRUS, WAIT_DIE, WAIT_FOR, policies, table_of_policies, ten_updates,
+};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, left_half, only};
 use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
@@ -24,7 +26,7 @@ pub(super) static FIGURE: Figure = Figure {
 fn plan(scale: &Scale) -> Plan {
     let hot: &[u64] = scale.pick(&[16384, 4096, 1024, 256, 64, 32, 16, 8, 4], &[4096, 256, 64, 16, 4], &[64, 4]);
     let panel = |id, threads: u64, title: String| {
-        let point = |&hot: &u64| Point::at(hot, &table(scale), ten_updates(threads, hot, 2, "first"));
+        let point = |&hot: &u64| Point::at(hot, &table_of_policies(scale), ten_updates(threads, hot, 2, "first"));
         Panel { id, title, points: hot.iter().map(point).collect(), series: policies() }
     };
     Plan {

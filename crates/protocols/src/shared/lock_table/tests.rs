@@ -1,7 +1,9 @@
 //! Tests of the lock table on real threads.
 
 use super::*;
+use crate::shared::time_outs::TimeOuts;
 use hotrow_sync::{Scheduler, thread};
+use std::time::Duration;
 
 struct Patient;
 
@@ -249,8 +251,9 @@ fn patience_begins_anew_when_somebody_in_the_way_comes_or_goes() {
             scheduler.happens.lock().expect("not poisoned").push(Box::new(move || drop(reader)));
         }
         let mut writer = table.requester(Waiter::new(scheduler.clone()));
-        writer.begin(1, Some(limit));
-        writer.set_patience(Some(ms(10)));
+        writer.waiter().set_lock_timeout(Some(limit));
+        writer.waiter().set_deadlock_timeout(Some(ms(10)));
+        writer.begin(1, TimeOuts { end_deadlocks: true, ..TimeOuts::default() }.limits(false));
         let refused = writer.acquire(Name(1), Mode::EXCLUSIVE, nothing, &Patient, &mut Statistics::default());
         assert_eq!((refused, scheduler.now()), (Err(Abort::Timeout), Time(0).after(waited)), "{leave} leave");
         drop((writer, stay));

@@ -34,9 +34,8 @@ pub struct PlannedTransaction<A: Admission> {
     admission: A,
     plan: Plan<A::Header>,
     changes: InPlace<A::Header>,
+    /// The longest wait, if the waiter does not say another one.
     wait_limit: Duration,
-    /// The longest wait of the present transaction.
-    limit: Duration,
     role: Role,
     read_only: bool,
     running: bool,
@@ -85,7 +84,6 @@ impl<A: Admission> PlannedTransaction<A> {
             plan: Plan::default(),
             changes: InPlace::default(),
             wait_limit,
-            limit: wait_limit,
             role: Role::Nothing,
             read_only: false,
             running: false,
@@ -189,6 +187,12 @@ impl<A: Admission> PlannedTransaction<A> {
         self.participant.enter();
         let limit = self.rest_of(limit, waited_before);
         self.admission.alone(limit, &mut self.statistics)
+    }
+
+    /// How long a wait that begins now may last.
+    #[inline]
+    fn limit(&self) -> Duration {
+        self.waiter.lock_timeout().unwrap_or(self.wait_limit)
     }
 
     /// What the waits since then have left of a limit.
@@ -402,21 +406,21 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         self.running = true;
         self.missing.clear();
         self.plan.clear();
-        self.limit = begin.wait_limit.unwrap_or(self.wait_limit);
         self.admission.begin(begin.label);
+        let limit = self.limit();
         let glances = begin.read_only && begin.isolation == Isolation::ReadCommitted;
         if self.keeps && (glances || begin.accesses.is_none()) {
             self.release_kept();
         }
         match begin.accesses {
-            Some(accesses) if !glances => self.begin_planned(accesses, self.limit),
+            Some(accesses) if !glances => self.begin_planned(accesses, limit),
             _ if glances || begin.reconnaissance => {
-                self.pass.enter(Some(self.limit), &mut self.statistics)?;
+                self.pass.enter(Some(limit), &mut self.statistics)?;
                 self.role = Role::Glancing;
                 self.participant.enter();
                 Ok(())
             }
-            _ => self.begin_alone(self.limit),
+            _ => self.begin_alone(limit),
         }
     }
 

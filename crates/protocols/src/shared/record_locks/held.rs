@@ -79,6 +79,17 @@ impl<H> Held<H> {
         Some(held)
     }
 
+    /// Whether there are none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// All of them, in a place of their own.
+    pub(super) fn take(&mut self) -> Self {
+        Self { records: std::mem::take(&mut self.records), noted: std::mem::take(&mut self.noted) }
+    }
+
     /// Whether its lock is held.
     #[inline]
     pub(super) fn contains(&mut self, record: RecordPtr<H>) -> bool {

@@ -1,17 +1,17 @@
 //! What a transaction has locked.
 
 use super::held::{Held, HeldRecord};
-use super::{Ended, LockOwner, Patience, RecordLock};
-use crate::shared::lock_table::{Acquired, Name, OwnerId, Requester, WaitPolicy};
+use super::{Ended, LockOwner, RecordLock, Watch};
+use crate::shared::deadlocks::{Blocked, Request, Waits};
+use crate::shared::lock_table::{Acquired, LockTable, Name, OwnerId, Parked, Requester, WaitPolicy};
 use crate::shared::locks::{Gaps, Locks, row_name, target};
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
-use crate::shared::time_outs::TimeOuts;
-use hotrow_storage::{Database, Guard, Key, RecordRef, Table, TableId};
-use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, LockPart, LockTarget, Statistics};
+use crate::shared::time_outs::{Limits, Patience, TimeOuts};
+use hotrow_storage::{Database, Guard, Key, RecordPtr, RecordRef, Table, TableId};
+use hotrow_sync::{Arc, Latch, Waiter};
+use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics, WaitsFor};
 use std::marker::PhantomData;
-use std::time::Duration;
 
 /// The locks of one transaction: records', and names of what has no record.
 pub(crate) struct Locker<L: RecordLock> {
@@ -20,10 +20,125 @@ pub(crate) struct Locker<L: RecordLock> {
     names: Locks<Queueing<L>>,
     /// A record to release at the next call, which is locked to read.
     short: Option<HeldRecord<L>>,
-    wait_limit: Duration,
-    patience: Option<Duration>,
+    limits: Limits,
     /// What others have locked is refused.
     refuses_waits: bool,
+    /// None if deadlocks end by time-out, or cannot arise.
+    waits: Option<Arc<RecordWaits<L>>>,
+    /// The deadlock that the transaction was the victim of, for the lock of a record.
+    deadlock: Option<Deadlock>,
+}
+
+/// The transactions that wait for records or names, and hold some.
+pub(crate) type RecordWaits<L> = Waits<RecordWait<L>>;
+
+/// A transaction that waits for a record or a name.
+pub(crate) struct RecordWait<L> {
+    names: Arc<LockTable>,
+    owner: OwnerId,
+    awaited: RecordOrName<L>,
+    held: Held<L>,
+}
+
+/// What a transaction may wait for.
+pub(crate) enum RecordOrName<L> {
+    Record(RecordPtr<L>),
+    Name(Name),
+}
+
+impl<L> Clone for RecordOrName<L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for RecordOrName<L> {}
+
+impl<L: RecordLock> Blocked for RecordWait<L> {
+    type Lock = RecordOrName<L>;
+
+    fn awaited(&self) -> RecordOrName<L> {
+        self.awaited
+    }
+
+    fn holds(&mut self, lock: RecordOrName<L>) -> bool {
+        match lock {
+            RecordOrName::Record(record) => self.held.contains(record),
+            RecordOrName::Name(name) => self.names.is_held(name, self.owner),
+        }
+    }
+}
+
+/// A transaction that may come to wait: while it is listed the list has the records that it holds.
+struct Listing<'l, L: RecordLock> {
+    waits: Option<&'l RecordWaits<L>>,
+    held: &'l mut Held<L>,
+    /// Where it waits, while it is listed.
+    listed: Option<Arc<Parked>>,
+}
+
+/// The wait of a transaction for a record.
+struct WaitsForRecord<'l, L: RecordLock, T> {
+    listing: Listing<'l, L>,
+    requester: &'l Requester,
+    record: RecordPtr<L>,
+    mode: Mode,
+    target: T,
+    deadlock: &'l mut Option<Deadlock>,
+}
+
+impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
+    fn begins(&mut self) -> bool {
+        let request = Request { parked: self.requester.parked(), target: (self.target)(), mode: self.mode };
+        *self.deadlock = self.listing.begin(self.requester, request, RecordOrName::Record(self.record));
+        self.deadlock.is_some()
+    }
+
+    fn ends(&mut self) {
+        self.listing.end();
+    }
+}
+
+impl<L: RecordLock> Listing<'_, L> {
+    /// Lists the transaction, if it holds anything: the deadlock that its wait closes.
+    fn begin(&mut self, requester: &Requester, request: Request<'_>, awaited: RecordOrName<L>) -> Option<Deadlock> {
+        let waits = self.waits.filter(|_| requester.holds_any() || !self.held.is_empty())?;
+        self.listed = Some(request.parked.clone());
+        let (names, owner, held) = (requester.table().clone(), requester.id(), self.held.take());
+        waits.begin(request, RecordWait { names, owner, awaited, held })
+    }
+
+    fn end(&mut self) {
+        let Some((waits, parked)) = self.waits.zip(self.listed.take()) else { return };
+        if let Some(wait) = waits.end(&parked) {
+            *self.held = wait.held;
+        }
+    }
+}
+
+impl<L: RecordLock> Drop for Listing<'_, L> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// How a transaction waits for a name.
+struct WaitsForName<'l, L: RecordLock>(Latch<Listing<'l, L>>);
+
+impl<L: RecordLock> WaitPolicy for WaitsForName<'_, L> {
+    const LISTS: bool = true;
+
+    fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
+        L::WAITS
+    }
+
+    fn begins_to_wait(&self, requester: &Requester, request: Request<'_>, name: Name) -> Option<Deadlock> {
+        self.0.lock().begin(requester, request, RecordOrName::Name(name))
+    }
+
+    fn ends_to_wait(&self, _requester: &Requester) {
+        self.0.lock().end();
+    }
 }
 
 /// Who waits for a record waits for a name.
@@ -36,15 +151,16 @@ impl<L: RecordLock> WaitPolicy for Queueing<L> {
 }
 
 impl<L: RecordLock> Locker<L> {
-    pub(crate) fn new(owner: L::Owner, requester: Requester) -> Self {
+    pub(crate) fn new(owner: L::Owner, requester: Requester, waits: Option<Arc<RecordWaits<L>>>) -> Self {
         Self {
             owner,
             held: Held::default(),
             names: Locks::new(Arc::new(Queueing(PhantomData)), requester),
             short: None,
-            wait_limit: Duration::ZERO,
-            patience: None,
+            limits: Limits::default(),
             refuses_waits: false,
+            waits,
+            deadlock: None,
         }
     }
 
@@ -52,16 +168,20 @@ impl<L: RecordLock> Locker<L> {
     #[inline]
     pub(crate) fn begin(&mut self, begin: &Begin<'_>, time_outs: &TimeOuts) {
         self.owner.begin();
-        self.wait_limit = begin.wait_limit.unwrap_or(time_outs.wait_limit);
-        self.patience = time_outs.patience_of(begin);
+        self.limits = time_outs.limits(begin.one_shot);
         self.refuses_waits = false;
-        self.names.requester.begin(begin.label, Some(self.wait_limit));
-        self.names.requester.set_patience(self.patience);
+        self.deadlock = None;
+        self.names.requester.begin(begin.label, self.limits);
     }
 
     /// How it waits.
     pub(crate) fn waiter(&self) -> &Waiter {
         self.names.waiter()
+    }
+
+    /// The deadlock that the transaction was the victim of.
+    pub(crate) fn deadlock(&self) -> Option<&Deadlock> {
+        self.deadlock.as_ref().or(self.names.requester.deadlock())
     }
 
     pub(crate) fn statistics(&mut self) -> &mut Statistics {
@@ -91,7 +211,7 @@ impl<L: RecordLock> Locker<L> {
             let name = row_name(table.id(), hash);
             let locked = match self.names.owns(table.id()) {
                 true => Acquired::Again,
-                false => self.names.acquire(name, mode, || target(table.id(), LockPart::Row, key))?,
+                false => self.name(name, mode, || target(table.id(), LockPart::Row, key))?,
             };
             if table.find(guard, key, hash).is_none() {
                 return Ok(None);
@@ -120,6 +240,14 @@ impl<L: RecordLock> Locker<L> {
         Ok(None)
     }
 
+    /// Locks what has no record.
+    #[inline]
+    fn name(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
+        let Self { held, names, waits, .. } = self;
+        let listing = Listing { waits: waits.as_deref(), held, listed: None };
+        names.acquire_by(name, mode, target, &WaitsForName(Latch::new(listing)))
+    }
+
     /// Locks a record, unless it is dead.
     #[inline]
     fn record(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<Option<Acquired>, Abort> {
@@ -133,7 +261,7 @@ impl<L: RecordLock> Locker<L> {
                 locker.held.push(table, record.ptr());
                 return Ok(Acquired::New);
             }
-            locker.record_in_use(table, record, exclusive)
+            locker.record_in_use(table, record, mode)
         })?;
         if acquired == Acquired::New && !record.is_present() {
             self.let_go(record);
@@ -144,8 +272,8 @@ impl<L: RecordLock> Locker<L> {
 
     /// Locks a record that others have locked, or this transaction.
     #[cold]
-    fn record_in_use(&mut self, table: TableId, record: RecordRef<'_, L>, exclusive: bool) -> Result<Acquired, Abort> {
-        let lock = record.header();
+    fn record_in_use(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<Acquired, Abort> {
+        let (lock, exclusive) = (record.header(), mode.covers(Mode::EXCLUSIVE));
         if lock.is_owned_by(&self.owner) {
             return Ok(Acquired::Again);
         }
@@ -158,8 +286,7 @@ impl<L: RecordLock> Locker<L> {
                 return Err(Abort::Timeout);
             }
             let start = self.waiter().now();
-            let patience = Patience::new(start, self.wait_limit, self.patience);
-            let ended = lock.wait(&self.owner, upgrades, exclusive, patience);
+            let ended = self.wait_for_record(table, record, upgrades, mode);
             let waited = self.waiter().now().since(start);
             let statistics = self.statistics();
             statistics.waits += u64::from(ended != Ended::Refused);
@@ -174,6 +301,23 @@ impl<L: RecordLock> Locker<L> {
         }
         self.names.statistics.locks += 1;
         Ok(if upgrades { Acquired::Again } else { Acquired::New })
+    }
+
+    /// Waits for a record's lock, and looks for a deadlock if it is not free.
+    fn wait_for_record(&mut self, table: TableId, record: RecordRef<'_, L>, upgrades: bool, mode: Mode) -> Ended {
+        let (lock, exclusive) = (record.header(), mode.covers(Mode::EXCLUSIVE));
+        let Self { owner, held, names, waits, deadlock, limits, .. } = self;
+        let (requester, waiter) = (&names.requester, names.requester.waiter());
+        let patience = Patience::new(waiter.now(), limits.now(waiter));
+        let target = || target(table, LockPart::Row, &record.key());
+        let listing = Listing { waits: waits.as_deref(), held, listed: None };
+        let mut watch = WaitsForRecord { listing, requester, record: record.ptr(), mode, target, deadlock };
+        let ended = lock.wait(owner, upgrades, exclusive, patience, &mut watch);
+        drop(watch);
+        if ended == Ended::Deadlock && deadlock.is_none() {
+            *deadlock = lock.upgrading(owner).map(|other| of_two_readers(requester.parked().label(), other, &target));
+        }
+        ended
     }
 
     /// Releases a record before the transaction's end.
@@ -214,6 +358,12 @@ impl<L: RecordLock> Locker<L> {
         statistics.timed_calls += 1;
         result
     }
+}
+
+/// The deadlock of two readers of a record that both want to write it, this one and another.
+fn of_two_readers(own: u32, other: u32, target: &impl Fn() -> LockTarget) -> Deadlock {
+    let wait = |waiter, blocker| WaitsFor { waiter, target: target(), mode: Mode::EXCLUSIVE.name(), blocker };
+    Deadlock { waits: vec![wait(own, other), wait(other, own)] }
 }
 
 /// Releases a record. Those of a table that is gone are gone with it.
@@ -280,7 +430,7 @@ impl<L: RecordLock> ScanLocks<L> for Locker<L> {
         mode: Mode,
         target: impl FnOnce() -> LockTarget,
     ) -> Result<(), Abort> {
-        self.names.acquire(name, mode, target).map(drop)
+        self.name(name, mode, target).map(drop)
     }
 
     /// The record is found from now on, so its lock has to be held by then.

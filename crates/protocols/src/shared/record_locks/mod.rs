@@ -20,15 +20,16 @@ mod locker;
 mod number;
 mod transaction;
 
+pub(crate) use locker::RecordWaits;
 pub use number::{Number, Numbers};
 pub(crate) use transaction::{Parts, RecordLocking, RecordTransaction};
 
 use super::lock_table::LockTable;
+use super::time_outs::Patience;
 use hotrow_storage::{Database, RecordHeader};
-use hotrow_sync::{Time, Wake};
+use hotrow_sync::Wake;
 use hotrow_txn::{Abort, LockStatistics};
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 /// Who asks for the locks of records: part of a transaction in flight.
 pub trait LockOwner: Send {
@@ -59,11 +60,33 @@ pub trait RecordLock: RecordHeader {
     /// Takes the lock of a record that nobody else has seen, exclusively.
     fn take_made(&self, owner: &Self::Owner);
 
-    /// Waits until it has the lock, or patience ends. Of a wait that unwinds nothing is left but an upgrade that was granted.
-    fn wait(&self, owner: &Self::Owner, upgrades: bool, exclusive: bool, patience: Patience) -> Ended;
+    /// Waits until it has the lock, or patience ends, or `watch` finds a deadlock. Of a wait that unwinds nothing is
+    /// left but an upgrade that was granted.
+    fn wait(
+        &self,
+        owner: &Self::Owner,
+        upgrades: bool,
+        exclusive: bool,
+        patience: Patience,
+        watch: &mut dyn Watch,
+    ) -> Ended;
+
+    /// The label of the transaction that waits for all other readers to leave, this one among them, if there is one.
+    fn upgrading(&self, _owner: &Self::Owner) -> Option<u32> {
+        None
+    }
 
     /// Releases the lock, in whatever mode it is held.
     fn release(&self, owner: &Self::Owner);
+}
+
+/// What a wait for a record's lock tells of itself.
+pub trait Watch {
+    /// The request is queued. Whether its wait is a deadlock, of which the transaction is to be the victim.
+    fn begins(&mut self) -> bool;
+
+    /// The request was granted, or is about to be withdrawn.
+    fn ends(&mut self);
 }
 
 /// How many locks of records and names are held, and how many names are waited for.
@@ -120,36 +143,6 @@ impl Ended {
             Ended::GrantedCancelled | Ended::Cancelled => Err(Abort::Cancelled),
             Ended::Deadlock => Err(Abort::Deadlock),
             Ended::Refused => Err(Abort::Conflict),
-        }
-    }
-}
-
-/// How long a wait may last: for some time at all, and for some while nothing moves.
-#[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    limit: Time,
-    still: Option<(Duration, Time)>,
-}
-
-impl Patience {
-    pub(crate) fn new(now: Time, limit: Duration, still: Option<Duration>) -> Self {
-        Self { limit: now.after(limit), still: still.map(|still| (still, now.after(still))) }
-    }
-
-    /// When it ends, if nothing moves.
-    pub(crate) fn until(&self) -> Time {
-        self.still.map_or(self.limit, |(_, until)| until.min(self.limit))
-    }
-
-    /// Whether it may be renewed.
-    pub(crate) fn is_left(&self) -> bool {
-        self.until() < self.limit
-    }
-
-    /// Something has moved.
-    pub(crate) fn renew(&mut self, now: Time) {
-        if let Some((still, until)) = &mut self.still {
-            *until = now.after(*still);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A transaction that locks its records in their headers.
 
 use super::RecordLock;
-use super::locker::Locker;
+use super::locker::{Locker, RecordWaits};
 use crate::shared::batch;
 use crate::shared::in_place::IndexLocks;
-use crate::shared::lock_table::LockTable;
+use crate::shared::lock_table::Requester;
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
 use crate::shared::locks::{self, Announced};
 use crate::shared::mode::Mode;
@@ -12,7 +12,7 @@ use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, EngineInfo, Isolation, Scan, Statistics};
+use hotrow_txn::{Abort, Begin, Deadlock, EngineInfo, Isolation, Scan, Statistics};
 use std::ops::ControlFlow;
 
 /// A transaction in flight.
@@ -21,11 +21,12 @@ pub type RecordTransaction<L> = LockingTransaction<RecordLocking<L>>;
 /// What a transaction's locks are made of.
 pub(crate) struct Parts<'p, L: RecordLock> {
     pub(crate) info: &'static EngineInfo,
-    /// Locks of what has no record.
-    pub(crate) names: &'p Arc<LockTable>,
+    /// Locks of what has no record, and how it waits.
+    pub(crate) requester: Requester,
     pub(crate) time_outs: &'p TimeOuts,
+    /// Where deadlocks are looked for, unless they end by time-out or cannot arise.
+    pub(crate) waits: Option<Arc<RecordWaits<L>>>,
     pub(crate) owner: L::Owner,
-    pub(crate) waiter: Waiter,
 }
 
 /// The locks of one transaction, taken as its isolation level asks.
@@ -42,11 +43,11 @@ pub struct RecordLocking<L: RecordLock> {
 impl<L: RecordLock> RecordLocking<L> {
     /// A transaction of these parts.
     pub(crate) fn transaction(database: &Arc<Database<L>>, parts: Parts<'_, L>) -> RecordTransaction<L> {
-        let Parts { info, names, time_outs, owner, waiter } = parts;
+        let Parts { info, requester, time_outs, waits, owner } = parts;
         let locking = Self {
             info,
             time_outs: time_outs.clone(),
-            locks: Locker::new(owner, names.requester(waiter)),
+            locks: Locker::new(owner, requester, waits),
             granted: Isolation::Serializable,
             isolation: Isolation::Serializable,
         };
@@ -139,5 +140,9 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
 
     fn statistics(&mut self) -> &mut Statistics {
         self.locks.statistics()
+    }
+
+    fn deadlock(&self) -> Option<&Deadlock> {
+        self.locks.deadlock()
     }
 }

@@ -13,7 +13,7 @@ impl<A: Admission> PlannedTransaction<A> {
     /// A row as it was committed last.
     pub(super) fn glance_at(&mut self, id: TableId, key: &Key) -> Result<Option<RowRef<'_>>, Abort> {
         self.pass_again()?;
-        let guard = self.participant.guard();
+        let (guard, limit) = (self.participant.guard(), self.limit());
         let table = table(&self.database, guard, id)?;
         let Some(record) = table.find(guard, key, key.hash64()) else { return Ok(None) };
         let (database, copy) = (&self.database, &mut self.copy);
@@ -22,7 +22,7 @@ impl<A: Admission> PlannedTransaction<A> {
             scene,
             admission: &mut self.admission,
             plan: &mut self.plan,
-            limit: self.limit,
+            limit,
             statistics: &mut self.statistics,
         };
         glancer.copy(table, record, copy)
@@ -37,12 +37,13 @@ impl<A: Admission> PlannedTransaction<A> {
         self.pass_again()?;
         let scene = Scene { database: &self.database, guard: self.participant.guard() };
         let table = table(&self.database, scene.guard, scan.table)?;
+        let limit = self.limit();
         let copy = &mut self.copy;
         let mut glancer = Glancer {
             scene,
             admission: &mut self.admission,
             plan: &mut self.plan,
-            limit: self.limit,
+            limit,
             statistics: &mut self.statistics,
         };
         let mut outcome = Ok(());
@@ -73,7 +74,8 @@ impl<A: Admission> PlannedTransaction<A> {
             return Ok(());
         }
         self.participant.leave();
-        let passed = self.pass.enter(Some(self.limit), &mut self.statistics);
+        let limit = self.limit();
+        let passed = self.pass.enter(Some(limit), &mut self.statistics);
         self.participant.enter();
         passed
     }
