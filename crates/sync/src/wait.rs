@@ -384,3 +384,48 @@ impl ThreadScheduler {
         self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner())
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_may_have_no_core_does_not_spin() {
+        let spin = Duration::from_secs(3600);
+        let all: Vec<_> = (0..=crate::cores()).map(|_| ThreadScheduler::new(spin)).collect();
+        let mut looks = 0;
+        let found = all[0].spin(None, &mut || {
+            looks += 1;
+            false
+        });
+        assert_eq!((found, looks), (false, 1));
+        // A notification that has come is still found, and a deadline that has passed ends the wait.
+        all[0].resume();
+        all[0].suspend(None);
+        all[0].suspend(Some(Time::now()));
+    }
+
+    #[test]
+    fn a_waiter_asks_its_flavour_to_give_way_now_and_then() {
+        struct Counting(AtomicU64);
+
+        impl Scheduler for Counting {
+            fn now(&self) -> Time {
+                Time(0)
+            }
+
+            fn suspend(&self, _deadline: Option<Time>) {}
+
+            fn resume(&self) {}
+
+            fn give_way(&self) {
+                self.0.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+
+        let counting = Arc::new(Counting(AtomicU64::new(0)));
+        let waiter = Waiter::new(counting.clone());
+        (0..10 * CALLS_EACH_LOOK).for_each(|_| waiter.give_way());
+        assert_eq!(counting.0.load(Ordering::Acquire), 10);
+    }
+}

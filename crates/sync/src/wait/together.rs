@@ -104,9 +104,9 @@ pub fn together<R>(end: impl FnOnce() -> R) -> R {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::Arc;
     use crate::atomic::{AtomicU64, Ordering};
     use crate::wait::{Scheduler, Time, Wake};
-    use crate::Arc;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Counts the wakes that have been made.
