@@ -4,7 +4,7 @@
 mod common;
 
 use common::Running;
-use common::client::{Answer, Client, execute, extended, message, packet, parse};
+use common::client::{Answer, Client, execute, extended, message, parse};
 use hotrow_server::ServerConfig;
 use hotrow_txn::{EngineInfo, Scheduler};
 use std::time::Duration;

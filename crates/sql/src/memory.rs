@@ -5,7 +5,8 @@
 //! or for itself (a result, rows to sort), and what a client sends, may take an eighth more, so that reads go on. What gives memory
 //! back (DELETE, ROLLBACK, DROP) is never asked.
 //!
-//! The resident size of the process is bounded too, at three sixteenths above the limit: stacks, and what the allocator keeps, count there.
+//! The resident size of the process is bounded too, each time by an eighth more or somewhat less: stacks, and what the allocator keeps, count
+//! there.
 //! A collection that is about to grow asks for what its growth takes, since old and new memory are there at once meanwhile.
 
 use crate::parse::lex::{Token, tokenize};
@@ -57,16 +58,43 @@ impl Drop for Room {
     }
 }
 
-/// How much memory the process may have. Asking costs a load and a comparison.
+/// How much memory the process may have. Asking costs two loads and two comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     bytes: usize,
-    /// With the margin of rows that take the place of others.
-    rows_bytes: usize,
-    /// With the margin of what does not last.
-    reads_bytes: usize,
-    /// The resident size of the process at which everything is refused.
-    resident_bytes: usize,
+    /// At which rows are refused.
+    rows: Bound,
+    /// At which rows are refused that take the place of others.
+    rooms: Bound,
+    /// At which what does not last is refused.
+    reads: Bound,
+}
+
+/// Bytes at which something is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bound {
+    /// In use.
+    used: usize,
+    /// Resident.
+    resident: usize,
+}
+
+impl Bound {
+    const NONE: Self = Self { used: usize::MAX, resident: usize::MAX };
+
+    /// So many 32nds of some bytes.
+    fn of(bytes: usize, used: usize, resident: usize) -> Self {
+        let parts = |count: usize| (bytes / 32).saturating_mul(count);
+        Self { used: parts(used), resident: parts(resident) }
+    }
+
+    /// Whether so many bytes more would reach it.
+    #[inline]
+    fn is_reached_with(self, more: usize) -> bool {
+        meter::used_bytes().saturating_add(more) >= self.used
+            || (meter::resident_bytes().saturating_add(more) >= self.resident
+                && meter::is_large(self.resident.saturating_sub(more)))
+    }
 }
 
 /// A collection that moves its elements to a larger place when it is full.
@@ -111,14 +139,12 @@ impl<K, V> Growing for HashMap<K, V> {
 
 impl MemoryLimit {
     /// As much as there is.
-    pub const NONE: Self =
-        Self { bytes: usize::MAX, rows_bytes: usize::MAX, reads_bytes: usize::MAX, resident_bytes: usize::MAX };
+    pub const NONE: Self = Self { bytes: usize::MAX, rows: Bound::NONE, rooms: Bound::NONE, reads: Bound::NONE };
 
-    /// So many bytes.
+    /// So many bytes. The resident size stays within five quarters of them, what is touched between two measurements included.
     pub fn new(bytes: usize) -> Self {
-        let rows_bytes = bytes.saturating_add(bytes / 16);
-        let reads_bytes = bytes.saturating_add(bytes / 8);
-        Self { bytes, rows_bytes, reads_bytes, resident_bytes: reads_bytes.saturating_add(bytes / 16) }
+        let (rows, rooms, reads) = (Bound::of(bytes, 32, 36), Bound::of(bytes, 34, 37), Bound::of(bytes, 36, 38));
+        Self { bytes, rows, rooms, reads }
     }
 
     /// The bytes, if there is a limit.
@@ -129,33 +155,25 @@ impl MemoryLimit {
     /// 53200 if there is no memory for something that does not last.
     #[inline]
     pub fn check(self) -> Result<(), SqlError> {
-        if self.is_short(0, self.reads_bytes) { Err(self.exceeded()) } else { Ok(()) }
+        if self.reads.is_reached_with(0) { Err(self.exceeded()) } else { Ok(()) }
     }
 
     /// The same before an element is added to a collection that is kept for a statement; a growth of the collection must fit.
     #[inline]
     pub(crate) fn check_push(self, collection: &impl Growing) -> Result<(), SqlError> {
-        if self.is_short(collection.growth_bytes(), self.reads_bytes) { Err(self.exceeded()) } else { Ok(()) }
-    }
-
-    /// Whether so many bytes more would be too many, or the process is too large.
-    #[inline]
-    fn is_short(self, more: usize, bytes: usize) -> bool {
-        meter::used_bytes().saturating_add(more) >= bytes
-            || (meter::resident_bytes().saturating_add(more) >= self.resident_bytes
-                && meter::is_large(self.resident_bytes.saturating_sub(more)))
+        if self.reads.is_reached_with(collection.growth_bytes()) { Err(self.exceeded()) } else { Ok(()) }
     }
 
     /// 53200 if there is none for a row; `has_room` says whether its table has room in what it has already.
     #[inline]
     pub(crate) fn check_write(self, has_room: impl FnOnce() -> bool) -> Result<(), SqlError> {
-        if self.is_short(0, self.bytes) { self.check_room(has_room) } else { Ok(()) }
+        if self.rows.is_reached_with(0) { self.check_room(has_room) } else { Ok(()) }
     }
 
     /// 53200 if there is none for a value of so many bytes, which does not last.
     #[inline]
     pub(crate) fn check_value(self, bytes: usize) -> Result<(), SqlError> {
-        if bytes >= SMALL_BYTES && self.is_short(bytes, self.reads_bytes) {
+        if bytes >= SMALL_BYTES && self.reads.is_reached_with(bytes) {
             return Err(self.exceeded());
         }
         Ok(())
@@ -177,12 +195,12 @@ impl MemoryLimit {
         let all = SET_ASIDE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let room = Room { bytes };
         let all = usize::try_from(all).unwrap_or(usize::MAX);
-        if self.is_short(all, self.reads_bytes) { Err(self.exceeded()) } else { Ok(room) }
+        if self.reads.is_reached_with(all) { Err(self.exceeded()) } else { Ok(room) }
     }
 
     #[cold]
     fn check_room(self, has_room: impl FnOnce() -> bool) -> Result<(), SqlError> {
-        if !self.is_short(0, self.rows_bytes) && has_room() { Ok(()) } else { Err(self.exceeded()) }
+        if !self.rooms.is_reached_with(0) && has_room() { Ok(()) } else { Err(self.exceeded()) }
     }
 
     #[cold]
