@@ -35,13 +35,23 @@ static KEPT: PlainAtomicU64 = PlainAtomicU64::new(0);
 /// When memory was short the last time, in microseconds since the first one.
 static COLLECTED_AT: PlainAtomicU64 = PlainAtomicU64::new(0);
 
-// Relaxed, everywhere in this file: figures, which order nothing.
+fn get(figure: &PlainAtomicU64) -> u64 {
+    // Relaxed: a figure, which orders nothing.
+    figure.load(Ordering::Relaxed)
+}
+
+fn set(figure: &PlainAtomicU64, value: u64) {
+    // Relaxed: a figure, which orders nothing.
+    figure.store(value, Ordering::Relaxed);
+}
 
 /// Measures the resident size from now on, finely enough for a limit of so many bytes.
 pub fn watch(limit: usize) {
     let _ = STATM.get_or_init(|| File::open("/proc/self/statm").ok());
     let limit = limit as u64;
+    // Relaxed: as in `get`.
     STEP.fetch_min((limit / 64).clamp(MIN_STEP_BYTES, MAX_STEP_BYTES), Ordering::Relaxed);
+    // Relaxed: as in `get`.
     KEPT_LIMIT.fetch_min((limit / 16).min(MAX_KEPT_BYTES), Ordering::Relaxed);
     measure();
 }
@@ -49,14 +59,14 @@ pub fn watch(limit: usize) {
 /// The resident size of the process when it was last measured; 0 unless somebody [watches](watch) it on a system that says it.
 #[inline]
 pub fn resident_bytes() -> usize {
-    RESIDENT.load(Ordering::Relaxed) as usize
+    get(&RESIDENT) as usize
 }
 
 /// Measures the resident size.
 pub fn measure() -> usize {
-    MEASURED_AT.store(used_bytes() as u64, Ordering::Relaxed);
+    set(&MEASURED_AT, used_bytes() as u64);
     if let Some(bytes) = STATM.get().and_then(Option::as_ref).and_then(read) {
-        RESIDENT.store(bytes, Ordering::Relaxed);
+        set(&RESIDENT, bytes);
     }
     resident_bytes()
 }
@@ -64,8 +74,8 @@ pub fn measure() -> usize {
 /// Measures the resident size if the bytes in use have moved by a step since it was last measured.
 #[inline]
 pub(super) fn measure_by_and_by() {
-    let step = STEP.load(Ordering::Relaxed);
-    if step != u64::MAX && MEASURED_AT.load(Ordering::Relaxed).abs_diff(used_bytes() as u64) >= step {
+    let step = get(&STEP);
+    if step != u64::MAX && get(&MEASURED_AT).abs_diff(used_bytes() as u64) >= step {
         measure();
     }
 }
@@ -79,8 +89,9 @@ pub fn is_large(bytes: usize) -> bool {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     // One is added, since 0 stands for never.
     let now = FIRST.get_or_init(Instant::now).elapsed().as_micros() as u64 + 1;
-    let before = COLLECTED_AT.load(Ordering::Relaxed);
+    let before = get(&COLLECTED_AT);
     let is_due = before == 0 || now.saturating_sub(before) >= COLLECT_AGAIN_US;
+    // Relaxed: as in `get`.
     if is_due && COLLECTED_AT.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
         collect();
     }
@@ -90,19 +101,19 @@ pub fn is_large(bytes: usize) -> bool {
 /// Has the allocator give memory back if it keeps much. For a thread that has just ended something large; costs three loads otherwise.
 #[inline]
 pub fn trim() {
-    let kept = RESIDENT.load(Ordering::Relaxed).saturating_sub(used_bytes() as u64);
-    let limit = KEPT_LIMIT.load(Ordering::Relaxed);
-    if kept >= limit.saturating_add(KEPT.load(Ordering::Relaxed)) {
+    let kept = get(&RESIDENT).saturating_sub(used_bytes() as u64);
+    let limit = get(&KEPT_LIMIT);
+    if kept >= limit.saturating_add(get(&KEPT)) {
         trim_now(limit);
-    } else if kept < KEPT.load(Ordering::Relaxed) {
-        KEPT.store(kept, Ordering::Relaxed);
+    } else if kept < get(&KEPT) {
+        set(&KEPT, kept);
     }
 }
 
 #[cold]
 fn trim_now(limit: u64) {
     let kept = (measure() as u64).saturating_sub(used_bytes() as u64);
-    if kept >= limit.saturating_add(KEPT.load(Ordering::Relaxed)) {
+    if kept >= limit.saturating_add(get(&KEPT)) {
         collect();
     }
 }
@@ -110,7 +121,7 @@ fn trim_now(limit: u64) {
 fn collect() {
     // SAFETY: the function has no preconditions; any thread may call it at any time, in the middle of no other call of the allocator.
     unsafe { libmimalloc_sys::mi_collect(true) };
-    KEPT.store((measure() as u64).saturating_sub(used_bytes() as u64), Ordering::Relaxed);
+    set(&KEPT, (measure() as u64).saturating_sub(used_bytes() as u64));
 }
 
 /// The second number of the file is the number of resident pages.
