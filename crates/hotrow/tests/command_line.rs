@@ -149,6 +149,8 @@ fn a_wrong_command_line_says_what_was_expected() {
         ("serve --memory-limit lots", &["expected a number of bytes with a unit, such as 512MiB"]),
         ("serve --memory-limit -1", &["expected a number of bytes with a unit"]),
         ("serve --memory-limit 99999999999g", &["expected a number of bytes with a unit"]),
+        ("serve --reserved-connections 5 --max-connections 5", &["expected fewer"]),
+        ("serve --silence-timeout 0", &["1..=600"]),
         ("serve --memory-limit 1MiB", &["1048576 bytes are too few", "expected 32MiB at the least"]),
         ("serve --stack-kib 64", &["64 is not in"]),
         ("serve --execution request --stack-kib 8192", &["--stack-kib means nothing without coroutines"]),

@@ -17,10 +17,20 @@ pub struct ServerConfig {
     pub metrics: Option<SocketAddr>,
     /// Most sessions at a time; one more is told 53300.
     pub max_connections: usize,
+    /// Of these, those that only [`administrator`](Self::administrator) may have; others are told 53300. `None` is three, as in PostgreSQL,
+    /// but no more than a tenth.
+    pub reserved_connections: Option<usize>,
+    /// The user for whom connections are reserved.
+    pub administrator: String,
+    /// Most connections at a time without a session, beside those that have one. If one more comes, the oldest one that has said nothing
+    /// is cut off; if all have, the newest one is told 53300.
+    pub starting_connections: usize,
     /// Longest message that a client may send, in bytes.
     pub max_message_bytes: usize,
     /// How long a client may take from connecting to its session's start.
     pub startup_timeout: Duration,
+    /// How long a client may take from connecting to its first word.
+    pub silence_timeout: Duration,
     /// How long a client may leave what it is sent untaken before it counts as gone. A statement that is sending rows holds
     /// locks, and keeps memory from being freed.
     pub write_timeout: Duration,
@@ -75,6 +85,11 @@ impl ServerConfig {
         self.execution == Execution::Coroutine && self.io == Io::Handoff
     }
 
+    /// The number of reserved connections.
+    pub(crate) fn reserved(&self) -> usize {
+        self.reserved_connections.unwrap_or((self.max_connections / 10).min(3))
+    }
+
     /// The smallest stack on which each statement ends with an answer, and be it that it is too complex.
     pub const MIN_STACK_BYTES: usize = 2 * RESERVED_STACK_BYTES;
 
@@ -90,8 +105,12 @@ impl Default for ServerConfig {
             socket_dir: None,
             metrics: None,
             max_connections: 1000,
+            reserved_connections: None,
+            administrator: "postgres".to_owned(),
+            starting_connections: 256,
             max_message_bytes: 256 << 20,
             startup_timeout: Duration::from_secs(60),
+            silence_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(60),
             shutdown_grace: Duration::from_secs(5),
             wait_spin: Duration::ZERO,

@@ -5,12 +5,12 @@ use crate::connection::{Connection, End, Received};
 use crate::input::Input;
 use crate::link::flush;
 use crate::server::Shared;
-use crate::sessions::Guest;
+use crate::sessions::{Guest, NoPlace};
 use crate::startup::{NoSession, Start, Startup};
 use crate::stream::{Patience, Stream};
 use bytes::BytesMut;
 use hotrow_sql::{Session, SqlError, state};
-use hotrow_sync::{Arc, Scheduler, Time, Waiter};
+use hotrow_sync::{Arc, Scheduler, Time, Waiter, meter};
 use pgwire::messages::startup::Authentication;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,6 +23,8 @@ pub struct Conversation {
     shared: Arc<Shared>,
     guest: Guest,
     scheduler: Arc<dyn Scheduler>,
+    /// When the session must have begun.
+    patience_ends: Time,
     state: State,
     /// The answers to what has come are left to whoever reads, to [send](Self::send_at_once).
     keeps_answers: bool,
@@ -56,10 +58,13 @@ impl Conversation {
     ) -> io::Result<Self> {
         let config = &shared.config;
         let mut stream = Stream::new(guest.peer().socket.clone(), patience, config.write_timeout)?;
-        stream.set_deadline(Some(Time::now().after(config.startup_timeout)))?;
+        let now = Time::now();
+        stream.set_deadline(Some(now.after(config.silence_timeout.min(config.startup_timeout))))?;
+        let patience_ends = now.after(config.startup_timeout);
         let keeps_answers = config.hands_over();
         let input = Input::new(shared.database.memory_limit());
-        Ok(Self { shared, guest, scheduler, state: State::Arrived(stream, input), keeps_answers, is_late: false })
+        let state = State::Arrived(stream, input);
+        Ok(Self { shared, guest, scheduler, patience_ends, state, keeps_answers, is_late: false })
     }
 
     /// Answers what has come; begins the session first, if it has not begun, and waits for what belongs to that.
@@ -83,6 +88,8 @@ impl Conversation {
             let _ = catch_unwind(AssertUnwindSafe(|| connection.finish_after_panic()));
             Progress::Over
         });
+        // What the statements have kept is dropped by now.
+        meter::trim();
         if progress == Progress::Over
             && let State::Begun(connection) = std::mem::replace(&mut self.state, State::Over)
         {
@@ -152,7 +159,9 @@ impl Conversation {
     /// The client's session, and what it is told first.
     fn admit(&mut self, stream: &mut Stream, input: &mut Input) -> Result<(Session, BytesMut), NoSession> {
         let shared = &*self.shared;
-        let mut startup = Startup { stream, input, tls: shared.tls.as_ref(), sessions: &shared.sessions };
+        let (peer, deadline) = (self.guest.peer().clone(), self.patience_ends);
+        let mut startup =
+            Startup { stream, input, tls: shared.tls.as_ref(), sessions: &shared.sessions, peer: &peer, deadline };
         let mut start = startup.negotiate()?;
         let mut out = BytesMut::new();
         if let Some(unknown) = start.negotiated() {
@@ -165,9 +174,11 @@ impl Conversation {
             Some(waiters) => waiters(self.scheduler.clone()),
             None => Waiter::new(self.scheduler.clone()),
         };
-        if !self.guest.admit(waiter.clone()) {
-            return Err(too_many().into());
-        }
+        let is_administrator = start.user == shared.config.administrator;
+        self.guest.admit(waiter.clone(), is_administrator).map_err(|no_place| match no_place {
+            NoPlace::Full => too_many(),
+            NoPlace::Reserved => reserved(&shared.config.administrator),
+        })?;
         let mut session = shared.database.session(&start.user, waiter);
         greet(&mut out, &mut session, &start, &self.guest);
         Ok((session, out))
@@ -178,6 +189,13 @@ impl Conversation {
 pub fn too_many() -> SqlError {
     SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
         .hint("Raise the server's limit on connections, or use a pool of connections.")
+}
+
+/// The room that is left is for others.
+fn reserved(administrator: &str) -> SqlError {
+    let message = "remaining connection slots are reserved for non-replication superuser connections";
+    SqlError::new(state::TOO_MANY_CONNECTIONS, message)
+        .hint(format!("They are for the user \"{administrator}\": --administrator and --reserved-connections."))
 }
 
 /// The first messages of a session.

@@ -70,6 +70,13 @@ pub fn has_left(socket: &Socket) -> bool {
     poll(&mut sockets, Some(&Timespec::default())).is_ok() && !sockets[0].revents().is_empty()
 }
 
+/// Whether there is something to read from a client, be it the end.
+pub fn has_input(socket: &Socket) -> bool {
+    let mut sockets = [PollFd::new(socket, PollFlags::IN)];
+    // If the system cannot say, there may be something.
+    poll(&mut sockets, Some(&Timespec::default())).is_err() || !sockets[0].revents().is_empty()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +90,9 @@ mod tests {
         for ending in endings {
             let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let server = listener.accept().unwrap().0.into();
+            assert!(!has_input(&server));
             client.write_all(b"unread").unwrap();
+            while !has_input(&server) {}
             assert!(!has_left(&server));
             ending(client);
             // It is told across the loopback before or after this line; never would be a test that does not end.

@@ -3,7 +3,7 @@
 use crate::execution::{Executor, turn_away};
 use crate::listener::{Bell, Listener};
 use crate::metrics::Metrics;
-use crate::sessions::Sessions;
+use crate::sessions::{Limits, Sessions};
 use crate::{ServerConfig, ServerError, tls};
 use hotrow_sql::Database;
 use hotrow_sync::{Arc, Scheduler, Waiter, thread};
@@ -78,7 +78,11 @@ impl Server {
             listeners.push(Listener::in_directory(directory, address.port())?);
         }
         let metrics = config.metrics.map(Metrics::bind).transpose()?;
-        let sessions = Arc::new(Sessions::new(config.max_connections));
+        let sessions = Arc::new(Sessions::new(Limits {
+            sessions: config.max_connections,
+            reserved: config.reserved(),
+            starting: config.starting_connections,
+        }));
         Ok(Self { shared: Arc::new(Shared { config, database, sessions, tls, waiters }), listeners, metrics })
     }
 

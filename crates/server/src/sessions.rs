@@ -2,28 +2,41 @@
 
 use crate::ServerError;
 use crate::passwords::random;
-use crate::presence::has_left;
+use crate::presence::{has_input, has_left};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Waiter};
 use socket2::Socket;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
-/// Connections beyond the limit on sessions: those that are starting, cancelling or being refused.
-const STARTING: usize = 64;
+/// How many connections there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Sessions.
+    pub sessions: usize,
+    /// Of these, those that only an administrator may have.
+    pub reserved: usize,
+    /// Connections without a session: those that are starting, cancelling or being refused. If there are more, the oldest one that has
+    /// said nothing has to go.
+    pub starting: usize,
+}
 
 /// Everybody who is connected.
 pub struct Sessions {
     state: Mutex<State>,
     /// Notified when a peer leaves.
     left: Condvar,
-    max_sessions: usize,
+    limits: Limits,
 }
 
 struct State {
     peers: HashMap<i32, Arc<Peer>>,
+    /// The peers that have no session, in the order in which they have come.
+    starting: BTreeMap<u64, Arc<Peer>>,
+    /// Connections that have come so far.
+    arrived: u64,
     sessions: usize,
     last_pid: i32,
     closing: bool,
@@ -31,16 +44,26 @@ struct State {
 
 impl Sessions {
     /// Nobody yet.
-    pub fn new(max_sessions: usize) -> Self {
-        let state = State { peers: HashMap::new(), sessions: 0, last_pid: 0, closing: false };
-        Self { state: Mutex::new(state), left: Condvar::new(), max_sessions }
+    pub fn new(limits: Limits) -> Self {
+        let state = State {
+            peers: HashMap::new(),
+            starting: BTreeMap::new(),
+            arrived: 0,
+            sessions: 0,
+            last_pid: 0,
+            closing: false,
+        };
+        Self { state: Mutex::new(state), left: Condvar::new(), limits }
     }
 
-    /// A connection has come; `None` if there are far too many, or the server is closing.
+    /// A connection has come; `None` if there are too many that are not silent, or the server is closing.
     pub fn enter(self: &Arc<Self>, socket: Arc<Socket>) -> Result<Option<Guest>, ServerError> {
         let secret = i32::from_be_bytes(random()?);
         let mut state = lock(&self.state);
-        if state.closing || state.peers.len() >= self.max_sessions + STARTING {
+        let Limits { sessions, starting, .. } = self.limits;
+        // Those that were cut off are connected until their workers have seen it.
+        let is_crowded = state.peers.len() >= sessions + 2 * starting;
+        if state.closing || is_crowded || state.starting.len() >= starting && !state.cut_off_silent() {
             return Ok(None);
         }
         // Numbers come again after two billion connections; one that is still in use is passed over.
@@ -55,12 +78,16 @@ impl Sessions {
             pid,
             secret,
             socket,
+            has_spoken: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             statement: Mutex::new(Statement { waiter: None, running: false }),
         };
         let peer = Arc::new(peer);
         state.peers.insert(pid, peer.clone());
-        Ok(Some(Guest { peer, sessions: self.clone(), admitted: false }))
+        state.arrived += 1;
+        let arrival = state.arrived;
+        state.starting.insert(arrival, peer.clone());
+        Ok(Some(Guest { peer, sessions: self.clone(), arrival, admitted: false }))
     }
 
     /// Cancels what a session is executing, if the secret is right and it is executing something.
@@ -116,10 +143,25 @@ impl Sessions {
     }
 }
 
+impl State {
+    /// Makes a place for one more that is starting: cuts the oldest one off that has said nothing. `false` if there is none.
+    fn cut_off_silent(&mut self) -> bool {
+        let is_silent = |(_, peer): &(&u64, &Arc<Peer>)| !peer.has_spoken() && !has_input(&peer.socket);
+        let Some(arrival) = self.starting.iter().find(is_silent).map(|(&arrival, _)| arrival) else { return false };
+        if let Some(peer) = self.starting.remove(&arrival) {
+            // It may have gone by itself. Its worker finds that it has left, and gives its place among the peers back.
+            let _ = peer.socket.shutdown(Shutdown::Both);
+        }
+        true
+    }
+}
+
 /// A connected client, until dropped.
 pub struct Guest {
     peer: Arc<Peer>,
     sessions: Arc<Sessions>,
+    /// Its number among all that have come.
+    arrival: u64,
     admitted: bool,
 }
 
@@ -129,17 +171,22 @@ impl Guest {
         &self.peer
     }
 
-    /// Counts as a session from now on; `false` if there are too many.
-    pub fn admit(&mut self, waiter: Waiter) -> bool {
+    /// Counts as a session from now on, unless there are too many.
+    pub fn admit(&mut self, waiter: Waiter, is_administrator: bool) -> Result<(), NoPlace> {
         let mut state = lock(&self.sessions.state);
-        if state.sessions >= self.sessions.max_sessions {
-            return false;
+        let Limits { sessions, reserved, .. } = self.sessions.limits;
+        if state.sessions >= sessions {
+            return Err(NoPlace::Full);
+        }
+        if !is_administrator && state.sessions >= sessions.saturating_sub(reserved) {
+            return Err(NoPlace::Reserved);
         }
         state.sessions += 1;
+        state.starting.remove(&self.arrival);
         self.admitted = true;
         drop(state);
         self.peer.start(waiter);
-        true
+        Ok(())
     }
 }
 
@@ -147,9 +194,19 @@ impl Drop for Guest {
     fn drop(&mut self) {
         let mut state = lock(&self.sessions.state);
         state.peers.remove(&self.peer.pid);
+        state.starting.remove(&self.arrival);
         state.sessions -= usize::from(self.admitted);
         self.sessions.left.notify_all();
     }
+}
+
+/// Why a client that was let in has no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPlace {
+    /// All sessions are taken.
+    Full,
+    /// Those that are left are for administrators.
+    Reserved,
 }
 
 /// What other threads may do to a connection.
@@ -163,6 +220,8 @@ pub struct Peer {
     pub secret: i32,
     /// Its socket.
     pub socket: Arc<Socket>,
+    /// Something that it has sent was read.
+    has_spoken: AtomicBool,
     closing: AtomicBool,
     statement: Mutex<Statement>,
 }
@@ -176,6 +235,15 @@ impl Peer {
     /// Whether the server is closing.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
+    }
+
+    /// Something has come from it.
+    pub fn note_input(&self) {
+        self.has_spoken.store(true, Ordering::Release);
+    }
+
+    fn has_spoken(&self) -> bool {
+        self.has_spoken.load(Ordering::Acquire)
     }
 
     /// A statement begins.

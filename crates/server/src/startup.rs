@@ -6,12 +6,12 @@ use crate::input::Input;
 use crate::link::flush;
 use crate::passwords::{Passwords, random};
 use crate::scram::{Exchange, MECHANISM, Malformed};
-use crate::sessions::Sessions;
+use crate::sessions::{Peer, Sessions};
 use crate::stream::Stream;
 use bytes::BytesMut;
 use hotrow_sql::types::utf8;
 use hotrow_sql::{SqlError, state};
-use hotrow_sync::Arc;
+use hotrow_sync::{Arc, Time};
 use pgwire::messages::startup::Authentication;
 use rustls::ServerConfig as TlsConfig;
 use std::io::{self, Write};
@@ -71,6 +71,10 @@ pub struct Startup<'a> {
     pub tls: Option<&'a Arc<TlsConfig>>,
     /// Who is connected.
     pub sessions: &'a Sessions,
+    /// The client.
+    pub peer: &'a Peer,
+    /// When its session must have begun.
+    pub deadline: Time,
 }
 
 impl Startup<'_> {
@@ -136,10 +140,11 @@ impl Startup<'_> {
     }
 
     fn fill(&mut self) -> Result<(), NoSession> {
-        match self.input.fill(self.stream)? {
-            0 => Err(NoSession::Gone),
-            _ => Ok(()),
+        if self.input.fill(self.stream)? == 0 {
+            return Err(NoSession::Gone);
         }
+        self.peer.note_input();
+        Ok(self.stream.set_deadline(Some(self.deadline))?)
     }
 
     /// Lets the user in, or not.

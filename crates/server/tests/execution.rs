@@ -159,6 +159,36 @@ fn those_who_wait_for_a_lock_are_in_nobodys_way_however_many_they_are() {
     }
 }
 
+/// Statements that do not end by themselves in a test's time: over rows of a function, a table, a join, and in a sort.
+const ENDLESS: [&str; 4] = [
+    "SELECT count(*) FROM generate_series(1, 1000000000000)",
+    "SELECT count(*) FROM t AS a, t AS b, t AS c, t AS d, t AS e, t AS f",
+    "UPDATE t SET n = 1 WHERE (SELECT count(*) FROM generate_series(1, 1000000000000)) = 0",
+    "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+];
+
+#[test]
+fn a_long_statement_does_not_stall_its_neighbours() {
+    for server in with_one_thread() {
+        let mut neighbour = server.client();
+        neighbour.run("CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL)");
+        neighbour.run("INSERT INTO t SELECT g, 0 FROM generate_series(1, 1000) AS g");
+        neighbour.run("CREATE TABLE u (id int PRIMARY KEY, n int NOT NULL); INSERT INTO u VALUES (1, 0)");
+        for sql in ENDLESS {
+            let mut long = server.client();
+            long.send_query(sql);
+            for _ in 0..20 {
+                neighbour.run("UPDATE u SET n = n + 1");
+                assert_eq!(server.client().column("SELECT id FROM u"), ["1"]);
+            }
+            // The statement goes on all the while, and can be cancelled.
+            server.cancel(&mut long);
+            assert_eq!(long.answer().failure.map(|failure| failure.code), Some("57014".to_owned()), "{sql}");
+        }
+        assert_eq!(neighbour.column("SELECT n FROM u"), ["80"]);
+    }
+}
+
 #[test]
 fn a_thousand_clients_come_and_some_are_silent() {
     for server in with_one_thread() {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::Running;
-use common::client::{Answer, Client, execute, extended, message, packet, parse};
+use common::client::{Answer, Client, execute, extended, message, parse};
 use hotrow_server::ServerConfig;
 use hotrow_txn::{EngineInfo, Scheduler};
 use std::time::Duration;
@@ -145,19 +145,6 @@ fn next_client(server: &Running) -> Client {
     }
 }
 
-/// Sends cancel requests for a client's statement until it ends.
-fn cancel(server: &Running, client: &mut Client) {
-    let (pid, secret) = client.key;
-    let request = packet(80_877_102, &[pid.to_be_bytes(), secret.to_be_bytes()].concat());
-    client.stream.set_read_timeout(Some(Duration::from_millis(10))).expect("a time-out");
-    while client.stream.peek(&mut [0]).is_err() {
-        let mut canceller = Client::open(server.address);
-        canceller.send(&request);
-        assert!(canceller.try_read().is_ok_and(|answer| answer.is_none()), "a cancel request has no answer");
-    }
-    client.stream.set_read_timeout(None).expect("no time-out");
-}
-
 #[test]
 fn who_leaves_the_queue_before_his_turn_leaves_nothing_behind() {
     // Rows of `long`, which are being read, are changed in each of these ways.
@@ -200,7 +187,7 @@ fn who_leaves_the_queue_before_his_turn_leaves_nothing_behind() {
             let mut victim = next_client(&server);
             behind.send_query("update long set n = n + 1 where id = 1");
             victim.send(way);
-            cancel(&server, &mut victim);
+            server.cancel(&mut victim);
             assert_eq!(shown(victim.answer()), "57014", "{engine}, case {at}");
             victim.run("rollback; set lock_timeout = '5ms'");
             victim.send(way);

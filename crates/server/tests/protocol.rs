@@ -3,8 +3,9 @@
 mod common;
 
 use common::client::{Client, extended, message, packet, startup};
-use common::{Running, on_each_engine, settings};
+use common::{ENGINE_OF_ALL_MODELS, Running, model, models, on_each_engine, settings};
 use hotrow_server::ServerConfig;
+use std::io::Read;
 use std::net::Shutdown;
 use std::time::Duration;
 
@@ -247,6 +248,82 @@ fn a_client_that_does_not_begin_is_sent_away() {
     let mut client = Client::open(server.address);
     client.send(b"\0\0");
     assert_eq!(client.last_words().unwrap().severity, "FATAL");
+}
+
+#[test]
+fn a_client_that_says_nothing_is_sent_away_before_one_that_is_slow() {
+    for each in models() {
+        let config = ServerConfig { silence_timeout: Duration::from_millis(300), ..model(each) };
+        let server = Running::with(ENGINE_OF_ALL_MODELS, config);
+        let mut slow = Client::open(server.address);
+        let start = packet(0x0003_0000, b"user\0me\0\0");
+        slow.send(&start[..3]);
+        let mut silent = Client::open(server.address);
+        assert_eq!(silent.last_words().unwrap().severity, "FATAL");
+        slow.send(&start[3..]);
+        slow.await_ready().unwrap();
+    }
+}
+
+#[test]
+fn silent_connections_make_way_for_the_next_ones() {
+    for each in models() {
+        let config = ServerConfig { max_connections: 4, starting_connections: 3, ..model(each) };
+        let server = Running::with(ENGINE_OF_ALL_MODELS, config);
+        let mut sessions: Vec<_> = (0..2).map(|_| server.client()).collect();
+        let mut silent: Vec<_> = (0..20).map(|_| Client::open(server.address)).collect();
+        sessions.push(server.client());
+        for session in &mut sessions {
+            assert_eq!(session.column("SELECT 1"), ["1"]);
+        }
+        // Those that came first have been cut off. A new one has a place though nobody has left.
+        let mut end = [0];
+        assert_eq!(silent[0].stream.read(&mut end).unwrap_or(0), 0);
+        assert_eq!(server.client().column("SELECT 2"), ["2"]);
+    }
+}
+
+#[test]
+fn connections_that_have_begun_to_speak_are_not_cut_off() {
+    let config = ServerConfig { starting_connections: 2, ..ServerConfig::default() };
+    let server = Running::with("serial", config);
+    let mut slow: Vec<_> = (0..2).map(|_| Client::open(server.address)).collect();
+    for client in &mut slow {
+        client.send(&packet(80_877_103, b""));
+        let mut answer = [0];
+        client.stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"N", "TLS is not configured");
+    }
+    // Both have places, and neither is silent.
+    let mut refused = Client::open(server.address);
+    assert_eq!(refused.last_words().map(|failure| failure.code), Some("53300".to_owned()));
+    for client in slow {
+        client.begin("me").unwrap();
+    }
+    assert_eq!(server.client().column("SELECT 1"), ["1"]);
+}
+
+#[test]
+fn the_last_places_are_for_the_administrator() {
+    let config = ServerConfig {
+        max_connections: 3,
+        reserved_connections: Some(1),
+        administrator: "boss".to_owned(),
+        ..ServerConfig::default()
+    };
+    let server = Running::with("serial", config);
+    let begin = |user| Client::open(server.address).begin(user).map_err(|failure| (failure.code, failure.message));
+    let first = begin("me").unwrap();
+    let _second = begin("me").unwrap();
+    let message = "remaining connection slots are reserved for non-replication superuser connections";
+    assert_eq!(begin("me").err(), Some(("53300".to_owned(), message.to_owned())));
+    let mut boss = begin("boss").unwrap();
+    assert_eq!(boss.column("SELECT 1"), ["1"]);
+    let message = "sorry, too many clients already";
+    assert_eq!(begin("boss").err(), Some(("53300".to_owned(), message.to_owned())));
+    drop((first, boss));
+    // The place is free as soon as the server has seen it go.
+    while begin("me").is_err() {}
 }
 
 #[test]

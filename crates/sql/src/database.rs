@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::{MemoryLimit, OutputColumn, SqlError, Times, state};
 use hotrow_storage::{TableId, Type};
 use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
-use hotrow_sync::{Arc, Mutex, RwLock, Time, Waiter};
+use hotrow_sync::{Arc, Mutex, RwLock, Time, Waiter, meter};
 use hotrow_txn::{Engine, Isolation};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -93,6 +93,7 @@ pub struct Database {
 impl Database {
     /// An empty database over an engine.
     pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
+        meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
         Arc::new(Self {
             engine,
             config,

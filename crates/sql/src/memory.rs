@@ -4,11 +4,16 @@
 //! were deleted it may take a sixteenth more, for the texts and index entries that come with rows. What a statement keeps for its client
 //! or for itself (a result, rows to sort), and what a client sends, may take an eighth more, so that reads go on. What gives memory
 //! back (DELETE, ROLLBACK, DROP) is never asked.
+//!
+//! The resident size of the process is bounded too, each time by an eighth more or somewhat less: stacks, and what the allocator keeps, count
+//! there.
+//! A collection that is about to grow asks for what its growth takes, since old and new memory are there at once meanwhile.
 
 use crate::parse::lex::{Token, tokenize};
 use crate::{SqlError, state};
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{PlainAtomicU64, meter};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What the syntax and the plan of a text take at the most while they are made, in bytes a token.
 const TOKEN_BYTES: usize = 1024;
@@ -53,24 +58,93 @@ impl Drop for Room {
     }
 }
 
-/// How much memory the process may have. Asking costs a load and a comparison.
+/// How much memory the process may have. Asking costs two loads and two comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     bytes: usize,
-    /// With the margin of rows that take the place of others.
-    rows_bytes: usize,
-    /// With the margin of what does not last.
-    reads_bytes: usize,
+    /// At which rows are refused.
+    rows: Bound,
+    /// At which rows are refused that take the place of others.
+    rooms: Bound,
+    /// At which what does not last is refused.
+    reads: Bound,
+}
+
+/// Bytes at which something is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bound {
+    /// In use.
+    used: usize,
+    /// Resident.
+    resident: usize,
+}
+
+impl Bound {
+    const NONE: Self = Self { used: usize::MAX, resident: usize::MAX };
+
+    /// So many 32nds of some bytes.
+    fn of(bytes: usize, used: usize, resident: usize) -> Self {
+        let parts = |count: usize| (bytes / 32).saturating_mul(count);
+        Self { used: parts(used), resident: parts(resident) }
+    }
+
+    /// Whether so many bytes more would reach it.
+    #[inline]
+    fn is_reached_with(self, more: usize) -> bool {
+        meter::used_bytes().saturating_add(more) >= self.used
+            || (meter::resident_bytes().saturating_add(more) >= self.resident
+                && meter::is_large(self.resident.saturating_sub(more)))
+    }
+}
+
+/// A collection that moves its elements to a larger place when it is full.
+pub(crate) trait Growing {
+    /// The bytes of the place to which it moves when one more element is added; 0 if there is room.
+    fn growth_bytes(&self) -> usize;
+}
+
+impl<T> Growing for Vec<T> {
+    #[inline]
+    fn growth_bytes(&self) -> usize {
+        if self.len() < self.capacity() { 0 } else { self.capacity().saturating_mul(2 * size_of::<T>()) }
+    }
+}
+
+impl<T> Growing for VecDeque<T> {
+    #[inline]
+    fn growth_bytes(&self) -> usize {
+        if self.len() < self.capacity() { 0 } else { self.capacity().saturating_mul(2 * size_of::<T>()) }
+    }
+}
+
+/// The bytes of a hash table with twice as many buckets: an element and a byte each, seven of eight to be used.
+#[inline]
+fn table_growth_bytes(length: usize, capacity: usize, element_bytes: usize) -> usize {
+    if length < capacity { 0 } else { (capacity / 7).saturating_mul(16 * (element_bytes + 1)) }
+}
+
+impl<K> Growing for HashSet<K> {
+    #[inline]
+    fn growth_bytes(&self) -> usize {
+        table_growth_bytes(self.len(), self.capacity(), size_of::<K>())
+    }
+}
+
+impl<K, V> Growing for HashMap<K, V> {
+    #[inline]
+    fn growth_bytes(&self) -> usize {
+        table_growth_bytes(self.len(), self.capacity(), size_of::<(K, V)>())
+    }
 }
 
 impl MemoryLimit {
     /// As much as there is.
-    pub const NONE: Self = Self { bytes: usize::MAX, rows_bytes: usize::MAX, reads_bytes: usize::MAX };
+    pub const NONE: Self = Self { bytes: usize::MAX, rows: Bound::NONE, rooms: Bound::NONE, reads: Bound::NONE };
 
-    /// So many bytes.
+    /// So many bytes. The resident size stays within five quarters of them, what is touched between two measurements included.
     pub fn new(bytes: usize) -> Self {
-        let rows_bytes = bytes.saturating_add(bytes / 16);
-        Self { bytes, rows_bytes, reads_bytes: bytes.saturating_add(bytes / 8) }
+        let (rows, rooms, reads) = (Bound::of(bytes, 32, 36), Bound::of(bytes, 34, 37), Bound::of(bytes, 36, 38));
+        Self { bytes, rows, rooms, reads }
     }
 
     /// The bytes, if there is a limit.
@@ -81,19 +155,25 @@ impl MemoryLimit {
     /// 53200 if there is no memory for something that does not last.
     #[inline]
     pub fn check(self) -> Result<(), SqlError> {
-        if meter::used_bytes() >= self.reads_bytes { Err(self.exceeded()) } else { Ok(()) }
+        if self.reads.is_reached_with(0) { Err(self.exceeded()) } else { Ok(()) }
+    }
+
+    /// The same before an element is added to a collection that is kept for a statement; a growth of the collection must fit.
+    #[inline]
+    pub(crate) fn check_push(self, collection: &impl Growing) -> Result<(), SqlError> {
+        if self.reads.is_reached_with(collection.growth_bytes()) { Err(self.exceeded()) } else { Ok(()) }
     }
 
     /// 53200 if there is none for a row; `has_room` says whether its table has room in what it has already.
     #[inline]
     pub(crate) fn check_write(self, has_room: impl FnOnce() -> bool) -> Result<(), SqlError> {
-        if meter::used_bytes() >= self.bytes { self.check_room(has_room) } else { Ok(()) }
+        if self.rows.is_reached_with(0) { self.check_room(has_room) } else { Ok(()) }
     }
 
     /// 53200 if there is none for a value of so many bytes, which does not last.
     #[inline]
     pub(crate) fn check_value(self, bytes: usize) -> Result<(), SqlError> {
-        if bytes >= SMALL_BYTES && meter::used_bytes().saturating_add(bytes) >= self.reads_bytes {
+        if bytes >= SMALL_BYTES && self.reads.is_reached_with(bytes) {
             return Err(self.exceeded());
         }
         Ok(())
@@ -115,19 +195,20 @@ impl MemoryLimit {
         let all = SET_ASIDE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let room = Room { bytes };
         let all = usize::try_from(all).unwrap_or(usize::MAX);
-        if meter::used_bytes().saturating_add(all) >= self.reads_bytes { Err(self.exceeded()) } else { Ok(room) }
+        if self.reads.is_reached_with(all) { Err(self.exceeded()) } else { Ok(room) }
     }
 
     #[cold]
     fn check_room(self, has_room: impl FnOnce() -> bool) -> Result<(), SqlError> {
-        if meter::used_bytes() < self.rows_bytes && has_room() { Ok(()) } else { Err(self.exceeded()) }
+        if !self.rooms.is_reached_with(0) && has_room() { Ok(()) } else { Err(self.exceeded()) }
     }
 
     #[cold]
     fn exceeded(self) -> SqlError {
         let (used, limit) = (megabytes(meter::used_bytes()), megabytes(self.bytes));
+        let resident = megabytes(meter::resident_bytes());
         SqlError::new(state::OUT_OF_MEMORY, "out of memory")
-            .detail(format!("The server has {used} MB in use, and its limit is {limit} MB."))
+            .detail(format!("The server has {used} MB in use ({resident} MB resident), and its limit is {limit} MB."))
             .hint(
                 "Delete rows of this table, drop or truncate tables, or start the server with a larger --memory-limit.",
             )

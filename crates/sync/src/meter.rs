@@ -1,10 +1,15 @@
-//! How much memory the process has asked for: a figure that costs a load.
+//! The memory that the process has in use, and what of it is resident: figures that cost a load.
 //!
 //! The program's allocator is [`Metered`], and who maps memory past it says so by [`grow`] and [`shrink`]. Each thread adds to one of
 //! several counters, and moves what has come together there to the sum when it is much. So the sum is out of date by at most
 //! [`SLACK_BYTES`], and threads do not meet at it.
 //!
-//! Counted is what was asked for and not given back. What an allocator keeps besides, for alignment and for later, is not.
+//! Counted is what was asked for and not given back. What an allocator keeps besides, for alignment and for later, is part of the
+//! [resident size](resident_bytes) only.
+
+mod resident;
+
+pub use resident::{is_large, measure, resident_bytes, trim, watch};
 
 use crate::{CachePadded, PlainAtomicU64};
 use std::alloc::{GlobalAlloc, Layout};
@@ -56,6 +61,7 @@ fn add(bytes: i64) {
     if counted.abs() >= COUNTED_BYTES {
         // Relaxed: as in `used_bytes`. Whatever it is by now goes to the sum once.
         SUM.0.fetch_add(counter.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+        resident::measure_by_and_by();
     }
 }
 

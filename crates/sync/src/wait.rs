@@ -17,8 +17,12 @@
 //!    withdraw from whatever queue it stands in, and find out there, under that queue's latch, whether it was granted
 //!    meanwhile.
 
+mod together;
+
+pub use together::together;
+
 use crate::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::{Arc, Condvar, Mutex, OnceLock};
+use crate::{Arc, Condvar, Mutex, OnceLock, PlainAtomicU64};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -68,6 +72,9 @@ pub trait Scheduler: Send + Sync {
     /// Lets the suspended transaction go on.
     fn resume(&self);
 
+    /// Lets others run if the caller has run for long. A flavour whose callers are threads leaves that to the system.
+    fn give_way(&self) {}
+
     /// Looks at a condition again and again for a moment, at most until the deadline: whether it became true. A flavour to
     /// whose callers a moment is worth nothing, or in whose time none passes, does not look at all.
     fn spin(&self, _deadline: Option<Time>, _condition: &mut dyn FnMut() -> bool) -> bool {
@@ -95,8 +102,13 @@ struct Shared {
     lock_timeout_ns: AtomicU64,
     /// How long a wait for a lock lasts before its waiter asks whether it is a deadlock, likewise.
     deadlock_timeout_ns: AtomicU64,
+    /// Calls of [`give_way`](Waiter::give_way). Only the waiter itself writes.
+    calls: PlainAtomicU64,
     scheduler: Arc<dyn Scheduler>,
 }
+
+/// Of so many calls of [`Waiter::give_way`] one looks at the clock.
+const CALLS_EACH_LOOK: u64 = 16;
 
 /// The end of a waiter that is cancelled, and that of one that has none.
 const CANCELLED: u64 = 0;
@@ -117,6 +129,7 @@ impl Waiter {
             waits_since: AtomicU64::new(NEVER),
             lock_timeout_ns: AtomicU64::new(NEVER),
             deadlock_timeout_ns: AtomicU64::new(NEVER),
+            calls: PlainAtomicU64::new(0),
             scheduler,
         };
         Self { shared: Arc::new(shared) }
@@ -148,6 +161,7 @@ impl Waiter {
     }
 
     fn suspend_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> Wake {
+        together::wake_all();
         loop {
             let end = self.shared.end.load(Ordering::Acquire);
             if self.has_passed(end) {
@@ -216,8 +230,26 @@ impl Waiter {
         self.suspend_until(Some(self.now().after(duration)), || false)
     }
 
-    /// Makes the waiter look at its condition again.
+    /// Lets others run if the transaction's own code has run for long, as its flavour has it. For code that goes from row to row and holds
+    /// no latch: most calls cost an increment.
+    #[inline]
+    pub fn give_way(&self) {
+        // Relaxed: only the waiter itself uses it.
+        let calls = self.shared.calls.load(Ordering::Relaxed).wrapping_add(1);
+        self.shared.calls.store(calls, Ordering::Relaxed);
+        if calls.is_multiple_of(CALLS_EACH_LOOK) {
+            self.shared.scheduler.give_way();
+        }
+    }
+
+    /// Makes the waiter look at its condition again. Within [`together`] the wake is put off until its end.
     pub fn wake(&self) {
+        if !together::put_off(self) {
+            self.resume();
+        }
+    }
+
+    fn resume(&self) {
         self.shared.scheduler.resume();
     }
 
@@ -268,11 +300,24 @@ fn to_duration(ns: u64) -> Option<Duration> {
 }
 
 /// The thread flavour: spins for a moment, then blocks on a condition variable.
+///
+/// A thread spins only if each thread of this flavour can have a core. Otherwise the thread that it waits for may be off the core, and a
+/// spin would keep it off: the waiting thread blocks at once.
 pub struct ThreadScheduler {
     notified: AtomicBool,
     blocked: Mutex<bool>,
     wakeup: Condvar,
     spin: Duration,
+}
+
+/// The schedulers of the thread flavour that may spin. Not a model's atomic: only the time of a wait depends on it.
+static SPINNING: PlainAtomicU64 = PlainAtomicU64::new(0);
+
+/// Whether there are more threads that may spin than cores.
+fn is_crowded() -> bool {
+    static CORES: OnceLock<u64> = OnceLock::new();
+    // Relaxed: a figure, which orders nothing.
+    SPINNING.load(Ordering::Relaxed) > *CORES.get_or_init(|| crate::cores() as u64)
 }
 
 /// When the process's clock started: at its first use.
@@ -284,6 +329,10 @@ fn clock_start() -> Instant {
 impl ThreadScheduler {
     /// A scheduler that spins for `spin` before it blocks the thread.
     pub fn new(spin: Duration) -> Self {
+        if !spin.is_zero() {
+            // Relaxed: as in `is_crowded`.
+            SPINNING.fetch_add(1, Ordering::Relaxed);
+        }
         Self { notified: AtomicBool::new(false), blocked: Mutex::new(false), wakeup: Condvar::new(), spin }
     }
 
@@ -293,7 +342,7 @@ impl ThreadScheduler {
 
     /// Spins for as long as it is worth, at most until the deadline: a short pause must not become a long one.
     fn spin_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
-        if cfg!(any(loom, shuttle)) || self.spin.is_zero() {
+        if cfg!(any(loom, shuttle)) || self.spin.is_zero() || is_crowded() {
             return condition();
         }
         let spin = deadline.map_or(self.spin, |deadline| self.spin.min(deadline.since(self.now())));
@@ -308,6 +357,15 @@ impl ThreadScheduler {
             if start.elapsed() >= spin {
                 return false;
             }
+        }
+    }
+}
+
+impl Drop for ThreadScheduler {
+    fn drop(&mut self) {
+        if !self.spin.is_zero() {
+            // Relaxed: as in `is_crowded`.
+            SPINNING.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -362,5 +420,50 @@ impl ThreadScheduler {
     #[cfg(loom)]
     fn block<'a>(&self, guard: crate::MutexGuard<'a, bool>, _deadline: Option<Time>) -> crate::MutexGuard<'a, bool> {
         self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_may_have_no_core_does_not_spin() {
+        let spin = Duration::from_secs(3600);
+        let all: Vec<_> = (0..=crate::cores()).map(|_| ThreadScheduler::new(spin)).collect();
+        let mut looks = 0;
+        let found = all[0].spin(None, &mut || {
+            looks += 1;
+            false
+        });
+        assert_eq!((found, looks), (false, 1));
+        // A notification that has come is still found, and a deadline that has passed ends the wait.
+        all[0].resume();
+        all[0].suspend(None);
+        all[0].suspend(Some(Time::now()));
+    }
+
+    #[test]
+    fn a_waiter_asks_its_flavour_to_give_way_now_and_then() {
+        struct Counting(AtomicU64);
+
+        impl Scheduler for Counting {
+            fn now(&self) -> Time {
+                Time(0)
+            }
+
+            fn suspend(&self, _deadline: Option<Time>) {}
+
+            fn resume(&self) {}
+
+            fn give_way(&self) {
+                self.0.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+
+        let counting = Arc::new(Counting(AtomicU64::new(0)));
+        let waiter = Waiter::new(counting.clone());
+        (0..10 * CALLS_EACH_LOOK).for_each(|_| waiter.give_way());
+        assert_eq!(counting.0.load(Ordering::Acquire), 10);
     }
 }

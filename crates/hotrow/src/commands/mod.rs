@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod check;
 pub mod engines;
+mod memory;
 pub mod reproduce;
 pub mod serve;
 

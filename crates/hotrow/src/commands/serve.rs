@@ -1,6 +1,7 @@
 //! `hotrow serve`
 
 use super::Failure;
+use super::memory::default_limit;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hotrow_server::{Execution, Io, Passwords, Server, ServerConfig, ServerError, TlsFiles, raise_descriptor_limit};
 use hotrow_sql::MemoryLimit;
@@ -41,6 +42,29 @@ pub struct Options {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
 
+    /// Of these, sessions that only the administrator may have [default: 3, but no more than a tenth]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..100_000))]
+    reserved_connections: Option<u32>,
+
+    /// The user for whom sessions are reserved
+    #[arg(long, value_name = "USER", default_value = "postgres")]
+    administrator: String,
+
+    /// Most connections at a time that have no session yet; beyond it the oldest one that has said nothing is cut off
+    #[arg(long, value_name = "N", default_value_t = 256, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    starting_connections: u32,
+
+    /// Seconds that a client has from connecting to the start of its session
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
+    authentication_timeout: u32,
+
+    /// Seconds that a client has from connecting to its first word
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=600))]
+    silence_timeout: u32,
+
     /// What runs the clients' messages: a coroutine for those that have come together, on one of a few threads; a thread of a
     /// pool; or a thread for each connection
     #[arg(long, value_name = "MODEL", default_value = "coroutine", value_parser = execution())]
@@ -60,8 +84,9 @@ pub struct Options {
     stack_kib: Option<u32>,
 
     /// Memory that the server may use, such as 512MiB or 4GiB; 0 is as much as there is. Beyond it, what would need more is refused
-    #[arg(long, value_name = "SIZE", default_value = "0", allow_negative_numbers = true, value_parser = parse_memory_limit)]
-    memory_limit: MemoryLimit,
+    /// [default: three quarters of the machine's or the control group's]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_memory_limit)]
+    memory_limit: Option<MemoryLimit>,
 
     /// Blocked transactions that a queue may hold before no new ones are let in, under engines with such a queue
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
@@ -138,6 +163,12 @@ fn parse_memory_limit(text: &str) -> Result<MemoryLimit, String> {
     }
 }
 
+/// The limit of a server that was given none.
+fn default_memory_limit() -> MemoryLimit {
+    let bytes = default_limit().and_then(|bytes| usize::try_from(bytes.max(MIN_MEMORY_BYTES)).ok());
+    bytes.map_or(MemoryLimit::NONE, MemoryLimit::new)
+}
+
 /// All addresses of one name.
 #[derive(Clone, Debug)]
 struct Listen(Vec<SocketAddr>);
@@ -179,7 +210,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
     let sql = hotrow_sql::Config {
         default_isolation: options.isolation,
-        memory_limit: options.memory_limit,
+        memory_limit: options.memory_limit.unwrap_or_else(default_memory_limit),
         choosing_engines: choosing.map(|info| info.name).collect(),
         times: options.count_times.then(Arc::default),
         ..hotrow_sql::Config::default()
@@ -264,11 +295,24 @@ fn settings(options: &Options) -> Settings {
 fn config(options: &Options) -> Result<ServerConfig, Failure> {
     let passwords = options.password_file.as_deref().map(Passwords::read).transpose().map_err(explain)?;
     let tls = options.tls_cert.clone().zip(options.tls_key.clone());
+    let max_connections = options.max_connections as usize;
+    let reserved_connections = options.reserved_connections.map(|reserved| reserved as usize);
+    if let Some(reserved) = reserved_connections.filter(|&reserved| reserved >= max_connections) {
+        return Err(Failure::Usage(format!(
+            "--reserved-connections is {reserved}, and --max-connections {max_connections}: expected fewer, so that others than the \
+             administrator may come"
+        )));
+    }
     Ok(ServerConfig {
         listen: options.listen.0.clone(),
         socket_dir: options.socket_dir.clone(),
         metrics: options.metrics,
-        max_connections: options.max_connections as usize,
+        max_connections,
+        reserved_connections,
+        administrator: options.administrator.clone(),
+        starting_connections: options.starting_connections as usize,
+        startup_timeout: Duration::from_secs(options.authentication_timeout.into()),
+        silence_timeout: Duration::from_secs(options.silence_timeout.into()),
         passwords,
         execution: options.execution,
         io: options.io,

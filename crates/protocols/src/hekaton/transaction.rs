@@ -13,6 +13,7 @@ use super::{Shared, record_locks};
 use crate::shared::table;
 use hotrow_storage::{End, Garbage, Guard, Key, Participant, Position, RowMut, RowRef, TableId, VersionTable};
 use hotrow_sync::atomic::{Ordering, fence};
+use hotrow_sync::wait::together;
 use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{
     Abort, Access, Begin, Concurrency, Deadlock, EngineInfo, Isolation, LockFor, Savepoint, Scan, Statistics,
@@ -250,6 +251,21 @@ impl HekatonTransaction {
         // From here to the last word without leaving the epoch: somebody may replace a new version and collect it meanwhile.
         shared.transactions.commit(me, end_time);
         self.changes.finish(&self.database, guard, end_time, &mut self.sweeper);
+        self.end();
+        Ok(handed)
+    }
+
+    /// Commits a transaction that has changed nothing. All reads were at one time, or at times of their own, or are locked now: there is
+    /// nothing to look at again.
+    fn commit_reads(&mut self) -> Result<Option<Position>, Abort> {
+        let (guard, me) = (self.participant.guard(), self.reader.look.me);
+        let release = |_, _, words: &Words| {
+            record_locks::release_write(words, me);
+        };
+        self.changes.end_kept(&mut self.reader.look, &self.database, guard, release);
+        self.release_locks();
+        self.wait_for_dependencies()?;
+        let handed = self.database.redo().map(|sink| sink.appended());
         self.end();
         Ok(handed)
     }
@@ -514,21 +530,8 @@ impl Transaction for HekatonTransaction {
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
         // A table that is put in another one's place is a change, though no row of it is in the log.
-        let handed = if self.changes.is_empty() && self.reader.owned.is_empty() {
-            // All reads were at one time, or at times of their own, or are locked now: there is nothing to look at again.
-            let (guard, me) = (self.participant.guard(), self.reader.look.me);
-            let release = |_, _, words: &Words| {
-                record_locks::release_write(words, me);
-            };
-            self.changes.end_kept(&mut self.reader.look, &self.database, guard, release);
-            self.release_locks();
-            self.wait_for_dependencies()?;
-            let handed = self.database.redo().map(|sink| sink.appended());
-            self.end();
-            handed
-        } else {
-            self.commit_changes()?
-        };
+        let has_changes = !self.changes.is_empty() || !self.reader.owned.is_empty();
+        let handed = together(|| if has_changes { self.commit_changes() } else { self.commit_reads() })?;
         self.database.wait_durable(handed, &self.waiter);
         Ok(())
     }
@@ -536,7 +539,7 @@ impl Transaction for HekatonTransaction {
     fn abort(&mut self) {
         self.failed = None;
         if self.running {
-            self.roll_back();
+            together(|| self.roll_back());
         }
     }
 

@@ -15,6 +15,7 @@ use super::{record, table};
 use hotrow_storage::{
     Database, Guard, Key, Participant, RecordHeader, RecordRef, RowMut, RowRef, Table, TableId, TableSchema,
 };
+use hotrow_sync::wait::together;
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Accesses, Begin, Deadlock, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
@@ -171,10 +172,12 @@ impl<L: Locking> LockingTransaction<L> {
     }
 
     fn end(&mut self) {
-        self.locks.end(&self.database, self.participant.guard());
-        self.changes.retire(&mut self.participant);
-        self.participant.leave();
-        self.running = false;
+        together(|| {
+            self.locks.end(&self.database, self.participant.guard());
+            self.changes.retire(&mut self.participant);
+            self.participant.leave();
+            self.running = false;
+        });
     }
 }
 

@@ -3,12 +3,14 @@
 //! The workers read, and put conversations with work into the pool's queue; a thread takes one, answers what has come, and gives
 //! the conversation back. A request that has to wait keeps its thread, which blocks. So that the others can go on, the pool then
 //! lets another thread run: as many run as there are to be, and those that block come on top. Which one takes a request is a matter of
-//! who is free, so none is idle while another has too much to do.
+//! who is free, so none is idle while another has too much to do. A long statement lets one more run from time to time.
 
+use super::task::SLICE;
 use super::worker::Message;
 use crate::conversation::{Conversation, Progress};
 use crate::presence::Attentive;
 use crate::server::Shared;
+use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Condvar, Inbox, Mutex, MutexGuard, Scheduler, Time, thread};
 use std::collections::VecDeque;
 
@@ -69,6 +71,17 @@ impl Pool {
         let outcome = block();
         self.state().running += 1;
         outcome
+    }
+
+    /// Lets another request run, in another thread, beside the one that calls.
+    fn let_another_run(self: &Arc<Self>) {
+        let mut state = self.state();
+        if state.requests.is_empty() {
+            return;
+        }
+        state.running -= 1;
+        self.see_to_it(state);
+        self.state().running += 1;
     }
 
     /// Ends the threads. No request is left.
@@ -146,12 +159,14 @@ fn answer(request: Request) {
 pub struct Holding {
     pool: Arc<Pool>,
     blocking: Attentive,
+    /// When it let others run the last time, as [`Time`]. Only the session's thread uses it.
+    gave_way: AtomicU64,
 }
 
 impl Holding {
     /// In this pool, in this way.
     pub fn new(pool: Arc<Pool>, blocking: Attentive) -> Self {
-        Self { pool, blocking }
+        Self { pool, blocking, gave_way: AtomicU64::new(0) }
     }
 }
 
@@ -162,6 +177,15 @@ impl Scheduler for Holding {
 
     fn suspend(&self, deadline: Option<Time>) {
         self.pool.block(|| self.blocking.suspend(deadline));
+    }
+
+    /// The thread goes on, and so does that of a request that has waited for it; the system lets them take turns.
+    fn give_way(&self) {
+        let now = self.now();
+        if now.since(Time(self.gave_way.load(Ordering::Acquire))) >= SLICE {
+            self.gave_way.store(now.0, Ordering::Release);
+            self.pool.let_another_run();
+        }
     }
 
     fn resume(&self) {

@@ -13,16 +13,19 @@
 //! 3. The system gives notice once of what happens to a socket (edge-triggered). `readable` is set by a notice and cleared only when
 //!    a read of before the next notice has found less than it had room for; so a connection is read again if there may be something.
 //! 4. A client that has left while its statement waits for a lock has the statement cancelled.
-//! 5. What a session has is dropped within its coroutine: to roll back may have to wait.
+//! 5. A coroutine that has run for long is suspended between two rows, and is ready at once: it goes on after all other connections that
+//!    are ready, those included of which the system knows.
+//! 6. What a session has is dropped within its coroutine: to roll back may have to wait.
 //!
 //! **Handing over.** Workers of two kinds are the same code. One who reads for others has the connections, and gives a conversation with work to the
 //! connection's runner ([`Message::Run`]), where it has a place, and a coroutine, until it is answered; then it goes back, and whoever has
 //! read sends the answers. What happens to the socket meanwhile the runner is told by a wake, and that the client has left through
 //! the [`Task`], before its wait is looked at: either the reader finds the wait, or the runner finds out when it begins.
 //!
-//! **Balance.** A new connection goes to the worker with the fewest. One listening socket per worker (`SO_REUSEPORT`) would
+//! **Balance.** A new connection goes to the worker with the fewest, and not to one that has a long statement. One listening socket per worker (`SO_REUSEPORT`) would
 //! spread them by a hash of their addresses, with no regard to that, and would let a second server listen on the same address unnoticed.
 
+use super::moving::Moved;
 use super::request::{Holding, Pool, Request};
 use super::task::{Task, Wait};
 use super::turn_away;
@@ -33,7 +36,7 @@ use crate::presence::Attentive;
 use crate::server::Shared;
 use crate::sessions::{Guest, Peer};
 use crate::stream::Patience;
-use hotrow_sync::atomic::{AtomicUsize, Ordering};
+use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
 use hotrow_sync::{Arc, Inbox, Scheduler, Time, thread};
 use mio::unix::SourceFd;
@@ -62,6 +65,8 @@ pub enum Message {
     Run(Box<Visit>),
     /// Who has run what has come on the connection with this number has answered it; this is left of it.
     Answered(usize, Option<Box<Conversation>>),
+    /// Another worker gives this connection away.
+    Adopt(Box<Moved>),
     /// All clients have left, and none will come.
     End,
 }
@@ -80,18 +85,35 @@ pub enum Hands {
 /// A worker, as others see it.
 #[derive(Clone)]
 pub struct Colleague {
-    inbox: Arc<Inbox<Message>>,
+    pub(super) inbox: Arc<Inbox<Message>>,
     /// Its connections.
-    load: Arc<AtomicUsize>,
+    pub(super) load: Arc<AtomicUsize>,
+    /// It has a long statement.
+    pub(super) busy: Arc<AtomicBool>,
 }
 
 impl Colleague {
-    /// The one with the fewest connections, which has one more now.
+    /// The one with the fewest connections, which has one more now; one that is busy only if all are.
     fn with_fewest(all: &[Self]) -> &Self {
-        let load = |colleague: &&Self| colleague.load.load(Ordering::Acquire);
+        let load = |colleague: &&Self| (colleague.is_busy(), colleague.load.load(Ordering::Acquire));
         let chosen = all.iter().min_by_key(load).expect("one at the least");
         chosen.load.fetch_add(1, Ordering::AcqRel);
         chosen
+    }
+
+    /// The one with the fewest connections of those that are not busy.
+    pub(super) fn free_of(all: &[Self]) -> Option<&Self> {
+        let free = all.iter().filter(|colleague| !colleague.is_busy());
+        free.min_by_key(|colleague| colleague.load.load(Ordering::Acquire))
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Acquire)
+    }
+
+    /// Whether both are the same worker.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inbox, &other.inbox)
     }
 }
 
@@ -157,23 +179,27 @@ impl Team {
         drop(Stack::new(shared.config.stack_bytes).map_err(ServerError::System)?);
         let mut team = Self::default();
         let threads = threads.max(1);
-        for number in 0..threads {
+        let mut polls = Vec::new();
+        for _ in 0..threads {
             let poll = Poll::new().map_err(ServerError::System)?;
             let waker = Waker::new(poll.registry(), WAKER).map_err(ServerError::System)?;
             let inbox = Arc::new(Inbox::new(move || {
                 // The counter behind it would have to be full, and then the worker wakes.
                 let _ = waker.wake();
             }));
-            let own = Colleague { inbox, load: Arc::new(AtomicUsize::new(0)) };
-            let worker = (shared.clone(), own.clone(), hands.clone());
+            team.workers.push(Colleague { inbox, load: Arc::default(), busy: Arc::default() });
+            polls.push(poll);
+        }
+        let all: Arc<[Colleague]> = team.workers.clone().into();
+        for (number, poll) in polls.into_iter().enumerate() {
+            let worker = (shared.clone(), all.clone(), hands.clone());
             let thread = thread::Builder::new()
                 .name(format!("{name} {number}"))
                 .spawn(move || {
-                    let (shared, own, hands) = worker;
-                    Worker::new(shared, own, poll, hands, (number, threads)).work();
+                    let (shared, team, hands) = worker;
+                    Worker::new(shared, team, poll, hands, number).work();
                 })
                 .map_err(ServerError::System)?;
-            team.workers.push(own);
             team.threads.push(thread);
         }
         Ok(team)
@@ -199,22 +225,26 @@ pub struct Visit {
 }
 
 /// Where a conversation goes back to.
-struct Home {
+pub(super) struct Home {
     inbox: Arc<Inbox<Message>>,
     number: usize,
 }
 
 const WAKER: Token = Token(usize::MAX);
 
-struct Worker {
-    shared: Arc<Shared>,
-    own: Colleague,
-    poll: Poll,
-    hands: Hands,
-    /// Its number among those of its kind, and how many these are.
-    rank: (usize, usize),
-    places: Vec<Option<Place>>,
-    free: Vec<usize>,
+pub(super) struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) own: Colleague,
+    /// Those of its kind, itself included.
+    pub(super) team: Arc<[Colleague]>,
+    pub(super) poll: Poll,
+    pub(super) hands: Hands,
+    /// Its number among those of its kind.
+    rank: usize,
+    pub(super) places: Vec<Option<Place>>,
+    pub(super) free: Vec<usize>,
+    /// Its long statements.
+    pub(super) long: usize,
     /// Connections to look at, each once.
     ready: VecDeque<usize>,
     timers: BTreeSet<(Time, usize)>,
@@ -223,25 +253,29 @@ struct Worker {
 }
 
 /// A connection of the worker's, or a visiting one.
-struct Place {
-    peer: Arc<Peer>,
-    task: Arc<Task>,
-    state: State,
+pub(super) struct Place {
+    pub(super) peer: Arc<Peer>,
+    pub(super) task: Arc<Task>,
+    pub(super) state: State,
     /// Who runs what has come on it, if that is another worker.
-    runner: Option<Colleague>,
+    pub(super) runner: Option<Colleague>,
     /// Whose it is, if it is another worker's.
-    home: Option<Home>,
+    pub(super) home: Option<Home>,
+    /// The worker to which it was given when it came, if it has moved.
+    pub(super) native: Option<Colleague>,
     /// There may be something to read.
-    readable: bool,
+    pub(super) readable: bool,
     /// The client has closed its end.
-    left: bool,
+    pub(super) left: bool,
     /// It is among the ready.
     queued: bool,
     /// As in the timers.
-    timer: Option<Time>,
+    pub(super) timer: Option<Time>,
+    /// How often its coroutine has given way since it began, or has waited.
+    pub(super) slices: u32,
 }
 
-enum State {
+pub(super) enum State {
     Idle(Box<Conversation>),
     Suspended(Coroutine<Answered>),
     /// Just now the worker, or who else runs what has come, is at it.
@@ -252,8 +286,16 @@ enum State {
 type Answered = Option<Box<Conversation>>;
 
 impl Place {
-    fn new(peer: Arc<Peer>, task: Arc<Task>, state: State, runner: Option<Colleague>, home: Option<Home>) -> Self {
-        Self { peer, task, state, runner, home, readable: false, left: false, queued: false, timer: None }
+    pub(super) fn new(
+        peer: Arc<Peer>,
+        task: Arc<Task>,
+        state: State,
+        runner: Option<Colleague>,
+        home: Option<Home>,
+    ) -> Self {
+        let (native, timer) = (None, None);
+        let (readable, left, queued) = (false, false, false);
+        Self { peer, task, state, runner, home, native, readable, left, queued, timer, slices: 0 }
     }
 
     /// Something has happened to the socket of a connection that is handed over.
@@ -271,15 +313,17 @@ impl Place {
 }
 
 impl Worker {
-    fn new(shared: Arc<Shared>, own: Colleague, poll: Poll, hands: Hands, rank: (usize, usize)) -> Self {
+    fn new(shared: Arc<Shared>, team: Arc<[Colleague]>, poll: Poll, hands: Hands, rank: usize) -> Self {
         Self {
             shared,
-            own,
+            own: team[rank].clone(),
+            team,
             poll,
             hands,
             rank,
             places: Vec::new(),
             free: Vec::new(),
+            long: 0,
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
             stacks: Vec::new(),
@@ -355,15 +399,21 @@ impl Worker {
             }
             Message::Run(visit) => self.receive(*visit),
             Message::Answered(number, conversation) => self.take_back(number, conversation),
+            Message::Adopt(moved) => self.adopt(*moved),
             Message::End => self.is_ending = true,
         }
     }
 
-    fn admit(&mut self, guest: Guest) {
-        let number = self.free.pop().unwrap_or_else(|| {
+    /// The number of a place that is free.
+    pub(super) fn free_number(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() - 1
-        });
+        })
+    }
+
+    fn admit(&mut self, guest: Guest) {
+        let number = self.free_number();
         let peer = guest.peer().clone();
         let runner = match &self.hands {
             Hands::Workers(runners) => Some(Colleague::with_fewest(runners).clone()),
@@ -400,10 +450,12 @@ impl Worker {
         let state = State::Idle(conversation);
         self.places[number] = Some(Place::new(peer, task, state, runner, None));
         // If it has not said anything by then, it is told so.
-        self.set_timer(number, Some(Time::now().after(self.shared.config.startup_timeout)));
+        let config = &self.shared.config;
+        let deadline = Time::now().after(config.silence_timeout.min(config.startup_timeout));
+        self.set_timer(number, Some(deadline));
     }
 
-    fn free_place(&mut self, number: usize) {
+    pub(super) fn free_place(&mut self, number: usize) {
         self.set_timer(number, None);
         if let Some(Place { runner: Some(runner), .. }) = self.places[number].take() {
             runner.load.fetch_sub(1, Ordering::AcqRel);
@@ -412,7 +464,7 @@ impl Worker {
         self.own.load.fetch_sub(1, Ordering::AcqRel);
     }
 
-    fn enqueue(&mut self, number: usize) {
+    pub(super) fn enqueue(&mut self, number: usize) {
         if let Some(Some(place)) = self.places.get_mut(number)
             && !std::mem::replace(&mut place.queued, true)
         {
@@ -434,7 +486,7 @@ impl Worker {
         }
     }
 
-    fn set_timer(&mut self, number: usize, timer: Option<Time>) {
+    pub(super) fn set_timer(&mut self, number: usize, timer: Option<Time>) {
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         let before = std::mem::replace(&mut place.timer, timer);
         if before == timer {
@@ -452,6 +504,10 @@ impl Worker {
     fn look_after(&mut self, number: usize) {
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         place.queued = false;
+        if place.readable && matches!(place.state, State::Idle(_)) && self.give_away(number) {
+            return;
+        }
+        let Some(Some(place)) = self.places.get_mut(number) else { return };
         match std::mem::replace(&mut place.state, State::Running) {
             // It is looked after when it is answered.
             State::Running => {}
@@ -491,6 +547,7 @@ impl Worker {
             return pool.run(Request { conversation, number, inbox: self.own.inbox.clone() });
         }
         let number_there = self.number_elsewhere(number);
+        self.change_runner(number);
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         if let Some(runner) = &place.runner {
             place.state = State::Running;
@@ -537,6 +594,11 @@ impl Worker {
                 if (place.left || place.task.has_left()) && wait.is_some_and(|wait| !wait.for_socket) {
                     place.peer.cancel();
                 }
+                let gives_way = wait.is_some_and(|wait| wait.gives_way);
+                self.note_turn(number, gives_way);
+                if gives_way {
+                    self.enqueue(number);
+                }
                 return self.set_timer(number, wait.and_then(|wait| wait.deadline));
             }
             Resumed::Returned(conversation) => conversation,
@@ -550,13 +612,13 @@ impl Worker {
             self.stacks.push(coroutine.into_stack());
         }
         self.set_timer(number, None);
+        self.note_turn(number, false);
         self.go_on(number, conversation);
     }
 
     /// What a connection of this worker's, with that number, is called by others.
-    fn number_elsewhere(&self, number: usize) -> usize {
-        let (own, all) = self.rank;
-        number * all + own
+    pub(super) fn number_elsewhere(&self, number: usize) -> usize {
+        number * self.team.len() + self.rank
     }
 
     /// Runs a request that another worker has read.

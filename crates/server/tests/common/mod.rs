@@ -12,6 +12,7 @@ use hotrow_sync::Arc;
 use hotrow_sync::thread::{self, JoinHandle};
 use hotrow_txn::Engine;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 pub use client::Client;
 
@@ -105,6 +106,19 @@ impl Running {
     /// A client whose session has begun.
     pub fn client(&self) -> Client {
         Client::connect(self.address)
+    }
+
+    /// Sends cancel requests for a client's statement until it ends.
+    pub fn cancel(&self, client: &mut Client) {
+        let (pid, secret) = client.key;
+        let request = client::packet(80_877_102, &[pid.to_be_bytes(), secret.to_be_bytes()].concat());
+        client.stream.set_read_timeout(Some(Duration::from_millis(10))).expect("a time-out");
+        while client.stream.peek(&mut [0]).is_err() {
+            let mut canceller = Client::open(self.address);
+            canceller.send(&request);
+            assert!(canceller.try_read().is_ok_and(|answer| answer.is_none()), "a cancel request has no answer");
+        }
+        client.stream.set_read_timeout(None).expect("no time-out");
     }
 
     /// Ends the server and waits for it.

@@ -66,7 +66,8 @@ impl Exec<'_> {
             let at = if exprs.is_empty() {
                 0
             } else {
-                env.memory.check()?;
+                env.memory.check_push(&positions)?;
+                env.memory.check_push(&groups)?;
                 let values = exprs.iter().map(|expr| expr.eval(env, row)).collect::<Result<Vec<_>, _>>()?;
                 let key = group_key(values.iter().map(Value::borrowed));
                 *positions.entry(key).or_insert_with(|| {
@@ -133,7 +134,7 @@ impl State {
             return Ok(());
         }
         if let Some(seen) = &mut self.seen {
-            env.memory.check()?;
+            env.memory.check_push(seen)?;
             if !seen.insert(group_key([value.borrowed()])) {
                 return Ok(());
             }
@@ -189,7 +190,7 @@ impl State {
         env: &Env<'_>,
         row: &Input<'_>,
     ) -> Result<(), SqlError> {
-        env.memory.check()?;
+        env.memory.check_push(&self.pieces)?;
         let separator = match &call.separator {
             Some(separator) => separator.eval(env, row)?,
             None => Value::Null,

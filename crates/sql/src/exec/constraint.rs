@@ -129,7 +129,10 @@ impl Ddl<'_> {
         let env = self.env;
         self.txn.scan(&scan::everything(child), &mut |row| {
             let values = values_of(row, &key.columns);
-            let checked = env.check_cancelled().and_then(|()| env.memory.check());
+            let checked = env
+                .check_cancelled()
+                .and_then(|()| env.memory.check_push(&seen))
+                .and_then(|()| env.memory.check_push(&wanted));
             if let Err(error) = checked {
                 failed = Some(error);
             } else if !key.is_exempt(&values) && seen.insert(spec.key(values.iter().cloned())) {

@@ -37,7 +37,7 @@ impl Exec<'_> {
                 let mut rows = Vec::new();
                 let memory = self.env.memory;
                 self.run(node, &mut |row| {
-                    memory.check()?;
+                    memory.check_push(&rows)?;
                     rows.push(super::owned(row, insert.targets.len()));
                     Ok(ControlFlow::Continue(()))
                 })?;

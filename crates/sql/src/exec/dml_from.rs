@@ -24,6 +24,7 @@ impl Exec<'_> {
         let (mut changed, mut count) = (HashSet::new(), 0);
         for row in rows.rows() {
             self.env.check_cancelled()?;
+            self.env.memory.check_push(&changed)?;
             let (key, beside) = split(&update.access.table, row);
             if changed.insert(key.clone()) {
                 let (beside, events) = (Some(Input::Values(beside)), events.as_deref_mut());

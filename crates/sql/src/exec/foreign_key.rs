@@ -111,7 +111,7 @@ impl Exec<'_> {
             if key.is_exempt(&values) || ForeignKey::refers(&values) && self.finds(&reference.lookup, &values)? {
                 continue;
             }
-            self.env.memory.check()?;
+            self.env.memory.check_push(&missing)?;
             missing.push((at, values));
         }
         Ok(missing)
@@ -246,7 +246,7 @@ impl Exec<'_> {
         let mut events = Events { graph, node: change.node, list: Vec::new() };
         for row in rows? {
             exec.env.check_cancelled()?;
-            exec.env.memory.check()?;
+            exec.env.memory.check_push(&events.list)?;
             match &change.plan {
                 ChangePlan::Delete(_) => exec.delete_row(&access.table, &row, Some(&mut events))?,
                 ChangePlan::Update(update) => {

@@ -89,10 +89,11 @@ impl Table {
         if join.keys.is_empty() {
             return Ok(table);
         }
+        env.memory.check_value(table.rows.len() * size_of_val(&NONE))?;
         table.next.resize(table.rows.len(), NONE);
         // Backwards, so that the chains go forwards.
         for at in (0..table.rows.len()).rev() {
-            env.memory.check()?;
+            env.memory.check_push(&table.first)?;
             let row = Input::Values(table.rows.row(at));
             let exprs = join.keys.iter().map(|key| (&key.inner, key.blanks));
             if let Some(key) = join_key(exprs, env, &row)? {

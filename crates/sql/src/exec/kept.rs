@@ -3,6 +3,7 @@
 use super::{Exec, Fail, Flow};
 use crate::SqlError;
 use crate::expr::{Env, Frame, Input};
+use crate::memory::Growing;
 use crate::plan::Node;
 use hotrow_storage::Value;
 use std::ops::ControlFlow;
@@ -48,13 +49,20 @@ impl Kept {
     }
 }
 
+impl Growing for Kept {
+    fn growth_bytes(&self) -> usize {
+        let is_full = self.values.len() + self.width > self.values.capacity();
+        if is_full { self.values.capacity().saturating_mul(2 * size_of::<Value<'_>>()) } else { 0 }
+    }
+}
+
 impl Exec<'_> {
     /// The rows of a node, of which the columns are kept.
     pub(super) fn collect(&mut self, node: &Node, columns: &[usize]) -> Result<Kept, Fail> {
         let mut kept = Kept::new(columns.len());
         let memory = self.env.memory;
         self.run(node, &mut |row| {
-            memory.check()?;
+            memory.check_push(&kept)?;
             kept.push(row, columns);
             Ok(ControlFlow::Continue(()))
         })?;

@@ -108,7 +108,7 @@ pub(super) fn ways(table: &Table, each: &Each, env: &Env<'_>) -> Result<Vec<Way>
     let mut path = each.way.clone();
     let mut ways = Vec::new();
     let mut push = |value: Value<'_>| {
-        env.memory.check()?;
+        env.memory.check_push(&ways)?;
         let values = match &mut path {
             Path::Key(values) => values,
             Path::Range(range) => &mut range.equal,
@@ -164,8 +164,8 @@ fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
     Residual::new(move |row| {
         let (params, user, waiter) = (&params, &user, &waiter);
         let env = Env { params, now, user, session_id, waiter, names: None, styles, memory, keeps_reads, frames: None };
-        // Who visits the row finds the error again.
-        env.check_cancelled().is_err() || filter.is_true(&env, &Input::Row(row)).unwrap_or(true)
+        // The visitor of the row finds the error again. The engine may hold a latch here.
+        waiter.is_cancelled() || filter.is_true(&env, &Input::Row(row)).unwrap_or(true)
     })
 }
 

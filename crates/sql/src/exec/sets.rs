@@ -37,7 +37,7 @@ impl Exec<'_> {
         let memory = self.env.memory;
         let mut others: HashMap<Key, u64> = HashMap::new();
         self.run(&sets.right, &mut |row| {
-            memory.check()?;
+            memory.check_push(&others)?;
             *others.entry(key_of(row)).or_default() += 1;
             Ok(Continue(()))
         })?;
@@ -58,7 +58,7 @@ impl Exec<'_> {
                 return Ok(Continue(()));
             }
             if !sets.all {
-                memory.check()?;
+                memory.check_push(&seen)?;
                 if !seen.insert(key) {
                     return Ok(Continue(()));
                 }
@@ -80,7 +80,7 @@ impl Exec<'_> {
         let mut rows = Kept::default();
         let memory = self.env.memory;
         self.run(query, &mut |row| {
-            memory.check()?;
+            memory.check_push(&rows)?;
             rows.push_all(row, width(row));
             Ok(Continue(()))
         })?;
@@ -104,9 +104,12 @@ impl Exec<'_> {
         for round in 0.. {
             let mut next = Kept::new(query.width);
             let mut visit = |row: &Input<'_>| {
-                memory.check()?;
-                if query.distinct && !seen.insert(key_of(row)) {
-                    return Ok(Continue(()));
+                memory.check_push(&next)?;
+                if query.distinct {
+                    memory.check_push(&seen)?;
+                    if !seen.insert(key_of(row)) {
+                        return Ok(Continue(()));
+                    }
                 }
                 next.push_all(row, query.width);
                 let flow = sink(row)?;

@@ -22,11 +22,17 @@ impl Exec<'_> {
         let mut rows: Vec<Vec<Value<'static>>> = Vec::new();
         let memory = self.env.memory;
         self.run(input, &mut |row| {
-            memory.check()?;
+            memory.check_push(&rows)?;
             rows.push(owned(row, width(row)));
             Ok(ControlFlow::Continue(()))
         })?;
-        rows.sort_by(|left, right| compare_rows(left, right, keys));
+        // A stable sort takes half as much again while it merges.
+        memory.check_value(rows.len() / 2 * size_of::<Vec<Value<'_>>>())?;
+        let waiter = self.env.waiter;
+        rows.sort_by(|left, right| {
+            waiter.give_way();
+            compare_rows(left, right, keys)
+        });
         let mut last: Option<&Vec<Value<'_>>> = None;
         for row in &rows {
             self.env.check_cancelled()?;
@@ -47,7 +53,7 @@ impl Exec<'_> {
         let mut seen = HashSet::new();
         let memory = self.env.memory;
         self.run(input, &mut |row| {
-            memory.check()?;
+            memory.check_push(&seen)?;
             let key = group_key((0..width(row)).map(|column| row.value(column)));
             if seen.insert(key) { sink(row) } else { Ok(ControlFlow::Continue(())) }
         })

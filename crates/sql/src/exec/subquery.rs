@@ -124,7 +124,8 @@ impl Exec<'_> {
             SubqueryTest::Array(element) => {
                 let (memory, mut array) = (self.env.memory, ArrayBuilder::new(*element));
                 self.run(&subquery.plan, &mut |row| {
-                    memory.check_value(array.size())?;
+                    // The builder's buffer doubles.
+                    memory.check_value(array.size().saturating_mul(2))?;
                     array.push(&row.value(0));
                     Ok(ControlFlow::Continue(()))
                 })?;
@@ -145,7 +146,8 @@ impl Exec<'_> {
                 let mut rows = Rows { all: Kept::new(columns.len()), keys: HashSet::new() };
                 let memory = self.env.memory;
                 self.run(&subquery.plan, &mut |row| {
-                    memory.check()?;
+                    memory.check_push(&rows.keys)?;
+                    memory.check_push(&rows.all)?;
                     if again
                         && *comparison == Comparison::Equal
                         && let Some(key) = key(columns.iter().map(|&at| row.value(at)), blanks)

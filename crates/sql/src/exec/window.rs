@@ -47,6 +47,7 @@ impl Exec<'_> {
         let rows = self.collect_all(&window.input)?;
         self.with_subqueries(|env| {
             let Some((last, others)) = window.sorts.split_last() else { return Ok(()) };
+            env.memory.check_value(rows.len().saturating_mul(2 * size_of::<usize>()))?;
             let mut order: Vec<usize> = (0..rows.len()).collect();
             let mut results = Vec::with_capacity(others.len());
             for sort in others {
@@ -91,7 +92,10 @@ fn each_row(
     visit: &mut dyn FnMut(usize, &mut Vec<Value<'_>>) -> Flow,
 ) -> Result<(), SqlError> {
     if !sort.keys.is_empty() {
-        order.sort_by(|&left, &right| compare_rows(rows.row(left), rows.row(right), &sort.keys));
+        order.sort_by(|&left, &right| {
+            env.waiter.give_way();
+            compare_rows(rows.row(left), rows.row(right), &sort.keys)
+        });
     }
     let running = sort.calls.iter().map(|call| Running::new(call, sort, env));
     let mut running = running.collect::<Result<Vec<_>, _>>()?;

@@ -98,9 +98,11 @@ impl<'a> Env<'a> {
         if self.keeps_reads { self.memory.check() } else { Ok(()) }
     }
 
-    /// An error if the statement is to stop. Whoever goes from row to row asks at each.
+    /// An error if the statement is to stop. Code that goes from row to row asks at each, and holds no latch meanwhile: if the statement has
+    /// run for long, others run first.
     #[inline]
     pub fn check_cancelled(&self) -> Result<(), SqlError> {
+        self.waiter.give_way();
         if self.waiter.is_cancelled() { Err(Abort::Cancelled.into()) } else { Ok(()) }
     }
 }

@@ -80,7 +80,7 @@ impl Client for Held {
     }
 
     fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
-        self.memory.check()?;
+        self.memory.check_push(&self.messages)?;
         self.messages.push(Message::Row(values.iter().map(|value| value.borrowed().into_owned()).collect()));
         Ok(())
     }

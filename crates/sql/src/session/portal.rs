@@ -212,7 +212,7 @@ impl Client for Rest {
     }
 
     fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
-        self.memory.check()?;
+        self.memory.check_push(&self.rows)?;
         self.rows.push_back(values.iter().map(|value| value.borrowed().into_owned()).collect());
         Ok(())
     }

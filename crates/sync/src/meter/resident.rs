@@ -1,0 +1,140 @@
+//! The resident size of the process, and the memory that its allocator keeps for later.
+//!
+//! The size is read from the system each time the bytes [in use](super::used_bytes) have moved by a step, so that it costs nothing that
+//! the memory itself did not cost many times over. Between two readings the figure is out of date by what was touched meanwhile, which
+//! is about a step.
+
+use super::used_bytes;
+use crate::{OnceLock, PlainAtomicU64};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// The greatest step.
+const MAX_STEP_BYTES: u64 = 4 << 20;
+
+/// The smallest step.
+const MIN_STEP_BYTES: u64 = 256 << 10;
+
+/// The allocator may keep so much before it is asked to give it back.
+const MAX_KEPT_BYTES: u64 = 64 << 20;
+
+/// The time between two collections that were asked for because memory is short.
+const COLLECT_AGAIN_US: u64 = 10_000;
+
+/// `None` where the system has no such file. It is opened by [`watch`], since the allocator must not allocate when it measures.
+static STATM: OnceLock<Option<File>> = OnceLock::new();
+static STEP: PlainAtomicU64 = PlainAtomicU64::new(u64::MAX);
+static KEPT_LIMIT: PlainAtomicU64 = PlainAtomicU64::new(u64::MAX);
+/// The resident size, and the bytes in use when it was measured.
+static RESIDENT: PlainAtomicU64 = PlainAtomicU64::new(0);
+static MEASURED_AT: PlainAtomicU64 = PlainAtomicU64::new(0);
+/// The bytes that the allocator kept after the last collection: asking again would not help before they are more.
+static KEPT: PlainAtomicU64 = PlainAtomicU64::new(0);
+/// When memory was short the last time, in microseconds since the first one.
+static COLLECTED_AT: PlainAtomicU64 = PlainAtomicU64::new(0);
+
+fn get(figure: &PlainAtomicU64) -> u64 {
+    // Relaxed: a figure, which orders nothing.
+    figure.load(Ordering::Relaxed)
+}
+
+fn set(figure: &PlainAtomicU64, value: u64) {
+    // Relaxed: a figure, which orders nothing.
+    figure.store(value, Ordering::Relaxed);
+}
+
+/// Measures the resident size from now on, finely enough for a limit of so many bytes.
+pub fn watch(limit: usize) {
+    let _ = STATM.get_or_init(|| File::open("/proc/self/statm").ok());
+    let limit = limit as u64;
+    // Relaxed: as in `get`.
+    STEP.fetch_min((limit / 64).clamp(MIN_STEP_BYTES, MAX_STEP_BYTES), Ordering::Relaxed);
+    // Relaxed: as in `get`.
+    KEPT_LIMIT.fetch_min((limit / 16).min(MAX_KEPT_BYTES), Ordering::Relaxed);
+    measure();
+}
+
+/// The resident size of the process when it was last measured; 0 unless somebody [watches](watch) it on a system that says it.
+#[inline]
+pub fn resident_bytes() -> usize {
+    get(&RESIDENT) as usize
+}
+
+/// Measures the resident size.
+pub fn measure() -> usize {
+    set(&MEASURED_AT, used_bytes() as u64);
+    if let Some(bytes) = STATM.get().and_then(Option::as_ref).and_then(read) {
+        set(&RESIDENT, bytes);
+    }
+    resident_bytes()
+}
+
+/// Measures the resident size if the bytes in use have moved by a step since it was last measured.
+#[inline]
+pub(super) fn measure_by_and_by() {
+    let step = get(&STEP);
+    if step != u64::MAX && get(&MEASURED_AT).abs_diff(used_bytes() as u64) >= step {
+        measure();
+    }
+}
+
+/// Whether the process is at least so large although the allocator has given back what it could.
+#[cold]
+pub fn is_large(bytes: usize) -> bool {
+    if measure() < bytes {
+        return false;
+    }
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    // One is added, since 0 stands for never.
+    let now = FIRST.get_or_init(Instant::now).elapsed().as_micros() as u64 + 1;
+    let before = get(&COLLECTED_AT);
+    let is_due = before == 0 || now.saturating_sub(before) >= COLLECT_AGAIN_US;
+    // Relaxed: as in `get`.
+    if is_due && COLLECTED_AT.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        collect();
+    }
+    resident_bytes() >= bytes
+}
+
+/// Has the allocator give memory back if it keeps much. For a thread that has just ended something large; costs three loads otherwise.
+#[inline]
+pub fn trim() {
+    let kept = get(&RESIDENT).saturating_sub(used_bytes() as u64);
+    let limit = get(&KEPT_LIMIT);
+    if kept >= limit.saturating_add(get(&KEPT)) {
+        trim_now(limit);
+    } else if kept < get(&KEPT) {
+        set(&KEPT, kept);
+    }
+}
+
+#[cold]
+fn trim_now(limit: u64) {
+    let kept = (measure() as u64).saturating_sub(used_bytes() as u64);
+    if kept >= limit.saturating_add(get(&KEPT)) {
+        collect();
+    }
+}
+
+fn collect() {
+    // SAFETY: the function has no preconditions; any thread may call it at any time, in the middle of no other call of the allocator.
+    unsafe { libmimalloc_sys::mi_collect(true) };
+    set(&KEPT, (measure() as u64).saturating_sub(used_bytes() as u64));
+}
+
+/// The second number of the file is the number of resident pages.
+fn read(file: &File) -> Option<u64> {
+    let mut text = [0; 128];
+    let count = file.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..count]).ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * page_bytes())
+}
+
+fn page_bytes() -> u64 {
+    static PAGE: OnceLock<u64> = OnceLock::new();
+    // SAFETY: the function only reads a constant of the system.
+    *PAGE.get_or_init(|| u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096))
+}

@@ -1,0 +1,158 @@
+//! Wakes that are put off until the caller holds nothing that the woken transactions want.
+//!
+//! A thread that is woken may take the core of the thread that wakes it at once. If that thread still holds locks, or has not said that
+//! its transaction is over, the woken thread soon waits for it again, and so does each one after it: with more threads than cores there
+//! is then a switch of threads for every few transactions. The woken threads are in the middle of transactions themselves, with locks; if
+//! there are more threads than cores, the waking thread gives its core to them before it begins another transaction.
+//!
+//! **Invariants**
+//!
+//! 1. A wake that is put off is made before the outermost [`together`] of its thread returns or unwinds, and before the thread's next wait.
+//!    So no wake is lost, and no transaction waits while it keeps others from being woken.
+//! 2. What makes the woken transaction's condition true is done at once. Only the notice comes later.
+
+use super::Waiter;
+
+#[cfg(not(any(loom, shuttle)))]
+mod list {
+    use super::Waiter;
+    use crate::wait::is_crowded;
+    use std::cell::{Cell, RefCell};
+    use std::collections::VecDeque;
+
+    std::thread_local! {
+        /// How many calls of `together` the thread is in.
+        static DEPTH: Cell<usize> = const { Cell::new(0) };
+        static LIST: RefCell<VecDeque<Waiter>> = const { RefCell::new(VecDeque::new()) };
+    }
+
+    /// Counts a call of `together`; makes the wakes when the outermost one ends, also by a panic.
+    pub(super) struct Inside;
+
+    impl Inside {
+        pub(super) fn new() -> Self {
+            DEPTH.with(|depth| depth.set(depth.get() + 1));
+            Self
+        }
+    }
+
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            let depth = DEPTH.with(|depth| {
+                depth.set(depth.get() - 1);
+                depth.get()
+            });
+            if depth == 0 && wake_all() && is_crowded() {
+                crate::thread::yield_now();
+            }
+        }
+    }
+
+    /// Whether the wake was put off.
+    #[inline]
+    pub(in crate::wait) fn put_off(waiter: &Waiter) -> bool {
+        let is_inside = DEPTH.with(|depth| depth.get() > 0);
+        if is_inside {
+            LIST.with(|list| list.borrow_mut().push_back(waiter.clone()));
+        }
+        is_inside
+    }
+
+    /// Makes the wakes that were put off, in their order; whether there were any.
+    #[inline]
+    pub(in crate::wait) fn wake_all() -> bool {
+        let Some(first) = LIST.with(|list| list.borrow_mut().pop_front()) else { return false };
+        first.resume();
+        while let Some(waiter) = LIST.with(|list| list.borrow_mut().pop_front()) {
+            waiter.resume();
+        }
+        true
+    }
+}
+
+/// A model sees each wake where it is.
+#[cfg(any(loom, shuttle))]
+mod list {
+    use super::Waiter;
+
+    pub(super) struct Inside;
+
+    impl Inside {
+        pub(super) fn new() -> Self {
+            Self
+        }
+    }
+
+    pub(in crate::wait) fn put_off(_waiter: &Waiter) -> bool {
+        false
+    }
+
+    pub(in crate::wait) fn wake_all() -> bool {
+        false
+    }
+}
+
+pub(super) use list::{put_off, wake_all};
+
+/// Calls `end`, which ends a transaction, and then makes the wakes that it has asked for.
+#[inline]
+pub fn together<R>(end: impl FnOnce() -> R) -> R {
+    let _inside = list::Inside::new();
+    end()
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::Arc;
+    use crate::atomic::{AtomicU64, Ordering};
+    use crate::wait::{Scheduler, Time, Wake};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Counts the wakes that have been made.
+    #[derive(Default)]
+    struct Counting(AtomicU64);
+
+    impl Scheduler for Counting {
+        fn now(&self) -> Time {
+            Time(self.0.load(Ordering::Acquire))
+        }
+
+        fn suspend(&self, _deadline: Option<Time>) {}
+
+        fn resume(&self) {
+            self.0.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    #[test]
+    fn wakes_are_made_at_the_end_of_the_outermost_call_or_before_a_wait() {
+        let counting = Arc::new(Counting::default());
+        let made = || counting.0.load(Ordering::Acquire);
+        let waiter = Waiter::new(counting.clone());
+        together(|| {
+            waiter.wake();
+            together(|| waiter.wake());
+            assert_eq!(made(), 0);
+        });
+        assert_eq!(made(), 2);
+        waiter.wake();
+        assert_eq!(made(), 3, "outside of a call a wake is made at once");
+        together(|| {
+            waiter.wake();
+            let waits = Waiter::thread(std::time::Duration::ZERO);
+            assert_eq!(waits.pause(std::time::Duration::ZERO), Wake::TimedOut);
+            assert_eq!(made(), 4, "before a wait");
+        });
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            together(|| {
+                waiter.wake();
+                panic!("on purpose");
+            })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(made(), 5, "a panic ends the call, too");
+        together(|| waiter.cancel());
+        assert_eq!(made(), 6);
+    }
+}
