@@ -354,14 +354,8 @@ impl Path {
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Path::Key(values) => values.iter().collect(),
-            Path::Range(range) => {
-                range.equal.iter().chain(range.lower.iter().chain(&range.upper).map(|(value, _)| value)).collect()
-            }
-            Path::Each(each) => {
-                let mut exprs = each.way.exprs();
-                exprs.extend(&each.candidates.exprs);
-                exprs
-            }
+            Path::Range(range) => range.exprs().collect(),
+            Path::Ranges(ranges) => ranges.iter().flat_map(Range::exprs).collect(),
             Path::Full => Vec::new(),
         }
     }
@@ -372,49 +366,56 @@ impl Path {
 pub enum Path {
     /// The one with this primary key.
     Key(Vec<Expr>),
-    /// An index's range: leading columns equal, the next one bounded.
+    /// One range of an index: a range without lists.
     Range(Range),
-    /// One of these for each value of a list.
-    Each(Box<Each>),
+    /// Several ranges, each row once: those of OR, of lists, of rows of values. They go one way, in the order of their index if it
+    /// is one index.
+    Ranges(Vec<Range>),
     /// All of them.
     Full,
 }
 
-/// The way to the rows of which an index's column has one of many values: `column IN (…)`, `column = ANY (array)`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Each {
-    /// The values.
-    pub candidates: Candidates,
-    /// The way for one of them: a key or a range.
-    pub way: Path,
-    /// Which of the way's leading values each of them takes the place of; NULL stands there.
-    pub place: usize,
-    /// The order of their keys in which they are gone through.
-    pub direction: Direction,
-}
-
-/// The values of a list.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidates {
-    /// Them, or the array of them.
-    pub exprs: Vec<Expr>,
-    /// It is an array.
-    pub is_array: bool,
-}
-
-/// A range of an index.
+/// A range of an index: leading columns equal, the next one bounded. With lists it is as many ranges as there are combinations of
+/// their values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
     /// The index.
     pub index: IndexRef,
-    /// The leading columns' values.
+    /// The leading columns' values; NULL where a list has them, and where the column is to be NULL.
     pub equal: Vec<Expr>,
-    /// The next column's lower bound, and whether it is included.
-    pub lower: Option<(Expr, bool)>,
-    /// The next column's upper bound, and whether it is included.
-    pub upper: Option<(Expr, bool)>,
+    /// The lists that have the values of leading columns.
+    pub lists: Vec<List>,
+    /// The leading columns that are to be NULL.
+    pub nulls: Vec<usize>,
+    /// The next column's lower bounds, and whether each is included.
+    pub lower: Vec<(Expr, bool)>,
+    /// The next column's upper bounds, and whether each is included.
+    pub upper: Vec<(Expr, bool)>,
     /// The order of the walk.
     pub direction: Direction,
+}
+
+impl Range {
+    /// Whether the range is less than the whole index.
+    pub fn is_bounded(&self) -> bool {
+        !self.equal.is_empty() || !self.lower.is_empty() || !self.upper.is_empty()
+    }
+
+    fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let bounds = self.lower.iter().chain(&self.upper).map(|(value, _)| value);
+        self.equal.iter().chain(bounds).chain(self.lists.iter().flat_map(|list| &list.exprs))
+    }
+}
+
+/// The values of a leading column: `column IN (…)`, `column = ANY (array)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List {
+    /// Which of the leading columns it is.
+    pub place: usize,
+    /// The values, or the array of them.
+    pub exprs: Vec<Expr>,
+    /// It is an array.
+    pub is_array: bool,
 }
 
 /// A column to sort by.

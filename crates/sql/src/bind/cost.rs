@@ -7,7 +7,7 @@ use super::join::{Columns, Item, Shown, Source, served};
 use super::path;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
-use crate::plan::{Access, Node, Path};
+use crate::plan::{Access, List, Node, Path, Range};
 use hotrow_storage::{IndexRef, Type, Value};
 
 /// The rows that are expected of what nothing is known of.
@@ -95,20 +95,22 @@ pub(super) fn effort(expr: &Expr) -> usize {
 }
 
 fn path_rows(table: &Table, path: &Path) -> f64 {
+    match path {
+        Path::Key(_) => 1.0,
+        Path::Range(range) => range_rows(table, range),
+        Path::Ranges(ranges) => ranges.iter().map(|range| range_rows(table, range)).sum(),
+        Path::Full => table.expected_rows.get() as f64,
+    }
+}
+
+fn range_rows(table: &Table, range: &Range) -> f64 {
     let all = table.expected_rows.get() as f64;
-    let range = match path {
-        Path::Key(_) => return 1.0,
-        Path::Full => return all,
-        Path::Range(range) => range,
-        Path::Each(each) => {
-            let candidates = match &each.candidates.exprs[..] {
-                [Expr::Const(Value::Array(array))] if each.candidates.is_array => array.len() as f64,
-                _ if each.candidates.is_array => ARRAY_VALUES,
-                list => list.len() as f64,
-            };
-            return path_rows(table, &each.way) * candidates;
-        }
+    let values = |list: &List| match &list.exprs[..] {
+        [Expr::Const(Value::Array(array))] if list.is_array => array.len() as f64,
+        _ if list.is_array => ARRAY_VALUES,
+        list => list.len() as f64,
     };
+    let ways: f64 = range.lists.iter().map(values).product();
     let columns = table.index_columns(range.index).len();
     let unique = match range.index {
         IndexRef::Primary => true,
@@ -116,6 +118,6 @@ fn path_rows(table: &Table, path: &Path) -> f64 {
     };
     // An index that is not unique has several rows for a value.
     let parts = columns as f64 + if unique { 0.0 } else { 0.5 };
-    let bounds = i32::from(range.lower.is_some()) + i32::from(range.upper.is_some());
-    all.powf(1.0 - range.equal.len() as f64 / parts) * 0.3_f64.powi(bounds)
+    let bounds = i32::from(!range.lower.is_empty()) + i32::from(!range.upper.is_empty());
+    ways * all.powf(1.0 - range.equal.len() as f64 / parts) * 0.3_f64.powi(bounds)
 }

@@ -247,24 +247,30 @@ impl Lines {
 
     fn access(&mut self, access: &Access) {
         let table = access.table.plain_name();
-        fn index_of(path: &Path) -> (Option<IndexRef>, Direction) {
-            match path {
-                Path::Full => (None, Direction::Forward),
-                Path::Key(_) => (Some(IndexRef::Primary), Direction::Forward),
-                Path::Range(range) => (Some(range.index), range.direction),
-                Path::Each(each) => (index_of(&each.way).0, each.direction),
+        let (indexes, direction) = match &access.path {
+            Path::Full => (Vec::new(), Direction::Forward),
+            Path::Key(_) => (vec![IndexRef::Primary], Direction::Forward),
+            Path::Range(range) => (vec![range.index], range.direction),
+            Path::Ranges(ranges) => {
+                let mut indexes = Vec::new();
+                for range in ranges {
+                    if !indexes.contains(&range.index) {
+                        indexes.push(range.index);
+                    }
+                }
+                (indexes, ranges.first().map_or(Direction::Forward, |range| range.direction))
             }
-        }
-        let (index, direction) = index_of(&access.path);
-        match index {
-            None => {
+        };
+        match &indexes[..] {
+            [] => {
                 let properties = [("Node Type", "Seq Scan"), ("Relation Name", table), ("Alias", table)]
                     .map(|(name, value)| (name, value.to_owned()));
                 self.operator(format!("Seq Scan on {table}"), properties.to_vec());
             }
-            Some(index) => {
+            indexes => {
                 let way = if direction == Direction::Backward { " Backward" } else { "" };
-                let name = access.table.index_name(index).to_string();
+                let names: Vec<_> = indexes.iter().map(|&index| access.table.index_name(index)).collect();
+                let name = names.join(", ");
                 let scan = if way.is_empty() { "Forward" } else { "Backward" };
                 let text = format!("Index Scan{way} using {name} on {table}");
                 let properties = [

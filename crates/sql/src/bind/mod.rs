@@ -19,7 +19,7 @@
 //! | `with` | WITH |
 //! | `grouping` | queries with aggregates |
 //! | `window` | queries with window functions |
-//! | `path` | how a table's rows are found |
+//! | `path`, `bounds` | how a table's rows are found, and what conditions say of an index |
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `foreign_key` | what foreign keys ask of statements that change rows |
 //! | `ddl` | column definitions and constraints |
@@ -30,6 +30,7 @@
 
 mod aggregate;
 mod array;
+mod bounds;
 mod calls;
 mod catalog;
 mod cost;

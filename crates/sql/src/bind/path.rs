@@ -1,16 +1,16 @@
-//! How a table's rows are found: by primary key, by a range of an index, or all of them.
+//! How a table's rows are found: by primary key, by ranges of indexes, or all of them.
 //!
-//! A condition `column = value`, `<`, `<=`, `>`, `>=` or BETWEEN serves an index if the value does not depend on the row and
-//! its type orders like the column's (the binder casts the column otherwise, and a cast column serves no index). So do
-//! `column IN (…)` and `column = ANY (array)`, for one column: its values are gone through one by one. Every row
-//! found is checked against the whole condition again, except what the primary key says already: a record never changes its
-//! key, while an entry of another index may be older than the row.
+//! What conditions say of an index's columns is in `bounds`. An index serves them if each of their alternatives bounds its leading
+//! column: each alternative is a range of it, or as many as a list has values. If no index serves all, several may serve the arms of
+//! an OR, one index an arm. Every row found is checked against the whole condition again, except what the ranges of the primary
+//! key say already: a record never changes its key, while an entry of another index may be older than the row.
 
+use super::bounds::{Alternatives, Bound, Bounds, Test};
 use super::cost;
 use super::select::Order;
 use crate::catalog::Table;
 use crate::expr::{ArrayFunction, Comparison, Expr, Function};
-use crate::plan::{Access, Candidates, Each, Path, Range};
+use crate::plan::{Access, List, Path, Range};
 use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
@@ -18,103 +18,26 @@ use hotrow_txn::{Direction, LockFor};
 /// An order that an index could give: column, descending, NULLs first.
 pub(super) type Wanted = (usize, bool, bool);
 
-/// A condition that an index can serve.
-struct Bound<'e> {
-    column: usize,
-    test: Test<'e>,
-    /// Which of the conditions it is.
-    conjunct: usize,
-}
-
-impl<'e> Bound<'e> {
-    /// The comparison with one value.
-    fn compared(&self) -> Option<(Comparison, &'e Expr)> {
-        match self.test {
-            Test::Compare(comparison, value) => Some((comparison, value)),
-            Test::In(..) => None,
-        }
-    }
-}
-
-/// What it says of the column.
-#[derive(Clone, Copy)]
-enum Test<'e> {
-    Compare(Comparison, &'e Expr),
-    /// Equal to one of these, or to an element of the only one, if the flag says so.
-    In(&'e [Expr], bool),
-}
-
-/// What is said of an index's leading columns, as long as it is one value, or a list of them for one column.
-#[derive(Default)]
-struct Leading<'b, 'e> {
-    bounds: Vec<&'b Bound<'e>>,
-    /// Which of them is the list.
-    each: Option<usize>,
-}
-
-impl<'b, 'e> Leading<'b, 'e> {
-    fn of(columns: &[usize], bounds: &'b [Bound<'e>]) -> Self {
-        let mut leading = Self::default();
-        for (at, &column) in columns.iter().enumerate() {
-            let find = |wanted: fn(&Test<'_>) -> bool| {
-                bounds.iter().find(|bound| bound.column == column && wanted(&bound.test))
-            };
-            let equal = find(|test| matches!(test, Test::Compare(Comparison::Equal, _)));
-            let listed = || find(|test| matches!(test, Test::In(..))).filter(|_| leading.each.is_none());
-            let Some(bound) = equal.or_else(listed) else { break };
-            if matches!(bound.test, Test::In(..)) {
-                leading.each = Some(at);
-            }
-            leading.bounds.push(bound);
-        }
-        leading
-    }
-
-    fn len(&self) -> usize {
-        self.bounds.len()
-    }
-
-    fn served(&self) -> impl Iterator<Item = usize> {
-        self.bounds.iter().map(|bound| bound.conjunct)
-    }
-
-    /// The values; NULL in the place of a list.
-    fn values(&self) -> Vec<Expr> {
-        let value = |bound: &&Bound<'_>| match bound.test {
-            Test::Compare(_, value) => value.clone(),
-            Test::In(..) => Expr::NULL,
-        };
-        self.bounds.iter().map(value).collect()
-    }
-
-    /// The direction in which an index's entries come in the wanted order, if in one.
-    fn order(&self, table: &Table, columns: &[usize], order: &[Wanted]) -> Option<Direction> {
-        let fixed: Vec<_> = match self.each {
-            Some(each) => [&columns[..each], &columns[each + 1..self.len()]].concat(),
-            None => columns[..self.len()].to_vec(),
-        };
-        let walked = columns.iter().copied().filter(|column| !fixed.contains(column));
-        order_of(table, walked, &fixed, order)
-    }
-
-    /// The way, for each value of the list if there is one.
-    fn way(&self, way: Path, direction: Direction) -> Path {
-        let Some(place) = self.each else { return way };
-        let Test::In(exprs, is_array) = self.bounds[place].test else { return way };
-        let candidates = Candidates { exprs: exprs.to_vec(), is_array };
-        Path::Each(Box::new(Each { candidates, way, place, direction }))
-    }
-}
+/// What the alternatives' bounds are worth to an index that has an order besides.
+const ORDER_SCORE: usize = 4;
 
 /// What an index can do.
 struct Candidate {
     /// Higher is better.
     score: usize,
-    path: Path,
+    ranges: Vec<Range>,
     /// Whether it gives the order that is wanted.
     in_order: bool,
     /// The conjuncts of which nothing need be checked any more.
     served: Vec<usize>,
+}
+
+/// A range of an index for one alternative.
+struct Served<'b, 'e> {
+    range: Range,
+    /// The bounds of which the range says everything.
+    bounds: Vec<&'b Bound<'e>>,
+    score: usize,
 }
 
 /// The order as columns of the table, if it is made of such. What is the same for all rows is no part of it.
@@ -131,79 +54,215 @@ pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
 /// all locked before, and those that nobody gets are then missing to others who pass over locked ones: for them the order comes first.
 pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, order: &[Wanted]) -> (Access, bool) {
     let conjuncts = conjuncts(filter);
-    let bounds: Vec<_> =
-        conjuncts.iter().enumerate().flat_map(|(at, conjunct)| bound_of(&table, at, conjunct)).collect();
-    let key = Leading::of(&table.schema.key, &bounds);
-    if key.len() == table.schema.key.len() {
-        let direction = key.order(&table, &table.schema.key, order);
-        let in_order = key.each.is_none() || (table.is_ordered(IndexRef::Primary) && direction.is_some());
-        let path = key.way(Path::Key(key.values()), direction.unwrap_or_default());
-        let served: Vec<_> = key.served().collect();
-        let filter = conjunction(without(conjuncts, &served));
-        return (Access { table, path, filter, lock }, in_order);
-    }
+    let bounds = Bounds::of(&table, &conjuncts);
     let order_first = lock == LockFor::UpdateFree && !order.is_empty();
+    let best = by_key(&table, &bounds, order).or_else(|| by_index(&table, &bounds, order, order_first));
+    let (path, in_order, served) = match best {
+        Some(Candidate { ranges, in_order, served, .. }) => (path_of(&table, ranges), in_order, served),
+        None => (Path::Full, false, Vec::new()),
+    };
+    let conjuncts = conjuncts.into_iter().enumerate().filter(|(at, _)| !served.contains(at)).map(|(_, expr)| expr);
+    let filter = conjunction(conjuncts.collect());
+    (Access { table, path, filter, lock }, in_order)
+}
+
+/// The way by whole primary keys, if all alternatives have one.
+fn by_key(table: &Table, bounds: &Bounds<'_>, order: &[Wanted]) -> Option<Candidate> {
+    let columns = table.index_columns(IndexRef::Primary);
+    let candidate = |alternatives: Alternatives<'_>| {
+        let is_whole = |served: &Served<'_, '_>| served.range.equal.len() == columns.len();
+        candidate_of(table, IndexRef::Primary, &alternatives, order, is_whole)
+    };
+    candidate(bounds.on(columns)).or_else(|| candidate(bounds.common(columns)))
+}
+
+/// The best way by one index, or by several where none serves alone.
+fn by_index(table: &Table, bounds: &Bounds<'_>, order: &[Wanted], order_first: bool) -> Option<Candidate> {
+    let worth = |candidate: &Candidate| (order_first && candidate.in_order, candidate.score);
     let mut best: Option<Candidate> = None;
     for index in table.indexes() {
-        let Some(candidate) = range_of(&table, index, &bounds, order) else { continue };
-        let worth = |candidate: &Candidate| (order_first && candidate.in_order, candidate.score);
+        let Some(candidate) = by(table, index, bounds, order) else { continue };
         if best.as_ref().is_none_or(|known| worth(&candidate) > worth(known)) {
             best = Some(candidate);
         }
     }
-    let (path, in_order, served) = match best {
-        Some(Candidate { path, in_order, served, .. }) => (path, in_order, served),
-        None => (Path::Full, false, Vec::new()),
-    };
-    let filter = conjunction(without(conjuncts, &served));
-    (Access { table, path, filter, lock }, in_order)
+    // An index that gives nothing but the order leads past all rows.
+    match best {
+        Some(best) if order_first || best.ranges.iter().all(Range::is_bounded) => Some(best),
+        other => by_arms(table, bounds).or(other),
+    }
 }
 
-/// The conjuncts that are not served.
-fn without(conjuncts: Vec<Expr>, served: &[usize]) -> Vec<Expr> {
-    conjuncts.into_iter().enumerate().filter(|(at, _)| !served.contains(at)).map(|(_, expr)| expr).collect()
+/// The best way by one index.
+fn by(table: &Table, index: IndexRef, bounds: &Bounds<'_>, order: &[Wanted]) -> Option<Candidate> {
+    let columns = table.index_columns(index);
+    let bounded = |served: &Served<'_, '_>| served.score > 0;
+    candidate_of(table, index, &bounds.on(columns), order, bounded)
+        .or_else(|| candidate_of(table, index, &bounds.common(columns), order, bounded))
+        .or_else(|| {
+            let everything = Alternatives { list: vec![Vec::new()], whole: Vec::new() };
+            let candidate = candidate_of(table, index, &everything, order, |_| table.is_ordered(index));
+            candidate.filter(|candidate| candidate.in_order && !order.is_empty())
+        })
+}
+
+/// The way by an index for each arm of an OR.
+fn by_arms(table: &Table, bounds: &Bounds<'_>) -> Option<Candidate> {
+    bounds.arms().find_map(|arms| {
+        let mut ranges = Vec::with_capacity(arms.len());
+        for arm in arms {
+            let candidates = table.indexes().filter_map(|index| by(table, index, &arm, &[]));
+            ranges.extend(candidates.max_by_key(|candidate| candidate.score)?.ranges);
+        }
+        Some(Candidate { score: 0, ranges, in_order: false, served: Vec::new() })
+    })
+}
+
+/// What an index can do for the alternatives, if each of them is served well enough.
+fn candidate_of(
+    table: &Table,
+    index: IndexRef,
+    alternatives: &Alternatives<'_>,
+    order: &[Wanted],
+    suffices: impl Fn(&Served<'_, '_>) -> bool,
+) -> Option<Candidate> {
+    let (columns, is_ordered) = (table.index_columns(index), table.is_ordered(index));
+    let mut served = Vec::with_capacity(alternatives.list.len());
+    for bounds in &alternatives.list {
+        let range = if is_ordered { range_of(table, index, bounds) } else { entry_of(table, index, bounds) };
+        served.push(range.filter(&suffices)?);
+    }
+    let mut score = served.iter().map(|served| served.score).min()?;
+    let conjuncts = match index {
+        // A list beside another may be too long to be gone through.
+        IndexRef::Primary if served.iter().all(|served| served.range.lists.len() <= 1) => {
+            let unserved = |(bounds, served): (&Vec<Bound<'_>>, &Served<'_, '_>)| -> Vec<usize> {
+                let is_unserved = |bound: &&Bound<'_>| !served.bounds.iter().any(|other| std::ptr::eq(*other, *bound));
+                bounds.iter().filter(is_unserved).map(|bound| bound.conjunct).collect()
+            };
+            let unserved: Vec<_> = alternatives.list.iter().zip(&served).flat_map(unserved).collect();
+            alternatives.whole.iter().copied().filter(|conjunct| !unserved.contains(conjunct)).collect()
+        }
+        IndexRef::Primary | IndexRef::Secondary(_) => Vec::new(),
+    };
+    let mut ranges: Vec<_> = served.into_iter().map(|served| served.range).collect();
+    ranges.dedup();
+    let fixed = fixed_columns(columns, &ranges);
+    let walked = columns.iter().copied().filter(|column| !fixed.contains(column));
+    let direction = match &ranges[..] {
+        [range] if is_key(table, range) => Some(Direction::Forward),
+        _ if is_ordered => order_of(table, walked, &fixed, order),
+        _ => None,
+    };
+    if ranges.len() > 1 {
+        score = score.saturating_sub(5);
+    }
+    if direction.is_some() && !order.is_empty() {
+        score += ORDER_SCORE;
+    }
+    // Among equals the primary key is best: its entries are the records.
+    score = score * 2 + usize::from(index == IndexRef::Primary);
+    ranges.iter_mut().for_each(|range| range.direction = direction.unwrap_or_default());
+    Some(Candidate { score, ranges, in_order: direction.is_some(), served: conjuncts })
+}
+
+/// Whether a range is one primary key.
+fn is_key(table: &Table, range: &Range) -> bool {
+    range.index == IndexRef::Primary && range.equal.len() == table.schema.key.len() && range.lists.is_empty()
+}
+
+/// The columns of an index that have one value in all ranges.
+fn fixed_columns(columns: &[usize], ranges: &[Range]) -> Vec<usize> {
+    let Some((first, others)) = ranges.split_first() else { return Vec::new() };
+    let is_fixed = |at: &usize| {
+        let plain = |range: &Range| range.lists.iter().all(|list| list.place != *at) && !range.nulls.contains(at);
+        let same = |other: &Range| plain(other) && other.equal.get(*at) == first.equal.get(*at);
+        plain(first) && others.iter().all(same)
+    };
+    (0..first.equal.len()).filter(is_fixed).map(|at| columns[at]).collect()
+}
+
+/// The way along ranges of one index.
+fn path_of(table: &Table, mut ranges: Vec<Range>) -> Path {
+    match &mut ranges[..] {
+        [range] if is_key(table, range) => Path::Key(std::mem::take(&mut range.equal)),
+        [range] if range.lists.is_empty() => {
+            let empty = Range {
+                equal: Vec::new(),
+                lists: Vec::new(),
+                nulls: Vec::new(),
+                lower: Vec::new(),
+                upper: Vec::new(),
+                ..*range
+            };
+            Path::Range(std::mem::replace(range, empty))
+        }
+        _ => Path::Ranges(ranges),
+    }
 }
 
 /// What the path says of the rows that it finds.
 pub(super) fn conditions_of(table: &Table, path: &Path) -> Vec<Expr> {
-    let blanks = |column: usize| matches!(table.schema.columns[column].ty, Type::Char(_));
-    let condition = |(&column, (comparison, value)): (&usize, (Comparison, &Expr))| {
-        Expr::Compare(comparison, Box::new((Expr::Column(column), value.clone())), blanks(column))
-    };
-    let equal = |value| (Comparison::Equal, value);
     match path {
-        Path::Key(values) => table.schema.key.iter().zip(values.iter().map(equal)).map(condition).collect(),
-        Path::Range(range) => {
-            let columns = table.index_columns(range.index);
-            let mut conditions: Vec<_> = columns.iter().zip(range.equal.iter().map(equal)).map(condition).collect();
-            let lower = range.lower.iter().map(|(value, included)| {
-                (if *included { Comparison::GreaterOrEqual } else { Comparison::Greater }, value)
-            });
-            let upper = range
-                .upper
-                .iter()
-                .map(|(value, included)| (if *included { Comparison::LessOrEqual } else { Comparison::Less }, value));
-            let bounded = columns.iter().skip(range.equal.len()).take(1).cycle();
-            conditions.extend(bounded.zip(lower.chain(upper)).map(condition));
-            conditions
+        Path::Key(values) => {
+            let equal = |(&column, value): (&usize, &Expr)| compared(table, column, Comparison::Equal, value);
+            table.schema.key.iter().zip(values).map(equal).collect()
         }
-        Path::Each(each) => {
-            let mut conditions = conditions_of(table, &each.way);
-            if let Some(condition) = conditions.get_mut(each.place)
-                && let Expr::Compare(_, pair, blanks) = condition
-            {
-                let (column, exprs) = (pair.0.clone(), each.candidates.exprs.clone());
-                *condition = if each.candidates.is_array {
-                    let any = Function::Array(ArrayFunction::Any(Comparison::Equal, false, *blanks));
-                    Expr::Call(any, std::iter::once(column).chain(exprs).collect())
-                } else {
-                    Expr::In(Box::new(column), exprs, *blanks)
-                };
+        Path::Range(range) => conditions_of_range(table, range),
+        Path::Ranges(ranges) => {
+            let mut alternatives: Vec<_> = ranges.iter().map(|range| conditions_of_range(table, range)).collect();
+            if alternatives.len() == 1 {
+                return alternatives.pop().unwrap_or_default();
             }
-            conditions
+            let all = |mut conditions: Vec<Expr>| match conditions.len() {
+                1 => conditions.pop().unwrap_or(Expr::NULL),
+                _ => Expr::And(conditions),
+            };
+            vec![Expr::Or(alternatives.into_iter().map(all).collect())]
         }
         Path::Full => Vec::new(),
     }
+}
+
+fn conditions_of_range(table: &Table, range: &Range) -> Vec<Expr> {
+    let columns = table.index_columns(range.index);
+    let equal = |(at, value): (usize, &Expr)| {
+        let column = Expr::Column(columns[at]);
+        let Some(list) = range.lists.iter().find(|list| list.place == at) else {
+            if range.nulls.contains(&at) {
+                return Expr::IsNull(Box::new(column));
+            }
+            return compared(table, columns[at], Comparison::Equal, value);
+        };
+        let (exprs, blanks) = (list.exprs.clone(), has_blanks(table, columns[at]));
+        if list.is_array {
+            let any = Function::Array(ArrayFunction::Any(Comparison::Equal, false, blanks));
+            return Expr::Call(any, std::iter::once(column).chain(exprs).collect());
+        }
+        Expr::In(Box::new(column), exprs, blanks)
+    };
+    let mut conditions: Vec<_> = range.equal.iter().enumerate().map(equal).collect();
+    let lower = range
+        .lower
+        .iter()
+        .map(|(value, included)| (if *included { Comparison::GreaterOrEqual } else { Comparison::Greater }, value));
+    let upper = range
+        .upper
+        .iter()
+        .map(|(value, included)| (if *included { Comparison::LessOrEqual } else { Comparison::Less }, value));
+    if let Some(&column) = columns.get(range.equal.len()) {
+        conditions.extend(lower.chain(upper).map(|(comparison, value)| compared(table, column, comparison, value)));
+    }
+    conditions
+}
+
+fn compared(table: &Table, column: usize, comparison: Comparison, value: &Expr) -> Expr {
+    let pair = (Expr::Column(column), value.clone());
+    Expr::Compare(comparison, Box::new(pair), has_blanks(table, column))
+}
+
+fn has_blanks(table: &Table, column: usize) -> bool {
+    matches!(table.schema.columns[column].ty, Type::Char(_))
 }
 
 /// What must all be true.
@@ -242,85 +301,70 @@ pub(super) fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
     }
 }
 
-/// The condition in one conjunct that an index can serve.
-fn bound_of<'e>(table: &Table, conjunct: usize, expr: &'e Expr) -> Option<Bound<'e>> {
-    let (column, test, blanks) = match expr {
-        Expr::Compare(comparison, pair, blanks) => match &**pair {
-            (Expr::Column(column), value) => (*column, Test::Compare(*comparison, value), *blanks),
-            (value, Expr::Column(column)) => (*column, Test::Compare(comparison.flipped(), value), *blanks),
-            _ => return None,
-        },
-        Expr::In(value, list, blanks) => match **value {
-            Expr::Column(column) => (column, Test::In(list, false), *blanks),
-            _ => return None,
-        },
-        Expr::Call(Function::Array(ArrayFunction::Any(Comparison::Equal, false, blanks)), operands) => {
-            match &operands[..] {
-                [Expr::Column(column), array] => (*column, Test::In(std::slice::from_ref(array), true), *blanks),
-                _ => return None,
-            }
+/// The range of an ordered index for the rows of one alternative.
+fn range_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> Option<Served<'b, 'e>> {
+    let columns = table.index_columns(index);
+    let mut served = leading(index, columns, bounds, usize::MAX);
+    let range = &mut served.range;
+    if let Some(&next) = columns.get(range.equal.len()) {
+        for bound in bounds.iter().filter(|bound| bound.column == next) {
+            let Some((comparison, value)) = bound.compared() else { continue };
+            let limits = match comparison {
+                Comparison::Greater | Comparison::GreaterOrEqual => &mut range.lower,
+                Comparison::Less | Comparison::LessOrEqual => &mut range.upper,
+                Comparison::Equal | Comparison::NotEqual => continue,
+            };
+            limits.push((value.clone(), matches!(comparison, Comparison::GreaterOrEqual | Comparison::LessOrEqual)));
+            served.bounds.push(bound);
         }
-        _ => return None,
-    };
-    // Only the keys of a `char` column have no trailing blanks.
-    if blanks && !matches!(table.schema.columns[column].ty, Type::Char(_)) {
-        return None;
     }
-    let serves = match test {
-        Test::Compare(comparison, value) => comparison != Comparison::NotEqual && value.is_row_independent(),
-        Test::In(list, _) => list.iter().all(Expr::is_row_independent),
-    };
-    serves.then_some(Bound { column, test, conjunct })
+    let range = &served.range;
+    served.score += usize::from(!range.lower.is_empty()) * 8 + usize::from(!range.upper.is_empty()) * 8;
+    served.score += usize::from(range.equal.len() == columns.len() && is_unique(table, index)) * 30;
+    // A list is the worse, the more values it has, of which nothing is known.
+    served.score -= range.lists.len() * 5;
+    Some(served)
 }
 
-/// What an index can do for the conditions and the order; none if nothing.
-fn range_of(table: &Table, index: IndexRef, bounds: &[Bound<'_>], order: &[Wanted]) -> Option<Candidate> {
+/// The entries of a hash index, which knows whole keys only, and one list of them.
+fn entry_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> Option<Served<'b, 'e>> {
     let columns = table.index_columns(index);
-    let leading = Leading::of(columns, bounds);
-    let equal = leading.len();
-    let unique = match index {
+    let mut served = leading(index, columns, bounds, 1);
+    served.score = 80 + usize::from(is_unique(table, index)) * 10 - served.range.lists.len() * 5;
+    (served.range.equal.len() == columns.len() && served.range.nulls.is_empty()).then_some(served)
+}
+
+/// An index's leading columns, as long as the bounds say one value of them, or a list of such.
+fn leading<'b, 'e>(index: IndexRef, columns: &[usize], bounds: &'b [Bound<'e>], lists: usize) -> Served<'b, 'e> {
+    let (equal, lower, upper, direction) = (Vec::new(), Vec::new(), Vec::new(), Direction::Forward);
+    let range = Range { index, equal, lists: Vec::new(), nulls: Vec::new(), lower, upper, direction };
+    let mut served = Served { range, bounds: Vec::new(), score: 0 };
+    for (place, &column) in columns.iter().enumerate() {
+        let find =
+            |wanted: fn(&Test<'_>) -> bool| bounds.iter().find(|bound| bound.column == column && wanted(&bound.test));
+        let equal = find(|test| matches!(test, Test::Compare(Comparison::Equal, _) | Test::Null));
+        let listed = || find(|test| matches!(test, Test::In(..))).filter(|_| served.range.lists.len() < lists);
+        let Some(bound) = equal.or_else(listed) else { break };
+        served.range.equal.push(match &bound.test {
+            Test::Compare(_, value) => value.clone().into_owned(),
+            Test::In(..) | Test::Null => Expr::NULL,
+        });
+        match bound.test {
+            Test::In(list, is_array) => served.range.lists.push(List { place, exprs: list.to_vec(), is_array }),
+            Test::Null => served.range.nulls.push(place),
+            Test::Compare(..) => {}
+        }
+        served.bounds.push(bound);
+        served.score += 20;
+    }
+    served
+}
+
+fn is_unique(table: &Table, index: IndexRef) -> bool {
+    match index {
         IndexRef::Primary => true,
         IndexRef::Secondary(id) => table.schema.indexes[usize::from(id.0)].unique,
-    };
-    // A list is the worse, the more values it has, of which nothing is known.
-    let listed = if leading.each.is_some() { 5 } else { 0 };
-    if !table.is_ordered(index) {
-        // A hash index knows whole keys only, and the primary one is reached by its key.
-        let whole = equal == columns.len() && index != IndexRef::Primary;
-        let range = Range { index, equal: leading.values(), lower: None, upper: None, direction: Direction::Forward };
-        let score = 80 + usize::from(unique) * 10 - listed;
-        let path = leading.way(Path::Range(range), Direction::Forward);
-        return whole.then_some(Candidate { score, path, in_order: false, served: Vec::new() });
     }
-    let bound = |wanted: [Comparison; 2]| {
-        let &next = columns.get(equal)?;
-        let bounds = bounds.iter().filter(|bound| bound.column == next);
-        bounds.filter_map(|bound| Some((bound.conjunct, bound.compared()?))).find(|(_, (is, _))| wanted.contains(is))
-    };
-    let lower = bound([Comparison::Greater, Comparison::GreaterOrEqual]);
-    let upper = bound([Comparison::Less, Comparison::LessOrEqual]);
-    let direction = leading.order(table, columns, order);
-    let mut score = equal * 20 + usize::from(lower.is_some()) * 8 + usize::from(upper.is_some()) * 8;
-    score += usize::from(equal == columns.len() && unique) * 30;
-    score += usize::from(direction.is_some() && !order.is_empty()) * 4;
-    score -= listed;
-    if score == 0 {
-        return None;
-    }
-    // Among equals the primary key is best: its entries are the records.
-    score = score * 2 + usize::from(index == IndexRef::Primary);
-    let served = match index {
-        IndexRef::Primary => leading.served().chain([lower, upper].into_iter().flatten().map(|(at, _)| at)).collect(),
-        IndexRef::Secondary(_) => Vec::new(),
-    };
-    let included = |(_, (comparison, value)): (usize, (Comparison, &Expr))| {
-        (value.clone(), matches!(comparison, Comparison::LessOrEqual | Comparison::GreaterOrEqual))
-    };
-    let (lower, upper) = (lower.map(included), upper.map(included));
-    let way = direction.unwrap_or_default();
-    let range = Range { index, equal: leading.values(), lower, upper, direction: way };
-    let path = leading.way(Path::Range(range), way);
-    Some(Candidate { score, path, in_order: direction.is_some(), served })
 }
 
 /// The direction in which walking `columns` gives the wanted order, if one does. `fixed` columns have one value only.

@@ -93,7 +93,11 @@ pub(super) fn is_volatile(expr: &Expr) -> bool {
 fn narrowed(access: Access, condition: Expr) -> Access {
     let Access { table, path, filter, lock } = access;
     let mut conditions = path::conjuncts(filter);
-    let is_whole = matches!(&path, Path::Range(range) if range.index != IndexRef::Primary);
+    let is_whole = match &path {
+        Path::Range(range) => range.index != IndexRef::Primary,
+        Path::Ranges(ranges) => ranges.iter().any(|range| range.index != IndexRef::Primary),
+        Path::Key(_) | Path::Full => false,
+    };
     if !is_whole {
         conditions.extend(path::conditions_of(&table, &path));
     }

@@ -135,16 +135,16 @@ impl Foresight<'_> {
                 if !values.iter().all(|value| self.knows(value)) {
                     return Ok(false);
                 }
-                if let Some(key) = scan::key(&table.key, values, None, &self.env)? {
+                if let Some(key) = scan::key(&table.key, values, &self.env)? {
                     self.accesses.push(table.id, key, intent);
                 }
                 return Ok(true);
             }
-            Path::Each(each) => {
+            Path::Ranges(ranges) => {
                 if limited || !access.path.exprs().into_iter().all(|value| self.knows(value)) {
                     return Ok(false);
                 }
-                for way in scan::ways(table, each, &self.env)? {
+                for way in scan::ways(table, ranges, &self.env)? {
                     match way {
                         scan::Way::Key(key) => self.accesses.push(table.id, key, intent),
                         scan::Way::Range(scan) => self.range(scan, intent),
@@ -155,8 +155,7 @@ impl Foresight<'_> {
             Path::Full if limited => return Ok(false),
             Path::Full => Some(Scan::all(table.id, IndexRef::Primary)),
             Path::Range(range) => {
-                let bounds = range.lower.iter().chain(&range.upper).map(|(value, _)| value);
-                let known = range.equal.iter().chain(bounds).all(|value| self.knows(value));
+                let known = access.path.exprs().into_iter().all(|value| self.knows(value));
                 if !known || (limited && !has_one_row(table, range)) {
                     return Ok(false);
                 }
@@ -183,7 +182,7 @@ impl Foresight<'_> {
         {
             return Ok(false);
         }
-        if let Some(key) = scan::key(&table.key, values, None, &self.env)? {
+        if let Some(key) = scan::key(&table.key, values, &self.env)? {
             self.accesses.push_entry(table.id, IndexRef::Primary, key.clone(), key.clone());
             self.accesses.push(table.id, key, Intent::Write);
         }

@@ -74,7 +74,7 @@ impl Exec<'_> {
             return self.update_from(update, source, events, sink);
         }
         if let Path::Key(values) = &update.access.path {
-            let Some(key) = scan::key(&update.access.table.key, values, None, &self.env)? else { return Ok(0) };
+            let Some(key) = scan::key(&update.access.table.key, values, &self.env)? else { return Ok(0) };
             return self.update_row(update, &key, update.access.filter.as_ref(), None, events, sink).map(u64::from);
         }
         let mut count = 0;
@@ -106,7 +106,7 @@ impl Exec<'_> {
         let table = &delete.access.table;
         let keys = match &delete.access.path {
             Path::Key(values) if delete.access.filter.is_none() && delete.returning.is_none() => {
-                let Some(key) = scan::key(&table.key, values, None, &self.env)? else { return Ok(0) };
+                let Some(key) = scan::key(&table.key, values, &self.env)? else { return Ok(0) };
                 return self.delete_row(table, &key, events).map(u64::from);
             }
             _ => self.keys(&delete.access)?,

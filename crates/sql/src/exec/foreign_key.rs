@@ -121,7 +121,7 @@ impl Exec<'_> {
     fn finds(&mut self, lookup: &Access, values: &[Value<'static>]) -> Result<bool, Fail> {
         let env = Env { params: values, frames: None, keeps_reads: true, ..self.env };
         if let (Path::Key(key), None) = (&lookup.path, &lookup.filter) {
-            let Some(key) = scan::key(&lookup.table.key, key, None, &env)? else { return Ok(false) };
+            let Some(key) = scan::key(&lookup.table.key, key, &env)? else { return Ok(false) };
             return Ok(self.txn.hold_row(lookup.table.id, &key)?);
         }
         let mut found = false;

@@ -2,18 +2,20 @@
 
 use super::{Fail, Sink};
 use crate::catalog::Table;
-use crate::expr::{Env, Expr, Input, lost};
-use crate::plan::{Access, Each, Path, Range};
+use crate::expr::{Env, Expr, Input};
+use crate::plan::{Access, List, Path, Range};
 use crate::{SqlError, state};
 use hotrow_storage::{IndexRef, Key, KeyBuilder, KeySpec, Type, Value};
 use hotrow_txn::{Abort, Direction, LockFor, Residual, Scan, Transaction};
+use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
 /// Pushes the rows of an access into `sink`.
 pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sink: Sink<'_>) -> Result<(), Fail> {
     match &access.path {
         Path::Key(values) => {
-            let Some(key) = key(&access.table.key, values, None, env)? else { return Ok(()) };
+            let Some(key) = key(&access.table.key, values, env)? else { return Ok(()) };
             let _ = one(access, key, txn, env, sink)?;
         }
         Path::Full => {
@@ -23,16 +25,40 @@ pub(crate) fn run(access: &Access, txn: &mut dyn Transaction, env: &Env<'_>, sin
             let Some(scan) = range_scan(&access.table, range, env)? else { return Ok(()) };
             let _ = walk(access, scan, txn, env, sink)?;
         }
-        Path::Each(each) => {
-            for way in ways(&access.table, each, env)? {
-                let flow = match way {
-                    Way::Key(key) => one(access, key, txn, env, sink)?,
-                    Way::Range(scan) => walk(access, scan, txn, env, sink)?,
-                };
-                if flow.is_break() {
-                    break;
-                }
+        Path::Ranges(ranges) => {
+            let first = ranges.first().map(|range| range.index);
+            if ranges.iter().all(|range| Some(range.index) == first) {
+                return walk_ranges(access, ranges, txn, env, sink);
             }
+            // A row may be in the ranges of several indexes.
+            let mut seen = HashSet::new();
+            return walk_ranges(access, ranges, txn, env, &mut |input| {
+                env.memory.check()?;
+                match input {
+                    Input::Row(row) if !seen.insert(access.table.key_of(*row)) => Ok(ControlFlow::Continue(())),
+                    _ => sink(input),
+                }
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Pushes the rows of several ranges into `sink`.
+fn walk_ranges(
+    access: &Access,
+    ranges: &[Range],
+    txn: &mut dyn Transaction,
+    env: &Env<'_>,
+    sink: Sink<'_>,
+) -> Result<(), Fail> {
+    for way in ways(&access.table, ranges, env)? {
+        let flow = match way {
+            Way::Key(key) => one(access, key, txn, env, sink)?,
+            Way::Range(scan) => walk(access, scan, txn, env, sink)?,
+        };
+        if flow.is_break() {
+            break;
         }
     }
     Ok(())
@@ -84,59 +110,138 @@ fn walk(
     Ok(ended?)
 }
 
-/// The way to the rows of one value of a list.
+/// The most ranges that several lists of one range make: where they would make more, the later lists are left to the filter.
+const MAX_PRODUCT: usize = 10_000;
+
+/// The way to the rows of one or several ranges.
 pub(super) enum Way {
     Key(Key),
     Range(Scan),
 }
 
-impl Way {
-    /// Where it begins.
-    fn start(&self) -> Option<&Key> {
-        match self {
-            Way::Key(key) => Some(key),
-            Way::Range(scan) => match &scan.lower {
-                Bound::Included(key) | Bound::Excluded(key) => Some(key),
-                Bound::Unbounded => None,
-            },
+/// The ways to the rows of ranges, without overlaps, in the order that is wanted.
+pub(super) fn ways(table: &Table, ranges: &[Range], env: &Env<'_>) -> Result<Vec<Way>, SqlError> {
+    let mut scans = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        env.memory.check()?;
+        match range.lists.is_empty() {
+            true => scans.extend(range_scan(table, range, env)?),
+            false => spread(table, range, env, &mut scans)?,
         }
+    }
+    scans.sort_by(|one, other| one.index.cmp(&other.index).then_with(|| compare_lower(&one.lower, &other.lower)));
+    let mut apart: Vec<Scan> = Vec::with_capacity(scans.len());
+    for scan in scans {
+        match apart.last_mut() {
+            Some(last) if last.index == scan.index && touch(&last.upper, &scan.lower) => {
+                if compare_upper(&scan.upper, &last.upper).is_gt() {
+                    last.upper = scan.upper;
+                }
+            }
+            _ => apart.push(scan),
+        }
+    }
+    if ranges.first().is_some_and(|range| range.direction == Direction::Backward) {
+        apart.reverse();
+    }
+    let way = |scan: Scan| match (scan.index, &scan.lower, &scan.upper) {
+        (IndexRef::Primary, Bound::Included(lower), Bound::Included(upper)) if lower == upper => {
+            Way::Key(lower.clone())
+        }
+        _ => Way::Range(scan),
+    };
+    Ok(apart.into_iter().map(way).collect())
+}
+
+/// The scans of a range for each combination of its lists' values.
+fn spread(table: &Table, range: &Range, env: &Env<'_>, scans: &mut Vec<Scan>) -> Result<(), SqlError> {
+    let mut single = Range { lists: Vec::new(), ..range.clone() };
+    let (mut columns, mut product) = (Vec::with_capacity(range.lists.len()), 1_usize);
+    for list in &range.lists {
+        let values = values_of(list, env)?;
+        product = product.saturating_mul(values.len());
+        if !columns.is_empty() && product > MAX_PRODUCT {
+            single.equal.truncate(list.place);
+            (single.lower, single.upper) = (Vec::new(), Vec::new());
+            break;
+        }
+        columns.push((list.place, values));
+    }
+    if columns.iter().any(|(_, values)| values.is_empty()) {
+        return Ok(());
+    }
+    let mut at = vec![0; columns.len()];
+    loop {
+        env.memory.check_push(scans)?;
+        for ((place, values), &at) in columns.iter().zip(&at) {
+            single.equal[*place] = Expr::Const(values[at].clone());
+        }
+        scans.extend(range_scan(table, &single, env)?);
+        let Some(next) = (0..at.len()).rev().find(|&column| at[column] + 1 < columns[column].1.len()) else {
+            return Ok(());
+        };
+        at[next] += 1;
+        at[next + 1..].fill(0);
     }
 }
 
-/// The ways to the rows of a list's values, each once, in the order that is wanted.
-pub(super) fn ways(table: &Table, each: &Each, env: &Env<'_>) -> Result<Vec<Way>, SqlError> {
-    let mut path = each.way.clone();
-    let mut ways = Vec::new();
-    let mut push = |value: Value<'_>| {
-        env.memory.check_push(&ways)?;
-        let values = match &mut path {
-            Path::Key(values) => values,
-            Path::Range(range) => &mut range.equal,
-            Path::Each(_) | Path::Full => return Err(lost("a way for one value")),
-        };
-        values[each.place] = Expr::Const(value.into_owned());
-        let way = match &path {
-            Path::Key(values) => key(&table.key, values, None, env)?.map(Way::Key),
-            Path::Range(range) => range_scan(table, range, env)?.map(Way::Range),
-            Path::Each(_) | Path::Full => None,
-        };
-        ways.extend(way);
-        Ok(())
-    };
-    for expr in &each.candidates.exprs {
+/// The values of a list that are not NULL.
+fn values_of(list: &List, env: &Env<'_>) -> Result<Vec<Value<'static>>, SqlError> {
+    let mut values = Vec::with_capacity(list.exprs.len());
+    for expr in &list.exprs {
         match expr.eval(env, &Input::NONE)? {
-            Value::Array(array) if each.candidates.is_array => array.iter().try_for_each(&mut push)?,
-            value if !each.candidates.is_array => push(value)?,
+            Value::Array(array) if list.is_array => {
+                for value in array.iter() {
+                    env.memory.check_push(&values)?;
+                    values.push(value.into_owned());
+                }
+            }
+            value if !list.is_array => values.push(value.into_owned()),
             // A NULL where an array should be: no value is equal to it.
             _ => (),
         }
     }
-    ways.sort_by(|one, other| one.start().cmp(&other.start()));
-    ways.dedup_by(|one, other| one.start() == other.start());
-    if each.direction == Direction::Backward {
-        ways.reverse();
+    values.retain(|value| !value.is_null());
+    Ok(values)
+}
+
+/// Which of two lower bounds comes first.
+fn compare_lower(one: &Bound<Key>, other: &Bound<Key>) -> Ordering {
+    match (one, other) {
+        (Bound::Unbounded, Bound::Unbounded) => Ordering::Equal,
+        (Bound::Unbounded, _) => Ordering::Less,
+        (_, Bound::Unbounded) => Ordering::Greater,
+        (Bound::Included(one), Bound::Excluded(other)) => one.cmp(other).then(Ordering::Less),
+        (Bound::Excluded(one), Bound::Included(other)) => one.cmp(other).then(Ordering::Greater),
+        (Bound::Included(one), Bound::Included(other)) | (Bound::Excluded(one), Bound::Excluded(other)) => {
+            one.cmp(other)
+        }
     }
-    Ok(ways)
+}
+
+/// Which of two upper bounds comes first.
+fn compare_upper(one: &Bound<Key>, other: &Bound<Key>) -> Ordering {
+    match (one, other) {
+        (Bound::Unbounded, Bound::Unbounded) => Ordering::Equal,
+        (Bound::Unbounded, _) => Ordering::Greater,
+        (_, Bound::Unbounded) => Ordering::Less,
+        (Bound::Included(one), Bound::Excluded(other)) => one.cmp(other).then(Ordering::Greater),
+        (Bound::Excluded(one), Bound::Included(other)) => one.cmp(other).then(Ordering::Less),
+        (Bound::Included(one), Bound::Included(other)) | (Bound::Excluded(one), Bound::Excluded(other)) => {
+            one.cmp(other)
+        }
+    }
+}
+
+/// Whether no key lies between a range and the next, which begins no earlier.
+fn touch(upper: &Bound<Key>, lower: &Bound<Key>) -> bool {
+    match (upper, lower) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => true,
+        (Bound::Excluded(upper), Bound::Excluded(lower)) => lower < upper,
+        (Bound::Included(upper) | Bound::Excluded(upper), Bound::Included(lower) | Bound::Excluded(lower)) => {
+            lower <= upper
+        }
+    }
 }
 
 /// A row that is not to be waited for is in somebody else's hands.
@@ -196,11 +301,18 @@ fn point(
     Ok(ControlFlow::Continue(()))
 }
 
-/// The key whose leading columns have these values, and one more if given. `None` if no row can have it: a value is NULL, or
-/// an integer beyond its column's range.
-pub(crate) fn key(
+/// The key with these values. `None` if no row can have it: a value is NULL, or an integer beyond its column's range.
+#[inline]
+pub(crate) fn key(spec: &KeySpec, values: &[Expr], env: &Env<'_>) -> Result<Option<Key>, SqlError> {
+    prefix(spec, values, &[], None, env)
+}
+
+/// The key whose leading columns have these values, NULL in the places that say so, and one more value, perhaps NULL, if given. `None`
+/// if no row can have it.
+fn prefix(
     spec: &KeySpec,
     values: &[Expr],
+    nulls: &[usize],
     last: Option<&Value<'_>>,
     env: &Env<'_>,
 ) -> Result<Option<Key>, SqlError> {
@@ -213,12 +325,13 @@ pub(crate) fn key(
     }
     let mut builder = KeyBuilder::default();
     for (at, part) in spec.parts().iter().enumerate() {
-        let value = match (values.get(at), last) {
-            (Some(expr), _) => expr.eval(env, &Input::NONE)?,
-            (None, Some(last)) if at == values.len() => last.borrowed(),
+        let (value, may_be_null) = match (values.get(at), last) {
+            (Some(_), _) if nulls.contains(&at) => (Value::Null, true),
+            (Some(expr), _) => (expr.eval(env, &Input::NONE)?, false),
+            (None, Some(last)) if at == values.len() => (last.borrowed(), true),
             _ => break,
         };
-        if value.is_null() || !fits(&value, part.ty) {
+        if (value.is_null() && !(may_be_null && part.nullable)) || !fits(&value, part.ty) {
             return Ok(None);
         }
         builder.push(part.ty, part.nullable, &value);
@@ -235,50 +348,53 @@ fn fits(value: &Value<'_>, ty: Type) -> bool {
     }
 }
 
-/// The scan of a range; `None` if it is empty whatever the table holds.
+/// The scan of a range without lists; `None` if it is empty whatever the table holds.
 pub(super) fn range_scan(table: &Table, range: &Range, env: &Env<'_>) -> Result<Option<Scan>, SqlError> {
     let spec = table.index_key(range.index);
     let scan = Scan { direction: range.direction, ..Scan::all(table.id, range.index) };
-    if !table.is_ordered(range.index) {
-        let Some(key) = key(spec, &range.equal, None, env)? else { return Ok(None) };
+    let is_key = range.index == IndexRef::Primary && range.equal.len() == spec.parts().len();
+    if is_key || !table.is_ordered(range.index) {
+        let Some(key) = key(spec, &range.equal, env)? else { return Ok(None) };
         return Ok(Some(Scan { lower: Bound::Included(key.clone()), upper: Bound::Included(key), ..scan }));
     }
-    let prefix = match range.equal.len() {
-        0 => None,
-        _ => match key(spec, &range.equal, None, env)? {
-            Some(key) => Some(key),
-            None => return Ok(None),
-        },
-    };
-    let Some(lower) = limit(spec, range, range.lower.as_ref(), true, env)? else { return Ok(None) };
-    let Some(upper) = limit(spec, range, range.upper.as_ref(), false, env)? else { return Ok(None) };
-    let lower = match (lower, &prefix) {
-        (Some((key @ Key::Int(_), included)), _) => {
-            if included {
-                Bound::Included(key)
-            } else {
-                Bound::Excluded(key)
-            }
+    let (mut lower, mut upper) = (Bound::Unbounded, Bound::Unbounded);
+    if !range.equal.is_empty() {
+        let Some(prefix) = prefix(spec, &range.equal, &range.nulls, None, env)? else { return Ok(None) };
+        (lower, upper) = (Bound::Included(prefix.clone()), end_of(&prefix));
+    }
+    for bound in &range.lower {
+        let Some(limit) = limit(spec, range, bound, true, env)? else { return Ok(None) };
+        let bound = match limit {
+            None => continue,
+            Some((key @ Key::Int(_), false)) => Bound::Excluded(key),
+            Some((key, true)) => Bound::Included(key),
+            // Past every entry that begins with the key, whatever its suffix.
+            Some((key, false)) => match key.prefix_end() {
+                Some(end) => Bound::Included(end),
+                None => return Ok(None),
+            },
+        };
+        if compare_lower(&bound, &lower).is_gt() {
+            lower = bound;
         }
-        (Some((key, true)), _) => Bound::Included(key),
-        // Past every entry that begins with the key, whatever its suffix.
-        (Some((key, false)), _) => key.prefix_end().map_or(Bound::Unbounded, Bound::Included),
-        (None, Some(prefix)) => Bound::Included(prefix.clone()),
-        (None, None) => Bound::Unbounded,
-    };
-    let upper = match (upper, &prefix) {
-        (Some((key @ Key::Int(_), included)), _) => {
-            if included {
-                Bound::Included(key)
-            } else {
-                Bound::Excluded(key)
-            }
+    }
+    for bound in &range.upper {
+        let Some(limit) = limit(spec, range, bound, false, env)? else { return Ok(None) };
+        let bound = match limit {
+            None => continue,
+            Some((key, false)) => Bound::Excluded(key),
+            Some((key, true)) => end_of(&key),
+        };
+        if compare_upper(&bound, &upper).is_lt() {
+            upper = bound;
         }
-        (Some((key, false)), _) => Bound::Excluded(key),
-        (Some((key, true)), _) => end_of(&key),
-        (None, Some(prefix)) => end_of(prefix),
-        (None, None) => Bound::Unbounded,
-    };
+    }
+    let is_nullable = spec.parts().get(range.equal.len()).is_some_and(|part| part.nullable);
+    if is_nullable && range.upper.is_empty() && !range.lower.is_empty() {
+        // NULLs come after all values.
+        let null = prefix(spec, &range.equal, &range.nulls, Some(&Value::Null), env)?;
+        upper = null.map_or(upper, Bound::Excluded);
+    }
     if is_empty(&lower, &upper) {
         return Ok(None);
     }
@@ -292,17 +408,16 @@ fn end_of(prefix: &Key) -> Bound<Key> {
     }
 }
 
-/// A bound's key, and whether it is included. The outer `None`: no row satisfies it. The inner one: there is no bound, or one
-/// that all rows satisfy.
+/// A bound's key, and whether it is included. The outer `None`: no row satisfies it. The inner one: all rows satisfy it.
 #[allow(clippy::type_complexity, reason = "two absences with different meanings, told apart by the only caller")]
 fn limit(
     spec: &KeySpec,
     range: &Range,
-    bound: Option<&(Expr, bool)>,
+    bound: &(Expr, bool),
     is_lower: bool,
     env: &Env<'_>,
 ) -> Result<Option<Option<(Key, bool)>>, SqlError> {
-    let Some((expr, included)) = bound else { return Ok(Some(None)) };
+    let (expr, included) = bound;
     let value = expr.eval(env, &Input::NONE)?;
     if value.is_null() {
         return Ok(None);
@@ -313,7 +428,7 @@ fn limit(
         let is_beyond = value.as_int().is_some_and(i64::is_positive);
         return Ok(if is_beyond == is_lower { None } else { Some(None) });
     }
-    let key = key(spec, &range.equal, Some(&value), env)?;
+    let key = prefix(spec, &range.equal, &range.nulls, Some(&value), env)?;
     Ok(key.map(|key| Some((key, *included))))
 }
 

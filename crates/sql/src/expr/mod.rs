@@ -77,6 +77,18 @@ impl Comparison {
         }
     }
 
+    /// The operator that holds where this one does not.
+    pub fn opposite(self) -> Self {
+        match self {
+            Comparison::Equal => Comparison::NotEqual,
+            Comparison::NotEqual => Comparison::Equal,
+            Comparison::Less => Comparison::GreaterOrEqual,
+            Comparison::GreaterOrEqual => Comparison::Less,
+            Comparison::Greater => Comparison::LessOrEqual,
+            Comparison::LessOrEqual => Comparison::Greater,
+        }
+    }
+
     /// As it is written.
     pub fn symbol(self) -> &'static str {
         match self {
