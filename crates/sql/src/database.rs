@@ -88,6 +88,8 @@ pub struct Database {
     pub(crate) activity: Activity,
     pub(crate) contention: Contention,
     pub(crate) advisory: AdvisoryLocks,
+    /// Held by the session that looks for a [circle of waits](crate::circle).
+    pub(crate) looks: Mutex<()>,
 }
 
 impl Database {
@@ -104,6 +106,7 @@ impl Database {
             activity: Activity::default(),
             contention: Contention::default(),
             advisory: AdvisoryLocks::default(),
+            looks: Mutex::default(),
         })
     }
 

@@ -22,6 +22,7 @@ mod advisory;
 mod bind;
 mod blocking;
 mod catalog;
+mod circle;
 mod client;
 mod contention;
 pub mod copy;

@@ -5,7 +5,6 @@
 //! session waits for its client again. Neither allocates, and neither makes others' lines travel: the plan, which others run too, is left alone.
 
 use crate::activity::Counters;
-use crate::advisory::PATIENCE;
 use crate::expr::now;
 use crate::locks::ShownLocks;
 use hotrow_sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
@@ -62,7 +61,7 @@ pub(crate) struct Peer {
     pub(crate) application: String,
     /// Where it is; none if that is this machine, or this program.
     pub(crate) address: Option<SocketAddr>,
-    /// How long it waits for an advisory lock, and how long before it looks for a deadlock.
+    /// How long it waits for an advisory lock, and the longest time between two looks for a deadlock.
     pub(crate) lock_timeout: Option<Duration>,
     pub(crate) deadlock_timeout: Option<Duration>,
 }
@@ -189,10 +188,9 @@ impl Seat {
         self.advisory.load(Ordering::Acquire)
     }
 
-    /// How long it waits for an advisory lock, and how long before it looks for a deadlock.
-    pub(crate) fn patience(&self) -> (Option<Duration>, Duration) {
-        let peer = self.peer();
-        (peer.lock_timeout, peer.deadlock_timeout.unwrap_or(PATIENCE))
+    /// Whether another session can wait for this one: it may hold something.
+    pub(crate) fn may_be_waited_for(&self) -> bool {
+        self.has_begun() || self.may_hold_advisory() || self.tables.holds_any()
     }
 
     /// Whom it talks to.

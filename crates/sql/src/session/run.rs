@@ -508,7 +508,6 @@ impl Session {
             catalog: &self.database.catalog,
             names: &mut self.names,
             locks: &mut self.locks,
-            waiter: &self.waiter,
             wait,
             limit,
             txn,

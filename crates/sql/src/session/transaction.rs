@@ -413,7 +413,7 @@ impl Session {
     pub(super) fn lock_table(&mut self, lock: &Arc<crate::locks::TableLock>, mode: Mode) -> Result<(), Fail> {
         let limit = self.names.settings.borrow().duration("lock_timeout");
         let wait = limit.unwrap_or(self.database.config.table_lock_wait);
-        lock_outcome(self.locks.acquire(lock, mode, &self.waiter, wait), limit)
+        lock_outcome(self.locks.acquire(lock, mode, (&self.database, &self.seat), wait)?, limit)
     }
 }
 
