@@ -73,7 +73,7 @@ impl<A: Admission> PlannedTransaction<A> {
             return Ok(());
         }
         self.participant.leave();
-        let passed = self.pass.enter(Some(self.limit), &mut self.statistics);
+        let passed = self.pass.enter(true, Some(self.limit), &mut self.statistics);
         self.participant.enter();
         passed
     }
