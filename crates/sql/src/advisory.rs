@@ -248,7 +248,8 @@ impl AdvisoryLocks {
         queue.map(|request| (request.seat.waiter.clone(), request.wanted.mode)).collect()
     }
 
-    /// Puts the requests that wait for a lock into another order: those of `order` as given, any other request behind them.
+    /// Puts the requests that wait for a lock into another order: those of `order` as given, any other request behind
+    /// them.
     pub(crate) fn reorder(&self, key: Key, order: &[Waiter]) {
         let mut locks = self.locks();
         if let Some(lock) = locks.get_mut(&key) {

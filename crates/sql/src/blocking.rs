@@ -120,14 +120,14 @@ impl<'d> Sessions<'d> {
         let address = Arc::as_ptr(lock).addr();
         let others = self.seats.iter().filter(|seat| !Arc::ptr_eq(seat, me));
         let holders = others.filter_map(|seat| {
-            let (_, held) =
-                seat.tables.held().find(|&(held, other)| held == address && conflicts(mode, other))?;
+            let (_, held) = seat.tables.held().find(|&(held, other)| held == address && conflicts(mode, other))?;
             Some(Blocker { seat: seat.clone(), holds: Some(mode_name(held)) })
         });
         let mut blockers: Vec<_> = holders.collect();
         let queue = lock.waiting();
         let before = queue.iter().take_while(|(waiter, _)| !waiter.is(&me.waiter));
-        let before = before.filter(|&&(_, other)| conflicts(mode, other)).filter_map(|(waiter, _)| self.by_waiter(waiter));
+        let before =
+            before.filter(|&&(_, other)| conflicts(mode, other)).filter_map(|(waiter, _)| self.by_waiter(waiter));
         for seat in before {
             if !blockers.iter().any(|known| Arc::ptr_eq(&known.seat, seat)) {
                 blockers.push(Blocker { seat: seat.clone(), holds: None });

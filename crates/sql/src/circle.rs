@@ -1,16 +1,18 @@
 //! Deadlocks among the locks that sessions wait for themselves: tables' locks and advisory ones.
 //!
-//! A session that begins to wait looks for a circle of waits that leads back to it. It looks again while it waits, since a circle may be closed later
-//! by a wait in the engine, whose own look for deadlocks ends at its locks.
+//! A session that begins to wait looks for a circle of waits that leads back to it. It looks again while it waits,
+//! since a circle may be closed later by a wait in the engine, whose own look for deadlocks ends at its locks.
 //!
-//! **Definitions.** A wait is *hard* if the other session holds what is waited for, and *soft* if that session only stands before the waiting one in a
-//! queue. A circle with a soft wait is no deadlock if another order of the queue opens it and closes no other circle.
+//! **Definitions.** A wait is *hard* if the other session holds what is waited for, and *soft* if that session only
+//! stands before the waiting one in a queue. A circle with a soft wait is no deadlock if another order of the queue
+//! opens it and closes no other circle.
 //!
 //! **Invariants**
 //!
-//! 1. Sessions look one after the other, and a victim leaves its queue before the next one looks: a circle has one victim.
-//! 2. A session that waits neither takes nor gives back locks. So a circle whose waits are all the same at two looks was there between
-//!    them: a session is a victim only after it has seen its circle twice.
+//! 1. Sessions look one after the other, and a victim leaves its queue before the next one looks: a circle has one
+//!    victim.
+//! 2. A session that waits neither takes nor gives back locks. So a circle whose waits are all the same at two looks
+//!    was there between them: a session is a victim only after it has seen its circle twice.
 
 use crate::blocking::{Awaited, Blocked, Sessions, conflicts, mode_name};
 use crate::catalog::{Changes, View};
@@ -33,7 +35,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// So many orders of queues are tried to open circles.
 const TRIALS: usize = 256;
 
-/// Waits until `granted` is set, or until `limit`. `withdraw` takes the request out of its queue, unless it was granted before.
+/// Waits until `granted` is set, or until `limit`. `withdraw` takes the request out of its queue, unless it was granted
+/// before.
 ///
 /// # Errors
 /// 40P01 if the session is the victim of a deadlock. Then the request was withdrawn.
@@ -70,7 +73,8 @@ pub(crate) fn wait(
     }
 }
 
-/// Looks for a circle. If another order of a queue opens it, that is the order from now on; else the session leaves its queue.
+/// Looks for a circle. If another order of a queue opens it, that is the order from now on; else the session leaves its
+/// queue.
 fn leave_circle(database: &Database, seat: &Arc<Seat>, withdraw: &impl Fn()) -> Option<SqlError> {
     let _alone = database.looks.lock().unwrap_or_else(|poison| poison.into_inner());
     let mut look = Look::new(database);
@@ -173,7 +177,8 @@ impl<'d> Look<'d> {
         waiting.into_iter().filter_map(|(waiter, mode)| Some((node(&waiter)?, mode))).collect()
     }
 
-    /// A queue after the moves, each request as near to its old place as they allow; none if the moves contradict each other.
+    /// A queue after the moves, each request as near to its old place as they allow; none if the moves contradict each
+    /// other.
     fn order(&self, awaited: &Awaited, moves: &[Move]) -> Option<Vec<(Node, Mode)>> {
         let mut left = self.queue(awaited);
         let mut order = Vec::with_capacity(left.len());
@@ -196,7 +201,9 @@ impl<'d> Look<'d> {
     /// There are none; a circle that is left without moves.
     fn settle(&mut self, me: Node, moves: &mut Vec<Move>) -> Result<Vec<Move>, Vec<Edge>> {
         let starts = std::iter::once(me).chain(moves.iter().flat_map(|moved| [moved.first, moved.second]));
-        let Some(circle) = starts.into_iter().find_map(|start| self.circle(start, moves)) else { return Ok(moves.clone()) };
+        let Some(circle) = starts.into_iter().find_map(|start| self.circle(start, moves)) else {
+            return Ok(moves.clone());
+        };
         for edge in circle.iter().filter(|edge| edge.is_soft) {
             let moved = Move { first: edge.from, second: edge.to };
             self.trials += 1;
@@ -253,7 +260,8 @@ impl<'d> Look<'d> {
             match awaited {
                 Awaited::Advisory(key) => self.database.advisory.reorder(*key, &order),
                 Awaited::Table(_) => {
-                    let first = moves.iter().find(|moved| self.wait(moved.first).is_some_and(|it| it.awaited == *awaited));
+                    let first =
+                        moves.iter().find(|moved| self.wait(moved.first).is_some_and(|it| it.awaited == *awaited));
                     let lock = first.and_then(|moved| self.seat(moved.first).tables.awaited());
                     if let Some(lock) = lock.filter(|lock| Awaited::Table(Arc::as_ptr(&lock.lock).addr()) == *awaited) {
                         lock.lock.reorder(&order);

@@ -10,13 +10,13 @@
 //!    the queue: first come, first served. An upgrade goes first, since nobody behind it could be served before it.
 //! 3. A request is granted by whoever frees the lock, under the mutex; a requester that gives up learns there which came first.
 //!
-//! **Deadlocks.** A session that waits looks for [circles](crate::circle). A circle that closes only because of a queue's order is opened by another
-//! order of that queue.
+//! **Deadlocks.** A session that waits looks for [circles](crate::circle). A circle that closes only because of a
+//! queue's order is opened by another order of that queue.
 
+use crate::SqlError;
 use crate::circle;
 use crate::database::Database;
 use crate::seat::Seat;
-use crate::SqlError;
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};
 use std::collections::VecDeque;
@@ -51,8 +51,8 @@ struct Request {
 }
 
 impl TableLock {
-    /// Asks for the lock. `upgrade` says that the caller holds it shared and wants it exclusive; the grant replaces the share. The returned
-    /// flag is set by the grant.
+    /// Asks for the lock. `upgrade` says that the caller holds it shared and wants it exclusive; the grant replaces the
+    /// share. The returned flag is set by the grant.
     fn ask(&self, mode: Mode, upgrade: bool, waiter: &Waiter) -> Arc<AtomicBool> {
         let granted = Arc::new(AtomicBool::new(false));
         let request = Request { mode, held: u64::from(upgrade), granted: granted.clone(), waiter: waiter.clone() };
@@ -141,7 +141,8 @@ impl TableLock {
 /// So many locks of a transaction are shown to others without a latch.
 const SHOWN: usize = 64;
 
-/// The locks of one transaction, as other sessions may look at them: those that it holds, and the one that it waits for. A lock is known by its
+/// The locks of one transaction, as other sessions may look at them: those that it holds, and the one that it waits
+/// for. A lock is known by its
 /// address. Only the session writes.
 #[derive(Debug)]
 pub(crate) struct ShownLocks {
@@ -234,7 +235,8 @@ impl HeldLocks {
         &self.shown
     }
 
-    /// Takes a lock, unless it is held already at least as strongly. The session of `seat` waits for it no longer than `wait`.
+    /// Takes a lock, unless it is held already at least as strongly. The session of `seat` waits for it no longer than
+    /// `wait`.
     ///
     /// # Errors
     /// The wait would be part of a deadlock.
@@ -293,7 +295,8 @@ impl HeldLocks {
     }
 }
 
-/// A request that waits, until dropped: then it is out of the queue, and what it was granted is held. So it is if the wait unwinds.
+/// A request that waits, until dropped: then it is out of the queue, and what it was granted is held. So it is if the
+/// wait unwinds.
 struct Waiting<'w> {
     locks: &'w mut HeldLocks,
     lock: &'w Arc<TableLock>,

@@ -8,7 +8,7 @@ use crate::activity::Counters;
 use crate::expr::now;
 use crate::locks::ShownLocks;
 use hotrow_sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
-use hotrow_sync::{Arc, Latch, Mutex, MutexGuard, Waiter};
+use hotrow_sync::{Arc, Latch, Mutex, MutexGuard, OnceLock, Waiter};
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -66,6 +66,15 @@ pub(crate) struct Peer {
     pub(crate) deadlock_timeout: Option<Duration>,
 }
 
+/// What another session may do to the connection of a session.
+pub trait Backend: Send + Sync {
+    /// Cancels the statement that runs, if there is one.
+    fn cancel(&self);
+
+    /// Ends the session. Its transaction is rolled back, and its client is told why.
+    fn terminate(&self);
+}
+
 /// What others may know of a session. The session writes, anybody may read.
 pub(crate) struct Seat {
     pub(crate) counters: Counters,
@@ -84,6 +93,7 @@ pub(crate) struct Seat {
     advisory: AtomicBool,
     doing: Latch<Doing>,
     peer: Mutex<Peer>,
+    backend: OnceLock<Arc<dyn Backend>>,
 }
 
 /// There is no transaction.
@@ -105,6 +115,7 @@ impl Seat {
             advisory: AtomicBool::new(false),
             doing: Latch::new(Doing { changed: began, ..Doing::default() }),
             peer: Mutex::default(),
+            backend: OnceLock::new(),
         }
     }
 
@@ -115,6 +126,16 @@ impl Seat {
 
     pub(crate) fn set_pid(&self, pid: i32) {
         self.pid.store(pid, Ordering::Release);
+    }
+
+    /// Its connection, if a server has given it one.
+    pub(crate) fn backend(&self) -> Option<&Arc<dyn Backend>> {
+        self.backend.get()
+    }
+
+    pub(crate) fn set_backend(&self, backend: Arc<dyn Backend>) {
+        // A session has one connection.
+        let _ = self.backend.set(backend);
     }
 
     /// Statements begin that were sent as this text.

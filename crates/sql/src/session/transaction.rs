@@ -249,6 +249,7 @@ impl Session {
             self.seat.counters.count_rollback();
         }
         self.withdraw_begin();
+        self.database.turns.released();
         for id in std::mem::take(&mut self.names.changes).created {
             self.database.engine().drop_table(id);
         }
@@ -259,6 +260,7 @@ impl Session {
     }
 
     fn ended(&mut self) {
+        self.database.turns.released();
         self.count_locking();
         self.locks.release_all();
         self.give_advisory_back(Scope::Transaction);
