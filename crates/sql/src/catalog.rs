@@ -616,6 +616,7 @@ impl Used {
         self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
             || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name))
             || self.views.iter().any(|view| changes.views.contains_key(&view.name))
+            || self.sequences.iter().any(|used| changes.sequences.contains_key(&used.name))
     }
 }
 
