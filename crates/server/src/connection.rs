@@ -12,7 +12,7 @@ use crate::sessions::Peer;
 use crate::stream::Stream;
 use bytes::{Buf, BytesMut};
 use hotrow_sql::{Session, SqlError, TransactionStatus, state};
-use hotrow_sync::Arc;
+use hotrow_sync::{Arc, Time};
 use std::io::{self, ErrorKind, Read, Write};
 
 /// What an idle connection keeps of its output buffer and of its last statement's text.
@@ -36,6 +36,8 @@ pub struct Connection<S> {
     at_end: bool,
     /// What it sends is too long for the memory that is left.
     is_too_long: bool,
+    /// When the session has been idle for too long, and what the client is told then.
+    idle_until: Option<Box<(Time, SqlError)>>,
 }
 
 /// How a connection ends.
@@ -63,6 +65,7 @@ impl<S: Read + Write> Connection<S> {
             skipping: false,
             at_end: false,
             is_too_long: false,
+            idle_until: None,
         }
     }
 
@@ -77,15 +80,37 @@ impl<S: Read + Write> Connection<S> {
             match self.input.frame(self.limit) {
                 Err(error) => return Some(End::Told(error)),
                 Ok(Some(frame)) => {
+                    self.idle_until = None;
                     if let Some(end) = self.handle(&frame) {
                         return Some(end);
                     }
                 }
                 Ok(None) if self.is_too_long => return Some(End::Told(out_of_memory())),
                 Ok(None) if self.at_end => return Some(End::Left),
-                Ok(None) => return None,
+                Ok(None) => return self.idle(),
             }
         }
+    }
+
+    /// The session waits for its client; `Some` if it has waited for too long.
+    fn idle(&mut self) -> Option<End> {
+        if self.is_overdue() {
+            return self.idle_until.take().map(|until| End::Told(until.1));
+        }
+        if self.idle_until.is_none() {
+            let limit = self.session.idle_limit();
+            self.idle_until = limit.map(|(limit, error)| Box::new((Time::now().after(limit), error)));
+        }
+        None
+    }
+
+    /// Until when the session waits for its client, if there is a limit.
+    pub fn idle_until(&self) -> Option<Time> {
+        self.idle_until.as_ref().map(|until| until.0)
+    }
+
+    fn is_overdue(&self) -> bool {
+        self.idle_until().is_some_and(|until| Time::now() >= until)
     }
 
     /// Sends what is left of the answers.
@@ -106,15 +131,7 @@ impl<S: Read + Write> Connection<S> {
 
     /// Whether there is something to answer or to end.
     pub fn has_work(&self) -> bool {
-        self.at_end || self.input.has_frame(self.limit) || self.peer.is_closing()
-    }
-
-    /// Reads what has come; waits until something has. An error ends the input.
-    pub fn receive(&mut self) {
-        match self.input.fill(&mut self.stream) {
-            Ok(1..) => {}
-            ended => self.end_input(ended),
-        }
+        self.at_end || self.input.has_frame(self.limit) || self.peer.is_closing() || self.is_overdue()
     }
 
     fn end_input(&mut self, ended: io::Result<usize>) {
@@ -152,7 +169,9 @@ impl<S: Read + Write> Connection<S> {
                 if let Err(error) = self.extended(frame) {
                     self.session.fail();
                     self.skipping = true;
-                    backend::error(&mut self.out, "ERROR", &error);
+                    if !self.is_cut_off(&error) {
+                        backend::error(&mut self.out, "ERROR", &error);
+                    }
                 }
             }
             b'H' => return flush(&mut self.stream, &mut self.out).err().map(|_| End::Left),
@@ -190,10 +209,18 @@ impl<S: Read + Write> Connection<S> {
         };
         let result = self.session.simple_query(&self.text, &mut link);
         self.peer.end();
-        if let Err(error) = result {
-            backend::error(&mut self.out, "ERROR", &error);
+        match result {
+            // The client is told of its end instead.
+            Err(error) if self.is_cut_off(&error) => return,
+            Err(error) => backend::error(&mut self.out, "ERROR", &error),
+            Ok(()) => {}
         }
         self.ready();
+    }
+
+    /// Whether a statement has failed because the session is to end.
+    fn is_cut_off(&self, error: &SqlError) -> bool {
+        self.peer.is_closing() && error.state == state::QUERY_CANCELED
     }
 
     /// An error outside any statement, in answer to a message that is answered by ReadyForQuery.
@@ -242,6 +269,23 @@ pub enum Received {
 }
 
 impl Connection<Stream> {
+    /// Reads what has come; waits until something has, or the session has been idle for too long. An error ends the
+    /// input.
+    pub fn receive_in_time(&mut self) {
+        let until = self.idle_until();
+        if until.is_some() && self.stream.set_deadline(until).is_err() {
+            return self.end_input(Ok(0));
+        }
+        match self.input.fill(&mut self.stream) {
+            Ok(1..) => {}
+            Err(_) if self.is_overdue() => {}
+            ended => self.end_input(ended),
+        }
+        if until.is_some() && self.stream.set_deadline(None).is_err() {
+            self.end_input(Ok(0));
+        }
+    }
+
     /// Reads what has come, and does not wait for more.
     pub fn receive_at_once(&mut self) -> Received {
         let input = &mut self.input;

@@ -101,7 +101,7 @@ impl Conversation {
     /// Waits for input. The session has begun.
     pub fn receive(&mut self) {
         if let State::Begun(connection) = &mut self.state {
-            connection.receive();
+            connection.receive_in_time();
         }
     }
 
@@ -133,6 +133,14 @@ impl Conversation {
         match &self.state {
             State::Begun(connection) => self.is_late || connection.has_work(),
             State::Arrived(..) | State::Over => true,
+        }
+    }
+
+    /// When [`proceed`](Self::proceed) has something to do though the client sends nothing.
+    pub fn idle_until(&self) -> Option<Time> {
+        match &self.state {
+            State::Begun(connection) => connection.idle_until(),
+            State::Arrived(..) | State::Over => None,
         }
     }
 
@@ -202,6 +210,7 @@ fn reserved(administrator: &str) -> SqlError {
 fn greet(out: &mut BytesMut, session: &mut Session, start: &Start, guest: &Guest) {
     backend::authentication(out, &Authentication::Ok);
     session.set_id(guest.peer().pid);
+    session.set_backend(guest.peer().clone());
     session.set_address(guest.peer().socket.peer_addr().ok().and_then(|address| address.as_socket()));
     for (name, value) in &start.settings {
         // A driver's habit of setting something is no reason to turn it away.

@@ -3,6 +3,7 @@
 use crate::ServerError;
 use crate::passwords::random;
 use crate::presence::{has_input, has_left};
+use hotrow_sql::Backend;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Waiter};
 use socket2::Socket;
@@ -232,7 +233,7 @@ struct Statement {
 }
 
 impl Peer {
-    /// Whether the server is closing.
+    /// Whether the session is to end: the server is closing, or another session has asked for it.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
@@ -297,6 +298,16 @@ impl Peer {
         }
         // A read that waits for the client ends; the session can still say good-bye.
         let _ = self.socket.shutdown(Shutdown::Read);
+    }
+}
+
+impl Backend for Peer {
+    fn cancel(&self) {
+        Peer::cancel(self);
+    }
+
+    fn terminate(&self) {
+        self.close();
     }
 }
 

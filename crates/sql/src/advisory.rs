@@ -9,19 +9,18 @@
 //! 2. A request that waits conflicts with a holder or with one before it: whoever leaves grants from the front what can be granted.
 //! 3. A request is granted under the mutex; one that gives up learns there which came first.
 //!
-//! **Deadlocks.** Who has waited for `deadlock_timeout` looks at all that wait, for advisory locks and any others. They look one after the other, and the first
-//! that finds itself in a circle leaves it.
+//! **Deadlocks.** A session that waits looks for [circles](crate::circle), which may lead through locks of any kind.
 
-use crate::blocking;
+use crate::blocking::conflicts;
+use crate::circle;
 use crate::database::Database;
 use crate::locks::Mode;
 use crate::seat::Seat;
 use crate::{SqlError, state};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
-use hotrow_sync::{Arc, Mutex, MutexGuard, Wake};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};
 use hotrow_txn::Abort;
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
 
 /// What is locked: one number, or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +51,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Wait {
     pub(crate) key: Key,
     pub(crate) mode: Mode,
+    pub(crate) since: Time,
     /// Those that hold it, with their modes.
     pub(crate) holders: Vec<(Arc<Seat>, Mode)>,
     /// Those that wait before it.
@@ -62,8 +62,6 @@ pub(crate) struct Wait {
 #[derive(Debug, Default)]
 pub(crate) struct AdvisoryLocks {
     locks: Mutex<HashMap<Key, Lock>>,
-    /// Who looks for a deadlock.
-    looks: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -84,6 +82,7 @@ struct Holder {
 struct Request {
     seat: Arc<Seat>,
     wanted: Wanted,
+    since: Time,
     granted: Arc<AtomicBool>,
 }
 
@@ -93,10 +92,6 @@ impl Holder {
         let holds = |mode: Mode| self.counts[mode as usize] != [0, 0];
         [Mode::Exclusive, Mode::Shared].into_iter().find(|&mode| holds(mode))
     }
-}
-
-fn conflicts(one: Mode, other: Mode) -> bool {
-    one == Mode::Exclusive || other == Mode::Exclusive
 }
 
 impl Lock {
@@ -175,37 +170,26 @@ impl AdvisoryLocks {
     /// Takes a lock, and waits for it as long as the session waits for locks.
     pub(crate) fn take(&self, database: &Database, seat: &Arc<Seat>, wanted: Wanted) -> Result<(), SqlError> {
         let granted = Arc::new(AtomicBool::new(false));
-        {
+        let since = {
             let mut locks = self.locks();
             let lock = locks.entry(wanted.key).or_default();
             if lock.can_take(seat, wanted.mode, usize::MAX) {
                 lock.take(seat, wanted);
                 return Ok(());
             }
-            lock.queue.push_back(Request { seat: seat.clone(), wanted, granted: granted.clone() });
-        }
-        let (limit, patience) = seat.patience();
+            let since = seat.waiter.now();
+            lock.queue.push_back(Request { seat: seat.clone(), wanted, since, granted: granted.clone() });
+            since
+        };
         // However the wait ends, a request is not left behind.
         let waiting = Waiting { locks: self, seat, key: wanted.key, granted: &granted };
-        let waiter = &seat.waiter;
-        let start = waiter.now();
-        let limit = limit.map(|limit| start.after(limit));
-        let mut look = Some(start.after(patience)).filter(|look| limit.is_none_or(|limit| *look < limit));
-        let wake = loop {
-            match waiter.wait_until(look.or(limit), || granted.load(Ordering::Acquire)) {
-                Wake::TimedOut if look.take().is_some() => {
-                    let _alone = self.looks.lock().unwrap_or_else(|poison| poison.into_inner());
-                    if blocking::is_in_a_circle(database, seat) && waiting.withdraw() {
-                        return Err(Abort::Deadlock.into());
-                    }
-                }
-                wake => break wake,
-            }
-        };
+        let limit = seat.peer().lock_timeout.map(|limit| since.after(limit));
+        let wake = circle::wait(database, seat, limit, &granted, || self.withdraw(seat, wanted.key));
         match wake {
             _ if !waiting.withdraw() => Ok(()),
-            Wake::Cancelled => Err(Abort::Cancelled.into()),
-            Wake::Ready | Wake::TimedOut => {
+            Err(deadlock) => Err(deadlock),
+            Ok(Wake::Cancelled) => Err(Abort::Cancelled.into()),
+            Ok(Wake::Ready | Wake::TimedOut) => {
                 Err(SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"))
             }
         }
@@ -257,6 +241,24 @@ impl AdvisoryLocks {
         locks.iter().filter_map(held).collect()
     }
 
+    /// The requests that wait for a lock, in the queue's order.
+    pub(crate) fn waiting(&self, key: Key) -> Vec<(Waiter, Mode)> {
+        let locks = self.locks();
+        let queue = locks.get(&key).into_iter().flat_map(|lock| &lock.queue);
+        queue.map(|request| (request.seat.waiter.clone(), request.wanted.mode)).collect()
+    }
+
+    /// Puts the requests that wait for a lock into another order: those of `order` as given, any other request behind
+    /// them.
+    pub(crate) fn reorder(&self, key: Key, order: &[Waiter]) {
+        let mut locks = self.locks();
+        if let Some(lock) = locks.get_mut(&key) {
+            let place = |request: &Request| order.iter().position(|waiter| waiter.is(&request.seat.waiter));
+            lock.queue.make_contiguous().sort_by_key(|request| place(request).unwrap_or(usize::MAX));
+            lock.grant();
+        }
+    }
+
     /// What a session waits for, if it does.
     pub(crate) fn wait_of(&self, seat: &Arc<Seat>) -> Option<Wait> {
         let locks = self.locks();
@@ -264,10 +266,12 @@ impl AdvisoryLocks {
             Some((key, lock, lock.queue.iter().position(|request| Arc::ptr_eq(&request.seat, seat))?))
         })?;
         let mode = lock.queue[place].wanted.mode;
-        let before = lock.queue.iter().take(place).filter(|before| conflicts(before.wanted.mode, mode));
+        let passed = if lock.is_held_by(seat) { 0 } else { place };
+        let before = lock.queue.iter().take(passed).filter(|before| conflicts(before.wanted.mode, mode));
         Some(Wait {
             key: *key,
             mode,
+            since: lock.queue[place].since,
             holders: lock.in_the_way(seat, mode).map(|(seat, mode)| (seat.clone(), mode)).collect(),
             before: before.map(|before| before.seat.clone()).collect(),
         })
@@ -302,6 +306,3 @@ fn tidy(locks: &mut HashMap<Key, Lock>, key: Key) {
         locks.remove(&key);
     }
 }
-
-/// How long who waits for an advisory lock waits before it looks for a deadlock, if `deadlock_timeout` says nothing.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);

@@ -6,10 +6,11 @@
 
 use crate::advisory::Key;
 use crate::database::Database;
-use crate::locks::Mode;
+use crate::locks::{AwaitedLock, Mode, TableLock};
 use crate::seat::Seat;
-use hotrow_sync::{Arc, Time};
+use hotrow_sync::{Arc, Time, Waiter};
 use hotrow_txn::{LockTarget, LockWait};
+use std::cell::OnceCell;
 
 /// What a session waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,75 +56,90 @@ pub(crate) fn mode_name(mode: Mode) -> &'static str {
 
 /// All sessions that wait.
 pub(crate) fn blocked(database: &Database) -> Vec<Blocked> {
-    let seats = database.activity.seats();
-    let waiting: Vec<_> = seats.iter().filter_map(|seat| Some((seat, seat.waiter.waits_since()?))).collect();
-    // Looking at the engine's locks takes a while.
-    let mut waits = None;
-    let mut of_engine = |seat: &Seat| {
-        let waits: &Vec<LockWait> = waits.get_or_insert_with(|| database.engine().lock_waits());
-        waits.iter().find(|wait| wait.waiter == seat.pid().unsigned_abs()).cloned()
-    };
-    waiting.into_iter().map(|(seat, since)| one(database, seat, since, &seats, &mut of_engine)).collect()
+    let sessions = Sessions::new(database);
+    sessions.seats.iter().filter_map(|seat| sessions.wait_of(seat)).collect()
 }
 
-fn one(
-    database: &Database,
-    seat: &Arc<Seat>,
-    since: Time,
-    seats: &[Arc<Seat>],
-    of_engine: &mut dyn FnMut(&Seat) -> Option<LockWait>,
-) -> Blocked {
-    let seat = seat.clone();
-    if let Some((lock, mode)) = seat.tables.awaited() {
-        let blockers = of_table(&seat, since, lock, mode, seats);
-        return Blocked {
-            seat,
-            since,
-            awaited: Awaited::Table(lock),
-            mode: Some(mode_name(mode)),
-            blockers,
-            is_certain: true,
-        };
+/// All sessions, as a look at their waits finds them.
+pub(crate) struct Sessions<'d> {
+    database: &'d Database,
+    pub(crate) seats: Vec<Arc<Seat>>,
+    /// Looking at the engine's locks takes a while.
+    of_engine: OnceCell<Vec<LockWait>>,
+}
+
+impl<'d> Sessions<'d> {
+    /// The sessions of this moment.
+    pub(crate) fn new(database: &'d Database) -> Self {
+        Self { database, seats: database.activity.seats(), of_engine: OnceCell::new() }
     }
-    if let Some(wait) = database.advisory.wait_of(&seat) {
-        let holders = wait.holders.into_iter().map(|(seat, mode)| Blocker { seat, holds: Some(mode_name(mode)) });
-        let before = wait.before.into_iter().map(|seat| Blocker { seat, holds: None });
-        let (awaited, mode) = (Awaited::Advisory(wait.key), Some(mode_name(wait.mode)));
-        return Blocked { seat, since, awaited, mode, blockers: holders.chain(before).collect(), is_certain: true };
+
+    /// What a session waits for, if it does.
+    pub(crate) fn wait_of(&self, seat: &Arc<Seat>) -> Option<Blocked> {
+        let seat = seat.clone();
+        if let Some(AwaitedLock { lock, mode, since }) = seat.tables.awaited() {
+            let blockers = self.of_table(&seat, &lock, mode);
+            let (awaited, mode) = (Awaited::Table(Arc::as_ptr(&lock).addr()), Some(mode_name(mode)));
+            return Some(Blocked { seat, since, awaited, mode, blockers, is_certain: true });
+        }
+        if let Some(wait) = self.database.advisory.wait_of(&seat) {
+            let holders = wait.holders.into_iter().map(|(seat, mode)| Blocker { seat, holds: Some(mode_name(mode)) });
+            let before = wait.before.into_iter().map(|seat| Blocker { seat, holds: None });
+            let (awaited, mode) = (Awaited::Advisory(wait.key), Some(mode_name(wait.mode)));
+            let (since, blockers) = (wait.since, holders.chain(before).collect());
+            return Some(Blocked { seat, since, awaited, mode, blockers, is_certain: true });
+        }
+        let since = seat.waiter.waits_since()?;
+        let waits = self.of_engine.get_or_init(|| self.database.engine().lock_waits());
+        let wait = waits.iter().find(|wait| wait.waiter == seat.pid().unsigned_abs());
+        Some(match wait {
+            Some(wait) => {
+                let find = |label: u32| self.seats.iter().find(|seat| seat.pid().unsigned_abs() == label).cloned();
+                let holders = wait.holders.iter().map(|&(label, mode)| (label, Some(mode)));
+                let all = holders.chain(wait.before.iter().map(|&label| (label, None)));
+                let blockers: Vec<_> =
+                    all.filter_map(|(label, holds)| Some(Blocker { seat: find(label)?, holds })).collect();
+                let (awaited, mode) = (Awaited::Lock(wait.target.clone()), Some(wait.mode));
+                Blocked { seat, since, awaited, mode, blockers, is_certain: true }
+            }
+            None => {
+                let others = self.seats.iter().filter(|other| other.has_begun() && !Arc::ptr_eq(other, &seat));
+                let blockers = others.map(|other| Blocker { seat: other.clone(), holds: None }).collect();
+                Blocked { seat, since, awaited: Awaited::Unknown, mode: None, blockers, is_certain: false }
+            }
+        })
     }
-    match of_engine(&seat) {
-        Some(wait) => {
-            let find = |label: u32| seats.iter().find(|seat| seat.pid().unsigned_abs() == label).cloned();
-            let holders = wait.holders.iter().map(|&(label, mode)| (label, Some(mode)));
-            let all = holders.chain(wait.before.iter().map(|&label| (label, None)));
-            let blockers: Vec<_> =
-                all.filter_map(|(label, holds)| Some(Blocker { seat: find(label)?, holds })).collect();
-            let (awaited, mode) = (Awaited::Lock(wait.target), Some(wait.mode));
-            Blocked { seat, since, awaited, mode, blockers, is_certain: true }
+
+    /// The session that waits through a waiter.
+    fn by_waiter(&self, waiter: &Waiter) -> Option<&Arc<Seat>> {
+        self.seats.iter().find(|seat| seat.waiter.is(waiter))
+    }
+
+    /// Who holds a table's lock in a mode that conflicts, and who waits before this session for it in one.
+    fn of_table(&self, me: &Arc<Seat>, lock: &Arc<TableLock>, mode: Mode) -> Vec<Blocker> {
+        let address = Arc::as_ptr(lock).addr();
+        let others = self.seats.iter().filter(|seat| !Arc::ptr_eq(seat, me));
+        let holders = others.filter_map(|seat| {
+            let (_, held) = seat.tables.held().find(|&(held, other)| held == address && conflicts(mode, other))?;
+            Some(Blocker { seat: seat.clone(), holds: Some(mode_name(held)) })
+        });
+        let mut blockers: Vec<_> = holders.collect();
+        let queue = lock.waiting();
+        let before = queue.iter().take_while(|(waiter, _)| !waiter.is(&me.waiter));
+        let before =
+            before.filter(|&&(_, other)| conflicts(mode, other)).filter_map(|(waiter, _)| self.by_waiter(waiter));
+        for seat in before {
+            if !blockers.iter().any(|known| Arc::ptr_eq(&known.seat, seat)) {
+                blockers.push(Blocker { seat: seat.clone(), holds: None });
+            }
         }
-        None => {
-            let others = seats.iter().filter(|other| other.has_begun() && !Arc::ptr_eq(other, &seat));
-            let blockers = others.map(|other| Blocker { seat: other.clone(), holds: None }).collect();
-            Blocked { seat, since, awaited: Awaited::Unknown, mode: None, blockers, is_certain: false }
-        }
+        blockers
     }
 }
 
-/// Who holds a table's lock in a mode that conflicts, and who has waited longer for it in one.
-fn of_table(me: &Arc<Seat>, since: Time, lock: usize, mode: Mode, seats: &[Arc<Seat>]) -> Vec<Blocker> {
-    let conflicts = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
-    let blocker = |seat: &Arc<Seat>| {
-        let held = seat.tables.held().find(|&(held, other)| held == lock && conflicts(other));
-        let before = || {
-            let awaits = seat.tables.awaited().is_some_and(|(awaited, other)| awaited == lock && conflicts(other));
-            awaits && seat.waiter.waits_since().is_some_and(|other| other < since)
-        };
-        match held {
-            Some((_, mode)) => Some(Blocker { seat: seat.clone(), holds: Some(mode_name(mode)) }),
-            None => before().then(|| Blocker { seat: seat.clone(), holds: None }),
-        }
-    };
-    seats.iter().filter(|seat| !Arc::ptr_eq(seat, me)).filter_map(blocker).collect()
+/// Whether two modes exclude each other.
+pub(crate) fn conflicts(one: Mode, other: Mode) -> bool {
+    one == Mode::Exclusive || other == Mode::Exclusive
 }
 
 /// The numbers of those in the way of a session.
@@ -135,25 +151,4 @@ pub(crate) fn blockers_of(database: &Database, pid: i32) -> Vec<i32> {
     pids.sort_unstable();
     pids.dedup();
     pids
-}
-
-/// Whether a session, which wants an advisory lock, waits for others that wait for it, as far as that is certain.
-pub(crate) fn is_in_a_circle(database: &Database, seat: &Arc<Seat>) -> bool {
-    let Some(own) = database.advisory.wait_of(seat) else { return false };
-    let waits = blocked(database);
-    let mut reached: Vec<_> = own.holders.into_iter().map(|(holder, _)| holder).chain(own.before).collect();
-    let mut next = 0;
-    while let Some(from) = reached.get(next).cloned() {
-        if Arc::ptr_eq(&from, seat) {
-            return true;
-        }
-        let wait = waits.iter().find(|wait| wait.is_certain && Arc::ptr_eq(&wait.seat, &from));
-        for blocker in wait.iter().flat_map(|wait| &wait.blockers) {
-            if !reached.iter().any(|known| Arc::ptr_eq(known, &blocker.seat)) {
-                reached.push(blocker.seat.clone());
-            }
-        }
-        next += 1;
-    }
-    false
 }

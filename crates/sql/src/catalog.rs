@@ -542,6 +542,17 @@ pub struct Used {
     pub views: Vec<Arc<StoredView>>,
     /// Names as they are written, and what they mean.
     pub names: Vec<(RelationName, String)>,
+    /// Sequences from which numbers are taken, to be locked.
+    pub sequences: Vec<UsedSequence>,
+}
+
+/// A sequence that a plan takes numbers from.
+#[derive(Clone, Debug)]
+pub struct UsedSequence {
+    name: String,
+    id: u32,
+    /// The lock of its name.
+    pub lock: Arc<TableLock>,
 }
 
 impl Used {
@@ -567,12 +578,31 @@ impl Used {
         }
     }
 
+    /// Notes one more sequence.
+    pub fn add_sequence(&mut self, sequence: &Sequence, view: View<'_>) {
+        if !self.sequences.iter().any(|known| known.id == sequence.id && known.name == sequence.name) {
+            let lock = view.catalog.lock(&sequence.name);
+            self.sequences.push(UsedSequence { name: sequence.name.clone(), id: sequence.id, lock });
+        }
+    }
+
+    /// The locks of its tables and sequences.
+    pub fn locks(&self) -> impl Iterator<Item = &Arc<TableLock>> {
+        let sequences = self.sequences.iter().map(|sequence| &sequence.lock);
+        self.tables.iter().map(|table| &table.lock).chain(sequences)
+    }
+
     /// Notes all that another plan was made from.
     pub fn add_all(&mut self, other: &Used) {
         other.tables.iter().for_each(|table| self.add_table(table));
         other.procedures.iter().for_each(|procedure| self.add_procedure(procedure));
         other.views.iter().for_each(|view| self.add_view(view));
         other.names.iter().for_each(|(written, name)| self.add_name(written, name));
+        for sequence in &other.sequences {
+            if !self.sequences.iter().any(|known| Arc::ptr_eq(&known.lock, &sequence.lock)) {
+                self.sequences.push(sequence.clone());
+            }
+        }
     }
 
     /// Whether they are the ones that their names mean now.
@@ -581,6 +611,7 @@ impl Used {
             && self.procedures.iter().all(|procedure| view.is_procedure(procedure))
             && self.views.iter().all(|stored| view.is_view(stored))
             && self.names.iter().all(|(written, name)| view.find(written) == *name)
+            && self.sequences.iter().all(|used| view.sequence(&used.name).is_some_and(|now| now.id == used.id))
     }
 
     /// Whether a transaction's changes are among them.
@@ -588,6 +619,7 @@ impl Used {
         self.tables.iter().any(|table| changes.tables.contains_key(table.name()))
             || self.procedures.iter().any(|procedure| changes.procedures.contains_key(&procedure.name))
             || self.views.iter().any(|view| changes.views.contains_key(&view.name))
+            || self.sequences.iter().any(|used| changes.sequences.contains_key(&used.name))
     }
 }
 

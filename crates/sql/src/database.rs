@@ -15,6 +15,7 @@ use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement};
 use crate::schema;
 use crate::session::Session;
+use crate::turns::Turns;
 use crate::{MemoryLimit, OutputColumn, SqlError, Times, state};
 use hotrow_storage::{TableId, Type};
 use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
@@ -88,6 +89,10 @@ pub struct Database {
     pub(crate) activity: Activity,
     pub(crate) contention: Contention,
     pub(crate) advisory: AdvisoryLocks,
+    /// Statements that are tried again in place of waiting.
+    pub(crate) turns: Arc<Turns>,
+    /// Held by the session that looks for a [circle of waits](crate::circle).
+    pub(crate) looks: Mutex<()>,
 }
 
 impl Database {
@@ -105,6 +110,8 @@ impl Database {
             activity: Activity::default(),
             contention: Contention::default(),
             advisory: AdvisoryLocks::default(),
+            turns: Arc::default(),
+            looks: Mutex::default(),
         })
     }
 

@@ -1,7 +1,9 @@
 //! What the victim of a deadlock is told: a line for each wait of the cycle, as PostgreSQL does.
 
+use crate::advisory::Key;
+use crate::blocking::Awaited;
 use crate::catalog::{Table, View, describe};
-use hotrow_storage::{IndexRef, Key, TableId};
+use hotrow_storage::{IndexRef, TableId};
 use hotrow_sync::Arc;
 use hotrow_txn::{Deadlock, LockPart, LockTarget, WaitsFor};
 
@@ -13,6 +15,25 @@ pub(crate) fn detail(deadlock: &Deadlock, view: View<'_>) -> String {
         format!("Process {waiter} waits for {mode} lock on {target}; blocked by process {blocker}.")
     };
     deadlock.waits.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What a session waits for, in words.
+pub(crate) fn awaited(awaited: &Awaited, tables: &[Arc<Table>]) -> String {
+    match awaited {
+        Awaited::Table(lock) => match table_of(tables, *lock) {
+            Some(table) => format!("table \"{}\"", crate::schema::shown(table.name())),
+            None => "a table".to_owned(),
+        },
+        Awaited::Lock(locked) => target(locked, tables),
+        Awaited::Advisory(Key::One(number)) => format!("advisory lock {number}"),
+        Awaited::Advisory(Key::Two(first, second)) => format!("advisory lock ({first}, {second})"),
+        Awaited::Unknown => "what another transaction keeps".to_owned(),
+    }
+}
+
+/// A table by the address of its lock.
+pub(crate) fn table_of(tables: &[Arc<Table>], lock: usize) -> Option<&Arc<Table>> {
+    tables.iter().find(|table| Arc::as_ptr(&table.lock).addr() == lock)
 }
 
 /// What is locked, in words.
@@ -29,7 +50,7 @@ fn unknown(TableId(id): TableId) -> String {
     format!("table number {id}")
 }
 
-fn part_of(table: &Table, part: LockPart, key: Option<&Key>) -> String {
+fn part_of(table: &Table, part: LockPart, key: Option<&hotrow_storage::Key>) -> String {
     let name = crate::schema::shown(table.name());
     let at = |index: IndexRef| key.map_or_else(String::new, |key| columns(table, index, key));
     match part {
@@ -53,7 +74,7 @@ fn part_of(table: &Table, part: LockPart, key: Option<&Key>) -> String {
 }
 
 /// `(a, b)=(1, 2)`
-pub(crate) fn columns(table: &Table, index: IndexRef, key: &Key) -> String {
+pub(crate) fn columns(table: &Table, index: IndexRef, key: &hotrow_storage::Key) -> String {
     let positions = table.index_columns(index);
     let values = table.index_key(index).values(key).unwrap_or_default();
     let names: Vec<_> = positions.iter().take(values.len()).map(|&at| table.schema.columns[at].name.as_str()).collect();

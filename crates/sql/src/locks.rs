@@ -9,7 +9,14 @@
 //! 2. `QUEUED` is set exactly while the queue holds a request, seen under the queue's mutex. While it is set nobody comes past
 //!    the queue: first come, first served. An upgrade goes first, since nobody behind it could be served before it.
 //! 3. A request is granted by whoever frees the lock, under the mutex; a requester that gives up learns there which came first.
+//!
+//! **Deadlocks.** A session that waits looks for [circles](crate::circle). A circle that closes only because of a
+//! queue's order is opened by another order of that queue.
 
+use crate::SqlError;
+use crate::circle;
+use crate::database::Database;
+use crate::seat::Seat;
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};
 use std::collections::VecDeque;
@@ -44,12 +51,9 @@ struct Request {
 }
 
 impl TableLock {
-    /// Takes the lock, waiting behind whoever came before, until the deadline. `upgrade` says that the caller holds it
-    /// shared and wants it exclusive; then the share is given up for it, or kept if the wait fails.
-    pub fn acquire(&self, mode: Mode, upgrade: bool, waiter: &Waiter, deadline: Option<Time>) -> Wake {
-        if mode == Mode::Shared && self.try_share() {
-            return Wake::Ready;
-        }
+    /// Asks for the lock. `upgrade` says that the caller holds it shared and wants it exclusive; the grant replaces the
+    /// share. The returned flag is set by the grant.
+    fn ask(&self, mode: Mode, upgrade: bool, waiter: &Waiter) -> Arc<AtomicBool> {
         let granted = Arc::new(AtomicBool::new(false));
         let request = Request { mode, held: u64::from(upgrade), granted: granted.clone(), waiter: waiter.clone() };
         let mut queue = self.queue();
@@ -60,12 +64,20 @@ impl TableLock {
             queue.push_back(request)
         }
         self.grant(&mut queue);
-        drop(queue);
-        let wake = waiter.wait_until(deadline, || granted.load(Ordering::Acquire));
-        if wake != Wake::Ready && !self.withdraw(&granted) {
-            return Wake::Ready;
-        }
-        wake
+        granted
+    }
+
+    /// The requests that wait, in the queue's order.
+    pub(crate) fn waiting(&self) -> Vec<(Waiter, Mode)> {
+        self.queue().iter().map(|request| (request.waiter.clone(), request.mode)).collect()
+    }
+
+    /// Puts the requests that wait into another order: those of `order` as given, any other request behind them.
+    pub(crate) fn reorder(&self, order: &[Waiter]) {
+        let mut queue = self.queue();
+        let place = |request: &Request| order.iter().position(|waiter| waiter.is(&request.waiter));
+        queue.make_contiguous().sort_by_key(|request| place(request).unwrap_or(usize::MAX));
+        self.grant(&mut queue);
     }
 
     /// Gives the lock up.
@@ -115,32 +127,43 @@ impl TableLock {
         self.state.fetch_and(!QUEUED, Ordering::AcqRel);
     }
 
-    /// Takes a request out of the queue; `false` if it was granted before.
-    fn withdraw(&self, granted: &Arc<AtomicBool>) -> bool {
+    /// Takes a request out of the queue, unless it was granted before.
+    fn withdraw(&self, granted: &Arc<AtomicBool>) {
         let mut queue = self.queue();
-        let Some(at) = queue.iter().position(|request| Arc::ptr_eq(&request.granted, granted)) else { return false };
-        queue.remove(at);
-        // Those behind it may go now.
-        self.grant(&mut queue);
-        true
+        if let Some(at) = queue.iter().position(|request| Arc::ptr_eq(&request.granted, granted)) {
+            queue.remove(at);
+            // Those behind it may go now.
+            self.grant(&mut queue);
+        }
     }
 }
 
-/// So many locks of a transaction are shown to others.
+/// So many locks of a transaction are shown to others without a latch.
 const SHOWN: usize = 64;
 
-/// The locks of one transaction, as others may look at them: the first that it has taken, and the one that it waits for. A lock is known by its
+/// The locks of one transaction, as other sessions may look at them: those that it holds, and the one that it waits
+/// for. A lock is known by its
 /// address. Only the session writes.
 #[derive(Debug)]
 pub(crate) struct ShownLocks {
     /// Addresses, and the mode as the last bit; zero where there is none.
     held: [AtomicUsize; SHOWN],
-    awaited: AtomicUsize,
+    /// The words of the locks for which `held` has no room.
+    more: Mutex<Vec<usize>>,
+    awaited: Mutex<Option<AwaitedLock>>,
+}
+
+/// A lock that a session waits for.
+#[derive(Clone, Debug)]
+pub(crate) struct AwaitedLock {
+    pub(crate) lock: Arc<TableLock>,
+    pub(crate) mode: Mode,
+    pub(crate) since: Time,
 }
 
 impl Default for ShownLocks {
     fn default() -> Self {
-        Self { held: [const { AtomicUsize::new(0) }; SHOWN], awaited: AtomicUsize::new(0) }
+        Self { held: [const { AtomicUsize::new(0) }; SHOWN], more: Mutex::default(), awaited: Mutex::default() }
     }
 }
 
@@ -152,27 +175,51 @@ impl ShownLocks {
     }
 
     /// The address and the mode.
-    fn read(word: &AtomicUsize) -> Option<(usize, Mode)> {
-        let word = word.load(Ordering::Acquire);
+    fn read(word: usize) -> Option<(usize, Mode)> {
         (word != 0).then_some((word & !1, if word & 1 == 0 { Mode::Shared } else { Mode::Exclusive }))
     }
 
     #[inline]
     fn show(&self, place: usize, word: usize) {
-        if let Some(shown) = self.held.get(place) {
-            shown.store(word, Ordering::Release);
+        match self.held.get(place) {
+            Some(shown) => shown.store(word, Ordering::Release),
+            None => self.show_more(place - SHOWN, word),
         }
+    }
+
+    #[cold]
+    fn show_more(&self, place: usize, word: usize) {
+        let mut more = lock_of(&self.more);
+        if more.len() <= place {
+            more.resize(place + 1, 0);
+        }
+        more[place] = word;
+    }
+
+    fn await_lock(&self, awaited: Option<AwaitedLock>) {
+        *lock_of(&self.awaited) = awaited;
     }
 
     /// The addresses of the locks that are held, and how.
     pub(crate) fn held(&self) -> impl Iterator<Item = (usize, Mode)> {
-        self.held.iter().map_while(Self::read)
+        let first: Vec<_> = self.held.iter().map_while(|word| Self::read(word.load(Ordering::Acquire))).collect();
+        let more = if first.len() < SHOWN { Vec::new() } else { lock_of(&self.more).clone() };
+        first.into_iter().chain(more.into_iter().map_while(Self::read))
     }
 
-    /// The address of the lock that is waited for, and in which mode.
-    pub(crate) fn awaited(&self) -> Option<(usize, Mode)> {
-        Self::read(&self.awaited)
+    /// The lock that is waited for.
+    pub(crate) fn awaited(&self) -> Option<AwaitedLock> {
+        lock_of(&self.awaited).clone()
     }
+
+    /// Whether any lock is held.
+    pub(crate) fn holds_any(&self) -> bool {
+        self.held[0].load(Ordering::Acquire) != 0
+    }
+}
+
+fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
 /// The table locks of one transaction.
@@ -188,33 +235,44 @@ impl HeldLocks {
         &self.shown
     }
 
-    /// Takes a lock, unless it is held already at least as strongly.
-    pub fn acquire(&mut self, lock: &Arc<TableLock>, mode: Mode, waiter: &Waiter, wait: Duration) -> Wake {
+    /// Takes a lock, unless it is held already at least as strongly. The session of `seat` waits for it no longer than
+    /// `wait`.
+    ///
+    /// # Errors
+    /// The wait would be part of a deadlock.
+    pub(crate) fn acquire(
+        &mut self,
+        lock: &Arc<TableLock>,
+        mode: Mode,
+        (database, seat): (&Database, &Arc<Seat>),
+        wait: Duration,
+    ) -> Result<Wake, SqlError> {
         let known = self.held.iter().position(|(held, _)| Arc::ptr_eq(held, lock));
         if let Some(place) = known
             && self.held[place].1 >= mode
         {
-            return Wake::Ready;
+            return Ok(Wake::Ready);
         }
         // The clock is read only by those who have to wait.
-        if mode == Mode::Shared && lock.try_share() {
+        if self.try_share(lock, mode) {
+            return Ok(Wake::Ready);
+        }
+        let since = seat.waiter.now();
+        let granted = lock.ask(mode, known.is_some(), &seat.waiter);
+        let waiting = Waiting { locks: self, lock, mode, known, granted: &granted };
+        waiting.locks.shown.await_lock(Some(AwaitedLock { lock: lock.clone(), mode, since }));
+        let ended = circle::wait(database, seat, Some(since.after(wait)), &granted, || lock.withdraw(&granted));
+        drop(waiting);
+        if granted.load(Ordering::Acquire) { Ok(Wake::Ready) } else { ended }
+    }
+
+    /// Takes a lock that is not held yet, shared, if that can be done at once.
+    pub(crate) fn try_share(&mut self, lock: &Arc<TableLock>, mode: Mode) -> bool {
+        let free = mode == Mode::Shared && lock.try_share();
+        if free {
             self.push(lock, mode);
-            return Wake::Ready;
         }
-        let awaited = &self.shown.awaited;
-        awaited.store(ShownLocks::word(lock, mode), Ordering::Release);
-        let wake = lock.acquire(mode, known.is_some(), waiter, Some(waiter.now().after(wait)));
-        awaited.store(0, Ordering::Release);
-        if wake == Wake::Ready {
-            match known {
-                Some(place) => {
-                    self.held[place].1 = mode;
-                    self.shown.show(place, ShownLocks::word(lock, mode));
-                }
-                None => self.push(lock, mode),
-            }
-        }
-        wake
+        free
     }
 
     #[inline]
@@ -237,6 +295,34 @@ impl HeldLocks {
     }
 }
 
+/// A request that waits, until dropped: then it is out of the queue, and what it was granted is held. So it is if the
+/// wait unwinds.
+struct Waiting<'w> {
+    locks: &'w mut HeldLocks,
+    lock: &'w Arc<TableLock>,
+    mode: Mode,
+    /// The place of the share that the requester holds already.
+    known: Option<usize>,
+    granted: &'w Arc<AtomicBool>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Waiting { lock, mode, .. } = *self;
+        lock.withdraw(self.granted);
+        self.locks.shown.await_lock(None);
+        if self.granted.load(Ordering::Acquire) {
+            match self.known {
+                Some(place) => {
+                    self.locks.held[place].1 = mode;
+                    self.locks.shown.show(place, ShownLocks::word(lock, mode));
+                }
+                None => self.locks.push(lock, mode),
+            }
+        }
+    }
+}
+
 impl Drop for HeldLocks {
     fn drop(&mut self) {
         self.release_all();
@@ -252,8 +338,9 @@ mod tests {
     }
 
     fn try_now(lock: &TableLock, mode: Mode, upgrade: bool) -> Wake {
-        let waiter = waiter();
-        lock.acquire(mode, upgrade, &waiter, Some(waiter.now()))
+        let granted = lock.ask(mode, upgrade, &waiter());
+        lock.withdraw(&granted);
+        if granted.load(Ordering::Acquire) { Wake::Ready } else { Wake::TimedOut }
     }
 
     #[test]
@@ -277,7 +364,9 @@ mod tests {
         assert_eq!(try_now(&lock, Mode::Shared, false), Wake::Ready);
         let other = lock.clone();
         let thread = hotrow_sync::thread::spawn(move || {
-            let wake = other.acquire(Mode::Exclusive, false, &waiter(), None);
+            let waiter = waiter();
+            let granted = other.ask(Mode::Exclusive, false, &waiter);
+            let wake = waiter.wait_until(None, || granted.load(Ordering::Acquire));
             other.release(Mode::Exclusive);
             wake
         });
@@ -291,13 +380,22 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_request_leaves_the_queue() {
+    fn a_queue_that_is_put_in_another_order_is_served_in_that_order() {
         let lock = TableLock::default();
-        assert_eq!(try_now(&lock, Mode::Exclusive, false), Wake::Ready);
-        let cancelled = waiter();
-        cancelled.cancel();
-        assert_eq!(lock.acquire(Mode::Shared, false, &cancelled, None), Wake::Cancelled);
+        assert_eq!(try_now(&lock, Mode::Shared, false), Wake::Ready);
+        let waiters = [(); 3].map(|()| waiter());
+        let [first, second, third] = [Mode::Exclusive, Mode::Shared, Mode::Exclusive];
+        let granted = [lock.ask(first, false, &waiters[0]), lock.ask(second, false, &waiters[1])];
+        let last = lock.ask(third, false, &waiters[2]);
+        let flags = || [&granted[0], &granted[1], &last].map(|granted| granted.load(Ordering::Acquire));
+        assert_eq!(flags(), [false; 3]);
+        lock.reorder(&[waiters[1].clone()]);
+        assert_eq!(flags(), [false, true, false], "a share beside a share");
+        lock.reorder(&[waiters[2].clone(), waiters[0].clone()]);
+        lock.release(Mode::Shared);
+        lock.release(Mode::Shared);
+        assert_eq!(flags(), [false, true, true]);
         lock.release(Mode::Exclusive);
-        assert_eq!(lock.state.load(Ordering::Acquire), 0);
+        assert_eq!(flags(), [true; 3]);
     }
 }

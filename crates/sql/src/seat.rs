@@ -5,11 +5,10 @@
 //! session waits for its client again. Neither allocates, and neither makes others' lines travel: the plan, which others run too, is left alone.
 
 use crate::activity::Counters;
-use crate::advisory::PATIENCE;
 use crate::expr::now;
 use crate::locks::ShownLocks;
 use hotrow_sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
-use hotrow_sync::{Arc, Latch, Mutex, MutexGuard, Waiter};
+use hotrow_sync::{Arc, Latch, Mutex, MutexGuard, OnceLock, Waiter};
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -62,9 +61,18 @@ pub(crate) struct Peer {
     pub(crate) application: String,
     /// Where it is; none if that is this machine, or this program.
     pub(crate) address: Option<SocketAddr>,
-    /// How long it waits for an advisory lock, and how long before it looks for a deadlock.
+    /// How long it waits for an advisory lock, and the longest time between two looks for a deadlock.
     pub(crate) lock_timeout: Option<Duration>,
     pub(crate) deadlock_timeout: Option<Duration>,
+}
+
+/// What another session may do to the connection of a session.
+pub trait Backend: Send + Sync {
+    /// Cancels the statement that runs, if there is one.
+    fn cancel(&self);
+
+    /// Ends the session. Its transaction is rolled back, and its client is told why.
+    fn terminate(&self);
 }
 
 /// What others may know of a session. The session writes, anybody may read.
@@ -85,6 +93,7 @@ pub(crate) struct Seat {
     advisory: AtomicBool,
     doing: Latch<Doing>,
     peer: Mutex<Peer>,
+    backend: OnceLock<Arc<dyn Backend>>,
 }
 
 /// There is no transaction.
@@ -106,6 +115,7 @@ impl Seat {
             advisory: AtomicBool::new(false),
             doing: Latch::new(Doing { changed: began, ..Doing::default() }),
             peer: Mutex::default(),
+            backend: OnceLock::new(),
         }
     }
 
@@ -116,6 +126,16 @@ impl Seat {
 
     pub(crate) fn set_pid(&self, pid: i32) {
         self.pid.store(pid, Ordering::Release);
+    }
+
+    /// Its connection, if a server has given it one.
+    pub(crate) fn backend(&self) -> Option<&Arc<dyn Backend>> {
+        self.backend.get()
+    }
+
+    pub(crate) fn set_backend(&self, backend: Arc<dyn Backend>) {
+        // A session has one connection.
+        let _ = self.backend.set(backend);
     }
 
     /// Statements begin that were sent as this text.
@@ -197,10 +217,9 @@ impl Seat {
         self.advisory.load(Ordering::Acquire)
     }
 
-    /// How long it waits for an advisory lock, and how long before it looks for a deadlock.
-    pub(crate) fn patience(&self) -> (Option<Duration>, Duration) {
-        let peer = self.peer();
-        (peer.lock_timeout, peer.deadlock_timeout.unwrap_or(PATIENCE))
+    /// Whether another session can wait for this one: it may hold something.
+    pub(crate) fn may_be_waited_for(&self) -> bool {
+        self.has_begun() || self.may_hold_advisory() || self.tables.holds_any()
     }
 
     /// Whom it talks to.

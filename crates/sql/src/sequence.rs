@@ -5,6 +5,7 @@
 //! rolls back is a gap. A sequence that is rolled back with the transaction that made it takes its place along, for nobody else knows it.
 
 use crate::catalog::{Changes, View};
+use crate::client::Notice;
 use crate::database::Database;
 use crate::deferred::Deferred;
 use crate::parse::written_name;
@@ -272,6 +273,8 @@ pub struct Names {
     pub(crate) seat: Arc<Seat>,
     /// Whether its statement may wait in the middle of an expression: it looks at no table.
     pub(crate) may_wait: Cell<bool>,
+    /// What functions tell the client beside their values.
+    pub(crate) notices: RefCell<Vec<Notice>>,
 }
 
 /// The numbers that a session has had.
@@ -302,6 +305,7 @@ impl Names {
             database,
             seat,
             may_wait: Cell::new(false),
+            notices: RefCell::default(),
             changes: Changes::default(),
             path: None,
             recent: RefCell::default(),

@@ -41,7 +41,7 @@ use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement};
 use crate::schema;
-use crate::seat::{Seat, State};
+use crate::seat::{Backend, Seat, State};
 use crate::sequence::Names;
 use crate::settings::CONCURRENCY;
 use crate::types::Styles;
@@ -57,6 +57,7 @@ use planned::Planning;
 use portal::Portal;
 use run::{Output, Source};
 use std::net::SocketAddr;
+use std::time::Duration;
 use transaction::{Mark, Phase};
 
 /// A client's session. One thread at a time uses it.
@@ -178,6 +179,26 @@ impl Session {
     pub fn set_id(&mut self, id: i32) {
         self.id = id;
         self.seat.set_pid(id);
+    }
+
+    /// Says how other sessions cancel this one's statements, and end it.
+    pub fn set_backend(&mut self, backend: Arc<dyn Backend>) {
+        self.seat.set_backend(backend);
+    }
+
+    /// How long the session may wait for its client from now on, if there is a limit, and what the client is told at
+    /// its end.
+    pub fn idle_limit(&self) -> Option<(Duration, SqlError)> {
+        let (setting, state, kind) = match self.phase {
+            Phase::Block | Phase::Failed => {
+                let state = state::IDLE_IN_TRANSACTION_SESSION_TIMEOUT;
+                ("idle_in_transaction_session_timeout", state, "idle-in-transaction")
+            }
+            Phase::Idle => ("idle_session_timeout", state::IDLE_SESSION_TIMEOUT, "idle-session"),
+            Phase::Implicit => return None,
+        };
+        let limit = self.names.settings.borrow().duration(setting)?;
+        Some((limit, SqlError::new(state, format!("terminating connection due to {kind} timeout"))))
     }
 
     /// Says where the client is, if it is connected by a network.

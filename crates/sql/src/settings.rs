@@ -152,6 +152,7 @@ const KNOWN: &[Known] = &[
     known("hotrow.times", Kind::Told, ""),
     known("hotrow.versions", Kind::Told, ""),
     known("idle_in_transaction_session_timeout", Kind::Duration, "0"),
+    known("idle_session_timeout", Kind::Duration, "0"),
     reported("in_hot_standby", Kind::Fixed, "off"),
     reported("integer_datetimes", Kind::Fixed, "on"),
     reported("IntervalStyle", Kind::Word(INTERVAL_STYLES, INTERVAL_STYLES.len()), "postgres"),

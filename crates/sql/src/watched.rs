@@ -59,6 +59,11 @@ impl Watched {
         self.troubles.drain(..)
     }
 
+    /// Where the last conflict was, if there was one.
+    pub(crate) fn last_conflict(&self) -> Option<&Spot> {
+        self.troubles.iter().rev().find(|trouble| trouble.conflict).map(|trouble| &trouble.spot)
+    }
+
     /// Whether there is any.
     #[inline]
     pub(crate) fn has_troubles(&self) -> bool {

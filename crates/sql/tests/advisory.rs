@@ -2,29 +2,7 @@
 
 mod common;
 
-use common::{database, error, outcome, run, session};
-use hotrow_sql::{Database, Session};
-use hotrow_sync::{Arc, Waiter, thread};
-
-/// Runs a query string elsewhere, and comes back when its session waits for something that it is certain of.
-fn waiting(
-    database: &Arc<Database>,
-    mut session: Session,
-    sql: &'static str,
-) -> (Waiter, thread::JoinHandle<(Session, String)>) {
-    let (id, waiter) = (session.id(), session.waiter().clone());
-    let thread = thread::spawn(move || {
-        let outcome = outcome(&mut session, sql);
-        (session, outcome)
-    });
-    let mut watcher = common::session(database);
-    let asked =
-        format!("select 1 where exists (select 1 from hotrow_blocking where waiting_pid = {id} and is_certain)");
-    while outcome(&mut watcher, &asked) != "1" {
-        thread::yield_now();
-    }
-    (waiter, thread)
-}
+use common::{database, error, outcome, run, session, waiting};
 
 #[test]
 fn locks_are_held_as_often_as_they_are_taken() {

@@ -140,6 +140,11 @@ impl Waiter {
         Self::new(Arc::new(ThreadScheduler::new(spin)))
     }
 
+    /// Whether `other` is a clone of this waiter.
+    pub fn is(&self, other: &Waiter) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// The present time of this waiter's scheduler.
     #[inline]
     pub fn now(&self) -> Time {

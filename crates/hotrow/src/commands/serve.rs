@@ -88,10 +88,6 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_memory_limit)]
     memory_limit: Option<MemoryLimit>,
 
-    /// Blocked transactions that a queue may hold before no new ones are let in, under engines with such a queue
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    blocked_limit: Option<u32>,
-
     /// Partitions of the database, under engines that keep partitions apart [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
@@ -270,7 +266,6 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     let given = [
         ("--partitions", Setting::Partitions, options.partitions.is_some()),
         ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.deadlock_time_outs),
-        ("--blocked-limit", Setting::BlockedLimit, options.blocked_limit.is_some()),
     ];
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
         hotrow_protocols::refuse_unheeded(option, setting, &[&options.engine], |_| false)
@@ -286,7 +281,7 @@ fn settings(options: &Options) -> Settings {
     Settings {
         workers: Settings::default().workers.max(partitions.unwrap_or(1)),
         partitions,
-        blocked_limit: options.blocked_limit.map(|limit| limit as usize),
+        blocked_limit: None,
         deadlock_time_outs: options.deadlock_time_outs,
         network_delay: Duration::ZERO,
     }

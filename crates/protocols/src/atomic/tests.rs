@@ -3,6 +3,7 @@
 use super::LockManager;
 use super::manager::Ticket;
 use crate::shared::request_queues::Modes;
+use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
 use hotrow_txn::{Abort, Statistics};
 use std::panic::AssertUnwindSafe;
@@ -80,13 +81,13 @@ fn who_is_cancelled_or_unwinds_leaves_from_any_place_of_a_queue() {
             let manager = Arc::new(LockManager::default());
             let mut holder = manager.ticket(Waiter::thread(Duration::ZERO));
             take(&mut holder, &[(1, X)]).expect("nobody else is there");
+            let unwinding = Arc::new(Unwinds::default());
             let mut waiters = Vec::new();
             let mut threads = Vec::new();
             for place in 0..3 {
-                let waiter = if place == given_up && unwinds {
-                    Waiter::new(Arc::new(Unwinds::default()))
-                } else {
-                    Waiter::thread(Duration::ZERO)
+                let waiter = match place == given_up && unwinds {
+                    true => Waiter::new(unwinding.clone()),
+                    false => Waiter::thread(Duration::ZERO),
                 };
                 waiters.push(waiter.clone());
                 let manager_of = manager.clone();
@@ -100,6 +101,10 @@ fn who_is_cancelled_or_unwinds_leaves_from_any_place_of_a_queue() {
                 while manager.usage().1 < place + 2 {
                     thread::yield_now();
                 }
+            }
+            // A cancellation that comes before the thread is suspended ends the wait without unwinding it.
+            while unwinds && !unwinding.suspended.load(Ordering::Acquire) {
+                thread::yield_now();
             }
             waiters[given_up].cancel();
             while manager.usage().1 > 3 {
@@ -123,7 +128,10 @@ fn who_is_cancelled_or_unwinds_leaves_from_any_place_of_a_queue() {
 
 /// A scheduler under which a wait unwinds once it is resumed, as that of a suspended coroutine does which is dropped.
 #[derive(Default)]
-struct Unwinds(hotrow_sync::atomic::AtomicBool);
+struct Unwinds {
+    suspended: AtomicBool,
+    resumed: AtomicBool,
+}
 
 impl Scheduler for Unwinds {
     fn now(&self) -> Time {
@@ -131,14 +139,15 @@ impl Scheduler for Unwinds {
     }
 
     fn suspend(&self, _: Option<Time>) {
-        while !self.0.load(hotrow_sync::atomic::Ordering::Acquire) {
+        self.suspended.store(true, Ordering::Release);
+        while !self.resumed.load(Ordering::Acquire) {
             thread::yield_now();
         }
         std::panic::resume_unwind(Box::new("dropped while it waited"));
     }
 
     fn resume(&self) {
-        self.0.store(true, hotrow_sync::atomic::Ordering::Release);
+        self.resumed.store(true, Ordering::Release);
     }
 }
 

@@ -60,11 +60,20 @@ impl PlannedLocking {
         }
     }
 
-    /// Keeps everybody else off the database.
+    /// Keeps everybody else off the database; but for transactions that only read, as long as an `interactive` one has
+    /// not written.
     #[cold]
-    fn begin_alone(&mut self, participant: &mut Participant, wait_limit: Duration) -> Result<(), Abort> {
+    fn begin_alone(
+        &mut self,
+        participant: &mut Participant,
+        wait_limit: Duration,
+        interactive: bool,
+    ) -> Result<(), Abort> {
         self.role = Role::Alone;
         self.pass.close(Some(wait_limit), &mut self.locks.statistics)?;
+        if interactive {
+            self.pass.let_readers_in();
+        }
         self.locks.own_everything();
         participant.enter();
         Ok(())
@@ -77,10 +86,10 @@ impl PlannedLocking {
         database: &Database<()>,
         participant: &mut Participant,
         accesses: &Accesses,
-        wait_limit: Duration,
+        (reads, wait_limit): (bool, Duration),
     ) -> Result<(), Abort> {
         self.role = Role::Planned;
-        self.pass.enter(Some(wait_limit), &mut self.locks.statistics)?;
+        self.pass.enter(reads, Some(wait_limit), &mut self.locks.statistics)?;
         participant.enter();
         let guard = participant.guard();
         batch::prefetch(database, guard, accesses.rows(), |_, access| {
@@ -99,7 +108,23 @@ impl PlannedLocking {
         }
         participant.leave();
         self.pass.leave();
-        self.begin_alone(participant, wait_limit)
+        self.begin_alone(participant, wait_limit, false)
+    }
+
+    /// Sees to it that nobody reads beside a transaction that has the whole database and is about to write.
+    #[inline]
+    fn exclude_readers(&mut self) -> Result<(), Abort> {
+        if !self.pass.lets_readers_in() {
+            return Ok(());
+        }
+        let limit = self.limit();
+        self.pass.exclude_readers(Some(limit), &mut self.locks.statistics)
+    }
+
+    /// How long a wait that begins now may last.
+    #[inline]
+    fn limit(&self) -> Duration {
+        self.locks.waiter().lock_timeout().unwrap_or(self.wait_limit)
     }
 
     /// Sees to it that the caller may touch a row.
@@ -151,18 +176,18 @@ impl Locking for PlannedLocking {
         begin: &Begin<'_>,
     ) -> Result<(), Abort> {
         self.missing.clear();
-        let limit = self.locks.waiter().lock_timeout().unwrap_or(self.wait_limit);
+        let limit = self.limit();
         self.locks.requester.begin(begin.label, Limits::within(self.wait_limit));
         self.locks.policy.may_wait_from_now();
         match begin.accesses {
-            Some(accesses) => self.begin_planned(database, participant, accesses, limit),
+            Some(accesses) => self.begin_planned(database, participant, accesses, (begin.read_only, limit)),
             None if begin.reconnaissance => {
                 self.role = Role::Reconnaissance;
-                self.pass.enter(Some(limit), &mut self.locks.statistics)?;
+                self.pass.enter(true, Some(limit), &mut self.locks.statistics)?;
                 participant.enter();
                 Ok(())
             }
-            None => self.begin_alone(participant, limit),
+            None => self.begin_alone(participant, limit, !begin.one_shot),
         }
     }
 
@@ -179,11 +204,13 @@ impl Locking for PlannedLocking {
 
     #[inline]
     fn write<'s>(&mut self, row: Sought<'_, 's, ()>) -> Result<Option<RecordRef<'s, ()>>, Abort> {
+        self.exclude_readers()?;
         self.reach(&row, Mode::EXCLUSIVE)?;
         Ok(row.find())
     }
 
     fn insert(&mut self, row: Sought<'_, '_, ()>) -> Result<(), Abort> {
+        self.exclude_readers()?;
         self.locks.row(row.table.id(), row.key, row.hash, Mode::EXCLUSIVE).map(drop)
     }
 

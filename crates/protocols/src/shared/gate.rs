@@ -6,7 +6,9 @@
 //! close the gate, then visit every word, and wait until whoever was inside has left.
 //!
 //! **Definitions.** A pass is *inside* while its word is odd. The gate is *open*; or *closing*, for one pass that waits until
-//! nobody is inside; or *closed*, by that pass. Those who come while it is not open queue, enterers and closers alike.
+//! nobody is inside; or *closed*, by that pass; or *reading*: the pass that closed it only reads, and lets in others
+//! that only read. Those who come while it is not open queue, enterers and closers alike, but for readers that come
+//! while it is reading.
 //!
 //! **Invariants**
 //!
@@ -21,6 +23,9 @@
 //! 4. Neither side starves: the queue is served in order. Those that find the gate not open stand behind whoever
 //!    closed it, and a closer behind everybody who came before it.
 //! 5. A request can leave the queue at any time. It learns under the mutex whether it was granted before.
+//! 6. While the gate is reading, every pass inside is a reader's. The pass that has closed it is alone again after
+//!    another closing, which is its own and waits for those readers; if that is given up, the gate is reading as
+//!    before.
 //!
 //! **Waiting inside.** Who is inside may wait for others who are inside, as long as such waits end by themselves: then
 //! every closing ends too. Waits for things that an outsider holds have to have a limit.
@@ -57,8 +62,12 @@ enum Phase {
         number: u64,
         awaited: usize,
         parked: Arc<Parked>,
+        /// The pass that closes the gate has it already, and has let readers in.
+        excludes: bool,
     },
     Closed,
+    /// Invariant 6.
+    Reading,
 }
 
 /// A pass's word: [`OUTSIDE`], [`INSIDE`], or inside and marked with a closing's number.
@@ -79,7 +88,11 @@ struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Enter,
+    /// As `Enter`, for a pass that only reads.
+    Read,
     Close,
+    /// To be alone again, having let readers in.
+    Exclude,
 }
 
 /// A pass's place to wait at.
@@ -102,6 +115,8 @@ enum Standing {
     Outside,
     Inside,
     Alone,
+    /// With readers that it lets in.
+    Reading,
 }
 
 /// Those to wake, after the mutex.
@@ -131,7 +146,7 @@ impl Gate {
     }
 
     /// Begins to close for a pass; whether nobody is inside.
-    fn close(&self, state: &mut State, parked: Arc<Parked>) -> bool {
+    fn close(&self, state: &mut State, parked: Arc<Parked>, excludes: bool) -> bool {
         // SeqCst: the closer's write of invariant 2.
         self.closed.0.store(true, Ordering::SeqCst);
         state.closings += 1;
@@ -142,7 +157,7 @@ impl Gate {
             word.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, inside).is_ok()
         };
         let awaited = state.words.iter().filter(mark).count();
-        state.phase = if awaited == 0 { Phase::Closed } else { Phase::Closing { number, awaited, parked } };
+        state.phase = if awaited == 0 { Phase::Closed } else { Phase::Closing { number, awaited, parked, excludes } };
         awaited == 0
     }
 
@@ -151,13 +166,9 @@ impl Gate {
         state.phase = Phase::Open;
         while let Some(Request { side, parked }) = state.queue.pop_front() {
             match side {
-                Side::Enter => {
-                    // Its owner waits and leaves the word alone; a closer looks at it under this mutex.
-                    parked.word.0.store(INSIDE, Ordering::Release);
-                    grant(parked, wakes);
-                }
-                Side::Close => {
-                    if self.close(state, parked.clone()) {
+                Side::Enter | Side::Read => let_in(parked, wakes),
+                Side::Close | Side::Exclude => {
+                    if self.close(state, parked.clone(), false) {
                         grant(parked, wakes);
                     }
                     return;
@@ -165,6 +176,15 @@ impl Gate {
             }
         }
         self.closed.0.store(false, Ordering::Release);
+    }
+
+    /// The pass that has closed the gate lets readers in, those of the queue first.
+    fn read(&self, state: &mut State, wakes: &mut Wakes) {
+        state.phase = Phase::Reading;
+        let (readers, others): (VecDeque<_>, VecDeque<_>) =
+            state.queue.drain(..).partition(|request| request.side == Side::Read);
+        state.queue = others;
+        readers.into_iter().for_each(|reader| let_in(reader.parked, wakes));
     }
 
     /// A pass left that closing `number` has marked.
@@ -190,7 +210,7 @@ impl Gate {
     fn open(&self) {
         let mut wakes = Wakes::new();
         let mut state = self.state();
-        debug_assert!(matches!(state.phase, Phase::Closed), "opened by one that has not closed it");
+        debug_assert!(matches!(state.phase, Phase::Closed | Phase::Reading), "opened by one that has not closed it");
         self.serve(&mut state, &mut wakes);
         drop(state);
         wake(wakes);
@@ -203,16 +223,23 @@ impl Gate {
         if parked.granted.load(Ordering::Acquire) {
             return false;
         }
-        let closing = matches!(&state.phase, Phase::Closing { parked: closer, .. } if Arc::ptr_eq(closer, parked));
-        if closing {
-            self.serve(&mut state, &mut wakes);
-        } else {
-            state.queue.retain(|request| !Arc::ptr_eq(&request.parked, parked));
+        match &state.phase {
+            Phase::Closing { parked: closer, excludes, .. } if Arc::ptr_eq(closer, parked) => match excludes {
+                true => self.read(&mut state, &mut wakes),
+                false => self.serve(&mut state, &mut wakes),
+            },
+            _ => state.queue.retain(|request| !Arc::ptr_eq(&request.parked, parked)),
         }
         drop(state);
         wake(wakes);
         true
     }
+}
+
+/// Lets a pass in from the queue. Its owner waits and leaves the word alone; a closer looks at it under the mutex.
+fn let_in(parked: Arc<Parked>, wakes: &mut Wakes) {
+    parked.word.0.store(INSIDE, Ordering::Release);
+    grant(parked, wakes);
 }
 
 fn grant(parked: Arc<Parked>, wakes: &mut Wakes) {
@@ -227,15 +254,21 @@ fn wake(wakes: Wakes) {
 }
 
 impl Pass {
-    /// Enters beside others who enter, behind whoever is closing the gate. Waits no longer than `limit`.
+    /// Enters beside others who enter, behind whoever is closing the gate. Waits no longer than `limit`. A pass that
+    /// only `reads` is let in by one that has closed the gate and [lets readers in](Self::let_readers_in).
     #[inline]
-    pub(crate) fn enter(&mut self, limit: Option<Duration>, statistics: &mut Statistics) -> Result<(), Abort> {
+    pub(crate) fn enter(
+        &mut self,
+        reads: bool,
+        limit: Option<Duration>,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
         debug_assert_eq!(self.standing, Standing::Outside, "a pass is used once at a time");
         // SeqCst, both: the enterer's write and read of invariant 2.
         self.word.0.swap(INSIDE, Ordering::SeqCst);
         if self.gate.closed.0.load(Ordering::SeqCst) {
             self.retract();
-            return self.queue(Side::Enter, limit, statistics);
+            return self.queue(if reads { Side::Read } else { Side::Enter }, limit, statistics);
         }
         self.standing = Standing::Inside;
         Ok(())
@@ -262,13 +295,45 @@ impl Pass {
         Ok(())
     }
 
+    /// Lets those in that only read, while this pass, which is alone, only reads itself.
+    #[cold]
+    pub(crate) fn let_readers_in(&mut self) {
+        debug_assert_eq!(self.standing, Standing::Alone, "only a pass that is alone lets others in");
+        let mut wakes = Wakes::new();
+        let mut state = self.gate.state();
+        self.gate.read(&mut state, &mut wakes);
+        drop(state);
+        wake(wakes);
+        self.standing = Standing::Reading;
+    }
+
+    /// Whether it has let readers in, and must [exclude](Self::exclude_readers) them before it writes.
+    #[inline]
+    pub(crate) fn lets_readers_in(&self) -> bool {
+        self.standing == Standing::Reading
+    }
+
+    /// Lets no more readers in, and waits for those who are inside no longer than `limit`.
+    ///
+    /// # Errors
+    /// The wait has ended otherwise. Then readers are let in as before.
+    #[cold]
+    pub(crate) fn exclude_readers(
+        &mut self,
+        limit: Option<Duration>,
+        statistics: &mut Statistics,
+    ) -> Result<(), Abort> {
+        debug_assert_eq!(self.standing, Standing::Reading, "no readers were let in");
+        self.queue(Side::Exclude, limit, statistics)
+    }
+
     /// Gives up what [`enter`](Self::enter) or [`close`](Self::close) gave, if anything.
     #[inline]
     pub(crate) fn leave(&mut self) {
         match std::mem::replace(&mut self.standing, Standing::Outside) {
             Standing::Outside => {}
             Standing::Inside => self.retract(),
-            Standing::Alone => self.gate.open(),
+            Standing::Alone | Standing::Reading => self.gate.open(),
         }
     }
 
@@ -310,25 +375,26 @@ impl Pass {
     /// Takes what `side` asks for if nobody is before it, or queues. Whether it was taken.
     fn ask(&self, side: Side) -> bool {
         let mut state = self.gate.state();
-        if !matches!(state.phase, Phase::Open) {
-            state.queue.push_back(Request { side, parked: self.parked.clone() });
-            return false;
-        }
-        match side {
-            Side::Enter => {
+        match (&state.phase, side) {
+            (Phase::Reading, Side::Exclude) => self.gate.close(&mut state, self.parked.clone(), true),
+            (Phase::Open, Side::Close) => self.gate.close(&mut state, self.parked.clone(), false),
+            (Phase::Open, Side::Enter | Side::Read) | (Phase::Reading, Side::Read) => {
                 // Under the mutex: nobody closes the gate before this is seen.
                 self.word.0.store(INSIDE, Ordering::Release);
                 true
             }
-            Side::Close => self.gate.close(&mut state, self.parked.clone()),
+            _ => {
+                state.queue.push_back(Request { side, parked: self.parked.clone() });
+                false
+            }
         }
     }
 }
 
 fn standing(side: Side) -> Standing {
     match side {
-        Side::Enter => Standing::Inside,
-        Side::Close => Standing::Alone,
+        Side::Enter | Side::Read => Standing::Inside,
+        Side::Close | Side::Exclude => Standing::Alone,
     }
 }
 
@@ -343,8 +409,10 @@ impl Drop for Unwinding<'_> {
         if !self.pass.gate.withdraw(&self.pass.parked) {
             self.pass.parked.granted.store(false, Ordering::Release);
             match self.side {
-                Side::Enter => self.pass.retract(),
+                Side::Enter | Side::Read => self.pass.retract(),
                 Side::Close => self.pass.gate.open(),
+                // The pass has the gate until it leaves.
+                Side::Exclude => {}
             }
         }
     }

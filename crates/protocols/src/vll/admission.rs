@@ -22,9 +22,6 @@ pub(super) struct Member {
     waiter: Waiter,
     /// Set while the worker has more to do than this transaction: otherwise its processor is idle when it waits.
     is_pooled: Arc<AtomicBool>,
-    /// It was given room that it has not used yet.
-    is_invited: bool,
-    is_inside: bool,
     /// It has not told what it asks for, though somebody may want to know.
     is_concealed: bool,
 }
@@ -41,17 +38,19 @@ pub(super) enum Refused {
 impl Member {
     pub(super) fn new(core: &Arc<Core>, waiter: Waiter, is_pooled: Arc<AtomicBool>) -> Self {
         let seat = core.seats().take(waiter.clone());
-        Self { core: core.clone(), seat, waiter, is_pooled, is_invited: false, is_inside: false, is_concealed: false }
+        Self { core: core.clone(), seat, waiter, is_pooled, is_concealed: false }
     }
 
-    /// Says what the next transaction will ask for, to those who analyse the queue. As long as nobody is blocked nobody does.
-    /// If the one before it `keeps` what it asked for, its seat is still in the queue for that, and nothing is told.
+    /// Says what the next transaction will ask for, to those who analyse the queue. As long as nobody is blocked nobody
+    /// does, and a transaction of a pool, which is over soon, says nothing. A session's transaction may stay in the
+    /// queue for long, and says it in any case. If the one before it `keeps` what it asked for, its seat is still in
+    /// the queue for that, and nothing is told.
     #[inline]
     pub(super) fn publish(&mut self, keeps: bool, marks: impl Iterator<Item = Mark>) {
         if !self.core.analyses() {
             return;
         }
-        self.is_concealed = keeps || !self.core.are_blocked();
+        self.is_concealed = keeps || (self.is_pooled() && !self.core.are_blocked());
         if self.is_concealed {
             self.seat.conceal();
         } else {
@@ -81,36 +80,21 @@ impl Member {
     #[inline]
     pub(super) fn enter<R: Requests, M: Iterator<Item = Mark>>(
         &mut self,
-        mut kept: Option<&R>,
+        kept: Option<&R>,
         (requests, prefixes): (&R, &[Counted]),
         marks: impl Fn() -> M,
         limit: (&mut Option<Time>, Option<Duration>),
         statistics: &mut Statistics,
         mut unused: impl FnMut(usize),
     ) -> Result<(), Refused> {
-        // It was, for what is kept.
-        self.is_inside = false;
-        loop {
-            let begun = self.core.begin(&mut self.seat, kept.take(), requests, prefixes, self.is_invited, &mut unused);
-            self.is_invited &= matches!(begun, Begun::Dead(_));
-            match begun {
-                Begun::Free => {
-                    self.is_inside = true;
-                    return Ok(());
-                }
-                Begun::Dead(at) => return Err(Refused::Dead(at)),
-                Begun::Exhausted => return Err(Refused::Over(Abort::Resources)),
-                Begun::Blocked => {
-                    self.is_inside = true;
-                    self.publish_late(marks());
-                    let mut waiting = Waiting { member: self, requests, prefixes, unused: &mut unused };
-                    return waiting.wait(limit, statistics).map_err(Refused::Over);
-                }
-                Begun::Outside => {
-                    let mut waiting = Waiting { member: self, requests, prefixes, unused: &mut unused };
-                    waiting.wait((limit.0, limit.1), statistics).map_err(Refused::Over)?;
-                    self.is_invited = true;
-                }
+        match self.core.begin(&mut self.seat, kept, requests, prefixes, &mut unused) {
+            Begun::Free => Ok(()),
+            Begun::Dead(at) => Err(Refused::Dead(at)),
+            Begun::Exhausted => Err(Refused::Over(Abort::Resources)),
+            Begun::Blocked => {
+                self.publish_late(marks());
+                let mut waiting = Waiting { member: self, requests, prefixes, unused: &mut unused };
+                waiting.wait(limit, statistics).map_err(Refused::Over)
             }
         }
     }
@@ -124,7 +108,6 @@ impl Member {
         statistics: &mut Statistics,
         unused: impl FnMut(usize),
     ) {
-        self.is_inside = false;
         let are_blocked = self.core.finish(&self.seat, requests, prefixes, unused);
         if are_blocked && self.idles() {
             self.core.analyse(statistics);
@@ -149,14 +132,14 @@ impl Member {
         self.is_pooled() && !self.core.are_blocked()
     }
 
-    /// Neither blocked any more nor waiting for room.
+    /// Not blocked any more.
     #[inline]
     fn is_called(&self) -> bool {
         !self.seat.waits()
     }
 }
 
-/// A wait for locks or for room, that may end in any way: whatever it ends with but what it waits for, nothing is left of it.
+/// A wait for locks, that may end in any way: whatever it ends with but what it waits for, nothing is left of it.
 struct Waiting<'w, R: Requests, U: FnMut(usize)> {
     member: &'w mut Member,
     requests: &'w R,
@@ -198,11 +181,7 @@ impl<R: Requests, U: FnMut(usize)> Waiting<'_, R, U> {
 
     fn withdraw(&mut self) {
         let Self { member, requests, prefixes, unused } = self;
-        if std::mem::take(&mut member.is_inside) {
-            member.core.finish(&member.seat, *requests, prefixes, unused);
-        } else {
-            member.core.give_up_room(&member.seat, *requests, unused);
-        }
+        member.core.finish(&member.seat, *requests, prefixes, unused);
     }
 }
 
@@ -215,14 +194,6 @@ impl<R: Requests, U: FnMut(usize)> Drop for Armed<'_, '_, R, U> {
     fn drop(&mut self) {
         if self.is_armed {
             self.waiting.withdraw();
-        }
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        if self.is_invited {
-            self.core.give_back_room();
         }
     }
 }

@@ -19,8 +19,6 @@ impl Core {
     ) -> Result<(), String> {
         let critical = self.enter();
         critical.queue.audit(self.seats())?;
-        // Whoever waits for room has looked its rows up already.
-        let is_all_counted = is_shared && !critical.queue.is_waited_for();
         self.keep_ledgers();
         let ledgers: Option<Vec<Ledger>> = critical.queue.iter().map(|entry| self.seats().ledger(entry)).collect();
         let Some(ledgers) = ledgers else { return Ok(()) };
@@ -28,7 +26,7 @@ impl Core {
         counts::audit_free(free.map(|(_, ledger)| asked(ledger)))?;
         critical.prefixes.audit(ledgers.iter().map(|ledger| &ledger.prefixes[..]))?;
         let counts_of = |record: RecordRef<'_, C>| C::get(record.ptr(), guard);
-        counts::audit_records(database, guard, ledgers.iter().map(asked), counts_of, is_all_counted)
+        counts::audit_records(database, guard, ledgers.iter().map(asked), counts_of, is_shared)
     }
 }
 

@@ -12,7 +12,7 @@ use super::queue::{Entry, Seat, Seats, TxnQueue, Woken};
 use crate::shared::contention::Analysis;
 use crate::shared::counts::{self, Refused, Requests, bury, discount};
 use crate::shared::range_locks::{Counted, PrefixCounters};
-use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use hotrow_sync::{Arc, CachePadded, Latch, LatchGuard, Mutex};
 use hotrow_txn::Statistics;
 
@@ -23,8 +23,6 @@ pub(super) enum Begun {
     Free,
     /// It is in the queue, and waits for its locks.
     Blocked,
-    /// It is not in the queue, and waits for room.
-    Outside,
     /// A record that it asks for is dead: nothing is counted, nobody waits.
     Dead(usize),
     /// A counter is exhausted: nothing is counted, nobody waits.
@@ -44,6 +42,8 @@ pub(super) struct Core {
     /// How often something happened because of which an analysis may find what the last one did not: somebody has left the
     /// queue while others were blocked, or tells now what it conceals no longer.
     changes: CachePadded<AtomicU64>,
+    /// Somebody wanted to analyse and found another one at it, which is to look again.
+    missed: CachePadded<AtomicBool>,
     /// Whether transactions write down what they ask for.
     has_ledgers: AtomicBool,
 }
@@ -68,7 +68,7 @@ struct Analyst {
 }
 
 impl Core {
-    /// With an empty queue that holds at most `blocked_limit` blocked transactions.
+    /// With an empty queue, and room while fewer than `blocked_limit` transactions are blocked.
     pub(super) fn new(blocked_limit: usize, analyses: bool) -> Arc<Self> {
         let queue = TxnQueue::new(blocked_limit);
         let critical = Critical { queue, had_room: true, had_blocked: false, prefixes: PrefixCounters::default() };
@@ -79,6 +79,7 @@ impl Core {
             seats: Arc::default(),
             analyst: analyses.then(Mutex::default),
             changes: CachePadded(AtomicU64::new(0)),
+            missed: CachePadded(AtomicBool::new(false)),
             has_ledgers: AtomicBool::new(false),
         })
     }
@@ -107,10 +108,10 @@ impl Core {
         self.has_ledgers.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a transaction that comes now is let in: as of late.
+    /// Whether a worker of a pool may begin another transaction: as of late.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        // Relaxed: who enters looks again.
+        // Relaxed: one transaction more or less does no harm.
         self.room.load(Ordering::Relaxed)
     }
 
@@ -154,8 +155,7 @@ impl Core {
     }
 
     /// Asks for everything and enters the queue (BeginTransaction, Fig. 1), having given back `kept`: the requests of the one
-    /// before it on this seat, all for records with rows. `is_invited` says that the transaction was given room that it has not
-    /// used yet; it keeps it if a record is dead. `unused` is as for [`finish`](Self::finish).
+    /// before it on this seat, all for records with rows. `unused` is as for [`finish`](Self::finish).
     #[inline]
     pub(super) fn begin<R: Requests>(
         &self,
@@ -163,7 +163,6 @@ impl Core {
         kept: Option<&R>,
         requests: &R,
         prefixes: &[Counted],
-        is_invited: bool,
         unused: impl FnMut(usize),
     ) -> Begun {
         seat.prefetch();
@@ -175,11 +174,6 @@ impl Core {
                 self.has_changed();
             }
         }
-        if !is_invited && !critical.queue.has_room() {
-            critical.queue.wait_for_room(seat);
-            self.leave(critical, woken);
-            return Begun::Outside;
-        }
         let begun = match critical.request(requests, prefixes) {
             Ok(is_free) if critical.queue.enqueue(seat, !is_free) => Begun::Blocked,
             Ok(_) => Begun::Free,
@@ -189,9 +183,6 @@ impl Core {
                 Begun::Exhausted
             }
         };
-        if is_invited && !matches!(begun, Begun::Dead(_)) {
-            critical.queue.use_room(&self.seats, &mut woken);
-        }
         self.leave(critical, woken);
         begun
     }
@@ -217,36 +208,40 @@ impl Core {
         are_blocked
     }
 
-    /// Stops waiting for room. If there was some, it goes to the next one. `unused` is as for [`finish`](Self::finish).
-    #[cold]
-    pub(super) fn give_up_room(&self, seat: &Seat, requests: &impl Requests, unused: impl FnMut(usize)) {
-        let mut critical = self.enter();
-        bury(requests, unused);
-        let mut woken = Woken::new();
-        if critical.queue.leave_outside(seat) {
-            critical.queue.use_room(&self.seats, &mut woken);
-        }
-        self.leave(critical, woken);
-    }
-
-    /// Gives room back that was given and is not used.
-    #[cold]
-    pub(super) fn give_back_room(&self) {
-        let mut critical = self.enter();
-        let mut woken = Woken::new();
-        critical.queue.use_room(&self.seats, &mut woken);
-        self.leave(critical, woken);
-    }
-
     /// Contention analysis (SCA, Fig. 4): whether it found a blocked transaction that conflicts with none before it. That
-    /// one has been unblocked and woken. Somebody who is at it already does it for all.
+    /// one has been unblocked and woken. An analyst that is at it already does it for all: it looks again for what has
+    /// changed meanwhile.
     ///
     /// Only the list of those in the queue is taken inside the critical section. What they asked for is read outside: of
     /// those that are still in the queue it is complete, as nobody adds to it what another one has asked for; at one that
     /// conceals it the analysis ends; those that have left are in nobody's way. Nobody who came later can be before the one that is found.
     pub(super) fn analyse(&self, statistics: &mut Statistics) -> bool {
-        let Some(Ok(mut analyst)) = self.analyst.as_ref().map(Mutex::try_lock) else { return false };
-        let Analyst { analysis, entries, in_vain } = &mut *analyst;
+        let Some(latch) = &self.analyst else { return false };
+        let mut found = false;
+        loop {
+            let Some(mut analyst) = latch.try_lock().ok().or_else(|| {
+                self.missed.0.store(true, Ordering::Release);
+                // SeqCst: either the latch is found free now, or the analyst, which gives it back after this, finds the
+                // note.
+                fence(Ordering::SeqCst);
+                latch.try_lock().ok()
+            }) else {
+                return found;
+            };
+            // What the note stands for is looked at from here on.
+            self.missed.0.swap(false, Ordering::AcqRel);
+            found |= self.analyse_alone(&mut analyst, statistics);
+            drop(analyst);
+            // SeqCst: the other side of the fence above.
+            fence(Ordering::SeqCst);
+            if !self.missed.0.load(Ordering::Acquire) {
+                return found;
+            }
+        }
+    }
+
+    fn analyse_alone(&self, analyst: &mut Analyst, statistics: &mut Statistics) -> bool {
+        let Analyst { analysis, entries, in_vain } = analyst;
         let changes = self.changes.0.load(Ordering::Acquire);
         if *in_vain == Some(changes) {
             return false;

@@ -127,13 +127,14 @@ pub struct Vll<V: Variant> {
 /// Knobs of [`Vll`].
 #[derive(Clone, Debug)]
 pub struct VllConfig {
-    /// How many blocked transactions the queue may hold; who comes when there are so many waits for room.
+    /// At so many blocked transactions a worker of a pool begins no other one. Sessions are not held back: the limit is
+    /// for a closed loop of transactions, and a session's next statement may be about other rows.
     ///
     /// The longer the queue, the likelier a new transaction conflicts with somebody in it and is blocked in its turn. Under high
     /// contention a short queue is better, under low contention a long one does no harm. Blocked transactions
     /// are a measure of both: where they are many the limit is met early, where they are few never (§2.1).
     pub blocked_limit: usize,
-    /// The longest wait for locks, for room, or for the whole database. There are no deadlocks to end, but there are clients that
+    /// The longest wait for locks or for the whole database. There are no deadlocks to end, but there are clients that
     /// never come back.
     pub wait_limit: Duration,
 }

@@ -140,7 +140,7 @@ fn no_interleaving_breaks_exclusion_or_loses_a_wake_up() {
 }
 
 #[test]
-fn nobody_waits_for_room_for_ever() {
+fn a_limit_keeps_nobody_out_for_ever() {
     let hot: &[_] = &[(0, Write)];
     for analyses in [false, true] {
         check(1, analyses, [[hot, hot], [hot, &[(0, Read)]], [&[(1, Write)], hot]]);

@@ -1,8 +1,10 @@
 //! The TxnQueue: the transactions that have asked for their locks, in the order in which they did.
 //!
 //! **Definitions.** A transaction in flight has a [`Seat`] for as long as its object lives, and is in the queue once at a
-//! time. In the queue it is *free*, it has all its locks and runs; or *blocked*. A transaction that comes when there are as
-//! many blocked ones as may be waits *for room*, outside the queue.
+//! time. In the queue it is *free*, it has all its locks and runs; or *blocked*. There is *room* while fewer
+//! transactions are blocked than the limit says: a worker of a pool looks before it begins another transaction. The
+//! queue itself refuses nobody: a session's transaction is not to wait for those that are blocked on rows of which it
+//! asks for none.
 //!
 //! **The idea.** A ring of positions. Who leaves, from anywhere, empties its position; the front is the first that is
 //! not empty. When the ring is full of holes it is compacted, when it is full of transactions it grows: so it is never much larger
@@ -12,10 +14,8 @@
 //!
 //! 1. The order of the ring is the order in which its transactions entered. Compacting keeps it.
 //! 2. The front is not blocked: entering an empty queue is free, and who leaves the front unblocks the next one.
-//! 3. `blocked` is the number of ring entries that are blocked. It is at most the limit: each transaction that entered
-//!    blocked found fewer before, or had been given room by one that did, and room that was given is counted until it is used.
-//! 4. Who waits for room is served in order, and nobody who comes later goes before.
-//! 5. A seat's flag is set while its transaction is blocked in the ring or waits for room, and only then. Who clears it
+//! 3. `blocked` is the number of ring entries that are blocked.
+//! 4. A seat's flag is set while its transaction is blocked in the ring, and only then. Who clears it
 //!    wakes the transaction after the critical section.
 
 use crate::shared::contention::Mark;
@@ -26,7 +26,6 @@ use hotrow_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::Intent;
 use smallvec::SmallVec;
-use std::collections::VecDeque;
 
 /// The seats of all transactions in flight. Shared by all threads.
 #[derive(Debug, Default)]
@@ -46,7 +45,7 @@ struct FreeSeats {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Place {
-    /// Invariant 5.
+    /// Invariant 4.
     waits: AtomicBool,
     /// Where in the ring it is, while it is there. For the critical section.
     position: AtomicU64,
@@ -148,7 +147,7 @@ impl Seat {
         prefetch_to_write(std::ptr::without_provenance(self.likely));
     }
 
-    /// Whether the transaction is blocked or waits for room.
+    /// Whether the transaction is blocked.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         self.place().waits.load(Ordering::Acquire)
@@ -250,24 +249,20 @@ pub(crate) struct TxnQueue {
     tail: u64,
     /// Blocked transactions.
     blocked: usize,
-    /// How many of them there may be.
+    /// At so many of them there is no room.
     limit: usize,
-    /// Room that was given and is not used yet.
-    given: usize,
     ring: Box<[Entry]>,
-    /// Those who wait for room.
-    outside: VecDeque<u32>,
 }
 
 /// Positions of a new ring.
 const POSITIONS: usize = if cfg!(any(test, shuttle)) { 4 } else { 256 };
 
 impl TxnQueue {
-    /// An empty queue that holds at most `limit` blocked transactions.
+    /// An empty queue with room while fewer than `limit` transactions are blocked.
     pub(crate) fn new(limit: usize) -> Self {
-        assert!(limit > 0, "a queue that may hold no blocked transaction lets none in");
+        assert!(limit > 0, "a limit of no blocked transaction leaves no room");
         let ring = vec![NOBODY; POSITIONS].into();
-        Self { head: 0, tail: 0, blocked: 0, limit, given: 0, ring, outside: VecDeque::new() }
+        Self { head: 0, tail: 0, blocked: 0, limit, ring }
     }
 
     /// Blocked transactions.
@@ -276,58 +271,10 @@ impl TxnQueue {
         self.blocked
     }
 
-    /// Whether a transaction that comes now may ask for its locks. One that has been let in before may in any case.
+    /// Whether a worker with more to do than one transaction may begin another one.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.blocked + self.given < self.limit && self.outside.is_empty()
-    }
-
-    /// Whether somebody waits for room, or was given some and has not used it yet.
-    pub(crate) fn is_waited_for(&self) -> bool {
-        self.given > 0 || !self.outside.is_empty()
-    }
-
-    /// Has the transaction wait for room.
-    #[cold]
-    pub(crate) fn wait_for_room(&mut self, seat: &Seat) {
-        self.outside.push_back(seat.number);
-        seat.place().waits.store(true, Ordering::Release);
-    }
-
-    /// The transaction waits for room no longer: whether it had been given some.
-    #[cold]
-    pub(crate) fn leave_outside(&mut self, seat: &Seat) -> bool {
-        if !seat.waits() {
-            return true;
-        }
-        self.outside.retain(|&number| number != seat.number);
-        seat.place().waits.store(false, Ordering::Release);
-        false
-    }
-
-    /// Room that was given is used, or given up. What is left of it goes to the next ones.
-    #[cold]
-    pub(crate) fn use_room(&mut self, seats: &Seats, woken: &mut Woken) {
-        self.given -= 1;
-        self.give_room(seats, woken);
-    }
-
-    /// Gives room to those who wait for it, as long as there is any.
-    #[inline]
-    fn give_room(&mut self, seats: &Seats, woken: &mut Woken) {
-        if !self.outside.is_empty() {
-            self.give_room_outside(seats, woken);
-        }
-    }
-
-    #[cold]
-    fn give_room_outside(&mut self, seats: &Seats, woken: &mut Woken) {
-        while self.blocked + self.given < self.limit {
-            let Some(number) = self.outside.pop_front() else { return };
-            self.given += 1;
-            seats.place(number).waits.store(false, Ordering::Release);
-            woken.push(number);
-        }
+        self.blocked < self.limit
     }
 
     /// The transaction enters the queue, having asked for its locks. Whether it is blocked: at the front it is not.
@@ -365,7 +312,6 @@ impl TxnQueue {
         if position == self.head {
             self.advance(&seat.seats, woken);
         }
-        self.give_room(&seat.seats, woken);
     }
 
     /// Unblocks a transaction that contention analysis found, unless it has been unblocked or has left meanwhile.
@@ -376,7 +322,6 @@ impl TxnQueue {
             return false;
         }
         self.free(seats, position, woken);
-        self.give_room(seats, woken);
         true
     }
 
@@ -443,15 +388,8 @@ impl TxnQueue {
             return Err(format!("the front of the queue, seat {}, is blocked", front.number()));
         }
         let blocked = entries.iter().filter(|entry| entry.is_blocked()).count();
-        if blocked != self.blocked || blocked + self.given > self.limit {
-            let (counted, given, limit) = (self.blocked, self.given, self.limit);
-            return Err(format!(
-                "{blocked} transactions are blocked, {counted} are counted, {given} have room, of {limit}"
-            ));
-        }
-        let free_room = blocked + self.given < self.limit;
-        if free_room && !self.outside.is_empty() {
-            return Err(format!("{} wait for room, and there is room", self.outside.len()));
+        if blocked != self.blocked {
+            return Err(format!("{blocked} transactions are blocked, {} are counted", self.blocked));
         }
         for entry in &entries {
             let place = seats.place(entry.number());
@@ -482,8 +420,7 @@ mod tests {
             Self { queue: TxnQueue::new(limit), seats, taken }
         }
 
-        /// `+a` enters free, `!a` blocked, `-a` leaves, `*a` is unblocked by an analysis; `?a` asks for room, `@a` enters
-        /// free and `#a` blocked with what it was given, `~a` stops waiting for it.
+        /// `+a` enters free, `!a` blocked, `-a` leaves, `*a` is unblocked by an analysis.
         fn step(&mut self, step: &str) {
             let (verb, name) = step.split_at(1);
             let at = usize::from(name.as_bytes()[0] - b'a');
@@ -498,28 +435,18 @@ mod tests {
                     assert!(queue.unblock(seats, entry, &mut woken));
                     assert!(!queue.unblock(seats, entry, &mut woken), "once");
                 }
-                "?" => queue.wait_for_room(&taken[at]),
-                "@" | "#" => {
-                    queue.enqueue(&mut taken[at], verb == "#");
-                    queue.use_room(seats, &mut woken);
-                }
-                "~" => {
-                    if queue.leave_outside(&taken[at]) {
-                        queue.use_room(seats, &mut woken);
-                    }
-                }
                 other => panic!("no step is called {other}"),
             }
             self.queue.audit(&self.seats).expect("invariants hold after each step");
         }
 
-        /// The queue, blocked ones as capitals; then those who wait for room.
+        /// The queue, blocked ones as capitals.
         fn shown(&self) -> String {
             let letter = |number: u32, base: u8| char::from(base + number as u8);
-            let inside =
-                self.queue.iter().map(|entry| letter(entry.number(), if entry.is_blocked() { b'A' } else { b'a' }));
-            let outside = self.queue.outside.iter().map(|&number| letter(number, b'a'));
-            inside.chain(" ".chars()).chain(outside).collect()
+            self.queue
+                .iter()
+                .map(|entry| letter(entry.number(), if entry.is_blocked() { b'A' } else { b'a' }))
+                .collect()
         }
     }
 
@@ -527,7 +454,7 @@ mod tests {
         let mut case = Case::new(limit, 12);
         for (step, expected) in steps {
             step.split_whitespace().for_each(|step| case.step(step));
-            assert_eq!(case.shown().trim_end(), *expected, "after {step} of {steps:?}");
+            assert_eq!(case.shown(), *expected, "after {step} of {steps:?}");
         }
     }
 
@@ -549,21 +476,12 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_for_room_are_served_in_order() {
-        check(1, &[("+a !b", "aB"), ("?c ?d", "aB cd"), ("-b", "a d"), ("@c", "ac"), ("#d", "acD")]);
-        check(1, &[("+a !b ?c ?d", "aB cd"), ("-a", "b d"), ("~c", "b"), ("~d", "b")]);
-        check(2, &[("+a !b !c ?d ?e ?f", "aBC def"), ("~e", "aBC df"), ("*c", "aBc f"), ("*b", "abc")]);
-    }
-
-    #[test]
-    fn room_that_was_given_is_counted() {
-        let mut case = Case::new(1, 4);
-        ["+a", "!b", "?c"].into_iter().for_each(|step| case.step(step));
-        assert!(!case.queue.has_room() && case.taken[2].waits());
-        case.step("-b");
-        assert!(!case.queue.has_room() && !case.taken[2].waits(), "c has it");
-        case.step("@c");
-        assert!(case.queue.has_room());
+    fn the_queue_takes_everybody_and_says_when_there_is_no_room() {
+        let mut case = Case::new(2, 5);
+        for (step, room) in [("+a", true), ("!b", true), ("!c", false), ("!d", false), ("-b", false), ("-a", true)] {
+            case.step(step);
+            assert_eq!(case.queue.has_room(), room, "after {step}");
+        }
     }
 
     /// The ring of the test has four positions: it is compacted when holes fill it, and grows when transactions do.
@@ -574,11 +492,11 @@ mod tests {
         for _ in 0..50 {
             ["!b", "-b"].into_iter().for_each(|step| case.step(step));
         }
-        assert_eq!((case.shown().as_str(), case.queue.ring.len()), ("a ", 4));
+        assert_eq!((case.shown().as_str(), case.queue.ring.len()), ("a", 4));
         ["!b", "!c", "+d", "+e", "!f", "-d", "!g", "!h", "+i", "!j"].into_iter().for_each(|step| case.step(step));
-        assert_eq!((case.shown().as_str(), case.queue.ring.len()), ("aBCeFGHiJ ", 16));
+        assert_eq!((case.shown().as_str(), case.queue.ring.len()), ("aBCeFGHiJ", 16));
         ["-a", "-b", "-i", "-e", "-c"].into_iter().for_each(|step| case.step(step));
-        assert_eq!(case.shown(), "fGHJ ");
+        assert_eq!(case.shown(), "fGHJ");
     }
 
     #[test]

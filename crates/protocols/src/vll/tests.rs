@@ -99,7 +99,7 @@ impl Trace {
         let claim = |intent| if intent == Intent::Read { Claim::Shared } else { Claim::Exclusive };
         seat.publish(requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent))));
         let asked = Asked { records: &self.records, requests: &requests };
-        let begun = self.core.begin(&mut seat, None, &asked, &[], false, |_| {});
+        let begun = self.core.begin(&mut seat, None, &asked, &[], |_| {});
         assert!(matches!(begun, Begun::Free | Begun::Blocked), "{begun:?}");
         self.transactions.push((name.chars().next().expect("a name"), seat, requests));
     }
@@ -397,7 +397,6 @@ fn withdrawals<V: Variant>() {
         let waiter = Waiter::new(Arc::new(Unwinds));
         let mut blocked = Engine::transaction(&*fixture.instance, waiter);
         for round in 0..3 {
-            // With a limit of 1 the first one is blocked and the second one waits for room, when time is given.
             let mut late = fixture.transaction();
             assert_eq!(fixture.begin(&mut *late, &[1, 30], &[2]), Err(Abort::Timeout), "round {round}");
             late.abort();
@@ -428,69 +427,25 @@ fn whatever_ends_a_wait_leaves_nothing_behind() {
     each_variant([withdrawals::<Plain>, withdrawals::<Analysed>, withdrawals::<InVectors>]);
 }
 
-/// With room for one blocked transaction, a second one that would be blocked stays outside, and takes its place when it goes.
+/// The limit holds back workers that choose what to begin, not a transaction that has come.
 #[test]
-fn who_waits_for_room_may_give_up_at_any_moment() {
-    let core = Core::new(1, false);
-    let records = [('x', Colocated::default())];
-    let asked = Asked { records: &records, requests: &[(0, Intent::Write)] };
-    let [mut one, mut two, mut three] = std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
-    assert_eq!(core.begin(&mut one, None, &asked, &[], false, |_| {}), Begun::Free);
-    assert_eq!(core.begin(&mut two, None, &asked, &[], false, |_| {}), Begun::Blocked);
-    assert!(!core.has_room());
-    assert_eq!(core.begin(&mut three, None, &asked, &[], false, |_| {}), Begun::Outside);
-    core.finish(&one, &asked, &[], |_| {});
-    assert!(!two.waits() && !three.waits(), "the front is free, and its room is given to the next");
-    assert!(!core.has_room(), "until that one uses it or gives it up");
-    core.give_up_room(&three, &asked, |_| {});
-    assert!(core.has_room());
-    core.finish(&two, &asked, &[], |_| {});
-    assert_eq!(records[0].1.counts(), Counts::NONE);
-}
-
-/// Room is given to one after the other, and nobody uses it: the first stops waiting for it, the second is gone before it comes back.
-#[test]
-fn room_that_was_given_is_given_back_after_giving_up() {
-    let core = Core::new(1, false);
-    let records = [('x', Colocated::default())];
-    let asked = Asked { records: &records, requests: &[(0, Intent::Write)] };
-    let [mut free, mut blocked, mut first, mut second] =
-        std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
-    let begin = |seat: &mut Seat| core.begin(seat, None, &asked, &[], false, |_| {});
-    assert_eq!([begin(&mut free), begin(&mut blocked)], [Begun::Free, Begun::Blocked]);
-    assert_eq!([begin(&mut first), begin(&mut second)], [Begun::Outside, Begun::Outside]);
-    core.finish(&blocked, &asked, &[], |_| {});
-    assert_eq!([first.waits(), second.waits(), core.has_room()], [false, true, false]);
-    core.give_up_room(&first, &asked, |_| {});
-    assert_eq!([second.waits(), core.has_room()], [false, false]);
-    core.give_back_room();
-    assert!(core.has_room());
-    assert_eq!(begin(&mut first), Begun::Blocked);
-    core.finish(&first, &asked, &[], |_| {});
-    core.finish(&free, &asked, &[], |_| {});
-    core.enter().queue.audit(core.seats()).expect("the queue's invariants hold");
-}
-
-/// One that has kept its locks gives them back before it waits for room, and is not in the queue when it gives up.
-#[test]
-fn who_waits_for_room_has_given_back_what_it_kept() {
+fn a_full_queue_lets_in_who_asks_for_other_rows() {
     let core = Core::new(1, false);
     let records = [('x', Colocated::default()), ('y', Colocated::default())];
-    let [kept, wanted] =
+    let [hot, other] =
         [&[(0, Intent::Write)], &[(1, Intent::Write)]].map(|requests| Asked { records: &records, requests });
-    let [mut free, mut blocked] = std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
-    let mut member = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
-    let statistics = &mut Statistics::default();
-    assert_eq!(core.begin(&mut free, None, &wanted, &[], false, |_| {}), Begun::Free);
-    assert_eq!(member.enter(None, (&kept, &[]), std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
-    assert_eq!(core.begin(&mut blocked, None, &wanted, &[], false, |_| {}), Begun::Blocked);
-    let limit = (&mut None, Some(Duration::ZERO));
-    let entered = member.enter(Some(&kept), (&wanted, &[]), std::iter::empty, limit, statistics, |_| {});
-    assert_eq!(entered, Err(Refused::Over(Abort::Timeout)));
-    assert_eq!([0, 1].map(|at| records[at].1.counts()), [Counts::NONE, Counts::new(2, 0)]);
-    core.finish(&blocked, &wanted, &[], |_| {});
-    core.finish(&free, &wanted, &[], |_| {});
-    core.enter().queue.audit(core.seats()).expect("the queue's invariants hold");
+    let [mut one, mut two, mut three, mut four] =
+        std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
+    let begin = |seat: &mut Seat, asked| core.begin(seat, None, asked, &[], |_| {});
+    assert_eq!([begin(&mut one, &hot), begin(&mut two, &hot)], [Begun::Free, Begun::Blocked]);
+    assert!(!core.has_room());
+    assert_eq!([begin(&mut three, &other), begin(&mut four, &hot)], [Begun::Free, Begun::Blocked]);
+    for (seat, asked) in [(&three, &other), (&one, &hot), (&two, &hot), (&four, &hot)] {
+        assert!(!seat.waits());
+        core.finish(seat, asked, &[], |_| {});
+    }
+    assert!(core.has_room());
+    assert_eq!([0, 1].map(|at| records[at].1.counts()), [Counts::NONE; 2]);
 }
 
 /// What a transaction will ask for is not told while its seat is still in the queue for what the one before it has kept.
@@ -507,7 +462,7 @@ fn an_analysis_does_not_pass_over_what_is_kept() {
     member.publish(false, marks(0));
     assert_eq!(member.enter(None, (&kept, &[]), || marks(0), (&mut None, None), statistics, |_| {}), Ok(()));
     blocked.publish(marks(0));
-    assert_eq!(core.begin(&mut blocked, None, &kept, &[], false, |_| {}), Begun::Blocked);
+    assert_eq!(core.begin(&mut blocked, None, &kept, &[], |_| {}), Begun::Blocked);
     member.publish(true, marks(1));
     assert!(!core.analyse(&mut Statistics::default()), "it conflicts with what is kept");
     assert_eq!(member.enter(Some(&kept), (&wanted, &[]), || marks(1), (&mut None, None), statistics, |_| {}), Ok(()));
@@ -516,7 +471,31 @@ fn an_analysis_does_not_pass_over_what_is_kept() {
     member.leave(&wanted, &[], statistics, |_| {});
 }
 
-/// A dead record is not counted on, and the room that its transaction was given stays its own.
+/// A session's transaction that has begun while nobody was blocked does not end the analysis of those behind it.
+#[test]
+fn an_analysis_passes_over_a_session_that_is_long_in_the_queue() {
+    let core = Core::new(8, true);
+    let records = [('x', Colocated::default()), ('y', Colocated::default())];
+    let [mine, other] =
+        [&[(0, Intent::Write)], &[(1, Intent::Write)]].map(|requests| Asked { records: &records, requests });
+    let marks = |at: u64| std::iter::once(Mark::new(mix(at), Claim::Exclusive));
+    let statistics = &mut Statistics::default();
+    let mut session = Member::new(&core, Waiter::thread(Duration::ZERO), Arc::default());
+    session.publish(false, marks(0));
+    assert_eq!(session.enter(None, (&mine, &[]), || marks(0), (&mut None, None), statistics, |_| {}), Ok(()));
+    let [mut free, mut blocked] = std::array::from_fn(|_| core.seats().take(Waiter::thread(Duration::ZERO)));
+    free.publish(marks(1));
+    assert_eq!(core.begin(&mut free, None, &other, &[], |_| {}), Begun::Free);
+    blocked.publish(marks(1));
+    assert_eq!(core.begin(&mut blocked, None, &other, &[], |_| {}), Begun::Blocked);
+    assert!(!core.analyse(statistics), "another one has what it asks for");
+    core.finish(&free, &other, &[], |_| {});
+    assert!(core.analyse(statistics) && !blocked.waits());
+    core.finish(&blocked, &other, &[], |_| {});
+    session.leave(&mine, &[], statistics, |_| {});
+}
+
+/// A dead record is not counted on.
 #[test]
 fn a_dead_record_is_told_and_nothing_is_counted() {
     let core = Core::new(1, false);

@@ -37,8 +37,8 @@ const fn info(name: &'static str, summary: &'static str, source: &'static str) -
         isolates: true,
         isolation: ISOLATION,
         concurrency: None,
-        settings: &[Setting::BlockedLimit],
-        pool_settings: &[],
+        settings: &[],
+        pool_settings: &[Setting::BlockedLimit],
     }
 }
 

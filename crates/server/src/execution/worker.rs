@@ -535,10 +535,12 @@ impl Worker {
     fn rest(&mut self, number: usize, mut conversation: Box<Conversation>) {
         conversation.rest();
         let Some(Some(place)) = self.places.get_mut(number) else { return };
+        let until = conversation.idle_until();
         place.state = State::Idle(conversation);
         if place.readable {
             self.enqueue(number);
         }
+        self.set_timer(number, until);
     }
 
     /// Answers what has come, in a coroutine or through others.

@@ -1,7 +1,7 @@
 //! The expressions of a table's definition: DEFAULT and CHECK.
 
 use super::{Binder, Scope, Typed};
-use crate::catalog::{Table, View};
+use crate::catalog::{Table, Used, View};
 use crate::depth::with_room;
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::{SqlError, sequence, state};
@@ -57,6 +57,16 @@ fn fix_sequences(expr: &mut Expr, view: View<'_>) -> Result<(), SqlError> {
 pub fn next_value(sequence: u32, ty: Type) -> Expr {
     let next = Expr::Call(Function::Sequence(S::NextValue), vec![Expr::Const(Value::Int8(i64::from(sequence)))]);
     if ty == Type::Int8 { next } else { Expr::Cast(Box::new(next), Type::Int8, ty, Strictness::Assignment) }
+}
+
+/// Notes the sequences that a column's default takes numbers from.
+pub fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View<'_>) {
+    let Some(Some(default)) = table.rules.defaults.get(column) else { return };
+    for id in sequences_in(default) {
+        if let Some(sequence) = view.sequence_by_id(id) {
+            used.add_sequence(&sequence, view);
+        }
+    }
 }
 
 /// The numbers of the sequences that a definition's expression uses.

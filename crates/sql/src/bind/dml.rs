@@ -90,6 +90,14 @@ impl Binder<'_> {
             OnConflict::Fail | OnConflict::Skip(_) => &[],
         };
         let foreign_keys = self.foreign_keys_of_values(&table, true, changes)?;
+        let has_default = |column: &usize| match (&source, targets.iter().position(|target| target == column)) {
+            (_, None) | (Source::Query(_), _) => true,
+            (Source::Rows(rows), Some(at)) => rows.iter().any(|row| row.get(at).is_none_or(Option::is_none)),
+        };
+        let (used, view) = (&mut self.used, self.view);
+        (0..table.schema.columns.len())
+            .filter(has_default)
+            .for_each(|column| super::used_by_default(used, &table, column, view));
         let insert = Insert { table, source, targets, on_conflict, returning, foreign_keys };
         Ok((Plan::Insert(Box::new(insert)), columns))
     }
@@ -328,6 +336,7 @@ impl Binder<'_> {
             }
             let ty = table.schema.columns[column].ty;
             let value = if is_default(value) {
+                super::used_by_default(&mut self.used, table, column, self.view);
                 table.rules.defaults.get(column).cloned().flatten().unwrap_or(Expr::NULL)
             } else if table.rules.identities.contains(&(column, true)) {
                 return Err(generated_always(

@@ -1,6 +1,6 @@
 //! What foreign keys ask of a statement that changes rows: look-ups and referential actions, planned.
 
-use super::{Binder, Typed, bind_assignment, path};
+use super::{Binder, Typed, bind_assignment, path, used_by_default};
 use crate::SqlError;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
@@ -123,6 +123,9 @@ impl Binder<'_> {
         };
         if matches!(action, Action::NoAction | Action::Restrict) {
             return Ok(None);
+        }
+        if action == Action::SetDefault {
+            key.columns.iter().for_each(|&column| used_by_default(&mut self.used, child, column, self.view));
         }
         let access = self.look_up(child, &key.columns, types, LockFor::Update)?;
         let plan = if is_delete && action == Action::Cascade {

@@ -62,7 +62,7 @@ mod view;
 mod window;
 mod with;
 
-pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in};
+pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in, used_by_default};
 pub(crate) use dml::column_of;
 pub(crate) use explain::{explained, planned, shown};
 pub(crate) use procedure::{Variables, compile};

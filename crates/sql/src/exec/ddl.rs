@@ -15,8 +15,8 @@ use crate::schema::{self, RelationName, plain};
 use crate::sequence::Names;
 use crate::{SqlError, state};
 use hotrow_storage::{Column, Element, IndexKind, IndexSchema, TableSchema, Type};
+use hotrow_sync::Arc;
 use hotrow_sync::atomic::AtomicI64;
-use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Engine, Transaction};
 use sqlparser::ast::{self, ColumnOption, Statement, TableConstraint};
 use std::fmt::Display;
@@ -28,7 +28,6 @@ pub(crate) struct Ddl<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) names: &'a mut Names,
     pub(crate) locks: &'a mut HeldLocks,
-    pub(crate) waiter: &'a Waiter,
     pub(crate) wait: Duration,
     /// `lock_timeout`, if it is set.
     pub(crate) limit: Option<Duration>,
@@ -93,7 +92,7 @@ impl Ddl<'_> {
     /// Locks a name.
     pub(super) fn lock(&mut self, name: &str, mode: Mode) -> Result<Arc<TableLock>, Fail> {
         let lock = self.catalog.lock(name);
-        let wake = self.locks.acquire(&lock, mode, self.waiter, self.wait);
+        let wake = self.locks.acquire(&lock, mode, (self.names.database(), &self.names.seat), self.wait)?;
         crate::session::lock_outcome(wake, self.limit)?;
         Ok(lock)
     }

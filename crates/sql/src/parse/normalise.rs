@@ -118,6 +118,11 @@ fn may_become_parameter(sql: &str, tokens: &[Token], index: usize) -> bool {
             let name = index.checked_sub(4).map(|at| &tokens[at]);
             !name.is_some_and(|name| TYPES_WITH_LENGTH.iter().any(|ty| name.is(sql, ty)))
         }
+        // A plan is made for its sequences, which are locked before it runs.
+        TokenKind::Symbol(b'(') if tokens[index].kind == TokenKind::String => {
+            let name = index.checked_sub(2).map(|at| &tokens[at]);
+            !name.is_some_and(|name| ["nextval", "currval", "setval"].iter().any(|function| name.is(sql, function)))
+        }
         TokenKind::Symbol(b'.' | b':' | b'[') => false,
         TokenKind::Symbol(_) => true,
         TokenKind::Word => KEYWORDS_BEFORE_VALUES.iter().any(|word| before.is(sql, word)),

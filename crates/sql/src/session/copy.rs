@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::run::{Output, Tag};
-use crate::bind::{Binder, column_of, undefined_table};
+use crate::bind::{Binder, column_of, undefined_table, used_by_default};
 use crate::catalog::{Table, Used};
 use crate::database::parse_one;
 use crate::depth::with_room;
@@ -46,6 +46,7 @@ impl Session {
             // Every column that is listed comes from the data: the row list only says so.
             let source = Source::Query(Node::One);
             let foreign_keys = self.lock_foreign_keys(&table)?;
+            self.lock_defaults(&table, &targets)?;
             let on_conflict = OnConflict::Fail;
             let insert = Insert { table, source, targets, on_conflict, returning: None, foreign_keys };
             let (_, mut exec) = self.exec(&[]);
@@ -79,10 +80,18 @@ impl Session {
         }
     }
 
-    /// Locks a plan's tables; whether all that it was made from is what its names mean still.
+    /// Locks the sequences that give values to the columns that the data does not have.
+    fn lock_defaults(&mut self, table: &Table, targets: &[usize]) -> Result<(), Fail> {
+        let mut used = Used::default();
+        let columns = (0..table.schema.columns.len()).filter(|column| !targets.contains(column));
+        columns.for_each(|column| used_by_default(&mut used, table, column, self.view()));
+        self.lock_all(&used).map(drop)
+    }
+
+    /// Locks a plan's tables and sequences; whether all that it was made from is what its names mean still.
     fn lock_all(&mut self, used: &Used) -> Result<bool, Fail> {
-        for table in &used.tables {
-            self.lock_table(&table.lock, Mode::Shared)?;
+        for lock in used.locks() {
+            self.lock_table(lock, Mode::Shared)?;
         }
         Ok(used.is_current(self.view()))
     }

@@ -14,6 +14,8 @@ use crate::locks::Mode;
 use crate::parse::Parsed;
 use crate::parse::lex::{Token, character_position, tokenize_within};
 use crate::plan::{Plan, Statement, only_reads, read_only_violation};
+use crate::turns::Turn;
+use crate::watched::Spot;
 use crate::{SqlError, deadlock, parse, state};
 use hotrow_storage::Value;
 use hotrow_sync::atomic::Ordering;
@@ -122,6 +124,10 @@ pub(super) struct Attempts {
     requests: u32,
     /// When another transaction was met first that is waited for by trying again.
     since: Option<Time>,
+    /// Its place among the others that are tried again.
+    turn: Option<Turn>,
+    /// How long the session had waited before the first one, in nanoseconds.
+    waited_before: u64,
     /// When the last one began and how long the lock manager had taken then, if times are counted.
     timed: Option<(Time, u64)>,
 }
@@ -137,6 +143,11 @@ enum Start {
 
 /// The longest pause between two attempts of a statement that meets a conflict: about as long as an interactive transaction keeps a row.
 const LONGEST_REQUEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// The pause before an attempt, which doubles with every one.
+fn pause(retries: u32, longest: Duration) -> Duration {
+    Duration::from_micros(100 << retries.min(16)).min(longest)
+}
 
 impl Session {
     /// Runs something for no longer than `statement_timeout`.
@@ -201,7 +212,8 @@ impl Session {
         self.start_planning(&statement.plan, whole);
         let ends = (output.commit || whole) && self.phase == Phase::Implicit;
         let commits = self.commits_early(ends);
-        let (mut attempts, mut held) = (Attempts::default(), Held::new(self.database.memory_limit()));
+        let attempts = Attempts { waited_before: self.waiter.waited_ns(), ..Attempts::default() };
+        let (mut attempts, mut held) = (attempts, Held::new(self.database.memory_limit()));
         let start = self.start_request(&statement.plan);
         let tag = loop {
             held.clear();
@@ -310,7 +322,8 @@ impl Session {
             .borrow()
             .duration("lock_timeout")
             .or_else(|| self.names.settings.borrow().duration("deadlock_timeout"));
-        if now.since(since) >= limit.unwrap_or(self.database.config.conflict_wait) {
+        let limit = limit.unwrap_or(self.database.config.conflict_wait);
+        if now.since(since) >= limit {
             return Err(Abort::Timeout);
         }
         match start {
@@ -325,7 +338,10 @@ impl Session {
         }
         self.count_retried(attempts.timed);
         attempts.requests += 1;
-        self.pause_before_retry(attempts.requests, LONGEST_REQUEST_PAUSE);
+        self.seat.counters.count_retry();
+        let turn = attempts.turn.get_or_insert_with(|| Turn::new(&self.database.turns, &self.waiter));
+        let spot = self.txn.last_conflict().cloned().unwrap_or(Spot::Begin);
+        turn.wait(&spot, pause(attempts.requests, LONGEST_REQUEST_PAUSE), since.after(limit));
         Ok(())
     }
 
@@ -346,6 +362,9 @@ impl Session {
     /// Whether there is to be another attempt. A row that another transaction is changing may be kept for long: where a statement would
     /// wait for it, there is a limit to that in time, and so there is where the statement is tried again in place of waiting.
     fn may_try_again(&self, abort: Abort, attempts: &mut Attempts) -> bool {
+        if abort == Abort::Timeout && self.has_waited_enough(attempts) {
+            return false;
+        }
         if abort != Abort::WriteConflict {
             return attempts.failed < self.database.config.max_retries;
         }
@@ -354,6 +373,14 @@ impl Session {
         let limit =
             self.names.settings.borrow().duration("lock_timeout").unwrap_or(self.database.config.table_lock_wait);
         now.since(since) < limit
+    }
+
+    /// Whether a statement's attempts have waited about as long as one wait may last: no further one waits for the same
+    /// session once more.
+    fn has_waited_enough(&self, attempts: &Attempts) -> bool {
+        let limit = self.database.config.table_lock_wait;
+        let waited = Duration::from_nanos(self.waiter.waited_ns() - attempts.waited_before);
+        waited >= limit - limit / 8
     }
 
     /// Whether a wait has lasted as long as the client wants one to.
@@ -381,7 +408,7 @@ impl Session {
     /// Waits a time that doubles with every retry; sessions of different numbers wait differently.
     fn pause_before_retry(&mut self, retries: u32, longest: Duration) {
         self.seat.counters.count_retry();
-        let pause = Duration::from_micros(100 << retries.min(16)).min(longest);
+        let pause = pause(retries, longest);
         let share = self.id.unsigned_abs() % 8;
         self.waiter.pause(pause / 2 + pause / 16 * share);
     }
@@ -466,6 +493,9 @@ impl Session {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        for notice in self.names.notices.take() {
+            output.client.notice(notice);
+        }
         if self.names.settings.borrow().has_untold() {
             for (name, value) in self.names.settings.borrow_mut().untold() {
                 output.client.parameter(name, &value);
@@ -511,7 +541,6 @@ impl Session {
             catalog: &self.database.catalog,
             names: &mut self.names,
             locks: &mut self.locks,
-            waiter: &self.waiter,
             wait,
             limit,
             txn,
@@ -537,8 +566,8 @@ impl Session {
         self.follow_path();
         loop {
             let current = replanned.as_ref().unwrap_or(statement);
-            for table in &current.used.tables {
-                self.lock_table(&table.lock, Mode::Shared)?;
+            for lock in current.used.locks() {
+                self.lock_table(lock, Mode::Shared)?;
             }
             if self.is_fresh(current) {
                 return Ok(replanned);

@@ -253,6 +253,7 @@ impl Session {
             self.seat.counters.count_rollback();
         }
         self.withdraw_begin();
+        self.database.turns.released();
         for id in std::mem::take(&mut self.names.changes).created {
             self.database.engine().drop_table(id);
         }
@@ -263,6 +264,7 @@ impl Session {
     }
 
     fn ended(&mut self) {
+        self.database.turns.released();
         self.count_locking();
         self.locks.release_all();
         self.give_advisory_back(Scope::Transaction);
@@ -422,7 +424,7 @@ impl Session {
     pub(super) fn lock_table(&mut self, lock: &Arc<crate::locks::TableLock>, mode: Mode) -> Result<(), Fail> {
         let limit = self.names.settings.borrow().duration("lock_timeout");
         let wait = limit.unwrap_or(self.database.config.table_lock_wait);
-        lock_outcome(self.locks.acquire(lock, mode, &self.waiter, wait), limit)
+        lock_outcome(self.locks.acquire(lock, mode, (&self.database, &self.seat), wait)?, limit)
     }
 }
 

@@ -351,7 +351,8 @@ impl Session {
             let name = &self.view().find(name);
             let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
             if nowait {
-                let wake = self.locks.acquire(&table.lock, mode, &self.waiter, std::time::Duration::ZERO);
+                let wait = std::time::Duration::ZERO;
+                let wake = self.locks.acquire(&table.lock, mode, (&self.database, &self.seat), wait)?;
                 if wake != hotrow_sync::Wake::Ready {
                     let message = format!("could not obtain lock on relation \"{name}\"");
                     return Err(SqlError::new(state::LOCK_NOT_AVAILABLE, message).into());

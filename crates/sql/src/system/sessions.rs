@@ -5,7 +5,7 @@ use super::{Maker, Rows, SystemRelation, oid, text};
 use crate::advisory::Key;
 use crate::blocking::{Awaited, Blocked, blocked, mode_name};
 use crate::catalog::Table;
-use crate::deadlock;
+use crate::deadlock::{self, table_of};
 use crate::expr::now;
 use crate::locks::Mode;
 use crate::schema::shown;
@@ -116,11 +116,6 @@ fn row_mode(mode: &str) -> &'static str {
     }
 }
 
-/// A table by the address of its lock.
-fn table_of(tables: &[Arc<Table>], lock: usize) -> Option<&Arc<Table>> {
-    tables.iter().find(|table| Arc::as_ptr(&table.lock).addr() == lock)
-}
-
 /// A lock that somebody holds, or waits for.
 fn locked(
     names: &Names,
@@ -229,26 +224,18 @@ fn blocking(names: &Names, rows: &mut Rows<'_>) {
 
 /// What is waited for, in words; the table; the row's key.
 fn what(awaited: &Awaited, tables: &[Arc<Table>]) -> Vec<Value<'static>> {
-    match awaited {
-        Awaited::Table(lock) => match table_of(tables, *lock) {
-            Some(table) => {
-                vec![text(format!("table \"{}\"", shown(table.name()))), text(shown(table.name())), Value::Null]
-            }
-            None => vec![text("a table"), Value::Null, Value::Null],
-        },
-        Awaited::Lock(target) => {
-            let words = text(deadlock::target(target, tables));
-            let LockTarget::Table { table, part, key } = target else { return vec![words, Value::Null, Value::Null] };
+    let words = match awaited {
+        Awaited::Unknown => Value::Null,
+        known => text(deadlock::awaited(known, tables)),
+    };
+    let (table, key) = match awaited {
+        Awaited::Table(lock) => (table_of(tables, *lock), None),
+        Awaited::Lock(LockTarget::Table { table, part, key }) => {
             let table = tables.iter().find(|known| known.id == *table);
-            let key = table
-                .filter(|table| *part == LockPart::Row && !table.is_key_hidden())
-                .and_then(|table| Some(text(deadlock::columns(table, IndexRef::Primary, key.as_ref()?))));
-            vec![words, table.map_or(Value::Null, |table| text(shown(table.name()))), key.unwrap_or(Value::Null)]
+            let row = table.filter(|table| *part == LockPart::Row && !table.is_key_hidden());
+            (table, row.and_then(|table| Some(text(deadlock::columns(table, IndexRef::Primary, key.as_ref()?)))))
         }
-        Awaited::Advisory(Key::One(number)) => vec![text(format!("advisory lock {number}")), Value::Null, Value::Null],
-        Awaited::Advisory(Key::Two(first, second)) => {
-            vec![text(format!("advisory lock ({first}, {second})")), Value::Null, Value::Null]
-        }
-        Awaited::Unknown => vec![Value::Null; 3],
-    }
+        Awaited::Lock(LockTarget::Database) | Awaited::Advisory(_) | Awaited::Unknown => (None, None),
+    };
+    vec![words, table.map_or(Value::Null, |table| text(shown(table.name()))), key.unwrap_or(Value::Null)]
 }

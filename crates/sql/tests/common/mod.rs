@@ -6,7 +6,7 @@ use hotrow_sql::{
     Client, Config, CopyEncoding, Database, Executed, Notice, OutputColumn, Session, SqlError, Statement, types,
 };
 use hotrow_storage::{Type, Value};
-use hotrow_sync::{Arc, Waiter};
+use hotrow_sync::{Arc, Waiter, thread};
 use std::time::Duration;
 
 /// The engines that sessions can use.
@@ -140,6 +140,27 @@ pub fn outcome(session: &mut Session, sql: &str) -> String {
         Ok(()) if recorder.columns.is_empty() => recorder.tags.last().cloned().unwrap_or_default(),
         Ok(()) => recorder.rows.join(" "),
     }
+}
+
+/// Runs a query string on a thread of its own, and returns when its session waits for something that it is certain of.
+pub fn waiting(
+    database: &Arc<Database>,
+    mut session: Session,
+    sql: &str,
+) -> (Waiter, thread::JoinHandle<(Session, String)>) {
+    let (id, waiter) = (session.id(), session.waiter().clone());
+    let sql = sql.to_owned();
+    let thread = thread::spawn(move || {
+        let outcome = outcome(&mut session, &sql);
+        (session, outcome)
+    });
+    let mut watcher = self::session(database);
+    let asked =
+        format!("select 1 where exists (select 1 from hotrow_blocking where waiting_pid = {id} and is_certain)");
+    while outcome(&mut watcher, &asked) != "1" {
+        thread::yield_now();
+    }
+    (waiter, thread)
 }
 
 /// Runs statements that must succeed.

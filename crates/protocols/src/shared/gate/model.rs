@@ -18,8 +18,10 @@ fn pass(gate: &Arc<Gate>) -> Pass {
 /// Takes a side without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
 fn take(pass: &mut Pass, side: Side) -> Result<(), Abort> {
     match side {
-        Side::Enter => pass.enter(None, &mut Statistics::default()),
+        Side::Enter => pass.enter(false, None, &mut Statistics::default()),
+        Side::Read => pass.enter(true, None, &mut Statistics::default()),
         Side::Close => pass.close(None, &mut Statistics::default()),
+        Side::Exclude => pass.exclude_readers(None, &mut Statistics::default()),
     }
 }
 
@@ -82,6 +84,47 @@ fn a_cancelled_wait_leaves_nothing_behind_and_wakes_who_stands_behind_it() {
             })
         };
         let threads = [work(Side::Enter), work(Side::Close), giving_up, thread::spawn(move || waiter.cancel())];
+        threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+        assert_open(&gate);
+    };
+    shuttle::check_random(model, iterations());
+}
+
+#[test]
+fn only_readers_are_beside_one_that_reads_and_nobody_is_when_it_writes() {
+    let model = || {
+        let gate = Gate::new();
+        let inside = Arc::new(AtomicUsize::new(0));
+        let reads = Arc::new(AtomicBool::new(false));
+        let (waiter, cancelled) = (Waiter::thread(Duration::ZERO), Waiter::thread(Duration::ZERO));
+        let cancel = cancelled.clone();
+        let hold = |waiter: Waiter| {
+            let (gate, inside, reads) = (gate.clone(), inside.clone(), reads.clone());
+            thread::spawn(move || {
+                let mut pass = gate.pass(waiter);
+                if take(&mut pass, Side::Close).is_err() {
+                    return;
+                }
+                pass.let_readers_in();
+                reads.store(true, Ordering::Release);
+                look(&inside, Side::Read);
+                if take(&mut pass, Side::Exclude).is_ok() {
+                    look(&inside, Side::Close);
+                }
+                reads.store(false, Ordering::Release);
+            })
+        };
+        let work = |side: Side| {
+            let (gate, inside, reads) = (gate.clone(), inside.clone(), reads.clone());
+            thread::spawn(move || {
+                let mut pass = pass(&gate);
+                take(&mut pass, side).expect("a wait ends with what it waits for");
+                look(&inside, side);
+                assert!(side == Side::Read || !reads.load(Ordering::Acquire), "{side:?} beside one that reads");
+            })
+        };
+        let canceller = thread::spawn(move || cancel.cancel());
+        let threads = [hold(waiter), hold(cancelled), canceller, work(Side::Read), work(Side::Enter)];
         threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
         assert_open(&gate);
     };

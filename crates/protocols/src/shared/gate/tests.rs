@@ -16,7 +16,15 @@ fn hasty(gate: &Arc<Gate>) -> Pass {
 }
 
 fn enter(pass: &mut Pass) -> Result<(), Abort> {
-    pass.enter(None, &mut Statistics::default())
+    pass.enter(false, None, &mut Statistics::default())
+}
+
+fn read(pass: &mut Pass) -> Result<(), Abort> {
+    pass.enter(true, None, &mut Statistics::default())
+}
+
+fn exclude(pass: &mut Pass) -> Result<(), Abort> {
+    pass.exclude_readers(None, &mut Statistics::default())
 }
 
 fn close(pass: &mut Pass) -> Result<(), Abort> {
@@ -85,8 +93,8 @@ fn the_queue_is_served_in_order() {
         let (mut pass, order) = (pass(&gate), order.clone());
         threads.push(thread::spawn(move || {
             match side {
-                Side::Enter => enter(&mut pass),
                 Side::Close => close(&mut pass),
+                _ => enter(&mut pass),
             }
             .expect("the wait has no limit");
             order.lock().expect("not poisoned").push(number);
@@ -127,7 +135,57 @@ fn a_wait_ends_at_its_limit() {
     inside.leave();
     assert_eq!(closer.close(Some(Duration::ZERO), &mut statistics), Ok(()));
     assert_eq!(statistics.locks, 1);
-    assert_eq!(inside.enter(Some(Duration::from_millis(1)), &mut statistics), Err(Abort::Timeout));
+    assert_eq!(inside.enter(false, Some(Duration::from_millis(1)), &mut statistics), Err(Abort::Timeout));
+}
+
+#[test]
+fn readers_pass_one_that_only_reads_and_are_waited_for_before_it_writes() {
+    let gate = Gate::new();
+    let (mut holder, mut reader, mut writer) = (hasty(&gate), hasty(&gate), hasty(&gate));
+    close(&mut holder).expect("nobody is there");
+    assert_eq!(read(&mut reader), Err(Abort::Cancelled), "the holder may write");
+    holder.let_readers_in();
+    assert_eq!((read(&mut reader), enter(&mut writer)), (Ok(()), Err(Abort::Cancelled)));
+    assert_eq!(close(&mut writer), Err(Abort::Cancelled));
+    // A wait for readers that is given up leaves everything as it was.
+    assert_eq!(exclude(&mut holder), Err(Abort::Cancelled));
+    let mut second = hasty(&gate);
+    assert_eq!((read(&mut second), enter(&mut writer)), (Ok(()), Err(Abort::Cancelled)));
+    second.leave();
+    reader.leave();
+    assert_eq!(exclude(&mut holder), Ok(()));
+    assert_eq!((read(&mut reader), enter(&mut writer)), (Err(Abort::Cancelled), Err(Abort::Cancelled)));
+    holder.leave();
+    assert_eq!((read(&mut reader), enter(&mut writer)), (Ok(()), Ok(())));
+    // And so it is left that has never been alone again.
+    reader.leave();
+    writer.leave();
+    close(&mut holder).expect("nobody is there");
+    holder.let_readers_in();
+    assert_eq!(read(&mut reader), Ok(()));
+    holder.leave();
+    assert_eq!(enter(&mut writer), Ok(()));
+}
+
+#[test]
+fn readers_of_the_queue_are_let_in_before_those_that_wait_for_the_end() {
+    let gate = Gate::new();
+    let (mut holder, mut writer, mut reader) = (pass(&gate), pass(&gate), pass(&gate));
+    close(&mut holder).expect("nobody is there");
+    let writing = thread::spawn(move || enter(&mut writer).map(|()| writer));
+    until_waiting(&gate, 1);
+    let reading = thread::spawn(move || read(&mut reader).map(|()| reader));
+    until_waiting(&gate, 2);
+    holder.let_readers_in();
+    let mut reader = reading.join().expect("the reader is let in").expect("its wait has no limit");
+    assert_eq!(waiting(&gate), 1);
+    let excluding = thread::spawn(move || exclude(&mut holder).map(|()| holder));
+    until_waiting(&gate, 2);
+    reader.leave();
+    let mut holder = excluding.join().expect("the reader has left").expect("its wait has no limit");
+    assert_eq!(waiting(&gate), 1);
+    holder.leave();
+    writing.join().expect("the gate is open").expect("its wait has no limit");
 }
 
 /// A scheduler under which a wait unwinds, as that of a suspended coroutine does which is dropped.

@@ -111,7 +111,19 @@ impl<A: Admission> PlannedTransaction<A> {
     #[inline]
     fn enter_to_write(&mut self) -> Result<(), Abort> {
         self.enter()?;
-        if self.read_only { Err(Abort::User) } else { Ok(()) }
+        if self.read_only {
+            return Err(Abort::User);
+        }
+        if self.pass.lets_readers_in() { self.exclude_readers() } else { Ok(()) }
+    }
+
+    /// The transaction, which has the whole database and has only read so far, is about to write.
+    #[cold]
+    fn exclude_readers(&mut self) -> Result<(), Abort> {
+        let (limit, waited_before) = (self.limit(), self.statistics.wait_ns);
+        self.pass.exclude_readers(Some(limit), &mut self.statistics)?;
+        let limit = self.rest_of(limit, waited_before);
+        self.admission.alone(limit, &mut self.statistics)
     }
 
     #[inline]
@@ -178,15 +190,20 @@ impl<A: Admission> PlannedTransaction<A> {
         result
     }
 
-    /// Keeps everybody else off the database.
+    /// Keeps everybody else off the database; but for transactions that only read, as long as an `interactive` one has
+    /// not written.
     #[cold]
-    fn begin_alone(&mut self, limit: Duration) -> Result<(), Abort> {
+    fn begin_alone(&mut self, limit: Duration, interactive: bool) -> Result<(), Abort> {
         let waited_before = self.statistics.wait_ns;
         self.pass.close(Some(limit), &mut self.statistics)?;
         self.role = Role::Alone;
         self.participant.enter();
         let limit = self.rest_of(limit, waited_before);
-        self.admission.alone(limit, &mut self.statistics)
+        self.admission.alone(limit, &mut self.statistics)?;
+        if interactive {
+            self.pass.let_readers_in();
+        }
+        Ok(())
     }
 
     /// How long a wait that begins now may last.
@@ -209,7 +226,7 @@ impl<A: Admission> PlannedTransaction<A> {
         }
         let waited_before = self.statistics.wait_ns;
         if !self.keeps {
-            self.pass.enter(Some(limit), &mut self.statistics)?;
+            self.pass.enter(self.read_only, Some(limit), &mut self.statistics)?;
         }
         let limit = self.rest_of(limit, waited_before);
         self.participant.enter();
@@ -220,7 +237,7 @@ impl<A: Admission> PlannedTransaction<A> {
                 self.release_kept();
             }
             self.pass.leave();
-            return self.begin_alone(limit);
+            return self.begin_alone(limit, false);
         }
         if self.read_only && self.copies.prepare(scene, accesses, &self.plan) && self.locking(Self::copy_everything) {
             self.role = Role::Copied;
@@ -415,12 +432,12 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         match begin.accesses {
             Some(accesses) if !glances => self.begin_planned(accesses, limit),
             _ if glances || begin.reconnaissance => {
-                self.pass.enter(Some(limit), &mut self.statistics)?;
+                self.pass.enter(true, Some(limit), &mut self.statistics)?;
                 self.role = Role::Glancing;
                 self.participant.enter();
                 Ok(())
             }
-            _ => self.begin_alone(limit),
+            _ => self.begin_alone(limit, !begin.one_shot),
         }
     }
 

@@ -1,12 +1,19 @@
-//! Functions of locks: who is in whose way, and advisory locks.
+//! Functions of locks and of the sessions that hold them: who is in whose way, advisory locks, and how sessions are
+//! ended.
 
 use super::{Arguments, Overload, integer_of};
 use crate::advisory::{Key, Scope, Wanted};
+use crate::client::Notice;
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::locks::Mode;
-use crate::{SqlError, blocking};
+use crate::seat::Seat;
+use crate::sequence::Names;
+use crate::{SqlError, blocking, state};
 use hotrow_storage::{Array, Element, Type, Value};
+use hotrow_sync::Arc;
+use hotrow_txn::Abort;
+use std::time::Duration;
 
 /// A function of locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +28,10 @@ pub enum Function {
     TryLock(Mode, Scope),
     Unlock(Mode),
     UnlockAll,
+    /// Cancels the statement of a session.
+    Cancel,
+    /// Ends a session.
+    Terminate,
 }
 
 /// The functions of a name.
@@ -58,6 +69,10 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_advisory_unlock_shared" => of_numbers!(Function::Unlock(Shared), Bool),
         "pg_advisory_unlock_all" => overloads![Function::UnlockAll, () -> Text],
         "pg_blocking_pids" => overloads![Function::BlockingPids, (Int4) -> PIDS],
+        "pg_cancel_backend" => overloads![Function::Cancel, (Int4) -> Bool],
+        "pg_terminate_backend" => {
+            overloads![Function::Terminate, (Int4) -> Bool; Function::Terminate, (Int4, Int8) -> Bool]
+        }
         "pg_isolation_test_session_is_blocked" => overloads![Function::IsBlocked, (Int4, PIDS) -> Bool],
         _ => &[],
     }
@@ -77,6 +92,12 @@ impl Function {
             second => Key::Two(integer_of(first) as i32, integer_of(second) as i32),
         };
         Ok(match self {
+            Function::Cancel | Function::Terminate if names.is_rehearsing() => Value::Bool(true),
+            Function::Cancel => Value::Bool(cancel(integer_of(first), names)?),
+            Function::Terminate => {
+                let patience = if second.is_null() { 0 } else { integer_of(second) };
+                Value::Bool(terminate(integer_of(first), patience, names)?)
+            }
             Function::BlockingPids => Value::Array(Array::new(Element::Int4, blockers().into_iter().map(Value::Int4))),
             Function::IsBlocked => {
                 let Value::Array(pids) = second else { return Ok(Value::Bool(false)) };
@@ -109,4 +130,56 @@ impl Function {
             }
         })
     }
+}
+
+/// How often a session looks whether another one has ended.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The session of this number that has a connection. There is a warning if there is none.
+fn other(pid: i64, names: &Names) -> Option<Arc<Seat>> {
+    let seats = names.database().activity.seats();
+    let found = seats.into_iter().find(|seat| i64::from(seat.pid()) == pid && seat.backend().is_some());
+    if found.is_none() {
+        warn(names, format!("PID {pid} is not a PostgreSQL backend process"));
+    }
+    found
+}
+
+fn warn(names: &Names, message: String) {
+    names.notices.borrow_mut().push(Notice { severity: "WARNING", error: SqlError::new(state::WARNING, message) });
+}
+
+/// `pg_cancel_backend`. A session of any user may cancel any other: all users have the rights of a superuser.
+fn cancel(pid: i64, names: &Names) -> Result<bool, SqlError> {
+    let Some(seat) = other(pid, names) else { return Ok(false) };
+    seat.backend().into_iter().for_each(|backend| backend.cancel());
+    check_here(names)?;
+    Ok(true)
+}
+
+/// `pg_terminate_backend`, which waits for so many milliseconds until the session has ended.
+fn terminate(pid: i64, patience_ms: i64, names: &Names) -> Result<bool, SqlError> {
+    let Ok(patience_ms) = u64::try_from(patience_ms) else {
+        return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "\"timeout\" must not be negative"));
+    };
+    let Some(seat) = other(pid, names) else { return Ok(false) };
+    seat.backend().into_iter().for_each(|backend| backend.terminate());
+    check_here(names)?;
+    let waiter = &names.seat.waiter;
+    let end = waiter.now().after(Duration::from_millis(patience_ms));
+    let has_ended = || !names.database().activity.seats().iter().any(|other| Arc::ptr_eq(other, &seat));
+    while patience_ms > 0 && !has_ended() {
+        if waiter.now() >= end {
+            warn(names, format!("backend with PID {pid} did not terminate within {patience_ms} milliseconds"));
+            return Ok(false);
+        }
+        waiter.rest(LOOK);
+        check_here(names)?;
+    }
+    Ok(true)
+}
+
+/// An error if the session itself was cancelled.
+fn check_here(names: &Names) -> Result<(), SqlError> {
+    if names.seat.waiter.is_cancelled() { Err(Abort::Cancelled.into()) } else { Ok(()) }
 }

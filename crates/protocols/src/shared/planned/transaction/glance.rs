@@ -75,7 +75,7 @@ impl<A: Admission> PlannedTransaction<A> {
         }
         self.participant.leave();
         let limit = self.limit();
-        let passed = self.pass.enter(Some(limit), &mut self.statistics);
+        let passed = self.pass.enter(true, Some(limit), &mut self.statistics);
         self.participant.enter();
         passed
     }

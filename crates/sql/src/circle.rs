@@ -1,0 +1,304 @@
+//! Deadlocks among the locks that sessions wait for themselves: tables' locks and advisory ones.
+//!
+//! A session that begins to wait looks for a circle of waits that leads back to it. It looks again while it waits,
+//! since a circle may be closed later by a wait in the engine, whose own look for deadlocks ends at its locks.
+//!
+//! **Definitions.** A wait is *hard* if the other session holds what is waited for, and *soft* if that session only
+//! stands before the waiting one in a queue. A circle with a soft wait is no deadlock if another order of the queue
+//! opens it and closes no other circle.
+//!
+//! **Invariants**
+//!
+//! 1. Sessions look one after the other, and a victim leaves its queue before the next one looks: a circle has one
+//!    victim.
+//! 2. A session that waits neither takes nor gives back locks. So a circle whose waits are all the same at two looks
+//!    was there between them: a session is a victim only after it has seen its circle twice.
+
+use crate::blocking::{Awaited, Blocked, Sessions, conflicts, mode_name};
+use crate::catalog::{Changes, View};
+use crate::database::Database;
+use crate::locks::Mode;
+use crate::seat::Seat;
+use crate::{SqlError, deadlock};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Time, Waiter, Wake};
+use hotrow_txn::Abort;
+use std::cell::OnceCell;
+use std::time::Duration;
+
+/// The time from the first look to the second; each pause is twice the one before it.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// The longest pause between two looks, if `deadlock_timeout` says nothing.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// So many orders of queues are tried to open circles.
+const TRIALS: usize = 256;
+
+/// Waits until `granted` is set, or until `limit`. `withdraw` takes the request out of its queue, unless it was granted
+/// before.
+///
+/// # Errors
+/// 40P01 if the session is the victim of a deadlock. Then the request was withdrawn.
+pub(crate) fn wait(
+    database: &Database,
+    seat: &Arc<Seat>,
+    limit: Option<Time>,
+    granted: &AtomicBool,
+    withdraw: impl Fn(),
+) -> Result<Wake, SqlError> {
+    let waiter = &seat.waiter;
+    let is_granted = || granted.load(Ordering::Acquire);
+    if is_granted() {
+        return Ok(Wake::Ready);
+    }
+    let has_passed = || limit.is_some_and(|limit| waiter.now() >= limit);
+    if !seat.may_be_waited_for() || has_passed() {
+        return Ok(waiter.wait_until(limit, is_granted));
+    }
+    let longest = seat.peer().deadlock_timeout.unwrap_or(LONGEST_PAUSE).max(FIRST_PAUSE);
+    let mut pause = FIRST_PAUSE;
+    loop {
+        if let Some(error) = leave_circle(database, seat, &withdraw)
+            && !is_granted()
+        {
+            return Err(error);
+        }
+        let look = waiter.now().after(pause);
+        pause = (pause * 2).min(longest);
+        let wake = waiter.wait_until(Some(limit.map_or(look, |limit| limit.min(look))), is_granted);
+        if wake != Wake::TimedOut || has_passed() {
+            return Ok(wake);
+        }
+    }
+}
+
+/// Looks for a circle. If another order of a queue opens it, that is the order from now on; else the session leaves its
+/// queue.
+fn leave_circle(database: &Database, seat: &Arc<Seat>, withdraw: &impl Fn()) -> Option<SqlError> {
+    let _alone = database.looks.lock().unwrap_or_else(|poison| poison.into_inner());
+    let mut look = Look::new(database);
+    let me = look.node(seat)?;
+    match look.settle(me, &mut Vec::new()) {
+        Ok(moves) => {
+            look.rearrange(&moves);
+            None
+        }
+        Err(circle) => {
+            let again = Look::new(database);
+            let error = again.has(&look, &circle).then(|| again.error(&look, &circle))?;
+            withdraw();
+            Some(error)
+        }
+    }
+}
+
+/// A session, by its place among those that a look has found.
+type Node = usize;
+
+/// A wait of one session for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Edge {
+    from: Node,
+    to: Node,
+    is_soft: bool,
+}
+
+/// In the queue in which both wait, `first` is to be served before `second`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Move {
+    first: Node,
+    second: Node,
+}
+
+/// What one session saw when it looked at all waits.
+struct Look<'d> {
+    database: &'d Database,
+    sessions: Sessions<'d>,
+    waits: Vec<OnceCell<Option<Blocked>>>,
+    trials: usize,
+}
+
+impl<'d> Look<'d> {
+    fn new(database: &'d Database) -> Self {
+        let sessions = Sessions::new(database);
+        let waits = sessions.seats.iter().map(|_| OnceCell::new()).collect();
+        Self { database, sessions, waits, trials: 0 }
+    }
+
+    fn node(&self, seat: &Arc<Seat>) -> Option<Node> {
+        self.sessions.seats.iter().position(|known| Arc::ptr_eq(known, seat))
+    }
+
+    fn seat(&self, node: Node) -> &Arc<Seat> {
+        &self.sessions.seats[node]
+    }
+
+    /// What a session waits for, if that is certain.
+    fn wait(&self, node: Node) -> Option<&Blocked> {
+        let wait = self.waits[node].get_or_init(|| self.sessions.wait_of(self.seat(node)));
+        wait.as_ref().filter(|wait| wait.is_certain)
+    }
+
+    /// The waits of a session, after these moves.
+    fn edges(&self, from: Node, moves: &[Move]) -> Vec<Edge> {
+        let Some(wait) = self.wait(from) else { return Vec::new() };
+        let has_queue = matches!(wait.awaited, Awaited::Table(_) | Awaited::Advisory(_));
+        let is_soft = |holds: Option<&str>| has_queue && holds.is_none();
+        let edge = |to: Node, is_soft: bool| Edge { from, to, is_soft };
+        let found = wait.blockers.iter();
+        let found = found.filter_map(|blocker| Some(edge(self.node(&blocker.seat)?, is_soft(blocker.holds))));
+        let moved = moves.iter().any(|moved| {
+            [moved.first, moved.second].iter().any(|&node| self.wait(node).is_some_and(|it| it.awaited == wait.awaited))
+        });
+        if !moved {
+            return found.collect();
+        }
+        let mut edges: Vec<_> = found.filter(|edge| !edge.is_soft).collect();
+        let order = self.order(&wait.awaited, moves).unwrap_or_default();
+        let mode = order.iter().find(|(node, _)| *node == from).map_or(Mode::Shared, |(_, mode)| *mode);
+        let before = order.iter().take_while(|(node, _)| *node != from);
+        edges.extend(before.filter(|(_, other)| conflicts(mode, *other)).map(|&(node, _)| edge(node, true)));
+        edges
+    }
+
+    /// The requests that wait in a queue.
+    fn queue(&self, awaited: &Awaited) -> Vec<(Node, Mode)> {
+        let waiting: Vec<(Waiter, Mode)> = match awaited {
+            Awaited::Advisory(key) => self.database.advisory.waiting(*key),
+            Awaited::Table(address) => {
+                let locks = self.sessions.seats.iter().filter_map(|seat| seat.tables.awaited());
+                let lock = locks.map(|awaited| awaited.lock).find(|lock| Arc::as_ptr(lock).addr() == *address);
+                lock.map(|lock| lock.waiting()).unwrap_or_default()
+            }
+            Awaited::Lock(_) | Awaited::Unknown => Vec::new(),
+        };
+        let node = |waiter: &Waiter| self.sessions.seats.iter().position(|seat| seat.waiter.is(waiter));
+        waiting.into_iter().filter_map(|(waiter, mode)| Some((node(&waiter)?, mode))).collect()
+    }
+
+    /// A queue after the moves, each request as near to its old place as they allow; none if the moves contradict each
+    /// other.
+    fn order(&self, awaited: &Awaited, moves: &[Move]) -> Option<Vec<(Node, Mode)>> {
+        let mut left = self.queue(awaited);
+        let mut order = Vec::with_capacity(left.len());
+        // From the back: a request that need not be served before any of those that are left.
+        while !left.is_empty() {
+            let is_last = |node: Node| {
+                let follows = |second: Node| left.iter().any(|&(other, _)| other == second);
+                !moves.iter().any(|moved| moved.first == node && follows(moved.second))
+            };
+            let at = left.iter().rposition(|&(node, _)| is_last(node))?;
+            order.push(left.remove(at));
+        }
+        order.reverse();
+        Some(order)
+    }
+
+    /// Looks for moves after which no circle leads through `me`, or through a session that was moved.
+    ///
+    /// # Errors
+    /// There are none; a circle that is left without moves.
+    fn settle(&mut self, me: Node, moves: &mut Vec<Move>) -> Result<Vec<Move>, Vec<Edge>> {
+        let starts = std::iter::once(me).chain(moves.iter().flat_map(|moved| [moved.first, moved.second]));
+        let Some(circle) = starts.into_iter().find_map(|start| self.circle(start, moves)) else {
+            return Ok(moves.clone());
+        };
+        for edge in circle.iter().filter(|edge| edge.is_soft) {
+            let moved = Move { first: edge.from, second: edge.to };
+            self.trials += 1;
+            if self.trials > TRIALS || moves.contains(&moved) {
+                continue;
+            }
+            moves.push(moved);
+            let awaited = self.wait(edge.from).map(|wait| wait.awaited.clone());
+            if awaited.is_some_and(|awaited| self.order(&awaited, moves).is_some())
+                && let Ok(settled) = self.settle(me, moves)
+            {
+                return Ok(settled);
+            }
+            moves.pop();
+        }
+        Err(circle)
+    }
+
+    /// The shortest circle of waits through a session.
+    fn circle(&self, start: Node, moves: &[Move]) -> Option<Vec<Edge>> {
+        let mut reached: Vec<Option<Edge>> = vec![None; self.sessions.seats.len()];
+        let mut next = std::collections::VecDeque::from([start]);
+        while let Some(from) = next.pop_front() {
+            for edge in self.edges(from, moves) {
+                if edge.to == start {
+                    let mut circle = vec![edge];
+                    let mut at = edge.from;
+                    while let Some(edge) = reached[at].filter(|_| at != start) {
+                        circle.push(edge);
+                        at = edge.from;
+                    }
+                    circle.reverse();
+                    return Some(circle);
+                }
+                if reached[edge.to].is_none() {
+                    reached[edge.to] = Some(edge);
+                    next.push_back(edge.to);
+                }
+            }
+        }
+        None
+    }
+
+    /// Puts the queues into the order that moves ask for.
+    fn rearrange(&self, moves: &[Move]) {
+        let mut done: Vec<&Awaited> = Vec::new();
+        for awaited in moves.iter().filter_map(|moved| Some(&self.wait(moved.first)?.awaited)) {
+            if done.contains(&awaited) {
+                continue;
+            }
+            done.push(awaited);
+            let order = self.order(awaited, moves).unwrap_or_default();
+            let order: Vec<_> = order.into_iter().map(|(node, _)| self.seat(node).waiter.clone()).collect();
+            match awaited {
+                Awaited::Advisory(key) => self.database.advisory.reorder(*key, &order),
+                Awaited::Table(_) => {
+                    let first =
+                        moves.iter().find(|moved| self.wait(moved.first).is_some_and(|it| it.awaited == *awaited));
+                    let lock = first.and_then(|moved| self.seat(moved.first).tables.awaited());
+                    if let Some(lock) = lock.filter(|lock| Awaited::Table(Arc::as_ptr(&lock.lock).addr()) == *awaited) {
+                        lock.lock.reorder(&order);
+                    }
+                }
+                Awaited::Lock(_) | Awaited::Unknown => {}
+            }
+        }
+    }
+
+    /// Whether all waits of a circle that another look has found are still the same.
+    fn has(&self, other: &Look<'_>, circle: &[Edge]) -> bool {
+        circle.iter().all(|edge| {
+            let (from, to) = (self.node(other.seat(edge.from)), self.node(other.seat(edge.to)));
+            let (Some(from), Some(to), Some(before)) = (from, to, other.wait(edge.from)) else { return false };
+            let same = self.wait(from).is_some_and(|now| (now.since, &now.awaited) == (before.since, &before.awaited));
+            same && self.edges(from, &[]).iter().any(|now| now.to == to)
+        })
+    }
+
+    /// What the victim is told: each wait of the circle, and what the sessions run.
+    fn error(&self, other: &Look<'_>, circle: &[Edge]) -> SqlError {
+        let changes = Changes::default();
+        let tables = View { catalog: &self.database.catalog, changes: &changes, path: None }.tables();
+        let wait = |edge: &Edge| {
+            let (waiter, blocker) = (other.seat(edge.from).pid(), other.seat(edge.to).pid());
+            let (mode, target) = match other.wait(edge.from) {
+                Some(wait) => (wait.mode.unwrap_or(mode_name(Mode::Shared)), deadlock::awaited(&wait.awaited, &tables)),
+                None => return String::new(),
+            };
+            format!("Process {waiter} waits for {mode} lock on {target}; blocked by process {blocker}.")
+        };
+        let runs = |edge: &Edge| {
+            let seat = other.seat(edge.from);
+            format!("Process {}: {}", seat.pid(), seat.doing().text)
+        };
+        let lines: Vec<_> = circle.iter().map(wait).chain(circle.iter().map(runs)).collect();
+        SqlError::from(Abort::Deadlock).detail(lines.join("\n"))
+    }
+}

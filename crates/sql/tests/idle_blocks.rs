@@ -1,0 +1,105 @@
+//! What others may do while a session of an engine that plans is idle in a block.
+
+mod common;
+
+use common::{database, outcome, run, session};
+use hotrow_protocols::ENGINES;
+use hotrow_sql::{Database, Session};
+use hotrow_sync::atomic::{AtomicU64, Ordering};
+use hotrow_sync::{Arc, Scheduler, Time, Waiter};
+use std::time::Duration;
+
+/// A clock that stands still but while somebody waits, and then goes to the end of the wait.
+#[derive(Default)]
+struct Clock(AtomicU64);
+
+impl Scheduler for Clock {
+    fn now(&self) -> Time {
+        Time(self.0.load(Ordering::Acquire))
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        self.0.fetch_max(deadline.expect("every wait has a limit").0, Ordering::AcqRel);
+    }
+
+    fn resume(&self) {}
+}
+
+/// A session whose waits take no time, and its clock.
+fn hasty(database: &Arc<Database>) -> (Session, Arc<Clock>) {
+    let clock = Arc::new(Clock::default());
+    (database.session("ada", Waiter::new(clock.clone())), clock)
+}
+
+fn planned() -> impl Iterator<Item = &'static str> {
+    ENGINES.iter().filter(|info| info.needs_accesses && info.isolates).map(|info| info.name)
+}
+
+const TABLE: &str =
+    "create table t (id int primary key, n int) partition by hash (id); insert into t values (1, 1), (2, 2)";
+
+/// The levels at which single statements lock what they read, and at which they do not.
+const LEVELS: [&str; 2] = ["read committed", "serializable"];
+
+#[test]
+fn reads_of_single_statements_pass_a_block_that_has_only_read() {
+    for engine in planned() {
+        let database = database(engine);
+        let mut holder = session(&database);
+        run(&mut holder, TABLE);
+        for level in LEVELS {
+            let (mut other, _) = hasty(&database);
+            run(&mut other, &format!("set default_transaction_isolation = '{level}'"));
+            run(&mut holder, "begin; select * from t");
+            let of_other = |other: &mut Session, sql: &str, expected: &str| {
+                assert_eq!(outcome(other, sql), expected, "{engine}, {level}: {sql}");
+            };
+            of_other(&mut other, "select n from t where id = 1", "1");
+            of_other(&mut other, "select sum(n) from t", "3");
+            of_other(&mut other, "update t set n = 5 where id = 1", "40001");
+            of_other(&mut other, "select n from t where id = 3", "");
+            // From its first write on the block has the database for itself.
+            run(&mut holder, "update t set n = 7 where id = 1");
+            of_other(&mut other, "select n from t where id = 1", "40001");
+            run(&mut holder, "insert into t values (3, 3); rollback");
+            of_other(&mut other, "select n from t where id = 1", "1");
+            of_other(&mut other, "update t set n = n where id = 1", "UPDATE 1");
+        }
+        assert_eq!(database.engine().audit(), Ok(()), "{engine}");
+    }
+}
+
+#[test]
+fn a_statement_waits_for_an_idle_block_once() {
+    for engine in planned() {
+        let database = database(engine);
+        let mut holder = session(&database);
+        run(&mut holder, TABLE);
+        run(&mut holder, "begin; update t set n = 7 where id = 1");
+        for sql in ["insert into t values (4, 4)", "select * from t", "begin; select * from t"] {
+            let (mut other, clock) = hasty(&database);
+            assert_eq!(outcome(&mut other, sql), "40001", "{engine}: {sql}");
+            let waited = clock.now().since(Time(0));
+            assert!(waited < Duration::from_secs(11), "{engine}: {sql}: {waited:?} of the clock's time");
+        }
+        run(&mut holder, "commit");
+    }
+}
+
+#[test]
+fn a_session_without_a_connection_is_no_backend() {
+    let database = database("ilock");
+    let mut one = session(&database);
+    let pid = one.id();
+    for (sql, expected) in [
+        (format!("select pg_cancel_backend({pid})"), "f"),
+        (format!("select pg_terminate_backend({pid})"), "f"),
+        ("select pg_terminate_backend(99, 5)".to_owned(), "f"),
+        ("select pg_terminate_backend(null)".to_owned(), "NULL"),
+        ("select pg_terminate_backend(99, -5)".to_owned(), "22003"),
+    ] {
+        assert_eq!(outcome(&mut one, &sql), expected, "{sql}");
+    }
+    let (recorder, _) = common::query(&mut one, "select pg_cancel_backend(99)");
+    assert_eq!(recorder.notices, ["WARNING: PID 99 is not a PostgreSQL backend process"]);
+}

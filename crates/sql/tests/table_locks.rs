@@ -1,0 +1,150 @@
+//! Deadlocks among locks on tables, as PostgreSQL's isolation tests have them.
+
+mod common;
+
+use common::{database, error, outcome, run, session, waiting};
+use hotrow_sql::{Database, Session};
+use hotrow_sync::{Arc, thread};
+
+type Waiting = thread::JoinHandle<(Session, String)>;
+
+/// So many tables `a1`, `a2`, … and sessions in transactions that wait for locks for a long time.
+fn stage(engine: &str, tables: usize, sessions: usize) -> (Arc<Database>, Vec<Session>) {
+    let database = database(engine);
+    let mut owner = session(&database);
+    (1..=tables).for_each(|number| run(&mut owner, &format!("create table a{number} (id int primary key)")));
+    let begun = || {
+        let mut session = session(&database);
+        run(&mut session, "set lock_timeout = '1d'; begin");
+        session
+    };
+    let sessions = (0..sessions).map(|_| begun()).collect();
+    (database, sessions)
+}
+
+/// The session of a statement that had to wait, and has been served.
+fn served(waiting: Waiting) -> Session {
+    let (session, outcome) = waiting.join().expect("no session panics");
+    assert!(!outcome.starts_with("40"), "{outcome}");
+    session
+}
+
+fn lock(mode: &str, table: usize) -> String {
+    format!("lock table a{table} in {mode} mode")
+}
+
+/// `deadlock-hard`
+#[test]
+fn a_circle_of_eight_sessions_has_one_victim() {
+    let (database, mut sessions) = stage("2pl-timeout", 8, 8);
+    let ids: Vec<_> = sessions.iter().map(Session::id).collect();
+    for (at, session) in sessions.iter_mut().enumerate() {
+        run(session, &lock("access exclusive", at + 1));
+    }
+    let mut victim = sessions.pop().expect("there are eight");
+    let wait = |(at, session)| waiting(&database, session, &lock("access exclusive", at + 2)).1;
+    let waits: Vec<_> = sessions.into_iter().enumerate().map(wait).collect();
+    let told = error(&mut victim, &lock("access exclusive", 1));
+    assert_eq!((told.state.0, told.message.as_str()), ("40P01", "deadlock detected"));
+    let detail = told.detail.unwrap_or_default();
+    let first = format!("Process {} waits for exclusive lock on table \"a1\"; blocked by process {}.", ids[7], ids[0]);
+    let last = format!("Process {}: lock table a8 in access exclusive mode", ids[6]);
+    let lines: Vec<_> = detail.lines().collect();
+    assert_eq!((lines.len(), lines[0], lines[15]), (16, first.as_str(), last.as_str()), "{detail}");
+    run(&mut victim, "rollback");
+    // Each is served when the one in its way is through.
+    for wait in waits.into_iter().rev() {
+        run(&mut served(wait), "commit");
+    }
+    assert_eq!(outcome(&mut victim, "select * from pg_locks"), "");
+}
+
+/// `deadlock-soft`
+#[test]
+fn a_circle_that_another_order_of_a_queue_opens_has_no_victim() {
+    let (database, sessions) = stage("2pl-timeout", 2, 4);
+    let [mut d1, mut d2, e1, e2] = <[Session; 4]>::try_from(sessions).expect("there are four");
+    run(&mut d1, &lock("access share", 1));
+    run(&mut d2, &lock("access share", 2));
+    let (_, e1) = waiting(&database, e1, &lock("access exclusive", 1));
+    let (_, e2) = waiting(&database, e2, &lock("access exclusive", 2));
+    let (_, d1) = waiting(&database, d1, &lock("access share", 2));
+    // One of the two that share passes one that waits for itself.
+    let d2 = thread::spawn(move || (outcome(&mut d2, &lock("access share", 1)), d2));
+    let (told, mut d2) = d2.join().expect("no session panics");
+    assert_eq!(told, "LOCK TABLE");
+    run(&mut d2, "commit");
+    let mut e2 = served(e2);
+    run(&mut e2, "commit");
+    run(&mut served(d1), "commit");
+    run(&mut served(e1), "commit");
+}
+
+/// `deadlock-soft-2`
+#[test]
+fn an_order_is_taken_that_closes_no_other_circle() {
+    let (database, sessions) = stage("2pl-timeout", 2, 4);
+    let [mut s1, mut s2, s3, s4] = <[Session; 4]>::try_from(sessions).expect("there are four");
+    run(&mut s1, &lock("share update exclusive", 1));
+    run(&mut s2, &lock("access share", 2));
+    let (_, s3) = waiting(&database, s3, &lock("access exclusive", 2));
+    let (_, s4) = waiting(&database, s4, &lock("access exclusive", 2));
+    let (_, s2) = waiting(&database, s2, &lock("share update exclusive", 1));
+    // The first session has to pass both that wait, or the second one waits for ever.
+    let told = outcome(&mut s1, &lock("access share", 2));
+    assert_eq!(told, "LOCK TABLE");
+    run(&mut s1, "commit");
+    run(&mut served(s2), "commit");
+    run(&mut served(s3), "commit");
+    run(&mut served(s4), "commit");
+}
+
+/// `deadlock-simple`
+#[test]
+fn of_two_that_share_and_want_to_be_alone_one_is_the_victim() {
+    for engine in ["2pl-timeout", "2pl-waitfor", "ilock", "mvo"] {
+        let (database, sessions) = stage(engine, 1, 2);
+        let [mut one, mut two] = <[Session; 2]>::try_from(sessions).expect("there are two");
+        run(&mut one, &lock("access share", 1));
+        run(&mut two, &lock("access share", 1));
+        let (_, one) = waiting(&database, one, &lock("access exclusive", 1));
+        assert_eq!(outcome(&mut two, &lock("access exclusive", 1)), "40P01", "{engine}");
+        run(&mut served(one), "commit");
+        run(&mut two, "rollback");
+    }
+}
+
+/// The second wait begins in the engine, which knows of rows only.
+#[test]
+fn a_circle_through_a_row_and_a_table_is_found_whichever_wait_comes_last() {
+    for rows_first in [true, false] {
+        let (database, sessions) = stage("2pl-waitfor", 2, 2);
+        let [mut one, mut two] = <[Session; 2]>::try_from(sessions).expect("there are two");
+        run(&mut session(&database), "insert into a1 values (1)");
+        run(&mut one, "update a1 set id = 1 where id = 1");
+        run(&mut two, &lock("access exclusive", 2));
+        let (row, table) = ("delete from a1 where id = 1", "select * from a2");
+        if rows_first {
+            let (_, two) = waiting(&database, two, row);
+            assert_eq!(outcome(&mut one, table), "40P01");
+            run(&mut served(two), "commit");
+        } else {
+            let (_, one) = waiting(&database, one, table);
+            let told = outcome(&mut two, row);
+            let (_, one_told) = one.join().expect("no session panics");
+            assert_eq!((told.as_str(), one_told.as_str()), ("DELETE 1", "40P01"));
+        }
+    }
+}
+
+#[test]
+fn no_session_looks_for_circles_that_would_not_wait() {
+    let (database, sessions) = stage("2pl-timeout", 1, 2);
+    let [mut one, mut two] = <[Session; 2]>::try_from(sessions).expect("there are two");
+    run(&mut one, &lock("access share", 1));
+    run(&mut two, &lock("access share", 1));
+    let (_, one) = waiting(&database, one, &lock("access exclusive", 1));
+    assert_eq!(outcome(&mut two, "lock table a1 in access exclusive mode nowait"), "55P03");
+    run(&mut two, "rollback");
+    run(&mut served(one), "commit");
+}
