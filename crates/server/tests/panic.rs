@@ -8,6 +8,7 @@ use hotrow_storage::{Duplicate, Key, RedoSink, RowLayout, RowMut, RowRef, TableI
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// The engine `2pl-timeout`, but for a defect in deleting.
 struct Defective(Arc<dyn Engine>);
@@ -104,6 +105,10 @@ impl Transaction for DefectiveTransaction {
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
         self.0.rollback_to(savepoint);
+    }
+
+    fn give_way(&mut self, to: Option<Savepoint>, limit: Option<Duration>) -> Result<bool, Abort> {
+        self.0.give_way(to, limit)
     }
 
     fn commit(&mut self) -> Result<(), Abort> {

@@ -7,6 +7,7 @@ use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId, TableSchem
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Engine, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
+use std::time::Duration;
 
 /// What somebody waited for, or met a conflict at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -202,6 +203,16 @@ impl Transaction for Watched {
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
         self.inner.rollback_to(savepoint);
+    }
+
+    fn give_way(&mut self, to: Option<Savepoint>, limit: Option<Duration>) -> Result<bool, Abort> {
+        // The call that failed has been noted, as a conflict: the wait is for the same row.
+        let before = self.waiter.waited_ns();
+        let result = self.inner.give_way(to, limit);
+        if let Some(trouble) = self.troubles.last_mut() {
+            trouble.waited_ns += self.waiter.waited_ns() - before;
+        }
+        result
     }
 
     fn abort(&mut self) {

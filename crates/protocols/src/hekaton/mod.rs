@@ -90,6 +90,7 @@ mod latest;
 mod look;
 #[cfg(all(test, shuttle))]
 mod model;
+mod queues;
 mod reader;
 mod record;
 mod record_locks;

@@ -138,10 +138,13 @@ impl Changes {
             fence(Ordering::SeqCst);
             let reference = index.reference();
             if index.excludes(new.row()) {
-                while let Some(other) = reader.look.claim(guard, index, new, reader.fixed)? {
+                while let Some(other) = reader.look.claim((guard, table), index, new, reader.fixed)? {
                     if reader.track(table, other)? {
                         return Ok(Linked::Duplicate(reference));
                     }
+                }
+                if !reader.look.turns.is_empty() {
+                    reader.look.use_turn(table, index, new);
                 }
             }
             let (transactions, me) = (&reader.look.shared.transactions, reader.look.me);

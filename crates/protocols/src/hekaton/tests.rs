@@ -2,6 +2,7 @@
 
 mod levels;
 mod locks;
+mod queues;
 
 use super::{Hekaton, HekatonConfig, Optimistic};
 use crate::Instance;

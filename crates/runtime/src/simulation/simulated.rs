@@ -5,6 +5,7 @@ use hotrow_storage::{Key, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Accesses, Begin, Deadlock, Savepoint, Scan, Statistics, Transaction, Write};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// A transaction object whose every access is a step of a [`Task`].
 ///
@@ -77,6 +78,11 @@ impl Transaction for Simulated {
     fn rollback_to(&mut self, savepoint: Savepoint) {
         self.task.step("rollback to savepoint");
         self.inner.rollback_to(savepoint);
+    }
+
+    fn give_way(&mut self, to: Option<Savepoint>, limit: Option<Duration>) -> Result<bool, Abort> {
+        self.task.step("give way");
+        self.inner.give_way(to, limit)
     }
 
     fn commit(&mut self) -> Result<(), Abort> {
