@@ -129,7 +129,7 @@ impl Look {
     }
 
     #[inline]
-    fn begin_of(&self, version: VersionRef<'_, Words>) -> BeginWord {
+    pub fn begin_of(&self, version: VersionRef<'_, Words>) -> BeginWord {
         match version.header().begin() {
             Begin::At(time) => BeginWord::At(time),
             Begin::By(id) => BeginWord::By(self.owner(id)),
@@ -137,7 +137,7 @@ impl Look {
     }
 
     #[inline]
-    fn end_of(&self, version: VersionRef<'_, Words>) -> EndWord {
+    pub fn end_of(&self, version: VersionRef<'_, Words>) -> EndWord {
         match version.header().end() {
             End::At(time) => EndWord::At(time),
             End::Locked(lock) => self.writer_of(version, lock),
@@ -156,7 +156,7 @@ impl Look {
 
     /// Takes on a commit dependency (§2.7). False if there is nothing to depend on any more: then the words are to be read again.
     #[cold]
-    fn depends_on(&mut self, on: TxnId) -> bool {
+    pub fn depends_on(&mut self, on: TxnId) -> bool {
         if self.dependencies.contains(&on) {
             return true;
         }

@@ -1,20 +1,24 @@
-//! Queues of writers: a transaction that found a row in the hands of another writer waits there until that writer has ended.
+//! Queues of writers: a transaction that found a row in the hands of another writer waits there until that writer has
+//! ended.
 //!
-//! The paper leaves retries to the application, and says of the first writer only that it wins (§2.6). Here a transaction that gave way
-//! ([`give_way`](hotrow_txn::Transaction::give_way)) stands in the queue of its *place*: a key in an index that keeps keys unique. The first
-//! of the queue waits for the *holder*, the transaction that it met last. When the holder has ended the first has its *turn*, and keeps it while
-//! it tries again: transactions that line up do not take the row before it. Then the next one follows.
+//! The paper leaves retries to the application, and says of the first writer only that it wins (§2.6). Here a
+//! transaction that gave way ([`give_way`](hotrow_txn::Transaction::give_way)) stands in the queue of its *place*: a
+//! key in an index that keeps keys unique. The first of the queue waits for the *holder*, the transaction that it met
+//! last. When the holder has ended the first has its *turn*, and keeps it while it tries again: transactions that line
+//! up do not take the row before it. Then the next one follows.
 //!
-//! A transaction that waits here either was rolled back as a whole and holds nothing, or was rolled back to a savepoint and holds what
-//! it did before that. Only the latter can be part of a deadlock: `deadlock` knows their edges, from each of a queue to its holder. The order of
-//! a queue is no edge, because another order would do as well.
+//! A transaction that waits here either was rolled back as a whole and holds nothing, or was rolled back to a savepoint
+//! and holds what it did before that. Only the latter can be part of a deadlock: `deadlock` knows their edges, from
+//! each of a queue to its holder. The order of a queue is no edge, because another order would do as well.
 //!
 //! **Invariants**
 //!
-//! 1. A transaction object stands in one queue while it waits, and otherwise only where it has its turn: first in the queue.
+//! 1. A transaction object stands in one queue while it waits, and otherwise only where it has its turn: first in the
+//!    queue.
 //! 2. A queue has tickets, or it does not exist. `queues` counts those that exist.
-//! 3. A queue's holder has the place on the list that it goes through when it ends, or withdraws a part of its changes; or the one
-//!    that made it the holder finds that it has ended. So a holder that is not active any more is taken off its queue, and the first is woken.
+//! 3. A queue's holder has the place on the list that it goes through when it ends, or withdraws a part of its changes;
+//!    or the one that made it the holder finds that it has ended. So a holder that is not active any more is taken off
+//!    its queue, and the first is woken.
 //! 4. The transaction whose turn ends wakes the next one, or becomes the queue's holder because it has locked the row.
 
 use super::transactions::{SlotNumber, TxnId};
@@ -96,8 +100,8 @@ impl Queues {
         self.queues.load(Ordering::Relaxed) != 0
     }
 
-    /// Puts a transaction at the end of a queue, unless it is the first because it had its turn; the first waits for `holder` from now on.
-    /// Whether it is the first.
+    /// Puts a transaction at the end of a queue, unless it is the first because it had its turn; the first waits for
+    /// `holder` from now on. Whether it is the first.
     pub fn stand(&self, place: Place, ticket: Ticket, holder: Option<TxnId>) -> bool {
         let mut shard = self.shard(place).lock();
         let queue = shard.entry(place).or_insert_with(|| {
@@ -140,13 +144,17 @@ impl Queues {
     /// Takes a transaction out of a queue. Its turn, if it has it, is the next one's.
     pub fn leave(&self, place: Place, slot: SlotNumber) {
         self.change(place, |queue| {
-            let was_called = queue.holder.is_none() && queue.is_first(slot);
-            queue.tickets.retain(|ticket| ticket.slot != slot);
-            queue.called().filter(|_| was_called)
+            let is_first = queue.is_first(slot);
+            match is_first {
+                true => drop(queue.tickets.pop_front()),
+                false => queue.tickets.retain(|ticket| ticket.slot != slot),
+            }
+            queue.called().filter(|_| is_first)
         });
     }
 
-    /// Takes the transaction that has its turn out of a queue; as it has locked the row it is the holder. Whether anybody is left.
+    /// Takes the transaction that has its turn out of a queue; as it has locked the row it is the holder. Whether
+    /// anybody is left.
     pub fn keep(&self, place: Place, slot: SlotNumber, me: TxnId) -> bool {
         self.change(place, |queue| {
             debug_assert!(queue.is_first(slot) && queue.holder.is_none(), "it has its turn");
@@ -156,7 +164,8 @@ impl Queues {
         })
     }
 
-    /// Says that a transaction keeps a place from nobody any more: the first in the queue has its turn, if it waited for this one.
+    /// Says that a transaction keeps a place from nobody any more: the first in the queue has its turn, if it waited
+    /// for this one.
     pub fn release(&self, place: Place, holder: TxnId) {
         self.change(place, |queue| {
             let is_holder = queue.holder == Some(holder);
@@ -165,7 +174,8 @@ impl Queues {
         });
     }
 
-    /// Changes a queue, if there is one, and wakes the transaction that is to be woken. Whether there is a queue afterwards.
+    /// Changes a queue, if there is one, and wakes the transaction that is to be woken. Whether there is a queue
+    /// afterwards.
     fn change(&self, place: Place, change: impl FnOnce(&mut Queue) -> Option<Waiter>) -> bool {
         let mut shard = self.shard(place).lock();
         let Some(queue) = shard.get_mut(&place) else { return false };
@@ -180,7 +190,8 @@ impl Queues {
         is_left
     }
 
-    /// Invariants 2 and 3, with nobody in the midst of a step. `is_due` says of a holder whether it will release the place.
+    /// Invariants 2 and 3, with nobody in the midst of a step. `is_due` says of a holder whether it will release the
+    /// place.
     pub fn audit(&self, is_due: impl Fn(TxnId, Place) -> bool) -> Result<(), String> {
         let mut queues = 0;
         for shard in &self.shards {

@@ -1,5 +1,6 @@
 //! Versions that come and go, and transactions that meet others on their way out.
 
+mod keys;
 mod levels;
 mod locks;
 mod queues;

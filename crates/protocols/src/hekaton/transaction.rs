@@ -251,7 +251,7 @@ impl HekatonTransaction {
         let end_time = self.precommit()?;
         if let Some(read_time) = self.reader.fixed {
             let (guard, times) = (self.participant.guard(), (read_time, end_time));
-            if !self.reader.reads.are_valid(&self.reader.look, &self.database, guard, times) {
+            if !self.reader.reads.are_valid(&mut self.reader.look, &self.database, guard, times) {
                 return Err(Abort::Validation);
             }
         }
@@ -467,6 +467,7 @@ impl Transaction for HekatonTransaction {
             return Ok(Write::Absent);
         };
         self.changes.end(&mut self.reader.look, id, version, lock);
+        Changes::end_after_keepers(&self.reader, scene.1, version)?;
         Ok(Write::Done)
     }
 
@@ -503,6 +504,13 @@ impl Transaction for HekatonTransaction {
         if self.running {
             self.reader.hold(hold);
         }
+    }
+
+    fn hold_row(&mut self, id: TableId, key: &Key) -> Result<bool, Abort> {
+        self.enter()?;
+        let read_time = self.read_time();
+        let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
+        self.reader.keep_key(scene, key, read_time)
     }
 
     fn own_table(&mut self, table: TableId) {

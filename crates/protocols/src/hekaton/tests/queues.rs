@@ -279,7 +279,8 @@ fn a_circle_that_closes_when_a_queue_gets_another_holder_is_found() {
 #[test]
 fn a_writer_that_waits_and_one_that_must_end_after_it_are_a_circle() {
     let case = fixture(2);
-    // The pessimist has read row 0, and waits for row 1; its holder has changed row 0, and must end after the pessimist.
+    // The pessimist has read row 0, and waits for row 1; its holder has changed row 0, and must end after the
+    // pessimist.
     let mut pessimist = begun(&case, Isolation::ReadCommitted, 1);
     pessimist.txn.hold_reads(true);
     assert_eq!(case.read(&mut *pessimist.txn, 0), Ok(Some(0)));

@@ -77,7 +77,8 @@ impl HekatonTransaction {
         Ok(())
     }
 
-    /// Looks for deadlocks among those that wait at a place for a transaction that waits itself. Only they can close a cycle now.
+    /// Looks for deadlocks among those that wait at a place for a transaction that waits itself. Only they can close a
+    /// cycle now.
     fn look_for_deadlock(&mut self, place: Place) {
         let transactions = &self.shared.transactions;
         let Some(holder) = transactions.queues.holder(place) else { return };
