@@ -78,6 +78,21 @@ impl Recorder {
     fn shape(&self, table: TableId) -> Arc<Shape> {
         self.log.recording.shape(table)
     }
+
+    /// Notes that everything since a savepoint was undone.
+    fn rolled_back_to(&mut self, savepoint: Savepoint) {
+        let (_, kept) = self.savepoints[savepoint.0];
+        self.savepoints.truncate(savepoint.0 + 1);
+        if let Some(current) = &mut self.log.current {
+            let rollback = current.events.len();
+            for event in &mut current.events[kept..] {
+                if event.operation.written().is_some() {
+                    event.undone_by.get_or_insert(rollback);
+                }
+            }
+        }
+        self.log.enter(Operation::RolledBack);
+    }
 }
 
 impl Wrapper for Recorder {
@@ -223,18 +238,26 @@ impl Wrapper for Recorder {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        let (inner, kept) = self.savepoints[savepoint.0];
-        self.savepoints.truncate(savepoint.0 + 1);
+        let (inner, _) = self.savepoints[savepoint.0];
         self.inner.rollback_to(inner);
-        if let Some(current) = &mut self.log.current {
-            let rollback = current.events.len();
-            for event in &mut current.events[kept..] {
-                if event.operation.written().is_some() {
-                    event.undone_by.get_or_insert(rollback);
-                }
+        self.rolled_back_to(savepoint);
+    }
+
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        match to {
+            Some(savepoint) => {
+                let (inner, _) = self.savepoints[savepoint.0];
+                let waited = self.inner.give_way(Some(inner));
+                self.rolled_back_to(savepoint);
+                waited.inspect_err(|abort| self.log.note(*abort))
+            }
+            None => {
+                // The transaction is over before the wait is.
+                let ending = self.log.recording.tick();
+                self.log.give_up(ending);
+                self.inner.give_way(None)
             }
         }
-        self.log.enter(Operation::RolledBack);
     }
 
     fn commit(&mut self) -> Result<(), Abort> {

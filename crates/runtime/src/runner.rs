@@ -152,16 +152,21 @@ impl<T: Transaction> OneShot<T> {
         if abort == Abort::OutsidePlan {
             self.planner.correct(&mut self.txn, procedure);
         }
-        self.txn.abort();
         if self.is_stopped() {
+            self.txn.abort();
             return Err(Abort::Cancelled);
         }
         self.counts.aborted.count(abort);
         if !abort.is_retryable() || !self.retry.again() {
+            self.txn.abort();
             return Err(abort);
         }
         self.counts.retries += 1;
-        if self.retry.pause(&self.waiter) == Wake::Cancelled || self.is_stopped() {
+        let waited = self.txn.give_way(None)?;
+        let is_cancelled = !waited && self.retry.pause(&self.waiter) == Wake::Cancelled;
+        if is_cancelled || self.is_stopped() {
+            // It does not come back to where it has its turn.
+            self.txn.idle();
             return Err(Abort::Cancelled);
         }
         Ok(())

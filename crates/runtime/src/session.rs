@@ -76,8 +76,12 @@ impl Runner for Session {
             if !abort.is_retryable() || !self.retry.again() {
                 break Err(abort);
             }
-            if self.retry.pause(&self.waiter) == Wake::Cancelled {
-                break Err(Abort::Cancelled);
+            // The transaction has ended, but the engine knows which one stood in its way.
+            match self.txn.give_way(None) {
+                Err(abort) => break Err(abort),
+                Ok(true) => {}
+                Ok(false) if self.retry.pause(&self.waiter) == Wake::Cancelled => break Err(Abort::Cancelled),
+                Ok(false) => {}
             }
         };
         self.planner = planner;

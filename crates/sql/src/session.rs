@@ -78,6 +78,8 @@ pub struct Session {
     planning: Planning,
     /// Whether the next statement is a transaction of its own.
     whole: bool,
+    /// The statement that runs is tried again by us if it meets another transaction's change.
+    starts_over: bool,
     /// The statements that the client has sent together with the next one.
     pipeline: Pipeline,
     phase: Phase,
@@ -141,6 +143,7 @@ impl Session {
             planned,
             planning: Planning::default(),
             whole: false,
+            starts_over: false,
             pipeline: Pipeline::default(),
             phase: Phase::Idle,
             begun: false,

@@ -5,7 +5,7 @@
 
 use hotrow_storage::{IndexRef, Key, KeySpec, RowMut, RowRef, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, Scan, Transaction, Wrapper, Write};
+use hotrow_txn::{Abort, Begin, Engine, Savepoint, Scan, Transaction, Wrapper, Write};
 use std::ops::{Bound, ControlFlow};
 
 /// What somebody waited for, or met a conflict at.
@@ -190,6 +190,16 @@ impl Wrapper for Watched {
         let before = self.waiter.waited_ns();
         let result = self.inner.hold_row(table, key);
         note(&mut self.troubles, &self.waiter, before, &result, || Spot::Row(table, key.clone()));
+        result
+    }
+
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        // The call that failed has been noted, as a conflict: the wait is for the same row.
+        let before = self.waiter.waited_ns();
+        let result = self.inner.give_way(to);
+        if let Some(trouble) = self.troubles.last_mut() {
+            trouble.waited_ns += self.waiter.waited_ns() - before;
+        }
         result
     }
 }

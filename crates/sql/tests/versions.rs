@@ -1,5 +1,5 @@
-//! Optimistic transactions of engines that keep versions of rows, over SQL: nobody waits for a row, the first writer wins, and a
-//! level says as of when its transactions read.
+//! Optimistic transactions of engines that keep versions of rows, over SQL: readers wait for nobody, the first writer of a row wins, at read
+//! committed the second one waits for it, and a level says as of when its transactions read.
 
 mod common;
 
@@ -106,9 +106,10 @@ impl Scheduler for Meanwhile {
     }
 
     fn suspend(&self, deadline: Option<Time>) {
+        assert!(deadline.is_some() || !self.has_happened(), "a wait has an end, or something is to happen");
         self.waits.fetch_add(1, Ordering::AcqRel);
         self.take_if(|happens| happens.at_look.is_none());
-        self.now.fetch_max(deadline.expect("the wait has an end").0, Ordering::AcqRel);
+        self.now.fetch_max(deadline.map_or(0, |deadline| deadline.0), Ordering::AcqRel);
     }
 
     fn resume(&self) {}
@@ -168,7 +169,7 @@ fn a_reader_beside_an_uncommitted_writer_answers_at_once_at_every_level() {
 }
 
 #[test]
-fn the_second_writer_of_a_row_fails_at_once_and_is_told_what_to_do() {
+fn the_second_writer_of_a_row_fails_at_once_above_read_committed_and_is_told_what_to_do() {
     let (update, delete) = ("update t set n = n + 1 where id = 1", "delete from t where id = 1");
     let lock = "select n from t where id = 1 for update";
     let cases = [
@@ -182,7 +183,7 @@ fn the_second_writer_of_a_row_fails_at_once_and_is_told_what_to_do() {
         (delete, "insert into t values (1, 11)"),
     ];
     for_each(|engine, database, first| {
-        for level in Isolation::ALL.map(isolation::name) {
+        for level in [Isolation::RepeatableRead, Isolation::Snapshot, Isolation::Serializable].map(isolation::name) {
             for (one, two) in cases {
                 let what = format!("{engine} at {level}: {one}; {two}");
                 run(first, &format!("begin isolation level {level}; {one}"));
@@ -198,6 +199,90 @@ fn the_second_writer_of_a_row_fails_at_once_and_is_told_what_to_do() {
                 run(first, "rollback");
             }
         }
+    });
+}
+
+#[test]
+fn at_read_committed_a_statement_waits_for_the_first_writer_and_then_begins_again() {
+    let update = "update t set n = n + 1 where id = 1 returning n";
+    // What the first block has done, how it ends, and what becomes of a statement that met it, in a block that has changed row 2 before.
+    let cases = [
+        ("update t set n = 11 where id = 1", "commit", update, "12"),
+        ("update t set n = 11 where id = 1", "rollback", update, "11"),
+        ("savepoint s; update t set n = 11 where id = 1", "rollback to s", update, "11"),
+        ("delete from t where id = 1", "commit", update, ""),
+        ("delete from t where id = 1", "rollback", update, "11"),
+        ("select n from t where id = 1 for update", "commit", update, "11"),
+        ("update t set n = 11 where id = 1", "commit", "delete from t where n < 15 returning n", "11"),
+        ("update t set n = 19 where id = 1", "commit", "delete from t where n < 15 returning n", ""),
+        ("update t set n = 11 where id = 1", "commit", "select n from t where id = 1 for update", "11"),
+        ("update t set n = 11 where id = 1", "commit", "update t set n = n + 1 returning n", "12 22"),
+        ("update t set n = 11 where id = 1", "commit", "call add(5)", "CALL"),
+        ("insert into t values (3, 30)", "commit", "insert into t values (3, 33)", "23505"),
+        ("insert into t values (3, 30)", "rollback", "insert into t values (3, 33)", "INSERT 0 1"),
+        ("insert into t values (3, 30)", "commit", "insert into t values (3, 33) on conflict do nothing", "INSERT 0 0"),
+        (
+            "insert into t values (3, 30)",
+            "commit",
+            "insert into t values (3, 33) on conflict (id) do update set n = t.n + 1 returning n",
+            "31",
+        ),
+        ("delete from t where id = 1", "commit", "insert into t values (1, 33)", "INSERT 0 1"),
+    ];
+    let procedure = "create procedure add(more int) language sql as $$ update t set n = n + more where id = 1 $$";
+    for engine in engines() {
+        for (block, end, statement, expected) in cases {
+            let database = database(engine);
+            let mut first = begin(&database);
+            run(&mut first, &format!("{TABLES}; {procedure}"));
+            run(&mut first, &format!("begin; {block}"));
+            let (mut second, meanwhile) = with_time(&database);
+            run(&mut second, "begin; update t set n = n + 1 where id = 2; savepoint s");
+            meanwhile.happens(None, move || run(&mut first, end));
+            let what = format!("{engine}: {block}; {end}; {statement}");
+            assert_eq!(outcome(&mut second, statement), expected, "{what}");
+            assert!(meanwhile.has_happened(), "{what}: it has waited");
+            run(&mut second, "rollback to s; commit");
+            let kept = outcome(&mut second, "select n from t where id = 2");
+            assert_eq!(kept, "21", "{what}: the block goes on");
+        }
+    }
+}
+
+#[test]
+fn at_read_committed_a_wait_ends_when_the_client_says_and_is_a_deadlock_in_a_circle() {
+    for_each(|engine, database, first| {
+        run(first, "begin; update t set n = 11 where id = 1");
+        for (setting, expected) in [("lock_timeout", "55P03"), ("statement_timeout", "57014")] {
+            let (mut second, meanwhile) = with_time(database);
+            run(&mut second, "begin; update t set n = n + 1 where id = 2");
+            run(&mut second, &format!("set local {setting} = '1s'"));
+            let start = meanwhile.now();
+            assert_eq!(outcome(&mut second, "delete from t"), expected, "{engine}");
+            let passed = meanwhile.now().since(start);
+            assert!((Duration::from_secs(1)..Duration::from_secs(2)).contains(&passed), "{engine}: {passed:?}");
+            run(&mut second, "rollback");
+        }
+        let (mut second, meanwhile) = with_time(database);
+        run(&mut second, "begin; update t set n = n + 1 where id = 2");
+        let closed: Arc<Mutex<Option<(SqlError, i32)>>> = Arc::default();
+        let (victim, mut closing) = (closed.clone(), std::mem::replace(first, begin(database)));
+        meanwhile.happens(None, move || {
+            let error = error(&mut closing, "update t set n = 0 where id = 2");
+            *victim.lock().expect("no panic") = Some((error, closing.id()));
+            run(&mut closing, "rollback");
+        });
+        assert_eq!(outcome(&mut second, "update t set n = n + 1 where id = 1 returning n"), "11", "{engine}");
+        let (error, closing) = closed.lock().expect("no panic").take().expect("it has happened");
+        assert_eq!((error.state.0, error.message.as_str()), ("40P01", "deadlock detected"), "{engine}");
+        let line = |waiter: i32, row: u32, blocker: i32| {
+            format!(
+                "Process {waiter} waits for exclusive lock on row (id)=({row}) of table \"t\"; blocked by process {blocker}."
+            )
+        };
+        let detail = format!("{}\n{}", line(closing, 2, second.id()), line(second.id(), 1, closing));
+        assert_eq!(error.detail, Some(detail), "{engine}");
+        run(&mut second, "rollback");
     });
 }
 
@@ -262,8 +347,6 @@ fn trying_again_has_an_end() {
         let cases = [
             ("set lock_timeout = '1s'", "55P03", Duration::from_secs(1)),
             ("set statement_timeout = '100ms'", "57014", Duration::from_millis(100)),
-            // The limit of these tests for waits.
-            ("set lock_timeout = 0", "40001", Duration::from_millis(200)),
         ];
         for (setting, expected, limit) in cases {
             let (mut second, meanwhile) = with_time(database);
@@ -273,7 +356,7 @@ fn trying_again_has_an_end() {
             let passed = meanwhile.now().since(start);
             assert!((limit..limit * 2).contains(&passed), "{engine}: {setting}: {passed:?}");
             // Within a block somebody else decides whether to try again.
-            run(&mut second, "begin");
+            run(&mut second, "begin isolation level serializable");
             check_conflict(&error(&mut second, update), engine);
         }
         let (mut second, meanwhile) = with_time(database);
@@ -431,8 +514,8 @@ fn whoever_changes_rows_that_no_index_finds_is_in_the_way_of_those_who_want_the_
             let mut second = begin(database);
             let changed = outcome(&mut second, "update t set n = n + 1 where n + 0 = 20 returning n");
             assert_eq!(changed, "21", "{engine} at {level}");
-            let same = outcome(&mut second, "begin; update t set n = 0 where n + 0 = 10");
-            assert_eq!(same, "40001", "{engine} at {level}");
+            let same = outcome(&mut second, "set lock_timeout = '1ms'; begin; update t set n = 0 where n + 0 = 10");
+            assert_eq!(same, "55P03", "{engine} at {level}");
             run(first, "commit; update t set n = id * 10");
         }
     });

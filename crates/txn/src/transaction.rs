@@ -257,6 +257,26 @@ pub trait Transaction: Send {
     /// Undoes everything since `savepoint`, which stays usable. Locks may be kept.
     fn rollback_to(&mut self, savepoint: Savepoint);
 
+    /// Undoes everything since a savepoint, or everything, in place of [`rollback_to`](Self::rollback_to) or [`abort`](Self::abort), and then
+    /// waits until the transaction has ended that stood in the way of the last call. The caller tries again what was undone. Returns false,
+    /// without a wait, if no such transaction is known.
+    ///
+    /// Engines that let the first writer win ([`Abort::WriteConflict`]) know it. Transactions that give way to the same row go on one after
+    /// the other, in the order in which they came; a transaction that was undone as a whole keeps its place until it
+    /// [begins](Self::begin) and ends again, or [is idle](Self::idle). A wait lasts as long as its
+    /// waiter's [lock time-out](hotrow_sync::Waiter::lock_timeout), if there is one.
+    ///
+    /// # Errors
+    /// [`Abort::Timeout`] after the limit, [`Abort::Deadlock`] if transactions would wait for each other in a circle, or
+    /// [`Abort::Cancelled`]; then the transaction has still to be aborted.
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        match to {
+            Some(savepoint) => self.rollback_to(savepoint),
+            None => self.abort(),
+        }
+        Ok(false)
+    }
+
     /// Commits. On an error the transaction still has to be aborted.
     fn commit(&mut self) -> Result<(), Abort>;
 

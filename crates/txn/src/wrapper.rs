@@ -105,6 +105,12 @@ pub trait Wrapper: Send {
         self.inner_mut().rollback_to(savepoint);
     }
 
+    /// [`Transaction::give_way`].
+    #[inline]
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        self.inner_mut().give_way(to)
+    }
+
     /// [`Transaction::commit`].
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
@@ -242,6 +248,11 @@ impl<W: Wrapper> Transaction for W {
     #[inline]
     fn rollback_to(&mut self, savepoint: Savepoint) {
         Wrapper::rollback_to(self, savepoint);
+    }
+
+    #[inline]
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        Wrapper::give_way(self, to)
     }
 
     #[inline]

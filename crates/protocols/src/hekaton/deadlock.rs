@@ -1,9 +1,12 @@
 //! Deadlocks among those that wait before their end (§4.4).
 //!
 //! A transaction that begins to wait shows what it has read locks on, and then looks for a cycle that it is part of. It has shut its
-//! counter before, so from then on it waits for nobody new: whoever of a cycle looks last sees all of it.
-//! Those that look do so one after the other, and the first one to find the cycle is its victim, and nobody else: it withdraws what
-//! it has shown before the next one looks.
+//! counter before, so from then on it waits for nobody new: the transaction of a cycle that looks last sees all of it.
+//! Transactions look one after the other, and the first one to find the cycle is its victim, and no other: from that moment on it counts as
+//! one that does not wait.
+//!
+//! A transaction in a queue of writers waits for the queue's [holder](super::queues). A new holder is known to the first of the
+//! queue, which may have been rolled back as a whole and hold nothing. So it looks for cycles of all that stand there and hold something.
 //!
 //! The graph is gathered node by node while others go on, so a cycle that is found in it may be none. Each of its edges is therefore
 //! looked at once more: those that were there twice, between transactions that wait, were there all the time.
@@ -40,17 +43,17 @@ struct Graph {
 }
 
 impl Shared {
-    /// Looks for a deadlock that `me` is part of, which has just begun to wait: `me` is then its victim, and shows nothing any more.
-    pub(super) fn detect(&self, me: TxnId, database: &Database, guard: Guard<'_>) -> Option<Deadlock> {
+    /// Looks for a deadlock that `id`, which waits, is part of: it is then the victim.
+    pub(super) fn sentence(&self, id: TxnId, database: &Database, guard: Guard<'_>) {
         let _alone = self.detector.lock().unwrap_or_else(|poison| poison.into_inner());
         loop {
             let graph = Graph::gather(self, database, guard, None);
-            let cycle = graph.cycle_of(me)?;
+            let Some(cycle) = graph.cycle_of(id) else { return };
             let ids: Vec<_> = cycle.iter().map(|edge| graph.nodes[edge.waiter].id).collect();
             let again = Graph::gather(self, database, guard, Some(&ids));
             if again.has_ring(&ids) {
-                self.withdraw(me);
-                return Some(Deadlock { waits: cycle.into_iter().map(|edge| graph.waits_for(edge)).collect() });
+                let waits = cycle.into_iter().map(|edge| graph.waits_for(edge)).collect();
+                return self.transactions.convict(id, Deadlock { waits });
             }
         }
     }
@@ -73,7 +76,8 @@ impl Graph {
         let mut nodes = Vec::new();
         for slot in shared.transactions.all() {
             let waiting = slot.waiting.lock();
-            let is_wanted = |blocked: &&Blocked| only.is_none_or(|only| only.contains(&blocked.id));
+            let is_wanted =
+                |blocked: &&Blocked| blocked.victim.is_none() && only.is_none_or(|only| only.contains(&blocked.id));
             nodes.extend(
                 waiting.blocked.iter().filter(is_wanted).map(|blocked| Node { id: blocked.id, label: blocked.label }),
             );
@@ -84,6 +88,13 @@ impl Graph {
             let waiting = shared.transactions.slot_of(node.id).waiting.lock();
             // Under the latch: before it is withdrawn no lock is given up, so the versions are there.
             let Some(blocked) = waiting.blocked.as_ref().filter(|blocked| blocked.id == node.id) else { continue };
+            if let Some((place, target)) = &blocked.at
+                && let Some(holder) = shared.transactions.queues.holder(*place)
+                && let Some(&holder) = places.get(&holder)
+            {
+                let (waiter, target) = (blocker, target.clone());
+                edges.push(Edge { waiter, blocker: holder, target, mode: "exclusive" });
+            }
             for behind in waiting.behind(node.id) {
                 let (table, index) = behind.index;
                 let target = LockTarget::Table { table, part: LockPart::Gap(index), key: None };

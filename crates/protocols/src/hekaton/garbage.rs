@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// After so many transactions one looks again at what everybody may read; where there are many slots to look at, more seldom.
 const LOOK_EVERY: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
-const SLOTS_TO_A_TRANSACTION: u32 = 4;
+const SLOTS_TO_A_TRANSACTION: u32 = 16;
 
 /// Who ends so many versions at once looks at the end of the transaction.
 const MANY: usize = 256;

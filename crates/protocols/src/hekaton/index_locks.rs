@@ -4,8 +4,12 @@
 //! ordered index it is a range of keys, exactly. They are locks against phantoms only: nobody is refused, but who links
 //! a version there ends after those that have such a lock.
 //!
+//! A primary key can be *kept*, too: its row stays, whatever else becomes of it, as a foreign key asks of the row that it refers to. A transaction that
+//! deletes the row ends after those that keep the key; one that replaces the row by another version does not look for them.
+//!
 //! **Invariant.** A lock is there before its holder walks, and a version is linked before its maker looks for locks; between the two
-//! each of them has a SeqCst fence. So the walk meets the version, or its maker meets the lock.
+//! each of them has a SeqCst fence. So the walk meets the version, or its maker meets the lock. The same holds of a key that is kept, and
+//! of the write lock with which a deletion begins.
 
 use super::transactions::TxnId;
 use super::words::Words;
@@ -20,11 +24,16 @@ const STRIPES: usize = if cfg!(shuttle) { 2 } else { 1024 };
 
 /// The locks in one index. There is nothing but a word before somebody takes the first.
 #[derive(Default)]
-pub struct IndexLocks(OnceLock<Box<Locks>>);
+pub struct IndexLocks {
+    locks: OnceLock<Box<Locks>>,
+    kept: OnceLock<Box<[Stripe<u64>]>>,
+}
 
 impl IndexData for IndexLocks {
     fn bytes(&self) -> usize {
-        self.0.get().map_or(0, |locks| size_of::<Locks>() + locks.hashes.len() * size_of::<Stripe<u64>>())
+        let stripes = |stripes: &[Stripe<u64>]| size_of_val(stripes);
+        let locks = self.locks.get().map_or(0, |locks| size_of::<Locks>() + stripes(&locks.hashes));
+        locks + self.kept.get().map_or(0, |kept| stripes(kept))
     }
 }
 
@@ -80,20 +89,24 @@ pub(super) enum Part {
     Hash(u64),
     /// The keys in a range; of a hash index all.
     Range(Arc<Range>),
+    /// The key with this hash, whose row stays.
+    Kept(u64),
 }
 
 impl IndexLocks {
     fn locks(&self) -> &Locks {
-        self.0.get_or_init(|| {
-            let hashes = (0..STRIPES).map(|_| Stripe::default()).collect();
-            Box::new(Locks { hashes, ranges: Stripe::default() })
-        })
+        self.locks.get_or_init(|| Box::new(Locks { hashes: stripes(), ranges: Stripe::default() }))
+    }
+
+    fn kept(&self, hash: u64) -> &Stripe<u64> {
+        stripe(self.kept.get_or_init(stripes), hash)
     }
 
     /// Locks a part, and says whether it had not before. The caller has a SeqCst fence before it walks.
     pub(super) fn lock(&self, part: &Part, by: TxnId) -> bool {
         match part {
-            Part::Hash(hash) => self.locks().stripe(*hash).add(*hash, by, |other| other == hash),
+            Part::Hash(hash) => stripe(&self.locks().hashes, *hash).add(*hash, by, |other| other == hash),
+            Part::Kept(hash) => self.kept(*hash).add(*hash, by, |other| other == hash),
             Part::Range(range) => self.locks().ranges.add(range.clone(), by, |other| Arc::ptr_eq(other, range)),
         }
     }
@@ -101,32 +114,45 @@ impl IndexLocks {
     /// Gives up the lock of a part.
     pub(super) fn unlock(&self, part: &Part, by: TxnId) {
         match part {
-            Part::Hash(hash) => self.locks().stripe(*hash).remove(by, |other| other == hash),
+            Part::Hash(hash) => stripe(&self.locks().hashes, *hash).remove(by, |other| other == hash),
+            Part::Kept(hash) => self.kept(*hash).remove(by, |other| other == hash),
             Part::Range(range) => self.locks().ranges.remove(by, |other| Arc::ptr_eq(other, range)),
         }
     }
 
     /// Whether nobody has a lock.
     pub(super) fn are_free(&self) -> bool {
-        let is_free = |locks: &Locks| {
-            let count = |count: &AtomicU32| count.load(Ordering::Acquire) == 0;
-            count(&locks.ranges.count) && locks.hashes.iter().all(|stripe| count(&stripe.count))
-        };
-        self.0.get().is_none_or(|locks| is_free(locks))
+        let is_zero = |count: &AtomicU32| count.load(Ordering::Acquire) == 0;
+        let are_free = |stripes: &[Stripe<u64>]| stripes.iter().all(|stripe| is_zero(&stripe.count));
+        self.locks.get().is_none_or(|locks| is_zero(&locks.ranges.count) && are_free(&locks.hashes))
+            && self.kept.get().is_none_or(|kept| are_free(kept))
     }
 }
 
-impl Locks {
-    fn stripe(&self, hash: u64) -> &Stripe<u64> {
-        // The lowest bits choose buckets, the highest are a link's tag.
-        &self.hashes[(hash >> 20) as usize % STRIPES]
+fn stripes() -> Box<[Stripe<u64>]> {
+    (0..STRIPES).map(|_| Stripe::default()).collect()
+}
+
+fn stripe(stripes: &[Stripe<u64>], hash: u64) -> &Stripe<u64> {
+    // The lowest bits choose buckets, the highest are a link's tag.
+    &stripes[(hash >> 20) as usize % STRIPES]
+}
+
+/// The transactions that keep the key with this hash. The caller has the write lock of the row, and has a SeqCst fence behind it.
+#[inline]
+pub(super) fn keepers(index: &VersionIndex<Words>, hash: impl FnOnce() -> u64) -> SmallVec<[TxnId; 4]> {
+    let mut keepers = SmallVec::new();
+    if let Some(kept) = index.data().kept.get() {
+        let hash = hash();
+        stripe(kept, hash).holders(|&other| other == hash, &mut keepers);
     }
+    keepers
 }
 
 /// Who has a lock where a row stands in an index. The caller has linked it there, and has a SeqCst fence behind it.
 #[inline]
 pub(super) fn holders(index: &VersionIndex<Words>, row: RowRef<'_>) -> SmallVec<[TxnId; 4]> {
-    match index.data().0.get() {
+    match index.data().locks.get() {
         None => SmallVec::new(),
         Some(locks) => holders_among(locks, index, row),
     }
@@ -141,7 +167,7 @@ fn holders_among(locks: &Locks, index: &VersionIndex<Words>, row: RowRef<'_>) ->
         locks.ranges.holders(has, &mut holders);
     } else {
         let hash = index.columns_of(row).hash64();
-        locks.stripe(hash).holders(|&other| other == hash, &mut holders);
+        stripe(&locks.hashes, hash).holders(|&other| other == hash, &mut holders);
         locks.ranges.holders(|_| true, &mut holders);
     }
     holders
@@ -160,7 +186,7 @@ mod tests {
         assert!(locks.are_free());
         let bounds = [Bound::Included(Key::Int(3)), Bound::Excluded(Key::Int(7))];
         let range = Part::Range(Arc::new(Range::new(&bounds[0], &bounds[1])));
-        for part in [Part::Hash(7), range] {
+        for part in [Part::Hash(7), range, Part::Kept(7)] {
             assert!(locks.lock(&part, one) && locks.lock(&part, two) && !locks.lock(&part, one));
             locks.unlock(&part, one);
             assert!(!locks.are_free() && !locks.lock(&part, two));

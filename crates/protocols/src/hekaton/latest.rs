@@ -12,7 +12,7 @@
 use super::clock::Timestamp;
 use super::index_locks::Part;
 use super::look::Lock;
-use super::reader::{Extent, Reader, Scene, in_the_way};
+use super::reader::{Extent, Reader, Scene};
 use super::scan::{self, Walk};
 use super::sets::Changes;
 use super::visibility::Absence;
@@ -206,7 +206,7 @@ impl Reader {
     ) -> Result<Option<Lock>, Abort> {
         match lock_for {
             LockFor::Read => Ok(self.track(table, version)?.then_some(Lock::Kept)),
-            _ => self.lock_to_write(version).map_err(|abort| in_the_way(abort, lock_for)),
+            _ => self.lock_to_write(table, version, lock_for),
         }
     }
 

@@ -3,15 +3,16 @@
 
 use super::Shared;
 use super::clock::Timestamp;
-use super::transactions::{Registered, TxnId};
+use super::queues::{Met, Place};
+use super::transactions::{Registered, SlotNumber, State, TxnId};
 use super::visibility::{
     Absence, BeginWord, Claim, EndWord, Owner, Sight, Validity, absence, begin_sight, end_sight, is_no_phantom,
     still_seen, uniqueness,
 };
 use super::words::{Begin, End, RecordLock, Words};
-use hotrow_storage::{Guard, Key, VersionIndex, VersionPtr, VersionRef, VersionTable};
+use hotrow_storage::{Guard, IndexRef, Key, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Statistics};
+use hotrow_txn::{Abort, LockPart, LockTarget, Statistics};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -24,6 +25,14 @@ pub(super) struct Look {
     pub kept: HashSet<VersionPtr<Words>>,
     /// Whose commit it depends on, or depended.
     dependencies: SmallVec<[TxnId; 4]>,
+    /// Where it stands, if it is in a queue of writers.
+    pub slot: Option<SlotNumber>,
+    /// Whether it leaves a row to those that came before it: it can wait for its turn.
+    pub lines_up: bool,
+    /// The transaction that stood in its way last.
+    pub met: Option<Met>,
+    /// Places at which it has its turn, and whether it has locked what was waited for.
+    pub turns: SmallVec<[(Place, bool); 1]>,
     pub statistics: Statistics,
 }
 
@@ -40,8 +49,17 @@ pub(super) enum Lock {
 
 impl Look {
     pub fn new(shared: &Arc<Shared>, me: TxnId) -> Self {
-        let (kept, dependencies) = (HashSet::new(), SmallVec::new());
-        Self { shared: shared.clone(), me, kept, dependencies, statistics: Statistics::default() }
+        Self {
+            shared: shared.clone(),
+            me,
+            kept: HashSet::new(),
+            dependencies: SmallVec::new(),
+            slot: None,
+            lines_up: false,
+            met: None,
+            turns: SmallVec::new(),
+            statistics: Statistics::default(),
+        }
     }
 
     /// Begins a transaction.
@@ -49,7 +67,54 @@ impl Look {
     pub fn begin(&mut self, me: TxnId) {
         debug_assert!(self.kept.is_empty());
         self.me = me;
+        self.met = None;
         self.dependencies.clear();
+    }
+
+    /// Notes that another transaction stands in the way at the key that a version has in an index: `writer`, or those that came before.
+    #[cold]
+    pub fn meet(
+        &mut self,
+        table: &VersionTable<Words>,
+        index: &VersionIndex<Words>,
+        version: VersionRef<'_, Words>,
+        writer: Option<TxnId>,
+    ) {
+        let part = match index.reference() {
+            IndexRef::Primary => LockPart::Row,
+            IndexRef::Secondary(id) => LockPart::Unique(id),
+        };
+        let key = Some(index.columns_of(version.row()));
+        let target = LockTarget::Table { table: table.id(), part, key };
+        self.met = Some(Met { place: place(table, index, version), writer, target });
+    }
+
+    /// Whether others have come to a row before the transaction, that wait for their turn. It leaves the row to them, unless it has written it.
+    #[cold]
+    pub fn is_late(&mut self, table: &VersionTable<Words>, version: VersionRef<'_, Words>) -> bool {
+        let words = version.header();
+        let is_mine = matches!(words.end(), End::Locked(RecordLock { writer: Some(id), .. }) if id == self.me);
+        if is_mine || words.begin() == Begin::By(self.me) {
+            return false;
+        }
+        let place = place(table, table.primary(), version);
+        let is_late = self.shared.transactions.queues.are_before(place, self.slot);
+        if is_late {
+            self.meet(table, table.primary(), version, None);
+        }
+        is_late
+    }
+
+    /// Notes that the transaction has locked what it waited for, if it did.
+    #[cold]
+    pub fn use_turn(
+        &mut self,
+        table: &VersionTable<Words>,
+        index: &VersionIndex<Words>,
+        version: VersionRef<'_, Words>,
+    ) {
+        let place = place(table, index, version);
+        self.turns.iter_mut().filter(|turn| turn.0 == place).for_each(|turn| turn.1 = true);
     }
 
     /// Whether the transaction depends, or depended, on another one's commit.
@@ -64,7 +129,7 @@ impl Look {
     }
 
     #[inline]
-    fn begin_of(&self, version: VersionRef<'_, Words>) -> BeginWord {
+    pub fn begin_of(&self, version: VersionRef<'_, Words>) -> BeginWord {
         match version.header().begin() {
             Begin::At(time) => BeginWord::At(time),
             Begin::By(id) => BeginWord::By(self.owner(id)),
@@ -72,7 +137,7 @@ impl Look {
     }
 
     #[inline]
-    fn end_of(&self, version: VersionRef<'_, Words>) -> EndWord {
+    pub fn end_of(&self, version: VersionRef<'_, Words>) -> EndWord {
         match version.header().end() {
             End::At(time) => EndWord::At(time),
             End::Locked(lock) => self.writer_of(version, lock),
@@ -91,7 +156,7 @@ impl Look {
 
     /// Takes on a commit dependency (§2.7). False if there is nothing to depend on any more: then the words are to be read again.
     #[cold]
-    fn depends_on(&mut self, on: TxnId) -> bool {
+    pub fn depends_on(&mut self, on: TxnId) -> bool {
         if self.dependencies.contains(&on) {
             return true;
         }
@@ -202,7 +267,7 @@ impl Look {
     /// time of all of this one's reads.
     pub fn claim<'g>(
         &mut self,
-        guard: Guard<'g>,
+        (guard, table): (Guard<'g>, &'g VersionTable<Words>),
         index: &'g VersionIndex<Words>,
         version: VersionRef<'g, Words>,
         fixed: Option<Timestamp>,
@@ -212,7 +277,11 @@ impl Look {
             match self.taker(guard, index, version, read_time) {
                 Ok(taker) => return Ok(taker),
                 Err(Undecided::Since) if fixed.is_none() => {}
-                Err(_) => return Err(Abort::WriteConflict),
+                Err(Undecided::Since) => return Err(Abort::WriteConflict),
+                Err(Undecided::Yet(writer)) => {
+                    self.meet(table, index, version, Some(writer));
+                    return Err(Abort::WriteConflict);
+                }
             }
         }
     }
@@ -260,18 +329,22 @@ impl Look {
         read_time: Timestamp,
         passes_active: bool,
     ) -> Result<bool, Undecided> {
-        use super::transactions::State::Active;
         loop {
             let begin = self.begin_of(other);
-            if passes_active && matches!(begin, BeginWord::By(Owner::Other(_, Active))) {
+            if passes_active && matches!(begin, BeginWord::By(Owner::Other(_, State::Active))) {
                 return Ok(false);
             }
-            match uniqueness(begin, self.end_of(other), read_time) {
+            let end = self.end_of(other);
+            match uniqueness(begin, end, read_time) {
                 Claim::Free => return Ok(false),
                 Claim::FreeIf(on) if self.depends_on(on) => return Ok(false),
                 Claim::Taken => return Ok(true),
                 Claim::TakenIf(on) if self.depends_on(on) => return Ok(true),
-                Claim::Conflict => return Err(Undecided::Yet),
+                Claim::Conflict => match (begin, end) {
+                    (BeginWord::By(Owner::Other(writer, State::Active)), _)
+                    | (_, EndWord::By(Owner::Other(writer, State::Active))) => return Err(Undecided::Yet(writer)),
+                    _ => unreachable!("an active transaction is about to decide"),
+                },
                 Claim::Unseen => return Err(Undecided::Since),
                 Claim::FreeIf(_) | Claim::TakenIf(_) | Claim::Again => {}
             }
@@ -279,10 +352,16 @@ impl Look {
     }
 }
 
+/// Where writers queue for the key that a version has in an index.
+fn place(table: &VersionTable<Words>, index: &VersionIndex<Words>, version: VersionRef<'_, Words>) -> Place {
+    let hash = index.columns_of(version.row()).hash64();
+    Place { table: table.id(), index: index.position(), hash }
+}
+
 /// Whether there is a row with a key is not to be said.
 enum Undecided {
     /// An active transaction has not decided yet.
-    Yet,
+    Yet(TxnId),
     /// Somebody has decided since the read time.
     Since,
 }

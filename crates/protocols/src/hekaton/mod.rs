@@ -19,9 +19,11 @@
 //! A transaction that has its end timestamp, but may abort yet, is taken to commit by those that meet it (speculative reads, speculative
 //! ignores); they then depend on it, and do not commit before it.
 //!
-//! **Who waits.** Before it has an end timestamp a transaction waits for the holders of locks on what it changed, at no other moment than
+//! **Waits.** Before it has an end timestamp a transaction waits for the holders of locks on what it changed, at no other moment than
 //! its end; such waits can come round in a circle, which is found. With an end timestamp it waits for those that it depends on, which
-//! have earlier ones: nobody waits there in a circle. Where no pessimist is, the first kind of wait does not occur.
+//! have earlier ones: nobody waits there in a circle. Where no pessimist is, the first kind of wait does not occur. A transaction that lost a row to the
+//! first writer waits for that one only if its caller says that it [gives way](hotrow_txn::Transaction::give_way); such waits can be part of a
+//! circle, too, and are found by the same search.
 //!
 //! | the paper's | here |
 //! | --- | --- |
@@ -37,6 +39,7 @@
 //! | bucket locks: LockCount, LockList (§4.1.2) | [`IndexLocks`] in every index |
 //! | WaitForCounter, NoMoreWaitFors, WaitingTxnList (§4.2) | `wait_for`: in the status word, and a list in the slot |
 //! | deadlock detection (§4.4) | `deadlock`, `tarjan` |
+//! | "U aborts" of the second writer (§2.6): what follows | `queues`, `transaction::give_way` |
 //! | Preparation phase, Postprocessing phase | [`HekatonTransaction::commit`](hotrow_txn::Transaction::commit) |
 //! | garbage collection (left open by the paper) | `snapshots`, `garbage` |
 //!
@@ -49,7 +52,8 @@
 //! 3. A transaction commits only when all whose changes it has seen or ignored, having been told that they would commit, have.
 //! 4. A version is unlinked only when nobody can see it any more, or to undo it. `record` says why what a transaction remembers is there.
 //! 5. Between the moment when a pessimist reads and its end timestamp nobody draws one who replaces a version that it has read-locked,
-//!    or has linked one where it has an index lock. So at its end timestamp all is as it was read.
+//!    or has linked one where it has an index lock, or deletes a row whose key it keeps. So at its end timestamp all is as it was read.
+//! 6. A transaction that waits in a queue of writers is called when the queue's holder has ended, or has given its lock up: `queues`.
 //!
 //! **Levels.** *Read committed*: each call reads as of the moment it begins, and nothing is looked at again. *Snapshot*: all calls
 //! read as of the beginning. *Repeatable read*: the rows that were read are the same at the end. *Serializable*: and so
@@ -81,6 +85,10 @@
 //!     time, where the paper aborts; what was read before is locked, and the same then. At repeatable read, a row that
 //!     has moved within a scan's range meanwhile aborts the scan, which could have missed it.
 //! 13. What was read or refused in a part that was rolled back to a savepoint is remembered, or stays read-locked.
+//! 14. The paper's second writer aborts, and whoever runs it tries again at once. Here a transaction can give way: it is rolled back, as a whole or to a
+//!     savepoint, and waits in a queue until the first writer has ended. Transactions that can wait leave a row to those in its queue.
+//! 15. A row can be held without a read lock (a foreign key's parent): its key is kept, so that it may change, but is deleted only by a transaction
+//!     that ends later. No number of such transactions is too many, as 256 readers are for a version's word.
 
 mod audit;
 mod clock;
@@ -88,10 +96,12 @@ mod deadlock;
 mod garbage;
 mod held;
 mod index_locks;
+mod keys;
 mod latest;
 mod look;
 #[cfg(all(test, shuttle))]
 mod model;
+mod queues;
 mod reader;
 mod record;
 mod record_locks;

@@ -111,7 +111,7 @@ impl Reader {
         if self.held.has(version.ptr()) || self.look.kept.contains(&version.ptr()) {
             return Ok(true);
         }
-        let is_taken = self.look.lock_to_read(version)? == ReadLock::Taken;
+        let is_taken = self.look.lock_to_read(table, version)? == ReadLock::Taken;
         if is_taken {
             self.held.row(table.id(), version.ptr());
             self.look.statistics.locks += 1;
@@ -120,9 +120,34 @@ impl Reader {
     }
 
     /// Locks a version to write it. None if it is not the latest any more.
-    pub fn lock_to_write(&mut self, version: VersionRef<'_, Words>) -> Result<Option<Lock>, Abort> {
-        let lock = self.look.lock_to_write(version, &mut self.held)?;
-        self.look.statistics.locks += u64::from(lock == Lock::Taken);
+    ///
+    /// # Errors
+    /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has come before to do so;
+    /// [`Abort::Timeout`] in its place for a lock that is not waited for.
+    pub fn lock_to_write(
+        &mut self,
+        table: &VersionTable<Words>,
+        version: VersionRef<'_, Words>,
+        lock_for: LockFor,
+    ) -> Result<Option<Lock>, Abort> {
+        let queues_exist = self.look.shared.transactions.queues.exist();
+        let locked = match queues_exist && self.look.lines_up && self.look.is_late(table, version) {
+            true => Err(Abort::WriteConflict),
+            false => self.look.lock_to_write(table, version, &mut self.held),
+        };
+        let lock = locked.map_err(|abort| {
+            if abort == Abort::WriteConflict && !lock_for.waits() {
+                self.look.met = None;
+                return Abort::Timeout;
+            }
+            abort
+        })?;
+        if lock == Lock::Taken {
+            self.look.statistics.locks += 1;
+            if !self.look.turns.is_empty() {
+                self.look.use_turn(table, table.primary(), version);
+            }
+        }
         Ok((lock != Lock::Superseded).then_some(lock))
     }
 
@@ -236,7 +261,7 @@ impl Reader {
     ) -> Result<Locked<'g>, Abort> {
         let mut version = version;
         loop {
-            match self.lock_to_write(version).map_err(|abort| in_the_way(abort, lock_for))? {
+            match self.lock_to_write(table, version, lock_for)? {
                 Some(lock) => return Ok(Some((version, lock))),
                 None if self.fixed.is_some() => return Err(Abort::WriteConflict),
                 None => {
@@ -297,9 +322,4 @@ impl Reader {
         }
         outcome
     }
-}
-
-/// What it is to who does not wait that another transaction has a row.
-pub(super) fn in_the_way(abort: Abort, lock_for: LockFor) -> Abort {
-    if abort == Abort::WriteConflict && !lock_for.waits() { Abort::Timeout } else { abort }
 }

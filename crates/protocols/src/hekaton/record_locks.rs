@@ -9,7 +9,7 @@ use super::transactions::{State, Transactions, TxnId};
 use super::visibility::{Owner, Updatability, updatability};
 use super::wait_for::Imposed;
 use super::words::{End, RecordLock, Words};
-use hotrow_storage::VersionRef;
+use hotrow_storage::{VersionRef, VersionTable};
 use hotrow_txn::Abort;
 
 /// What came of asking for a version's read lock.
@@ -26,22 +26,32 @@ impl Look {
     ///
     /// # Errors
     /// [`Abort::Conflict`] if there are as many readers as can be counted, or a writer that waits for those there are.
-    pub fn lock_to_read(&self, version: VersionRef<'_, Words>) -> Result<ReadLock, Abort> {
+    pub fn lock_to_read(
+        &mut self,
+        table: &VersionTable<Words>,
+        version: VersionRef<'_, Words>,
+    ) -> Result<ReadLock, Abort> {
         let words = version.header();
-        let transactions = &self.shared.transactions;
         loop {
+            let transactions = &self.shared.transactions;
             let End::Locked(lock) = words.end() else { return Ok(ReadLock::Superseded) };
             let one_more = RecordLock { readers: lock.readers.wrapping_add(1), ..lock };
             let to = match lock.writer.map(|writer| (writer, self.owner(writer))) {
                 None => one_more,
                 // What it leaves undone is done here.
                 Some((_, Owner::Other(_, State::Aborted))) => RecordLock { writer: None, is_closed: false, ..one_more },
-                Some((_, Owner::Other(_, State::Active))) if lock.is_closed => return Err(Abort::Conflict),
+                Some((writer, Owner::Other(_, State::Active))) if lock.is_closed => {
+                    self.meet(table, table.primary(), version, Some(writer));
+                    return Err(Abort::Conflict);
+                }
                 Some((writer, Owner::Other(_, State::Active))) if lock.readers == 0 => {
                     match transactions.impose(writer) {
                         Imposed::Done if words.exchange(lock, one_more) => return Ok(ReadLock::Taken),
                         Imposed::Done => transactions.release(writer),
-                        Imposed::Shut => return Err(Abort::Conflict),
+                        Imposed::Shut => {
+                            self.meet(table, table.primary(), version, Some(writer));
+                            return Err(Abort::Conflict);
+                        }
                         Imposed::Ended => {}
                     }
                     continue;
@@ -67,7 +77,12 @@ impl Look {
     ///
     /// # Errors
     /// [`Abort::WriteConflict`] if an active transaction has it.
-    pub fn lock_to_write(&self, version: VersionRef<'_, Words>, held: &mut Held) -> Result<Lock, Abort> {
+    pub fn lock_to_write(
+        &mut self,
+        table: &VersionTable<Words>,
+        version: VersionRef<'_, Words>,
+        held: &mut Held,
+    ) -> Result<Lock, Abort> {
         let words = version.header();
         loop {
             let End::Locked(lock) = words.end() else { return Ok(Lock::Superseded) };
@@ -75,7 +90,10 @@ impl Look {
                 Updatability::Yes => {}
                 Updatability::Mine => return Ok(Lock::Kept),
                 Updatability::Superseded => return Ok(Lock::Superseded),
-                Updatability::Conflict => return Err(Abort::WriteConflict),
+                Updatability::Conflict => {
+                    self.meet(table, table.primary(), version, lock.writer);
+                    return Err(Abort::WriteConflict);
+                }
                 Updatability::Again => continue,
             }
             let mine = RecordLock { writer: Some(self.me), readers: lock.readers, is_closed: false };

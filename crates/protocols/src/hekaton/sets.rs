@@ -11,8 +11,8 @@ use super::scan::{self, Walk};
 use super::transactions::TxnId;
 use super::words::Words;
 use hotrow_storage::{
-    Change as Redo, Garbage, Guard, IndexRef, RowMut, RowRef, TableId, Tables, VersionMemory, VersionPtr, VersionRef,
-    VersionTable,
+    Change as Redo, Garbage, Guard, IndexRef, Key, RowMut, RowRef, TableId, Tables, VersionMemory, VersionPtr,
+    VersionRef, VersionTable,
 };
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::Abort;
@@ -85,6 +85,25 @@ impl Changes {
         self.log.push(Change { table, old, new: None, linked: 0, was_kept, locks_only: false });
     }
 
+    /// Makes the transaction end after those that keep the key of the version that was [ended](Self::end) last, to be deleted.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if it can wait for no more.
+    pub fn end_after_keepers(
+        reader: &Reader,
+        table: &VersionTable<Words>,
+        old: VersionRef<'_, Words>,
+    ) -> Result<(), Abort> {
+        // SeqCst: the write lock comes before the look for keepers, as those note the key before they look for locks.
+        fence(Ordering::SeqCst);
+        let (transactions, me) = (&reader.look.shared.transactions, reader.look.me);
+        let keepers = index_locks::keepers(table.primary(), || table.primary().columns_of(old.row()).hash64());
+        for keeper in keepers.into_iter().filter(|&keeper| keeper != me) {
+            transactions.wait_behind(me, keeper, (table.id(), IndexRef::Primary))?;
+        }
+        Ok(())
+    }
+
     /// Replaces the version that was [ended](Self::end) last.
     ///
     /// # Errors
@@ -138,10 +157,13 @@ impl Changes {
             fence(Ordering::SeqCst);
             let reference = index.reference();
             if index.excludes(new.row()) {
-                while let Some(other) = reader.look.claim(guard, index, new, reader.fixed)? {
+                while let Some(other) = reader.look.claim((guard, table), index, new, reader.fixed)? {
                     if reader.track(table, other)? {
                         return Ok(Linked::Duplicate(reference));
                     }
+                }
+                if !reader.look.turns.is_empty() {
+                    reader.look.use_turn(table, index, new);
                 }
             }
             let (transactions, me) = (&reader.look.shared.transactions, reader.look.me);
@@ -286,6 +308,8 @@ impl Changes {
 #[derive(Default)]
 pub(super) struct Reads {
     rows: Vec<(TableId, VersionPtr<Words>)>,
+    /// Keys that must have a row at the end, whatever version of it.
+    keys: Vec<(TableId, Key)>,
     walks: Vec<Walk>,
 }
 
@@ -293,6 +317,8 @@ impl Reads {
     pub fn clear(&mut self) {
         self.rows.clear();
         self.rows.shrink_to(KEPT);
+        self.keys.clear();
+        self.keys.shrink_to(KEPT);
         self.walks.clear();
         self.walks.shrink_to(KEPT);
     }
@@ -301,19 +327,23 @@ impl Reads {
         self.rows.push((table, version.ptr()));
     }
 
+    pub fn key(&mut self, table: TableId, key: Key) {
+        self.keys.push((table, key));
+    }
+
     pub fn walk(&mut self, walk: Walk) {
         self.walks.push(walk);
     }
 
-    /// Whether absence has been read: of a key, or of others than those that were visited.
+    /// Whether the transaction will look for versions at its end that it has not seen: where it read absence, or the presence of a key.
     pub fn has_walks(&self) -> bool {
-        !self.walks.is_empty()
+        !self.walks.is_empty() || !self.keys.is_empty()
     }
 
     /// Whether all reads at `read_time` would be the same at `end_time` (§3.2).
     pub fn are_valid(
         &self,
-        look: &Look,
+        look: &mut Look,
         database: &Database,
         guard: Guard<'_>,
         (read_time, end_time): (Timestamp, Timestamp),
@@ -324,7 +354,12 @@ impl Reads {
                 .table(guard, table)
                 .is_none_or(|table| look.is_still_seen(record::deref(version, guard, table), end_time))
         });
-        rows && self.walks.iter().all(|walk| {
+        let keys = rows
+            && self.keys.iter().all(|(id, key)| {
+                // The caller keeps a table that it refers to.
+                database.table(guard, *id).is_none_or(|table| look.has_row(guard, table, key, end_time))
+            });
+        keys && self.walks.iter().all(|walk| {
             let Some(table) = database.table(guard, walk.table()) else { return true };
             let mut is_valid = true;
             let walked = scan::walk(table, guard, walk, &mut |version, _| {

@@ -1,7 +1,9 @@
 //! Versions that come and go, and transactions that meet others on their way out.
 
+mod keys;
 mod levels;
 mod locks;
+mod queues;
 mod walks;
 
 use super::{Hekaton, HekatonConfig, Optimistic};

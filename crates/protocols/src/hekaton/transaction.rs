@@ -1,5 +1,7 @@
 //! A transaction over versions.
 
+mod give_way;
+
 use super::clock::Timestamp;
 use super::garbage::Sweeper;
 use super::look::Look;
@@ -41,6 +43,8 @@ pub struct HekatonTransaction {
     label: u32,
     read_only: bool,
     running: bool,
+    /// It may have had write locks, so that others may wait for it.
+    has_locked: bool,
     /// It was rolled back between two calls, and the caller does not know yet.
     failed: Option<Abort>,
     /// The deadlock that it was the victim of.
@@ -73,6 +77,7 @@ impl HekatonTransaction {
             label: 0,
             read_only: false,
             running: false,
+            has_locked: false,
             failed: None,
             deadlock: None,
         }
@@ -98,6 +103,7 @@ impl HekatonTransaction {
     #[inline]
     fn enter_to_write(&mut self) -> Result<(), Abort> {
         self.enter()?;
+        self.has_locked = true;
         if self.read_only { Err(Abort::User) } else { Ok(()) }
     }
 
@@ -125,19 +131,31 @@ impl HekatonTransaction {
 
     /// Undoes what was done since a savepoint.
     fn take_back(&mut self, to: usize) {
+        let is_less = self.changes.len() > to;
         let mut garbage = Vec::new();
         let guard = self.participant.guard();
         self.changes.take_back(&mut self.reader, &self.database, guard, to, &mut garbage);
         self.participant.retire_all(garbage);
+        self.reader.look.turns.iter_mut().for_each(|turn| turn.1 &= !is_less);
+        if is_less {
+            self.shared.transactions.recall(self.reader.look.me);
+        }
     }
 
     /// Waits for others, until the limit.
     fn wait_until(&mut self, is_over: impl Fn(&Transactions, TxnId) -> bool) -> Result<(), Abort> {
+        self.wait_limited(Some(self.waiter.lock_timeout().unwrap_or(self.default_limit)), is_over)
+    }
+
+    /// Waits for others, until a limit, if there is one.
+    fn wait_limited(
+        &mut self,
+        limit: Option<Duration>,
+        is_over: impl Fn(&Transactions, TxnId) -> bool,
+    ) -> Result<(), Abort> {
         let start = self.waiter.now();
         let is_over = || is_over(&self.shared.transactions, self.reader.look.me);
-        let wake = self
-            .waiter
-            .wait_until(Some(start.after(self.waiter.lock_timeout().unwrap_or(self.default_limit))), is_over);
+        let wake = self.waiter.wait_until(limit.map(|limit| start.after(limit)), is_over);
         let is_over = is_over();
         self.reader.look.statistics.waits += 1;
         self.reader.look.statistics.wait_ns += self.waiter.now().since(start).as_nanos() as u64;
@@ -167,18 +185,17 @@ impl HekatonTransaction {
         self.wait_for_dependencies()?;
         self.changes.close_to_readers(me, &self.database, self.participant.guard());
         let read_locks = self.reader.held.rows().to_vec();
-        shared.show(Blocked { id: me, label: self.label, read_locks });
+        shared.show(Blocked { id: me, label: self.label, read_locks, at: None, victim: None });
         // However the wait ends, and if a panic ends it.
         let shown = Shown { shared: &shared, me };
-        self.deadlock = shared.detect(me, &self.database, self.participant.guard());
-        if self.deadlock.is_some() {
-            return Err(Abort::Deadlock);
-        }
+        shared.sentence(me, &self.database, self.participant.guard());
         self.step_out();
-        let waited = self.wait_until(Transactions::waits_for_nobody);
+        let waited =
+            self.wait_until(|transactions, me| transactions.waits_for_nobody(me) || transactions.is_victim(me));
+        self.deadlock = shared.transactions.verdict(me);
         drop(shown);
         self.step_in();
-        waited
+        if self.deadlock.is_some() { Err(Abort::Deadlock) } else { waited }
     }
 
     /// Enters an epoch.
@@ -233,7 +250,7 @@ impl HekatonTransaction {
         let end_time = self.precommit()?;
         if let Some(read_time) = self.reader.fixed {
             let (guard, times) = (self.participant.guard(), (read_time, end_time));
-            if !self.reader.reads.are_valid(&self.reader.look, &self.database, guard, times) {
+            if !self.reader.reads.are_valid(&mut self.reader.look, &self.database, guard, times) {
                 return Err(Abort::Validation);
             }
         }
@@ -264,6 +281,9 @@ impl HekatonTransaction {
         };
         self.changes.end_kept(&mut self.reader.look, &self.database, guard, release);
         self.release_locks();
+        if self.has_locked {
+            self.shared.transactions.let_go(me);
+        }
         self.wait_for_dependencies()?;
         let handed = self.database.redo().map(|sink| sink.appended());
         self.end();
@@ -273,6 +293,7 @@ impl HekatonTransaction {
     /// The transaction is over: its id is in no version.
     fn end(&mut self) {
         self.shared.transactions.end(self.reader.look.me);
+        self.leave_queues();
         self.publish(Snapshot::Nothing);
         self.reader.reads.clear();
         self.reader.owned.clear();
@@ -322,11 +343,13 @@ impl HekatonTransaction {
         let mut begun = last.and_then(|last| begin(&self.shared.transactions, last));
         if begun.is_none() {
             // There was none left when this object was made, or it is used up, which is not given back.
+            self.leave_queues();
             self.slot = None;
             let (slot, last, sweeper) = self.shared.transactions.take(&self.waiter).ok_or(Abort::Resources)?;
             (self.slot, self.sweeper) = (Some(slot), sweeper);
             begun = begin(&self.shared.transactions, last);
         }
+        self.reader.look.slot = self.slot;
         self.reader.look.begin(begun.ok_or(Abort::Resources)?);
         Ok(())
     }
@@ -380,6 +403,8 @@ impl Transaction for HekatonTransaction {
             Some(Concurrency::Optimistic) | None => Tracks::Remembers,
         };
         self.reader.begin(extent.map_or(Tracks::Nothing, tracks));
+        self.has_locked = false;
+        self.reader.look.lines_up = begin.one_shot || level == Isolation::ReadCommitted;
         self.publish(Snapshot::From(self.shared.clock.now()));
         self.participant.enter();
         let reads_latest = level == Isolation::ReadCommitted || matches!(self.reader.tracks, Tracks::Locks(_));
@@ -458,6 +483,7 @@ impl Transaction for HekatonTransaction {
             return Ok(Write::Absent);
         };
         self.changes.end(&mut self.reader.look, id, version, lock);
+        Changes::end_after_keepers(&self.reader, scene.1, version)?;
         Ok(Write::Done)
     }
 
@@ -466,6 +492,7 @@ impl Transaction for HekatonTransaction {
         if self.read_only && scan.lock.is_update() {
             return Err(Abort::User);
         }
+        self.has_locked |= scan.lock.is_update();
         let read_time = self.read_time();
         let scene = scene(&self.participant, &self.database, scan.table, self.reader.fixed)?;
         if self.reader.fixed.is_some() || self.reader.tracks != Tracks::Nothing || scan.lock.is_update() {
@@ -493,6 +520,13 @@ impl Transaction for HekatonTransaction {
         if self.running {
             self.reader.hold(hold);
         }
+    }
+
+    fn hold_row(&mut self, id: TableId, key: &Key) -> Result<bool, Abort> {
+        self.enter()?;
+        let read_time = self.read_time();
+        let scene = scene(&self.participant, &self.database, id, self.reader.fixed)?;
+        self.reader.keep_key(scene, key, read_time)
     }
 
     fn own_table(&mut self, table: TableId) {
@@ -527,6 +561,10 @@ impl Transaction for HekatonTransaction {
         }
     }
 
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        self.undo_and_wait(to)
+    }
+
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
         // A table that is put in another one's place is a change, though no row of it is in the log.
@@ -544,6 +582,11 @@ impl Transaction for HekatonTransaction {
     }
 
     fn idle(&mut self) {
+        if self.running {
+            self.settle_turns()
+        } else {
+            self.leave_queues()
+        }
         if !self.running || !self.participant.is_entered() {
             return;
         }
@@ -568,6 +611,7 @@ impl Transaction for HekatonTransaction {
 impl Drop for HekatonTransaction {
     fn drop(&mut self) {
         self.abort();
+        self.leave_queues();
         if let Some(slot) = self.slot {
             self.shared.transactions.give_back(slot, std::mem::take(&mut self.sweeper));
         }

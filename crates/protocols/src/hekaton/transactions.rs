@@ -15,6 +15,7 @@
 
 use super::clock::{Clock, Timestamp};
 use super::garbage::{Backlog, Sweeper};
+use super::queues::{Place, Queues};
 use super::wait_for::{WaitFor, Waiting};
 use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Latch, Mutex, OnceLock, Waiter};
@@ -58,6 +59,12 @@ pub(super) struct SlotNumber(u32);
 
 impl SlotNumber {
     pub const FIRST: SlotNumber = SlotNumber(0);
+
+    /// The one with this number.
+    #[cfg(test)]
+    pub fn at(number: u32) -> Self {
+        Self(number)
+    }
 }
 
 /// How far another transaction has come.
@@ -127,6 +134,14 @@ struct Dependents {
     /// They have been told; whoever comes now reads the status, which does not change any more.
     closed: bool,
     ids: SmallVec<[TxnId; 4]>,
+    /// Places whose queues wait for the transaction to end.
+    places: SmallVec<[Place; 2]>,
+}
+
+impl Dependents {
+    fn of(of: TxnId) -> Self {
+        Self { of, closed: false, ids: SmallVec::new(), places: SmallVec::new() }
+    }
 }
 
 /// What everybody may know of one transaction in flight.
@@ -157,7 +172,7 @@ impl Default for Slot {
             status: AtomicU64::new(Status::Over.encode()),
             snapshot: AtomicU64::new(0),
             dependencies: AtomicU64::new(0),
-            dependents: Latch::new(Dependents { of: TxnId::NONE, closed: true, ids: SmallVec::new() }),
+            dependents: Latch::new(Dependents { closed: true, ..Dependents::of(TxnId::NONE) }),
             waiting: Latch::default(),
             waiter: Latch::new(None),
             backlog: Latch::new(Backlog::default()),
@@ -206,6 +221,8 @@ pub(super) enum Dependencies {
 /// All slots.
 pub(super) struct Transactions {
     chunks: Box<[OnceLock<Box<[Slot]>>]>,
+    /// Where writers wait for others.
+    pub queues: Queues,
     free: Mutex<Vec<SlotNumber>>,
     /// Slots that were ever taken: those below this number.
     high: AtomicU32,
@@ -214,7 +231,7 @@ pub(super) struct Transactions {
 impl Transactions {
     pub fn new() -> Self {
         let chunks = (0..CHUNKS).map(|_| OnceLock::new()).collect();
-        Self { chunks, free: Mutex::new(Vec::new()), high: AtomicU32::new(0) }
+        Self { chunks, queues: Queues::default(), free: Mutex::new(Vec::new()), high: AtomicU32::new(0) }
     }
 
     /// A slot for a transaction in flight that waits through `waiter`, the id of the last one that ran there, and its broom. None
@@ -361,7 +378,7 @@ impl Transactions {
         }
         if dependents.of != on {
             // Of an earlier one in the slot: `on` has not told anybody yet, or the list would be its own.
-            *dependents = Dependents { of: on, closed: false, ids: SmallVec::new() };
+            *dependents = Dependents::of(on);
         }
         if dependents.closed {
             // The status, and then the id, which may have become the next one's since: invariant 1.
@@ -375,13 +392,46 @@ impl Transactions {
         Registered::Pending
     }
 
-    /// Tells those that depend on it.
+    /// Tells those that depend on it, and those that wait for a row of its.
     fn report(&self, me: TxnId, committed: bool) {
         let mut dependents = self.slot_of(me).dependents.lock();
-        let ids = if dependents.of == me { std::mem::take(&mut dependents.ids) } else { SmallVec::new() };
-        (dependents.of, dependents.closed) = (me, true);
+        let empty = Dependents { closed: true, ..Dependents::of(me) };
+        let told = std::mem::replace(&mut *dependents, empty);
         drop(dependents);
-        ids.into_iter().for_each(|id| self.tell(id, committed));
+        if told.of == me {
+            told.ids.into_iter().for_each(|id| self.tell(id, committed));
+            told.places.into_iter().for_each(|place| self.queues.release(place, me));
+        }
+    }
+
+    /// Has `on`, which is the holder of the queue at a place, call the first of the queue when it ends; if it has ended, this one does.
+    pub fn call_after(&self, on: TxnId, place: Place) {
+        let slot = self.slot_of(on);
+        let mut dependents = slot.dependents.lock();
+        let is_running = slot.id.load(Ordering::Acquire) == on.0 && slot.is_running();
+        if is_running && dependents.of != on {
+            *dependents = Dependents::of(on);
+        }
+        if is_running && !dependents.closed {
+            dependents.places.push(place);
+            return;
+        }
+        drop(dependents);
+        self.queues.release(place, on);
+    }
+
+    /// Calls the first of each queue that waits for `me`, which has given up locks: whether all, the first ones find out.
+    #[cold]
+    pub fn recall(&self, me: TxnId) {
+        let mut dependents = self.slot_of(me).dependents.lock();
+        let places = if dependents.of == me { std::mem::take(&mut dependents.places) } else { SmallVec::new() };
+        drop(dependents);
+        places.into_iter().for_each(|place| self.queues.release(place, me));
+    }
+
+    /// Lets those go on that wait for locks of `me`, which ends without a change.
+    pub fn let_go(&self, me: TxnId) {
+        self.report(me, true);
     }
 
     fn tell(&self, id: TxnId, committed: bool) {
@@ -457,7 +507,11 @@ impl Transactions {
                 return Err(format!("{id:?} waits for {waits_for}, and {tellers} will tell it"));
             }
         }
-        Ok(())
+        self.queues.audit(|holder, place| {
+            let slot = self.slot_of(holder);
+            let dependents = slot.dependents.lock();
+            slot.is_running() && dependents.of == holder && !dependents.closed && dependents.places.contains(&place)
+        })
     }
 }
 

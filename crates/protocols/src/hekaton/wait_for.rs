@@ -13,12 +13,13 @@
 //!    not wait for ever for readers that come one after the other, and the edges that leave a waiting transaction are only those that
 //!    were there when it began to.
 
+use super::queues::Place;
 use super::transactions::{Status, Transactions, TxnId};
 use super::words::Words;
 use hotrow_storage::{IndexRef, TableId, VersionPtr};
 use hotrow_sync::Waiter;
 use hotrow_sync::atomic::Ordering;
-use hotrow_txn::Abort;
+use hotrow_txn::{Abort, Deadlock, LockTarget};
 
 /// What an active transaction waits for before its end: the number of the transaction, how many (WaitForCounter), and whether it
 /// takes on no more (NoMoreWaitFors).
@@ -101,7 +102,7 @@ impl Waiting {
     }
 }
 
-/// What a transaction shows of itself while it waits before its end.
+/// What a transaction shows of itself while it waits before its end, or for a writer.
 #[derive(Debug)]
 pub(super) struct Blocked {
     pub id: TxnId,
@@ -109,9 +110,42 @@ pub(super) struct Blocked {
     pub label: u32,
     /// The versions that it has read locks on.
     pub read_locks: Vec<(TableId, VersionPtr<Words>)>,
+    /// The queue that it stands in, and what that is for.
+    pub at: Option<(Place, LockTarget)>,
+    /// The deadlock that it is the victim of, so that it does not wait any more.
+    pub victim: Option<Deadlock>,
 }
 
 impl Transactions {
+    /// What a transaction shows, if it waits.
+    fn shown<T>(&self, id: TxnId, look: impl FnOnce(&mut Blocked) -> T) -> Option<T> {
+        let mut waiting = self.slot_of(id).waiting.lock();
+        waiting.blocked.as_mut().filter(|blocked| blocked.id == id).map(look)
+    }
+
+    /// Whether a transaction shows that it waits.
+    pub fn is_blocked(&self, id: TxnId) -> bool {
+        self.shown(id, |blocked| blocked.victim.is_none()) == Some(true)
+    }
+
+    /// Whether a transaction was found to be a deadlock's victim.
+    pub fn is_victim(&self, id: TxnId) -> bool {
+        self.shown(id, |blocked| blocked.victim.is_some()) == Some(true)
+    }
+
+    /// The deadlock that a transaction is the victim of.
+    pub fn verdict(&self, id: TxnId) -> Option<Deadlock> {
+        self.shown(id, |blocked| blocked.victim.clone()).flatten()
+    }
+
+    /// Makes a transaction that waits a deadlock's victim.
+    pub fn convict(&self, id: TxnId, deadlock: Deadlock) {
+        if self.shown(id, |blocked| blocked.victim = Some(deadlock)).is_some() {
+            let waiter = self.slot_of(id).waiter.lock().clone();
+            waiter.inspect(Waiter::wake);
+        }
+    }
+
     /// Makes `on` wait for somebody.
     pub fn impose(&self, on: TxnId) -> Imposed {
         let one_more = |wait_for: WaitFor| {

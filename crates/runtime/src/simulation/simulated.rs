@@ -79,6 +79,11 @@ impl Wrapper for Simulated {
         self.inner.rollback_to(savepoint);
     }
 
+    fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        self.task.step("give way");
+        self.inner.give_way(to)
+    }
+
     fn commit(&mut self) -> Result<(), Abort> {
         self.task.step("commit");
         self.inner.commit()

@@ -22,11 +22,8 @@ pub const STRONGER: &[Stronger] = &[
     Stronger {
         engines: &["mvo", "mvl"],
         level: Isolation::ReadCommitted,
-        reason: "who writes a row that somebody else has written, and has not committed, does not wait and go on",
-        scripts: &[
-            "PMP: a write that misses what was there all the time",
-            "P4: a lost update, where both read before either writes",
-        ],
+        reason: "a write that waited for another transaction begins again, and reads as of a later moment",
+        scripts: &["PMP: a write that misses what was there all the time"],
     },
     Stronger {
         engines: &["mvl"],

@@ -122,6 +122,8 @@ pub(super) struct Attempts {
     failed: u32,
     /// Those that were undone without the transaction.
     requests: u32,
+    /// Those that were followed by a wait for the transaction that stood in the way.
+    waits: u32,
     /// When another transaction was met first that is waited for by trying again.
     since: Option<Time>,
     /// Its place among the others that are tried again.
@@ -215,6 +217,7 @@ impl Session {
         let attempts = Attempts { waited_before: self.waiter.waited_ns(), ..Attempts::default() };
         let (mut attempts, mut held) = (attempts, Held::new(self.database.memory_limit()));
         let start = self.start_request(&statement.plan);
+        self.starts_over = alone && self.lines_up(&statement.plan);
         let tag = loop {
             held.clear();
             attempts.timed = self.timed_attempt();
@@ -293,6 +296,19 @@ impl Session {
         let corrected = self.correct_accesses(abort);
         let unseen = unseen && self.phase == Phase::Implicit && (self.executed == 0 || corrected);
         let retryable = abort.is_retryable() && !self.is_lock_timeout(abort);
+        if unseen && retryable && !corrected && self.begun {
+            match self.give_way(Start::Begin, attempts) {
+                Ok(true) => {
+                    self.engine_aborted(abort);
+                    return Ok(());
+                }
+                Ok(false) => {}
+                Err(ended) => {
+                    self.engine_aborted(ended);
+                    return Err(self.explain_abort(ended, unseen));
+                }
+            }
+        }
         self.engine_aborted(abort);
         if !unseen || !retryable || (!corrected && !self.may_try_again(abort, attempts)) {
             return Err(self.explain_abort(abort, unseen));
@@ -306,14 +322,33 @@ impl Session {
 
     /// Where a statement begins that is to be tried again in place of waiting, under an engine that leaves that to us.
     fn start_request(&mut self, plan: &Plan) -> Option<Start> {
-        let retries = self.txn.retries_requests() && is_plannable(plan);
+        let is_request = self.txn.retries_requests() || self.waits_for_writers() && !only_reads(plan);
         let deferred = self.names.deferred.borrow().len();
-        retries.then(|| if self.begun { Start::At(self.txn.savepoint(), deferred) } else { Start::Begin })
+        (is_request && is_plannable(plan))
+            .then(|| if self.begun { Start::At(self.txn.savepoint(), deferred) } else { Start::Begin })
     }
 
-    /// Undoes an attempt that met a conflict and waits a moment, if there is to be another one; else says what the attempts come to.
+    /// Whether a statement that meets another transaction's change of a row waits for that transaction to end and then begins again, while its own
+    /// transaction goes on: at read committed, under an engine that lets the first writer win.
+    fn waits_for_writers(&self) -> bool {
+        self.database.keeps_versions() && !self.keeps_reads()
+    }
+
+    /// Whether a statement is the whole of a transaction that is run again as often as it meets another one's change of a row, so that it can
+    /// leave the row to those that came before.
+    fn lines_up(&self, plan: &Plan) -> bool {
+        let is_first = self.phase == Phase::Implicit && self.executed == 0 && !self.begun;
+        is_first && self.database.keeps_versions() && is_plannable(plan) && !only_reads(plan)
+    }
+
+    /// Undoes an attempt that met a conflict and waits, for the transaction in the way if it is known and else for a moment, if there is to be
+    /// another attempt; else says what the attempts come to.
     fn request_again(&mut self, abort: Abort, start: Option<Start>, attempts: &mut Attempts) -> Result<(), Abort> {
-        let Some(start) = start.filter(|_| abort == Abort::Conflict) else { return Err(abort) };
+        let is_conflict = matches!(abort, Abort::Conflict | Abort::WriteConflict);
+        let Some(start) = start.filter(|_| is_conflict) else { return Err(abort) };
+        if !self.txn.retries_requests() && self.give_way(start, attempts)? {
+            return Ok(());
+        }
         let now = self.waiter.now();
         let since = *attempts.since.get_or_insert(now);
         let limit = self
@@ -343,6 +378,32 @@ impl Session {
         let spot = self.txn.last_conflict().cloned().unwrap_or(Spot::Begin);
         turn.wait(&spot, pause(attempts.requests, LONGEST_REQUEST_PAUSE), since.after(limit));
         Ok(())
+    }
+
+    /// Undoes an attempt and waits until the transaction has ended that stood in its way. False if none is known.
+    fn give_way(&mut self, start: Start, attempts: &mut Attempts) -> Result<bool, Abort> {
+        let (savepoint, deferred) = match start {
+            Start::Begin => (None, 0),
+            Start::At(savepoint, deferred) => (Some(savepoint), deferred),
+        };
+        self.names.deferred.borrow_mut().truncate(deferred);
+        let waited = self.txn.give_way(savepoint)?;
+        if waited {
+            // The engine's transaction is over if all of it was undone.
+            self.begun &= savepoint.is_some();
+            self.count_retried(attempts.timed);
+            self.count_wait(attempts);
+        }
+        Ok(waited)
+    }
+
+    /// Counts an attempt after a wait. It is no retry as long as nobody came between the wait and the attempt.
+    fn count_wait(&mut self, attempts: &mut Attempts) {
+        attempts.waits += 1;
+        attempts.since = None;
+        if attempts.waits > 1 {
+            self.seat.counters.count_retry();
+        }
     }
 
     /// The time, and the lock manager's so far, if anybody wants to know where it goes.

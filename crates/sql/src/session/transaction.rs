@@ -98,7 +98,7 @@ impl Session {
                 isolation: self.names.isolation.get(),
                 concurrency,
                 accesses,
-                one_shot: self.planning.is_one_shot(),
+                one_shot: self.planning.is_one_shot() || self.starts_over,
                 read_only: self.names.read_only.get() || self.planning.only_reads(),
                 label: self.id.unsigned_abs(),
                 ..Begin::default()

@@ -1,0 +1,124 @@
+//! Keeping a key: its row is to be there until the transaction's end, and may change (`FOR KEY SHARE` in PostgreSQL's
+//! words).
+//!
+//! A transaction that reads the latest notes at the index that it [keeps](super::index_locks::Part::Kept) the key, and
+//! looks for the row after that. If the row is about to be replaced, its key has a newer version already, and nothing
+//! is to be done: a deletion of that one looks for those that keep the key. If it may be about to be deleted, that
+//! transaction is made to end later.
+//!
+//! A transaction that reads as of one time remembers the key, and at its end looks whether there is a row with it then.
+
+use super::clock::Timestamp;
+use super::index_locks::Part;
+use super::look::Look;
+use super::reader::{Reader, Scene, Tracks};
+use super::transactions::{State, TxnId};
+use super::visibility::{BeginWord, EndWord, Owner, Sight, Validity, begin_sight, still_seen};
+use super::wait_for::Imposed;
+use super::words::Words;
+use hotrow_storage::{Guard, IndexRef, Key, VersionRef, VersionTable};
+use hotrow_txn::Abort;
+
+/// What a writer makes of the row that it has locked.
+enum Fate {
+    /// There is a newer version with the same key, or the old one stays.
+    Stays,
+    /// It may go if this one commits.
+    Depends(TxnId),
+    /// It has been decided meanwhile.
+    Decided,
+}
+
+impl Reader {
+    /// Whether there is a row with this key; if so it stays to the end of the transaction, and its other columns may
+    /// change.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if the transaction that is about to delete the row waits for others already.
+    pub fn keep_key(&mut self, scene: Scene<'_>, key: &Key, read_time: Timestamp) -> Result<bool, Abort> {
+        let (guard, table) = scene;
+        if self.fixed.is_some() {
+            let Some(version) = self.look.find(guard, table, key, read_time) else {
+                return self.read_held(scene, key, read_time);
+            };
+            if version.header().begin() != super::words::Begin::By(self.look.me) {
+                self.reads.key(table.id(), key.clone());
+            }
+            return Ok(true);
+        }
+        if !self.owned.contains(&table.id()) {
+            self.lock_part(table, table.primary(), Part::Kept(key.hash64()));
+        }
+        loop {
+            let now = self.look.shared.clock.now();
+            let Some(version) = self.look.find(guard, table, key, now) else {
+                return self.read_held(scene, key, now);
+            };
+            let writer = match self.look.fate(scene, key, version) {
+                Fate::Stays => return Ok(true),
+                Fate::Decided => continue,
+                Fate::Depends(writer) => writer,
+            };
+            let transactions = &self.look.shared.transactions;
+            match transactions.hold_back(self.look.me, writer, (table.id(), IndexRef::Primary)) {
+                Imposed::Done => return Ok(true),
+                Imposed::Ended => {}
+                Imposed::Shut => {
+                    self.look.meet(table, table.primary(), version, Some(writer));
+                    return Err(Abort::Conflict);
+                }
+            }
+        }
+    }
+
+    /// Reads a key that was not found, so that it stays absent.
+    fn read_held(&mut self, scene: Scene<'_>, key: &Key, read_time: Timestamp) -> Result<bool, Abort> {
+        let before: Tracks = self.tracks;
+        self.hold(true);
+        let found = self.read(scene, key, read_time).map(|version| version.is_some());
+        self.tracks = before;
+        found
+    }
+}
+
+impl Look {
+    /// What is to become of a row of which the transaction sees this version.
+    fn fate(&self, (guard, table): Scene<'_>, key: &Key, version: VersionRef<'_, Words>) -> Fate {
+        let writer = match self.end_of(version) {
+            EndWord::Nobody | EndWord::Kept | EndWord::By(Owner::Me | Owner::Other(_, State::Aborted)) => {
+                return Fate::Stays;
+            }
+            EndWord::By(Owner::Other(writer, State::Active)) => writer,
+            EndWord::At(_) | EndWord::By(Owner::Other(..)) => return Fate::Decided,
+        };
+        let is_its_last = |newer: &VersionRef<'_, Words>| {
+            let is_writers = |owner| matches!(owner, Owner::Other(id, _) if id == writer);
+            matches!(self.begin_of(*newer), BeginWord::By(owner) if is_writers(owner))
+                && !matches!(self.end_of(*newer), EndWord::By(owner) if is_writers(owner))
+        };
+        let is_replaced = table.primary().equal(guard, key, key.hash64()).any(|newer| is_its_last(&newer));
+        if is_replaced { Fate::Stays } else { Fate::Depends(writer) }
+    }
+
+    /// Whether there is a row with this key at the transaction's end, maybe depending on others from now on.
+    pub fn has_row(&mut self, guard: Guard<'_>, table: &VersionTable<Words>, key: &Key, end_time: Timestamp) -> bool {
+        table.primary().equal(guard, key, key.hash64()).any(|version| self.is_there(version, end_time))
+    }
+
+    fn is_there(&mut self, version: VersionRef<'_, Words>, end_time: Timestamp) -> bool {
+        loop {
+            let begin = begin_sight(self.begin_of(version), end_time);
+            match still_seen(self.end_of(version), end_time) {
+                Validity::Again => continue,
+                Validity::No => return false,
+                Validity::Yes => {}
+            }
+            match begin {
+                Sight::Yes => return true,
+                Sight::YesIf(on) if self.depends_on(on) => return true,
+                Sight::No => return false,
+                Sight::YesIf(_) | Sight::NoIf(_) | Sight::Again => {}
+            }
+        }
+    }
+}

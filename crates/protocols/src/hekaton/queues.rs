@@ -1,0 +1,272 @@
+//! Queues of writers: a transaction that found a row in the hands of another writer waits there until that writer has
+//! ended.
+//!
+//! The paper leaves retries to the application, and says of the first writer only that it wins (§2.6). Here a
+//! transaction that gave way ([`give_way`](hotrow_txn::Transaction::give_way)) stands in the queue of its *place*: a
+//! key in an index that keeps keys unique. The first of the queue waits for the *holder*, the transaction that it met
+//! last. When the holder has ended the first has its *turn*, and keeps it while it tries again: transactions that line
+//! up do not take the row before it. Then the next one follows.
+//!
+//! A transaction that waits here either was rolled back as a whole and holds nothing, or was rolled back to a savepoint
+//! and holds what it did before that. Only the latter can be part of a deadlock: `deadlock` knows their edges, from
+//! each of a queue to its holder. The order of a queue is no edge, because another order would do as well.
+//!
+//! **Invariants**
+//!
+//! 1. A transaction object stands in one queue while it waits, and otherwise only where it has its turn: first in the
+//!    queue.
+//! 2. A queue has tickets, or it does not exist. `queues` counts those that exist.
+//! 3. A queue's holder has the place on the list that it goes through when it ends, or withdraws a part of its changes;
+//!    or the one that made it the holder finds that it has ended. So a holder that is not active any more is taken off
+//!    its queue, and the first is woken.
+//! 4. The transaction whose turn ends wakes the next one, or becomes the queue's holder because it has locked the row.
+
+use super::transactions::{SlotNumber, TxnId};
+use hotrow_storage::TableId;
+use hotrow_sync::atomic::{AtomicUsize, Ordering};
+use hotrow_sync::{Latch, Waiter};
+use hotrow_txn::LockTarget;
+use std::collections::{HashMap, VecDeque};
+
+/// Parts into which the queues are divided.
+const SHARDS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
+
+/// What writers queue for: the hash of a key in an index. Keys that share a hash share a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub table: TableId,
+    pub index: usize,
+    pub hash: u64,
+}
+
+/// The transaction that stood in the way of a call, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Met {
+    pub place: Place,
+    /// None if the row was free, and others had come before.
+    pub writer: Option<TxnId>,
+    /// The same place, for reports.
+    pub target: LockTarget,
+}
+
+/// A transaction in a queue.
+pub(super) struct Ticket {
+    pub slot: SlotNumber,
+    /// The transaction, if it goes on from a savepoint.
+    pub id: Option<TxnId>,
+    pub waiter: Waiter,
+}
+
+/// The transactions that wait for one place, in the order in which they came.
+#[derive(Default)]
+struct Queue {
+    /// The transaction that the first one waits for; none while the first has its turn.
+    holder: Option<TxnId>,
+    tickets: VecDeque<Ticket>,
+}
+
+impl Queue {
+    fn is_first(&self, slot: SlotNumber) -> bool {
+        self.tickets.front().is_some_and(|ticket| ticket.slot == slot)
+    }
+
+    /// How to wake the first one, if it has its turn.
+    fn called(&self) -> Option<Waiter> {
+        self.tickets.front().filter(|_| self.holder.is_none()).map(|ticket| ticket.waiter.clone())
+    }
+}
+
+/// The queues of one database.
+pub(super) struct Queues {
+    shards: Box<[Latch<HashMap<Place, Queue>>]>,
+    queues: AtomicUsize,
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self { shards: (0..SHARDS).map(|_| Latch::default()).collect(), queues: AtomicUsize::new(0) }
+    }
+}
+
+impl Queues {
+    fn shard(&self, place: Place) -> &Latch<HashMap<Place, Queue>> {
+        &self.shards[(place.hash >> 40) as usize % SHARDS]
+    }
+
+    /// Whether anybody is in a queue.
+    #[inline]
+    pub fn exist(&self) -> bool {
+        // Relaxed: a writer that misses a new queue is one that came before it.
+        self.queues.load(Ordering::Relaxed) != 0
+    }
+
+    /// Puts a transaction at the end of a queue, unless it is the first because it had its turn; the first waits for
+    /// `holder` from now on. Whether it is the first.
+    pub fn stand(&self, place: Place, ticket: Ticket, holder: Option<TxnId>) -> bool {
+        let mut shard = self.shard(place).lock();
+        let queue = shard.entry(place).or_insert_with(|| {
+            self.queues.fetch_add(1, Ordering::AcqRel);
+            Queue::default()
+        });
+        let slot = ticket.slot;
+        match queue.tickets.front_mut().filter(|first| first.slot == slot) {
+            Some(first) => first.id = ticket.id,
+            None => queue.tickets.push_back(ticket),
+        }
+        let is_first = queue.is_first(slot);
+        if is_first {
+            queue.holder = holder;
+        }
+        is_first
+    }
+
+    /// Whether a transaction is the first in its queue and waits for nobody.
+    pub fn has_turn(&self, place: Place, slot: SlotNumber) -> bool {
+        self.shard(place).lock().get(&place).is_some_and(|queue| queue.holder.is_none() && queue.is_first(slot))
+    }
+
+    /// Whether others have come to a place before a transaction that finds it free.
+    pub fn are_before(&self, place: Place, slot: Option<SlotNumber>) -> bool {
+        self.shard(place).lock().get(&place).is_some_and(|queue| !slot.is_some_and(|slot| queue.is_first(slot)))
+    }
+
+    /// The transaction that those at a place wait for.
+    pub fn holder(&self, place: Place) -> Option<TxnId> {
+        self.shard(place).lock().get(&place).and_then(|queue| queue.holder)
+    }
+
+    /// Those at a place that go on from a savepoint.
+    pub fn holding(&self, place: Place) -> Vec<TxnId> {
+        let shard = self.shard(place).lock();
+        shard.get(&place).into_iter().flat_map(|queue| &queue.tickets).filter_map(|ticket| ticket.id).collect()
+    }
+
+    /// Takes a transaction out of a queue. Its turn, if it has it, is the next one's.
+    pub fn leave(&self, place: Place, slot: SlotNumber) {
+        self.change(place, |queue| {
+            let is_first = queue.is_first(slot);
+            match is_first {
+                true => drop(queue.tickets.pop_front()),
+                false => queue.tickets.retain(|ticket| ticket.slot != slot),
+            }
+            queue.called().filter(|_| is_first)
+        });
+    }
+
+    /// Takes the transaction that has its turn out of a queue; as it has locked the row it is the holder. Whether
+    /// anybody is left.
+    pub fn keep(&self, place: Place, slot: SlotNumber, me: TxnId) -> bool {
+        self.change(place, |queue| {
+            debug_assert!(queue.is_first(slot) && queue.holder.is_none(), "it has its turn");
+            queue.tickets.pop_front();
+            queue.holder = Some(me);
+            None
+        })
+    }
+
+    /// Says that a transaction keeps a place from nobody any more: the first in the queue has its turn, if it waited
+    /// for this one.
+    pub fn release(&self, place: Place, holder: TxnId) {
+        self.change(place, |queue| {
+            let is_holder = queue.holder == Some(holder);
+            queue.holder.take_if(|_| is_holder);
+            queue.called().filter(|_| is_holder)
+        });
+    }
+
+    /// Changes a queue, if there is one, and wakes the transaction that is to be woken. Whether there is a queue
+    /// afterwards.
+    fn change(&self, place: Place, change: impl FnOnce(&mut Queue) -> Option<Waiter>) -> bool {
+        let mut shard = self.shard(place).lock();
+        let Some(queue) = shard.get_mut(&place) else { return false };
+        let called = change(queue);
+        let is_left = !queue.tickets.is_empty();
+        if !is_left {
+            shard.remove(&place);
+            self.queues.fetch_sub(1, Ordering::AcqRel);
+        }
+        drop(shard);
+        called.inspect(Waiter::wake);
+        is_left
+    }
+
+    /// Invariants 2 and 3, with nobody in the midst of a step. `is_due` says of a holder whether it will release the
+    /// place.
+    pub fn audit(&self, is_due: impl Fn(TxnId, Place) -> bool) -> Result<(), String> {
+        let mut queues = 0;
+        for shard in &self.shards {
+            let shard = shard.lock();
+            queues += shard.len();
+            for (place, queue) in shard.iter() {
+                if queue.tickets.is_empty() {
+                    return Err(format!("the queue at {place:?} is empty"));
+                }
+                if let Some(holder) = queue.holder.filter(|&holder| !is_due(holder, *place)) {
+                    return Err(format!("those at {place:?} wait for {holder:?}, which will wake nobody"));
+                }
+            }
+        }
+        match self.queues.load(Ordering::Acquire) {
+            counted if counted == queues => Ok(()),
+            counted => Err(format!("{queues} queues of writers exist, and {counted} are counted")),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const PLACE: Place = Place { table: TableId(1), index: 0, hash: 7 };
+    const WRITER: TxnId = TxnId(9 << 16);
+
+    fn stand(queues: &Queues, slot: u32, holder: Option<TxnId>) -> bool {
+        let waiter = Waiter::thread(Duration::ZERO);
+        queues.stand(PLACE, Ticket { slot: SlotNumber::at(slot), id: None, waiter }, holder)
+    }
+
+    fn turns(queues: &Queues) -> Vec<u32> {
+        (0..4).filter(|&slot| queues.has_turn(PLACE, SlotNumber::at(slot))).collect()
+    }
+
+    #[test]
+    fn turns_come_in_the_order_of_arrival() {
+        let queues = Queues::default();
+        assert!(!queues.exist());
+        assert!(stand(&queues, 0, Some(WRITER)));
+        assert!(!stand(&queues, 1, Some(WRITER)) && !stand(&queues, 2, None));
+        assert_eq!(turns(&queues), []);
+        queues.release(PLACE, TxnId(8 << 16));
+        assert_eq!(turns(&queues), [], "another transaction's end is nothing to them");
+        queues.release(PLACE, WRITER);
+        assert_eq!(turns(&queues), [0]);
+        assert!(
+            queues.are_before(PLACE, Some(SlotNumber::at(3))) && !queues.are_before(PLACE, Some(SlotNumber::at(0)))
+        );
+        let second = TxnId(10 << 16);
+        assert!(stand(&queues, 0, Some(second)), "a transaction that is first stays first");
+        assert_eq!(turns(&queues), []);
+        queues.release(PLACE, second);
+        queues.leave(PLACE, SlotNumber::at(1));
+        queues.leave(PLACE, SlotNumber::at(0));
+        assert_eq!(turns(&queues), [2]);
+        queues.leave(PLACE, SlotNumber::at(2));
+        assert!(!queues.exist());
+    }
+
+    #[test]
+    fn a_transaction_that_locks_the_row_in_its_turn_keeps_the_others_waiting() {
+        let queues = Queues::default();
+        stand(&queues, 0, None);
+        stand(&queues, 1, None);
+        assert_eq!(turns(&queues), [0]);
+        assert!(queues.keep(PLACE, SlotNumber::at(0), WRITER));
+        assert_eq!((turns(&queues), queues.holder(PLACE)), (vec![], Some(WRITER)));
+        assert!(queues.audit(|holder, _| holder == WRITER).is_ok() && queues.audit(|_, _| false).is_err());
+        queues.release(PLACE, WRITER);
+        assert_eq!(turns(&queues), [1]);
+        assert!(!queues.keep(PLACE, SlotNumber::at(1), WRITER), "nobody is left");
+        assert!(!queues.exist());
+    }
+}

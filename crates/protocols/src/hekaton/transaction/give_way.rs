@@ -1,0 +1,132 @@
+//! Giving way to a writer that came before: undoing what was begun, and waiting in that one's queue.
+
+use super::super::queues::{Met, Place, Ticket};
+use super::super::transactions::SlotNumber;
+use super::super::wait_for::Blocked;
+use super::{HekatonTransaction, Shown};
+use hotrow_txn::{Abort, Savepoint};
+
+impl HekatonTransaction {
+    /// Undoes everything since a savepoint, or all, and waits for the transaction that was met. False if none was.
+    pub(super) fn undo_and_wait(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
+        let met = self.reader.look.met.take();
+        match to.filter(|_| self.running) {
+            Some(savepoint) => {
+                // An abort that is bound to come comes at the next call.
+                if matches!(self.enter(), Ok(()) | Err(Abort::Cascade)) {
+                    self.take_back(savepoint.0);
+                }
+            }
+            None => {
+                // The place that it waits for next it keeps, if it is the first there.
+                let is_next = |place: Place| met.as_ref().is_some_and(|met| met.place == place);
+                self.reader.look.turns.retain(|turn| !is_next(turn.0));
+                self.failed = None;
+                if self.running {
+                    self.roll_back();
+                }
+            }
+        }
+        let (Some(met), Some(slot)) = (met, self.slot) else { return Ok(false) };
+        self.wait_in_queue(met, slot).map(|()| true)
+    }
+
+    /// Waits until the transaction has its turn at a place.
+    fn wait_in_queue(&mut self, met: Met, slot: SlotNumber) -> Result<(), Abort> {
+        let (shared, me, place) = (self.shared.clone(), self.reader.look.me, met.place);
+        if self.running {
+            // Those that it depends on are about to end; until they have, it cannot leave its epoch.
+            self.wait_for_dependencies()?;
+            self.reader.look.turns.retain(|turn| turn.0 != place);
+            self.settle_turns();
+        }
+        let transactions = &shared.transactions;
+        let (id, limit) = (self.running.then_some(me), self.waiter.lock_timeout());
+        let standing = Standing { shared: &shared, place, slot };
+        let is_first = transactions.queues.stand(place, Ticket { slot, id, waiter: self.waiter.clone() }, met.writer);
+        if let Some(writer) = met.writer.filter(|_| is_first) {
+            transactions.call_after(writer, place);
+        }
+        let shown = id.map(|id| {
+            let read_locks = self.reader.held.rows().to_vec();
+            let at = Some((place, met.target));
+            shared.show(Blocked { id, label: self.label, read_locks, at, victim: None });
+            Shown { shared: &shared, me: id }
+        });
+        self.look_for_deadlock(place);
+        let waited = match id {
+            None => self.wait_limited(limit, |transactions, _| transactions.queues.has_turn(place, slot)),
+            Some(id) => {
+                self.step_out();
+                let waited = self.wait_limited(limit, |transactions, _| {
+                    transactions.queues.has_turn(place, slot) || transactions.is_victim(id)
+                });
+                self.step_in();
+                waited
+            }
+        };
+        self.deadlock = id.and_then(|id| transactions.verdict(id));
+        drop(shown);
+        if self.deadlock.is_some() {
+            return Err(Abort::Deadlock);
+        }
+        waited?;
+        std::mem::forget(standing);
+        self.reader.look.turns.push((place, false));
+        Ok(())
+    }
+
+    /// Looks for deadlocks among those that wait at a place for a transaction that waits itself. Only they can close a
+    /// cycle now.
+    fn look_for_deadlock(&mut self, place: Place) {
+        let transactions = &self.shared.transactions;
+        let Some(holder) = transactions.queues.holder(place) else { return };
+        if !transactions.is_blocked(holder) {
+            return;
+        }
+        let was_entered = self.participant.is_entered();
+        if !was_entered {
+            self.participant.enter();
+        }
+        for id in transactions.queues.holding(place) {
+            self.shared.sentence(id, &self.database, self.participant.guard());
+        }
+        if !was_entered {
+            self.participant.leave();
+        }
+    }
+
+    /// Ends the turns that the transaction has: where it has locked the row, those behind it wait for its end.
+    pub(super) fn settle_turns(&mut self) {
+        let Some(slot) = self.slot else { return };
+        let (transactions, me) = (&self.shared.transactions, self.reader.look.me);
+        for (place, is_used) in self.reader.look.turns.drain(..) {
+            if !is_used {
+                transactions.queues.leave(place, slot);
+            } else if transactions.queues.keep(place, slot, me) {
+                transactions.call_after(me, place);
+            }
+        }
+    }
+
+    /// The same of a transaction that is over: those behind it are next.
+    pub(super) fn leave_queues(&mut self) {
+        let Some(slot) = self.slot else { return };
+        for (place, _) in self.reader.look.turns.drain(..) {
+            self.shared.transactions.queues.leave(place, slot);
+        }
+    }
+}
+
+/// Takes a transaction out of a queue, however its wait ends, unless it has its turn.
+struct Standing<'s> {
+    shared: &'s super::Shared,
+    place: Place,
+    slot: SlotNumber,
+}
+
+impl Drop for Standing<'_> {
+    fn drop(&mut self) {
+        self.shared.transactions.queues.leave(self.place, self.slot);
+    }
+}
