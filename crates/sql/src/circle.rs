@@ -286,7 +286,8 @@ impl<'d> Look<'d> {
     /// What the victim is told: each wait of the circle, and what the sessions run.
     fn error(&self, other: &Look<'_>, circle: &[Edge]) -> SqlError {
         let changes = Changes::default();
-        let tables = View { catalog: &self.database.catalog, changes: &changes, path: None, styles: Styles::default() }.tables();
+        let tables =
+            View { catalog: &self.database.catalog, changes: &changes, path: None, styles: Styles::default() }.tables();
         let wait = |edge: &Edge| {
             let (waiter, blocker) = (other.seat(edge.from).pid(), other.seat(edge.to).pid());
             let (mode, target) = match other.wait(edge.from) {

@@ -4,8 +4,8 @@
 //! names with a dot, which applications give to settings of their own.
 //! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
 
-use crate::seat::Seat;
 use crate::error::unsupported;
+use crate::seat::Seat;
 use crate::setting_value::{date_style, parse_duration, parse_memory, show_memory};
 use crate::types::Styles;
 use crate::{SqlError, isolation, schema, state};

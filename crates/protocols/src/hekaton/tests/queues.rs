@@ -65,7 +65,7 @@ fn a_statement_starts_again_when_the_first_writer_has_ended() {
         let savepoint = txn.savepoint();
         assert_eq!(increment(&case, &mut *txn, 0), Err(Abort::WriteConflict), "case {number}");
         let waits = thread::spawn(move || {
-            let waited = txn.give_way(Some(savepoint), None);
+            let waited = txn.give_way(Some(savepoint));
             (txn, waited)
         });
         until_it_waits(&waiter);
@@ -94,7 +94,7 @@ fn an_insert_waits_for_the_transaction_that_has_its_key() {
         let savepoint = txn.savepoint();
         assert_eq!(case.insert(&mut *txn, 7, None), Err(Abort::WriteConflict));
         let waits = thread::spawn(move || {
-            let waited = txn.give_way(Some(savepoint), None);
+            let waited = txn.give_way(Some(savepoint));
             (txn, waited)
         });
         until_it_waits(&waiter);
@@ -317,9 +317,7 @@ fn many_increments_are_all_there_and_leave_no_garbage() {
                         let savepoint = Some(txn.savepoint()).filter(|_| in_block);
                         match increment(&case, &mut *txn, 0) {
                             Ok(_) => break,
-                            Err(Abort::WriteConflict) => {
-                                drop(txn.give_way(savepoint).expect("nobody is in a circle"))
-                            }
+                            Err(Abort::WriteConflict) => drop(txn.give_way(savepoint).expect("nobody is in a circle")),
                             Err(abort) => panic!("{level}: {abort}"),
                         }
                         has_begun = in_block;
