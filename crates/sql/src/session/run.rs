@@ -445,7 +445,7 @@ impl Session {
     }
 
     /// Whether a wait has lasted as long as the client wants one to.
-    fn is_lock_timeout(&self, abort: Abort) -> bool {
+    pub(super) fn is_lock_timeout(&self, abort: Abort) -> bool {
         abort == Abort::Timeout && self.names.settings.borrow().duration("lock_timeout").is_some()
     }
 
@@ -455,7 +455,7 @@ impl Session {
     }
 
     /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a story.
-    fn explain_abort(&self, abort: Abort, unseen: bool) -> SqlError {
+    pub(super) fn explain_abort(&self, abort: Abort, unseen: bool) -> SqlError {
         if self.is_lock_timeout(abort) || self.was_kept_off(abort, unseen) {
             return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
         }

@@ -193,11 +193,17 @@ impl Session {
 
     /// Commits; on an error everything is rolled back and the session is idle.
     pub(super) fn commit(&mut self) -> Result<(), Fail> {
-        self.try_commit().inspect_err(|fail| {
-            if let Fail::Abort(abort) = fail {
+        self.try_commit().map_err(|fail| {
+            // Explained before the settings are rolled back that say what the client asked for.
+            if let Fail::Abort(abort) = &fail {
                 self.seat.counters.count_abort(*abort);
             }
+            let explained = match fail {
+                Fail::Abort(abort) if self.is_lock_timeout(abort) => self.explain_abort(abort, false).into(),
+                fail => fail,
+            };
             self.rollback_all();
+            explained
         })
     }
 

@@ -78,7 +78,7 @@ fn the_transaction_that_closes_a_cycle_is_its_victim_and_the_only_one() {
 
 #[test]
 fn transactions_that_run_wait_for_nobody() {
-    let cycle: fn() -> (Arc<Waits<Numbers>>, [Arc<Parked>; 2]) = || {
+    let cycle = || {
         let (waits, transactions) = (Waits::new(), [parked(0), parked(1)]);
         assert_eq!(begin(&waits, &transactions[0], Numbers(vec![1], 2)), None);
         (waits, transactions)
