@@ -54,7 +54,10 @@ fn the_schemas_are_those_of_pgbench() {
         schemas
     };
     let sent = database.tables().into_iter().map(|table| (*engine.schema(table)).clone()).collect();
-    assert_eq!(by_name(sent), by_name(tpcb().schemas()));
+    let mut native = tpcb().schemas();
+    // SQL keeps the rows of a table without a primary key in the order of their insertion; the native transactions have no use for it.
+    native.iter_mut().filter(|schema| schema.name == "pgbench_history").for_each(|schema| schema.ordered = true);
+    assert_eq!(by_name(sent), by_name(native));
 }
 
 #[test]

@@ -24,6 +24,9 @@ pub struct Limits {
     pub starting: usize,
 }
 
+/// So many connections at the least may have been cut off without their workers having seen it.
+const LEAST_CUT_OFF: usize = 64;
+
 /// Everybody who is connected.
 pub struct Sessions {
     state: Mutex<State>,
@@ -63,7 +66,7 @@ impl Sessions {
         let mut state = lock(&self.state);
         let Limits { sessions, starting, .. } = self.limits;
         // Those that were cut off are connected until their workers have seen it.
-        let is_crowded = state.peers.len() >= sessions + 2 * starting;
+        let is_crowded = state.peers.len() >= sessions + starting + starting.max(LEAST_CUT_OFF);
         if state.closing || is_crowded || state.starting.len() >= starting && !state.cut_off_silent() {
             return Ok(None);
         }

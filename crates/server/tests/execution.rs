@@ -5,7 +5,7 @@ mod common;
 use common::client::{Client, extended};
 use common::{ENGINE_OF_ALL_MODELS, OTHER_MODELS, Running, model, models};
 use hotrow_server::ServerConfig;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Statements that nest or chain in every way that there is, `depth` deep.
 fn nested(depth: usize) -> Vec<String> {
@@ -186,6 +186,47 @@ fn a_long_statement_does_not_stall_its_neighbours() {
             assert_eq!(long.answer().failure.map(|failure| failure.code), Some("57014".to_owned()), "{sql}");
         }
         assert_eq!(neighbour.column("SELECT n FROM u"), ["80"]);
+    }
+}
+
+/// Sessions idle in a block, sessions between blocks and one that waits for a lock, all of whose workers get a long statement in turn: wherever
+/// their connections are served, none loses its block, its lock, its place in a queue, or an answer.
+#[test]
+fn sessions_go_on_beside_long_statements_and_after_them() {
+    const ROUNDS: usize = 6;
+    for each in models() {
+        let server = Running::with(ENGINE_OF_ALL_MODELS, ServerConfig { threads: 3, ..model(each) });
+        let mut waiting = server.client();
+        waiting.run("CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL)");
+        waiting.run("INSERT INTO t SELECT g, 0 FROM generate_series(0, 8) AS g; SET lock_timeout = '1d'");
+        let mut clients: Vec<_> = (0..8).map(|_| server.client()).collect();
+        let mut statements = 0;
+        for _ in 0..ROUNDS {
+            for client in clients.iter_mut().step_by(2) {
+                client.run("BEGIN");
+            }
+            clients[0].run("UPDATE t SET n = n + 1 WHERE id = 8");
+            waiting.send_query("UPDATE t SET n = n + 1 WHERE id = 8");
+            let mut long = server.client();
+            long.send_query(ENDLESS[0]);
+            // Long enough that a worker with such a statement counts as busy.
+            let until = Instant::now() + Duration::from_millis(60);
+            while Instant::now() < until {
+                for (id, client) in clients.iter_mut().enumerate() {
+                    client.run(&format!("UPDATE t SET n = n + 1 WHERE id = {id}"));
+                }
+                statements += 1;
+            }
+            server.cancel(&mut long);
+            assert_eq!(long.answer().failure.map(|failure| failure.code), Some("57014".to_owned()), "{each:?}");
+            for client in clients.iter_mut().step_by(2) {
+                client.run("COMMIT");
+            }
+            assert_eq!(waiting.answer().tags, ["UPDATE 1"], "{each:?}");
+        }
+        let mut expected = vec![statements.to_string(); 8];
+        expected.push((2 * ROUNDS).to_string());
+        assert_eq!(waiting.column("SELECT n FROM t ORDER BY id"), expected, "{each:?}");
     }
 }
 

@@ -135,7 +135,7 @@ fn check_that_many_are_bounded(of: Model) {
 
 /// One client that sends what is too long, or keeps too much.
 fn check_that_one_client_is_bounded(of: Model) {
-    let (server, _) = server("2pl-timeout", of);
+    let (server, limit) = server("2pl-timeout", of);
     let mut client = server.client();
     client.run("CREATE TABLE t (id int PRIMARY KEY, name text)");
     let long = "x".repeat(1000);
@@ -157,13 +157,13 @@ fn check_that_one_client_is_bounded(of: Model) {
     let mut greedy = server.client();
     greedy.send(&parse("", "SELECT $1::text"));
     // It is told so before it has sent everything, and then the connection is closed.
-    let half = 200 * MEBIBYTE;
+    let pieces = limit / MEBIBYTE + 100;
     let mut header = vec![b'B'];
-    header.extend((half as u32).to_be_bytes());
+    header.extend(((pieces * MEBIBYTE) as u32).to_be_bytes());
     greedy.send(&header);
     let piece = vec![b'x'; MEBIBYTE];
-    let sent = (0..200).take_while(|_| std::io::Write::write_all(&mut greedy.stream, &piece).is_ok()).count();
-    assert!(sent < 200, "a message that is too long for the memory is not taken");
+    let sent = (0..pieces).take_while(|_| std::io::Write::write_all(&mut greedy.stream, &piece).is_ok()).count();
+    assert!(sent < pieces, "a message that is too long for the memory is not taken");
     until_accepted(&mut client, &insert("t", 0));
     client.send(&[parse("", "SELECT $1"), execute("", &["abc"]), message(b'S', b"")].concat());
     assert_eq!(client.answer().failure, None);
@@ -185,10 +185,13 @@ fn check_that_statements_are_bounded(of: Model) {
         assert!(["53200", "42601"].contains(&failure.code.as_str()), "{failure:?}");
         assert!(meter::used_bytes() < most);
     }
-    let value = 72 * MEBIBYTE;
+    // More than is free, and less than the longest value.
+    let value = limit + limit / 8 + 8 * MEBIBYTE - meter::used_bytes();
+    assert!(value < 256 * MEBIBYTE, "{} MiB", value / MEBIBYTE);
     for large in [
         format!("SELECT length(repeat('x', {value}))"),
-        format!("SELECT length(lpad('x', {value}))"),
+        // Four bytes are set aside for each character.
+        format!("SELECT length(lpad('x', {}))", value / 4),
         format!("SELECT length(replace(repeat('x', {}), 'x', 'twelve bytes'))", value / 12),
         format!("SELECT length(a || a || a) FROM (SELECT repeat('x', {}) AS a) AS b", value / 3),
         format!("SELECT length(upper(a) || lower(a)) FROM (SELECT repeat('x', {}) AS a) AS b", value / 3),

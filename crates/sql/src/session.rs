@@ -21,6 +21,7 @@ mod held;
 mod named;
 mod planned;
 mod portal;
+mod retry;
 mod run;
 mod transaction;
 mod utility;

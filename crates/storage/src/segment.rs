@@ -290,14 +290,14 @@ mod tests {
             };
             for (at, &slot) in slots.iter().enumerate() {
                 for vector in 0..2 {
-                    let before = number(slot, vector).swap((2 * at + vector + 1) as u32, Ordering::Relaxed);
+                    let before = number(slot, vector).swap((2 * at + vector + 1) as u32, Ordering::AcqRel);
                     assert_eq!(before, 0, "{bytes} bytes, slot {at}, vector {vector}");
                 }
                 // SAFETY: the slot is ours and has that many bytes.
                 unsafe { slot.write_bytes(0xAA, slot_bytes) };
             }
             for (at, &slot) in slots.iter().enumerate() {
-                let found = [0, 1].map(|vector| number(slot, vector).load(Ordering::Relaxed));
+                let found = [0, 1].map(|vector| number(slot, vector).load(Ordering::Acquire));
                 assert_eq!(found, [2 * at as u32 + 1, 2 * at as u32 + 2], "{bytes} bytes, slot {at}");
             }
         }

@@ -166,7 +166,7 @@ impl Waiter {
     }
 
     fn suspend_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> Wake {
-        together::wake_all();
+        let _outside = together::Outside::new();
         loop {
             let end = self.shared.end.load(Ordering::Acquire);
             if self.has_passed(end) {

@@ -92,10 +92,11 @@ fn native(workload: &Tpcc) -> (Connection, Tables) {
     (connection, tables)
 }
 
-/// The native definition, with the index that BenchBase makes besides the unique constraint of the same columns, and without
-/// the partition key, of which it knows nothing.
+/// The native definition, with the index that BenchBase makes besides the unique constraint of the same columns, without
+/// the partition key, of which it knows nothing, and with an order of its table without a primary key, which SQL keeps.
 fn with_second_index(mut schema: TableSchema) -> TableSchema {
     schema.partitioned = false;
+    schema.ordered |= schema.name == "history";
     if schema.name == "oorder" {
         schema.indexes.push(IndexSchema {
             name: "idx_order".to_owned(),

@@ -285,7 +285,7 @@ insert into w3(a, b) values (default, 'x')
 select * from w3
 -- A default is shown as it was written.
 create table q1(n numeric(10,2) default 1, m numeric default 1.50, i int default '5', b bigint default 7, f float8 default 1, v varchar(14) default 'abc', t text default 'x', ts timestamp default '2020-01-02 03:04', bo boolean default true, iv interval default '1 day', sm smallint default 3, r real default 1.25)
-select a.attname, pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum where d.adrelid = 'q1'::regclass order by a.attnum
+select a.attname::text, pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum where d.adrelid = 'q1'::regclass order by a.attnum
 insert into q1 default values
 select * from q1
 drop schema written cascade

@@ -133,7 +133,9 @@ impl Binder<'_> {
                 false => self.resolved(argument)?.0,
             });
         }
-        Ok(Typed::new(Expr::Call(Function::Several(function), list), result))
+        let is_null = matches!(function, Several::ToJson(_)) && list.contains(&Expr::NULL);
+        let call = if is_null { Expr::NULL } else { Expr::Call(Function::Several(function), list) };
+        Ok(Typed::new(call, result))
     }
 
     fn function(&mut self, function: &ast::Function, scope: &Scope) -> Result<Typed, SqlError> {

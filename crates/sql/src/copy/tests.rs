@@ -221,6 +221,9 @@ proptest! {
         rows in prop::collection::vec(prop::array::uniform2(prop::option::of("[a-c,;'\"\\\\\n\r\t|.Nnil]{0,6}")), 0..5),
         piece in 1..20_usize,
     ) {
+        // In text a value that is the word for NULL is read as NULL, as by PostgreSQL.
+        let is_word = |field: &String| options.format == CopyFormat::Text && *field == options.null;
+        prop_assume!(options.null == "\\N" || !rows.iter().flatten().flatten().any(is_word));
         let mut writer = CopyWriter::new(options.clone(), vec![Type::Text; 2], crate::types::Styles::default());
         let mut data = writer.header(["a", "b"]).unwrap_or_default().to_vec();
         for row in &rows {

@@ -6,7 +6,8 @@
 
 use super::held::Held;
 use super::planned::is_plannable;
-use super::run::{Attempts, Output, Source};
+use super::retry::Attempts;
+use super::run::{Output, Source};
 use super::transaction::Phase;
 use super::{Ready, Session};
 use crate::client::Client;
@@ -161,7 +162,7 @@ impl Session {
     /// Runs statements as one planned transaction, which stays open. `told` is what the client is to be told of each, and of
     /// one that has a mistake until then.
     fn run_members(&mut self, members: &[Member<'_>], told: &mut Vec<Held>) -> Result<(), SqlError> {
-        let mut attempts = Attempts::default();
+        let mut attempts = Attempts::after(self.waiter.waited_ns());
         self.planning.start();
         self.seat.counters.count_statements(members.len());
         loop {

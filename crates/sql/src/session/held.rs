@@ -34,6 +34,11 @@ impl Held {
         self.messages.clear();
     }
 
+    /// Whether there are rows, or their description.
+    pub(super) fn has_rows(&self) -> bool {
+        self.messages.iter().any(|message| matches!(message, Message::Columns(_) | Message::Row(_)))
+    }
+
     /// Tells it. Between rows the client may still cancel.
     pub(super) fn tell(&mut self, client: &mut dyn Client, waiter: &Waiter) -> Result<(), SqlError> {
         for message in self.messages.drain(..) {

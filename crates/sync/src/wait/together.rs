@@ -9,7 +9,9 @@
 //!
 //! 1. A wake that is put off is made before the outermost [`together`] of its thread returns or unwinds, and before the thread's next wait.
 //!    So no wake is lost, and no transaction waits while it keeps others from being woken.
-//! 2. What makes the woken transaction's condition true is done at once. Only the notice comes later.
+//! 2. While a transaction waits, its thread is outside of the transaction's calls of [`together`]: a coroutine may wait there, and other
+//!    coroutines of the thread make their wakes at once.
+//! 3. What makes the woken transaction's condition true is done at once. Only the notice comes later.
 
 use super::Waiter;
 
@@ -48,6 +50,23 @@ mod list {
         }
     }
 
+    /// Takes the thread out of its calls of `together` for as long as the caller waits.
+    pub(in crate::wait) struct Outside(usize);
+
+    impl Outside {
+        /// Makes the wakes that were put off.
+        pub(in crate::wait) fn new() -> Self {
+            wake_all();
+            Self(DEPTH.take())
+        }
+    }
+
+    impl Drop for Outside {
+        fn drop(&mut self) {
+            DEPTH.set(DEPTH.get() + self.0);
+        }
+    }
+
     /// Whether the wake was put off.
     #[inline]
     pub(in crate::wait) fn put_off(waiter: &Waiter) -> bool {
@@ -60,7 +79,7 @@ mod list {
 
     /// Makes the wakes that were put off, in their order; whether there were any.
     #[inline]
-    pub(in crate::wait) fn wake_all() -> bool {
+    fn wake_all() -> bool {
         let Some(first) = LIST.with(|list| list.borrow_mut().pop_front()) else { return false };
         first.resume();
         while let Some(waiter) = LIST.with(|list| list.borrow_mut().pop_front()) {
@@ -83,16 +102,20 @@ mod list {
         }
     }
 
-    pub(in crate::wait) fn put_off(_waiter: &Waiter) -> bool {
-        false
+    pub(in crate::wait) struct Outside;
+
+    impl Outside {
+        pub(in crate::wait) fn new() -> Self {
+            Self
+        }
     }
 
-    pub(in crate::wait) fn wake_all() -> bool {
+    pub(in crate::wait) fn put_off(_waiter: &Waiter) -> bool {
         false
     }
 }
 
-pub(super) use list::{put_off, wake_all};
+pub(super) use list::{Outside, put_off};
 
 /// Calls `end`, which ends a transaction, and then makes the wakes that it has asked for.
 #[inline]
@@ -125,6 +148,21 @@ mod tests {
         }
     }
 
+    /// Has another coroutine of the thread wake a waiter during each wait.
+    struct Suspending(Waiter);
+
+    impl Scheduler for Suspending {
+        fn now(&self) -> Time {
+            Time(0)
+        }
+
+        fn suspend(&self, _deadline: Option<Time>) {
+            self.0.wake();
+        }
+
+        fn resume(&self) {}
+    }
+
     #[test]
     fn wakes_are_made_at_the_end_of_the_outermost_call_or_before_a_wait() {
         let counting = Arc::new(Counting::default());
@@ -144,6 +182,14 @@ mod tests {
             assert_eq!(waits.pause(std::time::Duration::ZERO), Wake::TimedOut);
             assert_eq!(made(), 4, "before a wait");
         });
+        let other = Waiter::new(Arc::new(Suspending(waiter.clone())));
+        together(|| {
+            assert_eq!(other.pause(std::time::Duration::ZERO), Wake::TimedOut);
+            other.wait_until(None, || made() == 5);
+            waiter.wake();
+            assert_eq!(made(), 5, "the wait is over, the call is not");
+        });
+        assert_eq!(made(), 6, "what others did while the transaction waited was done at once");
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             together(|| {
                 waiter.wake();
@@ -151,8 +197,8 @@ mod tests {
             })
         }));
         assert!(panicked.is_err());
-        assert_eq!(made(), 5, "a panic ends the call, too");
+        assert_eq!(made(), 7, "a panic ends the call, too");
         together(|| waiter.cancel());
-        assert_eq!(made(), 6);
+        assert_eq!(made(), 8);
     }
 }

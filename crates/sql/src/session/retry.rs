@@ -1,0 +1,245 @@
+//! Attempts at a statement: what the engine gave up is undone, waited for, and tried again.
+
+use super::Session;
+use super::planned::is_plannable;
+use super::transaction::Phase;
+use crate::plan::{Plan, only_reads};
+use crate::turns::Turn;
+use crate::watched::Spot;
+use crate::{SqlError, deadlock, state};
+use hotrow_sync::Time;
+use hotrow_txn::{Abort, Savepoint, Transaction};
+use std::time::Duration;
+
+/// The attempts at a statement so far.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    failed: u32,
+    /// Those that were undone without the transaction.
+    requests: u32,
+    /// Those that were followed by a wait for the transaction that stood in the way.
+    waits: u32,
+    /// When another transaction was met first that is waited for by trying again.
+    since: Option<Time>,
+    /// Its place among the others that are tried again.
+    turn: Option<Turn>,
+    /// How long the session had waited before the first one, in nanoseconds.
+    waited_before: u64,
+    /// When the last one began and how long the lock manager had taken then, if times are counted.
+    pub(super) timed: Option<(Time, u64)>,
+}
+
+impl Attempts {
+    /// None yet, in a session that has waited for so many nanoseconds.
+    pub(super) fn after(waited_before: u64) -> Self {
+        Self { waited_before, ..Self::default() }
+    }
+}
+
+/// Where a statement begins that may be undone by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Start {
+    /// The engine's transaction begins with it.
+    Begin,
+    /// In the midst of the engine's transaction, with so many checks put off.
+    At(Savepoint, usize),
+}
+
+/// The longest pause between two attempts of a statement that meets a conflict: about as long as an interactive transaction keeps a row.
+const LONGEST_REQUEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// The pause before an attempt, which doubles with every one.
+fn pause(retries: u32, longest: Duration) -> Duration {
+    Duration::from_micros(100 << retries.min(16)).min(longest)
+}
+
+impl Session {
+    /// Undoes what an attempt did that the engine gave up, and waits a moment if there is to be another one; else the error.
+    /// `unseen` says that nobody would notice.
+    pub(super) fn after_abort(&mut self, abort: Abort, unseen: bool, attempts: &mut Attempts) -> Result<(), SqlError> {
+        let corrected = self.correct_accesses(abort);
+        let unseen = unseen && self.phase == Phase::Implicit && (self.executed == 0 || corrected);
+        let retryable = abort.is_retryable() && !self.is_lock_timeout(abort);
+        if unseen && retryable && !corrected && self.begun {
+            match self.give_way(Start::Begin, attempts) {
+                Ok(true) => {
+                    self.engine_aborted(abort);
+                    return Ok(());
+                }
+                Ok(false) => {}
+                Err(ended) => {
+                    self.engine_aborted(ended);
+                    return Err(self.explain_abort(ended, unseen));
+                }
+            }
+        }
+        self.engine_aborted(abort);
+        if !unseen || !retryable || (!corrected && !self.may_try_again(abort, attempts)) {
+            return Err(self.explain_abort(abort, unseen));
+        }
+        if !corrected {
+            attempts.failed += 1;
+            self.pause_before_retry(attempts.failed, self.database.config.max_retry_pause);
+        }
+        Ok(())
+    }
+
+    /// Where a statement begins that is to be tried again in place of waiting, under an engine that leaves that to us.
+    pub(super) fn start_request(&mut self, plan: &Plan) -> Option<Start> {
+        let is_request = self.txn.retries_requests() || self.waits_for_writers() && !only_reads(plan);
+        let deferred = self.names.deferred.borrow().len();
+        (is_request && is_plannable(plan))
+            .then(|| if self.begun { Start::At(self.txn.savepoint(), deferred) } else { Start::Begin })
+    }
+
+    /// Whether a statement that meets another transaction's change of a row waits for that transaction to end and then begins again, while its own
+    /// transaction goes on: at read committed, under an engine that lets the first writer win.
+    fn waits_for_writers(&self) -> bool {
+        self.database.keeps_versions() && !self.keeps_reads()
+    }
+
+    /// Whether a statement is the whole of a transaction that is run again as often as it meets another one's change of a row, so that it can
+    /// leave the row to those that came before.
+    pub(super) fn lines_up(&self, plan: &Plan) -> bool {
+        let is_first = self.phase == Phase::Implicit && self.executed == 0 && !self.begun;
+        is_first && self.database.keeps_versions() && is_plannable(plan) && !only_reads(plan)
+    }
+
+    /// Undoes an attempt that met a conflict and waits, for the transaction in the way if it is known and else for a moment, if there is to be
+    /// another attempt; else says what the attempts come to.
+    pub(super) fn request_again(
+        &mut self,
+        abort: Abort,
+        start: Option<Start>,
+        attempts: &mut Attempts,
+    ) -> Result<(), Abort> {
+        let is_conflict = matches!(abort, Abort::Conflict | Abort::WriteConflict);
+        let Some(start) = start.filter(|_| is_conflict) else { return Err(abort) };
+        if !self.txn.retries_requests() && self.give_way(start, attempts)? {
+            return Ok(());
+        }
+        let now = self.waiter.now();
+        let since = *attempts.since.get_or_insert(now);
+        let limit = self
+            .names
+            .settings
+            .borrow()
+            .duration("lock_timeout")
+            .or_else(|| self.names.settings.borrow().duration("deadlock_timeout"));
+        let limit = limit.unwrap_or(self.database.config.conflict_wait);
+        if now.since(since) >= limit {
+            return Err(Abort::Timeout);
+        }
+        match start {
+            Start::At(savepoint, deferred) => {
+                self.txn.rollback_to(savepoint);
+                self.names.deferred.borrow_mut().truncate(deferred);
+            }
+            Start::Begin => {
+                self.withdraw_begin();
+                self.names.deferred.borrow_mut().truncate(0);
+            }
+        }
+        self.count_retried(attempts.timed);
+        attempts.requests += 1;
+        self.seat.counters.count_retry();
+        let turn = attempts.turn.get_or_insert_with(|| Turn::new(&self.database.turns, &self.waiter));
+        let spot = self.txn.last_conflict().cloned().unwrap_or(Spot::Begin);
+        turn.wait(&spot, pause(attempts.requests, LONGEST_REQUEST_PAUSE), since.after(limit));
+        Ok(())
+    }
+
+    /// Undoes an attempt and waits until the transaction has ended that stood in its way. False if none is known.
+    fn give_way(&mut self, start: Start, attempts: &mut Attempts) -> Result<bool, Abort> {
+        let (savepoint, deferred) = match start {
+            Start::Begin => (None, 0),
+            Start::At(savepoint, deferred) => (Some(savepoint), deferred),
+        };
+        self.names.deferred.borrow_mut().truncate(deferred);
+        let waited = self.txn.give_way(savepoint)?;
+        if waited {
+            // The engine's transaction is over if all of it was undone.
+            self.begun &= savepoint.is_some();
+            self.count_retried(attempts.timed);
+            self.count_wait(attempts);
+        }
+        Ok(waited)
+    }
+
+    /// Counts an attempt after a wait. It is no retry as long as nobody came between the wait and the attempt.
+    fn count_wait(&mut self, attempts: &mut Attempts) {
+        attempts.waits += 1;
+        attempts.since = None;
+        if attempts.waits > 1 {
+            self.seat.counters.count_retry();
+        }
+    }
+
+    /// The time, and the lock manager's so far, if anybody wants to know where it goes.
+    pub(super) fn timed_attempt(&mut self) -> Option<(Time, u64)> {
+        self.database.config.times.as_ref()?;
+        Some((self.waiter.now(), self.txn.statistics().lock_manager_ns))
+    }
+
+    /// Counts an attempt that was in vain.
+    fn count_retried(&mut self, begun: Option<(Time, u64)>) {
+        if let (Some(times), Some((begin, locked_before))) = (&self.database.config.times, begun) {
+            let locked = Duration::from_nanos(self.txn.statistics().lock_manager_ns - locked_before);
+            times.count_retried(self.waiter.now().since(begin).saturating_sub(locked));
+        }
+    }
+
+    /// Whether there is to be another attempt. A row that another transaction is changing may be kept for long: where a statement would
+    /// wait for it, there is a limit to that in time, and so there is where the statement is tried again in place of waiting.
+    fn may_try_again(&self, abort: Abort, attempts: &mut Attempts) -> bool {
+        if abort == Abort::Timeout && self.has_waited_enough(attempts) {
+            return false;
+        }
+        if abort != Abort::WriteConflict {
+            return attempts.failed < self.database.config.max_retries;
+        }
+        let now = self.waiter.now();
+        let since = *attempts.since.get_or_insert(now);
+        let limit =
+            self.names.settings.borrow().duration("lock_timeout").unwrap_or(self.database.config.table_lock_wait);
+        now.since(since) < limit
+    }
+
+    /// Whether a statement's attempts have waited about as long as one wait may last: no further one waits for the same
+    /// session once more.
+    fn has_waited_enough(&self, attempts: &Attempts) -> bool {
+        let limit = self.database.config.table_lock_wait;
+        let waited = Duration::from_nanos(self.waiter.waited_ns() - attempts.waited_before);
+        waited >= limit - limit / 8
+    }
+
+    /// Whether a wait has lasted as long as the client wants one to.
+    pub(super) fn is_lock_timeout(&self, abort: Abort) -> bool {
+        abort == Abort::Timeout && self.names.settings.borrow().duration("lock_timeout").is_some()
+    }
+
+    /// Whether attempts in place of a wait have.
+    fn was_kept_off(&self, abort: Abort, unseen: bool) -> bool {
+        unseen && abort == Abort::WriteConflict && self.names.settings.borrow().duration("lock_timeout").is_some()
+    }
+
+    /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a story.
+    pub(super) fn explain_abort(&self, abort: Abort, unseen: bool) -> SqlError {
+        if self.is_lock_timeout(abort) || self.was_kept_off(abort, unseen) {
+            return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
+        }
+        let error = SqlError::from(abort);
+        match self.txn.deadlock() {
+            Some(deadlock) if abort == Abort::Deadlock => error.detail(deadlock::detail(deadlock, self.view())),
+            _ => error,
+        }
+    }
+
+    /// Waits a time that doubles with every retry; sessions of different numbers wait differently.
+    fn pause_before_retry(&mut self, retries: u32, longest: Duration) {
+        self.seat.counters.count_retry();
+        let pause = pause(retries, longest);
+        let share = self.id.unsigned_abs() % 8;
+        self.waiter.pause(pause / 2 + pause / 16 * share);
+    }
+}
