@@ -308,7 +308,7 @@ fn many_increments_are_all_there_and_leave_no_garbage() {
             move || {
                 let mut txn = Engine::transaction(&*case.engine, Waiter::thread(Duration::ZERO));
                 for turn in 0..EACH {
-                    let in_block = level == Isolation::ReadCommitted && (number + turn) % 2 == 0;
+                    let in_block = level == Isolation::ReadCommitted && (number + turn).is_multiple_of(2);
                     let mut has_begun = false;
                     loop {
                         if !has_begun {
