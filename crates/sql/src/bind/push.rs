@@ -84,7 +84,7 @@ fn over(condition: &Expr, exprs: &[Expr]) -> Option<Expr> {
     replace(&mut condition, exprs).then_some(condition)
 }
 
-fn is_volatile(expr: &Expr) -> bool {
+pub(super) fn is_volatile(expr: &Expr) -> bool {
     expr.any(&mut |part| matches!(part, Expr::Call(function, _) if function.is_volatile()))
 }
 
