@@ -222,6 +222,10 @@ pub enum JoinKind {
     Left,
     /// Those of both sides, with NULLs.
     Full,
+    /// None, and of the outer side's rows those that have a match, each once and by itself.
+    Semi,
+    /// None, and of the outer side's rows those that have no match.
+    Anti,
 }
 
 /// A join whose inner side runs once for each row of the outer side: the inner side finds its rows by it. A row of the join has
@@ -243,7 +247,7 @@ pub struct NestedLoop {
 }
 
 /// A join whose inner side is kept, in a hash table if values of both sides must be equal. A row of the join has the columns
-/// that are wanted of the outer side, then those of the inner one.
+/// that are wanted of the outer side, then those of the inner one; a row of a semi or anti join has the first only.
 #[derive(Debug)]
 pub struct HashJoin {
     /// Any.
@@ -329,6 +333,9 @@ pub enum SubqueryTest {
     Value,
     /// Whether there is one.
     Exists,
+    /// Whether there is one whose first columns equal the operands, where trailing blanks do not count in the columns that say so, and for
+    /// which the condition is true, if there is one. The condition alone looks at what the frame shows.
+    Matches(Vec<bool>, Option<Expr>),
     /// The values of all as an array.
     Array(Element),
     /// Whether the comparison holds for one (ANY, IN), or for all if the flag says so. Trailing blanks do not count in the

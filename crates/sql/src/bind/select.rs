@@ -184,14 +184,18 @@ impl Binder<'_> {
         let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
         let outer_windows = std::mem::take(&mut self.windows);
         let outer_sets = std::mem::take(&mut self.sets);
+        let recurs = std::mem::take(&mut self.recurs);
         let bound = self.select_in_place(select, order_by);
+        self.recurs = recurs;
         (self.columns, self.aggregates) = (outer_columns, outer);
         (self.windows, self.sets) = (outer_windows, outer_sets);
         bound
     }
 
     fn select_in_place(&mut self, select: &ast::Select, order_by: Option<&ast::OrderBy>) -> Result<Bound, SqlError> {
+        let may_match = std::mem::take(&mut self.may_match);
         let From { mut group, scope } = self.from(&select.from)?;
+        let around = self.outer.last().filter(|level| may_match && level.columns.is_empty()).map(|level| level.frame);
         let filter = self.selection(select.selection.as_ref(), &scope)?;
         group.conditions.extend(path::conjuncts(filter));
         self.aggregates = Aggregates::Found(Vec::new());
@@ -214,7 +218,18 @@ impl Binder<'_> {
         if !matches!(self.locking, Locking::None) && (!plain || !sets.is_empty()) {
             return Err(no_rows_to_lock(unique, grouped, calls.is_empty(), sets.is_empty()));
         }
-        let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { Vec::new() };
+        if !calls.is_empty() && self.recurs {
+            let message = "aggregate functions are not allowed in a recursive query's recursive term";
+            return Err(SqlError::new(state::INVALID_RECURSION, message));
+        }
+        if let Some(frame) = around.filter(|_| plain && sets.is_empty()) {
+            group = match self.matched(group, frame)? {
+                Ok(bound) => return Ok(bound),
+                Err(group) => group,
+            };
+        }
+        let extreme = if groups.is_empty() && sets.is_empty() { group.first_by(&calls) } else { None };
+        let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { extreme.into_iter().collect() };
         // Functions whose rows are grouped run below the aggregation, the others above it.
         let mut lower = if grouped { used_by(&sets, &groups) } else { std::mem::take(&mut sets) };
         if grouped {
@@ -256,6 +271,9 @@ impl Binder<'_> {
         }
         let mut node = expand(planned.node, width, &lower, &mut below);
         if grouped {
+            if extreme.is_some() && in_order {
+                node = Node::Limit(Box::new(node), Some(Expr::Const(Value::Int8(1))), None);
+            }
             let width = groups.len() + calls.len();
             node = Node::Aggregate(Box::new(node), groups, calls);
             if let Some(having) = having {
@@ -275,7 +293,7 @@ impl Binder<'_> {
             let width = layer.width();
             node = kept_for(layer.over(node), width, above(&output, &orders));
         }
-        if in_order {
+        if in_order && !grouped {
             orders.clear();
         }
         let Output { exprs, columns, loose } = output;
