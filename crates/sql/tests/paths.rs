@@ -149,7 +149,7 @@ fn the_least_and_the_greatest_value_are_at_an_end_of_an_index() {
         );
         assert_eq!(
             plan(&mut session, "select max(d) from t where c = 1"),
-            "Aggregate; ->  Limit; ->  Index Scan Backward using t_c on t; Index Cond: (c = 1); Filter: ((c = 1) AND (d IS NOT NULL))",
+            "Aggregate; ->  Limit; ->  Index Scan Backward using t_c on t; Index Cond: (c = 1); Filter: ((d IS NOT NULL) AND (c = 1))",
             "{engine}"
         );
     }

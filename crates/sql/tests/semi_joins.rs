@@ -116,7 +116,7 @@ fn explain_shows_semi_and_anti_joins() {
             "not exists (select 1 from q where q.x = p.x and q.z = 1 and q.y > p.y)",
             &[
                 "Hash Anti Join",
-                "  Join Filter: (#7 > #3)",
+                "  Join Filter: (#6 > #3)",
                 "  ->  Seq Scan on p",
                 "  ->  Hash",
                 "        ->  Seq Scan on q",
@@ -141,7 +141,15 @@ fn explain_shows_semi_and_anti_joins() {
             "x not in (select x from q)",
             &["Materialize", "  Filter: (NOT (#2 = ANY (hashed SubPlan)))", "  ->  Seq Scan on p"],
         ),
-        // An index finds them.
+        // An index finds them, below a query in FROM and an outer join, too.
+        (
+            "exists (select 1 from (select k as v from r where w > 0) s where s.v = p.x)",
+            &["Materialize", "  Filter: EXISTS(SubPlan)", "  ->  Seq Scan on p"],
+        ),
+        (
+            "exists (select 1 from r left join q on q.x = r.w where r.k = p.x)",
+            &["Materialize", "  Filter: EXISTS(SubPlan)", "  ->  Seq Scan on p"],
+        ),
         (
             "exists (select 1 from r where r.k = p.x)",
             &["Materialize", "  Filter: EXISTS(SubPlan)", "  ->  Seq Scan on p"],

@@ -260,7 +260,7 @@ pub(super) fn places(first: &[usize], second: &[usize]) -> Vec<usize> {
 }
 
 /// Makes a condition one over a source's own row; it sees the other columns in a frame.
-fn localise(expr: &mut Expr, own: &Range<usize>, shown: &mut Shown) {
+pub(super) fn localise(expr: &mut Expr, own: &Range<usize>, shown: &mut Shown) {
     match expr {
         Expr::Column(column) if own.contains(column) => *column -= own.start,
         Expr::Column(_) => show(expr, shown.frame, &mut shown.columns),

@@ -6,8 +6,9 @@
 //! table.
 
 use super::from::Locking;
-use super::join::{Columns, Group, Item, Planned, Shown, place, places, served};
-use super::push::is_volatile;
+use super::join::{Columns, Group, Item, Planned, Shown, localise, place, places, served};
+use super::path::conjunction;
+use super::push::{self, is_volatile};
 use super::select::Bound;
 use super::subquery::asked;
 use super::{Binder, Scope};
@@ -54,7 +55,8 @@ impl Binder<'_> {
         let looks_out = |expr: &Expr| expr.any(&mut |part| matches!(part, Expr::Outer(at, _) if *at == frame));
         let refuses = |expr: &Expr| expr.has_subquery() || is_volatile(expr);
         let conditions = &group.conditions;
-        if !matches!(self.locking, Locking::None) || conditions.iter().any(refuses) || group.is_served(&looks_out) {
+        if !matches!(self.locking, Locking::None) || conditions.iter().any(refuses) || group.is_served(&[], &looks_out)
+        {
             return Ok(Err(group));
         }
         let is_key = |condition: &Expr| sides(condition, &looks_out).is_some();
@@ -76,7 +78,7 @@ impl Binder<'_> {
             }
         }
         let columns: Vec<_> = Columns::of(&rest).iter().collect();
-        let mut condition = super::path::conjunction(rest);
+        let mut condition = conjunction(rest);
         if let Some(condition) = &mut condition {
             let mut at: Vec<_> = places(&columns, &[]);
             at.iter_mut().for_each(|place| *place = place.saturating_add(exprs.len()));
@@ -93,15 +95,28 @@ impl Binder<'_> {
 }
 
 impl Group {
-    /// Whether an index finds a table's rows by what a condition sees outside.
-    fn is_served(&self, looks_out: &impl Fn(&Expr) -> bool) -> bool {
+    /// Whether an index finds a table's rows by what a condition of the group, or one of those above it, sees outside.
+    fn is_served(&self, above: &[Expr], looks_out: &impl Fn(&Expr) -> bool) -> bool {
+        let conditions = [&self.conditions[..], above].concat();
         self.sources.iter().any(|source| {
-            let Item::Table(table, lock) = &source.item else { return false };
             let own = |condition: &&Expr| Columns::of([*condition]).within(&source.columns);
-            let conditions: Vec<_> = self.conditions.iter().filter(own).cloned().collect();
             let mut shown = Shown { frame: usize::MAX, columns: Vec::new() };
-            let access = served(table, *lock, &conditions, &source.columns, &mut shown);
-            access.path.exprs().into_iter().any(looks_out)
+            match &source.item {
+                Item::Table(table, lock) => {
+                    let own: Vec<_> = conditions.iter().filter(own).cloned().collect();
+                    let access = served(table, *lock, &own, &source.columns, &mut shown);
+                    access.path.exprs().into_iter().any(looks_out)
+                }
+                Item::Rows(node, _) => {
+                    let mut own: Vec<_> = conditions.iter().filter(own).cloned().collect();
+                    own.iter_mut().for_each(|condition| localise(condition, &source.columns, &mut shown));
+                    conjunction(own).is_some_and(|condition| push::is_served(node, &condition, looks_out))
+                }
+                Item::Outer(join) => {
+                    let conditions = [&conditions[..], &join.on].concat();
+                    join.left.is_served(&conditions, looks_out) || join.right.is_served(&conditions, looks_out)
+                }
+            }
         })
     }
 }
