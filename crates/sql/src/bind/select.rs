@@ -201,10 +201,7 @@ impl Binder<'_> {
         self.aggregates = Aggregates::Found(Vec::new());
         let parts = self.select_parts(select, order_by, &scope);
         let found = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
-        let mut calls = match found {
-            Aggregates::Found(calls) => calls,
-            Aggregates::Refused(_) => Vec::new(),
-        };
+        let mut calls = if let Aggregates::Found(calls) = found { calls } else { Vec::new() };
         let mut windows = std::mem::take(&mut self.windows);
         let (mut output, mut orders, mut having, mut groups, leading) = parts?;
         let mut sets = std::mem::take(&mut self.sets.calls);
@@ -218,10 +215,7 @@ impl Binder<'_> {
         if !matches!(self.locking, Locking::None) && (!plain || !sets.is_empty()) {
             return Err(no_rows_to_lock(unique, grouped, calls.is_empty(), sets.is_empty()));
         }
-        if !calls.is_empty() && self.recurs {
-            let message = "aggregate functions are not allowed in a recursive query's recursive term";
-            return Err(SqlError::new(state::INVALID_RECURSION, message));
-        }
+        self.check_recursive_term(&calls)?;
         if let Some(frame) = around.filter(|_| plain && sets.is_empty()) {
             group = match self.matched(group, frame)? {
                 Ok(bound) => return Ok(bound),
@@ -296,15 +290,16 @@ impl Binder<'_> {
         if in_order && !grouped {
             orders.clear();
         }
-        let Output { exprs, columns, loose } = output;
-        if distinct {
-            columns.iter().try_for_each(|column| check_equality(column.ty))?;
+        arranged(node, output, orders, (sorts, distinct, leading), &after)
+    }
+
+    /// Refuses aggregate functions over the rows before of WITH RECURSIVE.
+    fn check_recursive_term(&self, calls: &[AggregateCall]) -> Result<(), SqlError> {
+        if calls.is_empty() || !self.recurs {
+            return Ok(());
         }
-        let node = match sorts && !orders.is_empty() {
-            true => project_sorted(node, exprs, orders, leading, &after)?,
-            false => project(node, exprs, orders, distinct, leading)?,
-        };
-        Ok(Bound { node, columns, loose })
+        let message = "aggregate functions are not allowed in a recursive query's recursive term";
+        Err(SqlError::new(state::INVALID_RECURSION, message))
     }
 
     /// The select list, the order, HAVING and the groups, all bound over the input.
@@ -507,6 +502,25 @@ fn check_width(columns: usize) -> Result<(), SqlError> {
         return Err(SqlError::new(state::TOO_MANY_COLUMNS, message));
     }
     Ok(())
+}
+
+/// The select list over the rows, in order.
+fn arranged(
+    node: Node,
+    output: Output,
+    orders: Vec<Order>,
+    (sorts, distinct, leading): (bool, bool, usize),
+    after: &[SetCall],
+) -> Result<Bound, SqlError> {
+    let Output { exprs, columns, loose } = output;
+    if distinct {
+        columns.iter().try_for_each(|column| check_equality(column.ty))?;
+    }
+    let node = match sorts && !orders.is_empty() {
+        true => project_sorted(node, exprs, orders, leading, after)?,
+        false => project(node, exprs, orders, distinct, leading)?,
+    };
+    Ok(Bound { node, columns, loose })
 }
 
 /// Output, order and DISTINCT on top of the rows.
