@@ -7,6 +7,9 @@
 //! columns of its outer side that are wanted, and any other operator whose expressions have subqueries takes its rows from
 //! a [`Node::Materialise`]. So no subquery is part of an [`Access`].
 
+mod aggregate;
+
+pub use self::aggregate::{AggregateCall, AggregateFunction, AggregateOrder};
 use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
 use crate::expected::Expected;
@@ -222,6 +225,10 @@ pub enum JoinKind {
     Left,
     /// Those of both sides, with NULLs.
     Full,
+    /// None, and of the outer side's rows those that have a match, each once and by itself.
+    Semi,
+    /// None, and of the outer side's rows those that have no match.
+    Anti,
 }
 
 /// A join whose inner side runs once for each row of the outer side: the inner side finds its rows by it. A row of the join has
@@ -243,7 +250,7 @@ pub struct NestedLoop {
 }
 
 /// A join whose inner side is kept, in a hash table if values of both sides must be equal. A row of the join has the columns
-/// that are wanted of the outer side, then those of the inner one.
+/// that are wanted of the outer side, then those of the inner one; a row of a semi or anti join has the first only.
 #[derive(Debug)]
 pub struct HashJoin {
     /// Any.
@@ -329,6 +336,9 @@ pub enum SubqueryTest {
     Value,
     /// Whether there is one.
     Exists,
+    /// Whether there is one whose first columns equal the operands, where trailing blanks do not count in the columns that say so, and for
+    /// which the condition is true, if there is one. The condition alone looks at what the frame shows.
+    Matches(Vec<bool>, Option<Expr>),
     /// The values of all as an array.
     Array(Element),
     /// Whether the comparison holds for one (ANY, IN), or for all if the flag says so. Trailing blanks do not count in the
@@ -429,102 +439,6 @@ pub struct SortKey {
     pub nulls_first: bool,
     /// A `char` column: trailing blanks do not count.
     pub blanks: bool,
-}
-
-/// An aggregate function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AggregateFunction {
-    /// `count(*)`
-    CountRows,
-    /// `count(x)`
-    Count,
-    /// `sum(x)`
-    Sum,
-    /// `avg(x)`
-    Average,
-    /// `min(x)`
-    Min,
-    /// `max(x)`
-    Max,
-    /// `bool_and(x)`
-    And,
-    /// `bool_or(x)`
-    Or,
-    /// `bit_and(x)`
-    BitAnd,
-    /// `bit_or(x)`
-    BitOr,
-    /// `bit_xor(x)`
-    BitXor,
-    /// `string_agg(x, separator)`
-    Join,
-    /// `array_agg(x)`
-    Array(Element),
-    /// `json_agg(x)`, `jsonb_agg(x)`
-    Json {
-        /// A `jsonb`.
-        binary: bool,
-    },
-    /// `json_object_agg(key, x)`, `jsonb_object_agg(key, x)`; the key has the separator's place.
-    JsonObject {
-        /// A `jsonb`.
-        binary: bool,
-    },
-    /// `variance(x)` and its like.
-    Spread {
-        /// Of the whole population, not of a sample.
-        population: bool,
-        /// The standard deviation: its square root.
-        root: bool,
-    },
-}
-
-impl AggregateFunction {
-    /// Whether values are put one after the other, NULLs of some too, so that their order matters.
-    pub fn collects(self) -> bool {
-        use AggregateFunction as F;
-        matches!(self, F::Join | F::Array(_) | F::Json { .. } | F::JsonObject { .. })
-    }
-}
-
-/// One item of ORDER BY in an aggregate function's call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AggregateOrder {
-    /// What to sort by.
-    pub expr: Expr,
-    /// Greatest first.
-    pub descending: bool,
-    /// NULLs before all others.
-    pub nulls_first: bool,
-    /// A `char`: trailing blanks do not count.
-    pub blanks: bool,
-}
-
-/// A call of an aggregate function.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AggregateCall {
-    /// The function.
-    pub function: AggregateFunction,
-    /// Its argument, of the type that the function sums in.
-    pub argument: Option<Expr>,
-    /// What stands between texts that are joined.
-    pub separator: Option<Expr>,
-    /// The order in which values are joined or collected; other functions' results do not depend on it.
-    pub order: Vec<AggregateOrder>,
-    /// Equal values once.
-    pub distinct: bool,
-    /// Only rows of which this is true.
-    pub filter: Option<Expr>,
-    /// The type of the result.
-    pub result: Type,
-}
-
-impl AggregateCall {
-    /// What is evaluated for each row.
-    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
-        let order = self.order.iter_mut().map(|order| &mut order.expr);
-        self.argument.iter_mut().chain(&mut self.separator).chain(&mut self.filter).chain(order)
-    }
 }
 
 /// INSERT

@@ -119,6 +119,42 @@ fn any_condition_finds_the_rows_that_a_walk_over_all_finds() {
     }
 }
 
+#[test]
+fn the_least_and_the_greatest_value_are_at_an_end_of_an_index() {
+    for engine in ENGINES {
+        let database = database(engine);
+        let mut session = session(&database);
+        fill(&mut session);
+        for column in ["a", "b", "c", "d", "e"] {
+            for condition in
+                ["true", "a = 3", "a > 2 and b < 5", "c = 1", "d is null", "c is null", "a > 100", "e like 'a%'"]
+            {
+                let rows = |session: &mut Session, table: &str| {
+                    let columns = ["min", "max"].map(|function| {
+                        outcome(session, &format!("select {function}({column}) from {table} where {condition}"))
+                    });
+                    columns.join(" ")
+                };
+                assert_eq!(
+                    rows(&mut session, "t"),
+                    rows(&mut session, "plain"),
+                    "{engine}: {column} where {condition}"
+                );
+            }
+        }
+        assert_eq!(
+            plan(&mut session, "select min(d) from t"),
+            "Aggregate; ->  Limit; ->  Index Scan using t_d on t",
+            "{engine}"
+        );
+        assert_eq!(
+            plan(&mut session, "select max(d) from t where c = 1"),
+            "Aggregate; ->  Limit; ->  Index Scan Backward using t_c on t; Index Cond: (c = 1); Filter: ((d IS NOT NULL) AND (c = 1))",
+            "{engine}"
+        );
+    }
+}
+
 /// The plan of a query, as EXPLAIN shows it.
 fn plan(session: &mut Session, sql: &str) -> String {
     let rows = query(session, &format!("explain {sql}")).0.rows;

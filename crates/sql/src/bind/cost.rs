@@ -7,7 +7,7 @@ use super::join::{Columns, Item, Shown, Source, served};
 use super::path;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
-use crate::plan::{Access, List, Node, Path, Range};
+use crate::plan::{Access, JoinKind, List, Node, Path, Range};
 use hotrow_storage::{IndexRef, Type, Value};
 
 /// The rows that are expected of what nothing is known of.
@@ -49,6 +49,7 @@ fn rows(node: &Node) -> f64 {
         Node::Limit(input, Some(Expr::Const(Value::Int8(count))), _) => rows(input).min(*count as f64),
         Node::Distinct(input) => rows(input) * 0.3,
         Node::NestedLoop(join) => rows(&join.outer) * rows(&join.inner),
+        Node::HashJoin(join) if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) => rows(&join.outer) * 0.5,
         Node::HashJoin(join) => rows(&join.outer).max(rows(&join.inner)),
         other => {
             let mut sum = 0.0;

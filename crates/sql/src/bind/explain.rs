@@ -3,7 +3,7 @@
 use super::path::{conditions_of, conjunction};
 use super::told::{Operator, Told};
 use crate::catalog::{Table, describe};
-use crate::expr::{ArrayFunction, Expr, Function};
+use crate::expr::{ArrayFunction, Comparison, Expr, Function};
 use crate::measured::{Actual, Counts};
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source, SubqueryTest};
 use hotrow_storage::{IndexRef, Type, Value};
@@ -222,6 +222,8 @@ impl Lines {
             JoinKind::Inner => "Inner",
             JoinKind::Left => "Left",
             JoinKind::Full => "Full",
+            JoinKind::Semi => "Semi",
+            JoinKind::Anti => "Anti",
         };
         let properties = vec![("Node Type", kind.to_owned()), ("Join Type", join.to_owned())];
         self.operator(text.to_owned(), properties);
@@ -234,6 +236,8 @@ impl Lines {
             (JoinKind::Inner, false) => format!("{way} Join"),
             (JoinKind::Left, _) => format!("{way} Left Join"),
             (JoinKind::Full, _) => format!("{way} Full Join"),
+            (JoinKind::Semi, _) => format!("{way} Semi Join"),
+            (JoinKind::Anti, _) => format!("{way} Anti Join"),
         };
         self.join(&text, if join.keys.is_empty() { "Nested Loop" } else { "Hash Join" }, join.kind);
         if let Some(condition) = &join.condition {
@@ -311,9 +315,12 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
             SubqueryTest::Value => "(SubPlan)".to_owned(),
             SubqueryTest::Array(_) => "ARRAY(SubPlan)".to_owned(),
             SubqueryTest::Exists => "EXISTS(SubPlan)".to_owned(),
+            SubqueryTest::Matches(..) => "EXISTS(hashed SubPlan)".to_owned(),
             SubqueryTest::Compare(operator, every, _) => {
                 let way = if *every { "ALL" } else { "ANY" };
-                format!("({} {} {way} (SubPlan))", all(&subquery.operands, ", "), operator.symbol())
+                let hashed = *operator == Comparison::Equal && !every && subquery.arguments.is_empty();
+                let plan = if hashed { "hashed SubPlan" } else { "SubPlan" };
+                format!("({} {} {way} ({plan}))", all(&subquery.operands, ", "), operator.symbol())
             }
         },
         Expr::And(list) => format!("({})", all(list, " AND ")),

@@ -100,13 +100,21 @@ impl Binder<'_> {
     /// An item with its joins. `before` are the items to the left, which LATERAL ones may look at.
     fn joined(&mut self, item: &ast::TableWithJoins, before: &Scope) -> Result<From, SqlError> {
         depth::check()?;
+        let references = self.self_references();
         let mut left = self.factor(&item.relation, before, &Scope::default())?;
         for join in &item.joins {
             let (way, constraint) = way_of(&join.join_operator)?;
+            if matches!(way, Way::Right | Way::Full) {
+                self.refuse_self_reference(references, "an outer join")?;
+            }
+            let of_left = self.self_references();
             let right = match way {
                 Way::Inner | Way::Left => self.factor(&join.relation, before, &left.scope)?,
                 Way::Right | Way::Full => self.factor(&join.relation, before, &Scope::default())?,
             };
+            if matches!(way, Way::Left | Way::Full) {
+                self.refuse_self_reference(of_left, "an outer join")?;
+            }
             left = self.join(left, way, right, constraint)?;
         }
         Ok(left)

@@ -1,6 +1,8 @@
 //! GROUP BY: expressions over the input become expressions over the groups.
 
+use super::join::{Group, Item};
 use super::json::check_equality;
+use super::path::Wanted;
 use super::scope::Relation;
 use super::select::{Order, Output};
 use super::set_returning::SetCall;
@@ -8,8 +10,31 @@ use super::window::Windows;
 use super::{Aggregates, Binder, Scope};
 use crate::error::unsupported;
 use crate::expr::Expr;
+use crate::plan::{AggregateCall, AggregateFunction};
 use crate::{SqlError, state};
 use sqlparser::ast::{self, Expr as A};
+
+impl Group {
+    /// The order in which the first row decides what the only aggregate function is: the least or the greatest value of a table's
+    /// column.
+    pub(super) fn first_by(&mut self, calls: &[AggregateCall]) -> Option<Wanted> {
+        let ([call], [source]) = (calls, &self.sources[..]) else { return None };
+        let (Some(Expr::Column(column)), None) = (&call.argument, &call.filter) else { return None };
+        let Item::Table(table, _) = &source.item else { return None };
+        let is_greatest = match call.function {
+            AggregateFunction::Min => false,
+            AggregateFunction::Max => true,
+            _ => return None,
+        };
+        let is_nullable = table.schema.columns.get(column.checked_sub(source.columns.start)?)?.nullable;
+        if is_greatest && is_nullable {
+            // NULLs come first on the way back.
+            let is_null = Expr::IsNull(Box::new(Expr::Column(*column)));
+            self.conditions.push(Expr::Not(Box::new(is_null)));
+        }
+        Some((*column, is_greatest, is_greatest))
+    }
+}
 
 impl Binder<'_> {
     /// The GROUP BY list: expressions, positions, names of output columns.

@@ -8,6 +8,7 @@
 //! What is expected is in `cost`.
 
 use super::scope::show;
+use super::semi_join::semi_join;
 use super::{Binder, cost, path, push};
 use crate::catalog::Table;
 use crate::error::unsupported;
@@ -181,7 +182,7 @@ impl Columns {
         self.0.contains(&true)
     }
 
-    fn within(&self, range: &Range<usize>) -> bool {
+    pub(super) fn within(&self, range: &Range<usize>) -> bool {
         self.iter().all(|column| range.contains(&column))
     }
 
@@ -199,7 +200,7 @@ impl Columns {
 pub(super) struct Planned {
     pub(super) node: Node,
     /// By column of the query.
-    places: Vec<usize>,
+    pub(super) places: Vec<usize>,
     /// Whether the rows come in the order that was wanted.
     pub(super) in_order: bool,
 }
@@ -216,11 +217,11 @@ impl Planned {
     }
 
     /// The columns that are there, of those that are wanted.
-    fn present(&self, wanted: &Columns) -> Vec<usize> {
+    pub(super) fn present(&self, wanted: &Columns) -> Vec<usize> {
         wanted.iter().filter(|&column| self.place_of(column).is_some()).collect()
     }
 
-    fn places_of(&self, columns: &[usize]) -> Vec<usize> {
+    pub(super) fn places_of(&self, columns: &[usize]) -> Vec<usize> {
         columns.iter().filter_map(|&column| self.place_of(column)).collect()
     }
 
@@ -238,7 +239,7 @@ impl Planned {
     }
 }
 
-fn place(expr: &mut Expr, places: &[usize]) -> Result<(), SqlError> {
+pub(super) fn place(expr: &mut Expr, places: &[usize]) -> Result<(), SqlError> {
     match expr {
         Expr::Column(column) => {
             *column = places.get(*column).copied().filter(|&at| at != ABSENT).ok_or_else(|| lost("a column"))?;
@@ -249,7 +250,7 @@ fn place(expr: &mut Expr, places: &[usize]) -> Result<(), SqlError> {
 }
 
 /// The places of columns that lie one after the other.
-fn places(first: &[usize], second: &[usize]) -> Vec<usize> {
+pub(super) fn places(first: &[usize], second: &[usize]) -> Vec<usize> {
     let all = || first.iter().chain(second).copied();
     let mut places = vec![ABSENT; all().max().map_or(0, |greatest| greatest + 1)];
     for (place, column) in all().enumerate() {
@@ -259,7 +260,7 @@ fn places(first: &[usize], second: &[usize]) -> Vec<usize> {
 }
 
 /// Makes a condition one over a source's own row; it sees the other columns in a frame.
-fn localise(expr: &mut Expr, own: &Range<usize>, shown: &mut Shown) {
+pub(super) fn localise(expr: &mut Expr, own: &Range<usize>, shown: &mut Shown) {
     match expr {
         Expr::Column(column) if own.contains(column) => *column -= own.start,
         Expr::Column(_) => show(expr, shown.frame, &mut shown.columns),
@@ -585,7 +586,13 @@ fn filtered(node: Node, conditions: Vec<Expr>) -> Node {
 }
 
 /// Conditions with subqueries, over rows that are kept.
-fn deferred_filter(planned: Planned, mut deferred: Vec<Expr>, wanted: &Columns) -> Result<Planned, SqlError> {
+fn deferred_filter(mut planned: Planned, conditions: Vec<Expr>, wanted: &Columns) -> Result<Planned, SqlError> {
+    let mut deferred = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        let (joined, condition) = semi_join(planned, condition, wanted)?;
+        planned = joined;
+        deferred.extend(condition);
+    }
     if deferred.is_empty() {
         return Ok(planned);
     }

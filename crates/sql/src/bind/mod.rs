@@ -13,7 +13,7 @@
 //! | `join` | joins: in which order, and how |
 //! | `cost` | what a join is expected to cost |
 //! | `push` | conditions on subqueries in FROM |
-//! | `subquery` | subqueries of expressions |
+//! | `subquery`, `semi_join` | subqueries of expressions; EXISTS as a join |
 //! | `set_returning` | set-returning functions in a select list |
 //! | `set_operation` | UNION, INTERSECT, EXCEPT |
 //! | `with` | WITH |
@@ -52,6 +52,7 @@ mod push;
 mod rows;
 mod scope;
 mod select;
+mod semi_join;
 mod set_operation;
 mod set_returning;
 mod subquery;
@@ -169,6 +170,11 @@ pub(crate) struct Binder<'a> {
     changes_rows: bool,
     /// Where no subquery may stand, PostgreSQL's name of the place.
     without_subqueries: Option<&'static str>,
+    /// The next SELECT is EXISTS's, and a hash table may serve its comparisons with the row around it; if so, how.
+    may_match: bool,
+    matching: Option<semi_join::Matching>,
+    /// The FROM clause of the SELECT that is bound has the rows before of WITH RECURSIVE.
+    recurs: bool,
 }
 
 /// How deep expressions may nest once chains of AND and OR are flat.
@@ -205,6 +211,9 @@ impl<'a> Binder<'a> {
             nested_operations: 0,
             changes_rows: false,
             without_subqueries: None,
+            may_match: false,
+            matching: None,
+            recurs: false,
         }
     }
 

@@ -59,6 +59,32 @@ pub(super) fn filtered(node: Node, condition: Expr) -> Node {
     }
 }
 
+/// Whether an index finds rows by a part of a condition on a node's rows, of which `is_wanted` says whether it is such a part.
+pub(super) fn is_served(node: &Node, condition: &Expr, is_wanted: &impl Fn(&Expr) -> bool) -> bool {
+    let below = |input: &Node, exprs: &[Expr]| {
+        over(condition, exprs).is_some_and(|condition| is_served(input, &condition, is_wanted))
+    };
+    let columns = |columns: &[usize]| columns.iter().copied().map(Expr::Column).collect::<Vec<_>>();
+    match node {
+        Node::Project(input, exprs) => below(input, exprs),
+        Node::Aggregate(input, groups, _) if !groups.is_empty() => below(input, groups),
+        Node::NestedLoop(join) => below(&join.outer, &columns(&join.keep)),
+        Node::HashJoin(join) if join.kind != JoinKind::Full => below(&join.outer, &columns(&join.outer_columns)),
+        Node::Filter(input, _) | Node::Sort(input, _, _, 0) | Node::Distinct(input) => {
+            is_served(input, condition, is_wanted)
+        }
+        Node::Window(window) if of_partitions(condition, &window.sorts) => {
+            is_served(&window.input, condition, is_wanted)
+        }
+        Node::Append(inputs) => inputs.iter().any(|input| is_served(input, condition, is_wanted)),
+        Node::Table(Access { table, path, filter, lock }) => {
+            let access = Access { table: table.clone(), path: path.clone(), filter: filter.clone(), lock: *lock };
+            narrowed(access, condition.clone()).path.exprs().into_iter().any(is_wanted)
+        }
+        _ => false,
+    }
+}
+
 /// Whether a condition looks only at what makes the partitions of all window functions: it takes whole partitions away.
 fn of_partitions(condition: &Expr, sorts: &[WindowSort]) -> bool {
     let is_key = |column: usize, sort: &WindowSort| sort.keys[..sort.partition].iter().any(|key| key.column == column);

@@ -184,23 +184,24 @@ impl Binder<'_> {
         let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
         let outer_windows = std::mem::take(&mut self.windows);
         let outer_sets = std::mem::take(&mut self.sets);
+        let recurs = std::mem::take(&mut self.recurs);
         let bound = self.select_in_place(select, order_by);
+        self.recurs = recurs;
         (self.columns, self.aggregates) = (outer_columns, outer);
         (self.windows, self.sets) = (outer_windows, outer_sets);
         bound
     }
 
     fn select_in_place(&mut self, select: &ast::Select, order_by: Option<&ast::OrderBy>) -> Result<Bound, SqlError> {
+        let may_match = std::mem::take(&mut self.may_match);
         let From { mut group, scope } = self.from(&select.from)?;
+        let around = self.outer.last().filter(|level| may_match && level.columns.is_empty()).map(|level| level.frame);
         let filter = self.selection(select.selection.as_ref(), &scope)?;
         group.conditions.extend(path::conjuncts(filter));
         self.aggregates = Aggregates::Found(Vec::new());
         let parts = self.select_parts(select, order_by, &scope);
         let found = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
-        let mut calls = match found {
-            Aggregates::Found(calls) => calls,
-            Aggregates::Refused(_) => Vec::new(),
-        };
+        let mut calls = if let Aggregates::Found(calls) = found { calls } else { Vec::new() };
         let mut windows = std::mem::take(&mut self.windows);
         let (mut output, mut orders, mut having, mut groups, leading) = parts?;
         let mut sets = std::mem::take(&mut self.sets.calls);
@@ -214,7 +215,15 @@ impl Binder<'_> {
         if !matches!(self.locking, Locking::None) && (!plain || !sets.is_empty()) {
             return Err(no_rows_to_lock(unique, grouped, calls.is_empty(), sets.is_empty()));
         }
-        let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { Vec::new() };
+        self.check_recursive_term(&calls)?;
+        if let Some(frame) = around.filter(|_| plain && sets.is_empty()) {
+            group = match self.matched(group, frame)? {
+                Ok(bound) => return Ok(bound),
+                Err(group) => group,
+            };
+        }
+        let extreme = if groups.is_empty() && sets.is_empty() { group.first_by(&calls) } else { None };
+        let sorted_by: Vec<_> = if plain { path::plain_columns(&orders) } else { extreme.into_iter().collect() };
         // Functions whose rows are grouped run below the aggregation, the others above it.
         let mut lower = if grouped { used_by(&sets, &groups) } else { std::mem::take(&mut sets) };
         if grouped {
@@ -256,6 +265,9 @@ impl Binder<'_> {
         }
         let mut node = expand(planned.node, width, &lower, &mut below);
         if grouped {
+            if extreme.is_some() && in_order {
+                node = Node::Limit(Box::new(node), Some(Expr::Const(Value::Int8(1))), None);
+            }
             let width = groups.len() + calls.len();
             node = Node::Aggregate(Box::new(node), groups, calls);
             if let Some(having) = having {
@@ -275,18 +287,19 @@ impl Binder<'_> {
             let width = layer.width();
             node = kept_for(layer.over(node), width, above(&output, &orders));
         }
-        if in_order {
+        if in_order && !grouped {
             orders.clear();
         }
-        let Output { exprs, columns, loose } = output;
-        if distinct {
-            columns.iter().try_for_each(|column| check_equality(column.ty))?;
+        arranged(node, output, orders, (sorts, distinct, leading), &after)
+    }
+
+    /// Refuses aggregate functions over the rows before of WITH RECURSIVE.
+    fn check_recursive_term(&self, calls: &[AggregateCall]) -> Result<(), SqlError> {
+        if calls.is_empty() || !self.recurs {
+            return Ok(());
         }
-        let node = match sorts && !orders.is_empty() {
-            true => project_sorted(node, exprs, orders, leading, &after)?,
-            false => project(node, exprs, orders, distinct, leading)?,
-        };
-        Ok(Bound { node, columns, loose })
+        let message = "aggregate functions are not allowed in a recursive query's recursive term";
+        Err(SqlError::new(state::INVALID_RECURSION, message))
     }
 
     /// The select list, the order, HAVING and the groups, all bound over the input.
@@ -489,6 +502,25 @@ fn check_width(columns: usize) -> Result<(), SqlError> {
         return Err(SqlError::new(state::TOO_MANY_COLUMNS, message));
     }
     Ok(())
+}
+
+/// The select list over the rows, in order.
+fn arranged(
+    node: Node,
+    output: Output,
+    orders: Vec<Order>,
+    (sorts, distinct, leading): (bool, bool, usize),
+    after: &[SetCall],
+) -> Result<Bound, SqlError> {
+    let Output { exprs, columns, loose } = output;
+    if distinct {
+        columns.iter().try_for_each(|column| check_equality(column.ty))?;
+    }
+    let node = match sorts && !orders.is_empty() {
+        true => project_sorted(node, exprs, orders, leading, after)?,
+        false => project(node, exprs, orders, distinct, leading)?,
+    };
+    Ok(Bound { node, columns, loose })
 }
 
 /// Output, order and DISTINCT on top of the rows.

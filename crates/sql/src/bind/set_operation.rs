@@ -32,8 +32,16 @@ impl Binder<'_> {
         }
         operands.push(at);
         let mut bound = Vec::with_capacity(operands.len());
-        for operand in operands.into_iter().rev() {
+        for (at, operand) in operands.into_iter().rev().enumerate() {
+            let before = self.self_references();
             bound.push(self.set_operation(operand)?);
+            match op {
+                SetOperator::Intersect if all => self.refuse_self_reference(before, "INTERSECT")?,
+                SetOperator::Except | SetOperator::Minus if all || at > 0 => {
+                    self.refuse_self_reference(before, "EXCEPT")?;
+                }
+                _ => {}
+            }
         }
         let name = match op {
             SetOperator::Union => "UNION",

@@ -28,8 +28,8 @@ impl Binder<'_> {
                 Ok(Typed::new(expr, ty))
             }
             A::Exists { subquery, negated } => {
-                let (bound, level) = self.query_of_expression(subquery, scope)?;
-                Ok(negated_if(*negated, asked(bound.node, level, SubqueryTest::Exists, Vec::new())))
+                let exists = self.exists(subquery, scope)?;
+                Ok(negated_if(*negated, exists))
             }
             A::InSubquery { expr, subquery, negated } => {
                 let is_in = self.compare_subquery(expr, Comparison::Equal, false, subquery, scope)?;
@@ -61,7 +61,11 @@ impl Binder<'_> {
     }
 
     /// A query that sees the row of the expression around it.
-    fn query_of_expression(&mut self, query: &ast::Query, scope: &Scope) -> Result<(Bound, Level), SqlError> {
+    pub(super) fn query_of_expression(
+        &mut self,
+        query: &ast::Query,
+        scope: &Scope,
+    ) -> Result<(Bound, Level), SqlError> {
         if !query.locks.is_empty() && !self.changes_rows {
             return Err(unsupported("FOR UPDATE in a subquery of an expression")
                 .hint("It can be in one of INSERT, UPDATE and DELETE, and in a subquery in FROM."));
@@ -150,7 +154,7 @@ fn is_query(expr: &A) -> bool {
     }
 }
 
-fn asked(plan: Node, level: Level, test: SubqueryTest, operands: Vec<Expr>) -> Expr {
+pub(super) fn asked(plan: Node, level: Level, test: SubqueryTest, operands: Vec<Expr>) -> Expr {
     let arguments = level.columns.into_iter().map(Expr::Column).collect();
     Expr::Subquery(Box::new(Subquery { plan: Arc::new(plan), test, frame: level.frame, arguments, operands }))
 }

@@ -132,6 +132,7 @@ impl Binder<'_> {
             Within::Step(_) if query.references > 0 => return wrong("more than once"),
             Within::Step(_) => {}
         }
+        self.recurs |= query.within != Within::Nothing;
         query.references += 1;
         let (columns, rows) = (query.columns.clone(), query.rows);
         let plan = if query.inline { query.plan.take() } else { None };
@@ -168,8 +169,7 @@ impl Binder<'_> {
         if references == 0 {
             return self.inner_query(query);
         }
-        if query.order_by.is_some() || query.limit_clause.is_some() || query.fetch.is_some() {
-            let what = if query.order_by.is_some() { "ORDER BY" } else { "LIMIT" };
+        if let Some(what) = unfit_clause(query) {
             let message = format!("{what} in a recursive query is not implemented");
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
@@ -180,6 +180,24 @@ impl Binder<'_> {
         let recursive = Recursive { rows, width: columns.len(), distinct, start, step };
         let loose = vec![false; columns.len()];
         Ok(Bound { node: Node::Recursive(Box::new(recursive)), columns, loose })
+    }
+
+    /// How often the recursive term that is being bound has mentioned its query.
+    pub(super) fn self_references(&self) -> usize {
+        let is_step = |query: &&Named| matches!(query.within, Within::Step(_));
+        self.named.iter().filter(is_step).map(|query| query.references).sum()
+    }
+
+    /// Refuses a mention of a query itself in a part of its recursive term, if there has been one since there were `before`.
+    pub(super) fn refuse_self_reference(&self, before: usize, place: &str) -> Result<(), SqlError> {
+        if self.self_references() == before {
+            return Ok(());
+        }
+        let step =
+            self.named.iter().rev().find(|query| matches!(query.within, Within::Step(_)) && query.references > 0);
+        let name = step.map_or("", |query| query.name.as_str());
+        let message = format!("recursive reference to query \"{name}\" must not appear within {place}");
+        Err(SqlError::new(state::INVALID_RECURSION, message))
     }
 
     /// The two sides of the UNION, and the columns.
@@ -229,6 +247,22 @@ impl Binder<'_> {
         }
         self.cast_columns(&mut step, &columns)?;
         Ok((start.node, step.node, columns))
+    }
+}
+
+/// The clause of a recursive query that cannot be carried out, if it has one.
+fn unfit_clause(query: &ast::Query) -> Option<&'static str> {
+    let has_offset = matches!(&query.limit_clause, Some(ast::LimitClause::LimitOffset { offset: Some(_), .. }));
+    if query.order_by.is_some() {
+        Some("ORDER BY")
+    } else if has_offset {
+        Some("OFFSET")
+    } else if query.limit_clause.is_some() || query.fetch.is_some() {
+        Some("LIMIT")
+    } else if !query.locks.is_empty() {
+        Some("FOR UPDATE/SHARE")
+    } else {
+        None
     }
 }
 

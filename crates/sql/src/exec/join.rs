@@ -123,6 +123,12 @@ impl Table {
                 Some(condition) => condition.is_true(env, &row)?,
                 None => true,
             };
+            if holds && join.kind == JoinKind::Semi {
+                return sink(&Input::Values(outer));
+            }
+            if holds && join.kind == JoinKind::Anti {
+                return Ok(ControlFlow::Continue(()));
+            }
             if holds {
                 matched = true;
                 if join.kind == JoinKind::Full {
@@ -134,10 +140,11 @@ impl Table {
             }
             at = if hashed { self.next[at as usize] } else { at + 1 };
         }
-        if !matched && join.kind != JoinKind::Inner {
-            return sink(&Input::After(outer, &Input::Nulls));
+        match join.kind {
+            JoinKind::Left | JoinKind::Full if !matched => sink(&Input::After(outer, &Input::Nulls)),
+            JoinKind::Anti => sink(&Input::Values(outer)),
+            _ => Ok(ControlFlow::Continue(())),
         }
-        Ok(ControlFlow::Continue(()))
     }
 }
 

@@ -8,7 +8,7 @@ use super::join::push_equal;
 use super::kept::Kept;
 use super::{Exec, Fail};
 use crate::expr::{Comparison, Content, Env, Expr, Frame, Input, Subqueries, compare, lost};
-use crate::plan::{Subquery, SubqueryTest};
+use crate::plan::{Node, Subquery, SubqueryTest};
 use crate::{SqlError, depth, state};
 use hotrow_storage::{ArrayBuilder, Key, KeyBuilder, Value};
 use hotrow_txn::Abort;
@@ -39,13 +39,24 @@ impl fmt::Debug for Runner<'_> {
 enum Answer {
     Value(Value<'static>),
     Rows(Rows),
+    Matching(Matching),
 }
 
 /// Rows to compare with.
 struct Rows {
+    /// All of them; if they are hashed, those without NULLs, each once, and none of a single column.
     all: Kept,
-    /// The keys of those without NULLs, if it is equality that is asked for.
-    keys: HashSet<Key>,
+    /// If they are hashed, those with NULLs; of a single column one of them.
+    nulls: Kept,
+    /// The keys of those without NULLs, if equality is asked for again and again.
+    keys: Option<HashSet<Key>>,
+}
+
+/// Rows by their first columns: those with equal ones are chained.
+struct Matching {
+    rows: Kept,
+    first: HashMap<Key, usize>,
+    next: Vec<Option<usize>>,
 }
 
 impl Exec<'_> {
@@ -71,7 +82,12 @@ impl Subqueries for Runner<'_> {
             true => answer.judge(subquery, &values(&subquery.operands, env, row)?),
             false => answer.judge(subquery, &[]),
         };
-        if subquery.arguments.is_empty() {
+        // What is asked of a row's matches alone looks at the row.
+        if subquery.arguments.is_empty() || matches!(subquery.test, SubqueryTest::Matches(..)) {
+            let judged = |answer: &Answer| match answer {
+                Answer::Matching(matching) => matching.judge(subquery, env, row),
+                other => judged(other),
+            };
             let known = self.answers.borrow();
             if let Some(answer) = known.get(&subquery.frame) {
                 return judged(answer);
@@ -139,25 +155,54 @@ impl Exec<'_> {
                 })?;
                 Ok(Answer::Value(Value::Bool(found)))
             }
-            SubqueryTest::Compare(comparison, _, blanks) => {
-                let columns: Vec<_> = (0..subquery.operands.len()).collect();
-                // Whether it will be asked again, with other operands.
-                let again = subquery.arguments.is_empty();
-                let mut rows = Rows { all: Kept::new(columns.len()), keys: HashSet::new() };
+            SubqueryTest::Matches(blanks, condition) => {
+                let width = match (&*subquery.plan, condition) {
+                    (Node::Project(_, exprs), Some(_)) => exprs.len(),
+                    _ => 0,
+                };
+                let columns: Vec<_> = (0..width).collect();
+                let mut matching = Matching { rows: Kept::new(width), first: HashMap::new(), next: Vec::new() };
                 let memory = self.env.memory;
                 self.run(&subquery.plan, &mut |row| {
-                    memory.check_push(&rows.keys)?;
-                    memory.check_push(&rows.all)?;
-                    if again
-                        && *comparison == Comparison::Equal
-                        && let Some(key) = key(columns.iter().map(|&at| row.value(at)), blanks)
-                    {
-                        // NULLs and the number of rows are all that the rest is kept for.
-                        if !rows.keys.insert(key) {
-                            return Ok(ControlFlow::Continue(()));
+                    memory.check_push(&matching.first)?;
+                    memory.check_push(&matching.rows)?;
+                    memory.check_push(&matching.next)?;
+                    if let Some(key) = key((0..blanks.len()).map(|at| row.value(at)), blanks) {
+                        let at = matching.rows.len();
+                        let before = matching.first.insert(key, at);
+                        // Without a condition one row says all.
+                        if condition.is_some() || before.is_none() {
+                            matching.rows.push(row, &columns);
+                            matching.next.push(before);
                         }
                     }
-                    rows.all.push(row, &columns);
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                Ok(Answer::Matching(matching))
+            }
+            SubqueryTest::Compare(comparison, all, blanks) => {
+                let columns: Vec<_> = (0..subquery.operands.len()).collect();
+                // Whether it will be asked again, with other operands.
+                let hashed = subquery.arguments.is_empty() && *comparison == Comparison::Equal && !all;
+                let (all, nulls) = (Kept::new(columns.len()), Kept::new(columns.len()));
+                let mut rows = Rows { all, nulls, keys: hashed.then(HashSet::new) };
+                let (memory, is_single) = (self.env.memory, columns.len() == 1);
+                self.run(&subquery.plan, &mut |row| {
+                    memory.check_push(&rows.all)?;
+                    memory.check_push(&rows.nulls)?;
+                    match &mut rows.keys {
+                        None => rows.all.push(row, &columns),
+                        Some(keys) => match key(columns.iter().map(|&at| row.value(at)), blanks) {
+                            Some(key) => {
+                                memory.check_push(keys)?;
+                                if keys.insert(key) && !is_single {
+                                    rows.all.push(row, &columns);
+                                }
+                            }
+                            None if is_single && rows.nulls.len() > 0 => {}
+                            None => rows.nulls.push(row, &columns),
+                        },
+                    }
                     Ok(ControlFlow::Continue(()))
                 })?;
                 Ok(Answer::Rows(rows))
@@ -169,7 +214,7 @@ impl Exec<'_> {
 impl Answer {
     /// Whether there is anything to compare operands with.
     fn has_rows(&self) -> bool {
-        matches!(self, Answer::Rows(rows) if rows.all.len() > 0)
+        matches!(self, Answer::Rows(rows) if !rows.is_empty())
     }
 
     fn judge(&self, subquery: &Subquery, operands: &[Value<'_>]) -> Result<Value<'static>, SqlError> {
@@ -178,26 +223,49 @@ impl Answer {
             (Answer::Rows(rows), SubqueryTest::Compare(comparison, all, blanks)) => {
                 Ok(rows.compare(*comparison, *all, blanks, operands))
             }
-            (Answer::Rows(_), _) => Err(lost("a row")),
+            (Answer::Rows(_) | Answer::Matching(_), _) => Err(lost("a row")),
         }
     }
 }
 
-impl Rows {
-    fn compare(&self, comparison: Comparison, all: bool, blanks: &[bool], operands: &[Value<'_>]) -> Value<'static> {
-        if comparison == Comparison::Equal && !all && !self.keys.is_empty() {
-            let key = key(operands.iter().map(Value::borrowed), blanks);
-            if let Some(key) = &key
-                && self.keys.contains(key)
-            {
-                return Value::Bool(true);
+impl Matching {
+    fn judge(&self, subquery: &Subquery, env: &Env<'_>, row: &Input<'_>) -> Result<Value<'static>, SqlError> {
+        let SubqueryTest::Matches(blanks, condition) = &subquery.test else { return Err(lost("a row")) };
+        let operands = values(&subquery.operands, env, row)?;
+        let found = key(operands.into_iter(), blanks).and_then(|key| self.first.get(&key));
+        let (Some(condition), Some(&first)) = (condition, found) else { return Ok(Value::Bool(found.is_some())) };
+        let arguments = values(&subquery.arguments, env, row)?;
+        let frame = Frame { id: subquery.frame, content: Content::Row(&arguments), next: env.frames };
+        let env = Env { frames: Some(&frame), ..*env };
+        let mut next = Some(first);
+        while let Some(at) = next {
+            env.check_cancelled()?;
+            if condition.is_true(&env, &Input::Values(self.rows.row(at)))? {
+                return Ok(Value::Bool(true));
             }
-            if key.is_some() && self.keys.len() == self.all.len() {
-                return Value::Bool(false);
+            next = self.next[at];
+        }
+        Ok(Value::Bool(false))
+    }
+}
+
+impl Rows {
+    fn is_empty(&self) -> bool {
+        self.all.len() == 0 && self.nulls.len() == 0 && self.keys.as_ref().is_none_or(HashSet::is_empty)
+    }
+
+    fn compare(&self, comparison: Comparison, all: bool, blanks: &[bool], operands: &[Value<'_>]) -> Value<'static> {
+        let mut without_nulls = Some(&self.all);
+        if let Some(keys) = &self.keys {
+            match key(operands.iter().map(Value::borrowed), blanks) {
+                Some(key) if keys.contains(&key) => return Value::Bool(true),
+                Some(_) => without_nulls = None,
+                None if operands.len() == 1 && !self.is_empty() => return Value::Null,
+                None => {}
             }
         }
         let mut unknown = false;
-        for row in self.all.rows() {
+        for row in without_nulls.into_iter().chain([&self.nulls]).flat_map(Kept::rows) {
             match holds(comparison, operands, row, blanks) {
                 Some(holds) if holds != all => return Value::Bool(!all),
                 Some(_) => {}

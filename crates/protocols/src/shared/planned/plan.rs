@@ -6,6 +6,8 @@ use crate::shared::range_locks::PrefixLocks;
 use crate::shared::walk::{self, Step};
 use hotrow_storage::{Garbage, IndexRef, Key, RecordHeader, RecordPtr, RecordRef, Row, Table, TableId};
 use hotrow_txn::{Access, Accesses, Direction, EntriesAccess, EntryAccess, Intent, LockFor, RangeAccess, Scan};
+use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::ops::{Bound, ControlFlow};
 
 /// More rows than this in the ranges of one plan, and its transaction keeps the whole database instead.
@@ -409,9 +411,13 @@ impl<H: RecordHeader> Plan<H> {
         Some(position)
     }
 
-    /// Whether a row of the plan has this record.
-    pub(super) fn has_record(&self, record: RecordPtr<H>) -> bool {
-        self.rows.iter().any(|row| row.record == Some(record))
+    /// Whether a row of the plan has this record. `records` keeps those of a plan that was searched.
+    pub(super) fn has_record(&self, record: RecordPtr<H>, records: &OnceCell<HashSet<RecordPtr<H>>>) -> bool {
+        let all = || self.rows.iter().filter_map(|row| row.record);
+        if self.rows.len() <= SEARCHED {
+            return all().any(|other| other == record);
+        }
+        records.get_or_init(|| all().collect()).contains(&record)
     }
 
     /// Whether this record is the next one of the ranges, in their order, and may be touched so.
@@ -441,10 +447,13 @@ impl<H: RecordHeader> Plan<H> {
         if self.rows.len() <= SEARCHED {
             return self.rows.iter().position(suits);
         }
-        if self.sorted.is_empty() {
+        // Looking through the late rows and taking them into the order cost about the same.
+        let late = self.rows.len() - self.sorted.len();
+        if self.sorted.is_empty() || late > SEARCHED.max(4 * self.sorted.len().isqrt()) {
             let named = |(position, row): (usize, &PlannedRow<H>)| (row.name, position as u32);
-            self.sorted.extend(self.rows.iter().enumerate().map(named));
-            self.sorted.sort_unstable();
+            self.sorted.extend(self.rows.iter().enumerate().skip(self.sorted.len()).map(named));
+            // What is in order already is not sorted again.
+            self.sorted.sort();
         }
         let first = self.sorted.partition_point(|&(other, _)| other < name);
         let mut named = self.sorted[first..].iter().take_while(|&&(other, _)| other == name);

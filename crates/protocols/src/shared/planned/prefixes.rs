@@ -1,7 +1,6 @@
 //! Which prefixes a plan locks: those of scanned ranges, and those of index entries that come or go.
 
-use crate::shared::contention::Claim;
-use crate::shared::range_locks::{Counted, Cover, Granularity, KeySpace, PrefixLocks};
+use crate::shared::range_locks::{Cover, Granularity, KeySpace, PrefixLocks};
 use hotrow_storage::{IndexRef, Key, TableId};
 use hotrow_txn::{Intent, RangeAccess};
 use std::ops::Bound;
@@ -46,12 +45,11 @@ pub(super) fn locked_range(range: &RangeAccess) -> Option<RangeAccess> {
     Some(RangeAccess { lower, upper, ..range.clone() })
 }
 
-/// Whether an entry with this key may come or go under the locks of `held`: it, or a prefix of it, is locked exclusively.
-pub(super) fn holds_entry(held: &[Counted], table: TableId, index: IndexRef, key: &Key) -> bool {
+/// Whether an entry with this key may come or go under the locks that are held: it, or a prefix of it, is locked exclusively.
+pub(super) fn holds_entry(held: &mut PrefixLocks, table: TableId, index: IndexRef, key: &Key) -> bool {
+    if held.is_empty() {
+        return false;
+    }
     let point = space(table, index).point(key);
-    let holds = |name: u64| {
-        let lock = Counted::new(name, Claim::Exclusive);
-        held.contains(&lock)
-    };
-    !held.is_empty() && (holds(point.name()) || point.names_above().any(holds))
+    held.holds(point.name()) || point.names_above().any(|name| held.holds(name))
 }

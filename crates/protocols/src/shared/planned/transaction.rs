@@ -22,6 +22,7 @@ use hotrow_txn::{
     Abort, Access, Accesses, Begin, Direction, Intent, Isolation, RangeAccess, Savepoint, Scan, Statistics,
     Transaction, Write,
 };
+use std::cell::OnceCell;
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
@@ -568,7 +569,8 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
         if !self.changes.is_empty() {
             let owned = Owned { alone: self.role == Role::Alone, tables: &self.owned };
             // A row of an owned table is counted on only if it is in the plan, too.
-            let counted = |table, record| A::NEEDS.records && (!owned.owns(table) || self.plan.has_record(record));
+            let (plan, records) = (&self.plan, OnceCell::new());
+            let counted = |table, record| A::NEEDS.records && (!owned.owns(table) || plan.has_record(record, &records));
             self.changes.commit(&self.database, &mut self.participant, counted);
         }
         // Who waits for a log keeps nobody waiting.

@@ -30,7 +30,7 @@
 use super::prefix::Prefix;
 use crate::shared::contention::{CLAIMS, Claim, Mark};
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// One count of a request: a prefix, by name, and how it is asked for.
@@ -73,13 +73,32 @@ pub struct PrefixLocks {
     counted: Vec<Counted>,
     /// The names from the top to the prefix that came last, of the shared and of the exclusive ones.
     last: [SmallVec<[u64; 18]>; 2],
+    /// The names of the exclusive ones among the first `gathered` of those counted, once many were looked through.
+    exclusive: HashSet<u64>,
+    gathered: usize,
 }
+
+/// So many counts are looked through one by one.
+const SEARCHED: usize = 64;
 
 impl PrefixLocks {
     /// Asks for nothing.
     pub(crate) fn clear(&mut self) {
         self.counted.clear();
         self.last.iter_mut().for_each(SmallVec::clear);
+        self.exclusive.clear();
+        self.gathered = 0;
+    }
+
+    /// Whether the prefix of this name is locked exclusively.
+    pub(crate) fn holds(&mut self, name: u64) -> bool {
+        if self.counted.len() <= SEARCHED {
+            return self.counted.contains(&Counted::new(name, Claim::Exclusive));
+        }
+        let new = self.counted[self.gathered..].iter().filter(|counted| counted.claim == Claim::Exclusive);
+        self.exclusive.extend(new.map(|counted| counted.name));
+        self.gathered = self.counted.len();
+        self.exclusive.contains(&Counted::new(name, Claim::Exclusive).name)
     }
 
     /// Asks for everything below a prefix. Prefixes above it that the last one has too are not counted again.

@@ -49,8 +49,7 @@ impl<A: Admission> EntryLocks<'_, A> {
             return Ok(());
         }
         let id = table.id();
-        if self.plan.holds_entry(id, index, key) || prefixes::holds_entry(self.plan.prefixes.counted(), id, index, key)
-        {
+        if self.plan.holds_entry(id, index, key) || prefixes::holds_entry(&mut self.plan.prefixes, id, index, key) {
             return Ok(());
         }
         let mut locks = PrefixLocks::default();
