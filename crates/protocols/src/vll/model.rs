@@ -2,7 +2,6 @@
 //! positions, every latch and flag a place to switch threads at.
 
 use super::admission::{Member, Refused};
-use super::counters::Counters;
 use super::critical::Core;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Colocated, Counts, Requests};

@@ -4,6 +4,7 @@
 use super::*;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::thread;
+use std::time::Duration;
 
 /// Everybody waits, without a limit: shuttle has no time, and reports a lost wake-up as a deadlock.
 struct Patient;
