@@ -247,7 +247,7 @@ impl Waiter {
         }
     }
 
-    /// Makes the waiter look at its condition again. Within [`together`] the wake is put off until its end.
+    /// Makes the waiter look at its condition again. Within [`together()`] the wake is put off until its end.
     pub fn wake(&self) {
         if !together::put_off(self) {
             self.resume();
