@@ -134,6 +134,10 @@ pub struct RunOptions {
     #[arg(long)]
     pub deadlock_time_outs: bool,
 
+    /// Lock each row when its transaction comes to it, as in the papers, of engines that lock an access set when it is known
+    #[arg(long)]
+    pub lock_as_it_goes: bool,
+
     /// Time that a message between two partitions takes in addition, to study what a network does
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
@@ -278,6 +282,7 @@ impl RunOptions {
             partitions: partitions.or(workload.partitions()),
             blocked_limit: self.blocked_limit.map(|limit| limit as usize),
             deadlock_time_outs: self.deadlock_time_outs,
+            lock_as_it_goes: self.lock_as_it_goes,
             network_delay: Duration::from_micros(u64::from(self.network_delay_us)),
         }
     }

@@ -201,6 +201,7 @@ fn refuse_unheeded_options<W: Workload>(run: &RunOptions) -> Result<(), BenchErr
         ("--engine-partitions", Setting::Partitions, run.engine_partitions.is_some()),
         ("--blocked-limit", Setting::BlockedLimit, run.blocked_limit.is_some() && W::RUNS_ON_ENGINES),
         ("--deadlock-time-outs", Setting::DeadlockTimeOuts, run.deadlock_time_outs),
+        ("--lock-as-it-goes", Setting::LockAsItGoes, run.lock_as_it_goes),
         ("--network-delay-us", Setting::NetworkDelay, run.network_delay_us > 0),
     ];
     let names: Vec<_> = run.engines.iter().map(String::as_str).collect();

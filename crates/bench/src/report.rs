@@ -268,6 +268,7 @@ fn params(identity: &RunIdentity<'_>) -> Value {
     params["blocked_limit"] = json!(options.blocked_limit);
     params["engine_partitions"] = json!(options.engine_partitions);
     params["deadlock_time_outs"] = json!(options.deadlock_time_outs);
+    params["lock_as_it_goes"] = json!(options.lock_as_it_goes);
     params["network_delay_us"] = json!(options.network_delay_us);
     params["seed"] = json!(options.seed);
     params["repetition"] = json!(identity.repetition);

@@ -58,11 +58,11 @@ struct Alone;
 
 impl Pace for Alone {
     #[inline]
-    fn has_to_give_way(&self) -> bool {
+    fn has_to_yield(&self) -> bool {
         false
     }
 
-    fn give_way(&self) {}
+    fn yield_now(&self) {}
 
     fn begin_measured(&self) {}
 }

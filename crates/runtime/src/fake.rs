@@ -19,6 +19,8 @@ pub(crate) struct Fake {
     pub ways: Vec<Option<Concurrency>>,
     /// The level of each `begin`.
     pub levels: Vec<Isolation>,
+    /// What it answers to [`Transaction::locks_accesses`].
+    pub locks_accesses: bool,
     statistics: Statistics,
 }
 
@@ -83,6 +85,10 @@ impl Transaction for Fake {
 
     fn abort(&mut self) {
         self.calls.push("abort");
+    }
+
+    fn locks_accesses(&self) -> bool {
+        self.locks_accesses
     }
 
     fn statistics(&mut self) -> &mut Statistics {

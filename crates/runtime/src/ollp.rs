@@ -35,7 +35,7 @@ pub const CORRECTIONS: u32 = 4;
 /// Reconnaissances of one procedure before it runs without a set.
 pub const RECONNAISSANCES: u32 = 4;
 
-/// The most rows of a hint: what is fetched for the first ones must still be in a core's cache when the last ones are fetched.
+/// The most rows of a hint to an engine that only looks them up together: what is fetched for the first ones must still be in a core's cache when the last ones are fetched.
 pub const HINT_ROWS_MAX: usize = 1024;
 
 /// The access set of the procedure at hand, and what has become of it: what a runner keeps.
@@ -46,6 +46,8 @@ pub struct Planner {
     missing: Accesses,
     shapes: Shapes,
     stage: Stage,
+    /// The most rows of this procedure's set of which the engine is told, if it does without.
+    rows_max: usize,
     /// Corrections since the last reconnaissance, and reconnaissances, of this procedure.
     corrections: u32,
     tries: u32,
@@ -64,7 +66,7 @@ pub struct Estimates {
 /// What is known of the present procedure's accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// A hint, for engines that do without.
+    /// All that is needed, for engines that do without.
     #[default]
     Hint,
     /// Not enough: a reconnaissance comes first.
@@ -76,13 +78,14 @@ enum Stage {
 }
 
 impl Planner {
-    /// Asks the next procedure for its accesses. `needed` says that the engine does not do without them.
+    /// Asks the next procedure, which is to run on `txn`, for its accesses.
     #[inline]
-    pub fn begin(&mut self, needed: bool, procedure: &impl Procedure) {
+    pub fn begin<T: Transaction + ?Sized>(&mut self, txn: &T, procedure: &impl Procedure) {
         self.accesses.clear();
         procedure.accesses(&mut self.accesses);
         self.stage = Stage::Hint;
-        if needed {
+        self.rows_max = if txn.locks_accesses() { usize::MAX } else { HINT_ROWS_MAX };
+        if txn.needs_accesses() {
             (self.corrections, self.tries) = (0, 0);
             self.missing.clear();
             self.stage =
@@ -131,7 +134,7 @@ impl Planner {
     #[inline]
     pub fn accesses(&self) -> Option<&Accesses> {
         match self.stage {
-            Stage::Hint if self.accesses.rows().len() > HINT_ROWS_MAX => None,
+            Stage::Hint if self.accesses.rows().len() > self.rows_max => None,
             Stage::Hint | Stage::Unknown => (!self.accesses.is_empty()).then_some(&self.accesses),
             Stage::Known => Some(&self.accesses),
             Stage::Hopeless => None,
@@ -403,6 +406,10 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
 
     fn needs_accesses(&self) -> bool {
         self.txn.needs_accesses()
+    }
+
+    fn locks_accesses(&self) -> bool {
+        self.txn.locks_accesses()
     }
 
     fn schema(&mut self, table: TableId) -> Option<Arc<TableSchema>> {

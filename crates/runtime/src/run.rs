@@ -152,9 +152,9 @@ impl<'a> Run<'a> {
     {
         let mut measured = false;
         loop {
-            if pace.has_to_give_way() {
+            if pace.has_to_yield() {
                 runner.transaction().idle();
-                pace.give_way();
+                pace.yield_now();
             }
             if self.config.stop.is_raised() {
                 break;
@@ -223,10 +223,10 @@ impl<'a> Run<'a> {
 /// What happens on a worker between the steps of its clients.
 pub(crate) trait Pace {
     /// Before each step: whether others have to have the thread first.
-    fn has_to_give_way(&self) -> bool;
+    fn has_to_yield(&self) -> bool;
 
     /// Lets them have it.
-    fn give_way(&self);
+    fn yield_now(&self);
 
     /// Before the first step of the measured period.
     fn begin_measured(&self);

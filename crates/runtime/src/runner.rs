@@ -11,7 +11,8 @@ pub struct OneShotConfig {
     pub isolation: Isolation,
     /// How procedures keep what they have read as it was, under an engine that has the choice.
     pub concurrency: ConcurrencyMix,
-    /// Whether engines are told beforehand which keys a procedure will touch; if not, they look the keys up one by one.
+    /// Whether engines are told beforehand which keys a procedure will touch; if not, they look the keys up one by one, and lock
+    /// them one by one.
     /// Engines that need the access set are told all the same.
     pub batch: bool,
     /// One procedure of so many is sampled, the first one included; zero samples none. Most samples enter the latency;
@@ -266,9 +267,8 @@ fn clock_ns(waiter: &Waiter) -> f64 {
 impl<T: Transaction> Runner for OneShot<T> {
     #[inline]
     fn run<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Abort> {
-        let needed = self.txn.needs_accesses();
-        if self.config.batch || needed {
-            self.planner.begin(needed, procedure);
+        if self.config.batch || self.txn.needs_accesses() {
+            self.planner.begin(&self.txn, procedure);
         } else {
             self.planner.begin_without();
         }
@@ -382,12 +382,16 @@ mod tests {
 
     #[test]
     fn a_hint_is_no_longer_than_it_is_of_use() {
-        let mut runner = runner(&[], |_| ());
-        let longest = HINT_ROWS_MAX as i64;
-        for rows in [longest, longest + 1] {
-            assert_eq!(runner.run(&Tells(rows)), Ok(()));
+        // A set whose rows are locked is told whole.
+        for (locks_accesses, told) in [(false, [HINT_ROWS_MAX, 0]), (true, [HINT_ROWS_MAX, HINT_ROWS_MAX + 1])] {
+            let mut runner = runner(&[], |_| ());
+            runner.transaction().locks_accesses = locks_accesses;
+            let longest = HINT_ROWS_MAX as i64;
+            for rows in [longest, longest + 1] {
+                assert_eq!(runner.run(&Tells(rows)), Ok(()));
+            }
+            assert_eq!(runner.transaction().told, told);
         }
-        assert_eq!(runner.transaction().told, [HINT_ROWS_MAX, 0]);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Call<'_> {
 fn run(engine: &Arc<dyn Engine>, procedure: &impl Procedure<Output = i64>) -> (Result<i64, Abort>, Estimates) {
     let mut txn = engine.transaction(Waiter::thread(Duration::ZERO));
     let mut planner = Planner::default();
-    planner.begin(txn.needs_accesses(), procedure);
+    planner.begin(&*txn, procedure);
     let outcome = loop {
         if planner.is_unknown() {
             planner.reconnoitre(&mut *txn, procedure).expect("nobody else is there");

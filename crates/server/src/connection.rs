@@ -14,6 +14,7 @@ use bytes::{Buf, BytesMut};
 use hotrow_sql::{Session, SqlError, TransactionStatus, state};
 use hotrow_sync::{Arc, Time};
 use std::io::{self, ErrorKind, Read, Write};
+use std::time::Duration;
 
 /// What an idle connection keeps of its output buffer and of its last statement's text.
 const KEPT_BYTES: usize = 4 << 10;
@@ -36,8 +37,15 @@ pub struct Connection<S> {
     at_end: bool,
     /// What it sends is too long for the memory that is left.
     is_too_long: bool,
-    /// When the session has been idle for too long, and what the client is told then.
-    idle_until: Option<Box<(Time, SqlError)>>,
+    /// The wait for the client, if the session is to be looked after meanwhile.
+    idle: Option<Idle>,
+}
+
+/// A session's wait for its client.
+struct Idle {
+    since: Time,
+    /// When the session is looked after.
+    until: Time,
 }
 
 /// How a connection ends.
@@ -65,7 +73,7 @@ impl<S: Read + Write> Connection<S> {
             skipping: false,
             at_end: false,
             is_too_long: false,
-            idle_until: None,
+            idle: None,
         }
     }
 
@@ -80,7 +88,7 @@ impl<S: Read + Write> Connection<S> {
             match self.input.frame(self.limit) {
                 Err(error) => return Some(End::Told(error)),
                 Ok(Some(frame)) => {
-                    self.idle_until = None;
+                    self.idle = None;
                     if let Some(end) = self.handle(&frame) {
                         return Some(end);
                     }
@@ -94,19 +102,25 @@ impl<S: Read + Write> Connection<S> {
 
     /// The session waits for its client; `Some` if it has waited for too long.
     fn idle(&mut self) -> Option<End> {
-        if self.is_overdue() {
-            return self.idle_until.take().map(|until| End::Told(until.1));
-        }
-        if self.idle_until.is_none() {
-            let limit = self.session.idle_limit();
-            self.idle_until = limit.map(|(limit, error)| Box::new((Time::now().after(limit), error)));
+        let since = match &self.idle {
+            Some(idle) if Time::now() < idle.until => return None,
+            idle => idle.as_ref().map(|idle| idle.since),
+        };
+        let long = since.map_or(Duration::ZERO, |since| Time::now().since(since));
+        match self.session.look_after_idle(long) {
+            Ok(None) => self.idle = None,
+            Ok(Some(next)) => {
+                let since = since.unwrap_or_else(Time::now);
+                self.idle = Some(Idle { since, until: since.after(next) });
+            }
+            Err(error) => return Some(End::Told(error)),
         }
         None
     }
 
-    /// Until when the session waits for its client, if there is a limit.
+    /// When the session is looked after though its client says nothing.
     pub fn idle_until(&self) -> Option<Time> {
-        self.idle_until.as_ref().map(|until| until.0)
+        self.idle.as_ref().map(|idle| idle.until)
     }
 
     fn is_overdue(&self) -> bool {

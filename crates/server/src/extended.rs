@@ -8,7 +8,7 @@ use crate::input::Frame;
 use crate::link::Link;
 use bytes::BufMut;
 use hotrow_sql::types::{Styles, decode_binary, decode_text, from_oid, oid::UNKNOWN, utf8};
-use hotrow_sql::{Executed, OutputColumn, SqlError, state};
+use hotrow_sql::{Executed, Notice, OutputColumn, SqlError, state};
 use hotrow_storage::{Type, Value};
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -53,7 +53,9 @@ impl<S: Read + Write> Connection<S> {
 
     fn parse(&mut self, frame: &Frame) -> Result<(), SqlError> {
         let Parse { name, text, types } = Parse::read(self.input.body(frame))?;
-        self.session.parse(name, text, &types)?;
+        let out = &mut self.out;
+        let mut tell = |notice: Notice| backend::notice(out, notice.severity, &notice.error);
+        self.session.parse_noticed(name, text, &types, &mut tell)?;
         self.out.put_slice(backend::PARSE_COMPLETE);
         Ok(())
     }

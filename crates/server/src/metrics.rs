@@ -171,6 +171,8 @@ impl Collector for Numbers {
         one.encode(into.encode_family(&about)?)?;
         to.gauge("hotrow_sessions", "Sessions that there are", None, self.0.sessions.count() as u64)?;
         to.gauge("hotrow_sessions_limit", "Sessions that there may be", None, config.max_connections as u64)?;
+        let help = "Connections that went to another worker because of a long statement, or back after it";
+        to.counter("hotrow_connection_moves", help, self.0.sessions.moves())?;
         to.counter("hotrow_statements", "Statements run, whatever came of them", totals.statements)?;
         let outcomes = [("committed", totals.committed), ("rolled_back", totals.rolled_back)];
         to.counters("hotrow_transactions", "Transactions ended", "outcome", outcomes)?;

@@ -78,6 +78,7 @@ impl Server {
             listeners.push(Listener::in_directory(directory, address.port())?);
         }
         let metrics = config.metrics.map(Metrics::bind).transpose()?;
+        database.set_max_connections(u32::try_from(config.max_connections).unwrap_or(u32::MAX));
         let sessions = Arc::new(Sessions::new(Limits {
             sessions: config.max_connections,
             reserved: config.reserved(),

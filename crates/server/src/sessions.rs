@@ -4,7 +4,7 @@ use crate::ServerError;
 use crate::passwords::random;
 use crate::presence::{has_input, has_left};
 use hotrow_sql::Backend;
-use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Condvar, Mutex, MutexGuard, Waiter};
 use socket2::Socket;
 use std::collections::{BTreeMap, HashMap};
@@ -33,6 +33,8 @@ pub struct Sessions {
     /// Notified when a peer leaves.
     left: Condvar,
     limits: Limits,
+    /// How often a connection has gone to another worker.
+    moves: AtomicU64,
 }
 
 struct State {
@@ -57,7 +59,7 @@ impl Sessions {
             last_pid: 0,
             closing: false,
         };
-        Self { state: Mutex::new(state), left: Condvar::new(), limits }
+        Self { state: Mutex::new(state), left: Condvar::new(), limits, moves: AtomicU64::new(0) }
     }
 
     /// A connection has come; `None` if there are too many that are not silent, or the server is closing.
@@ -119,6 +121,18 @@ impl Sessions {
         for peer in peers {
             peer.close();
         }
+    }
+
+    /// A connection goes to another worker.
+    pub fn count_move(&self) {
+        // Relaxed: a number for people.
+        self.moves.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often connections have gone to other workers.
+    pub fn moves(&self) -> u64 {
+        // Relaxed: as above.
+        self.moves.load(Ordering::Relaxed)
     }
 
     /// Whether [`close`](Self::close) was called.

@@ -26,6 +26,23 @@ fn a_session_that_is_idle_for_too_long_is_told_so_and_ended() {
     }
 }
 
+#[test]
+fn a_block_that_has_the_database_is_not_idle_for_long_while_others_wait() {
+    for engine in ["vll-sca", "serial"] {
+        for config in models().map(model) {
+            let server = Running::with(engine, config);
+            let (mut idle, mut other) = (server.client(), server.client());
+            idle.run(TABLE);
+            idle.run("set hotrow.exclusive_idle_timeout = 30");
+            idle.run("begin; select * from t");
+            other.run("set lock_timeout = '1d'");
+            other.run("update t set n = 5 where id = 1");
+            assert_eq!(idle.fails("commit").0, "40001", "{engine}");
+            assert_eq!(idle.column("select n from t where id = 1"), ["5"], "{engine}");
+        }
+    }
+}
+
 fn pid(client: &mut Client) -> String {
     client.column("select pg_backend_pid()").remove(0)
 }

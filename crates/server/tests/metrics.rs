@@ -65,6 +65,33 @@ fn what_clients_did_is_counted() {
 }
 
 #[test]
+fn connections_move_away_from_a_long_statement_and_back() {
+    let execution = hotrow_server::Execution::Coroutine;
+    let metrics = "127.0.0.1:0".parse().ok();
+    for io in [hotrow_server::Io::Worker, hotrow_server::Io::Handoff] {
+        let server =
+            Running::with("ilock", ServerConfig { metrics, execution, io, threads: 2, ..ServerConfig::default() });
+        let moves = || number(&server, "hotrow_connection_moves_total").expect("it is counted");
+        let mut clients: Vec<_> = (0..4).map(|_| server.client()).collect();
+        let mut all_answer = || clients.iter_mut().for_each(|client| assert_eq!(client.column("SELECT 1"), ["1"]));
+        all_answer();
+        assert_eq!(moves(), 0.0, "{io:?}: nobody is in the way");
+        let mut long = server.client();
+        long.send_query("SELECT count(*) FROM generate_series(1, 1000000000000)");
+        while moves() == 0.0 {
+            all_answer();
+        }
+        server.cancel(&mut long);
+        assert_eq!(long.answer().failure.map(|failure| failure.code), Some("57014".to_owned()));
+        let away = moves();
+        while io == hotrow_server::Io::Worker && moves() == away {
+            all_answer();
+        }
+        all_answer();
+    }
+}
+
+#[test]
 fn waits_and_aborts_are_counted_when_their_transactions_are_over() {
     let server = server("2pl-timeout");
     let mut holder = server.client();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::client::{Client, extended, message, packet, startup};
+use common::client::{Client, extended, message, packet, parse, startup};
 use common::{ENGINE_OF_ALL_MODELS, Running, model, models, on_each_engine, settings};
 use hotrow_server::ServerConfig;
 use std::io::Read;
@@ -486,4 +486,33 @@ fn a_shutdown_ends_waits_and_says_good_bye() {
         }
         assert!(std::net::TcpStream::connect(server.address).is_err(), "nobody listens");
     }
+}
+
+#[test]
+fn the_limit_on_connections_is_shown() {
+    let server = Running::with("serial", ServerConfig { max_connections: 17, ..ServerConfig::default() });
+    let mut client = Client::connect(server.address);
+    assert_eq!(client.column("show max_connections"), ["17"]);
+    assert_eq!(client.column("select setting from pg_settings where name = 'max_connections'"), ["17"]);
+}
+
+#[test]
+fn a_name_that_is_too_long_is_told_when_it_is_parsed() {
+    let server = Running::new("serial");
+    let mut client = Client::connect(server.address);
+    let sql = format!("select 1 as {}", "n".repeat(64));
+    let prepare = || [parse("", &sql), message(b'S', b"")].concat();
+    client.send(&prepare());
+    assert_eq!(client.letters(), "N1Z");
+    for severity in ["warning", "error"] {
+        client.run(&format!("set client_min_messages = {severity}"));
+        client.send(&prepare());
+        assert_eq!(client.letters(), "1Z", "{severity}");
+    }
+    // A function's warning.
+    client.send_query("select pg_cancel_backend(2147483647)");
+    assert_eq!(client.letters(), "TDCZ");
+    client.run("set client_min_messages = warning");
+    client.send_query("select pg_cancel_backend(2147483647)");
+    assert_eq!(client.letters(), "TDNCZ");
 }

@@ -544,6 +544,8 @@ pub struct Used {
     pub names: Vec<(RelationName, String)>,
     /// Sequences from which numbers are taken, to be locked.
     pub sequences: Vec<UsedSequence>,
+    /// Parameters whose values name such sequences.
+    pub sequence_params: Vec<usize>,
 }
 
 /// A sequence that a plan takes numbers from.
@@ -592,7 +594,7 @@ impl Used {
         self.tables.iter().map(|table| &table.lock).chain(sequences)
     }
 
-    /// Notes all that another plan was made from.
+    /// Notes all that another plan was made from, which has parameters of its own.
     pub fn add_all(&mut self, other: &Used) {
         other.tables.iter().for_each(|table| self.add_table(table));
         other.procedures.iter().for_each(|procedure| self.add_procedure(procedure));

@@ -13,6 +13,11 @@
 //!    victim.
 //! 2. A session that waits neither takes nor gives back locks. So a circle whose waits are all the same at two looks
 //!    was there between them: a session is a victim only after it has seen its circle twice.
+//!
+//! **What an engine does not say.** A wait in an engine that does not say who waits for whom may be for any session in a
+//! transaction. A circle that leads through such a wait is *uncertain*. The waits of a deadlock last until somebody
+//! gives up. So a session gives up that finds itself in an uncertain circle whose waits have all lasted for
+//! [`uncertain_wait`](crate::Config::uncertain_wait); any other waits on.
 
 use crate::blocking::{Awaited, Blocked, Sessions, conflicts, mode_name};
 use crate::catalog::{Changes, View};
@@ -40,7 +45,8 @@ const TRIALS: usize = 256;
 /// before.
 ///
 /// # Errors
-/// 40P01 if the session is the victim of a deadlock. Then the request was withdrawn.
+/// 40P01 if the session is the victim of a deadlock, 40001 if it may have been in one for long. Then the request was
+/// withdrawn.
 pub(crate) fn wait(
     database: &Database,
     seat: &Arc<Seat>,
@@ -57,7 +63,8 @@ pub(crate) fn wait(
     if !seat.may_be_waited_for() || has_passed() {
         return Ok(waiter.wait_until(limit, is_granted));
     }
-    let longest = seat.peer().deadlock_timeout.unwrap_or(LONGEST_PAUSE).max(FIRST_PAUSE);
+    let uncertain = database.config.uncertain_wait;
+    let longest = seat.peer().deadlock_timeout.unwrap_or(LONGEST_PAUSE).clamp(FIRST_PAUSE, uncertain.max(FIRST_PAUSE));
     let mut pause = FIRST_PAUSE;
     loop {
         if let Some(error) = leave_circle(database, seat, &withdraw)
@@ -81,9 +88,16 @@ fn leave_circle(database: &Database, seat: &Arc<Seat>, withdraw: &impl Fn()) -> 
     let mut look = Look::new(database);
     let me = look.node(seat)?;
     match look.settle(me, &mut Vec::new()) {
-        Ok(moves) => {
+        Ok(moves) if !moves.is_empty() => {
             look.rearrange(&moves);
             None
+        }
+        Ok(_) => {
+            let (now, long) = (seat.waiter.now(), database.config.uncertain_wait);
+            look.may_be_in_circle(me, |since| now.since(since) >= long).then(|| {
+                withdraw();
+                SqlError::from(Abort::Timeout)
+            })
         }
         Err(circle) => {
             let again = Look::new(database);
@@ -139,6 +153,22 @@ impl<'d> Look<'d> {
     fn wait(&self, node: Node) -> Option<&Blocked> {
         let wait = self.waits[node].get_or_init(|| self.sessions.wait_of(self.seat(node)));
         wait.as_ref().filter(|wait| wait.is_certain)
+    }
+
+    /// Whether a session may be in a circle of waits that are all so old: a session that waits for what nobody knows may
+    /// wait for anybody in a transaction.
+    fn may_be_in_circle(&self, start: Node, is_old: impl Fn(Time) -> bool) -> bool {
+        let mut reached = vec![false; self.sessions.seats.len()];
+        let mut next = vec![start];
+        while let Some(from) = next.pop() {
+            let Some(wait) = self.sessions.wait_of(self.seat(from)).filter(|wait| is_old(wait.since)) else { continue };
+            for to in wait.blockers.iter().filter_map(|blocker| self.node(&blocker.seat)) {
+                if !std::mem::replace(&mut reached[to], true) {
+                    next.push(to);
+                }
+            }
+        }
+        reached[start]
     }
 
     /// The waits of a session, after these moves.

@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::turns::Turns;
 use crate::{MemoryLimit, OutputColumn, SqlError, Times, state};
 use hotrow_storage::{TableId, Type};
-use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
+use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, RwLock, Time, Waiter, meter};
 use hotrow_txn::{Engine, Isolation};
 use std::collections::{BTreeMap, HashMap};
@@ -36,8 +36,9 @@ pub struct Config {
     pub max_portals: usize,
     /// How many prepared statements a session may have.
     pub max_statements: usize,
-    /// How long DDL and the users of a table wait for each other, if `lock_timeout` says nothing.
-    pub table_lock_wait: Duration,
+    /// How long waits last, if `lock_timeout` says nothing, that nobody can tell from a deadlock: those of a circle that may lead through waits of
+    /// an engine that does not say who waits for whom; and how long a statement is tried again.
+    pub uncertain_wait: Duration,
     /// How long a statement that meets a conflict is tried again, under an engine in which nobody waits, if neither `lock_timeout` nor
     /// `deadlock_timeout` says.
     pub conflict_wait: Duration,
@@ -61,7 +62,7 @@ impl Default for Config {
             plan_cache_entries: 1024,
             max_portals: 1000,
             max_statements: 10_000,
-            table_lock_wait: Duration::from_secs(10),
+            uncertain_wait: Duration::from_secs(10),
             conflict_wait: Duration::from_secs(1),
             choosing_engines: Vec::new(),
             max_retries: 10,
@@ -82,6 +83,8 @@ pub struct Database {
     pub(crate) catalog: Catalog,
     plans: RwLock<HashMap<String, Arc<Statement>>>,
     sessions: AtomicI32,
+    /// How many clients may be connected, as far as anybody has said so.
+    max_connections: AtomicU32,
     /// When it was made, in microseconds since 2000-01-01 UTC.
     started: i64,
     /// How many transactions' numbers have been asked for.
@@ -105,6 +108,7 @@ impl Database {
             catalog: Catalog::default(),
             plans: RwLock::default(),
             sessions: AtomicI32::new(1),
+            max_connections: AtomicU32::new(100),
             started: now(),
             transactions: AtomicU64::new(0),
             activity: Activity::default(),
@@ -134,6 +138,15 @@ impl Database {
     pub(crate) fn next_transaction(&self) -> u64 {
         // The first ones are PostgreSQL's own.
         self.transactions.fetch_add(1, Ordering::Relaxed) + 3
+    }
+
+    /// How many clients may be connected: what `SHOW max_connections` says.
+    pub fn set_max_connections(&self, limit: u32) {
+        self.max_connections.store(limit, Ordering::Release);
+    }
+
+    pub(crate) fn max_connections(&self) -> u32 {
+        self.max_connections.load(Ordering::Acquire)
     }
 
     /// The engine.

@@ -236,16 +236,16 @@ impl HeldLocks {
     }
 
     /// Takes a lock, unless it is held already at least as strongly. The session of `seat` waits for it no longer than
-    /// `wait`.
+    /// `limit`, if there is one.
     ///
     /// # Errors
-    /// The wait would be part of a deadlock.
+    /// The wait is part of a deadlock, or may be.
     pub(crate) fn acquire(
         &mut self,
         lock: &Arc<TableLock>,
         mode: Mode,
         (database, seat): (&Database, &Arc<Seat>),
-        wait: Duration,
+        limit: Option<Duration>,
     ) -> Result<Wake, SqlError> {
         let known = self.held.iter().position(|(held, _)| Arc::ptr_eq(held, lock));
         if let Some(place) = known
@@ -261,7 +261,8 @@ impl HeldLocks {
         let granted = lock.ask(mode, known.is_some(), &seat.waiter);
         let waiting = Waiting { locks: self, lock, mode, known, granted: &granted };
         waiting.locks.shown.await_lock(Some(AwaitedLock { lock: lock.clone(), mode, since }));
-        let ended = circle::wait(database, seat, Some(since.after(wait)), &granted, || lock.withdraw(&granted));
+        let ended =
+            circle::wait(database, seat, limit.map(|limit| since.after(limit)), &granted, || lock.withdraw(&granted));
         drop(waiting);
         if granted.load(Ordering::Acquire) { Ok(Wake::Ready) } else { ended }
     }

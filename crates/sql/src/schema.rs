@@ -5,6 +5,7 @@
 //! are to tell it use [`shown`].
 
 use crate::catalog::View;
+use crate::parse::lex::LONGEST_NAME;
 use crate::sequence::quoted;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
@@ -57,6 +58,27 @@ pub fn split(full: &str) -> (&str, &str) {
 /// The name without the schema.
 pub fn plain(full: &str) -> &str {
     split(full).1
+}
+
+/// The names for what belongs to a table and some of its columns, of which the first that is free is taken:
+/// `t_a_b_key`, `t_a_b_key1` and so on. Where that is too long, the longer of the two parts before the label is cut.
+pub fn made_names<'n>(table: &'n str, columns: &'n [&'n str], label: &'n str) -> impl Iterator<Item = String> + 'n {
+    let labels = std::iter::once(label.to_owned()).chain((1..).map(move |number| format!("{label}{number}")));
+    let joined = columns.join("_");
+    labels.map(move |label| {
+        let room = LONGEST_NAME - label.len() - 1 - usize::from(!columns.is_empty());
+        let (mut first, mut second) = (table.len(), joined.len());
+        while first + second > room {
+            if first > second { first -= 1 } else { second -= 1 }
+        }
+        let (table, columns) = (cut(table, first), cut(&joined, second));
+        if joined.is_empty() { format!("{table}_{label}") } else { format!("{table}_{columns}_{label}") }
+    })
+}
+
+/// The beginning of a text in so many bytes at most.
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 /// A full name as people write it: `t` in `public`, else `s.t`.

@@ -195,14 +195,12 @@ impl Seat {
 
     /// The session comes to hold an advisory lock.
     pub(crate) fn takes_advisory(&self) {
-        if !self.advisory.swap(true, Ordering::AcqRel) && self.waiter.lock_timeout().is_none() {
-            self.waiter.set_lock_timeout(Some(BESIDE_ADVISORY));
-        }
+        self.advisory.store(true, Ordering::Release);
     }
 
     /// Has the session's waits for locks last as long as this.
     pub(crate) fn set_time_outs(&self, lock: Option<Duration>, deadlock: Option<Duration>) {
-        self.waiter.set_lock_timeout(lock.or(self.may_hold_advisory().then_some(BESIDE_ADVISORY)));
+        self.waiter.set_lock_timeout(lock);
         self.waiter.set_deadlock_timeout(deadlock);
     }
 
@@ -233,10 +231,6 @@ impl fmt::Debug for Seat {
         f.debug_struct("Seat").field("pid", &self.pid()).field("user", &self.user).finish_non_exhaustive()
     }
 }
-
-/// How long a session that holds advisory locks waits for a lock of the engine, if `lock_timeout` says nothing. Neither
-/// side sees a deadlock across the two: this ends it.
-const BESIDE_ADVISORY: Duration = Duration::from_secs(10);
 
 /// Microseconds since 2000-01-01 UTC when the system's clock ticked last, which is some milliseconds ago.
 #[cfg(target_os = "linux")]

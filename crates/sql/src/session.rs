@@ -18,6 +18,7 @@ mod copy;
 mod cursor;
 mod explain;
 mod held;
+mod idle;
 mod named;
 mod planned;
 mod portal;
@@ -58,7 +59,6 @@ use planned::Planning;
 use portal::Portal;
 use run::{Output, Source};
 use std::net::SocketAddr;
-use std::time::Duration;
 use transaction::{Mark, Phase};
 
 /// A client's session. One thread at a time uses it.
@@ -100,6 +100,8 @@ pub struct Session {
     marks: Vec<Mark>,
     /// Why the engine gave the block's transaction up, if it did.
     given_up: Option<Abort>,
+    /// It was given up while the client said nothing, which is to be told so.
+    given_up_unheard: bool,
     /// Which of the settings' changes others know of.
     shown: u64,
     statements: Named<Arc<Statement>>,
@@ -154,6 +156,7 @@ impl Session {
             locks,
             marks: Vec::new(),
             given_up: None,
+            given_up_unheard: false,
             statements: Named::default(),
             portals: Named::default(),
             cursors: Cursors::default(),
@@ -188,21 +191,6 @@ impl Session {
     /// Says how other sessions cancel this one's statements, and end it.
     pub fn set_backend(&mut self, backend: Arc<dyn Backend>) {
         self.seat.set_backend(backend);
-    }
-
-    /// How long the session may wait for its client from now on, if there is a limit, and what the client is told at
-    /// its end.
-    pub fn idle_limit(&self) -> Option<(Duration, SqlError)> {
-        let (setting, state, kind) = match self.phase {
-            Phase::Block | Phase::Failed => {
-                let state = state::IDLE_IN_TRANSACTION_SESSION_TIMEOUT;
-                ("idle_in_transaction_session_timeout", state, "idle-in-transaction")
-            }
-            Phase::Idle => ("idle_session_timeout", state::IDLE_SESSION_TIMEOUT, "idle-session"),
-            Phase::Implicit => return None,
-        };
-        let limit = self.names.settings.borrow().duration(setting)?;
-        Some((limit, SqlError::new(state, format!("terminating connection due to {kind} timeout"))))
     }
 
     /// Says where the client is, if it is connected by a network.
@@ -243,12 +231,12 @@ impl Session {
         result
     }
 
-    fn tell_long_names(&self, sql: &str, tokens: &[Token], client: &mut dyn Client) {
+    fn tell_long_names(&self, sql: &str, tokens: &[Token], tell: &mut dyn FnMut(Notice)) {
         const SEVERITY: &str = "NOTICE";
         for (name, cut) in long_names(sql, tokens) {
             if self.names.settings.borrow().tells(SEVERITY) {
                 let message = format!("identifier \"{name}\" will be truncated to \"{cut}\"");
-                client.notice(Notice { severity: SEVERITY, error: SqlError::new(state::NAME_TOO_LONG, message) });
+                tell(Notice { severity: SEVERITY, error: SqlError::new(state::NAME_TOO_LONG, message) });
             }
         }
     }
@@ -259,7 +247,7 @@ impl Session {
         if ranges.is_empty() {
             return client.empty();
         }
-        self.tell_long_names(sql, tokens, client);
+        self.tell_long_names(sql, tokens, &mut |notice| client.notice(notice));
         let text: Arc<str> = sql.into();
         // Everything is parsed before anything runs, so that a mistake in the last statement stops the first.
         let mut ready = Vec::with_capacity(ranges.len());
@@ -366,14 +354,34 @@ impl Session {
 
     /// Prepares a statement; the empty name is the unnamed one. `types` are those that the client gives for the first parameters.
     pub fn parse(&mut self, name: &str, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
-        let prepared = self.prepare(name, sql, types);
+        self.parse_noticed(name, sql, types, &mut |_| ())
+    }
+
+    /// The same; `tell` is given what the client may want to know beside the outcome.
+    ///
+    /// # Errors
+    /// Those of [`parse`](Self::parse).
+    pub fn parse_noticed(
+        &mut self,
+        name: &str,
+        sql: &str,
+        types: &[Option<Type>],
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<Arc<Statement>, SqlError> {
+        let prepared = self.prepare(name, sql, types, tell);
         if prepared.is_err() {
             self.fail();
         }
         prepared
     }
 
-    fn prepare(&mut self, name: &str, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
+    fn prepare(
+        &mut self,
+        name: &str,
+        sql: &str,
+        types: &[Option<Type>],
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<Arc<Statement>, SqlError> {
         if name.is_empty() {
             // Forgotten also if there is no new one: nobody must run the old one in its place.
             self.statements.remove(name);
@@ -386,15 +394,21 @@ impl Session {
         }
         self.database.memory_limit().check()?;
         self.follow_path();
-        let statement = self.plan_text(sql, types)?;
+        let statement = self.plan_text(sql, types, tell)?;
         self.statements.insert(name, statement.clone());
         Ok(statement)
     }
 
     /// Parses and plans a text of at most one statement.
-    fn plan_text(&self, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
+    fn plan_text(
+        &self,
+        sql: &str,
+        types: &[Option<Type>],
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<Arc<Statement>, SqlError> {
         let mut tokens = Vec::new();
         let _room = tokenize_within(sql, &mut tokens, self.database.memory_limit())?;
+        self.tell_long_names(sql, &tokens, tell);
         let ranges = parse::split(sql, &tokens);
         let range = match &ranges[..] {
             [] => 0..0,

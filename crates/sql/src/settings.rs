@@ -24,6 +24,9 @@ pub const SERVER_VERSION: &str = concat!("15.0 (Hotrow ", env!("CARGO_PKG_VERSIO
 /// Whether transactions are optimistic or pessimistic.
 pub(crate) const CONCURRENCY: &str = "hotrow.concurrency";
 
+/// How long a block that keeps everybody else off the database may be idle while others wait.
+pub(crate) const EXCLUSIVE_IDLE_TIMEOUT: &str = "hotrow.exclusive_idle_timeout";
+
 /// The value of [`CONCURRENCY`] under which transactions take turns.
 const MIXED: &str = "mixed";
 
@@ -145,6 +148,7 @@ const KNOWN: &[Known] = &[
     reported("default_transaction_read_only", Kind::Bool, "off"),
     known("extra_float_digits", Kind::Between(-15, 3), "1"),
     known(CONCURRENCY, Kind::Concurrency, "default"),
+    known(EXCLUSIVE_IDLE_TIMEOUT, Kind::Duration, "1s"),
     known("hotrow.isolation", Kind::Told, ""),
     known("hotrow.locks", Kind::Told, ""),
     known("hotrow.memory", Kind::Told, ""),
@@ -467,6 +471,12 @@ impl Settings {
     /// A duration; none if it is zero.
     pub(crate) fn duration(&self, name: &str) -> Option<Duration> {
         let text = self.values.get(name)?;
+        parse_duration(text).filter(|duration| !duration.is_zero())
+    }
+
+    /// How long a block that keeps everybody else off the database may be idle while others wait, if there is a limit.
+    pub(crate) fn exclusive_idle_timeout(&self) -> Option<Duration> {
+        let (_, text) = self.show(EXCLUSIVE_IDLE_TIMEOUT).ok()?;
         parse_duration(text).filter(|duration| !duration.is_zero())
     }
 

@@ -62,6 +62,7 @@ impl Names {
                 None => "none".to_owned(),
             },
             "hotrow.times" => times(self.database().config.times.as_deref()),
+            "max_connections" => self.database().max_connections().to_string(),
             "hotrow.versions" => versions(engine.versions()),
             "transaction_read_only" => if self.read_only.get() { "on" } else { "off" }.to_owned(),
             _ => value.to_owned(),

@@ -43,7 +43,7 @@ fn who_waits_for_a_row_and_who_is_in_the_way() {
         let of_holder = "idle in transaction|begin; update account set n = 1 where id = 1";
         let awaits = match engine {
             "serial" => "the database|NULL|exclusive",
-            "2pl-timeout" | "2pl-waitdie" => "row (id)=(1) of table \"account\"|(id)=(1)|exclusive",
+            "2pl-timeout" | "2pl-waitdie" | "mvo" | "mvl" => "row (id)=(1) of table \"account\"|(id)=(1)|exclusive",
             _ => "NULL|NULL|NULL",
         };
         let holds = if awaits.starts_with("NULL") { "NULL|f" } else { "exclusive|t" };

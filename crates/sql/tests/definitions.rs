@@ -116,11 +116,14 @@ fn others_see_a_definition_when_it_is_committed() {
 
     // A reader in a transaction keeps DDL away, and DDL keeps readers away, until their time-outs.
     run(&mut two, "begin; select id from t");
-    assert_eq!(outcome(&mut one, "set lock_timeout = '50ms'; drop table t"), "55P03");
-    assert_eq!(outcome(&mut one, "alter table t add check (id > 0)"), "40001");
+    for session in [&mut one, &mut two] {
+        run(session, "set lock_timeout = '50ms'");
+    }
+    assert_eq!(outcome(&mut one, "drop table t"), "55P03");
+    assert_eq!(outcome(&mut one, "alter table t add check (id > 0)"), "55P03");
     run(&mut two, "commit");
     run(&mut one, "begin; drop table t");
-    assert_eq!(outcome(&mut two, "select id from t"), "40001");
+    assert_eq!(outcome(&mut two, "select id from t"), "55P03");
     run(&mut one, "commit");
     assert_eq!(outcome(&mut two, "select id from t"), "42P01");
 }
@@ -220,4 +223,89 @@ fn from_items_that_are_not_there_are_named() {
     for (sql, message) in cases {
         assert_eq!(error(&mut session, sql).message, message, "{sql}");
     }
+}
+
+/// The names that PostgreSQL 15 makes.
+#[test]
+fn names_that_are_made_are_no_longer_than_names_may_be() {
+    let (table, b, c) = ("a".repeat(60), "b".repeat(55), "c".repeat(29));
+    let wide = ("é".repeat(30), "ß".repeat(22));
+    let database = database("2pl-timeout");
+    let mut session = session(&database);
+    run(
+        &mut session,
+        &format!(
+            "create table {table} ({b} serial primary key, c int unique, {c} int check ({c} > 0), d int check (c < d),
+                e int references {table});
+            create index on {table} ({b}, {c}); create index on {table} ({b}, {c});
+            create table \"{}\" (\"{}\" int unique)",
+            wide.0, wide.1
+        ),
+    );
+    let names = "select relname from pg_class where relname like 'aaaa%' or relname like 'é%'
+        union all select conname from pg_constraint where conname like 'aaaa%' or conname like 'é%' order by 1";
+    let part = |letter: &str, count: usize| letter.repeat(count);
+    let a = |count: usize| part("a", count);
+    let expected = [
+        format!("{}_{}_check", a(28), part("c", 28)),
+        format!("{}_{}_idx1", a(29), part("b", 28)),
+        format!("{}_{}_idx", a(29), part("b", 29)),
+        format!("{}_{}_seq", a(29), part("b", 29)),
+        format!("{}_e_fkey", a(56)),
+        format!("{}_c_key", a(57)),
+        format!("{}_c_key", a(57)),
+        format!("{}_check", a(57)),
+        format!("{}_pkey", a(58)),
+        format!("{}_pkey", a(58)),
+        a(60),
+        format!("{}_{}_key", part("é", 14), part("ß", 14)),
+        format!("{}_{}_key", part("é", 14), part("ß", 14)),
+        wide.0.clone(),
+    ];
+    assert_eq!(outcome(&mut session, names).split(' ').collect::<Vec<_>>(), expected);
+}
+
+/// As PostgreSQL 15 answers.
+#[test]
+fn what_is_said_of_storage_is_checked() {
+    check(
+        "create table t (i int, v text)",
+        &[
+            ("create table a (i int) tablespace x", "42704"),
+            ("create table a (i int) tablespace pg_global", "22023"),
+            ("create table a (i int) engine = innodb", "42601"),
+            ("create table a (i int) with (foo = 1)", "22023"),
+            ("create table a (i int) with (fillfactor = 5)", "22023"),
+            ("create table a (i int) with (fillfactor = abc)", "22023"),
+            ("create table a (i int) with (fillfactor = 50, fillfactor = 60)", "22023"),
+            ("create table a (i int) with (autovacuum_enabled = 3)", "22023"),
+            ("create table a (i int) with (autovacuum_vacuum_scale_factor = 101)", "22023"),
+            ("create table a (i int) with (parallel_workers = 2000)", "22023"),
+            ("create table a (i int) with (vacuum_index_cleanup = maybe)", "22023"),
+            ("create table a (i int) with (oids = true)", "0A000"),
+            ("create table if not exists t (i int) with (foo = 1)", "CREATE TABLE"),
+            ("create table a (i int) with (oids = false)", "CREATE TABLE"),
+            (
+                "create table b (i int) with (fillfactor = 50, autovacuum_enabled = off, autovacuum_vacuum_scale_factor = 0.1)",
+                "CREATE TABLE",
+            ),
+            ("create table c (i int) with (fillfactor = '50.5', vacuum_index_cleanup = auto)", "CREATE TABLE"),
+            ("create table d (i int) tablespace pg_default", "CREATE TABLE"),
+            ("alter table t set (fillfactor = 5)", "22023"),
+            ("alter table t set (foo = 5)", "22023"),
+            ("alter table t set (fillfactor = 70)", "ALTER TABLE"),
+            ("create index on t (i text_ops)", "42804"),
+            ("create index on t (i int8_ops)", "42804"),
+            ("create index on t (v foo_ops)", "42704"),
+            ("create index on t using hash (v foo_ops)", "42704"),
+            ("create index on t (i) with (fillfactor = 5)", "22023"),
+            ("create index on t (i) with (foo = 50)", "22023"),
+            ("create index on t (i) with (autovacuum_enabled = off)", "22023"),
+            ("create index on t using hash (i) with (deduplicate_items = off)", "22023"),
+            ("create index on t (v text_pattern_ops)", "CREATE INDEX"),
+            ("create index on t (v varchar_ops desc)", "CREATE INDEX"),
+            ("create index on t (i int4_ops) with (fillfactor = 50, deduplicate_items = off)", "CREATE INDEX"),
+            ("create index on t using hash (v text_pattern_ops) with (fillfactor = 50)", "CREATE INDEX"),
+        ],
+    );
 }

@@ -6,7 +6,7 @@ use common::{database, outcome, run, session};
 use hotrow_protocols::ENGINES;
 use hotrow_sql::{Database, Session};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
-use hotrow_sync::{Arc, Scheduler, Time, Waiter};
+use hotrow_sync::{Arc, Scheduler, Time, Waiter, thread};
 use std::time::Duration;
 
 /// A clock that stands still but while somebody waits, and then goes to the end of the wait.
@@ -84,6 +84,77 @@ fn a_statement_waits_for_an_idle_block_once() {
         }
         run(&mut holder, "commit");
     }
+}
+
+/// Engines under which a block has the whole database.
+fn exclusive() -> impl Iterator<Item = &'static str> {
+    planned().chain(["serial"])
+}
+
+/// A database in which one session is idle in a block that has written, and another one waits for it.
+fn held_up(engine: &str) -> (Session, Session, thread::JoinHandle<String>) {
+    let database = database(engine);
+    let (mut holder, mut other) = (session(&database), session(&database));
+    run(&mut holder, TABLE);
+    run(&mut holder, "begin; update t set n = 7 where id = 1");
+    assert_eq!(
+        holder.look_after_idle(Duration::from_secs(5)),
+        Ok(Some(Duration::from_secs(6))),
+        "{engine}: nobody waits"
+    );
+    let number = other.id();
+    let waiting = thread::spawn(move || outcome(&mut other, "update t set n = n + 1 where id = 1 returning n"));
+    let mut watcher = session(&database);
+    let active = format!("select 1 from pg_stat_activity where pid = {number} and wait_event_type = 'Lock'");
+    while outcome(&mut watcher, &active) != "1" {
+        thread::yield_now();
+    }
+    (holder, watcher, waiting)
+}
+
+#[test]
+fn an_idle_block_that_has_the_database_is_given_up_when_others_wait() {
+    for engine in exclusive() {
+        // What its client says next, what it hears, and whether that ends the block.
+        let cases = [
+            ("select n from t", "40001", false),
+            ("commit", "40001", true),
+            ("rollback", "ROLLBACK", true),
+            ("rollback to savepoint a", "40001", false),
+        ];
+        for (next, expected, ends) in cases {
+            let (mut holder, mut watcher, waiting) = held_up(engine);
+            let patience = Duration::from_secs(1);
+            assert_eq!(holder.look_after_idle(Duration::ZERO), Ok(Some(patience)), "{engine}: it has some time");
+            assert_eq!(holder.look_after_idle(patience), Ok(None), "{engine}");
+            assert_eq!(waiting.join().expect("it waited"), "2", "{engine}: what the block did is undone");
+            assert_eq!(outcome(&mut holder, next), expected, "{engine}: {next}");
+            let after = if ends { "3" } else { "25P02" };
+            assert_eq!(outcome(&mut holder, "update t set n = 3 where id = 1 returning n"), after, "{engine}: {next}");
+            run(&mut holder, "rollback");
+            assert_eq!(outcome(&mut watcher, "update t set n = 4 where id = 1 returning n"), "4", "{engine}: {next}");
+        }
+    }
+}
+
+#[test]
+fn a_block_may_be_idle_for_as_long_as_the_session_says() {
+    for engine in exclusive() {
+        let (mut holder, _, waiting) = held_up(engine);
+        run(&mut holder, "set hotrow.exclusive_idle_timeout = 0");
+        assert_eq!(holder.look_after_idle(Duration::from_secs(3600)), Ok(None), "{engine}");
+        run(&mut holder, "set hotrow.exclusive_idle_timeout = '7s'");
+        let limit = Duration::from_secs(7);
+        assert_eq!(holder.look_after_idle(Duration::from_secs(6)), Ok(Some(limit)), "{engine}");
+        assert_eq!(outcome(&mut holder, "commit"), "COMMIT", "{engine}");
+        assert_eq!(waiting.join().expect("it waited"), "8", "{engine}");
+    }
+    // Where a block has rows only, others wait for the row.
+    let database = database("ilock");
+    let mut holder = session(&database);
+    run(&mut holder, TABLE);
+    run(&mut holder, "begin; update t set n = 7 where id = 1");
+    assert_eq!(holder.look_after_idle(Duration::from_secs(5)), Ok(None));
 }
 
 #[test]

@@ -275,3 +275,32 @@ fn at_serializable_a_range_of_rows_leaves_others_alone() {
         }
     }
 }
+
+#[test]
+fn a_boolean_column_alone_is_looked_for_in_an_index() {
+    for engine in ENGINES {
+        let database = database(engine);
+        let mut session = session(&database);
+        run(
+            &mut session,
+            "create table f (id int primary key, active bool); create index f_active on f (active);
+             insert into f select i, nullif(i % 3, 2) = 1 from generate_series(0, 99) i",
+        );
+        let cases = [
+            ("active", "33"),
+            ("not active", "34"),
+            ("active and id < 10", "3"),
+            ("not (active or id > 5)", "2"),
+            ("active or id = 0", "34"),
+            ("active and not active", "0"),
+        ];
+        for (condition, expected) in cases {
+            let sql = format!("select count(*) from f where {condition}");
+            assert_eq!(outcome(&mut session, &sql), expected, "{engine}: {condition}");
+        }
+        for condition in ["active", "not active"] {
+            let plan = query(&mut session, &format!("explain select * from f where {condition}")).0.rows.join("\n");
+            assert!(plan.contains("f_active"), "{engine}: {condition}: {plan}");
+        }
+    }
+}

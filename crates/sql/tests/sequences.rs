@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{check, database, error, outcome, run, session};
+use common::{bind, check, database, error, execute, outcome, run, session, waiting};
 
 #[test]
 fn sequences_count_within_their_limits() {
@@ -133,13 +133,41 @@ fn numbers_are_not_rolled_back_but_definitions_are() {
         run(&mut one, "begin; create sequence r; alter sequence s increment 10; select nextval('r')");
         assert_eq!(outcome(&mut one, "select nextval('s')"), "12", "{engine}");
         assert_eq!(outcome(&mut two, "select nextval('r')"), "42P01", "{engine}");
-        assert_eq!(outcome(&mut two, "select nextval('s')"), "40001", "{engine}: it is being defined");
+        run(&mut two, "set lock_timeout = '50ms'");
+        assert_eq!(outcome(&mut two, "select nextval('s')"), "55P03", "{engine}: it is being defined");
         run(&mut one, "savepoint a; drop sequence r");
         assert_eq!(outcome(&mut one, "savepoint b; select nextval('r')"), "42P01", "{engine}");
         run(&mut one, "rollback to a; select nextval('r'); rollback");
         assert_eq!(outcome(&mut one, "select nextval('r')"), "42P01", "{engine}");
         assert_eq!(outcome(&mut one, "select nextval('s')"), "13", "{engine}");
     }
+}
+
+/// Whether the name is written or comes as a parameter.
+#[test]
+fn a_number_waits_for_a_definition_that_is_not_committed() {
+    let database = database("2pl-timeout");
+    let (mut one, mut two, mut watcher) = (session(&database), session(&database), session(&database));
+    run(&mut one, "create sequence s; create sequence r");
+    run(&mut one, "begin; alter sequence s increment 10 restart 100");
+    let (_, written) = waiting(&database, session(&database), "select nextval('s')");
+    let statement = two.parse("", "select nextval($1)", &[]).expect("a statement");
+    let of = |name: &str| [hotrow_storage::Value::Text(name.to_owned().into())];
+    bind(&mut two, &statement, &of("r")).expect("a portal");
+    assert_eq!(execute(&mut two, 0).0.rows, ["1"], "of another sequence");
+    two.sync().expect("a commit");
+    bind(&mut two, &statement, &of("s")).expect("a portal");
+    let id = two.id();
+    let thread = hotrow_sync::thread::spawn(move || execute(&mut two, 0).0.rows);
+    let waits = format!("select 1 where exists (select 1 from hotrow_blocking where waiting_pid = {id})");
+    while outcome(&mut watcher, &waits) != "1" {
+        assert!(!thread.is_finished(), "it did not wait");
+        hotrow_sync::thread::yield_now();
+    }
+    run(&mut one, "commit");
+    let mut numbers = [thread.join().expect("no panic").concat(), written.join().expect("no panic").1];
+    numbers.sort();
+    assert_eq!(numbers, ["100", "110"]);
 }
 
 #[test]

@@ -117,8 +117,9 @@ fn of_two_that_share_and_want_to_be_alone_one_is_the_victim() {
 /// The second wait begins in the engine, which knows of rows only.
 #[test]
 fn a_circle_through_a_row_and_a_table_is_found_whichever_wait_comes_last() {
-    for rows_first in [true, false] {
-        let (database, sessions) = stage("2pl-waitfor", 2, 2);
+    let cases = ["2pl-waitfor", "mvo", "mvl"].into_iter().flat_map(|engine| [(engine, true), (engine, false)]);
+    for (engine, rows_first) in cases {
+        let (database, sessions) = stage(engine, 2, 2);
         let [mut one, mut two] = <[Session; 2]>::try_from(sessions).expect("there are two");
         run(&mut session(&database), "insert into a1 values (1)");
         run(&mut one, "update a1 set id = 1 where id = 1");
@@ -126,14 +127,63 @@ fn a_circle_through_a_row_and_a_table_is_found_whichever_wait_comes_last() {
         let (row, table) = ("delete from a1 where id = 1", "select * from a2");
         if rows_first {
             let (_, two) = waiting(&database, two, row);
-            assert_eq!(outcome(&mut one, table), "40P01");
+            assert_eq!(outcome(&mut one, table), "40P01", "{engine}");
             run(&mut served(two), "commit");
         } else {
             let (_, one) = waiting(&database, one, table);
             let told = outcome(&mut two, row);
             let (_, one_told) = one.join().expect("no session panics");
-            assert_eq!((told.as_str(), one_told.as_str()), ("DELETE 1", "40P01"));
+            assert_eq!((told.as_str(), one_told.as_str()), ("DELETE 1", "40P01"), "{engine}");
         }
+    }
+}
+
+/// These engines do not say who has a row.
+#[test]
+fn a_circle_through_a_wait_that_nobody_knows_ends_after_a_while() {
+    let cases = ["ilock", "1v"]
+        .into_iter()
+        .flat_map(|engine| ["lock table a2", "select pg_advisory_xact_lock(2)"].map(|sql| (engine, sql)));
+    for (engine, lock) in cases {
+        let (_database, sessions) = stage(engine, 2, 2);
+        let [mut one, mut two] = <[Session; 2]>::try_from(sessions).expect("there are two");
+        run(&mut one, "insert into a1 values (1); commit; begin; update a1 set id = 1 where id = 1");
+        run(&mut two, lock);
+        let two = thread::spawn(move || (outcome(&mut two, "delete from a1 where id = 1"), two));
+        assert_eq!(outcome(&mut one, lock), "40001", "{engine}: {lock}");
+        run(&mut one, "rollback");
+        let (told, mut two) = two.join().expect("no session panics");
+        assert_eq!(told, "DELETE 1", "{engine}: {lock}");
+        run(&mut two, "commit");
+    }
+}
+
+/// The tests' databases end waits that may be deadlocks after a fifth of a second.
+#[test]
+fn a_wait_that_is_no_deadlock_lasts() {
+    for engine in ["2pl-timeout", "ilock", "1v", "row-nowait", "mvo", "mvl"] {
+        let database = database(engine);
+        let [mut holder, mut idle] = [session(&database), session(&database)];
+        run(
+            &mut holder,
+            "create table t (id int primary key); create table u (id int primary key); insert into u values (1)",
+        );
+        run(&mut idle, "begin; update u set id = 1 where id = 1");
+        run(&mut holder, "begin; select * from t; select pg_advisory_xact_lock(1)");
+        let waits = ["drop table t", "begin; lock table t in access exclusive mode", "select pg_advisory_lock(1)"]
+            .map(|sql| waiting(&database, session(&database), sql).1);
+        // Somebody who waits in the engine for a session that waits for nobody.
+        let mut other = session(&database);
+        let other =
+            thread::spawn(move || outcome(&mut other, "set lock_timeout = '1d'; update u set id = 1 where id = 1"));
+        // sleep(): that nobody has given up shows only after a while.
+        thread::sleep(std::time::Duration::from_millis(700));
+        assert!(waits.iter().all(|wait| !wait.is_finished()), "{engine}");
+        run(&mut holder, "commit");
+        run(&mut idle, "commit");
+        let told = waits.map(|wait| wait.join().expect("no session panics").1);
+        assert_eq!(told, ["DROP TABLE", "42P01", ""], "{engine}");
+        assert_eq!(other.join().expect("no panic"), "UPDATE 1", "{engine}");
     }
 }
 

@@ -73,7 +73,7 @@ pub trait Scheduler: Send + Sync {
     fn resume(&self);
 
     /// Lets others run if the caller has run for long. A flavour whose callers are threads leaves that to the system.
-    fn give_way(&self) {}
+    fn yield_now(&self) {}
 
     /// Looks at a condition again and again for a moment, at most until the deadline: whether it became true. A flavour to
     /// whose callers a moment is worth nothing, or in whose time none passes, does not look at all.
@@ -102,12 +102,12 @@ struct Shared {
     lock_timeout_ns: AtomicU64,
     /// How long a wait for a lock lasts before its waiter asks whether it is a deadlock, likewise.
     deadlock_timeout_ns: AtomicU64,
-    /// Calls of [`give_way`](Waiter::give_way). Only the waiter itself writes.
+    /// Calls of [`yield_now`](Waiter::yield_now). Only the waiter itself writes.
     calls: PlainAtomicU64,
     scheduler: Arc<dyn Scheduler>,
 }
 
-/// Of so many calls of [`Waiter::give_way`] one looks at the clock.
+/// Of so many calls of [`Waiter::yield_now`] one looks at the clock.
 const CALLS_EACH_LOOK: u64 = 16;
 
 /// The end of a waiter that is cancelled, and that of one that has none.
@@ -238,12 +238,12 @@ impl Waiter {
     /// Lets others run if the transaction's own code has run for long, as its flavour has it. For code that goes from row to row and holds
     /// no latch: most calls cost an increment.
     #[inline]
-    pub fn give_way(&self) {
+    pub fn yield_now(&self) {
         // Relaxed: only the waiter itself uses it.
         let calls = self.shared.calls.load(Ordering::Relaxed).wrapping_add(1);
         self.shared.calls.store(calls, Ordering::Relaxed);
         if calls.is_multiple_of(CALLS_EACH_LOOK) {
-            self.shared.scheduler.give_way();
+            self.shared.scheduler.yield_now();
         }
     }
 
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_asks_its_flavour_to_give_way_now_and_then() {
+    fn a_waiter_asks_its_flavour_to_yield_now_and_then() {
         struct Counting(AtomicU64);
 
         impl Scheduler for Counting {
@@ -461,14 +461,14 @@ mod tests {
 
             fn resume(&self) {}
 
-            fn give_way(&self) {
+            fn yield_now(&self) {
                 self.0.fetch_add(1, Ordering::AcqRel);
             }
         }
 
         let counting = Arc::new(Counting(AtomicU64::new(0)));
         let waiter = Waiter::new(counting.clone());
-        (0..10 * CALLS_EACH_LOOK).for_each(|_| waiter.give_way());
+        (0..10 * CALLS_EACH_LOOK).for_each(|_| waiter.yield_now());
         assert_eq!(counting.0.load(Ordering::Acquire), 10);
     }
 }

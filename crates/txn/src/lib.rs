@@ -35,6 +35,6 @@ pub use procedure::{Procedure, Runner};
 pub use protocol::{Duties, Protocol, WorkerId};
 pub use settings::{Setting, Settings, SettingsError};
 pub use statistics::Statistics;
-pub use transaction::{Begin, Direction, LockFor, Residual, Savepoint, Scan, Transaction, Write};
+pub use transaction::{Begin, Direction, Exclusion, LockFor, Residual, Savepoint, Scan, Transaction, Write};
 pub use words::number_of;
 pub use wrapper::Wrapper;

@@ -15,6 +15,9 @@ pub struct Settings {
     /// Whether deadlocks end by time, as in the papers, rather than being found: for engines that can have it either
     /// way.
     pub deadlock_time_outs: bool,
+    /// Whether a transaction locks each row when it comes to it, as in the papers, even if its access set is known: for engines
+    /// that otherwise lock an access set as the transaction begins.
+    pub lock_as_it_goes: bool,
     /// How long a message between two partitions is on its way, in addition to what it takes anyway: to study on one machine
     /// what a network does.
     pub network_delay: Duration,
@@ -29,6 +32,8 @@ pub enum Setting {
     BlockedLimit,
     /// [`Settings::deadlock_time_outs`].
     DeadlockTimeOuts,
+    /// [`Settings::lock_as_it_goes`].
+    LockAsItGoes,
     /// [`Settings::network_delay`].
     NetworkDelay,
 }
@@ -41,6 +46,7 @@ impl Default for Settings {
             partitions: None,
             blocked_limit: None,
             deadlock_time_outs: false,
+            lock_as_it_goes: false,
             network_delay: Duration::ZERO,
         }
     }

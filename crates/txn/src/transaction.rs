@@ -16,7 +16,8 @@ pub struct Begin<'a> {
     pub concurrency: Option<Concurrency>,
     /// The transaction promises not to write. An engine may do less for it; a write gives [`Abort::User`].
     pub read_only: bool,
-    /// What it will touch, if that is known: the whole plan for engines that need one, a hint to look the keys up
+    /// What it will touch, if that is known: the whole plan for engines that need one; the rows that are locked as the
+    /// transaction begins for those that [lock access sets](Transaction::locks_accesses); a hint to look the keys up
     /// together for all others. An engine that needs a plan and gets none keeps everybody else off the database until
     /// the transaction ends, but for one that is read-only and gets read committed: that one reads row by row.
     pub accesses: Option<&'a Accesses>,
@@ -172,6 +173,18 @@ impl Scan {
     }
 }
 
+/// What a transaction keeps from others between two of its calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exclusion {
+    /// At the most what it has touched.
+    #[default]
+    None,
+    /// The whole database, or all writes to it, and nobody waits for it.
+    Database,
+    /// The same, and others wait.
+    WaitedFor,
+}
+
 /// A place in a transaction to roll back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint(pub usize);
@@ -294,6 +307,13 @@ pub trait Transaction: Send {
         false
     }
 
+    /// Whether the engine locks the rows of an access set as the transaction begins, in one order that all transactions
+    /// share, and locks what is outside the set when the transaction comes to it. Such an engine does without a set as well:
+    /// no reconnaissance is worth its while.
+    fn locks_accesses(&self) -> bool {
+        false
+    }
+
     /// Whether nobody waits under the engine but its callers: after [`Abort::Conflict`] a transaction may go on from a savepoint, and try again
     /// what was in conflict.
     fn retries_requests(&self) -> bool {
@@ -313,6 +333,11 @@ pub trait Transaction: Send {
     /// of, if the engine knows.
     fn deadlock(&self) -> Option<&Deadlock> {
         None
+    }
+
+    /// Whether the running transaction keeps everybody else off the database.
+    fn exclusion(&self) -> Exclusion {
+        Exclusion::None
     }
 
     /// Says that nothing will be called for a while (a session waits for its client, a worker goes on with another transaction):

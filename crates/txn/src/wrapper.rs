@@ -1,6 +1,6 @@
 //! Transaction objects around others.
 
-use crate::{Abort, Accesses, Begin, Deadlock, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
+use crate::{Abort, Accesses, Begin, Deadlock, Exclusion, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
 use hotrow_storage::{Key, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::Arc;
 use std::ops::ControlFlow;
@@ -135,6 +135,12 @@ pub trait Wrapper: Send {
         self.inner().needs_accesses()
     }
 
+    /// [`Transaction::locks_accesses`].
+    #[inline]
+    fn locks_accesses(&self) -> bool {
+        self.inner().locks_accesses()
+    }
+
     /// [`Transaction::retries_requests`].
     #[inline]
     fn retries_requests(&self) -> bool {
@@ -157,6 +163,12 @@ pub trait Wrapper: Send {
     #[inline]
     fn deadlock(&self) -> Option<&Deadlock> {
         self.inner().deadlock()
+    }
+
+    /// [`Transaction::exclusion`].
+    #[inline]
+    fn exclusion(&self) -> Exclusion {
+        self.inner().exclusion()
     }
 
     /// [`Transaction::idle`].
@@ -276,6 +288,11 @@ impl<W: Wrapper> Transaction for W {
     }
 
     #[inline]
+    fn locks_accesses(&self) -> bool {
+        Wrapper::locks_accesses(self)
+    }
+
+    #[inline]
     fn retries_requests(&self) -> bool {
         Wrapper::retries_requests(self)
     }
@@ -293,6 +310,11 @@ impl<W: Wrapper> Transaction for W {
     #[inline]
     fn deadlock(&self) -> Option<&Deadlock> {
         Wrapper::deadlock(self)
+    }
+
+    #[inline]
+    fn exclusion(&self) -> Exclusion {
+        Wrapper::exclusion(self)
     }
 
     #[inline]

@@ -160,7 +160,7 @@ fn cannot_look(abort: Abort) -> String {
 
 /// One transaction, begun again while its access set is wrong.
 fn step(txn: &mut Recorder, planner: &mut Planner, work: &Work<'_>, isolation: Isolation) {
-    planner.begin(txn.needs_accesses(), work);
+    planner.begin(&*txn, work);
     for _ in 0..=CORRECTIONS {
         let outcome = attempt(txn, planner, work, isolation);
         txn.abort();

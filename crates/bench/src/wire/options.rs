@@ -126,6 +126,7 @@ pub(crate) fn refuse_options(run: &RunOptions) -> Result<(), BenchError> {
         ("--blocked-limit", run.blocked_limit.is_some()),
         ("--engine-partitions", run.engine_partitions.is_some()),
         ("--deadlock-time-outs", run.deadlock_time_outs),
+        ("--lock-as-it-goes", run.lock_as_it_goes),
         ("--network-delay-us", run.network_delay_us > 0),
         ("--concurrency", run.concurrency.is_some()),
         ("--no-batch", run.no_batch),

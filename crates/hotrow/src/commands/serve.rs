@@ -96,6 +96,10 @@ pub struct Options {
     #[arg(long)]
     deadlock_time_outs: bool,
 
+    /// Lock each row when its transaction comes to it, as in the papers, under engines that lock an access set when it is known
+    #[arg(long)]
+    lock_as_it_goes: bool,
+
     /// Count where time goes, for SHOW hotrow.times: a clock is read around each call of the lock manager
     #[arg(long)]
     count_times: bool,
@@ -266,6 +270,7 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
     let given = [
         ("--partitions", Setting::Partitions, options.partitions.is_some()),
         ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.deadlock_time_outs),
+        ("--lock-as-it-goes", Setting::LockAsItGoes, options.lock_as_it_goes),
     ];
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
         hotrow_protocols::refuse_unheeded(option, setting, &[&options.engine], |_| false)
@@ -283,6 +288,7 @@ fn settings(options: &Options) -> Settings {
         partitions,
         blocked_limit: None,
         deadlock_time_outs: options.deadlock_time_outs,
+        lock_as_it_goes: options.lock_as_it_goes,
         network_delay: Duration::ZERO,
     }
 }

@@ -5,7 +5,11 @@
 //! it necessary, and keeps up with them: one looks at more versions than it ended.
 //!
 //! A backlog is in the order of the versions' ends. What stands first and is still read by somebody goes to those that are *held* by who
-//! reads at that time, so that a long reader keeps what it can see, nothing that came and went since, and nobody busy.
+//! reads at that time, so that a long reader keeps what it can see, nothing that came and went since, and nobody busy. What stays is said in
+//! [`snapshots`](super::snapshots).
+//!
+//! **Memory.** What was collected is freed when all have left the epochs in which they might have met it. A long scan goes over to the present epoch after each
+//! part of its range, up to 256 keys, unless it depends on a transaction that is about to commit.
 //!
 //! **Who comes and goes collects.** The broom stays in the slot too: the next that runs there goes on where the last one was. Else those who
 //! end after a few transactions, as clients do that connect for each, would never come to the one that looks.

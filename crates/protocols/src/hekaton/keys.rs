@@ -6,6 +6,19 @@
 //! is to be done: a deletion of that one looks for those that keep the key. If it may be about to be deleted, that
 //! transaction is made to end later.
 //!
+//! **Invariants** of the keepers that read the latest
+//!
+//! 1. A keeper notes the key before it reads a word, and a deletion has the write lock before it looks for keepers. Between the two each of them has a
+//!    SeqCst fence. So the keeper meets the write lock, or the deletion meets the keeper.
+//! 2. A keeper that meets an active writer's lock lets the row be if that one has made a newer version that nobody ends, or that
+//!    another one has locked. That other one has come after the writer's end timestamp, so it looks for keepers after the key was noted. A
+//!    newer version that the writer deletes says so by the writer in its End word; once the writer has committed, by a time. The two words are not
+//!    read at once: Begin may name the writer still, and End be that time. So a time in End is never a row that stays: the keeper looks
+//!    again, and the writer is not active any more.
+//! 3. A newer version that is not the replacement of another one, but the row of an insert after a deletion, may be taken back alone: the insert fails at
+//!    another index, or the writer goes back to a savepoint between the two. Then the row is deleted once more. So the writer
+//!    looks for keepers once more, after the version has said that it never was. A keeper that comes later meets the deletion's lock.
+//!
 //! A transaction that reads as of one time remembers the key, and at its end looks whether there is a row with it then.
 
 use super::clock::Timestamp;
@@ -93,11 +106,30 @@ impl Look {
         };
         let is_its_last = |newer: &VersionRef<'_, Words>| {
             let is_writers = |owner| matches!(owner, Owner::Other(id, _) if id == writer);
-            matches!(self.begin_of(*newer), BeginWord::By(owner) if is_writers(owner))
-                && !matches!(self.end_of(*newer), EndWord::By(owner) if is_writers(owner))
+            let begins = matches!(self.begin_of(*newer), BeginWord::By(owner) if is_writers(owner));
+            begins
+                && match self.end_of(*newer) {
+                    EndWord::Nobody | EndWord::Kept => true,
+                    EndWord::By(owner) => !is_writers(owner),
+                    // The writer has committed since Begin was read: invariant 2.
+                    EndWord::At(_) => false,
+                }
         };
         let is_replaced = table.primary().equal(guard, key, key.hash64()).any(|newer| is_its_last(&newer));
         if is_replaced { Fate::Stays } else { Fate::Depends(writer) }
+    }
+
+    /// Whether the transaction has deleted the row with the key of a version, and not inserted another one.
+    pub fn has_deleted(&self, (guard, table): Scene<'_>, version: VersionRef<'_, Words>) -> bool {
+        let index = table.primary();
+        let key = index.columns_of(version.row());
+        let (mut ends, mut is_there) = (false, false);
+        for version in index.equal(guard, &key, key.hash64()) {
+            let is_ended = self.end_of(version) == EndWord::By(Owner::Me);
+            ends |= is_ended;
+            is_there |= !is_ended && self.begin_of(version) == BeginWord::By(Owner::Me);
+        }
+        ends && !is_there
     }
 
     /// Whether there is a row with this key at the transaction's end, maybe depending on others from now on.

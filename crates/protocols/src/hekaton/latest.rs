@@ -8,13 +8,21 @@
 //! Where the time of reading moves while a scan walks, a version that ended since the walk began has a successor that
 //! may be linked behind the walk. So from then on the scan finds the row of each version that it does not see again, by
 //! its primary key.
+//!
+//! **What a scan may read while a row is visited.** A visit may take long: the caller computes, or lets others run. Meanwhile the scan needs
+//! the versions of one moment only, its beginning: a row that was in the range then is met as the version of then, and the row's later versions are
+//! found by its key, at a time that is drawn after the visit. A row that came into the range since, where the range is locked, has been linked
+//! by a transaction that did not find the lock, before the walk began. In an ordered index it stays under its key, which is before the walk or behind it as
+//! a whole: whatever version of it is there when the walk comes to the key is met. In a hash index the walk may be among versions that are like it, and
+//! a later version be linked behind the walk; there the scan keeps all versions from its beginning on.
 
 use super::clock::Timestamp;
 use super::index_locks::Part;
-use super::look::Lock;
+use super::look::{Lock, Look};
 use super::reader::{Extent, Reader, Scene};
-use super::scan::{self, Walk};
+use super::scan::{self, Course, Walk};
 use super::sets::Changes;
+use super::snapshots::Snapshot;
 use super::visibility::Absence;
 use super::wait_for::Imposed;
 use super::words::Words;
@@ -34,16 +42,45 @@ enum Met<'g> {
 }
 
 /// A walk of a scan.
-struct Walked<'s> {
+pub(super) struct Locking<'s> {
     scan: &'s Scan,
+    /// Whether it has locked its range.
+    locks_range: bool,
     /// What must be found again of it.
     extent: Extent,
     /// When it began: what had ended before then has its successor where the walk meets it.
     began: Timestamp,
     /// As of when it reads now. What it has visited is locked, and the same then.
     now: Timestamp,
+    /// Whether it needs only the versions of its beginning while a row is visited.
+    keeps_one_time: bool,
+    /// Whether the slot says that.
+    is_resting: bool,
     /// The versions visited that are younger than the beginning: the walk may come to them once more.
     younger: HashSet<VersionPtr<Words>>,
+}
+
+impl Locking<'_> {
+    /// Says that nothing is read but what was there at the beginning.
+    fn rest(&mut self, look: &Look) {
+        if self.keeps_one_time && !self.is_resting {
+            look.publish(Snapshot::ReadOnly(self.began));
+            self.is_resting = true;
+        }
+    }
+
+    /// Goes on after a rest. What was there at the time that was drawn before it may be gone.
+    fn go_on(&mut self, look: &Look) {
+        if self.is_resting && self.now > self.began {
+            self.move_on(look);
+        }
+    }
+
+    /// Reads at a later time from now on.
+    fn move_on(&mut self, look: &Look) {
+        self.now = look.move_on(self.began);
+        self.is_resting = false;
+    }
 }
 
 impl Reader {
@@ -84,32 +121,49 @@ impl Reader {
         }
     }
 
-    /// Visits the rows of a range, and locks them, and the range.
-    pub(super) fn scan_latest<'g>(
+    /// Locks the range of a scan, and draws the time of its beginning.
+    pub(super) fn begin_locking<'s>(
         &mut self,
-        (guard, table): Scene<'g>,
-        scan: &Scan,
+        table: &VersionTable<Words>,
+        scan: &'s Scan,
         extent: Extent,
-        changes: &mut Changes,
-        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Abort> {
+    ) -> Locking<'s> {
         let index = table.index_of(scan.index);
-        let walk = Walk::Range(scan.clone());
-        let passes_over = scan.lock == LockFor::UpdateFree;
-        let extent = if passes_over { Extent::Rows } else { extent };
+        let extent = if scan.lock == LockFor::UpdateFree { Extent::Rows } else { extent };
         let part = (extent == Extent::Absence).then(|| part_of(index, scan));
         let locks_range = part.is_some_and(|part| self.lock_part(table, index, part));
         let now = self.look.shared.clock.now();
-        let mut walked = Walked { scan, extent, began: now, now, younger: HashSet::new() };
+        let keeps_one_time = extent == Extent::Rows || index.is_ordered();
+        let (began, younger) = (now, HashSet::new());
+        let mut walked = Locking { scan, locks_range, extent, began, now, keeps_one_time, is_resting: false, younger };
+        walked.rest(&self.look);
+        walked
+    }
+
+    /// Visits the rows of the next part of a scan, and locks them.
+    pub(super) fn scan_latest<'g>(
+        &mut self,
+        (guard, table): Scene<'g>,
+        walked: &mut Locking<'_>,
+        course: &mut Course,
+        changes: &mut Changes,
+        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        let (scan, index) = (walked.scan, table.index_of(walked.scan.index));
+        let passes_over = scan.lock == LockFor::UpdateFree;
         let mut outcome = Ok(());
         let mut broke_at = None;
-        scan::walk(table, guard, &walk, &mut |version, key| {
+        scan::walk_on(table, guard, scan, course, &mut |version, key| {
+            walked.go_on(&self.look);
             if passes_over && self.look.sees(version, walked.now) && !scan.admits(version.row()) {
                 return ControlFlow::Continue(());
             }
-            let met = self.meet((guard, table), index, version, &mut walked, changes);
+            let met = self.meet((guard, table), index, version, walked, changes);
             let flow = match met {
-                Ok(Met::Row(row)) => visit(row.row()),
+                Ok(Met::Row(row)) => {
+                    walked.rest(&self.look);
+                    visit(row.row())
+                }
                 Ok(Met::Nothing) => ControlFlow::Continue(()),
                 Err(Abort::Timeout) if passes_over => ControlFlow::Continue(()),
                 Err(abort) => {
@@ -123,8 +177,11 @@ impl Reader {
             flow
         })?;
         // What it has not come to need not stay as it is.
-        if let (true, Some(_), Walk::Range(walked)) = (locks_range, &broke_at, Walk::until(scan, broke_at.clone())) {
-            let part = part_of(index, &walked);
+        if walked.locks_range
+            && broke_at.is_some()
+            && let Walk::Range(until) = Walk::until(scan, broke_at)
+        {
+            let part = part_of(index, &until);
             index.data().lock(&part, self.look.me);
             let before = self.held.narrow(part);
             index.data().unlock(&before, self.look.me);
@@ -141,7 +198,7 @@ impl Reader {
         (guard, table): Scene<'g>,
         index: &VersionIndex<Words>,
         version: VersionRef<'g, Words>,
-        walked: &mut Walked<'_>,
+        walked: &mut Locking<'_>,
         changes: &mut Changes,
     ) -> Result<Met<'g>, Abort> {
         let mut latest = Some(version);
@@ -150,7 +207,7 @@ impl Reader {
                 latest = self.later((guard, table), index, version, walked)?;
                 break;
             }
-            walked.now = self.look.shared.clock.now();
+            walked.move_on(&self.look);
         }
         while let Some(row) = latest.filter(|row| !walked.younger.contains(&row.ptr())) {
             if let Some(lock) = self.lock(table, row, walked.scan.lock)? {
@@ -162,7 +219,7 @@ impl Reader {
                 }
                 return Ok(Met::Row(row));
             }
-            walked.now = self.look.shared.clock.now();
+            walked.move_on(&self.look);
             latest = self.later((guard, table), index, row, walked)?;
         }
         Ok(Met::Nothing)
@@ -179,12 +236,16 @@ impl Reader {
         (guard, table): Scene<'g>,
         index: &VersionIndex<Words>,
         version: VersionRef<'g, Words>,
-        walked: &Walked<'_>,
+        walked: &Locking<'_>,
     ) -> Result<Option<VersionRef<'g, Words>>, Abort> {
         if walked.now == walked.began {
             return Ok(None);
         }
         let found = self.look.find(guard, table, &table.key_of(version.row()), walked.now);
+        // Who was about to replace it has aborted.
+        if found.is_some_and(|found| found.ptr() == version.ptr()) {
+            return Ok(found);
+        }
         let Some(later) = found.filter(|&later| !self.look.sees(later, walked.began)) else { return Ok(None) };
         if index.has_same_key(later.row(), version.row()) {
             return Ok(Some(later));

@@ -4,6 +4,7 @@
 use super::Shared;
 use super::clock::Timestamp;
 use super::queues::{Met, Place};
+use super::snapshots::Snapshot;
 use super::transactions::{Registered, SlotNumber, State, TxnId};
 use super::visibility::{
     Absence, BeginWord, Claim, EndWord, Owner, Sight, Validity, absence, begin_sight, end_sight, is_no_phantom,
@@ -12,6 +13,7 @@ use super::visibility::{
 use super::words::{Begin, End, RecordLock, Words};
 use hotrow_storage::{Guard, IndexRef, Key, VersionIndex, VersionPtr, VersionRef, VersionTable};
 use hotrow_sync::Arc;
+use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::{Abort, LockPart, LockTarget, Statistics};
 use smallvec::SmallVec;
 use std::collections::HashSet;
@@ -71,7 +73,27 @@ impl Look {
         self.dependencies.clear();
     }
 
+    /// Says in the transaction's slot what it may read.
+    #[inline]
+    pub fn publish(&self, snapshot: Snapshot) {
+        if let Some(slot) = self.slot {
+            snapshot.publish(&self.shared.transactions.slot(slot).snapshot);
+        }
+    }
+
+    /// Draws a time to read at that is later than `time`, for a transaction that may have said that it reads only at that. Now it says that it
+    /// reads at any time from that on.
+    #[cold]
+    pub fn move_on(&self, time: Timestamp) -> Timestamp {
+        self.publish(Snapshot::From(time));
+        // SeqCst: between what the slot says and the next read time: invariant 4 of `snapshots`.
+        fence(Ordering::SeqCst);
+        self.shared.clock.now()
+    }
+
     /// Notes that another transaction stands in the way at the key that a version has in an index: `writer`, or those that came before.
+    /// Unless `writer` is about to end, the caller looks afterwards whether it is there still: it may have given the key up before this was
+    /// noted.
     #[cold]
     pub fn meet(
         &mut self,
@@ -86,6 +108,7 @@ impl Look {
         };
         let key = Some(index.columns_of(version.row()));
         let target = LockTarget::Table { table: table.id(), part, key };
+        let writer = writer.map(|writer| (writer, self.shared.transactions.recalls(writer)));
         self.met = Some(Met { place: place(table, index, version), writer, target });
     }
 
@@ -150,7 +173,21 @@ impl Look {
         match lock.writer {
             None => EndWord::Nobody,
             Some(id) if id == self.me && self.kept.contains(&version.ptr()) => EndWord::Kept,
-            Some(id) => EndWord::By(self.owner(id)),
+            Some(id) => EndWord::By(self.writer(version.header(), id)),
+        }
+    }
+
+    /// How far the one has come that stood in a version's End word.
+    ///
+    /// An active transaction may give the lock up without having replaced the version. Once it has a timestamp it may not: so the word
+    /// that still names it then says that it ends the version, and another word has to be read again.
+    #[inline]
+    pub fn writer(&self, words: &Words, id: TxnId) -> Owner {
+        let owner = self.owner(id);
+        let gave_up = || !matches!(words.end(), End::Locked(lock) if lock.writer == Some(id));
+        match owner {
+            Owner::Other(_, State::Preparing(_) | State::Committed(_)) if gave_up() => Owner::Other(id, State::Gone),
+            owner => owner,
         }
     }
 
@@ -257,7 +294,7 @@ impl Look {
 
     /// Claims the key of a version in an index, in which the transaction has linked it: the other version that has it, if one does.
     ///
-    /// Of two who link versions of one key, and then look, at least one sees the other's. So that not both give way, the one whose
+    /// Of two who link versions of one key, and then look, at least one sees the other's. So that not both abort, the one whose
     /// version is in front passes: the other is behind it, and was there first. The caller has a SeqCst fence between the two. Who replaces
     /// a version meanwhile links what replaces it where the walk may have been; but then that one's end is later than the time at
     /// which the walk began, and it begins again.
@@ -280,7 +317,10 @@ impl Look {
                 Err(Undecided::Since) => return Err(Abort::WriteConflict),
                 Err(Undecided::Yet(writer)) => {
                     self.meet(table, index, version, Some(writer));
-                    return Err(Abort::WriteConflict);
+                    match self.taker(guard, index, version, read_time) {
+                        Err(Undecided::Yet(now)) if now == writer => return Err(Abort::WriteConflict),
+                        _ => self.met = None,
+                    }
                 }
             }
         }
@@ -353,7 +393,7 @@ impl Look {
 }
 
 /// Where writers queue for the key that a version has in an index.
-fn place(table: &VersionTable<Words>, index: &VersionIndex<Words>, version: VersionRef<'_, Words>) -> Place {
+pub(super) fn place(table: &VersionTable<Words>, index: &VersionIndex<Words>, version: VersionRef<'_, Words>) -> Place {
     let hash = index.columns_of(version.row()).hash64();
     Place { table: table.id(), index: index.position(), hash }
 }

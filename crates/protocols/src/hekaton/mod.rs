@@ -41,7 +41,7 @@
 //! | deadlock detection (§4.4) | `deadlock`, `tarjan` |
 //! | "U aborts" of the second writer (§2.6): what follows | `queues`, `transaction::give_way` |
 //! | Preparation phase, Postprocessing phase | [`HekatonTransaction::commit`](hotrow_txn::Transaction::commit) |
-//! | garbage collection (left open by the paper) | `snapshots`, `garbage` |
+//! | garbage collection (left open by the paper) | `snapshots` says what stays, `garbage` when it is collected |
 //!
 //! **Invariants**
 //!
@@ -72,13 +72,15 @@
 //! 4. Keys stay unique by linking first and then looking at who was there before; the paper does not say how.
 //! 5. A row can be locked without an update (FOR UPDATE). Before the end timestamp is wanted the lock becomes a read lock, or others would
 //!    take it for an update and look for what replaces the version; it is given up when the timestamp is there, at every level.
+//!    Whoever meets the lock reads its holder's state after the word; if that one has a timestamp by then, the word is read again.
 //! 6. At read committed, who finds that a row has been changed and committed meanwhile takes the later version, instead of aborting.
 //! 7. A unique key that was found needs no entry in the ScanSet, and no lock in the index: as long as the version is valid, or
 //!    locked, no other has the key. For the same reason an update looks for locks only in indexes in which it changes the key.
 //! 8. A transaction that changes nothing is not validated, and needs no end timestamp.
 //! 9. Read locks and index locks are given up when the end timestamp is drawn; the paper gives read locks up before (§4.3.1). Then one that
 //!    changes what was read could end earlier, be read by a third, and that one end before the reader as well: a circle.
-//! 10. What is locked in an index is a key's hash, or a range of keys, not a bucket: buckets split here.
+//! 10. What is locked in an index is a key's hash, or a range of keys, not a bucket: buckets split here. Ranges stand in blocks of the key space, so that
+//!     an insert looks only at those near its key: `index_locks`.
 //! 11. Deadlocks are looked for when a transaction begins to wait, and not from time to time. It has shut its counter by then, so nobody
 //!     else can close a circle later; and it is the victim.
 //! 12. A version's row that a walk did not see, since it was made in the moment, is looked at once more at a later
@@ -120,7 +122,7 @@ mod words;
 use clock::Clock;
 use hotrow_storage::{Tables, VersionTable};
 use hotrow_sync::{Arc, Mutex, Waiter};
-use hotrow_txn::{Concurrency, EngineInfo, Isolation, Protocol, Scheduler, VersionStatistics, WorkerId};
+use hotrow_txn::{Concurrency, EngineInfo, Isolation, LockWait, Protocol, Scheduler, VersionStatistics, WorkerId};
 pub use index_locks::IndexLocks;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -234,6 +236,12 @@ impl<D: DefaultConcurrency> Protocol for Hekaton<D> {
         let alive = database.tables(participant.guard()).map(|table| table.primary().len()).sum();
         participant.leave();
         Some(snapshots::statistics(alive, &self.shared.clock, &self.shared.transactions))
+    }
+
+    /// For the rows of other writers.
+    fn lock_waits(&self) -> Vec<LockWait> {
+        let transactions = &self.shared.transactions;
+        transactions.queues.waits(|holder| transactions.label_of(holder))
     }
 
     fn worker(&self, _id: WorkerId) {}

@@ -17,15 +17,16 @@
 //!    queue.
 //! 2. A queue has tickets, or it does not exist. `queues` counts those that exist.
 //! 3. A queue's holder has the place on the list that it goes through when it ends, or withdraws a part of its changes;
-//!    or the one that made it the holder finds that it has ended. So a holder that is not active any more is taken off
-//!    its queue, and the first is woken.
+//!    or the one that made it the holder finds that it has ended, or has withdrawn changes since they met. So a holder
+//!    that is not active any more, or has given up the row, is taken off its queue, and the first is woken.
 //! 4. The transaction whose turn ends wakes the next one, or becomes the queue's holder because it has locked the row.
 
 use super::transactions::{SlotNumber, TxnId};
+use crate::shared::mode::Mode;
 use hotrow_storage::TableId;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
 use hotrow_sync::{Latch, Waiter};
-use hotrow_txn::LockTarget;
+use hotrow_txn::{LockTarget, LockWait};
 use std::collections::{HashMap, VecDeque};
 
 /// Parts into which the queues are divided.
@@ -43,8 +44,9 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Met {
     pub place: Place,
-    /// None if the row was free, and others had come before.
-    pub writer: Option<TxnId>,
+    /// The one who has the row, and how often it had [given locks up](super::transactions::Transactions::recalls) when
+    /// it still had this one. None if the row was free, and others had come before.
+    pub writer: Option<(TxnId, u64)>,
     /// The same place, for reports.
     pub target: LockTarget,
 }
@@ -55,6 +57,10 @@ pub(super) struct Ticket {
     /// The transaction, if it goes on from a savepoint.
     pub id: Option<TxnId>,
     pub waiter: Waiter,
+    /// The number under which reports name it.
+    pub label: u32,
+    /// The place, for reports.
+    pub target: LockTarget,
 }
 
 /// The transactions that wait for one place, in the order in which they came.
@@ -141,6 +147,27 @@ impl Queues {
         shard.get(&place).into_iter().flat_map(|queue| &queue.tickets).filter_map(|ticket| ticket.id).collect()
     }
 
+    /// Who waits for whom: all of a queue for its holder, or for the first while it has its turn. `label` is a holder's,
+    /// if it still runs.
+    pub fn waits(&self, label: impl Fn(TxnId) -> Option<u32>) -> Vec<LockWait> {
+        let mut waits = Vec::new();
+        for shard in &self.shards {
+            for queue in shard.lock().values() {
+                let holder = queue.holder.and_then(&label).map(|label| (label, Mode::EXCLUSIVE.name()));
+                let has_turn = queue.tickets.front().filter(|_| queue.holder.is_none());
+                let of = |ticket: &Ticket| LockWait {
+                    waiter: ticket.label,
+                    target: ticket.target.clone(),
+                    mode: Mode::EXCLUSIVE.name(),
+                    holders: holder.into_iter().collect(),
+                    before: has_turn.iter().map(|first| first.label).collect(),
+                };
+                waits.extend(queue.tickets.iter().skip(usize::from(has_turn.is_some())).map(of));
+            }
+        }
+        waits
+    }
+
     /// Takes a transaction out of a queue. Its turn, if it has it, is the next one's.
     pub fn leave(&self, place: Place, slot: SlotNumber) {
         self.change(place, |queue| {
@@ -223,7 +250,8 @@ mod tests {
 
     fn stand(queues: &Queues, slot: u32, holder: Option<TxnId>) -> bool {
         let waiter = Waiter::thread(Duration::ZERO);
-        queues.stand(PLACE, Ticket { slot: SlotNumber::at(slot), id: None, waiter }, holder)
+        let (slot, label, target) = (SlotNumber::at(slot), slot + 100, LockTarget::Database);
+        queues.stand(PLACE, Ticket { slot, id: None, waiter, label, target }, holder)
     }
 
     fn turns(queues: &Queues) -> Vec<u32> {
@@ -253,6 +281,22 @@ mod tests {
         assert_eq!(turns(&queues), [2]);
         queues.leave(PLACE, SlotNumber::at(2));
         assert!(!queues.exist());
+    }
+
+    #[test]
+    fn all_wait_for_the_holder_or_for_the_first_that_has_its_turn() {
+        let queues = Queues::default();
+        (0..3).for_each(|slot| {
+            stand(&queues, slot, Some(WRITER));
+        });
+        let waits = || -> Vec<_> {
+            let waits = queues.waits(|holder| (holder == WRITER).then_some(7));
+            waits.into_iter().map(|wait| (wait.waiter, wait.holders, wait.before)).collect()
+        };
+        let holder = || vec![(7, "exclusive")];
+        assert_eq!(waits(), [(100, holder(), vec![]), (101, holder(), vec![]), (102, holder(), vec![])]);
+        queues.release(PLACE, WRITER);
+        assert_eq!(waits(), [(101, vec![], vec![100]), (102, vec![], vec![100])]);
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use super::clock::Timestamp;
 use super::held::Held;
-use super::latest::part_of;
+use super::latest::{Locking, part_of};
 use super::look::{Lock, Look};
 use super::record_locks::{self, ReadLock};
-use super::scan::{self, Walk};
+use super::scan::{self, Course, Walk};
 use super::sets::{Changes, Reads};
+use super::snapshots::Snapshot;
 use super::words::{Begin, Words};
 use hotrow_storage::{Guard, Key, RowRef, TableId, VersionRef, VersionTable};
 use hotrow_txn::{Abort, LockFor, Scan};
@@ -232,7 +233,7 @@ impl Reader {
             return self.read_latest((guard, table), key, (extent, LockFor::Update));
         }
         let locked = match self.look.find(guard, table, key, read_time) {
-            Some(version) => self.lock_latest((guard, table), version, LockFor::Update)?,
+            Some(version) => self.lock_latest((guard, table), version, (LockFor::Update, read_time))?,
             None => None,
         };
         if locked.is_none() {
@@ -248,7 +249,7 @@ impl Reader {
         }
     }
 
-    /// Locks the latest version of a row that was read. None if that was deleted, which only read committed goes on from.
+    /// Locks the latest version of a row that was read at `read_time`. None if that was deleted, which only read committed goes on from.
     ///
     /// # Errors
     /// [`Abort::WriteConflict`] if another transaction has changed the row, and has not committed, or has done so after the time of
@@ -257,7 +258,7 @@ impl Reader {
         &mut self,
         (guard, table): Scene<'g>,
         version: VersionRef<'g, Words>,
-        lock_for: LockFor,
+        (lock_for, read_time): (LockFor, Timestamp),
     ) -> Result<Locked<'g>, Abort> {
         let mut version = version;
         loop {
@@ -265,7 +266,7 @@ impl Reader {
                 Some(lock) => return Ok(Some((version, lock))),
                 None if self.fixed.is_some() => return Err(Abort::WriteConflict),
                 None => {
-                    let now = self.look.shared.clock.now();
+                    let now = self.look.move_on(read_time);
                     match self.look.find(guard, table, &table.key_of(version.row()), now) {
                         Some(later) => version = later,
                         None => return Ok(None),
@@ -275,28 +276,39 @@ impl Reader {
         }
     }
 
-    /// Visits the rows of a range, and remembers or locks them, and how far it came.
+    /// Visits the rows of the next part of a scan, and remembers or locks them; at its end, how far it came. It may take long, so while a row is visited
+    /// the slot says that the transaction reads at one time. A transaction that has no time for all of its reads draws the next one as
+    /// [`Look::move_on`] does.
     pub fn scan<'g>(
         &mut self,
         (guard, table): Scene<'g>,
-        scan: &Scan,
-        read_time: Timestamp,
+        Scanning { scan, read_time, course, locking }: &mut Scanning<'_>,
         changes: &mut Changes,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
+        let (scan, read_time) = (*scan, *read_time);
         if let Tracks::Locks(extent) = self.tracks(table.id()) {
-            return self.scan_latest((guard, table), scan, extent, changes, visit);
+            let locking = locking.get_or_insert_with(|| self.begin_locking(table, scan, extent));
+            return self.scan_latest((guard, table), locking, course, changes, visit);
         }
         let index = table.index_of(scan.index);
+        let reads_only_at = |look: &Look| look.publish(Snapshot::ReadOnly(read_time));
+        let is_fixed = self.fixed.is_some();
+        if !is_fixed {
+            reads_only_at(&self.look);
+        }
         let mut outcome = Ok(());
         let mut broke_at = None;
-        scan::walk(table, guard, &Walk::Range(scan.clone()), &mut |version, key| {
+        scan::walk_on(table, guard, scan, course, &mut |version, key| {
             if !self.look.sees(version, read_time) || !scan.admits(version.row()) {
                 return ControlFlow::Continue(());
             }
             let seen = match scan.lock {
                 LockFor::Read => self.track(table, version).map(|_| Some(version)),
-                lock => self.lock_latest((guard, table), version, lock).map(|latest| {
+                lock => self.lock_latest((guard, table), version, (lock, read_time)).map(|latest| {
+                    if !is_fixed {
+                        reads_only_at(&self.look);
+                    }
                     let (latest, lock) = latest?;
                     changes.keep(&mut self.look, table.id(), latest, lock);
                     // One that is elsewhere in the index now is locked all the same.
@@ -317,9 +329,25 @@ impl Reader {
             }
             flow
         })?;
-        if self.tracks(table.id()) == Tracks::Remembers(Extent::Absence) && scan.lock != LockFor::UpdateFree {
+        let remembers = self.tracks(table.id()) == Tracks::Remembers(Extent::Absence);
+        if course.is_over() && remembers && scan.lock != LockFor::UpdateFree {
             self.reads.walk(Walk::until(scan, broke_at));
         }
         outcome
+    }
+}
+
+/// A scan at work, between two of its parts.
+pub(super) struct Scanning<'s> {
+    scan: &'s Scan,
+    read_time: Timestamp,
+    pub course: Course,
+    /// Of one that locks what it reads.
+    locking: Option<Locking<'s>>,
+}
+
+impl<'s> Scanning<'s> {
+    pub fn new(scan: &'s Scan, read_time: Timestamp) -> Self {
+        Self { scan, read_time, course: Course::default(), locking: None }
     }
 }

@@ -36,7 +36,7 @@ impl Look {
             let transactions = &self.shared.transactions;
             let End::Locked(lock) = words.end() else { return Ok(ReadLock::Superseded) };
             let one_more = RecordLock { readers: lock.readers.wrapping_add(1), ..lock };
-            let to = match lock.writer.map(|writer| (writer, self.owner(writer))) {
+            let to = match lock.writer.map(|writer| (writer, self.writer(words, writer))) {
                 None => one_more,
                 // What it leaves undone is done here.
                 Some((_, Owner::Other(_, State::Aborted))) => RecordLock { writer: None, is_closed: false, ..one_more },
@@ -92,7 +92,11 @@ impl Look {
                 Updatability::Superseded => return Ok(Lock::Superseded),
                 Updatability::Conflict => {
                     self.meet(table, table.primary(), version, lock.writer);
-                    return Err(Abort::WriteConflict);
+                    match words.end() {
+                        End::Locked(now) if now.writer == lock.writer => return Err(Abort::WriteConflict),
+                        _ => self.met = None,
+                    }
+                    continue;
                 }
                 Updatability::Again => continue,
             }

@@ -79,28 +79,82 @@ pub(super) fn walk<'g>(
     Ok(())
 }
 
+/// Visits the versions of a range of an ordered index, part by part.
 fn walk_ordered<'g>(table: &'g VersionTable<Words>, guard: Guard<'g>, scan: &Scan, visit: Visit<'_, 'g>) {
+    let mut course = Course::default();
+    while !course.is_over {
+        walk_part(table, guard, scan, &mut course, visit);
+    }
+}
+
+/// How far a walk along an ordered index has come. Between two parts it has nothing but a key, so its transaction may go over to the present epoch.
+#[derive(Debug)]
+pub(super) struct Course {
+    /// The last key of the part before.
+    after: Option<Key>,
+    /// How many keys are read next.
+    limit: usize,
+    is_over: bool,
+}
+
+impl Default for Course {
+    fn default() -> Self {
+        Self { after: None, limit: FIRST_BATCH, is_over: false }
+    }
+}
+
+impl Course {
+    /// Whether there is nothing more to visit.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+/// Visits the next part of a walk along a scan's range: of another index than an ordered one, all of it.
+///
+/// # Errors
+/// [`Abort::User`] for a range of a hash index.
+pub(super) fn walk_on<'g>(
+    table: &'g VersionTable<Words>,
+    guard: Guard<'g>,
+    scan: &Scan,
+    course: &mut Course,
+    visit: Visit<'_, 'g>,
+) -> Result<(), Abort> {
+    if table.index_of(scan.index).is_ordered() {
+        walk_part(table, guard, scan, course, visit);
+        return Ok(());
+    }
+    course.is_over = true;
+    walk(table, guard, &Walk::Range(scan.clone()), visit)
+}
+
+fn walk_part<'g>(
+    table: &'g VersionTable<Words>,
+    guard: Guard<'g>,
+    scan: &Scan,
+    course: &mut Course,
+    visit: Visit<'_, 'g>,
+) {
     let range = Range::new(&scan.lower, &scan.upper);
+    let (index, backward) = (table.index_of(scan.index), scan.direction == Direction::Backward);
+    course.is_over = true;
     if range.is_empty() {
         return;
     }
-    let (index, backward) = (table.index_of(scan.index), scan.direction == Direction::Backward);
-    let mut from = range.start(backward).cloned();
-    let mut limit = FIRST_BATCH;
-    let mut keys = Vec::new();
-    loop {
-        keys.clear();
-        index.collect(guard, from.as_ref(), backward, limit, &mut keys);
-        for anchor in &keys {
-            if range.is_past(anchor.key(), backward) {
-                return;
-            }
-            if anchor.versions().try_for_each(|version| visit(version, Some(anchor.key()))).is_break() {
-                return;
-            }
+    let from = course.after.as_ref().map_or_else(|| range.start(backward), Bound::Excluded);
+    let mut keys = Vec::with_capacity(course.limit);
+    index.collect(guard, from, backward, course.limit, &mut keys);
+    for anchor in &keys {
+        if range.is_past(anchor.key(), backward) {
+            return;
         }
-        let Some(last) = keys.last().filter(|_| keys.len() == limit) else { return };
-        from = Bound::Excluded(last.key().clone());
-        limit = (limit * 2).min(GREATEST_BATCH);
+        if anchor.versions().try_for_each(|version| visit(version, Some(anchor.key()))).is_break() {
+            return;
+        }
+    }
+    if let Some(last) = keys.last().filter(|_| keys.len() == course.limit) {
+        let limit = (course.limit * 2).min(GREATEST_BATCH);
+        *course = Course { after: Some(last.key().clone()), limit, is_over: false };
     }
 }

@@ -3,8 +3,9 @@
 use super::clock::Timestamp;
 use super::garbage::{Ended, Sweeper, life};
 use super::index_locks;
-use super::look::{Lock, Look};
-use super::reader::Reader;
+use super::look::{Lock, Look, place};
+use super::queues::Place;
+use super::reader::{Reader, Scene};
 use super::record;
 use super::record_locks;
 use super::scan::{self, Walk};
@@ -16,6 +17,7 @@ use hotrow_storage::{
 };
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_txn::Abort;
+use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -85,19 +87,23 @@ impl Changes {
         self.log.push(Change { table, old, new: None, linked: 0, was_kept, locks_only: false });
     }
 
-    /// Makes the transaction end after those that keep the key of the version that was [ended](Self::end) last, to be deleted.
+    /// Makes the transaction end after those that keep the key of a version, if it has deleted the row with that key. It has that one's write lock.
     ///
     /// # Errors
     /// [`Abort::Conflict`] if it can wait for no more.
     pub fn end_after_keepers(
         reader: &Reader,
-        table: &VersionTable<Words>,
-        old: VersionRef<'_, Words>,
+        (guard, table): Scene<'_>,
+        version: VersionRef<'_, Words>,
     ) -> Result<(), Abort> {
-        // SeqCst: the write lock comes before the look for keepers, as those note the key before they look for locks.
+        // SeqCst: the write lock, or the end of an insert that is taken back, comes before the look for keepers, as those
+        // note the key before they look for locks.
         fence(Ordering::SeqCst);
         let (transactions, me) = (&reader.look.shared.transactions, reader.look.me);
-        let keepers = index_locks::keepers(table.primary(), || table.primary().columns_of(old.row()).hash64());
+        let keepers = index_locks::keepers(table.primary(), || table.primary().columns_of(version.row()).hash64());
+        if keepers.is_empty() || !reader.look.has_deleted((guard, table), version) {
+            return Ok(());
+        }
         for keeper in keepers.into_iter().filter(|&keeper| keeper != me) {
             transactions.wait_behind(me, keeper, (table.id(), IndexRef::Primary))?;
         }
@@ -176,6 +182,9 @@ impl Changes {
 
     /// Undoes all changes from the one at `to` on, of a transaction that goes on, and has read what they ended, and that the keys were
     /// free which they took. Until then their locks and versions keep that as it is.
+    ///
+    /// # Errors
+    /// [`Abort::Conflict`] if all is undone, but the transaction cannot wait for those that keep a key whose row it has deleted.
     pub fn take_back(
         &mut self,
         reader: &mut Reader,
@@ -183,8 +192,8 @@ impl Changes {
         guard: Guard<'_>,
         to: usize,
         garbage: &mut Vec<Garbage>,
-    ) {
-        let mut kept = Vec::new();
+    ) -> Result<(), Abort> {
+        let (mut kept, mut inserted) = (Vec::new(), SmallVec::<[_; 1]>::new());
         while self.log.len() > to {
             let Some(change) = self.log.pop() else { break };
             change.old.inspect(|old| {
@@ -203,9 +212,28 @@ impl Changes {
                     kept.push(Change { new: None, linked: 0, locks_only: true, ..change });
                 }
             }
+            inserted.extend(change.new.filter(|_| change.old.is_none()).map(|new| (table, new)));
             Self::throw_away(change, (guard, table), garbage);
         }
         self.log.extend(kept.into_iter().rev());
+        // Those that keep the key of a row that was deleted before may have relied on the insert: invariant 3 of `keys`.
+        for (table, new) in inserted {
+            Self::end_after_keepers(reader, (guard, table), record::deref(new, guard, table))?;
+        }
+        Ok(())
+    }
+
+    /// The places at which the changes since a savepoint keep other writers off.
+    pub fn places_since(&self, database: &Database, guard: Guard<'_>, to: usize) -> Vec<Place> {
+        let mut places = Vec::new();
+        for change in self.log.iter().skip(to) {
+            let Some(table) = database.table(guard, change.table) else { continue };
+            for version in [change.old, change.new].into_iter().flatten() {
+                let version = record::deref(version, guard, table);
+                places.extend(table.indexes().iter().map(|index| place(table, index, version)));
+            }
+        }
+        places
     }
 
     /// Undoes everything, the last change first.

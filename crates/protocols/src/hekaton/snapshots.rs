@@ -7,8 +7,16 @@
 //!    slots. So if the collector misses what the slot says, r is not earlier than the collector's time, and versions that
 //!    ended by then are not for r to see.
 //! 3. Who raises the time from which on it reads needs no fence: what is collected because of that ended before.
-//! 4. Who reads from some time on may say, without a fence, that it reads at one time from then on, for as long as it does. Before it
-//!    reads at a later one it says that it reads from now on, fences, and draws the later one: as in 2.
+//! 4. Who reads from some time on may say, without a fence, that it reads at one time t from then on, for as long as it does. Before it
+//!    reads at a later one it says that it reads from now on, or from t on if it will read at t again, fences, and draws the later one: as in 2.
+//!    What was there between t and the time that is drawn may be gone.
+//!
+//! **What stays.** A version is collected when no time that is published lies in its life, whatever older readers there are, in
+//! every table. So a transaction keeps at most one version of a row, while it reads at one time: at snapshot and, for `mvo`, at repeatable read and
+//! serializable from its beginning to its end, otherwise during a [scan](super::latest). Two kinds of versions stay beyond that:
+//!
+//! - those that end while a transaction says that it reads from some time on: in calls, which are short but for serializable pessimists' scans of hash indexes;
+//! - the last versions of rows that were deleted after the time of a transaction that may write: it must not take such a key for one that it may insert.
 
 use super::clock::{Clock, Timestamp};
 use super::transactions::Transactions;

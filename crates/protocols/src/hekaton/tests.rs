@@ -1,9 +1,11 @@
 //! Versions that come and go, and transactions that meet others on their way out.
 
+mod garbage;
 mod keys;
 mod levels;
 mod locks;
 mod queues;
+mod ranges;
 mod walks;
 
 use super::{Hekaton, HekatonConfig, Optimistic};

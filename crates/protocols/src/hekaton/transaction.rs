@@ -5,7 +5,7 @@ mod give_way;
 use super::clock::Timestamp;
 use super::garbage::Sweeper;
 use super::look::Look;
-use super::reader::{Extent, Reader, Tracks};
+use super::reader::{Extent, Reader, Scanning, Tracks};
 use super::sets::{Changes, Database, Linked};
 use super::snapshots::Snapshot;
 use super::transactions::{Dependencies, SlotNumber, Transactions, TxnId};
@@ -109,9 +109,7 @@ impl HekatonTransaction {
 
     #[inline]
     fn publish(&self, snapshot: Snapshot) {
-        if let Some(slot) = self.slot {
-            snapshot.publish(&self.shared.transactions.slot(slot).snapshot);
-        }
+        self.reader.look.publish(snapshot);
     }
 
     /// The time of this call's reads.
@@ -129,16 +127,21 @@ impl HekatonTransaction {
         self.shared.transactions.dependencies(self.reader.look.me)
     }
 
-    /// Undoes what was done since a savepoint.
+    /// Undoes what was done since a savepoint; all, if the transaction cannot wait for those for which it would have to then.
     fn take_back(&mut self, to: usize) {
         let is_less = self.changes.len() > to;
         let mut garbage = Vec::new();
         let guard = self.participant.guard();
-        self.changes.take_back(&mut self.reader, &self.database, guard, to, &mut garbage);
+        let given_up = self.changes.places_since(&self.database, guard, to);
+        let taken_back = self.changes.take_back(&mut self.reader, &self.database, guard, to, &mut garbage);
         self.participant.retire_all(garbage);
         self.reader.look.turns.iter_mut().for_each(|turn| turn.1 &= !is_less);
         if is_less {
-            self.shared.transactions.recall(self.reader.look.me);
+            self.shared.transactions.recall(self.reader.look.me, &given_up);
+        }
+        if let Err(abort) = taken_back {
+            self.roll_back();
+            self.failed = Some(abort);
         }
     }
 
@@ -389,6 +392,7 @@ impl Transaction for HekatonTransaction {
         self.running = true;
         self.read_only = begin.read_only;
         self.label = begin.label;
+        self.shared.transactions.name(self.reader.look.me, begin.label);
         let level = match begin.reconnaissance {
             true => Isolation::ReadCommitted,
             false => self.info.granted(begin.isolation),
@@ -483,7 +487,7 @@ impl Transaction for HekatonTransaction {
             return Ok(Write::Absent);
         };
         self.changes.end(&mut self.reader.look, id, version, lock);
-        Changes::end_after_keepers(&self.reader, scene.1, version)?;
+        Changes::end_after_keepers(&self.reader, scene, version)?;
         Ok(Write::Done)
     }
 
@@ -494,16 +498,21 @@ impl Transaction for HekatonTransaction {
         }
         self.has_locked |= scan.lock.is_update();
         let read_time = self.read_time();
-        let scene = scene(&self.participant, &self.database, scan.table, self.reader.fixed)?;
-        if self.reader.fixed.is_some() || self.reader.tracks != Tracks::Nothing || scan.lock.is_update() {
-            return self.reader.scan(scene, scan, read_time, &mut self.changes, visit);
+        let mut scanning = Scanning::new(scan, read_time);
+        let mut scanned = Ok(());
+        while scanned.is_ok() && !scanning.course.is_over() {
+            scanned = scene(&self.participant, &self.database, scan.table, self.reader.fixed)
+                .and_then(|scene| self.reader.scan(scene, &mut scanning, &mut self.changes, visit));
+            // What others have retired meanwhile need not wait for the end of a long scan.
+            if !self.reader.look.has_dependencies() {
+                self.participant.refresh();
+            }
         }
-        // It may take long, and reads at this time only.
-        self.publish(Snapshot::ReadOnly(read_time));
-        let scanned = self.reader.scan(scene, scan, read_time, &mut self.changes, visit);
-        self.publish(Snapshot::From(self.shared.clock.now()));
-        // SeqCst: as on entering, between what the slot says and the next read time: invariant 4 of `snapshots`.
-        fence(Ordering::SeqCst);
+        if self.reader.fixed.is_none() {
+            self.publish(Snapshot::From(self.shared.clock.now()));
+            // SeqCst: as on entering, between what the slot says and the next read time: invariant 4 of `snapshots`.
+            fence(Ordering::SeqCst);
+        }
         scanned
     }
 

@@ -61,7 +61,7 @@ impl SlotNumber {
     pub const FIRST: SlotNumber = SlotNumber(0);
 
     /// The one with this number.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub fn at(number: u32) -> Self {
         Self(number)
     }
@@ -136,11 +136,13 @@ struct Dependents {
     ids: SmallVec<[TxnId; 4]>,
     /// Places whose queues wait for the transaction to end.
     places: SmallVec<[Place; 2]>,
+    /// How often it has given up locks before its end.
+    recalls: u64,
 }
 
 impl Dependents {
     fn of(of: TxnId) -> Self {
-        Self { of, closed: false, ids: SmallVec::new(), places: SmallVec::new() }
+        Self { of, closed: false, ids: SmallVec::new(), places: SmallVec::new(), recalls: 0 }
     }
 }
 
@@ -150,6 +152,8 @@ pub(super) struct Slot {
     /// The transaction that runs here, or ran last.
     pub id: AtomicU64,
     pub status: AtomicU64,
+    /// The number under which reports name the transaction.
+    label: AtomicU32,
     /// What it may read: [`snapshots`](super::snapshots).
     pub snapshot: AtomicU64,
     /// Its number, whether one of those that it depends on aborted, and how many of them it has not heard of yet.
@@ -170,6 +174,7 @@ impl Default for Slot {
         Self {
             id: AtomicU64::new(0),
             status: AtomicU64::new(Status::Over.encode()),
+            label: AtomicU32::new(0),
             snapshot: AtomicU64::new(0),
             dependencies: AtomicU64::new(0),
             dependents: Latch::new(Dependents { closed: true, ..Dependents::of(TxnId::NONE) }),
@@ -290,6 +295,20 @@ impl Transactions {
         self.slot(id.slot())
     }
 
+    /// Says under which number reports name a transaction, which has just begun.
+    #[inline]
+    pub fn name(&self, id: TxnId, label: u32) {
+        self.slot_of(id).label.store(label, Ordering::Release);
+    }
+
+    /// The number under which reports name a transaction; none if another one runs in its slot by now, which is named
+    /// after it has begun.
+    pub fn label_of(&self, id: TxnId) -> Option<u32> {
+        let slot = self.slot_of(id);
+        let label = slot.label.load(Ordering::Acquire);
+        (slot.id.load(Ordering::Acquire) == id.0).then_some(label)
+    }
+
     /// Begins the transaction after `last` in its slot. None if the slot is used up.
     #[inline]
     pub fn begin(&self, last: TxnId) -> Option<TxnId> {
@@ -404,15 +423,16 @@ impl Transactions {
         }
     }
 
-    /// Has `on`, which is the holder of the queue at a place, call the first of the queue when it ends; if it has ended, this one does.
-    pub fn call_after(&self, on: TxnId, place: Place) {
+    /// Has `on`, which is the holder of the queue at a place, call the first of the queue when it ends. If it has ended, or has given up
+    /// locks more than `recalls` times, this one does.
+    pub fn call_after(&self, (on, recalls): (TxnId, u64), place: Place) {
         let slot = self.slot_of(on);
         let mut dependents = slot.dependents.lock();
         let is_running = slot.id.load(Ordering::Acquire) == on.0 && slot.is_running();
         if is_running && dependents.of != on {
             *dependents = Dependents::of(on);
         }
-        if is_running && !dependents.closed {
+        if is_running && !dependents.closed && dependents.recalls == recalls {
             dependents.places.push(place);
             return;
         }
@@ -420,13 +440,29 @@ impl Transactions {
         self.queues.release(place, on);
     }
 
-    /// Calls the first of each queue that waits for `me`, which has given up locks: whether all, the first ones find out.
+    /// Calls the first of each queue at these places that waits for `me`, which has given up locks there: whether all, the first ones find out.
+    /// Those that wait elsewhere are left alone. Else two transactions that wait for each other, and undo a part before each wait, would call
+    /// each other for ever, and neither be found in a deadlock.
     #[cold]
-    pub fn recall(&self, me: TxnId) {
+    pub fn recall(&self, me: TxnId, given_up: &[Place]) {
         let mut dependents = self.slot_of(me).dependents.lock();
-        let places = if dependents.of == me { std::mem::take(&mut dependents.places) } else { SmallVec::new() };
+        if dependents.of != me {
+            *dependents = Dependents::of(me);
+        }
+        dependents.recalls += 1;
+        let (called, rest): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) =
+            dependents.places.drain(..).partition(|place| given_up.contains(place));
+        dependents.places = rest;
         drop(dependents);
-        places.into_iter().for_each(|place| self.queues.release(place, me));
+        called.into_iter().for_each(|place| self.queues.release(place, me));
+    }
+
+    /// How often a transaction has given up locks before its end. Who asks, and then finds that it has a lock still, has asked before it
+    /// gives up that one.
+    #[cold]
+    pub fn recalls(&self, of: TxnId) -> u64 {
+        let dependents = self.slot_of(of).dependents.lock();
+        if dependents.of == of { dependents.recalls } else { 0 }
     }
 
     /// Lets those go on that wait for locks of `me`, which ends without a change.

@@ -6,7 +6,7 @@
 //! abort. Three words before each record tell who has it locked and which workers have transactions that wait for it. A free lock
 //! costs one exchange; who must wait sets its worker's bit and is suspended; who releases looks at the bits and hands the lock over to
 //! one of the workers' transactions, so that nobody looks in vain. The transaction whose wait
-//! closes a cycle of waits finds it, and aborts.
+//! closes a cycle of waits finds it, and the youngest of the cycle aborts.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -28,9 +28,15 @@
 //! [`shared::locks`](crate::shared::locks) says; how keys come to have records and lose them is in [`shared::record_locks`](crate::shared::record_locks).
 //! They are no iLocks: a gap needs a third mode, and a transaction that inserts a million rows locks a million of them.
 //!
+//! # Declared access sets
+//!
+//! A transaction whose access set is known locks the set's rows as it begins, in one order; one without a set locks as it goes, on the
+//! same lock words. The paper (§7) names an engine for both kinds of transactions as future work. How rows are locked together, and why that
+//! causes no deadlocks, is in [`shared::record_locks`](crate::shared::record_locks). [`InteractiveConfig::lock_as_it_goes`] is the paper's way.
+//!
 //! # Isolation levels
 //!
-//! At **read committed** a read's lock is released when the transaction goes on to its next call, and neither gaps nor absent keys are
+//! At **read committed** the lock of a read outside the access set is released when the transaction goes on to its next call, and neither gaps nor absent keys are
 //! locked to be read. At **serializable** all locks are kept to the end. Writes are the same at both.
 //!
 //! # Workers
@@ -50,7 +56,8 @@
 //! 5. *Upgrades.* A reader that wants to write says so in the lock-state, with its worker, and is given the lock by the last other reader to leave.
 //!    A second one would wait for the first, and the first for it: it aborts at once.
 //! 6. *Deadlocks are [found](crate::shared::deadlocks)* where the paper has time-outs. A transaction of a deadlock
-//!    waits, so it can be asked what it holds: nothing is kept of locks but while their holders wait.
+//!    waits, so it can be asked what it holds: nothing is kept of locks but while their holders wait. In the middle of a
+//!    hand-over to several readers one of them may be aborted for a deadlock that is none.
 //! 7. New readers always wait while a writer waits, which the paper names as a refinement.
 
 mod audit;
@@ -91,11 +98,13 @@ pub struct InteractiveConfig {
     pub time_outs: TimeOuts,
     /// Buckets of the lock table for gaps, absent keys and unique columns, rounded up to a power of two. A bucket takes 64 bytes.
     pub buckets: usize,
+    /// A transaction locks each row when it comes to it, as in the paper, even if its access set is known.
+    pub lock_as_it_goes: bool,
 }
 
 impl Default for InteractiveConfig {
     fn default() -> Self {
-        Self { time_outs: TimeOuts::default(), buckets: 1 << 14 }
+        Self { time_outs: TimeOuts::default(), buckets: 1 << 14, lock_as_it_goes: false }
     }
 }
 
@@ -109,14 +118,14 @@ impl Duties for Worker {}
 impl Protocol for Interactive {
     const INFO: EngineInfo = EngineInfo {
         name: "ilock",
-        summary: "latch-free locks in the records, handed over to transactions that wait; the one that closes a cycle aborts",
+        summary: "latch-free locks in the records, handed over to transactions that wait; the youngest of a deadlock aborts",
         source: "interactive transactions §4 (iLock)",
         needs_accesses: false,
         scheduler: Scheduler::Thread,
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
         concurrency: None,
-        settings: &[Setting::DeadlockTimeOuts],
+        settings: &[Setting::DeadlockTimeOuts, Setting::LockAsItGoes],
         pool_settings: &[],
     };
     type Config = InteractiveConfig;
@@ -125,7 +134,8 @@ impl Protocol for Interactive {
     type Transaction = RecordTransaction<ILock>;
 
     fn configure(settings: &Settings) -> Result<InteractiveConfig, SettingsError> {
-        Ok(InteractiveConfig { time_outs: TimeOuts::of(settings), ..InteractiveConfig::default() })
+        let (time_outs, lock_as_it_goes) = (TimeOuts::of(settings), settings.lock_as_it_goes);
+        Ok(InteractiveConfig { time_outs, lock_as_it_goes, ..InteractiveConfig::default() })
     }
 
     fn new(config: InteractiveConfig) -> Self {
@@ -160,7 +170,8 @@ impl Protocol for Interactive {
         let requester = self.names.requester(waiter);
         let owner = Owner::new(&self.maps, worker.number, requester.parked().clone());
         let (time_outs, waits) = (&self.config.time_outs, self.waits.clone());
-        let parts = Parts { info: &Self::INFO, requester, time_outs, waits, owner };
+        let locks_accesses = !self.config.lock_as_it_goes;
+        let parts = Parts { info: &Self::INFO, requester, time_outs, waits, owner, locks_accesses };
         RecordLocking::transaction(database, parts)
     }
 }

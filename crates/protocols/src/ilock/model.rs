@@ -47,6 +47,10 @@ impl Watch for Unwatched {
         false
     }
 
+    fn is_victim(&mut self) -> bool {
+        false
+    }
+
     fn ends(&mut self) {}
 }
 

@@ -131,13 +131,14 @@ impl RecordLock for ILock {
             Asked::Waits => {}
         }
         let mut unwinding = Unwinding { lock: self, owner, wanted, watch };
-        let is_deadlock = unwinding.watch.begins();
+        let mut is_deadlock = unwinding.watch.begins();
         let (waiter, mut known) = (owner.parked.waiter(), self.state());
         let ended = loop {
             if is_deadlock {
                 break Wake::TimedOut;
             }
-            match waiter.wait_until(patience.until(), || owner.parked.is_granted()) {
+            match waiter.wait_until(patience.until(), || owner.parked.is_called()) {
+                Wake::Ready if !owner.parked.is_granted() => is_deadlock = unwinding.watch.is_victim(),
                 // Whoever comes and goes changes the state.
                 Wake::TimedOut if patience.is_left() && known != self.state() => {
                     known = self.state();

@@ -5,7 +5,7 @@ use super::held::Held;
 use super::key_lock::{Asked, KeyLock};
 use super::key_locks::Numbered;
 use super::queues::{LockName, Queues};
-use crate::shared::deadlocks::{Blocked, Request, Waits};
+use crate::shared::deadlocks::{Blocked, Request, Standing, Waits};
 use crate::shared::lock_table::{Acquired, Name, Parked};
 use crate::shared::locks::{Gaps, target};
 use crate::shared::mode::Mode;
@@ -22,6 +22,8 @@ pub(super) struct Locker {
     held: Held,
     /// A lock to release at the next call, held shared and in no other way.
     short: Option<LockName>,
+    /// What else than rows the scan that runs has locked, if that is not kept longer than the scan.
+    passing: Option<Vec<LockName>>,
     /// Tables that the caller keeps everybody else off.
     owned: Vec<TableId>,
     /// Indexes whose locks are being split, since this transaction holds many: at its end it splits those that are free.
@@ -29,6 +31,9 @@ pub(super) struct Locker {
     /// The gaps that the entry being linked has announced itself to.
     announced: Gaps,
     limits: Limits,
+    /// Which transaction object this is, and how its transaction stands when a deadlock's victim is chosen.
+    number: u32,
+    standing: Standing,
     /// What others have locked is refused.
     refuses_waits: bool,
     /// None if deadlocks end by time-out.
@@ -76,10 +81,10 @@ struct Unwinding<'l> {
 
 impl Unwinding<'_> {
     /// Lists the transaction, if it holds anything: the deadlock that its wait closes.
-    fn begin(&mut self, mode: Mode, target: LockTarget) -> Option<Deadlock> {
+    fn begin(&mut self, mode: Mode, target: LockTarget, standing: Standing) -> Option<Deadlock> {
         self.waits = self.waits.filter(|_| self.held.len() > 0);
         let wait = KeyWait { name: self.name, held: std::mem::take(self.waits.map(|_| &mut *self.held)?) };
-        self.waits?.begin(Request { parked: self.parked, target, mode }, wait)
+        self.waits?.begin(Request { parked: self.parked, target, mode, standing }, wait)
     }
 
     /// Takes the request back, or notes that it was granted. Whether it was.
@@ -103,16 +108,20 @@ impl Drop for Unwinding<'_> {
 }
 
 impl Locker {
-    pub(super) fn new(queues: Arc<Queues>, waits: Option<Arc<KeyWaits>>, waiter: Waiter) -> Self {
+    /// The locks of transaction object `number`.
+    pub(super) fn new(number: u32, queues: Arc<Queues>, waits: Option<Arc<KeyWaits>>, waiter: Waiter) -> Self {
         Self {
             queues,
             parked: Arc::new(Parked::new(waiter)),
             held: Held::default(),
             short: None,
+            passing: None,
             owned: Vec::new(),
             splitting: Vec::new(),
             announced: Gaps::new(),
             limits: Limits::default(),
+            number,
+            standing: Standing::default(),
             refuses_waits: false,
             waits,
             deadlock: None,
@@ -120,12 +129,14 @@ impl Locker {
         }
     }
 
-    /// A transaction begins.
+    /// A transaction begins; `again` says that it is the retry of the one before.
     #[inline]
-    pub(super) fn begin(&mut self, begin: &Begin<'_>, time_outs: &TimeOuts) {
+    pub(super) fn begin(&mut self, begin: &Begin<'_>, again: bool, time_outs: &TimeOuts) {
         self.parked.set_label(begin.label);
+        self.standing.begin(self.number, begin.one_shot, again, || self.parked.waiter().now());
         self.limits = time_outs.limits(begin.one_shot);
         self.refuses_waits = false;
+        self.passing = None;
         self.deadlock = None;
     }
 
@@ -174,6 +185,24 @@ impl Locker {
         let name = LockName { table: table.id(), index, number };
         if let Some(held) = self.held.remove(name) {
             self.timed(|locker| locker.queues.release(lock, name, held));
+        }
+    }
+
+    /// A scan begins: whether the gaps that it locks are kept to the transaction's end, or [released](Self::release_passing) at the
+    /// scan's.
+    #[inline]
+    pub(super) fn keep_parts(&mut self, keep: bool) {
+        self.passing = (!keep).then(Vec::new);
+    }
+
+    /// Releases what the scan that has ended has locked for itself only.
+    #[inline]
+    pub(super) fn release_passing(&mut self, table: &Table<KeyLocked>) {
+        for name in self.passing.take().into_iter().flatten() {
+            if let Some(held) = self.held.remove(name) {
+                let lock = table.index_data(name.index).numbered(name.number);
+                self.timed(|locker| locker.queues.release(lock, name, held));
+            }
         }
     }
 
@@ -229,7 +258,7 @@ impl Locker {
             locker.statistics.locks += 1;
             locker.held.push(LockName { table: table.id(), index, number }, mode);
             if locker.held.len().is_multiple_of(MANY_LOCKS) {
-                locker.give_way(table, index);
+                locker.split_locks(table, index);
             }
             Ok(Acquired::New)
         })
@@ -237,7 +266,7 @@ impl Locker {
 
     /// Has an index's locks split, if this transaction holds so many that it is in the way of others.
     #[cold]
-    fn give_way(&mut self, table: &Table<KeyLocked>, index: IndexNumber) {
+    fn split_locks(&mut self, table: &Table<KeyLocked>, index: IndexNumber) {
         let is_splitting = table.index_data(index).split_for(self.held.len(), table.len());
         if is_splitting && !self.splitting.contains(&(table.id(), index)) {
             self.splitting.push((table.id(), index));
@@ -286,17 +315,20 @@ impl Locker {
         target: LockTarget,
     ) -> Result<(), Abort> {
         let (queues, parked, waits) = (&*self.queues, &self.parked, self.waits.as_deref());
-        let mut unwinding = Unwinding { held: &mut self.held, queues, parked, lock, name, wanted, waits };
-        self.deadlock = unwinding.begin(mode, target);
-        let is_deadlock = self.deadlock.is_some();
         let waiter = parked.waiter();
         let start = waiter.now();
+        self.standing.waits(start);
+        let mut unwinding = Unwinding { held: &mut self.held, queues, parked, lock, name, wanted, waits };
+        self.deadlock = unwinding.begin(mode, target, self.standing);
         let mut patience = Patience::new(start, self.limits.now(waiter));
         let ended = loop {
-            if is_deadlock {
+            if self.deadlock.is_some() {
                 break Wake::TimedOut;
             }
-            match waiter.wait_until(patience.until(), || parked.is_granted()) {
+            match waiter.wait_until(patience.until(), || parked.is_called()) {
+                Wake::Ready if !parked.is_granted() => {
+                    self.deadlock = waits.and_then(|waits| waits.verdict(parked));
+                }
                 Wake::TimedOut if patience.is_left() && queues.has_moved(name, parked) => {
                     patience.renew(waiter.now());
                 }
@@ -311,7 +343,10 @@ impl Locker {
             // Granted and cancelled at once: the lock is kept for `abort` to release.
             Wake::Cancelled => Err(Abort::Cancelled),
             Wake::Ready | Wake::TimedOut if granted => Ok(()),
-            Wake::Ready | Wake::TimedOut if is_deadlock => Err(Abort::Deadlock),
+            Wake::Ready | Wake::TimedOut if self.deadlock.is_some() => {
+                self.standing.lost();
+                Err(Abort::Deadlock)
+            }
             Wake::Ready | Wake::TimedOut => Err(Abort::Timeout),
         }
     }
@@ -390,7 +425,14 @@ impl ScanLocks<KeyLocked> for Locker {
         mode: Mode,
         target: impl FnOnce() -> LockTarget,
     ) -> Result<(), Abort> {
-        self.acquire(table, index_of(part), name.0, mode, target).map(drop)
+        let index = index_of(part);
+        let acquired = self.acquire(table, index, name.0, mode, target)?;
+        if let Some(passing) = self.passing.as_mut().filter(|_| acquired == Acquired::New) {
+            // While it is held it is not split.
+            let Numbered { number, .. } = table.index_data(index).of(name.0);
+            passing.push(LockName { table: table.id(), index, number });
+        }
+        Ok(())
     }
 
     fn announced(&mut self) -> &mut Gaps {

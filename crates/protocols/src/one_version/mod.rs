@@ -6,7 +6,7 @@
 //! **The idea.** There is no lock manager. Each index has a table of small locks, and a key's hash says which of them is the key's.
 //! So a lock is found without a search, taken and released by one exchange each, and covers all records with its key, those too that
 //! are not there: whoever has read an absent key keeps inserters out. Rows are changed in place; a log undoes them. The
-//! transaction whose wait closes a cycle finds it, and aborts. A row takes its columns, its slot of the hash index and
+//! transaction whose wait closes a cycle finds it, and the youngest of the cycle aborts. A row takes its columns, its slot of the hash index and
 //! no word for locks of its own: the locks of an index take 256 KiB, or 4 to 8 bytes for each row, 16 if they are few,
 //! once somebody has held a thousand at once.
 //!
@@ -34,7 +34,9 @@
 //! # Isolation levels
 //!
 //! At **read committed** a read's lock is released when the transaction goes on to its next call, and gaps are not locked to be read.
-//! At **repeatable read** reads keep the locks of rows that are there to the end. At **serializable** they keep those of absent keys
+//! At **repeatable read** reads keep the locks of rows that are there to the end. A scan of a secondary ordered index locks its
+//! gaps, too, and gives them back when it has ended: a row that is not locked yet could else move to where the scan has been, and be
+//! missed. So each scan sees all rows that are in its range throughout, and the next one may see new rows. At **serializable** they keep those of absent keys
 //! and lock gaps, too. Writes are the same at all
 //! levels: they announce themselves to gaps, since others may be serializable. A transaction may hold a lock by another key that
 //! shares it, and then keeps it.

@@ -7,9 +7,12 @@ use crate::Instance;
 use crate::shared::lock_table::Parked;
 use crate::shared::mode::Mode;
 use crate::shared::time_outs::TimeOuts;
-use hotrow_storage::{Column, IndexNumber, Key, Row, RowMut, TableId, TableSchema, Type, Value};
+use hotrow_storage::{
+    Column, IndexId, IndexKind, IndexNumber, IndexRef, IndexSchema, Key, Row, RowMut, TableId, TableSchema, Type, Value,
+};
 use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Direction, Engine, Isolation, Scan, Transaction, Write};
+use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
 use std::time::Duration;
 
@@ -252,6 +255,56 @@ fn a_read_keeps_its_row_to_the_next_call_or_to_the_end() {
         reader.idle();
         let mut writer = refusing(&database, isolation);
         assert_eq!(writer.update(table, &Key::Int(0), change), after_next_call, "{isolation}");
+    }
+}
+
+/// A row that would move to where a scan has been waits until the scan has ended: it is not missed. New rows may come then.
+#[test]
+fn no_row_moves_behind_a_scan_at_repeatable_read() {
+    const NUMBER: IndexRef = IndexRef::Secondary(IndexId(0));
+    for (moved, to, direction) in [(2, -1, Direction::Forward), (0, 9, Direction::Backward)] {
+        let database = Instance::<OneVersion>::new(TimeOuts::default());
+        let columns = vec![Column::new("id", Type::Int8), Column::new("number", Type::Int8)];
+        let mut schema = TableSchema::new("t", columns, &[0]);
+        let index = IndexSchema { name: "number".into(), columns: vec![1], kind: IndexKind::Ordered, unique: false };
+        schema.indexes = vec![index];
+        let table = database.create_table(schema);
+        let layout = database.layout(table);
+        let row = |id, number| Row::from_values(&layout, &[Value::Int8(id), Value::Int8(number)]);
+        (0..3).for_each(|id| database.load(table, row(id, id).as_ref()).expect("the key is new"));
+        let move_row = || {
+            let mut other = refusing(&database, Isolation::ReadCommitted);
+            let written = other.update(table, &Key::Int(moved), &mut |row| {
+                row.set(1, &Value::Int8(to));
+                Ok(())
+            });
+            written.and_then(|written| other.commit().map(|()| written))
+        };
+        let mut reader = refusing(&database, Isolation::RepeatableRead);
+        let scan = Scan { direction, ..Scan::all(table, NUMBER) };
+        let mut seen = 0;
+        let scanned = reader.scan(&scan, &mut |_| {
+            if seen == 0 {
+                assert_eq!(move_row(), Err(Abort::Cancelled), "it waits for the scan");
+            }
+            seen += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!((scanned, seen), (Ok(()), 3), "{direction:?}");
+
+        assert_eq!(move_row(), Err(Abort::Cancelled), "the row was read");
+        let mut other = refusing(&database, Isolation::Serializable);
+        assert_eq!(other.insert(table, row(7, 1).as_ref()), Ok(Write::Done), "gaps are free after the scan");
+        other.commit().expect("nobody is in its way");
+        let mut count = 0;
+        let counted = reader.scan(&scan, &mut |_| {
+            count += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!((counted, count), (Ok(()), 4), "a phantom");
+        reader.commit().expect("nobody is in its way");
+        assert_eq!(database.audit(), Ok(()));
+        assert_eq!(database.locks().map(|locks| locks.held), Some(0));
     }
 }
 

@@ -13,6 +13,7 @@ use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Guard, IndexNumber, Participant, RecordRef, RowRef, Table, TableId};
+use hotrow_sync::atomic::{AtomicU32, Ordering};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
     Abort, Begin, Deadlock, EngineInfo, Isolation, LockStatistics, Protocol, Scan, Scheduler, Setting, Settings,
@@ -26,12 +27,14 @@ pub struct OneVersion {
     queues: Arc<Queues>,
     /// None if deadlocks end by time-out.
     waits: Option<Arc<KeyWaits>>,
+    /// Transaction objects that were made.
+    transactions: AtomicU32,
 }
 
 impl Protocol for OneVersion {
     const INFO: EngineInfo = EngineInfo {
         name: "1v",
-        summary: "locking with a lock table inside each index; all wait, and the transaction that closes a cycle aborts",
+        summary: "locking with a lock table inside each index; all wait, and the youngest of a deadlock aborts",
         source: "Hekaton §5 (1V)",
         needs_accesses: false,
         scheduler: Scheduler::Thread,
@@ -52,7 +55,7 @@ impl Protocol for OneVersion {
 
     fn new(time_outs: TimeOuts) -> Self {
         let waits = (!time_outs.end_deadlocks).then(Waits::new);
-        Self { time_outs, queues: Queues::new(), waits }
+        Self { time_outs, queues: Queues::new(), waits, transactions: AtomicU32::new(0) }
     }
 
     /// Nobody waits in vain, and no lock is awaited by nobody.
@@ -80,7 +83,9 @@ impl Protocol for OneVersion {
         _worker: &mut (),
         waiter: Waiter,
     ) -> OneVersionTransaction {
-        let locks = Locker::new(self.queues.clone(), self.waits.clone(), waiter);
+        // Relaxed: the numbers differ, and nothing is read because of them.
+        let number = self.transactions.fetch_add(1, Ordering::Relaxed);
+        let locks = Locker::new(number, self.queues.clone(), self.waits.clone(), waiter);
         let (granted, isolation) = (Isolation::Serializable, Isolation::Serializable);
         let locking = KeyLocking { protocol: self.clone(), locks, granted, isolation };
         LockingTransaction::new(database, locking)
@@ -138,11 +143,12 @@ impl Locking for KeyLocking {
         database: &Database<KeyLocked>,
         participant: &mut Participant,
         begin: &Begin<'_>,
+        again: bool,
     ) -> Result<(), Abort> {
         self.granted = OneVersion::INFO.granted(begin.isolation);
         self.isolation = self.granted;
         participant.enter();
-        self.locks.begin(begin, &self.protocol.time_outs);
+        self.locks.begin(begin, again, &self.protocol.time_outs);
         if let Some(accesses) = begin.accesses {
             batch::prefetch(database, participant.guard(), accesses.rows(), |table, access| {
                 table.index_data(IndexNumber::HASH).prefetch(access.hash);
@@ -186,7 +192,10 @@ impl Locking for KeyLocking {
         scan: &Scan,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
-        Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit)
+        self.locks.keep_parts(self.isolation == Isolation::Serializable);
+        let scanned = Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit);
+        self.locks.release_passing(table);
+        scanned
     }
 
     fn hold_reads(&mut self, hold: bool) {

@@ -13,7 +13,7 @@ use crate::shared::scan::Scanner;
 use crate::shared::time_outs::Limits;
 use hotrow_storage::{Database, Guard, IndexId, IndexRef, Key, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Accesses, Begin, Intent, Isolation, RangeAccess, Scan, Statistics};
+use hotrow_txn::{Abort, Accesses, Begin, Exclusion, Intent, Isolation, RangeAccess, Scan, Statistics};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -174,6 +174,7 @@ impl Locking for PlannedLocking {
         database: &Database<()>,
         participant: &mut Participant,
         begin: &Begin<'_>,
+        _again: bool,
     ) -> Result<(), Abort> {
         self.missing.clear();
         let limit = self.limit();
@@ -263,6 +264,10 @@ impl Locking for PlannedLocking {
     fn end(&mut self, _database: &Database<()>, _guard: Guard<'_>) {
         self.locks.release_all();
         self.pass.leave();
+    }
+
+    fn exclusion(&self) -> Exclusion {
+        self.pass.exclusion()
     }
 
     fn waiter(&self) -> &Waiter {

@@ -59,8 +59,8 @@ impl Protocol for RowNoWait {
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
         concurrency: None,
-        // Time ends its attempts whatever is set.
-        settings: &[Setting::DeadlockTimeOuts],
+        // Time ends its attempts, and it locks as it goes, whatever is set.
+        settings: &[Setting::DeadlockTimeOuts, Setting::LockAsItGoes],
         pool_settings: &[],
     };
     type Config = RowNoWaitConfig;
@@ -90,6 +90,7 @@ impl Protocol for RowNoWait {
             time_outs: &TimeOuts::default(),
             waits: None,
             owner: Owner::new(Number::new(&self.numbers)),
+            locks_accesses: false,
         };
         RecordLocking::transaction(database, parts)
     }

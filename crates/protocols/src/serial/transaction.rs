@@ -9,7 +9,8 @@ use crate::shared::{batch, record, walk};
 use hotrow_storage::{Database, Guard, Participant, RecordRef, RowRef, Table, TableId};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Begin, EngineInfo, Isolation, LockTarget, LockWait, Protocol, Scan, Scheduler, Statistics, WorkerId,
+    Abort, Begin, EngineInfo, Exclusion, Isolation, LockTarget, LockWait, Protocol, Scan, Scheduler, Statistics,
+    WorkerId,
 };
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -80,7 +81,12 @@ impl Protocol for Serial {
         waiter: Waiter,
     ) -> SerialTransaction {
         let requester = self.table.requester(waiter);
-        let locking = GlobalLock { requester, wait_limit: self.wait_limit, statistics: Statistics::default() };
+        let locking = GlobalLock {
+            table: self.table.clone(),
+            requester,
+            wait_limit: self.wait_limit,
+            statistics: Statistics::default(),
+        };
         LockingTransaction::new(database, locking)
     }
 }
@@ -90,6 +96,7 @@ pub type SerialTransaction = LockingTransaction<GlobalLock>;
 
 /// The one lock, which a transaction holds from beginning to end.
 pub struct GlobalLock {
+    table: Arc<LockTable>,
     requester: Requester,
     wait_limit: Duration,
     statistics: Statistics,
@@ -103,6 +110,7 @@ impl Locking for GlobalLock {
         database: &Database<()>,
         participant: &mut Participant,
         begin: &Begin<'_>,
+        _again: bool,
     ) -> Result<(), Abort> {
         participant.enter();
         if let Some(accesses) = begin.accesses {
@@ -146,6 +154,10 @@ impl Locking for GlobalLock {
 
     fn end(&mut self, _database: &Database<()>, _guard: Guard<'_>) {
         self.requester.release_all();
+    }
+
+    fn exclusion(&self) -> Exclusion {
+        if self.table.waits().is_empty() { Exclusion::Database } else { Exclusion::WaitedFor }
     }
 
     fn waiter(&self) -> &Waiter {

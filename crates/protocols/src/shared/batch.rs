@@ -8,13 +8,13 @@ use hotrow_txn::Access;
 
 /// Has the processor fetch the index slots and records of `accesses`, and whatever `also` asks for per access.
 #[inline]
-pub(crate) fn prefetch<H: RecordHeader>(
+pub(crate) fn prefetch<'a, H: RecordHeader>(
     database: &Database<H>,
     guard: Guard<'_>,
-    accesses: &[Access],
+    accesses: impl IntoIterator<Item = &'a Access> + Clone,
     also: impl Fn(&Table<H>, &Access),
 ) {
-    for access in accesses {
+    for access in accesses.clone() {
         if let Some(table) = database.table(guard, access.table) {
             table.prefetch_slot(guard, &access.key, access.hash);
             also(table, access);

@@ -32,7 +32,7 @@
 
 use hotrow_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use hotrow_sync::{Arc, CachePadded, Mutex, MutexGuard, Waiter, Wake};
-use hotrow_txn::{Abort, Statistics};
+use hotrow_txn::{Abort, Exclusion, Statistics};
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
@@ -284,6 +284,15 @@ impl Pass {
     #[inline]
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.gate.is_closed()
+    }
+
+    /// What it keeps from others.
+    pub(crate) fn exclusion(&self) -> Exclusion {
+        match self.standing {
+            Standing::Outside | Standing::Inside => Exclusion::None,
+            Standing::Alone | Standing::Reading if self.gate.state().queue.is_empty() => Exclusion::Database,
+            Standing::Alone | Standing::Reading => Exclusion::WaitedFor,
+        }
     }
 
     /// Keeps everybody else out. Waits no longer than `limit` for those who are inside, and those before it.

@@ -27,7 +27,7 @@ mod parked;
 
 pub use parked::Parked;
 
-use super::deadlocks::Request;
+use super::deadlocks::{Request, Standing};
 use super::mode::Mode;
 use super::time_outs::Limits;
 use head::{Blockers, Heads, Waiting};
@@ -75,9 +75,14 @@ pub trait WaitPolicy: Send + Sync {
     /// Whether the policy wants to know of a transaction that begins to wait, and ends.
     const LISTS: bool = false;
 
-    /// A request is queued and about to wait: the deadlock that this closes, of which it is to be the victim. Called
+    /// A request is queued and about to wait: the deadlock that this closes, if it is to be the victim of it itself. Called
     /// under no latch.
     fn begins_to_wait(&self, _requester: &Requester, _request: Request<'_>, _name: Name) -> Option<Deadlock> {
+        None
+    }
+
+    /// The deadlock of which a transaction that waits was made the victim by another one.
+    fn verdict(&self, _requester: &Requester) -> Option<Deadlock> {
         None
     }
 
@@ -140,6 +145,8 @@ pub struct Requester {
     held: Vec<Held>,
     table: Arc<LockTable>,
     limits: Limits,
+    /// How its transaction stands when a deadlock's victim is chosen.
+    standing: Standing,
     /// What is not free is refused.
     refuses_waits: bool,
     /// The deadlock that the transaction was the victim of.
@@ -213,6 +220,7 @@ impl LockTable {
             held,
             table: self.clone(),
             limits: Limits::default(),
+            standing: Standing::default(),
             refuses_waits: false,
             deadlock: None,
         }
@@ -243,6 +251,18 @@ impl Requester {
         self.limits = limits;
         self.refuses_waits = false;
         self.deadlock = None;
+    }
+
+    /// The same transaction, where deadlocks have victims: `again` says that it is the retry of the one before.
+    #[inline]
+    pub(crate) fn stand(&mut self, one_shot: bool, again: bool) {
+        let Self { standing, parked, .. } = self;
+        standing.begin(self.id.0, one_shot, again, || parked.waiter().now());
+    }
+
+    /// How its transaction stands when a deadlock's victim is chosen.
+    pub(crate) fn standing(&mut self) -> &mut Standing {
+        &mut self.standing
     }
 
     /// From now on, or no longer, a lock that is not free is refused with [`Abort::Timeout`]: nobody gets to know that it was asked for.
@@ -349,11 +369,13 @@ impl Requester {
         policy: &P,
         statistics: &mut Statistics,
     ) -> Result<Acquired, Abort> {
+        let start = self.parked.waiter().now();
+        self.standing.waits(start);
         let unwinding = Unwinding { requester: self, name, upgrade, policy };
         let waiter = self.parked.waiter();
-        let start = waiter.now();
         let closed = told.and_then(|(mode, target)| {
-            policy.begins_to_wait(self, Request { parked: &self.parked, target, mode }, name)
+            let standing = self.standing;
+            policy.begins_to_wait(self, Request { parked: &self.parked, target, mode, standing }, name)
         });
         let ended = match closed {
             Some(deadlock) => Err(Refused::Deadlock(deadlock)),
@@ -373,6 +395,7 @@ impl Requester {
         }
         Err(match ended {
             Err(Refused::Deadlock(deadlock)) => {
+                self.standing.lost();
                 self.deadlock = Some(deadlock);
                 Abort::Deadlock
             }
@@ -382,14 +405,15 @@ impl Requester {
     }
 
     /// Waits until the request is granted, or there is a reason not to wait any longer.
-    fn wait_or_die(&self, name: Name, start: Time, policy: &impl WaitPolicy) -> Result<(), Refused> {
+    fn wait_or_die<P: WaitPolicy>(&self, name: Name, start: Time, policy: &P) -> Result<(), Refused> {
         let (limit, patience) = self.limits.now(self.parked.waiter());
         let deadline = limit.map(|limit| start.after(limit));
         // When patience ends, unless others than these are in the way by then: a queue that moves is no deadlock.
         let mut patience = patience.map(|limit| (limit, start.after(limit), self.in_the_way(name)));
         while !self.parked.is_granted() {
             self.parked.follow_alarm();
-            if let Some(deadlock) = policy.find_deadlock(self.id) {
+            let found = if P::LISTS { policy.verdict(self) } else { policy.find_deadlock(self.id) };
+            if let Some(deadlock) = found {
                 return Err(Refused::Deadlock(deadlock));
             }
             let until = [deadline, patience.as_ref().map(|&(_, until, _)| until)].into_iter().flatten().min();

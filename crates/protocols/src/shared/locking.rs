@@ -17,7 +17,9 @@ use hotrow_storage::{
 };
 use hotrow_sync::wait::together;
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Accesses, Begin, Deadlock, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
+use hotrow_txn::{
+    Abort, Accesses, Begin, Deadlock, Exclusion, LockFor, Savepoint, Scan, Statistics, Transaction, Write,
+};
 use std::ops::ControlFlow;
 
 /// How one transaction keeps others away from what it touches.
@@ -31,12 +33,19 @@ pub trait Locking: Send {
     /// Whether nobody waits, and what meets a conflict is to be tried again.
     const RETRIES_REQUESTS: bool = false;
 
-    /// A transaction begins. It enters its epoch when it need not wait longer for its turn.
+    /// Whether the rows of an access set are locked as the transaction begins.
+    fn locks_accesses(&self) -> bool {
+        false
+    }
+
+    /// A transaction begins; `again` says that the one before was aborted by the engine, and that this one is taken for its retry. It
+    /// enters its epoch when it need not wait longer for its turn.
     fn begin(
         &mut self,
         database: &Database<Self::Header>,
         participant: &mut Participant,
         begin: &Begin<'_>,
+        again: bool,
     ) -> Result<(), Abort>;
 
     /// A call begins, or none will come for a while: what was locked for the last one only is released.
@@ -99,6 +108,11 @@ pub trait Locking: Send {
 
     /// Adds what was touched outside the access set.
     fn add_missing(&mut self, _accesses: &mut Accesses) {}
+
+    /// What the running transaction keeps from others between two calls.
+    fn exclusion(&self) -> Exclusion {
+        Exclusion::None
+    }
 }
 
 /// A row that is looked for by its key.
@@ -116,6 +130,12 @@ impl<'s, H: RecordHeader> Sought<'_, 's, H> {
     pub(crate) fn find(&self) -> Option<RecordRef<'s, H>> {
         self.table.find(self.guard, self.key, self.hash).filter(|record| record.is_present())
     }
+}
+
+/// A call fails: notes whether only a retry can succeed, and returns what is answered.
+fn fail<L: Locking>(locks: &mut L, failed: &mut bool, abort: Abort, in_reach_of: Reach<'_, L::Header>) -> Abort {
+    *failed = abort.is_retryable();
+    locks.fail(abort, in_reach_of)
 }
 
 /// What a call that fails was about.
@@ -138,6 +158,8 @@ pub struct LockingTransaction<L: Locking> {
     changes: InPlace<L::Header>,
     read_only: bool,
     running: bool,
+    /// The transaction, or the last one, cannot succeed but by a retry.
+    failed: bool,
 }
 
 impl<L: Locking> LockingTransaction<L> {
@@ -149,6 +171,7 @@ impl<L: Locking> LockingTransaction<L> {
             changes: InPlace::default(),
             read_only: false,
             running: false,
+            failed: false,
         }
     }
 
@@ -187,7 +210,9 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         debug_assert!(!self.running, "a transaction is running");
         self.read_only = begin.read_only || begin.reconnaissance;
         self.running = true;
-        self.locks.begin(&self.database, &mut self.participant, begin)
+        let again = std::mem::take(&mut self.failed);
+        let begun = self.locks.begin(&self.database, &mut self.participant, begin, again);
+        begun.inspect_err(|abort| self.failed = abort.is_retryable())
     }
 
     #[inline]
@@ -197,7 +222,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         let table = table(&self.database, guard, id)?;
         match self.locks.read(Sought { table, guard, key, hash: key.hash64() }) {
             Ok(found) => Ok(found.map(record::row)),
-            Err(abort) => Err(self.locks.fail(abort, Reach::Row)),
+            Err(abort) => Err(fail(&mut self.locks, &mut self.failed, abort, Reach::Row)),
         }
     }
 
@@ -207,7 +232,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         let table = table(&self.database, guard, id)?;
         match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
             Ok(found) => Ok(found.map(record::row)),
-            Err(abort) => Err(self.locks.fail(abort, Reach::Row)),
+            Err(abort) => Err(fail(&mut self.locks, &mut self.failed, abort, Reach::Row)),
         }
     }
 
@@ -224,15 +249,15 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         let record = match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Write::Absent),
-            Err(abort) => return Err(self.locks.fail(abort, Reach::Row)),
+            Err(abort) => return Err(fail(&mut self.locks, &mut self.failed, abort, Reach::Row)),
         };
         let start = self.changes.savepoint();
         let updated = self.changes.update(database, guard, table, record, &mut self.locks.entries(), change);
         updated.map_err(|abort| {
             // The entries of the row as it would be, and as it was.
-            self.locks.fail(abort, Reach::Entries(table, key, record::row(record)));
+            fail(&mut self.locks, &mut self.failed, abort, Reach::Entries(table, key, record::row(record)));
             self.changes.rollback_to(database, guard, start);
-            self.locks.fail(abort, Reach::Entries(table, key, record::row(record)))
+            fail(&mut self.locks, &mut self.failed, abort, Reach::Entries(table, key, record::row(record)))
         })
     }
 
@@ -245,7 +270,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         let locked = self.locks.insert(Sought { table, guard, key: &key, hash });
         let inserted = locked
             .and_then(|()| self.changes.insert(database, guard, table, (&key, hash), row, &mut self.locks.entries()));
-        inserted.map_err(|abort| self.locks.fail(abort, Reach::Insert(table, &key, row)))
+        inserted.map_err(|abort| fail(&mut self.locks, &mut self.failed, abort, Reach::Insert(table, &key, row)))
     }
 
     fn delete(&mut self, id: TableId, key: &Key) -> Result<Write, Abort> {
@@ -255,12 +280,12 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         let record = match self.locks.write(Sought { table, guard, key, hash: key.hash64() }) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Write::Absent),
-            Err(abort) => return Err(self.locks.fail(abort, Reach::Row)),
+            Err(abort) => return Err(fail(&mut self.locks, &mut self.failed, abort, Reach::Row)),
         };
         let deleted = self.changes.delete(guard, table, record, &mut self.locks.entries());
-        deleted
-            .map(|()| Write::Done)
-            .map_err(|abort| self.locks.fail(abort, Reach::Entries(table, key, record::row(record))))
+        deleted.map(|()| Write::Done).map_err(|abort| {
+            fail(&mut self.locks, &mut self.failed, abort, Reach::Entries(table, key, record::row(record)))
+        })
     }
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
@@ -271,7 +296,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         let guard = self.participant.guard();
         let table = table(&self.database, guard, scan.table)?;
         let scanned = self.locks.scan(table, guard, scan, visit);
-        scanned.map_err(|abort| self.locks.fail(abort, Reach::Range(scan)))
+        scanned.map_err(|abort| fail(&mut self.locks, &mut self.failed, abort, Reach::Range(scan)))
     }
 
     fn hold_reads(&mut self, hold: bool) {
@@ -283,7 +308,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         let guard = self.participant.guard();
         let table = table(&self.database, guard, id)?;
         let held = self.locks.hold_row(Sought { table, guard, key, hash: key.hash64() });
-        held.map_err(|abort| self.locks.fail(abort, Reach::Row))
+        held.map_err(|abort| fail(&mut self.locks, &mut self.failed, abort, Reach::Row))
     }
 
     fn own_table(&mut self, table: TableId) {
@@ -307,6 +332,7 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         if !self.changes.is_empty() {
             self.changes.commit(&self.database, &mut self.participant, |_, _| false);
         }
+        self.failed = false;
         self.end();
         self.database.wait_durable(handed, self.locks.waiter());
         Ok(())
@@ -329,6 +355,10 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
         L::NEEDS_ACCESSES
     }
 
+    fn locks_accesses(&self) -> bool {
+        self.locks.locks_accesses()
+    }
+
     fn retries_requests(&self) -> bool {
         L::RETRIES_REQUESTS
     }
@@ -344,6 +374,10 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
 
     fn deadlock(&self) -> Option<&Deadlock> {
         self.locks.deadlock()
+    }
+
+    fn exclusion(&self) -> Exclusion {
+        if self.running { self.locks.exclusion() } else { Exclusion::None }
     }
 
     fn idle(&mut self) {

@@ -114,10 +114,19 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         }
     }
 
+    /// Whether gaps are locked to be read. At repeatable read they are where rows can move within the range, until the scan has
+    /// ended: else a row that moves to where the scan has been is missed, though it was in the range throughout.
     fn protects_gaps(&self) -> bool {
-        self.isolation == Isolation::Serializable
+        (self.isolation == Isolation::Serializable || self.keeps_rows_from_moving())
             && !self.locks.owns(self.table.id())
             && self.scan.lock != LockFor::UpdateFree
+    }
+
+    /// Rows do not move in a primary index, nor among those with the same columns.
+    fn keeps_rows_from_moving(&self) -> bool {
+        self.isolation == Isolation::RepeatableRead
+            && self.scan.index != IndexRef::Primary
+            && is_ordered(self.table, self.scan.index)
     }
 
     /// Whether somebody else had what was not to be waited for.

@@ -108,7 +108,7 @@ impl WaitPolicy for WaitDie {
     }
 }
 
-/// Every transaction waits, and the one that closes a cycle aborts; or as the paper has it, deadlocks end by
+/// Every transaction waits, and the youngest of a cycle aborts; or as the paper has it, deadlocks end by
 /// [time-out](TimeOuts): when the first of their waits does.
 pub struct Timeout {
     time_outs: TimeOuts,
@@ -161,6 +161,10 @@ impl WaitPolicy for Timeout {
         waits.begin(request, NameWait { table: requester.table().clone(), owner: requester.id(), name })
     }
 
+    fn verdict(&self, requester: &Requester) -> Option<Deadlock> {
+        self.waits.as_ref()?.verdict(requester.parked())
+    }
+
     fn ends_to_wait(&self, requester: &Requester) {
         if let Some(waits) = self.waits.as_ref().filter(|_| requester.holds_any()) {
             waits.end(requester.parked());
@@ -176,6 +180,8 @@ impl Policy for Centralized {
         name: "lock-table",
         summary: "as 2pl-timeout: the lock table that ilock is measured against",
         source: "interactive transactions §5 (Lock-Table)",
+        // It locks as it goes whatever is set.
+        settings: &[Setting::DeadlockTimeOuts, Setting::LockAsItGoes],
         ..Timeout::INFO
     };
     type Config = TimeOuts;
@@ -208,6 +214,10 @@ impl WaitPolicy for Centralized {
 
     fn begins_to_wait(&self, requester: &Requester, request: Request<'_>, name: Name) -> Option<Deadlock> {
         self.0.begins_to_wait(requester, request, name)
+    }
+
+    fn verdict(&self, requester: &Requester) -> Option<Deadlock> {
+        self.0.verdict(requester)
     }
 
     fn ends_to_wait(&self, requester: &Requester) {

@@ -4,7 +4,7 @@ use super::policy::Policy;
 use crate::shared::batch;
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::{LockTable, Name};
-use crate::shared::locking::{Locking, LockingTransaction, Reach, Sought};
+use crate::shared::locking::{Locking, LockingTransaction, Sought};
 use crate::shared::locks::{self, Announced, Locks};
 use crate::shared::mode::Mode;
 use crate::shared::scan::Scanner;
@@ -76,7 +76,6 @@ impl<P: Policy> Protocol for TwoPhase<P> {
             lock_table: self.table.clone(),
             granted: Isolation::Serializable,
             isolation: Isolation::Serializable,
-            retry: false,
         };
         LockingTransaction::new(database, locking)
     }
@@ -100,8 +99,6 @@ pub struct TwoPhaseLocking<P> {
     granted: Isolation,
     /// As which reads lock: the same, or serializable while they are held.
     isolation: Isolation,
-    /// The last transaction was aborted by the engine: the next one is taken for its retry.
-    retry: bool,
 }
 
 impl<P: Policy> Locking for TwoPhaseLocking<P> {
@@ -113,15 +110,18 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
         database: &Database<()>,
         participant: &mut Participant,
         begin: &Begin<'_>,
+        again: bool,
     ) -> Result<(), Abort> {
         self.granted = P::INFO.granted(begin.isolation);
         self.isolation = self.granted;
         participant.enter();
         let limits = self.locks.policy.limits(begin.one_shot);
         self.locks.requester.begin(begin.label, limits);
+        if P::LISTS {
+            self.locks.requester.stand(begin.one_shot, again);
+        }
         let waiter = self.locks.waiter();
-        self.locks.policy.begin(self.locks.requester.id(), begin, || waiter.now(), self.retry);
-        self.retry = false;
+        self.locks.policy.begin(self.locks.requester.id(), begin, || waiter.now(), again);
         if let Some(accesses) = begin.accesses {
             batch::prefetch(database, participant.guard(), accesses.rows(), |_, access| {
                 self.lock_table.prefetch(Name(access.lock_name()));
@@ -179,11 +179,6 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
 
     fn own(&mut self, table: TableId) {
         self.locks.own(table);
-    }
-
-    fn fail(&mut self, abort: Abort, _: Reach<'_, ()>) -> Abort {
-        self.retry = abort.is_retryable();
-        abort
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 //! **The idea.** A record's lock is two counters beside the record: how many transactions have asked for it exclusively, how
 //! many shared. A transaction asks for all its locks in one critical section, in which it also enters a queue; who finds the counters
 //! at zero is *free* and runs, who does not is *blocked*. Nobody knows who waits for whom. But whoever is at the front of
-//! the queue has all its locks: those before it are gone, and those after it gave way to it. So there are no deadlocks, and
+//! the queue has all its locks: those before it are gone, and those after it let it go first. So there are no deadlocks, and
 //! no lists of requests to keep. Where that knows too little, an analysis of the queue finds out more, when there is
 //! nothing better to do.
 //!

@@ -9,7 +9,8 @@ use crate::Instance;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Colocated, Counts, Requests};
 use hotrow_storage::{Column, Guard, Key, RecordPtr, Row, RowMut, TableId, TableSchema, Type, Value, mix};
-use hotrow_sync::{Arc, Scheduler, Time, Waiter, thread};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
 use hotrow_txn::{
     Abort, Accesses, Begin, Duties, Engine, Intent, Isolation, Protocol, Settings, Statistics, Transaction, WorkerId,
     Write,
@@ -23,7 +24,7 @@ type Asking = Vec<(usize, Intent)>;
 /// Records and transactions, both called by letters.
 struct Trace {
     core: Arc<Core>,
-    records: Vec<(char, Colocated)>,
+    records: Arc<[(char, Colocated)]>,
     transactions: Vec<(char, Seat, Asking)>,
 }
 
@@ -81,6 +82,10 @@ impl Trace {
     }
 
     fn begin(&mut self, step: &str) {
+        self.begin_with(step, Waiter::thread(Duration::ZERO));
+    }
+
+    fn begin_with(&mut self, step: &str, waiter: Waiter) {
         let (name, sets) = step.split_at(1);
         let mut intent = Intent::Write;
         let mut requests = Vec::new();
@@ -95,7 +100,7 @@ impl Trace {
                 }
             }
         }
-        let mut seat = self.core.seats().take(Waiter::thread(Duration::ZERO));
+        let mut seat = self.core.seats().take(waiter);
         let claim = |intent| if intent == Intent::Read { Claim::Shared } else { Claim::Exclusive };
         seat.publish(requests.iter().map(|&(record, intent)| Mark::new(mix(record as u64), claim(intent))));
         let asked = Asked { records: &self.records, requests: &requests };
@@ -127,6 +132,51 @@ fn check(records: &str, steps: &[(&str, &str)]) {
     assert!(
         trace.records.iter().all(|(_, counters)| counters.counts() == Counts::NONE) == trace.transactions.is_empty()
     );
+}
+
+/// Does something when it is woken.
+struct WhenWoken(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Scheduler for WhenWoken {
+    fn now(&self) -> Time {
+        Time(0)
+    }
+
+    fn suspend(&self, _: Option<Time>) {}
+
+    fn resume(&self) {
+        let work = self.0.lock().expect("nobody panics").take();
+        work.into_iter().for_each(|work| work());
+    }
+}
+
+/// While an analyst wakes the one that it has found, another transaction ends, and somebody else wants to find the one
+/// that can run because of that.
+#[test]
+fn who_finds_an_analyst_at_work_has_him_look_again() {
+    let mut trace = Trace::new("xyzuv");
+    let woken = Arc::new(WhenWoken(Mutex::default()));
+    // B stays at the front. C waits for A and F for E, and what D and G ask for conceals when they need not any more.
+    for step in ["A x", "B y"] {
+        trace.step(step);
+    }
+    trace.begin_with("C xz", Waiter::new(woken.clone()));
+    for step in ["D z", "E u", "F uv", "G v", "-A"] {
+        trace.step(step);
+    }
+    let at = trace.transactions.iter().position(|(name, ..)| *name == 'E').expect("it began");
+    let (_, seat, requests) = trace.transactions.remove(at);
+    let (core, records) = (trace.core.clone(), trace.records.clone());
+    let found = Arc::new(AtomicBool::new(true));
+    let told = found.clone();
+    let end_and_look = move || {
+        core.finish(&seat, &Asked { records: &records, requests: &requests }, &[], |_| {});
+        told.store(core.analyse(&mut Statistics::default()), Ordering::Release);
+    };
+    *woken.0.lock().expect("nobody panics") = Some(Box::new(end_and_look));
+    trace.step("SCA");
+    assert!(!found.load(Ordering::Acquire), "the other one is at it");
+    assert_eq!(trace.shown(), "x 1 0, y 1 0, z 2 0, u 1 0, v 2 0; B C [D] F [G]");
 }
 
 /// §2.5: what VLL does not know, a standard lock manager does.

@@ -239,7 +239,7 @@ struct SlotPace<'w, 'r, D> {
 impl<D: Duties> Pace for SlotPace<'_, '_, D> {
     /// If somebody goes first, or the engine has no room.
     #[inline]
-    fn has_to_give_way(&self) -> bool {
+    fn has_to_yield(&self) -> bool {
         let worker = self.worker;
         worker.duties.borrow_mut().receive();
         let somebody_goes_first = worker.doorbell.rung() & !self.bit != 0 || worker.is_deadline_over();
@@ -247,7 +247,7 @@ impl<D: Duties> Pace for SlotPace<'_, '_, D> {
     }
 
     /// Hands the thread back.
-    fn give_way(&self) {
+    fn yield_now(&self) {
         self.worker.free.set(self.worker.free.get() | self.bit);
         self.suspender.suspend();
     }

@@ -1,7 +1,7 @@
 //! Broken engines are caught, and for what they do.
 
 use crate::broken::{Broken, Flaw};
-use crate::engines::run_scripts;
+use crate::engines::{Never, run_scripts};
 use crate::script::{End, Script, Step, Told};
 use crate::table::Fixture;
 use hotrow_check::{AnomalyKind, check};
@@ -26,7 +26,7 @@ fn found_in(fixture: impl Fn() -> Fixture, scripts: impl Fn(&Fixture) -> Vec<Scr
         let mut simulation = Simulation::new(SimulationConfig::new(seed));
         for script in scripts(&fixture) {
             let fixture = fixture.clone();
-            simulation.spawn("task", move |task| run_scripts(task, &fixture, "task", &[script], true));
+            simulation.spawn("task", move |task| run_scripts(task, &fixture, "task", &[script], Never::default()));
         }
         if let Err(failure) = simulation.run() {
             panic!("{failure}");
@@ -42,8 +42,8 @@ fn script(fixture: &Fixture, end: End, steps: &[Step]) -> Script {
     Script { table, isolation, concurrency, steps: steps.to_vec(), end, told: Told::Nothing }
 }
 
-fn with_flaw(flaw: Flaw) -> impl Fn() -> Arc<dyn Engine> {
-    move || Arc::new(Broken { inner: open("2pl-timeout").expect("it is in the registry"), flaw })
+fn with_flaw(engine: &str, flaw: Flaw) -> impl Fn() -> Arc<dyn Engine> {
+    move || Arc::new(Broken { inner: open(engine).expect("it is in the registry"), flaw })
 }
 
 fn no_isolation() -> Arc<dyn Engine> {
@@ -86,6 +86,15 @@ fn phantoms(fixture: &Fixture) -> Vec<Script> {
     ]
 }
 
+/// One scans rows that others change.
+fn scan_while_rows_change(fixture: &Fixture) -> Vec<Script> {
+    vec![
+        script(fixture, End::Commit, &[scan(fixture, 0, 7), Step::Update(Key::Int(0), 1)]),
+        script(fixture, End::Commit, &[Step::Update(Key::Int(2), 2), Step::Update(Key::Int(6), 2)]),
+        script(fixture, End::Commit, &[Step::Update(Key::Int(4), 1)]),
+    ]
+}
+
 /// Between the keys 0 and 4: one transaction inserts below a key of its own, while the committed key above that goes, others
 /// insert and take back what is beside it, and two look at the place twice.
 fn inserts_below_inserts(fixture: &Fixture) -> Vec<Script> {
@@ -123,16 +132,60 @@ type Scripts = fn(&Fixture) -> Vec<Script>;
 #[test]
 fn flaws_are_caught() {
     use AnomalyKind::*;
-    let cases: [(Flaw, Scripts, &[AnomalyKind]); 5] = [
-        (Flaw::WeakerLevel, write_skew, &[ItemAntiDependency]),
-        (Flaw::WeakerLevel, read_skew, &[SingleAntiDependency]),
-        (Flaw::NoGaps, phantoms, &[Phantom]),
-        (Flaw::EarlyCommit, rollback, &[AbortedRead]),
-        (Flaw::EarlyCommit, crossed_writes, &[DirtyWrites]),
+    let cases: [(&str, Flaw, Scripts, &[AnomalyKind]); 6] = [
+        ("2pl-timeout", Flaw::WeakerLevel, write_skew, &[ItemAntiDependency]),
+        ("2pl-timeout", Flaw::WeakerLevel, read_skew, &[SingleAntiDependency]),
+        ("2pl-timeout", Flaw::NoGaps, phantoms, &[Phantom]),
+        ("2pl-timeout", Flaw::EarlyCommit, rollback, &[AbortedRead]),
+        ("2pl-timeout", Flaw::EarlyCommit, crossed_writes, &[DirtyWrites]),
+        ("mvl", Flaw::WalkMoves, scan_while_rows_change, &[Internal]),
     ];
-    for (flaw, scripts, expected) in cases {
+    for (engine, flaw, scripts, expected) in cases {
         let expected: BTreeSet<_> = expected.iter().copied().collect();
-        assert_eq!(found(with_flaw(flaw), scripts), expected, "{flaw:?}");
+        assert_eq!(found(with_flaw(engine, flaw), scripts), expected, "{engine}: {flaw:?}");
+    }
+}
+
+/// How many of 200 seeds end with a row that refers to one that is not there, although whoever inserted it has kept the other one's key, and
+/// whoever deleted that one has looked for rows that refer to it.
+fn dangling(engine: impl Fn() -> Arc<dyn Engine>, isolation: Isolation) -> usize {
+    let is_dangling = |seed: &u64| {
+        let fixture = Arc::new(Fixture::over(engine(), true));
+        let (parent, child) = (Key::Int(2), Key::Int(5));
+        let steps = [
+            vec![
+                Step::Read(Key::Int(0)),
+                Step::Refer(parent.clone(), fixture.row(5, 1, None)),
+                Step::Read(Key::Int(0)),
+            ],
+            vec![Step::Read(Key::Int(0)), Step::DeleteUnreferred(parent.clone(), child.clone())],
+            vec![Step::Update(parent.clone(), 1)],
+        ];
+        let mut simulation = Simulation::new(SimulationConfig::new(*seed));
+        for steps in steps {
+            let (fixture, script) = (fixture.clone(), Script { isolation, ..script(&fixture, End::Commit, &steps) });
+            simulation.spawn("task", move |task| run_scripts(task, &fixture, "task", &[script], Never::default()));
+        }
+        simulation.run().unwrap_or_else(|failure| panic!("{failure}"));
+        fixture.check().unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        let rows = fixture.recording.present(&*fixture.engine, fixture.table).expect("nobody is there");
+        let is_there = |key: &Key| rows.keys().any(|item| item.key == *key);
+        is_there(&child) && !is_there(&parent)
+    };
+    (0..200).filter(is_dangling).count()
+}
+
+#[test]
+fn a_row_that_is_referred_to_stays() {
+    for info in ENGINES.iter().filter(|info| info.isolates) {
+        for &isolation in info.isolation {
+            let right = || open(info.name).expect("it is in the registry");
+            assert_eq!(dangling(right, isolation), 0, "{} at {isolation}", info.name);
+        }
+    }
+    for engine in ["mvo", "mvl", "ilock"] {
+        let found = dangling(with_flaw(engine, Flaw::KeyNotKept), Isolation::ReadCommitted);
+        assert!(found > 0, "{engine}: a key that is not kept is found");
     }
 }
 
@@ -154,8 +207,10 @@ fn no_isolation_is_caught() {
 
 #[test]
 fn the_same_scripts_pass_on_a_right_engine() {
-    for scripts in [write_skew, read_skew, phantoms, rollback, crossed_writes] as [Scripts; 5] {
+    let all: [Scripts; 6] = [write_skew, read_skew, phantoms, rollback, crossed_writes, scan_while_rows_change];
+    for scripts in all {
         assert_eq!(found(right, scripts), BTreeSet::new());
+        assert_eq!(found(|| open("mvl").expect("it is in the registry"), scripts), BTreeSet::new());
     }
 }
 

@@ -6,6 +6,7 @@ use hotrow_storage::{
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Begin, Engine, EngineInfo, Isolation, Scan, Transaction, Wrapper, Write};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// What is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,11 @@ pub enum Flaw {
     NoGaps,
     /// Every write is committed at once, so that its locks are free and an abort cannot undo it.
     EarlyCommit,
+    /// A scan's time of reading moves on while it walks over versions: it passes over a row that was changed since it began, as it meets a
+    /// version that has ended, and the next one is behind it.
+    WalkMoves,
+    /// A key that is to be kept is looked for, and not kept.
+    KeyNotKept,
 }
 
 /// A right engine with a flaw.
@@ -64,7 +70,8 @@ impl Engine for Broken {
     fn transaction(&self, waiter: Waiter) -> Box<dyn Transaction> {
         Box::new(BrokenTransaction {
             inner: self.inner.transaction(waiter.clone()),
-            looker: self.inner.transaction(waiter),
+            looker: self.inner.transaction(waiter.clone()),
+            waiter,
             flaw: self.flaw,
             engine: self.inner.clone(),
             isolation: Isolation::Serializable,
@@ -76,6 +83,7 @@ struct BrokenTransaction {
     inner: Box<dyn Transaction>,
     /// Looks at what is committed, apart from `inner`.
     looker: Box<dyn Transaction>,
+    waiter: Waiter,
     engine: Arc<dyn Engine>,
     flaw: Flaw,
     isolation: Isolation,
@@ -90,14 +98,14 @@ impl BrokenTransaction {
         Ok(write)
     }
 
-    /// The keys of the rows in a range that are committed now.
-    fn look(&mut self, scan: &Scan) -> Result<Vec<Key>, Abort> {
+    /// The rows in a range that are committed now, and their keys.
+    fn look(&mut self, scan: &Scan) -> Result<Vec<(Key, String)>, Abort> {
         let schema = self.engine.schema(scan.table);
         let spec = KeySpec::new(&schema.columns, &schema.key);
         let mut keys = Vec::new();
         let looked = self.looker.begin(&Begin::at(Isolation::ReadCommitted)).and_then(|()| {
             self.looker.scan(scan, &mut |row| {
-                keys.push(spec.key(spec.parts().iter().map(|part| row.value(part.column))));
+                keys.push((spec.key(spec.parts().iter().map(|part| row.value(part.column))), format!("{row:?}")));
                 ControlFlow::Continue(())
             })
         });
@@ -142,16 +150,31 @@ impl Wrapper for BrokenTransaction {
     }
 
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
-        if self.flaw != Flaw::NoGaps || scan.index != IndexRef::Primary {
+        if !matches!(self.flaw, Flaw::NoGaps | Flaw::WalkMoves) || scan.index != IndexRef::Primary {
             return self.inner.scan(scan, visit);
         }
-        for key in self.look(scan)? {
-            if let Some(row) = self.inner.read(scan.table, &key)?
+        for (key, before) in self.look(scan)? {
+            if self.flaw == Flaw::WalkMoves {
+                self.waiter.pause(Duration::from_micros(20));
+            }
+            let row = self.inner.read(scan.table, &key)?;
+            let is_passed_over = |row: &RowRef<'_>| self.flaw == Flaw::WalkMoves && format!("{row:?}") != before;
+            if let Some(row) = row.filter(|row| !is_passed_over(row))
                 && visit(row).is_break()
             {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
+        if self.flaw != Flaw::KeyNotKept {
+            return self.inner.hold_row(table, key);
+        }
+        let looked = self.looker.begin(&Begin::at(Isolation::ReadCommitted));
+        let found = looked.and_then(|()| self.looker.read(table, key).map(|row| row.is_some()));
+        self.looker.abort();
+        found
     }
 }

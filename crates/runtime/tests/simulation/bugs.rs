@@ -1,6 +1,6 @@
 //! Bugs planted in three small engines, of two-phase locking, of very lightweight locking and of versions, and which check finds each.
 
-use crate::engines::run_scripts;
+use crate::engines::{Never, run_scripts};
 use crate::planted::{self, Planted};
 use crate::planted_hekaton::{self, PlantedHekaton};
 use crate::planted_vll::{self, PlantedVll};
@@ -100,7 +100,7 @@ fn found_by_seed<B: Bugs>(
         Simulation::new(SimulationConfig { cancel_per_mille: 30 * (seed % 2), ..SimulationConfig::new(seed) });
     for script in scripts(&fixture) {
         let fixture = fixture.clone();
-        simulation.spawn("task", move |task| run_scripts(task, &fixture, "task", &[script], true));
+        simulation.spawn("task", move |task| run_scripts(task, &fixture, "task", &[script], Never::default()));
     }
     if audits == Audits::Yes {
         let engine = fixture.engine.clone();
@@ -252,6 +252,20 @@ fn absent_twice(fixture: &Fixture) -> Vec<Script> {
     vec![insert.clone(), insert]
 }
 
+/// One of three that read an item writes it, and another item that a second one reads; the third one leaves.
+fn upgrade_among_readers(fixture: &Fixture) -> Vec<Script> {
+    vec![
+        script(fixture, End::Commit, &[Step::Read(X), Step::Update(X, 1), Step::Update(Y, 1)]),
+        script(fixture, End::Commit, &[Step::Read(X)]),
+        script(fixture, End::Commit, &[Step::Read(X), Step::Read(Z), Step::Read(Y)]),
+    ]
+}
+
+/// Many write one item.
+fn one_row(fixture: &Fixture) -> Vec<Script> {
+    vec![script(fixture, End::Commit, &[Step::Update(X, 1), Step::Read(Y)]); 5]
+}
+
 /// Each reads what the other writes.
 fn write_skew(fixture: &Fixture) -> Vec<Script> {
     vec![
@@ -270,7 +284,7 @@ fn look_again(fixture: &Fixture) -> Vec<Script> {
 }
 
 type Scripts = fn(&Fixture) -> Vec<Script>;
-const ALL: [Scripts; 14] = [
+const ALL: [Scripts; 16] = [
     both_upgrade,
     read_two,
     roll_back,
@@ -285,6 +299,8 @@ const ALL: [Scripts; 14] = [
     write_skew,
     look_again,
     absent_twice,
+    one_row,
+    upgrade_among_readers,
 ];
 
 fn assert_found<B: Bugs>(cases: &[(B, Audits, Scripts, FoundBy)]) {
@@ -306,6 +322,7 @@ fn each_bug_of_two_phase_locking_is_found_by_the_check_that_is_there_for_it() {
         (Bug::ReadLockReleasedEarly, No, both_upgrade, Checker(AnomalyKind::LostUpdate)),
         (Bug::WriteLockReleasedEarly, No, cross, Checker(AnomalyKind::DirtyWrites)),
         (Bug::UpgradeForgetsReaders, No, both_upgrade, Checker(AnomalyKind::LostUpdate)),
+        (Bug::UpgradeGrantedWithoutLook, No, upgrade_among_readers, Checker(AnomalyKind::SingleAntiDependency)),
         (Bug::MissedGap, No, insert_where_the_other_looks, Checker(AnomalyKind::Phantom)),
         (Bug::DirtyRead, No, roll_back, Checker(AnomalyKind::AbortedRead)),
         (Bug::AbortForgetsUndo, No, roll_back, Checker(AnomalyKind::AbortedRead)),
@@ -368,6 +385,8 @@ fn each_bug_of_versions_is_found_by_the_check_that_is_there_for_it() {
         (Bug::EndsLate, No, read_two, Locks),
         (Bug::CollectsWhatIsRead, No, look_again, Checker(AnomalyKind::Internal)),
         (Bug::HandsOverEarly, No, prepare_in_vain, Redo),
+        (Bug::WritersAreNotWoken, No, both_upgrade, LostWakeup),
+        (Bug::NextIsPassedOver, No, one_row, Stall),
     ]);
 }
 

@@ -20,8 +20,17 @@ const NOBODY_WAITS: [&str; 1] = ["row-nowait"];
 /// Engines that look for blocked transactions that need not be.
 const ANALYSE_CONTENTION: [&str; 2] = ["vll-sca", "vll-st-sca"];
 
+/// What must not end a script's transaction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Never {
+    /// No wait is given up for its length.
+    pub times_out: bool,
+    /// No transaction is the victim of a deadlock, if the engine locks access sets as transactions begin.
+    pub deadlocks: bool,
+}
+
 /// Runs scripts one after the other, as a client would: retries what a retry can cure, a bounded number of times.
-pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Script], may_time_out: bool) {
+pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Script], never: Never) {
     // Whatever else it is, a wait that no other transaction ends is over then.
     task.waiter().set_lock_timeout(Some(Duration::from_secs(10)));
     let connect = || Recorder::new(Box::new(task.transaction(&*fixture.engine)), &fixture.recording, session);
@@ -29,7 +38,7 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
     let mut planner = Planner::default();
     for script in scripts {
         let mut attempts = 0;
-        planner.begin(txn.needs_accesses(), script);
+        planner.begin(&txn, script);
         loop {
             let outcome = script.call(&mut txn, &mut planner).and_then(|()| match script.end {
                 End::Commit => txn.commit(),
@@ -43,16 +52,27 @@ pub fn run_scripts(task: &Task, fixture: &Fixture, session: &str, scripts: &[Scr
                     Ok(())
                 }
             });
-            txn.abort();
             if let Err(abort) = outcome {
                 fixture.seen().add_abort(abort);
             }
-            task.waiter().clear_cancel();
             attempts += 1;
-            let again = outcome.is_err_and(|abort| abort.is_retryable());
-            let timed_out = outcome == Err(Abort::Timeout);
-            assert!(!timed_out || may_time_out, "a deadlock");
-            if task.is_over() || !again || attempts > 20 {
+            let is_last = task.is_over() || attempts > 20;
+            let outcome = match outcome {
+                Err(abort) if abort.is_retryable() && !is_last => {
+                    let waited = txn.give_way(None);
+                    fixture.seen().gave_way += u64::from(waited == Ok(true));
+                    waited.and(Err(abort))
+                }
+                outcome => outcome,
+            };
+            txn.abort();
+            task.waiter().clear_cancel();
+            assert!(outcome != Err(Abort::Timeout) || !never.times_out, "a deadlock");
+            let deadlocked = outcome == Err(Abort::Deadlock) && txn.locks_accesses();
+            assert!(!deadlocked || !never.deadlocks, "a deadlock of transactions that lock no more than they declare");
+            if is_last || !outcome.is_err_and(|abort| abort.is_retryable()) {
+                // It does not come back to where it has its turn.
+                txn.idle();
                 break;
             }
         }
@@ -68,6 +88,7 @@ pub fn settings(seed: u64) -> Settings {
         partitions: Some(2 + random.index(2)),
         blocked_limit: *random.pick(&[None, None, Some(1), Some(2)]),
         deadlock_time_outs: seed % 4 == 1,
+        lock_as_it_goes: seed % 3 == 1,
         network_delay: *random.pick(&[Duration::ZERO, Duration::from_micros(50)]),
     }
 }
@@ -102,7 +123,8 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
         };
         let scripts: Vec<_> = (0..count).map(script).collect();
         let fixture = fixture.clone();
-        simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts, may_time_out));
+        let never = Never { times_out: !may_time_out, deadlocks: mix == Mix::Queues };
+        simulation.spawn(name, move |task| run_scripts(task, &fixture, name, &scripts, never));
     }
     // Whoever waits there is to stand in a queue, or to depend on others.
     fixture.redo.set_pauses(mix != Mix::Queues || is_multiversion(fixture.engine.info()));
@@ -151,6 +173,9 @@ fn assert_seen(info: &EngineInfo, levels: &[Isolation], seen: &Seen) {
     // Where the first writer wins nobody stands in a queue.
     let queues = !NOBODY_WAITS.contains(&info.name);
     assert!(is_multiversion(info) || queues == (seen.queues > 0), "{}: {seen:?}", info.name);
+    // At read committed a statement waits, and not the transaction as a whole.
+    let statements_wait = is_multiversion(info) && levels == [Isolation::ReadCommitted];
+    assert!(statements_wait || is_multiversion(info) == (seen.gave_way > 0), "{}: {seen:?}", info.name);
     let speculations = [seen.speculative_reads, seen.speculative_ignores, seen.dependencies];
     assert!(!is_multiversion(info) || !speculations.contains(&0), "{}: {seen:?}", info.name);
     let looks_again = |level: &Isolation| level.covers(Isolation::RepeatableRead);

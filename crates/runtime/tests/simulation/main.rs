@@ -9,6 +9,7 @@ mod bugs;
 mod engines;
 mod planted;
 mod planted_hekaton;
+mod planted_queues;
 mod planted_vll;
 mod script;
 mod stress;

@@ -25,6 +25,8 @@ pub enum Bug {
     WriteLockReleasedEarly,
     /// Who holds a lock shared gets it exclusively although others hold it shared too.
     UpgradeForgetsReaders,
+    /// A reader that leaves gives the lock exclusively to the one that waits for that, and does not look whether others hold it shared.
+    UpgradeGrantedWithoutLook,
     /// Scans do not lock the gaps.
     MissedGap,
     /// Reads of single rows take no lock.
@@ -94,18 +96,26 @@ pub struct Locks {
     owners: u64,
     held: Vec<(Name, u64, bool)>,
     waiters: Vec<Waiter>,
+    /// Who holds a lock shared, and waits to have it exclusively.
+    upgrading: Vec<(Name, u64)>,
 }
 
 impl Locks {
     /// Takes a lock, if nobody is in the way.
     fn take(&mut self, name: &Name, owner: u64, exclusive: bool, bug: Bug) -> bool {
         let own = self.held.iter().position(|(held, by, _)| held == name && *by == owner);
+        if own.is_some_and(|own| self.held[own].2) {
+            return true;
+        }
         let ignores_readers = bug == Bug::UpgradeForgetsReaders && own.is_some();
         let conflicts = self
             .held
             .iter()
             .any(|(held, by, theirs)| held == name && *by != owner && (*theirs || exclusive && !ignores_readers));
         if conflicts {
+            if own.is_some() {
+                self.upgrading.push((name.clone(), owner));
+            }
             return false;
         }
         match own {
@@ -151,7 +161,15 @@ impl PlantedTransaction {
     /// Releases locks: all, or those held in one way.
     fn release(&self, wanted: impl Fn(bool) -> bool) {
         let mut locks = self.locks();
-        locks.held.retain(|(_, owner, exclusive)| *owner != self.owner || !wanted(*exclusive));
+        let Locks { held, upgrading, .. } = &mut *locks;
+        upgrading.retain(|(_, owner)| *owner != self.owner);
+        if self.bug == Bug::UpgradeGrantedWithoutLook {
+            let left = |name: &Name| held.iter().any(|(held, owner, _)| held == name && *owner == self.owner);
+            let granted: Vec<_> = upgrading.extract_if(.., |(name, _)| left(name)).collect();
+            let is_granted = |name: &Name, owner: u64| granted.iter().any(|to| to.0 == *name && to.1 == owner);
+            held.iter_mut().for_each(|(name, owner, exclusive)| *exclusive |= is_granted(name, *owner));
+        }
+        held.retain(|(_, owner, exclusive)| *owner != self.owner || !wanted(*exclusive));
         let waiters = std::mem::take(&mut locks.waiters);
         drop(locks);
         if self.bug != Bug::NobodyIsWoken {

@@ -5,6 +5,8 @@
 //! happens under one mutex, but for two pauses of whoever has its end timestamp: before it validates, and in the redo sink. With
 //! no bug it is serializable, as far as scans of the primary key go. The engine without isolation lends it its tables' definitions.
 
+use crate::planted_queues::Queues;
+use crate::table::within;
 use hotrow_storage::{
     Change, Duplicate, End, IndexId, IndexRef, Key, KeySpec, RedoSink, Row, RowLayout, RowMut, RowRef, TableId,
     TableMemory, TableSchema,
@@ -48,6 +50,10 @@ pub enum Bug {
     CollectsWhatIsRead,
     /// A redo record is handed over before those have committed that the transaction depends on.
     HandsOverEarly,
+    /// Those that wait for a writer are not woken when it has ended.
+    WritersAreNotWoken,
+    /// When a writer's turn is over not the next one has its turn, but the one after that.
+    NextIsPassedOver,
 }
 
 /// The engine.
@@ -130,6 +136,7 @@ struct State {
     begun: u64,
     versions: Vec<Version>,
     running: BTreeMap<u64, Running>,
+    queues: Queues,
 }
 
 /// What a transaction is to find again.
@@ -293,19 +300,6 @@ impl State {
     }
 }
 
-fn within(key: &Key, lower: &Bound<Key>, upper: &Bound<Key>) -> bool {
-    let from = match lower {
-        Bound::Included(lower) => key >= lower,
-        Bound::Excluded(lower) => key > lower,
-        Bound::Unbounded => true,
-    };
-    from && match upper {
-        Bound::Included(upper) => key <= upper || key.starts_with(upper),
-        Bound::Excluded(upper) => key < upper,
-        Bound::Unbounded => true,
-    }
-}
-
 /// A version that was ended, and one that was made.
 type Step = (Option<usize>, Option<usize>);
 
@@ -319,6 +313,10 @@ struct PlantedTransaction {
     looks: Vec<Look>,
     /// The row that was read last.
     row: Option<Row>,
+    /// The row, and the transaction, that the last call found in its way.
+    met: Option<(Key, u64)>,
+    /// Where it has its turn.
+    turn: Option<Key>,
     statistics: Statistics,
 }
 
@@ -357,6 +355,8 @@ impl PlantedTransaction {
 
     fn lock(&mut self, at: usize) -> Result<(), Abort> {
         let mut state = self.shared.state();
+        let Version { end, ref key, .. } = state.versions[at];
+        self.met = if let Word::By(writer) = end { Some((key.clone(), writer)) } else { None };
         state.lock(self.id, at, self.shared.bug)
     }
 
@@ -428,6 +428,10 @@ impl PlantedTransaction {
         let mut state = self.shared.state();
         state.tell(self.id, committed, bug);
         state.running.remove(&self.id);
+        state.queues.release(self.id, bug);
+        self.turn.take_if(|turn| self.met.as_ref().is_none_or(|met| met.0 != *turn)).inspect(|turn| {
+            state.queues.leave(turn, &self.waiter, bug);
+        });
         state.collect(bug);
         drop(state);
         self.looks.clear();
@@ -448,6 +452,7 @@ impl Transaction for PlantedTransaction {
             waiter: self.waiter.clone(),
         };
         state.running.insert(self.id, running);
+        self.met = None;
         Ok(())
     }
 
@@ -541,7 +546,30 @@ impl Transaction for PlantedTransaction {
         self.undo(savepoint.0);
     }
 
+    fn give_way(&mut self, _to: Option<Savepoint>) -> Result<bool, Abort> {
+        self.abort();
+        let Some((key, writer)) = self.met.take() else { return Ok(false) };
+        let mut state = self.shared.state();
+        let holder = Some(writer).filter(|writer| state.running.contains_key(writer));
+        state.queues.stand(&key, &self.waiter, holder);
+        drop(state);
+        let has_turn = || self.shared.state().queues.has_turn(&key, &self.waiter);
+        if self.waiter.wait_until(None, has_turn) != Wake::Ready {
+            self.shared.state().queues.leave(&key, &self.waiter, self.shared.bug);
+            self.turn = None;
+            return Err(Abort::Cancelled);
+        }
+        self.turn = Some(key);
+        Ok(true)
+    }
+
+    /// A turn that was not used is over.
+    fn idle(&mut self) {
+        self.turn.take().inspect(|turn| self.shared.state().queues.leave(turn, &self.waiter, self.shared.bug));
+    }
+
     fn commit(&mut self) -> Result<(), Abort> {
+        self.met = None;
         let read_time = self.read_time()?;
         let bug = self.shared.bug;
         if self.log.is_empty() {
@@ -593,6 +621,7 @@ impl Transaction for PlantedTransaction {
 impl Drop for PlantedTransaction {
     fn drop(&mut self) {
         self.abort();
+        self.idle();
     }
 }
 
@@ -656,6 +685,8 @@ impl Engine for PlantedHekaton {
             log: Vec::new(),
             looks: Vec::new(),
             row: None,
+            met: None,
+            turn: None,
             statistics: Statistics::default(),
         })
     }

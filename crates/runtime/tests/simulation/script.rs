@@ -24,6 +24,10 @@ pub enum Step {
     Scan(Scan, usize),
     Savepoint,
     RollbackToSavepoint,
+    /// Inserts a row that refers to the row with a key, if there is one.
+    Refer(Key, Row),
+    /// Deletes the row with a key, unless the row with the second one is there, which refers to it.
+    DeleteUnreferred(Key, Key),
 }
 
 /// How a transaction's own code ends it.
@@ -137,7 +141,22 @@ impl Procedure for Script {
 
     fn run<T: Transaction + ?Sized>(&self, txn: &mut T) -> Result<(), Abort> {
         let mut savepoint = txn.savepoint();
-        self.steps.iter().try_for_each(|step| step.call(txn, self.table, &mut savepoint))
+        self.steps.iter().try_for_each(|step| self.step(txn, step, &mut savepoint))
+    }
+}
+
+impl Script {
+    /// Makes a call. At read committed it is a statement, which is made again if another transaction stood in its way.
+    fn step<T: Transaction + ?Sized>(&self, txn: &mut T, step: &Step, savepoint: &mut Savepoint) -> Result<(), Abort> {
+        for _ in 0..20 {
+            let before = (self.isolation == Isolation::ReadCommitted).then(|| txn.savepoint());
+            let outcome = step.call(txn, self.table, savepoint);
+            let Some(before) = before.filter(|_| outcome == Err(Abort::WriteConflict)) else { return outcome };
+            if !txn.give_way(Some(before))? {
+                return outcome;
+            }
+        }
+        Err(Abort::WriteConflict)
     }
 }
 
@@ -226,6 +245,14 @@ impl Step {
                 let (lower, upper) = (lower.clone(), upper.clone());
                 accesses.push_range(RangeAccess { table: *table, index: *index, lower, upper, intent });
             }
+            Step::Refer(parent, row) => {
+                accesses.push(table, parent.clone(), Intent::Read);
+                accesses.push(table, Key::Int(row.as_ref().int8(0)), Intent::Write);
+            }
+            Step::DeleteUnreferred(parent, child) => {
+                accesses.push(table, parent.clone(), Intent::Write);
+                accesses.push(table, child.clone(), Intent::Read);
+            }
             Step::Savepoint | Step::RollbackToSavepoint => {}
         }
     }
@@ -272,6 +299,17 @@ impl Step {
             Step::RollbackToSavepoint => {
                 txn.rollback_to(*savepoint);
                 Ok(())
+            }
+            Step::Refer(parent, row) => match txn.hold_row(table, parent)? {
+                true => txn.insert(table, row.as_ref()).map(drop),
+                false => Ok(()),
+            },
+            Step::DeleteUnreferred(parent, child) => {
+                txn.delete(table, parent)?;
+                txn.hold_reads(true);
+                let refers = txn.read(table, child).map(|row| row.is_some());
+                txn.hold_reads(false);
+                if refers? { Err(Abort::User) } else { Ok(()) }
             }
         }
     }

@@ -8,7 +8,7 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Mutex, MutexGuard, Waiter};
 use hotrow_txn::{Abort, Begin, Engine, LockFor, LockStatistics, Scan, Settings, Statistics, Write};
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
 /// Primary keys are below this.
@@ -61,6 +61,8 @@ pub struct Seen {
     pub validations: u64,
     /// Transactions that would have waited for one that waited for them.
     pub deadlocks: u64,
+    /// Waits of transactions that were undone, for the one that stood in their way.
+    pub gave_way: u64,
 }
 
 impl Seen {
@@ -95,6 +97,7 @@ impl Seen {
         self.cascades += other.cascades;
         self.validations += other.validations;
         self.deadlocks += other.deadlocks;
+        self.gave_way += other.gave_way;
     }
 }
 
@@ -262,6 +265,20 @@ impl Fixture {
         }
         txn.abort();
         Ok(())
+    }
+}
+
+/// Whether a key lies in a range.
+pub fn within(key: &Key, lower: &Bound<Key>, upper: &Bound<Key>) -> bool {
+    let from = match lower {
+        Bound::Included(lower) => key >= lower,
+        Bound::Excluded(lower) => key > lower,
+        Bound::Unbounded => true,
+    };
+    from && match upper {
+        Bound::Included(upper) => key <= upper || key.starts_with(upper),
+        Bound::Excluded(upper) => key < upper,
+        Bound::Unbounded => true,
     }
 }
 

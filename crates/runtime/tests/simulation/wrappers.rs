@@ -20,7 +20,8 @@ fn answers(txn: &mut dyn Transaction, table: TableId) -> Vec<String> {
     let began = txn.begin(&Begin { accesses: Some(&accesses), ..Begin::at(Isolation::ReadCommitted) });
     let mut said = vec![format!("{began:?}")];
     said.push(format!("residual {:?}", [LockFor::Read, LockFor::Update].map(|lock| txn.takes_residual(lock))));
-    said.push(format!("accesses {}, requests {}", txn.needs_accesses(), txn.retries_requests()));
+    said.push(format!("accesses {} {}", txn.needs_accesses(), txn.locks_accesses()));
+    said.push(format!("requests {}", txn.retries_requests()));
     said.push(format!("schema {:?}", txn.schema(table).map(|schema| schema.name.clone())));
     let before = txn.statistics().locks;
     said.push(format!("rows {:?}", [0, 1].map(|key| txn.hold_row(table, &Key::Int(key)))));

@@ -1,6 +1,6 @@
 //! Connections that go from one worker to another: away from a worker that has a long statement, and back when it has ended.
 //!
-//! A long statement gives way between two rows, so its worker's other connections have their turns. But a thread that computes all the time
+//! A long statement yields between two rows, so its worker's other connections have their turns. But a thread that computes all the time
 //! is one that the system lets wait for others, for milliseconds where cores are scarce, and its connections would wait with it. So a worker
 //! whose statement has run for [`LONG_SLICES`] turns is *busy*, and when something comes on one of its connections it gives the connection to
 //! a worker that is not. A connection that is elsewhere goes back in the same way when its worker is busy no longer.
@@ -25,7 +25,7 @@ use std::os::fd::AsRawFd;
 
 use super::task::Task;
 
-/// A statement that has given way so many times without waiting has made its worker busy. It is a hundredth of a second at the least: what
+/// A statement that has yielded so many times without waiting has made its worker busy. It is a hundredth of a second at the least: what
 /// moves for that is little beside it.
 const LONG_SLICES: u32 = 100;
 
@@ -41,11 +41,11 @@ pub struct Moved {
 }
 
 impl Worker {
-    /// Notes that a coroutine has given way once more, or, if not, that it waits or has ended.
-    pub(super) fn note_turn(&mut self, number: usize, gives_way: bool) {
+    /// Notes that a coroutine has yielded once more, or, if not, that it waits or has ended.
+    pub(super) fn note_turn(&mut self, number: usize, yields: bool) {
         let Some(Some(place)) = self.places.get_mut(number) else { return };
         let was_long = place.slices >= LONG_SLICES;
-        place.slices = if gives_way { place.slices.saturating_add(1) } else { 0 };
+        place.slices = if yields { place.slices.saturating_add(1) } else { 0 };
         match (was_long, place.slices >= LONG_SLICES) {
             (false, true) => self.long += 1,
             (true, false) => self.long -= 1,
@@ -83,6 +83,7 @@ impl Worker {
         other.load.fetch_add(1, Ordering::AcqRel);
         let native = place.native.unwrap_or_else(|| self.own.clone());
         let moved = Moved { conversation, peer: place.peer, task: place.task, native, left: place.left, timer };
+        self.shared.sessions.count_move();
         other.inbox.send(Message::Adopt(Box::new(moved)));
         true
     }
@@ -116,6 +117,7 @@ impl Worker {
             other.load.fetch_add(1, Ordering::AcqRel);
             runner.load.fetch_sub(1, Ordering::AcqRel);
             *runner = other.clone();
+            self.shared.sessions.count_move();
             place.task.move_to(number_there, other.inbox.clone());
         }
     }

@@ -160,13 +160,13 @@ pub struct Holding {
     pool: Arc<Pool>,
     blocking: Attentive,
     /// When it let others run the last time, as [`Time`]. Only the session's thread uses it.
-    gave_way: AtomicU64,
+    yielded: AtomicU64,
 }
 
 impl Holding {
     /// In this pool, in this way.
     pub fn new(pool: Arc<Pool>, blocking: Attentive) -> Self {
-        Self { pool, blocking, gave_way: AtomicU64::new(0) }
+        Self { pool, blocking, yielded: AtomicU64::new(0) }
     }
 }
 
@@ -180,10 +180,10 @@ impl Scheduler for Holding {
     }
 
     /// The thread goes on, and so does that of a request that has waited for it; the system lets them take turns.
-    fn give_way(&self) {
+    fn yield_now(&self) {
         let now = self.now();
-        if now.since(Time(self.gave_way.load(Ordering::Acquire))) >= SLICE {
-            self.gave_way.store(now.0, Ordering::Release);
+        if now.since(Time(self.yielded.load(Ordering::Acquire))) >= SLICE {
+            self.yielded.store(now.0, Ordering::Release);
             self.pool.let_another_run();
         }
     }

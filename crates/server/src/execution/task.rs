@@ -49,7 +49,7 @@ pub struct Wait {
     /// Whether its socket can end the wait.
     pub for_socket: bool,
     /// Whether it could go on, and only lets others run.
-    pub gives_way: bool,
+    pub yields: bool,
     /// Until when it waits.
     pub deadline: Option<Time>,
 }
@@ -90,7 +90,7 @@ impl Task {
 
     /// Suspends the coroutine until something happens to its socket, the deadline passes, or it is woken.
     pub fn wait_for_socket(&self, deadline: Option<Time>) {
-        self.suspend_for(Wait { for_socket: true, gives_way: false, deadline });
+        self.suspend_for(Wait { for_socket: true, yields: false, deadline });
     }
 
     fn suspend_for(&self, wait: Wait) {
@@ -119,16 +119,16 @@ impl Scheduler for Task {
     }
 
     fn suspend(&self, deadline: Option<Time>) {
-        self.suspend_for(Wait { for_socket: false, gives_way: false, deadline });
+        self.suspend_for(Wait { for_socket: false, yields: false, deadline });
     }
 
-    fn give_way(&self) {
+    fn yield_now(&self) {
         let now = Time::now();
         match self.runs_since.load(Ordering::Acquire) {
             // A short statement ends before it asks the second time.
             0 => self.runs_since.store(now.0, Ordering::Release),
             since if now.since(Time(since)) < SLICE => {}
-            _ => self.suspend_for(Wait { for_socket: false, gives_way: true, deadline: None }),
+            _ => self.suspend_for(Wait { for_socket: false, yields: true, deadline: None }),
         }
     }
 

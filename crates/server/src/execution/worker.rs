@@ -271,7 +271,7 @@ pub(super) struct Place {
     queued: bool,
     /// As in the timers.
     pub(super) timer: Option<Time>,
-    /// How often its coroutine has given way since it began, or has waited.
+    /// How often its coroutine has yielded since it began, or has waited.
     pub(super) slices: u32,
 }
 
@@ -596,9 +596,9 @@ impl Worker {
                 if (place.left || place.task.has_left()) && wait.is_some_and(|wait| !wait.for_socket) {
                     place.peer.cancel();
                 }
-                let gives_way = wait.is_some_and(|wait| wait.gives_way);
-                self.note_turn(number, gives_way);
-                if gives_way {
+                let yields = wait.is_some_and(|wait| wait.yields);
+                self.note_turn(number, yields);
+                if yields {
                     self.enqueue(number);
                 }
                 return self.set_timer(number, wait.and_then(|wait| wait.deadline));

@@ -362,6 +362,9 @@ mod tests {
         assert_eq!(after(1, "begin; select id from t where id = 1"), None, "it waits for the row");
         assert_eq!(after(0, "rollback"), done(0, "ROLLBACK"));
         assert_eq!(stage.next_outcome(), done(1, "1"), "and goes on");
+        stage.give(0, "set lock_timeout = '10s'");
+        stage.settle();
+        assert_eq!(stage.next_outcome(), done(0, "SET"));
         stage.give(0, "truncate t");
         stage.settle();
         assert_eq!(stage.next_outcome(), None, "it waits for the table");
@@ -373,7 +376,7 @@ mod tests {
                 break outcome;
             }
         };
-        assert!(matches!(ended, (0, Outcome::Failed(code, _)) if code == "40001"));
+        assert!(matches!(ended, (0, Outcome::Failed(code, _)) if code == "55P03"));
         assert_eq!(stage.pass_time(), None, "nobody waits");
         stage.give(1, "lock table t");
         stage.settle();

@@ -2,7 +2,8 @@
 //!
 //! A condition `column = value`, `<`, `<=`, `>`, `>=` or BETWEEN is a bound if the value does not depend on the row and its type
 //! orders like the column's (the binder casts the column otherwise, and a cast column serves no index). So are
-//! `column IN (…)`, `column = ANY (array)`, `column IS NULL`, and `column LIKE 'prefix%'`, which lies between two texts.
+//! `column IN (…)`, `column = ANY (array)`, `column IS NULL`, a boolean column or NOT of one, and `column LIKE 'prefix%'`, which lies
+//! between two texts.
 //! OR, and with it the order of rows and `(a, b) IN (…)`, makes several alternatives of one; AND joins each of one side with each
 //! of the other.
 
@@ -164,6 +165,10 @@ fn known<'e>(table: &Table, conjunct: usize, expr: &'e Expr, negated: bool) -> K
         Expr::Or(list) if negated => Known::All(all(list)),
         Expr::And(list) | Expr::Or(list) => Known::Any(all(list)),
         Expr::Not(inner) => known(table, conjunct, inner, !negated),
+        Expr::Column(column) if table.schema.columns[*column].ty == Type::Bool => {
+            let value = Cow::Owned(Expr::Const(Value::Bool(!negated)));
+            Known::Bound(Bound::compare(*column, Comparison::Equal, value, conjunct))
+        }
         Expr::Const(Value::Bool(value)) if *value == negated => Known::Never,
         Expr::Const(Value::Null) => Known::Never,
         Expr::Compare(comparison, pair, blanks) => {

@@ -257,11 +257,16 @@ impl Binder<'_> {
                 _ => return Err(unsupported("this kind of argument")),
             }
         }
-        if let ("nextval" | "currval" | "setval", Some(Expr::Const(Value::Text(written)))) =
-            (name, arguments.first().map(|argument| &argument.expr))
-            && let Ok(sequence) = crate::sequence::named(self.view, written)
-        {
-            self.used.add_sequence(&sequence, self.view);
+        if matches!(name, "nextval" | "currval" | "setval") {
+            match arguments.first().map(|argument| &argument.expr) {
+                Some(Expr::Const(Value::Text(written))) => {
+                    if let Ok(sequence) = crate::sequence::named(self.view, written) {
+                        self.used.add_sequence(&sequence, self.view);
+                    }
+                }
+                Some(Expr::Param(at)) => self.used.sequence_params.push(*at),
+                _ => {}
+            }
         }
         if let ("format_type", Some(modifier)) = (name, arguments.get_mut(1))
             && modifier.expr == Expr::NULL

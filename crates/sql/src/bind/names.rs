@@ -7,7 +7,7 @@ use sqlparser::ast::{self, Expr as A};
 /// The name of what has none.
 const UNNAMED: &str = "?column?";
 
-/// How good a name is: that of a cast gives way to a better one.
+/// How good a name is: a better one goes before that of a cast.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     None,

@@ -47,7 +47,7 @@ impl Ddl<'_> {
         use AlterTableOperation as Op;
         match operation {
             Op::AddConstraint { constraint: TableConstraint::Check(check), .. } => {
-                let checked = self.with_check(table, check.name.as_ref().map(fold), None, &check.expr)?;
+                let checked = self.with_check(table, check.name.as_ref().map(fold), &check.expr)?;
                 self.check_rows(&checked)?;
                 self.publish(checked);
                 Ok(())
@@ -92,7 +92,8 @@ impl Ddl<'_> {
                 self.check_owner(&shown(new_owner)?)?;
                 Ok(())
             }
-            Op::SetLogged | Op::SetUnlogged | Op::SetOptionsParens { .. } => Ok(()),
+            Op::SetOptionsParens { options } => Ok(super::storage::check_parameters(options)?),
+            Op::SetLogged | Op::SetUnlogged => Ok(()),
             other => {
                 let words: Vec<_> = shown(other)?.split_whitespace().take(2).map(str::to_owned).collect();
                 Err(unsupported(&format!("ALTER TABLE ... {}", words.join(" "))).into())
@@ -151,7 +152,7 @@ impl Ddl<'_> {
         for option in &column.options {
             let ast::ColumnOption::Check(check) = &option.option else { continue };
             let given = option.name.as_ref().or(check.name.as_ref()).map(fold);
-            changed = self.with_check(&changed, given, Some(name.clone()), &check.expr)?;
+            changed = self.with_check(&changed, given, &check.expr)?;
             self.check_rows(&changed)?;
         }
         self.publish(changed);

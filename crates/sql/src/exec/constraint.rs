@@ -8,6 +8,7 @@ use crate::bind::{Binder, fold, type_name};
 use crate::catalog::{Rules, Table};
 use crate::expr::{Env, Strictness, can_cast};
 use crate::foreign_key::{ForeignKey, ReferentialAction, Referrer, referrers, values_of};
+use crate::schema::made_names;
 use crate::{SqlError, state};
 use hotrow_storage::{KeySpec, Type};
 use hotrow_sync::Arc;
@@ -100,9 +101,8 @@ impl Ddl<'_> {
         let tables = self.view().tables();
         let schema = table.schema_name();
         let is_taken = |name: &String| tables.iter().any(|table| table.schema_name() == schema && table.has_name(name));
-        let base = format!("{}_{}_fkey", table.plain_name(), columns.join("_"));
-        let mut names = std::iter::once(base.clone()).chain((1..).map(|number| format!("{base}{number}")));
-        Ok(names.find(|name| !is_taken(name)).unwrap_or(base))
+        let columns: Vec<_> = columns.iter().map(String::as_str).collect();
+        Ok(made_names(table.plain_name(), &columns, "fkey").find(|name| !is_taken(name)).unwrap_or_default())
     }
 
     /// Another definition of the same table of the engine takes a table's place.

@@ -1,4 +1,8 @@
 //! COPY.
+//!
+//! The data of a COPY cannot be asked for again. So where a statement waits for another transaction's change of a row and
+//! begins again, COPY FROM begins again with the row that met it, and at the end with the checks of what rows refer to.
+//! A row that is written again has left nothing but changes in the engine, which are undone.
 
 use super::dml::Inserter;
 use super::{Exec, Fail, width};
@@ -9,14 +13,17 @@ use crate::plan::{Insert, Node};
 use crate::types::{decode_binary, decode_text_borrowed};
 use crate::{OutputColumn, SqlError};
 use hotrow_storage::Value;
+use hotrow_txn::Abort;
 use std::ops::ControlFlow;
 
 impl Exec<'_> {
-    /// COPY FROM STDIN: inserts what the client sends; the number of rows.
+    /// COPY FROM STDIN: inserts what the client sends; the number of rows. `waits` says that it waits for other transactions'
+    /// changes of rows.
     pub(crate) fn copy_from(
         &mut self,
         insert: &Insert,
         options: &CopyOptions,
+        waits: bool,
         client: &mut dyn Client,
     ) -> Result<u64, Fail> {
         let columns = &insert.table.schema.columns;
@@ -50,15 +57,38 @@ impl Exec<'_> {
                     };
                     writer.row.change(|row| row.set(target, &value));
                 }
-                match writer.write(self, &mut |_| Ok(ControlFlow::Continue(()))) {
+                let written = self.in_time(waits, |exec| writer.write(exec, &mut |_| Ok(ControlFlow::Continue(()))));
+                match written {
                     Ok(_) => rows += 1,
                     Err(Fail::Sql(error)) => return Err(row.explain_row(error).into()),
                     Err(abort) => return Err(abort),
                 }
             }
             if !more {
-                writer.finish(self)?;
+                self.in_time(waits, |exec| writer.check(exec))?;
                 return Ok(rows);
+            }
+        }
+    }
+
+    /// Does something that may meet another transaction's change of a row. If it is to wait for that, it is undone, and done
+    /// again when the other transaction has ended.
+    fn in_time<T>(&mut self, waits: bool, mut run: impl FnMut(&mut Self) -> Result<T, Fail>) -> Result<T, Fail> {
+        if !waits {
+            return run(self);
+        }
+        let savepoint = self.txn.savepoint();
+        let deferred = self.env.names.map_or(0, |names| names.deferred.borrow().len());
+        loop {
+            let abort = match run(self) {
+                Err(Fail::Abort(abort @ (Abort::Conflict | Abort::WriteConflict))) => abort,
+                ended => return ended,
+            };
+            if let Some(names) = self.env.names {
+                names.deferred.borrow_mut().truncate(deferred);
+            }
+            if !self.txn.give_way(Some(savepoint))? {
+                return Err(abort.into());
             }
         }
     }

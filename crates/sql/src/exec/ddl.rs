@@ -2,7 +2,7 @@
 
 use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};
-use super::{Fail, partition};
+use super::{Fail, partition, storage};
 use crate::bind::{bind_check, bind_default, data_type, fold, not_a_table, object_name, undefined_table};
 use crate::catalog::{Catalog, Check, HIDDEN, Rules, Table, View};
 use crate::client::Notice;
@@ -28,7 +28,6 @@ pub(crate) struct Ddl<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) names: &'a mut Names,
     pub(crate) locks: &'a mut HeldLocks,
-    pub(crate) wait: Duration,
     /// `lock_timeout`, if it is set.
     pub(crate) limit: Option<Duration>,
     pub(crate) txn: &'a mut dyn Transaction,
@@ -92,8 +91,8 @@ impl Ddl<'_> {
     /// Locks a name.
     pub(super) fn lock(&mut self, name: &str, mode: Mode) -> Result<Arc<TableLock>, Fail> {
         let lock = self.catalog.lock(name);
-        let wake = self.locks.acquire(&lock, mode, (self.names.database(), &self.names.seat), self.wait)?;
-        crate::session::lock_outcome(wake, self.limit)?;
+        let wake = self.locks.acquire(&lock, mode, (self.names.database(), &self.names.seat), self.limit)?;
+        crate::session::lock_outcome(wake)?;
         Ok(lock)
     }
 
@@ -153,15 +152,18 @@ impl Ddl<'_> {
         self.check_memory()?;
         refuse_exotic(create)?;
         if let Some(parent) = &create.partition_of {
+            storage::check_table(&create.table_options)?;
             return self.create_partition(create, parent);
         }
         let name = self.placed(&object_name(&create.name)?)?;
         let lock = self.lock(&name, Mode::Exclusive)?;
-        if self.view().has_relation(&name) {
-            if create.if_not_exists {
-                self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
-                return Ok("CREATE TABLE");
-            }
+        let exists = self.view().has_relation(&name);
+        if exists && create.if_not_exists {
+            self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
+            return Ok("CREATE TABLE");
+        }
+        storage::check_table(&create.table_options)?;
+        if exists {
             return Err(duplicate_table(&name).into());
         }
         let mut draft = Draft {
@@ -186,21 +188,19 @@ impl Ddl<'_> {
         complete_key(&mut draft)?;
         let checks = create.columns.iter().flat_map(|column| {
             column.options.iter().filter_map(|option| match &option.option {
-                ColumnOption::Check(check) => {
-                    Some((option.name.as_ref().or(check.name.as_ref()), Some(fold(&column.name)), &*check.expr))
-                }
+                ColumnOption::Check(check) => Some((option.name.as_ref().or(check.name.as_ref()), &*check.expr)),
                 _ => None,
             })
         });
         let table_checks = create.constraints.iter().filter_map(|constraint| match constraint {
-            TableConstraint::Check(check) => Some((check.name.as_ref(), None, &*check.expr)),
+            TableConstraint::Check(check) => Some((check.name.as_ref(), &*check.expr)),
             _ => None,
         });
         let checks: Vec<_> = checks.chain(table_checks).collect();
         let mut table = self.define(draft, Arc::new(AtomicI64::new(1)), lock)?;
-        for (name, column, expr) in checks {
+        for (name, expr) in checks {
             let name = name.map(fold);
-            table = self.with_check(&table, name, column, expr)?;
+            table = self.with_check(&table, name, expr)?;
         }
         self.publish(table);
         for column in &create.columns {
@@ -375,13 +375,8 @@ impl Ddl<'_> {
                 || rules.foreign_keys.iter().any(|key| key.name == name);
             return if is_constraint { Err(duplicate_constraint(&name, &draft.schema.name)) } else { Ok(name) };
         }
-        let mut base = plain(&draft.schema.name).to_owned();
-        for column in columns {
-            base.push('_');
-            base.push_str(column);
-        }
-        let first = format!("{base}_{suffix}");
-        let mut names = std::iter::once(first).chain((1..).map(|number| format!("{base}_{suffix}{number}")));
+        let columns: Vec<_> = columns.iter().map(String::as_str).collect();
+        let mut names = schema::made_names(plain(&draft.schema.name), &columns, suffix);
         Ok(names.find(|name| !taken(name)).unwrap_or_default())
     }
 
@@ -390,24 +385,19 @@ impl Ddl<'_> {
         &mut self,
         table: &Arc<Table>,
         name: Option<String>,
-        column: Option<String>,
         expr: &ast::Expr,
     ) -> Result<Arc<Table>, Fail> {
         self.check_memory()?;
         let condition = bind_check(expr, table, self.view())?;
-        let base = match column {
-            Some(column) => format!("{}_{column}_check", table.plain_name()),
-            None => match single_column(&condition) {
-                Some(column) => format!("{}_{}_check", table.plain_name(), table.schema.columns[column].name),
-                None => format!("{}_check", table.plain_name()),
-            },
-        };
+        let of = |column: usize| table.schema.columns[column].name.clone();
+        let column = single_column(&condition).map(of);
         let name = match name {
             Some(name) if table.has_name(&name) => return Err(duplicate_constraint(&name, table.name()).into()),
             Some(name) => name,
             None => {
-                let mut names = std::iter::once(base.clone()).chain((1..).map(|number| format!("{base}{number}")));
-                names.find(|name| !table.has_name(name)).unwrap_or(base)
+                let columns: Vec<_> = column.iter().map(String::as_str).collect();
+                let mut names = schema::made_names(table.plain_name(), &columns, "check");
+                names.find(|name| !table.has_name(name)).unwrap_or_default()
             }
         };
         let mut rules = table.rules.clone();
@@ -450,6 +440,12 @@ impl Ddl<'_> {
         let name = self.constraint_name(&draft, given, &columns, "idx")?;
         self.claim(&draft.name_beside(&name))?;
         let columns = positions(&draft, &columns)?;
+        for (column, &at) in create.columns.iter().zip(&columns) {
+            if let Some(class) = &column.operator_class {
+                storage::check_operator_class(class, kind, draft.schema.columns[at].ty)?;
+            }
+        }
+        storage::check_index(kind, &create.with)?;
         draft.schema.indexes.push(IndexSchema { name, columns, kind, unique: create.unique });
         self.rebuild(&table, draft)?;
         Ok("CREATE INDEX")

@@ -279,6 +279,11 @@ impl<'i> Inserter<'i> {
         self.events.map_or(Ok(()), |events| exec.settle(events))
     }
 
+    /// Checks what the rows so far refer to.
+    pub(crate) fn check(&self, exec: &mut Exec<'_>) -> Result<(), Fail> {
+        self.events.clone().map_or(Ok(()), |events| exec.settle(events))
+    }
+
     /// Begins a row: columns that the source does not fill have their defaults.
     pub(crate) fn start(&mut self) -> Result<(), SqlError> {
         (0..self.defaulted.len()).try_for_each(|at| self.set_default(self.defaulted[at]))

@@ -27,6 +27,7 @@ use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 
 /// What has happened to a table's rows so far in a statement.
+#[derive(Clone)]
 pub(crate) struct Events<'p> {
     graph: &'p Arc<Graph>,
     node: usize,

@@ -52,6 +52,7 @@ mod sequence;
 mod sets;
 mod sort;
 mod spread;
+mod storage;
 mod subquery;
 mod table_function;
 mod view;

@@ -150,9 +150,10 @@ impl Ddl<'_> {
         options: &[SequenceOption],
     ) -> Result<Expr, SqlError> {
         let table = &draft.schema.name;
-        let base = format!("{}_{column}_seq", schema::plain(table));
-        let mut names = std::iter::once(base.clone()).chain((1..).map(|number| format!("{base}{number}")));
-        let name = names.find(|name| !self.view().has_relation(&draft.name_beside(name))).unwrap_or(base);
+        let columns = [column];
+        let mut names = schema::made_names(schema::plain(table), &columns, "seq")
+            .filter(|name| !self.view().has_relation(&draft.name_beside(name)));
+        let name = names.next().unwrap_or_default();
         let name = draft.name_beside(&name);
         self.claim(&name)?;
         let id = self.catalog.new_sequence_id();

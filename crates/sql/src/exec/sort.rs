@@ -30,7 +30,7 @@ impl Exec<'_> {
         memory.check_value(rows.len() / 2 * size_of::<Vec<Value<'_>>>())?;
         let waiter = self.env.waiter;
         rows.sort_by(|left, right| {
-            waiter.give_way();
+            waiter.yield_now();
             compare_rows(left, right, keys)
         });
         let mut last: Option<&Vec<Value<'_>>> = None;

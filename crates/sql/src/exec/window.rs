@@ -93,7 +93,7 @@ fn each_row(
 ) -> Result<(), SqlError> {
     if !sort.keys.is_empty() {
         order.sort_by(|&left, &right| {
-            env.waiter.give_way();
+            env.waiter.yield_now();
             compare_rows(rows.row(left), rows.row(right), &sort.keys)
         });
     }

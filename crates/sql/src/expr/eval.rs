@@ -102,7 +102,7 @@ impl<'a> Env<'a> {
     /// run for long, others run first.
     #[inline]
     pub fn check_cancelled(&self) -> Result<(), SqlError> {
-        self.waiter.give_way();
+        self.waiter.yield_now();
         if self.waiter.is_cancelled() { Err(Abort::Cancelled.into()) } else { Ok(()) }
     }
 }

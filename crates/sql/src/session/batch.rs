@@ -117,7 +117,7 @@ impl Session {
     /// # Errors
     /// The one that it will get.
     pub fn foresee(&self, sql: &str, types: &[Option<Type>]) -> Result<Arc<Statement>, SqlError> {
-        self.plan_text(sql, types)
+        self.plan_text(sql, types, &mut |_| ())
     }
 
     /// Whether a statement that is executed is one of a pipeline. The first one makes all of them run.
@@ -184,7 +184,7 @@ impl Session {
     fn attempt_members(&mut self, members: &[Member<'_>], told: &mut Vec<Held>) -> Result<(), Fail> {
         let mut fresh = Vec::with_capacity(members.len());
         for Member { statement, params, source } in members {
-            fresh.push(match self.lock_and_refresh(statement, source.as_ref())? {
+            fresh.push(match self.lock_and_refresh(statement, params, source.as_ref())? {
                 Some(replanned) => {
                     self.forget_accesses();
                     // A plan from the source has its literals in it.

@@ -49,8 +49,9 @@ impl Session {
             self.lock_defaults(&table, &targets)?;
             let on_conflict = OnConflict::Fail;
             let insert = Insert { table, source, targets, on_conflict, returning: None, foreign_keys };
+            let waits = self.waits_for_writers();
             let (_, mut exec) = self.exec(&[]);
-            let rows = exec.copy_from(&insert, &copy.options, output.client)?;
+            let rows = exec.copy_from(&insert, &copy.options, waits, output.client)?;
             return Ok(Tag::Rows("COPY", rows));
         }
         let described = |&target: &usize| {

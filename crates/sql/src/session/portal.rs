@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::run::Output;
-use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
+use super::transaction::{Phase, runs_when_failed};
 use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
 use crate::plan::{Plan, Statement};
 use crate::{MemoryLimit, SqlError, state};
@@ -65,7 +65,7 @@ impl Session {
         params: &mut dyn FnMut(&mut Vec<Value<'static>>) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
         if self.phase == Phase::Failed && !runs_when_failed(&statement.plan) {
-            return Err(in_failed_transaction());
+            return Err(self.failed_block());
         }
         self.database.memory_limit().check()?;
         self.start_implicit();

@@ -94,7 +94,7 @@ impl Session {
 
     /// Whether a statement that meets another transaction's change of a row waits for that transaction to end and then begins again, while its own
     /// transaction goes on: at read committed, under an engine that lets the first writer win.
-    fn waits_for_writers(&self) -> bool {
+    pub(super) fn waits_for_writers(&self) -> bool {
         self.database.keeps_versions() && !self.keeps_reads()
     }
 
@@ -201,14 +201,14 @@ impl Session {
         let now = self.waiter.now();
         let since = *attempts.since.get_or_insert(now);
         let limit =
-            self.names.settings.borrow().duration("lock_timeout").unwrap_or(self.database.config.table_lock_wait);
+            self.names.settings.borrow().duration("lock_timeout").unwrap_or(self.database.config.uncertain_wait);
         now.since(since) < limit
     }
 
     /// Whether a statement's attempts have waited about as long as one wait may last: no further one waits for the same
     /// session once more.
     fn has_waited_enough(&self, attempts: &Attempts) -> bool {
-        let limit = self.database.config.table_lock_wait;
+        let limit = self.database.config.uncertain_wait;
         let waited = Duration::from_nanos(self.waiter.waited_ns() - attempts.waited_before);
         waited >= limit - limit / 8
     }

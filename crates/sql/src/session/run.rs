@@ -3,7 +3,7 @@
 use super::held::Held;
 use super::planned::is_plannable;
 use super::retry::Attempts;
-use super::transaction::{Phase, in_failed_transaction, runs_when_failed};
+use super::transaction::{Phase, runs_when_failed};
 use super::{Session, plan};
 use crate::catalog::View;
 use crate::client::{Client, OutputColumn, are_alike};
@@ -162,7 +162,7 @@ impl Session {
         output: &mut Output<'_>,
     ) -> Result<(), SqlError> {
         if self.phase == Phase::Failed && !runs_when_failed(&statement.plan) {
-            return Err(in_failed_transaction());
+            return Err(self.failed_block());
         }
         if matches!(statement.plan, Plan::Empty) {
             return output.client.empty();
@@ -271,7 +271,7 @@ impl Session {
         if self.waiter.is_cancelled() {
             return Err(Abort::Cancelled.into());
         }
-        let replanned = self.lock_and_refresh(statement, source)?;
+        let replanned = self.lock_and_refresh(statement, params, source)?;
         if replanned.is_some() {
             self.forget_accesses();
         }
@@ -342,7 +342,9 @@ impl Session {
             Ok(ControlFlow::Continue(()))
         })?;
         for notice in self.names.notices.take() {
-            output.client.notice(notice);
+            if self.names.settings.borrow().tells(notice.severity) {
+                output.client.notice(notice);
+            }
         }
         if self.names.settings.borrow().has_untold() {
             for (name, value) in self.names.settings.borrow_mut().untold() {
@@ -376,7 +378,6 @@ impl Session {
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
         let limit = self.names.settings.borrow().duration("lock_timeout");
-        let wait = limit.unwrap_or(self.database.config.table_lock_wait);
         let txn: &mut dyn Transaction = &mut self.txn;
         let memory = self.database.memory_limit();
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
@@ -389,7 +390,6 @@ impl Session {
             catalog: &self.database.catalog,
             names: &mut self.names,
             locks: &mut self.locks,
-            wait,
             limit,
             txn,
             env,
@@ -408,6 +408,7 @@ impl Session {
     pub(super) fn lock_and_refresh(
         &mut self,
         statement: &Arc<Statement>,
+        params: &[Value<'static>],
         source: Option<&Source<'_>>,
     ) -> Result<Option<Arc<Statement>>, Fail> {
         let mut replanned: Option<Arc<Statement>> = None;
@@ -417,6 +418,7 @@ impl Session {
             for lock in current.used.locks() {
                 self.lock_table(lock, Mode::Shared)?;
             }
+            self.lock_sequences(current, params)?;
             if self.is_fresh(current) {
                 return Ok(replanned);
             }
@@ -428,6 +430,18 @@ impl Session {
                 None => self.succeed(statement, current)?,
             });
         }
+    }
+
+    /// Takes shared locks on the sequences that parameters name.
+    fn lock_sequences(&mut self, statement: &Statement, params: &[Value<'static>]) -> Result<(), Fail> {
+        for &at in &statement.used.sequence_params {
+            let Some(Value::Text(name)) = params.get(at) else { continue };
+            // What is wrong with the name is said when the statement runs.
+            let Ok(sequence) = crate::sequence::named(self.view(), name) else { continue };
+            let lock = self.database.catalog.lock(&sequence.name);
+            self.lock_table(&lock, Mode::Shared)?;
+        }
+        Ok(())
     }
 
     /// Whether all tables and procedures of a plan are the ones that their names mean now, and have about as many rows as it was made for. The

@@ -13,7 +13,6 @@ use crate::settings::{CONCURRENCY, SavedSettings};
 use crate::{SqlError, state};
 use hotrow_sync::{Arc, Wake};
 use hotrow_txn::{Abort, Begin, Concurrency, Savepoint, Transaction};
-use std::time::Duration;
 
 /// Where a session stands, as the protocol reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +68,12 @@ impl Session {
             Parsed::Empty => true,
             Parsed::Ast(_) => false,
         };
-        if self.phase == Phase::Failed && !ends { Err(in_failed_transaction()) } else { Ok(()) }
+        if self.phase == Phase::Failed && !ends { Err(self.failed_block()) } else { Ok(()) }
+    }
+
+    /// Why a statement is refused in a block that has failed.
+    pub(super) fn failed_block(&self) -> SqlError {
+        if self.given_up_unheard { self.gave_way() } else { in_failed_transaction() }
     }
 
     /// Starts a transaction for a statement outside a block.
@@ -277,6 +281,7 @@ impl Session {
         self.marks.clear();
         self.names.deferred.borrow_mut().clear();
         self.given_up = None;
+        self.given_up_unheard = false;
         self.seat.end();
         self.pipeline.clear();
         self.phase = Phase::Idle;
@@ -299,7 +304,6 @@ impl Session {
         advisory.give_all_back(&self.seat, scope);
         if advisory.held(&self.seat).is_empty() {
             self.seat.has_no_advisory();
-            self.names.settings.borrow().heed_time_outs();
         }
     }
 
@@ -319,7 +323,7 @@ impl Session {
     pub(super) fn fail_transaction(&mut self) {
         match self.phase {
             Phase::Idle => {}
-            Phase::Failed => {}
+            Phase::Failed => self.given_up_unheard = false,
             Phase::Implicit => {
                 self.names.settings.borrow_mut().end_transaction(false);
                 self.rollback_all();
@@ -429,33 +433,30 @@ impl Session {
     /// Locks a table's name.
     pub(super) fn lock_table(&mut self, lock: &Arc<crate::locks::TableLock>, mode: Mode) -> Result<(), Fail> {
         let limit = self.names.settings.borrow().duration("lock_timeout");
-        let wait = limit.unwrap_or(self.database.config.table_lock_wait);
-        lock_outcome(self.locks.acquire(lock, mode, (&self.database, &self.seat), wait)?, limit)
+        lock_outcome(self.locks.acquire(lock, mode, (&self.database, &self.seat), limit)?)
     }
 }
 
 /// What a wait for a table lock comes to.
-pub(crate) fn lock_outcome(wake: Wake, limit: Option<Duration>) -> Result<(), Fail> {
+pub(crate) fn lock_outcome(wake: Wake) -> Result<(), Fail> {
     match wake {
         Wake::Ready => Ok(()),
         Wake::Cancelled => Err(hotrow_txn::Abort::Cancelled.into()),
-        Wake::TimedOut if limit.is_some() => {
+        Wake::TimedOut => {
             let message = "canceling statement due to lock timeout";
             Err(SqlError::new(state::LOCK_NOT_AVAILABLE, message).into())
         }
-        // Not to be tried again by us: the wait was long already.
-        Wake::TimedOut => Err(SqlError::from(hotrow_txn::Abort::Timeout).into()),
     }
+}
+
+/// 25P02
+fn in_failed_transaction() -> SqlError {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    SqlError::new(state::IN_FAILED_SQL_TRANSACTION, message)
 }
 
 fn ends_failure(utility: &Utility) -> bool {
     matches!(utility, Utility::Commit { .. } | Utility::Rollback { .. } | Utility::RollbackTo(_))
-}
-
-/// 25P02
-pub(super) fn in_failed_transaction() -> SqlError {
-    let message = "current transaction is aborted, commands ignored until end of transaction block";
-    SqlError::new(state::IN_FAILED_SQL_TRANSACTION, message)
 }
 
 /// Nothing is left to roll back to. Who tries transactions again does so after this too.

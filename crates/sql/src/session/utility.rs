@@ -156,8 +156,13 @@ impl Session {
             read_only: Some(self.names.read_only.get()),
             concurrency,
         };
+        let unheard = commit && self.given_up_unheard;
         let commit = commit && self.phase != Phase::Failed;
-        let ended = if commit {
+        let ended = if unheard {
+            let error = self.failed_block();
+            self.rollback_all();
+            Err(error.into())
+        } else if commit {
             self.commit()
         } else {
             self.rollback_all();
@@ -271,7 +276,8 @@ impl Session {
             declared.push(Some(data_type(&parse_type(ty)?)?));
         }
         check_preparable(sql)?;
-        self.prepare(name, sql, &declared)?;
+        // Names that are too long have been told with the whole text.
+        self.prepare(name, sql, &declared, &mut |_| ())?;
         Ok(Tag::Word("PREPARE"))
     }
 
@@ -351,7 +357,7 @@ impl Session {
             let name = &self.view().find(name);
             let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
             if nowait {
-                let wait = std::time::Duration::ZERO;
+                let wait = Some(std::time::Duration::ZERO);
                 let wake = self.locks.acquire(&table.lock, mode, (&self.database, &self.seat), wait)?;
                 if wake != hotrow_sync::Wake::Ready {
                     let message = format!("could not obtain lock on relation \"{name}\"");

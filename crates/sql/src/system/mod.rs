@@ -33,6 +33,7 @@ pub(crate) use objects::{
     is_type_function, is_visible, number_of_relation, number_of_schema_name, number_of_system_relation, number_of_type,
     relation_of_number, schema_of_number, size, type_of_number,
 };
+pub(crate) use operator_classes::has as has_operator_class;
 
 use crate::sequence::Names;
 use hotrow_storage::{Array, Element, Type, Value};

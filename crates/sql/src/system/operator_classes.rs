@@ -40,13 +40,29 @@ const CLASSES: [Class; 22] = [
 
 /// The number of the class by which an index of a method has a column of a type; zero if there is none.
 pub(super) fn of(method: u32, ty: Type) -> u32 {
-    let number = match ty {
+    let class = CLASSES.iter().find(|(known, ..)| *known == accepted(ty));
+    class.map_or(0, |(_, _, ordered, hashed)| if method == BTREE { ordered.0 } else { hashed.0 })
+}
+
+/// Classes that an index may be asked for besides. It is the same with them as without.
+const MORE: [(u32, &str); 4] =
+    [(25, "varchar_ops"), (25, "text_pattern_ops"), (25, "varchar_pattern_ops"), (1042, "bpchar_pattern_ops")];
+
+/// Whether the class of a name is one for columns of a type; none if there is none of that name.
+pub(crate) fn has(name: &str, ty: Type) -> Option<bool> {
+    let known = CLASSES.iter().map(|&(number, name, ..)| (number, name)).chain(MORE);
+    let mut named = known.filter(|(_, known)| *known == name).map(|(number, _)| number).peekable();
+    named.peek()?;
+    Some(named.any(|number| number == accepted(ty)))
+}
+
+/// The number of the type under which classes know a column's type.
+fn accepted(ty: Type) -> u32 {
+    match ty {
         Type::Varchar(_) => 25,
         Type::Array(_) => 2277,
         ty => type_oid(ty),
-    };
-    let class = CLASSES.iter().find(|(known, ..)| *known == number);
-    class.map_or(0, |(_, _, ordered, hashed)| if method == BTREE { ordered.0 } else { hashed.0 })
+    }
 }
 
 /// The rows of `pg_opclass`.

@@ -36,7 +36,7 @@ pub const MATCHING: &str = "create table a (id int primary key, g int, t text);
 /// An empty database.
 pub fn database(engine: &str) -> Arc<Database> {
     let engine = hotrow_protocols::open(engine).expect("an engine of this name");
-    Database::new(engine, Config { table_lock_wait: Duration::from_millis(200), ..Config::default() })
+    Database::new(engine, Config { uncertain_wait: Duration::from_millis(200), ..Config::default() })
 }
 
 pub fn session(database: &Arc<Database>) -> Session {

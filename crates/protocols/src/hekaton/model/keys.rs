@@ -1,16 +1,22 @@
-//! Unique keys: of all who want one, at most one row has it.
+//! Unique keys: of all who want one, at most one row has it. Kept keys: the row stays until its keeper has ended.
 //!
 //! | broken | fails |
 //! | --- | --- |
 //! | `claim` does not look again when somebody has decided since it began | the first |
 //! | `claim` passes those behind that are active | the second |
-//! | a version is not linked if the one that it replaces went with its key | the third, in its long form |
+//! | `keep_key` does not note the key, or passes by one who is about to delete the row | the third |
+//! | `keep_key` takes a newer version for one that stays, which the writer has deleted and committed meanwhile | the third, in its long form |
+//! | a deletion whose insert is taken back does not look for those that keep the key | the third |
+//! | a key that was kept is not looked for again at the end | the third |
+//! | a deletion does not look for those that keep the key | the third |
+//! | a version is not linked if the one that it replaces went with its key | the fourth, in its long form |
 
+use super::read_locks::transact;
 use super::{Scene, check, together, waiter};
 use hotrow_storage::{IndexKind, Key, Value};
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::{AtomicI64, Ordering};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Concurrency, Engine, Isolation, Transaction, Write};
 
 const KINDS: [IndexKind; 2] = [IndexKind::Hash, IndexKind::Ordered];
 
@@ -81,6 +87,67 @@ fn of_many_who_want_a_key_at_most_one_gets_it() {
             assert_eq!(left, rows.load(Ordering::Acquire), "rows that are there, and those that were told so");
             let names = scene.names();
             assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len(), "{names:?}");
+        });
+    }
+}
+
+/// A way to delete a row.
+type Deletion = fn(&Scene, &mut dyn Transaction, i64) -> Result<(), Abort>;
+
+fn delete(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Result<(), Abort> {
+    txn.delete(scene.table, &Key::Int(id)).map(drop)
+}
+
+fn change_and_delete(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Result<(), Abort> {
+    scene.add(txn, id, 8)?;
+    delete(scene, txn, id)
+}
+
+/// An insert of another row with the key is taken back.
+fn delete_again(scene: &Scene, txn: &mut dyn Transaction, id: i64) -> Result<(), Abort> {
+    delete(scene, txn, id)?;
+    let savepoint = txn.savepoint();
+    scene.insert(txn, id, 8, None)?;
+    txn.rollback_to(savepoint);
+    Ok(())
+}
+
+/// A row refers to another one. Somebody deletes that one, unless what refers to it is there, and somebody else changes it.
+#[test]
+fn a_row_whose_key_is_kept_is_there_when_its_keeper_has_committed() {
+    let levels = [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Snapshot, Isolation::Serializable];
+    let kinds = levels.into_iter().flat_map(|level| Concurrency::ALL.map(|way| (level, way)));
+    let deletions: [(&str, Deletion); 3] =
+        [("deleted", delete), ("changed and deleted", change_and_delete), ("deleted again", delete_again)];
+    for (kind, (name, deletion)) in kinds.flat_map(|kind| deletions.map(|deletion| (kind, deletion))) {
+        check(move || {
+            let scene = Scene::new(1, IndexKind::Hash);
+            let (referring, deleting, changing) = (scene.clone(), scene.clone(), scene.clone());
+            together(vec![
+                Box::new(move || {
+                    let _ = transact(&referring, kind, |txn| {
+                        if txn.hold_row(referring.table, &Key::Int(0))? {
+                            referring.insert(txn, 9, 0, None)?;
+                        }
+                        Ok(())
+                    });
+                }),
+                Box::new(move || {
+                    let _ = transact(&deleting, kind, |txn| {
+                        deletion(&deleting, txn, 0)?;
+                        txn.hold_reads(true);
+                        let refers = deleting.read(txn, 9)?;
+                        txn.hold_reads(false);
+                        if refers.is_some() { Err(Abort::User) } else { Ok(()) }
+                    });
+                }),
+                Box::new(move || {
+                    does(&changing, |s, t| s.add(t, 0, 1));
+                }),
+            ]);
+            let (refers, is_there) = (scene.number(9).is_some(), scene.number(0).is_some());
+            assert!(is_there || !refers, "{kind:?}, {name}: what it refers to is not there");
+            scene.engine.audit().expect("nobody is there");
         });
     }
 }

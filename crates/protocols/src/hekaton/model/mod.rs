@@ -10,6 +10,8 @@ mod garbage;
 mod histories;
 mod keys;
 mod precommit;
+mod queues;
+mod range_locks;
 mod read_locks;
 mod speculation;
 

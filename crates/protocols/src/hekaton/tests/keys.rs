@@ -87,6 +87,35 @@ fn a_key_is_kept_for_the_row_that_has_it_at_the_end() {
     }
 }
 
+/// The keeper has relied on an insert that is taken back, so that the row is deleted after all; or not even that.
+#[test]
+fn a_key_is_kept_from_a_deletion_whose_insert_is_taken_back() {
+    for (level, way) in levels_and_ways() {
+        for deletion_stays in [true, false] {
+            let what = format!("{level}, {way}: the deletion stays: {deletion_stays}");
+            let case = fixture(3);
+            let (mut keeper, mut writer) = (case.begin_as(level, way), case.begin_as(Isolation::ReadCommitted, way));
+            let before = writer.savepoint();
+            assert_eq!(delete(&case, &mut *writer, 0), Ok(Write::Done), "{what}");
+            let between = writer.savepoint();
+            assert_eq!(case.insert(&mut *writer, 0, None), Ok(Write::Done), "{what}");
+            assert_eq!(keep(&case, &mut *keeper, 0), Ok(true), "{what}");
+            assert_eq!(case.insert(&mut *keeper, 7, None), Ok(Write::Done), "{what}");
+            writer.rollback_to(if deletion_stays { between } else { before });
+            assert_eq!(case.write(&mut *writer, 1, 9), Ok(Write::Done), "{what}");
+            let (written, ended) = (writer.commit(), keeper.commit());
+            match (deletion_stays, locks(level, way)) {
+                (false, _) => assert_eq!((written, ended), (Ok(()), Ok(())), "{what}"),
+                // It would have to wait, and may not here.
+                (true, true) => assert_eq!((written, ended), (Err(Abort::Cancelled), Ok(())), "{what}"),
+                (true, false) => assert_eq!((written, ended), (Ok(()), Err(Abort::Validation)), "{what}"),
+            }
+            drop((keeper, writer));
+            case.engine.audit().expect("nobody is there");
+        }
+    }
+}
+
 #[test]
 fn a_key_has_any_number_of_keepers() {
     let case = fixture_with(2, HekatonConfig { read_locks: 1, ..HekatonConfig::default() });

@@ -3,8 +3,9 @@
 use super::{Fixture, fixture};
 use hotrow_storage::Key;
 use hotrow_sync::atomic::{AtomicUsize, Ordering};
-use hotrow_sync::{Arc, Mutex, Waiter, thread};
+use hotrow_sync::{Arc, Mutex, Scheduler, Time, Waiter, thread};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, LockPart, LockTarget, Savepoint, Transaction, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 /// A transaction that can wait, and its waiter.
@@ -39,6 +40,7 @@ fn increment(case: &Fixture, txn: &mut dyn Transaction, id: i64) -> Result<Write
 /// What the first writer does: it locks row 0, and then ends.
 type First = fn(&Fixture, &mut dyn Transaction);
 type Last = fn(&mut dyn Transaction);
+type Call = fn(&Fixture, &mut dyn Transaction) -> Result<Write, Abort>;
 
 #[test]
 fn a_statement_starts_again_when_the_first_writer_has_ended() {
@@ -208,6 +210,96 @@ fn a_wait_ends_at_its_limit_and_when_it_is_cancelled() {
     }
     let mut idler = case.begin(Isolation::ReadCommitted);
     assert_eq!(idler.give_way(None), Ok(false), "nobody stood in its way");
+}
+
+/// The first writer withdraws what it did between the call that met it and the wait for it.
+#[test]
+fn a_key_that_was_given_up_before_the_wait_is_not_waited_for() {
+    let updates: [First; 2] = [
+        |case, txn| assert_eq!(case.write(txn, 0, 10), Ok(Write::Done)),
+        |case, txn| assert_eq!(case.insert(txn, 7, None), Ok(Write::Done)),
+    ];
+    let tries: [Call; 2] = [|case, txn| increment(case, txn, 0), |case, txn| case.insert(txn, 7, None)];
+    for ((number, update), again) in updates.into_iter().enumerate().zip(tries) {
+        for keeps_row in [false, true] {
+            for savepoint in [None, Some(Savepoint(0))] {
+                let what = format!("case {number}, it keeps the row {keeps_row}, back to {savepoint:?}");
+                let case = fixture(3);
+                let mut holder = case.begin(Isolation::ReadCommitted);
+                update(&case, &mut *holder);
+                assert_eq!(case.write(&mut *holder, 2, 10), Ok(Write::Done));
+                let Patient { mut txn, waiter } = begun(&case, Isolation::ReadCommitted, 0);
+                assert_eq!(again(&case, &mut *txn), Err(Abort::WriteConflict));
+                holder.rollback_to(Savepoint(usize::from(keeps_row)));
+                waiter.set_lock_timeout(Some(Duration::from_millis(1)));
+                assert_eq!(txn.give_way(savepoint), Ok(true), "{what}");
+                if savepoint.is_none() {
+                    txn.begin(&Begin::at(Isolation::ReadCommitted)).expect("beginning needs nothing");
+                }
+                if keeps_row {
+                    assert_eq!(again(&case, &mut *txn), Err(Abort::WriteConflict), "{what}");
+                    assert_eq!(txn.give_way(savepoint), Err(Abort::Timeout), "{what}");
+                    txn.abort();
+                } else {
+                    assert_eq!(again(&case, &mut *txn), Ok(Write::Done), "{what}");
+                    txn.commit().expect("nobody is in the way");
+                }
+                holder.commit().expect("nobody is in the way");
+                case.engine.audit().expect("nobody is there");
+            }
+        }
+    }
+}
+
+/// A scheduler under which each wait unwinds, after something else has happened.
+struct Unwinds(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Scheduler for Unwinds {
+    fn now(&self) -> Time {
+        Time(0)
+    }
+
+    fn suspend(&self, _: Option<Time>) {
+        let before = self.0.lock().expect("nobody panics with it").take();
+        before.into_iter().for_each(|before| before());
+        resume_unwind(Box::new("dropped while it waited"));
+    }
+
+    fn resume(&self) {}
+}
+
+#[test]
+fn a_wait_that_unwinds_is_in_nobodys_way() {
+    for has_turn in [false, true] {
+        for savepoint in [None, Some(Savepoint(0))] {
+            let what = format!("it has its turn {has_turn}, back to {savepoint:?}");
+            let case = Arc::new(fixture(1));
+            let holder = Arc::new(Mutex::new(case.begin(Isolation::ReadCommitted)));
+            assert_eq!(case.write(&mut **holder.lock().expect("nobody panics with it"), 0, 1), Ok(Write::Done));
+            let waiting: Arc<Mutex<Option<Waiting>>> = Arc::default();
+            // While the first one waits another one comes, and the holder may end.
+            let (others, holds, then) = (case.clone(), holder.clone(), waiting.clone());
+            let before = move || {
+                let mut next = begun(&others, Isolation::ReadCommitted, 0);
+                assert_eq!(increment(&others, &mut *next.txn, 0), Err(Abort::WriteConflict));
+                *then.lock().expect("nobody panics with it") = Some(give_way(next, None));
+                if has_turn {
+                    holds.lock().expect("nobody panics with it").commit().expect("nobody is in the way");
+                }
+            };
+            let unwinds = Waiter::new(Arc::new(Unwinds(Mutex::new(Some(Box::new(before))))));
+            let mut txn = Engine::transaction(&*case.engine, unwinds);
+            txn.begin(&Begin::at(Isolation::ReadCommitted)).expect("beginning needs nothing");
+            assert_eq!(increment(&case, &mut *txn, 0), Err(Abort::WriteConflict));
+            let unwound = catch_unwind(AssertUnwindSafe(|| txn.give_way(savepoint)));
+            assert!(unwound.is_err(), "{what}");
+            drop(txn);
+            holder.lock().expect("nobody panics with it").abort();
+            let next = waiting.lock().expect("nobody panics with it").take().expect("it has come");
+            assert_eq!(next.join().expect("it does not panic").0, Ok(true), "{what}");
+            case.engine.audit().expect("nobody is there");
+        }
+    }
 }
 
 /// Waits on another thread.

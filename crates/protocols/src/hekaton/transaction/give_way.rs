@@ -42,8 +42,10 @@ impl HekatonTransaction {
         }
         let transactions = &shared.transactions;
         let (id, limit) = (self.running.then_some(me), self.waiter.lock_timeout());
+        let holder = met.writer.map(|(writer, _)| writer);
         let standing = Standing { shared: &shared, place, slot };
-        let is_first = transactions.queues.stand(place, Ticket { slot, id, waiter: self.waiter.clone() }, met.writer);
+        let (waiter, label, target) = (self.waiter.clone(), self.label, met.target.clone());
+        let is_first = transactions.queues.stand(place, Ticket { slot, id, waiter, label, target }, holder);
         if let Some(writer) = met.writer.filter(|_| is_first) {
             transactions.call_after(writer, place);
         }
@@ -104,7 +106,7 @@ impl HekatonTransaction {
             if !is_used {
                 transactions.queues.leave(place, slot);
             } else if transactions.queues.keep(place, slot, me) {
-                transactions.call_after(me, place);
+                transactions.call_after((me, transactions.recalls(me)), place);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Tests of the list by itself: transactions that hold and await locks which are numbers.
 
 use super::*;
-use hotrow_sync::Waiter;
+use hotrow_sync::{Time, Waiter};
 use std::time::Duration;
 
 /// Holds the locks with these numbers, and awaits one.
@@ -27,13 +27,36 @@ fn parked(label: u32) -> Arc<Parked> {
 
 /// The labels of the cycle that the transaction closes which waits at `parked`.
 fn begin(waits: &Waits<Numbers>, parked: &Arc<Parked>, numbers: Numbers) -> Option<Vec<u32>> {
-    let deadlock = waits.begin(Request { parked, target: LockTarget::Database, mode: Mode::EXCLUSIVE }, numbers)?;
+    begin_as(waits, parked, Standing::default(), numbers)
+}
+
+/// The same of a transaction that stands like this.
+fn begin_as(waits: &Waits<Numbers>, parked: &Arc<Parked>, standing: Standing, numbers: Numbers) -> Option<Vec<u32>> {
+    let request = Request { parked, target: LockTarget::Database, mode: Mode::EXCLUSIVE, standing };
+    waits.begin(request, numbers).map(|deadlock| labels(&deadlock))
+}
+
+/// The labels of a deadlock's transactions, the victim's first.
+fn labels(deadlock: &Deadlock) -> Vec<u32> {
     let waits = &deadlock.waits;
     for (at, edge) in waits.iter().enumerate() {
         assert_eq!(edge.blocker, waits[(at + 1) % waits.len()].waiter, "{waits:?}");
         assert_eq!((edge.mode, &edge.target), ("exclusive", &LockTarget::Database));
     }
-    Some(waits.iter().map(|edge| edge.waiter).collect())
+    waits.iter().map(|edge| edge.waiter).collect()
+}
+
+/// A transaction that began at this time, after so many defeats.
+fn standing(began: u64, one_shot: bool, defeats: u32) -> Standing {
+    let mut standing = Standing::default();
+    standing.begin(7, one_shot, false, || Time(began));
+    for _ in 0..defeats {
+        standing.waits(Time(began));
+        standing.lost();
+        standing.begin(7, one_shot, true, || unreachable!("a retry keeps its age"));
+    }
+    standing.waits(Time(began));
+    standing
 }
 
 /// Transactions, labelled 0, 1, 2 and so on, that come to wait one after the other: what each holds, and what it waits
@@ -41,7 +64,7 @@ fn begin(waits: &Waits<Numbers>, parked: &Arc<Parked>, numbers: Numbers) -> Opti
 type Case = &'static [(&'static [u32], u32)];
 
 #[test]
-fn the_transaction_that_closes_a_cycle_is_its_victim_and_the_only_one() {
+fn of_equals_the_transaction_that_closes_a_cycle_is_its_victim_and_the_only_one() {
     let cases: [(Case, Option<&[u32]>); 7] = [
         (&[(&[1], 2)], None),
         (&[(&[1], 2), (&[2], 3)], None),
@@ -94,4 +117,54 @@ fn transactions_that_run_wait_for_nobody() {
     assert_eq!(begin(&waits, &other, Numbers(vec![2], 1)), None, "the lock was granted before the search");
     let (waits, [_, other]) = cycle();
     assert_eq!(begin(&waits, &other, Numbers(vec![2], 1)), Some(vec![1, 0]), "and with none of that there is a cycle");
+}
+
+#[test]
+fn the_victim_is_the_youngest_and_a_one_shot_transaction_before_all_others_but_not_for_ever() {
+    // The standings of three transactions, each of which waits for the next; the last one closes the cycle.
+    let (old, young, middle) = (standing(10, false, 0), standing(30, false, 0), standing(20, false, 0));
+    let (retried, one_shot, beaten) = (standing(5, false, 3), standing(1, true, 7), standing(1, true, 8));
+    let cases = [
+        ([old, young, middle], 1),
+        ([young, old, middle], 0),
+        ([middle, old, young], 2),
+        ([young, retried, old], 0),
+        ([old, one_shot, young], 1),
+        ([one_shot, old, standing(2, true, 0)], 2),
+        ([old, beaten, young], 2),
+        ([beaten, beaten, beaten], 2),
+    ];
+    for (number, (standings, victim)) in cases.into_iter().enumerate() {
+        let (waits, parked) = (Waits::new(), [parked(0), parked(1), parked(2)]);
+        let mut own = None;
+        for (at, standing) in standings.into_iter().enumerate() {
+            assert_eq!(own, None, "case {number}");
+            let numbers = Numbers(vec![at as u32], (at as u32 + 1) % 3);
+            own = begin_as(&waits, &parked[at], standing, numbers);
+        }
+        let cycle: Vec<_> = (0..3).map(|at| (victim as u32 + at) % 3).collect();
+        assert_eq!(own, (victim == 2).then(|| cycle.clone()), "case {number}");
+        for (at, parked) in parked.iter().enumerate() {
+            let doomed = at == victim && victim != 2;
+            assert_eq!(parked.is_doomed(), doomed, "case {number}");
+            let verdict = waits.verdict(parked).map(|deadlock| labels(&deadlock));
+            assert_eq!(verdict, doomed.then(|| cycle.clone()), "case {number}");
+            assert!(waits.verdict(parked).is_none(), "a victim is told once");
+            assert!(waits.end(parked).is_some());
+        }
+    }
+}
+
+#[test]
+fn each_of_the_cycles_that_one_wait_closes_has_a_victim() {
+    let waits = Waits::new();
+    let all = [parked(0), parked(1), parked(2)];
+    let (young, old) = (standing(20, false, 0), standing(10, false, 0));
+    // Two readers of lock 1 that both want lock 2, and the oldest, which has that and wants lock 1.
+    for parked in &all[..2] {
+        assert_eq!(begin_as(&waits, parked, young, Numbers(vec![1], 2)), None);
+    }
+    assert_eq!(begin_as(&waits, &all[2], old, Numbers(vec![2], 1)), None);
+    let verdicts = all.each_ref().map(|parked| waits.verdict(parked).map(|deadlock| labels(&deadlock)));
+    assert_eq!(verdicts, [Some(vec![0, 2]), Some(vec![1, 2]), None]);
 }

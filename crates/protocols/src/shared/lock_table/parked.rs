@@ -6,11 +6,12 @@ use hotrow_sync::{Time, Waiter, Wake};
 /// Where a transaction in flight waits, for one lock at a time.
 ///
 /// The transaction itself waits and resets; whoever holds the latch of the bucket in which its request stands grants;
-/// anybody may alarm it.
+/// anybody may alarm it, and who finds a deadlock may doom it while it is listed as a transaction that waits.
 #[derive(Debug)]
 pub struct Parked {
     granted: AtomicBool,
     alarmed: AtomicBool,
+    doomed: AtomicBool,
     /// That of its transaction.
     label: AtomicU32,
     waiter: Waiter,
@@ -18,7 +19,8 @@ pub struct Parked {
 
 impl Parked {
     pub(crate) fn new(waiter: Waiter) -> Self {
-        Self { granted: AtomicBool::new(false), alarmed: AtomicBool::new(false), label: AtomicU32::new(0), waiter }
+        let [granted, alarmed, doomed] = [const { false }; 3].map(AtomicBool::new);
+        Self { granted, alarmed, doomed, label: AtomicU32::new(0), waiter }
     }
 
     /// A transaction begins, called `label`. A session's are all called the same: the line stays as it is, wherever it is.
@@ -45,9 +47,19 @@ impl Parked {
         self.granted.load(Ordering::Acquire)
     }
 
-    /// Whether it has a reason to look: it is granted, or alarmed.
+    /// Whether it has a reason to look: it is granted, alarmed, or doomed.
     pub(crate) fn is_called(&self) -> bool {
-        self.is_granted() || self.alarmed.load(Ordering::Acquire)
+        self.is_granted() || self.alarmed.load(Ordering::Acquire) || self.is_doomed()
+    }
+
+    /// Whether another transaction has made this one the victim of a deadlock.
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.doomed.load(Ordering::Acquire)
+    }
+
+    /// Makes its transaction the victim of a deadlock. The caller wakes it after.
+    pub(crate) fn doom(&self) {
+        self.doomed.store(true, Ordering::Release);
     }
 
     pub(crate) fn grant(&self) {
@@ -78,5 +90,6 @@ impl Parked {
     pub(crate) fn reset(&self) {
         self.granted.store(false, Ordering::Release);
         self.alarmed.store(false, Ordering::Release);
+        self.doomed.store(false, Ordering::Release);
     }
 }

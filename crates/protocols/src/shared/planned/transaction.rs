@@ -19,7 +19,7 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Access, Accesses, Begin, Direction, Intent, Isolation, RangeAccess, Savepoint, Scan, Statistics,
+    Abort, Access, Accesses, Begin, Direction, Exclusion, Intent, Isolation, RangeAccess, Savepoint, Scan, Statistics,
     Transaction, Write,
 };
 use std::cell::OnceCell;
@@ -598,6 +598,10 @@ impl<A: Admission> Transaction for PlannedTransaction<A> {
 
     fn add_missing(&mut self, accesses: &mut Accesses) {
         accesses.extend(&self.missing);
+    }
+
+    fn exclusion(&self) -> Exclusion {
+        self.pass.exclusion()
     }
 
     fn idle(&mut self) {

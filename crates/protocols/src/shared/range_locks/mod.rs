@@ -13,6 +13,8 @@
 //! in which locks are requested. A transaction gathers its prefixes in [`PrefixLocks`] beforehand: for a scan those of its
 //! range, shared, by [`KeySpace::range`]; for an entry that is linked or unlinked its own, exclusive, by
 //! [`KeySpace::point`]. Then no entry comes or goes in a range that is scanned.
+//!
+//! An engine that keeps a list of locked ranges uses prefixes as places in which it looks for them: [`KeySpace::neighbours`] are those of a range.
 
 mod counters;
 pub mod managers;

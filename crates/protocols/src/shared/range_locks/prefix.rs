@@ -130,11 +130,7 @@ impl KeySpace {
     /// The prefixes of the keys between two bounds, which mean what those of a scan mean: a bound that is the beginning of some
     /// keys stands for all of them. None if no key can be there.
     pub(crate) fn range(self, lower: &Bound<Key>, upper: &Bound<Key>, cover: Cover) -> Prefixes {
-        let (Some(first), Some(last)) = (first_of(lower), last_of(upper)) else { return Prefixes::new() };
-        if first > last {
-            return Prefixes::new();
-        }
-        self.cover(BitRange { first, last }, cover)
+        BitRange::between(lower.as_ref(), upper.as_ref()).map_or_else(Prefixes::new, |range| self.cover(range, cover))
     }
 
     /// The prefixes of a range of bit strings.
@@ -150,6 +146,20 @@ impl KeySpace {
     #[inline]
     pub(crate) fn common_prefix(self, range: BitRange) -> Prefix {
         self.at(range.first, self.level_above((range.first ^ range.last).leading_zeros()))
+    }
+
+    /// Neighbouring prefixes of one level that cover a range, from left to right: at the deepest level at which they are no more than `at_most`.
+    ///
+    /// The level of a range is never above that of a range that contains it.
+    pub(crate) fn neighbours(self, range: BitRange, at_most: u128) -> impl Iterator<Item = Prefix> {
+        debug_assert!(range.first <= range.last && at_most > 0, "{range:?}");
+        let Granularity { bits_per_level, depth_bits } = self.granularity;
+        let at = |bits: u128, depth: u32| bits.checked_shr(KEY_BITS - depth).unwrap_or(0);
+        let is_covered = |&depth: &u32| at(range.last, depth) - at(range.first, depth) < at_most;
+        let levels = (0..=depth_bits).step_by(bits_per_level as usize);
+        let depth = levels.take_while(is_covered).last().unwrap_or(0);
+        let numbers = at(range.first, depth)..=at(range.last, depth);
+        numbers.map(move |number| self.at(number.checked_shl(KEY_BITS - depth).unwrap_or(0), depth))
     }
 
     /// The last level at or above a depth.
@@ -217,8 +227,9 @@ impl KeySpace {
         bits >> (KEY_BITS - depth) & ((1 << self.granularity.bits_per_level) - 1)
     }
 
+    /// The prefix of a number that ends at a level.
     #[inline]
-    fn at(self, bits: u128, depth: u32) -> Prefix {
+    pub(crate) fn at(self, bits: u128, depth: u32) -> Prefix {
         Prefix { space: self, bits: bits & leading_ones(depth), depth, leaf: None }
     }
 
@@ -230,6 +241,19 @@ impl KeySpace {
         let seed = self.root ^ u64::from(depth).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let upper = mix(seed ^ (bits >> 64) as u64);
         if depth <= 64 { upper } else { mix(upper ^ bits as u64) }
+    }
+}
+
+impl BitRange {
+    /// The keys between two bounds, which mean what those of a scan mean. None if no key can be there.
+    pub(crate) fn between(lower: Bound<&Key>, upper: Bound<&Key>) -> Option<Self> {
+        let (first, last) = (first_of(lower)?, last_of(upper)?);
+        (first <= last).then_some(Self { first, last })
+    }
+
+    /// The number of a key: its first bits, and zeros behind them. It lies in the range of whatever bounds the key lies between.
+    pub(crate) fn number(key: &Key) -> u128 {
+        leading_bits(key).0
     }
 }
 
@@ -296,7 +320,7 @@ fn leading_bits(key: &Key) -> (u128, u32) {
 }
 
 /// The least number in a range that begins so; `None` if there is none.
-fn first_of(lower: &Bound<Key>) -> Option<u128> {
+fn first_of(lower: Bound<&Key>) -> Option<u128> {
     match lower {
         Bound::Unbounded => Some(0),
         Bound::Included(key) => Some(leading_bits(key).0),
@@ -308,7 +332,7 @@ fn first_of(lower: &Bound<Key>) -> Option<u128> {
 }
 
 /// The greatest number in a range that ends so; `None` if there is none.
-fn last_of(upper: &Bound<Key>) -> Option<u128> {
+fn last_of(upper: Bound<&Key>) -> Option<u128> {
     match upper {
         Bound::Unbounded => Some(u128::MAX),
         Bound::Included(key) => {

@@ -2,7 +2,7 @@
 
 use super::held::{Held, HeldRecord};
 use super::{Ended, LockOwner, RecordLock, Watch};
-use crate::shared::deadlocks::{Blocked, Request, Waits};
+use crate::shared::deadlocks::{Blocked, Request, Standing, Waits};
 use crate::shared::lock_table::{Acquired, LockTable, Name, OwnerId, Parked, Requester, WaitPolicy};
 use crate::shared::locks::{Gaps, Locks, row_name, target};
 use crate::shared::mode::Mode;
@@ -83,14 +83,21 @@ struct WaitsForRecord<'l, L: RecordLock, T> {
     requester: &'l Requester,
     record: RecordPtr<L>,
     mode: Mode,
+    standing: Standing,
     target: T,
     deadlock: &'l mut Option<Deadlock>,
 }
 
 impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
     fn begins(&mut self) -> bool {
-        let request = Request { parked: self.requester.parked(), target: (self.target)(), mode: self.mode };
+        let (parked, target, mode) = (self.requester.parked(), (self.target)(), self.mode);
+        let request = Request { parked, target, mode, standing: self.standing };
         *self.deadlock = self.listing.begin(self.requester, request, RecordOrName::Record(self.record));
+        self.deadlock.is_some()
+    }
+
+    fn is_victim(&mut self) -> bool {
+        *self.deadlock = self.listing.verdict();
         self.deadlock.is_some()
     }
 
@@ -106,6 +113,11 @@ impl<L: RecordLock> Listing<'_, L> {
         self.listed = Some(request.parked.clone());
         let (names, owner, held) = (requester.table().clone(), requester.id(), self.held.take());
         waits.begin(request, RecordWait { names, owner, awaited, held })
+    }
+
+    /// The deadlock of which the transaction was made the victim by another one.
+    fn verdict(&self) -> Option<Deadlock> {
+        self.waits?.verdict(self.listed.as_ref()?)
     }
 
     fn end(&mut self) {
@@ -136,6 +148,10 @@ impl<L: RecordLock> WaitPolicy for WaitsForName<'_, L> {
         self.0.lock().begin(requester, request, RecordOrName::Name(name))
     }
 
+    fn verdict(&self, _requester: &Requester) -> Option<Deadlock> {
+        self.0.lock().verdict()
+    }
+
     fn ends_to_wait(&self, _requester: &Requester) {
         self.0.lock().end();
     }
@@ -164,14 +180,15 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// A transaction begins.
+    /// A transaction begins; `again` says that it is the retry of the one before.
     #[inline]
-    pub(crate) fn begin(&mut self, begin: &Begin<'_>, time_outs: &TimeOuts) {
+    pub(crate) fn begin(&mut self, begin: &Begin<'_>, again: bool, time_outs: &TimeOuts) {
         self.owner.begin();
         self.limits = time_outs.limits(begin.one_shot);
         self.refuses_waits = false;
         self.deadlock = None;
         self.names.requester.begin(begin.label, self.limits);
+        self.names.requester.stand(begin.one_shot, again);
     }
 
     /// How it waits.
@@ -307,15 +324,21 @@ impl<L: RecordLock> Locker<L> {
     fn wait_for_record(&mut self, table: TableId, record: RecordRef<'_, L>, upgrades: bool, mode: Mode) -> Ended {
         let (lock, exclusive) = (record.header(), mode.covers(Mode::EXCLUSIVE));
         let Self { owner, held, names, waits, deadlock, limits, .. } = self;
-        let (requester, waiter) = (&names.requester, names.requester.waiter());
-        let patience = Patience::new(waiter.now(), limits.now(waiter));
+        let start = names.requester.waiter().now();
+        names.requester.standing().waits(start);
+        let standing = *names.requester.standing();
+        let requester = &names.requester;
+        let patience = Patience::new(start, limits.now(requester.waiter()));
         let target = || target(table, LockPart::Row, &record.key());
         let listing = Listing { waits: waits.as_deref(), held, listed: None };
-        let mut watch = WaitsForRecord { listing, requester, record: record.ptr(), mode, target, deadlock };
+        let mut watch = WaitsForRecord { listing, requester, record: record.ptr(), mode, standing, target, deadlock };
         let ended = lock.wait(owner, upgrades, exclusive, patience, &mut watch);
         drop(watch);
         if ended == Ended::Deadlock && deadlock.is_none() {
             *deadlock = lock.upgrading(owner).map(|other| of_two_readers(requester.parked().label(), other, &target));
+        }
+        if ended == Ended::Deadlock {
+            names.requester.standing().lost();
         }
         ended
     }

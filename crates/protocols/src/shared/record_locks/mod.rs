@@ -13,8 +13,12 @@
 //! 4. A record stays allocated while a transaction holds its lock, for only the holder of the exclusive one unlinks it, and while one
 //!    waits for its lock, for that one is in its epoch.
 //!
+//! A transaction may declare the rows that it will touch. Then it locks them in one order as it begins: `declared` says why such
+//! transactions do not deadlock among themselves.
+//!
 //! **Cost.** A record's lock is in the cache line that its row begins in. Absent keys and gaps cost what they do in the lock table.
 
+mod declared;
 mod held;
 mod locker;
 mod number;
@@ -84,6 +88,9 @@ pub trait RecordLock: RecordHeader {
 pub trait Watch {
     /// The request is queued. Whether its wait is a deadlock, of which the transaction is to be the victim.
     fn begins(&mut self) -> bool;
+
+    /// Whether another transaction has made this one, which waits, the victim of a deadlock.
+    fn is_victim(&mut self) -> bool;
 
     /// The request was granted, or is about to be withdrawn.
     fn ends(&mut self);

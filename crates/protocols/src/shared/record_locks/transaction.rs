@@ -1,6 +1,7 @@
 //! A transaction that locks its records in their headers.
 
 use super::RecordLock;
+use super::declared::Declared;
 use super::locker::{Locker, RecordWaits};
 use crate::shared::batch;
 use crate::shared::in_place::IndexLocks;
@@ -27,6 +28,8 @@ pub(crate) struct Parts<'p, L: RecordLock> {
     /// Where deadlocks are looked for, unless they end by time-out or cannot arise.
     pub(crate) waits: Option<Arc<RecordWaits<L>>>,
     pub(crate) owner: L::Owner,
+    /// Whether the rows of an access set are locked as the transaction begins.
+    pub(crate) locks_accesses: bool,
 }
 
 /// The locks of one transaction, taken as its isolation level asks.
@@ -34,6 +37,8 @@ pub struct RecordLocking<L: RecordLock> {
     info: &'static EngineInfo,
     time_outs: TimeOuts,
     locks: Locker<L>,
+    /// The access set's rows in the order of their locks, if they are locked as the transaction begins.
+    declared: Option<Declared>,
     /// The level that was granted.
     granted: Isolation,
     /// As which reads lock: the same, or serializable while they are held.
@@ -43,11 +48,12 @@ pub struct RecordLocking<L: RecordLock> {
 impl<L: RecordLock> RecordLocking<L> {
     /// A transaction of these parts.
     pub(crate) fn transaction(database: &Arc<Database<L>>, parts: Parts<'_, L>) -> RecordTransaction<L> {
-        let Parts { info, requester, time_outs, waits, owner } = parts;
+        let Parts { info, requester, time_outs, waits, owner, locks_accesses } = parts;
         let locking = Self {
             info,
             time_outs: time_outs.clone(),
             locks: Locker::new(owner, requester, waits),
+            declared: locks_accesses.then(Declared::default),
             granted: Isolation::Serializable,
             isolation: Isolation::Serializable,
         };
@@ -67,16 +73,32 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
 
     const RETRIES_REQUESTS: bool = !L::WAITS;
 
+    fn locks_accesses(&self) -> bool {
+        self.declared.is_some()
+    }
+
     #[inline]
-    fn begin(&mut self, database: &Database<L>, participant: &mut Participant, begin: &Begin<'_>) -> Result<(), Abort> {
+    fn begin(
+        &mut self,
+        database: &Database<L>,
+        participant: &mut Participant,
+        begin: &Begin<'_>,
+        again: bool,
+    ) -> Result<(), Abort> {
         self.granted = self.info.granted(begin.isolation);
         self.isolation = self.granted;
         participant.enter();
-        self.locks.begin(begin, &self.time_outs);
-        if let Some(accesses) = begin.accesses {
-            batch::prefetch(database, participant.guard(), accesses.rows(), |_, _| {});
+        self.locks.begin(begin, again, &self.time_outs);
+        match (begin.accesses, &mut self.declared) {
+            (None, _) => Ok(()),
+            (Some(accesses), None) => {
+                batch::prefetch(database, participant.guard(), accesses.rows(), |_, _| {});
+                Ok(())
+            }
+            (Some(accesses), Some(declared)) => {
+                declared.lock(&mut self.locks, database, participant.guard(), accesses.rows())
+            }
         }
-        Ok(())
     }
 
     #[inline]

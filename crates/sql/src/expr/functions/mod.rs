@@ -10,7 +10,8 @@
 //! | `json_build` | of any number of arguments, as JSON |
 //! | `pattern` | of regular expressions |
 //! | `time` | of dates and timestamps |
-//! | `template` | dates by a template: `to_char`, `to_date` |
+//! | `template` | dates by a template: `to_char` |
+//! | `template_read` | the same way back: `to_date`, `to_timestamp` |
 //! | `sequence` | of sequences |
 //! | `catalog` | of the catalogs |
 //! | `lock` | of locks |
@@ -35,6 +36,7 @@ mod session;
 mod setting;
 mod several;
 mod template;
+mod template_read;
 mod text;
 mod time;
 

@@ -1,10 +1,8 @@
 //! Dates and timestamps by a template: `YYYY-MM-DD HH24:MI:SS`.
 
 use super::check_size;
-use super::time::{DAY, JULIAN_EPOCH, Moment, people_year};
-use crate::error::unsupported;
-use crate::types::{check_timestamp, days_from_parts};
-use crate::{MemoryLimit, SqlError, state};
+use super::time::{JULIAN_EPOCH, Moment, people_year};
+use crate::{MemoryLimit, SqlError};
 use std::fmt::Write;
 
 /// Patterns, a longer one before those that it begins with.
@@ -68,7 +66,7 @@ const MORE_PATTERNS: [(&str, Pattern); 9] = [
     ("OF", Pattern::ZoneOffset),
 ];
 
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -84,13 +82,13 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// Months in Roman numerals.
-const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
+pub(super) const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
 /// From Monday.
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub(super) const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pattern {
+pub(super) enum Pattern {
     /// With so many of its last digits.
     Year(usize),
     YearWithComma,
@@ -132,8 +130,15 @@ enum Pattern {
     RomanMonth,
 }
 
+impl Pattern {
+    /// Whether it is the name of a month or a day.
+    fn is_name(self) -> bool {
+        matches!(self, Pattern::MonthName | Pattern::MonthShort | Pattern::DayName | Pattern::DayShort)
+    }
+}
+
 /// A piece of a template.
-enum Piece<'t> {
+pub(super) enum Piece<'t> {
     Pattern {
         pattern: Pattern,
         /// As it is written: its case counts.
@@ -144,33 +149,45 @@ enum Piece<'t> {
         ordinal: Option<&'t str>,
     },
     Text(&'t str),
+    /// `FX`: what is read has to be as it is written.
+    Fixed,
 }
 
-fn pieces(template: &str) -> Result<Vec<Piece<'_>>, SqlError> {
+pub(super) fn pieces(template: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = template;
     while let Some(first) = rest.chars().next() {
         if let Some(inside) = rest.strip_prefix('"') {
-            let end = inside.find('"').unwrap_or(inside.len());
-            pieces.push(Piece::Text(&inside[..end]));
-            rest = inside.get(end + 1..).unwrap_or_default();
+            rest = quoted(inside, &mut pieces);
+            continue;
+        }
+        if rest.starts_with("\\\"") {
+            pieces.push(Piece::Text("\""));
+            rest = &rest[2..];
             continue;
         }
         let upper =
             |text: &str, name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-        if upper(rest, "TM") || upper(rest, "FX") {
-            return Err(unsupported(&format!("\"{}\" in a template", &rest[..2])));
+        if upper(rest, "FX") {
+            pieces.push(Piece::Fixed);
+            rest = &rest[2..];
+            continue;
         }
-        let (plain, after) = if upper(rest, "FM") { (true, &rest[2..]) } else { (false, rest) };
+        // Names in the language of the locale are not padded; there is one language.
+        let (plain, local) = (upper(rest, "FM"), upper(rest, "TM"));
+        let after = if plain || local { &rest[2..] } else { rest };
         let mut known = PATTERNS.iter().chain(&MORE_PATTERNS);
         match known.find(|(name, _)| upper(after, name)) {
             Some((name, pattern)) => {
                 let (written, behind) = after.split_at(name.len());
                 let ordinal = behind.get(..2).filter(|suffix| suffix.eq_ignore_ascii_case("th"));
+                let plain = plain || local && pattern.is_name();
                 pieces.push(Piece::Pattern { pattern: *pattern, written, plain, ordinal });
-                rest = &behind[ordinal.map_or(0, str::len)..];
+                // `SP` would spell a number out; PostgreSQL does not, either.
+                let suffix = ordinal.or_else(|| behind.get(..2).filter(|suffix| suffix.eq_ignore_ascii_case("sp")));
+                rest = &behind[suffix.map_or(0, str::len)..];
             }
-            None if plain => rest = after,
+            None if plain || local => rest = after,
             None => {
                 let (text, after) = rest.split_at(first.len_utf8());
                 pieces.push(Piece::Text(text));
@@ -178,7 +195,23 @@ fn pieces(template: &str) -> Result<Vec<Piece<'_>>, SqlError> {
             }
         }
     }
-    Ok(pieces)
+    pieces
+}
+
+/// The text up to the next double quote, without the backslashes before characters; what is behind it.
+fn quoted<'t>(mut text: &'t str, pieces: &mut Vec<Piece<'t>>) -> &'t str {
+    while let Some(at) = text.find(['"', '\\']) {
+        let (before, from) = text.split_at(at);
+        pieces.push(Piece::Text(before));
+        if let Some(behind) = from.strip_prefix('"') {
+            return behind;
+        }
+        let escaped = from[1..].chars().next().map_or(0, char::len_utf8);
+        pieces.push(Piece::Text(if escaped == 0 { from } else { &from[1..1 + escaped] }));
+        text = &from[1 + escaped..];
+    }
+    pieces.push(Piece::Text(text));
+    ""
 }
 
 /// A moment by a template.
@@ -186,9 +219,10 @@ pub(super) fn write(micros: i64, template: &str, zoned: bool, memory: MemoryLimi
     check_size(template.len().saturating_mul(4), memory)?;
     let mut out = String::new();
     let Some(moment) = Moment::of(micros) else { return Ok(out) };
-    for piece in pieces(template)? {
+    for piece in pieces(template) {
         match piece {
             Piece::Text(text) => out.push_str(text),
+            Piece::Fixed => {}
             Piece::Pattern { pattern, written, plain, ordinal } => {
                 let start = out.len();
                 write_pattern(&moment, pattern, written, plain, zoned, &mut out);
@@ -291,301 +325,4 @@ fn put_word(name: &str, width: usize, written: &str, plain: bool, out: &mut Stri
     };
     let width = if plain { 0 } else { width };
     write!(out, "{cased:<width$}").expect("a string grows");
-}
-
-/// What has been read. Zero is what has not been.
-#[derive(Default)]
-struct Read {
-    year: i64,
-    before_christ: bool,
-    month: i64,
-    day: i64,
-    day_of_year: i64,
-    hour: i64,
-    afternoon: Option<bool>,
-    minute: i64,
-    second: i64,
-    micros: i64,
-    /// How many digits of a second count.
-    precision: Option<u32>,
-    seconds_of_day: i64,
-    zone_sign: i64,
-    zone_hour: i64,
-    zone_minute: i64,
-}
-
-/// Reads a moment by a template, in microseconds since 2000.
-pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
-    let mut read = Read::default();
-    let mut rest = text.trim_start();
-    let pieces = pieces(template)?;
-    for (at, piece) in pieces.iter().enumerate() {
-        match piece {
-            Piece::Text(expected) => {
-                for expected in expected.chars() {
-                    let mut after = rest.chars();
-                    match after.next() {
-                        // A separator stands for any separator, or for none.
-                        Some(found) if expected.is_alphanumeric() || !found.is_alphanumeric() => rest = after.as_str(),
-                        _ => {}
-                    }
-                }
-            }
-            Piece::Pattern { pattern, written, plain, ordinal } => {
-                rest = rest.trim_start();
-                if rest.is_empty() {
-                    break;
-                }
-                let is_whole = *plain || ordinal.is_some() || ends_number(pieces.get(at + 1));
-                rest = read.take(*pattern, written, is_whole, rest, text)?;
-                if ordinal.is_some() {
-                    rest = rest.get(2..).unwrap_or_default();
-                }
-            }
-        }
-    }
-    read.micros(text)
-}
-
-/// Whether a number goes on no further than its digits where this follows.
-fn ends_number(next: Option<&Piece<'_>>) -> bool {
-    use Pattern::{DayName, DayShort, Era, Half, MonthName, MonthShort, RomanMonth, ZoneName, ZoneOffset};
-    match next {
-        Some(Piece::Pattern { pattern, .. }) => matches!(
-            pattern,
-            MonthName | MonthShort | DayName | DayShort | Half { .. } | Era { .. } | RomanMonth | ZoneName | ZoneOffset
-        ),
-        Some(Piece::Text(text)) => !text.starts_with(|first: char| first.is_ascii_digit()),
-        None => true,
-    }
-}
-
-/// Keeps what a pattern says, unless another one has said something else.
-fn keep(field: &mut i64, value: i64, written: &str) -> Result<(), SqlError> {
-    if *field != 0 && *field != value {
-        let message = format!("conflicting values for \"{written}\" field in formatting string");
-        return Err(malformed(message).detail("This value contradicts a previous setting for the same field type."));
-    }
-    *field = value;
-    Ok(())
-}
-
-fn out_of_range(text: &str) -> SqlError {
-    let message = format!("date/time field value out of range: \"{text}\"");
-    SqlError::new(state::DATETIME_FIELD_OVERFLOW, message)
-}
-
-fn malformed(message: String) -> SqlError {
-    SqlError::new(state::INVALID_DATETIME_FORMAT, message)
-}
-
-impl Read {
-    /// Reads one pattern. A number that ends at what is no digit is read whole, one before another pattern has its digits only.
-    fn take<'t>(
-        &mut self,
-        pattern: Pattern,
-        written: &str,
-        whole: bool,
-        text: &'t str,
-        all: &str,
-    ) -> Result<&'t str, SqlError> {
-        let name = |names: &[&str], length: Option<usize>| {
-            let found = names.iter().position(|name| {
-                let name = &name[..length.unwrap_or(name.len())];
-                text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-            });
-            let at = found.ok_or_else(|| {
-                let word = text.split_whitespace().next().unwrap_or_default();
-                malformed(format!("invalid value \"{word}\" for \"{written}\""))
-                    .detail("The given value did not match any of the allowed values for this field.")
-            })?;
-            Ok::<_, SqlError>((at as i64, &text[length.unwrap_or(names[at].len())..]))
-        };
-        let width = match pattern {
-            Pattern::Year(digits) => digits,
-            Pattern::DayOfYear | Pattern::Milliseconds => 3,
-            Pattern::Microseconds => 6,
-            Pattern::Fraction(digits) => digits as usize,
-            Pattern::SecondsOfDay => 5,
-            Pattern::MonthName | Pattern::MonthShort => {
-                let (month, rest) = name(&MONTHS, (pattern == Pattern::MonthShort).then_some(3))?;
-                keep(&mut self.month, month + 1, written)?;
-                return Ok(rest);
-            }
-            Pattern::RomanMonth => {
-                // A longer numeral goes before those that it begins with.
-                let numerals: Vec<_> = ROMAN.iter().rev().copied().collect();
-                let (at, rest) = name(&numerals, None)?;
-                keep(&mut self.month, 12 - at, written)?;
-                return Ok(rest);
-            }
-            Pattern::ZoneHour | Pattern::ZoneMinute => 2,
-            // Read and not looked at.
-            Pattern::DayName => return name(&DAYS, None).map(|(_, rest)| rest),
-            Pattern::DayShort => return name(&DAYS, Some(3)).map(|(_, rest)| rest),
-            Pattern::Half { dots } => {
-                let halves = if dots { ["A.M.", "P.M."] } else { ["AM", "PM"] };
-                let (half, rest) = name(&halves, None)?;
-                self.afternoon = Some(half == 1);
-                return Ok(rest);
-            }
-            Pattern::Era { dots } => {
-                let eras = if dots { ["A.D.", "B.C."] } else { ["AD", "BC"] };
-                let (era, rest) = name(&eras, None)?;
-                self.before_christ = era == 1;
-                return Ok(rest);
-            }
-            Pattern::Month | Pattern::Day | Pattern::Hour | Pattern::Hour12 | Pattern::Minute | Pattern::Second => 2,
-            _ => return Err(unsupported(&format!("reading \"{written}\" of a template"))),
-        };
-        let (sign, unsigned) = match (pattern, text.as_bytes().first()) {
-            (Pattern::ZoneHour | Pattern::Year(_), Some(b'-')) => (-1, &text[1..]),
-            (Pattern::ZoneHour, Some(b'+')) => (1, &text[1..]),
-            _ => (1, text),
-        };
-        let found = unsigned.bytes().take_while(u8::is_ascii_digit).count();
-        // Before another number a pattern has just its digits.
-        let digits = if whole { found.min(9) } else { found.min(width) };
-        let (number, rest) = unsigned.split_at(digits);
-        if digits < width && !whole && digits > 0 {
-            return Err(too_short(unsigned, written, digits, width));
-        }
-        let Ok(value) = number.parse::<i64>() else {
-            let found: String = text.chars().take(width).collect();
-            return Err(
-                malformed(format!("invalid value \"{found}\" for \"{written}\"")).detail("Value must be an integer.")
-            );
-        };
-        if pattern == Pattern::ZoneHour {
-            self.zone_sign = sign;
-        }
-        self.keep_number(pattern, (value, sign, digits), written, all)?;
-        Ok(rest)
-    }
-
-    /// Keeps a number of so many digits.
-    fn keep_number(
-        &mut self,
-        pattern: Pattern,
-        (value, sign, digits): (i64, i64, usize),
-        written: &str,
-        all: &str,
-    ) -> Result<(), SqlError> {
-        match pattern {
-            Pattern::Year(digits) => {
-                let year = if digits < 4 { near_2020(value) } else { value };
-                keep(&mut self.year, sign * year, written)?;
-            }
-            Pattern::Month => keep(&mut self.month, value, written)?,
-            Pattern::Day => keep(&mut self.day, value, written)?,
-            Pattern::DayOfYear => keep(&mut self.day_of_year, value, written)?,
-            Pattern::Hour => keep(&mut self.hour, value, written)?,
-            Pattern::Hour12 => {
-                if !(1..=12).contains(&value) {
-                    return Err(malformed(format!("hour \"{value}\" is invalid for the 12-hour clock"))
-                        .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
-                }
-                keep(&mut self.hour, value % 12, written)?;
-            }
-            Pattern::Minute => keep(&mut self.minute, value, written)?,
-            Pattern::Second => keep(&mut self.second, value, written)?,
-            Pattern::SecondsOfDay => keep(&mut self.seconds_of_day, value, written)?,
-            Pattern::ZoneHour => keep(&mut self.zone_hour, value, written)?,
-            Pattern::ZoneMinute => keep(&mut self.zone_minute, value, written)?,
-            Pattern::Milliseconds | Pattern::Microseconds | Pattern::Fraction(_) if digits > 6 => {
-                return Err(out_of_range(all));
-            }
-            Pattern::Milliseconds | Pattern::Microseconds | Pattern::Fraction(_) => {
-                keep(&mut self.micros, value * 10_i64.pow(6 - digits as u32), written)?;
-                if let Pattern::Fraction(digits) = pattern {
-                    self.precision = Some(digits);
-                }
-            }
-            _ => return Err(out_of_range(all)),
-        }
-        Ok(())
-    }
-
-    fn micros(&self, text: &str) -> Result<i64, SqlError> {
-        const SECOND: i64 = 1_000_000;
-        let mut hour = self.hour;
-        if self.afternoon == Some(true) {
-            hour += 12;
-        }
-        if hour > 23 || self.minute > 59 || self.second > 59 {
-            return Err(out_of_range(text));
-        }
-        let zone = self.zone_hour * 60 + self.zone_minute;
-        if self.seconds_of_day >= DAY / SECOND || self.zone_hour > 15 || self.zone_minute > 59 {
-            return Err(out_of_range(text));
-        }
-        // Before Christ a negative year is one after. Nobody said which year: that is 1 BC.
-        let year = if self.before_christ { -self.year } else { self.year };
-        let year = if year < 0 { year + 1 } else { year };
-        let date = |year: i64, month: i64, day: i64| {
-            days_from_parts(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?)
-        };
-        let (month, day) = (self.month.max(1), self.day.max(1));
-        let days = if self.day_of_year > 0 && (month == 1 || day == 1) {
-            if self.year == 0 {
-                let message = "cannot calculate day of year without year information";
-                return Err(malformed(message.to_owned()));
-            }
-            let first = date(year, 1, 1).zip(date(year, 12, 31));
-            first.and_then(|(first, last)| {
-                let found = i32::try_from(self.day_of_year).ok()?.checked_add(first - 1)?;
-                (found <= last).then_some(found)
-            })
-        } else {
-            date(year, month, day)
-        };
-        let days = i64::from(days.ok_or_else(|| out_of_range(text))?);
-        let seconds = match self.seconds_of_day {
-            0 => (hour * 60 + self.minute) * 60 + self.second,
-            seconds => seconds,
-        };
-        let unit = self.precision.map_or(1, |digits| 10_i64.pow(6 - digits));
-        let micros = (self.micros + unit / 2) / unit * unit;
-        let sign = if self.zone_sign < 0 { -1 } else { 1 };
-        check_timestamp(days * DAY + (seconds - sign * zone * 60) * SECOND + micros)
-    }
-}
-
-/// Fewer characters, or digits, than a pattern has before another number.
-fn too_short(text: &str, written: &str, digits: usize, width: usize) -> SqlError {
-    let remain = text.chars().count();
-    let hint = "If your source string is not fixed-width, try using the \"FM\" modifier.";
-    if remain < width {
-        let message = format!("source string too short for \"{written}\" formatting field");
-        let detail = format!("Field requires {width} characters, but only {remain} remain.");
-        return malformed(message).detail(detail).hint(hint);
-    }
-    let found: String = text.chars().take(width).collect();
-    let detail = format!("Field requires {width} characters, but only {digits} could be parsed.");
-    malformed(format!("invalid value \"{found}\" for \"{written}\"")).detail(detail).hint(hint)
-}
-
-/// The year with these last digits that is nearest to 2020.
-fn near_2020(year: i64) -> i64 {
-    match year {
-        0..70 => year + 2000,
-        70..100 => year + 1900,
-        100..520 => year + 2000,
-        520..1000 => year + 1000,
-        year => year,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_is_read_again() {
-        let micros = 762_525_296_789_000;
-        for template in ["YYYY-MM-DD HH24:MI:SS.US", "DD Mon YYYY, HH12:MI:SS.MS AM", "YYYYDDD HH24MISSMS"] {
-            let text = write(micros, template, false, MemoryLimit::NONE).expect("a template");
-            assert_eq!(read(&text, template), Ok(micros), "{template}: {text}");
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Functions of dates and timestamps.
 
-use super::{Arguments, Overload, integer_of, interval, invalid, template, text_of};
+use super::{Arguments, Overload, integer_of, interval, invalid, template, template_read, text_of};
 use crate::error::unsupported;
 use crate::expr::compare::float;
 use crate::types::{check_timestamp, date_parts, days_from_parts, zone_offset_seconds};
@@ -184,11 +184,11 @@ impl Function {
                 }
             },
             Function::ToDate => {
-                let micros = template::read(text_of(first), text_of(second))?;
+                let micros = template_read::read(text_of(first), text_of(second))?;
                 Ok(Value::Date(micros.div_euclid(DAY) as i32))
             }
             Function::ToTimestamp => match first {
-                Value::Text(text) => template::read(text, text_of(second)).map(Value::TimestampTz),
+                Value::Text(text) => template_read::read(text, text_of(second)).map(Value::TimestampTz),
                 seconds => from_unix(float(seconds)),
             },
             Function::MakeDate => make_date(integer_of(first), integer_of(second), integer_of(third)),

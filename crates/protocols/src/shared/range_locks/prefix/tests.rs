@@ -261,3 +261,52 @@ proptest! {
         prop_assert!(covered || !(above && below), "{key:?} in {lower:?} to {upper:?}, {:?}", texts(&prefixes));
     }
 }
+
+/// Keys of one index: none is the beginning of another one.
+fn keys() -> impl Strategy<Value = Key> {
+    vec((0u8..3, any::<bool>()), 1..3).prop_map(|columns| {
+        let mut builder = hotrow_storage::KeyBuilder::default();
+        for (byte, is_long) in columns {
+            let text = if is_long { vec![byte; 9] } else { vec![byte] };
+            builder.push(hotrow_storage::Type::Bytea, false, &hotrow_storage::Value::Bytea(text.as_slice().into()));
+        }
+        builder.finish()
+    })
+}
+
+proptest! {
+    /// The keys of a range are below its neighbouring prefixes, which are few; and a part of the range has its own at the same level or
+    /// a deeper one.
+    #[test]
+    fn a_range_is_covered_by_few_neighbours(mut ends in proptest::array::uniform4(any::<u64>()), shift in 0u32..64, at_most in 1u128..4) {
+        ends.iter_mut().for_each(|end| *end >>= shift);
+        ends.sort_unstable();
+        let space = KeySpace::of_bits(Granularity::new(4, 128).expect("a good granularity"));
+        let numbers = ends.map(|end| u128::from(end) << 64);
+        let [first, inner_first, inner_last, last] = numbers;
+        let covered: Vec<_> = space.neighbours(BitRange { first, last }, at_most).collect();
+        let inner: Vec<_> = space.neighbours(BitRange { first: inner_first, last: inner_last }, at_most).collect();
+        prop_assert!((1..=at_most).contains(&(covered.len() as u128)));
+        prop_assert!(covered.iter().all(|prefix| prefix.depth == covered[0].depth));
+        prop_assert!(covered[0].first() <= first && last <= covered[covered.len() - 1].last());
+        prop_assert!(covered.windows(2).all(|pair| pair[0].last() + 1 == pair[1].first()));
+        prop_assert!(covered[0].depth <= inner[0].depth);
+        if covered[0].depth < 128 && at_most > 1 {
+            let block = covered[0].last() - covered[0].first();
+            prop_assert!(last - first >= block / 16 * (at_most - 1) || covered[0].depth == 0, "a block is at most so much longer");
+        }
+    }
+
+    /// A key that bounds let in has its number in their range.
+    #[test]
+    fn the_numbers_of_keys_are_between_those_of_the_bounds(mut keys in proptest::array::uniform3(keys())) {
+        keys.sort_unstable();
+        let [lower, key, upper] = keys;
+        let range = BitRange::between(Bound::Included(&lower), Bound::Included(&upper));
+        prop_assert!(range.is_some_and(|range| (range.first..=range.last).contains(&BitRange::number(&key))));
+        if key < upper && !upper.starts_with(&key) {
+            let range = BitRange::between(Bound::Included(&lower), Bound::Excluded(&upper));
+            prop_assert!(range.is_some_and(|range| (range.first..=range.last).contains(&BitRange::number(&key))));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! How a transaction stands when a deadlock's victim is chosen.
+
+use hotrow_sync::Time;
+use std::cmp::Ordering;
+
+/// A one-shot transaction that has been a victim so often is ranked by its age alone.
+const YIELDS: u32 = 8;
+
+/// What a transaction in flight brings to the choice of a victim. Its retries keep it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Standing {
+    /// When its first attempt began; of a one-shot transaction, when that first came to wait, which is hardly later and
+    /// costs a transaction that never waits no look at a clock.
+    began: Option<Time>,
+    /// Tells apart transactions that began at one time.
+    number: u32,
+    one_shot: bool,
+    /// How often it has been a victim.
+    defeats: u32,
+}
+
+impl Standing {
+    /// An attempt of transaction object `number` begins; `again` says that it is the retry of the one before.
+    #[inline]
+    pub(crate) fn begin(&mut self, number: u32, one_shot: bool, again: bool, now: impl FnOnce() -> Time) {
+        (self.number, self.one_shot) = (number, one_shot);
+        if !again {
+            (self.began, self.defeats) = ((!one_shot).then(now), 0);
+        }
+    }
+
+    /// The transaction comes to wait.
+    pub(crate) fn waits(&mut self, now: Time) {
+        self.began.get_or_insert(now);
+    }
+
+    /// The transaction was the victim.
+    pub(crate) fn lost(&mut self) {
+        self.defeats = self.defeats.saturating_add(1);
+    }
+
+    /// Orders by who is to be the victim: the greatest. One-shot transactions come before others, because they are tried again without
+    /// a client's help; but only for so many times, so that each of them ends. Of the rest the youngest comes first.
+    pub(super) fn cmp(&self, other: &Standing) -> Ordering {
+        let rank = |standing: &Standing| {
+            let yields = standing.one_shot && standing.defeats < YIELDS;
+            (yields, standing.began.map(|began| began.0), standing.number)
+        };
+        rank(self).cmp(&rank(other))
+    }
+}

@@ -1,0 +1,141 @@
+//! Locking the rows of an access set together, as a transaction begins.
+//!
+//! **Source.** Zhu, Wang, Hu, Qian, Wang, Zhou: Interactive Transaction Processing for In-Memory Database System, §7, leaves it to future
+//! work to serve one-shot and interactive transactions by one engine. Ren, Faleiro, Abadi: Design Principles for Scaling
+//! Multi-core OLTP Under High Contention, §3.2, takes locks in one order.
+//!
+//! **Invariants**
+//!
+//! 1. A transaction locks the rows of its access set before it reads or writes anything, each row once and in the strongest mode
+//!    that the set names. The order is that of the rows' names, then tables, then keys: one order of all rows, present and
+//!    absent, for all transactions.
+//! 2. *Transactions that lock nothing outside their access sets do not deadlock among themselves.* Each waits in `begin` only, and
+//!    for one row. The holders of the row's lock and the requests before its own belong to transactions that have the row, or wait
+//!    for it. If these wait for another row, it comes later in the order. So along the edges of who waits for whom the rows
+//!    ascend, and a path within one row ends at its holders: no path is a cycle. A key has [one lock](super) at any time, so it does
+//!    not matter whether that is a record's or a name's.
+//! 3. Reads of the set are locked to the transaction's end at every level. At read committed a lock that ends with its call
+//!    would be waited for while others are held, and out of order.
+//!
+//! Whatever the transaction locks outside its set, it locks when it comes to it: a row that the set lacks, a range, the gaps and
+//! unique columns of an insert. Such a wait can close a cycle, which is [found](crate::shared::deadlocks) as any other.
+
+use super::RecordLock;
+use super::locker::Locker;
+use crate::shared::batch;
+use crate::shared::mode::Mode;
+use hotrow_storage::{Database, Guard};
+use hotrow_txn::{Abort, Access, Intent};
+use std::cmp::Ordering;
+
+/// So many rows are looked up together: what is fetched for the first is still in a core's cache when the last is fetched.
+const LOOKED_UP_TOGETHER: usize = 1024;
+
+/// The rows of one access set in the order of their locks. The list is used again by the next transaction.
+#[derive(Default)]
+pub(super) struct Declared {
+    rows: Vec<Row>,
+}
+
+/// A row of the access set.
+#[derive(Clone, Copy)]
+struct Row {
+    name: u64,
+    /// Its place in the set.
+    place: u32,
+}
+
+impl Declared {
+    /// Locks the rows.
+    ///
+    /// # Errors
+    /// Those of a wait. The rows that are locked by then stay so until the transaction aborts.
+    #[inline]
+    pub(super) fn lock<L: RecordLock>(
+        &mut self,
+        locks: &mut Locker<L>,
+        database: &Database<L>,
+        guard: Guard<'_>,
+        accesses: &[Access],
+    ) -> Result<(), Abort> {
+        self.sort(accesses);
+        for rows in self.rows.chunks(LOOKED_UP_TOGETHER) {
+            let rows = rows.iter().map(|row| &accesses[row.place as usize]);
+            batch::prefetch(database, guard, rows.clone(), |_, _| {});
+            for access in rows {
+                // A table that is gone has no rows to lock. The access to it fails.
+                if let Some(table) = database.table(guard, access.table) {
+                    locks.row(table, guard, (&access.key, access.hash), mode(access.intent))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the rows into their order, each once, with the access that needs the strongest lock of it.
+    #[inline]
+    fn sort(&mut self, accesses: &[Access]) {
+        self.rows.clear();
+        self.rows.extend((0..).zip(accesses).map(|(place, access)| Row { name: access.lock_name(), place }));
+        let same = |one: &Row, other: &Row| {
+            let [one, other] = [one, other].map(|row| &accesses[row.place as usize]);
+            one.table.0.cmp(&other.table.0).then_with(|| one.key.cmp(&other.key))
+        };
+        let reads = |row: &Row| accesses[row.place as usize].intent == Intent::Read;
+        self.rows.sort_unstable_by(|one, other| {
+            let by_row = one.name.cmp(&other.name).then_with(|| same(one, other));
+            by_row.then_with(|| reads(one).cmp(&reads(other)))
+        });
+        // Of a row's accesses the first is a write, if there is one.
+        self.rows.dedup_by(|later, kept| later.name == kept.name && same(later, kept) == Ordering::Equal);
+    }
+}
+
+fn mode(intent: Intent) -> Mode {
+    match intent {
+        Intent::Read => Mode::SHARED,
+        Intent::Write => Mode::EXCLUSIVE,
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use hotrow_storage::{Key, TableId};
+
+    /// Accesses to keys of two tables, all under one name where `collide` says so.
+    fn accesses(list: &[(u32, i64, Intent)], collide: bool) -> Vec<Access> {
+        let access = |&(table, key, intent): &(u32, i64, Intent)| {
+            let (table, key) = (TableId(table), Key::Int(key));
+            let hash = key.hash64();
+            Access { table, key, hash: if collide { 7 } else { hash }, intent }
+        };
+        list.iter().map(access).collect()
+    }
+
+    fn sorted(accesses: &[Access]) -> Vec<(u32, Key, Intent)> {
+        let mut declared = Declared::default();
+        declared.sort(accesses);
+        let row = |row: &Row| {
+            let access = &accesses[row.place as usize];
+            (access.table.0, access.key.clone(), access.intent)
+        };
+        declared.rows.iter().map(row).collect()
+    }
+
+    #[test]
+    fn each_row_is_there_once_in_its_strongest_mode_and_in_one_order() {
+        use Intent::{Read, Write};
+        let list = [(1, 4, Read), (1, 5, Write), (2, 4, Read), (1, 4, Write), (1, 5, Read), (1, 6, Read), (1, 4, Read)];
+        let mut reversed = list;
+        reversed.reverse();
+        for collide in [false, true] {
+            let rows = sorted(&accesses(&list, collide));
+            assert_eq!(rows, sorted(&accesses(&reversed, collide)), "whatever the order of the set is");
+            let mut by_key = rows.clone();
+            by_key.sort_by_key(|(table, key, _)| (*table, key.clone()));
+            let expected = [(1, 4, Write), (1, 5, Write), (1, 6, Read), (2, 4, Read)];
+            assert_eq!(by_key, expected.map(|(table, key, intent)| (table, Key::Int(key), intent)), "{collide}");
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! Dates and timestamps that are read by a template.
+
+use super::template::{DAYS, MONTHS, Pattern, Piece, ROMAN, pieces};
+use super::time::{DAY, JULIAN_EPOCH};
+use crate::error::unsupported;
+use crate::types::{check_timestamp, date_parts, days_from_parts};
+use crate::{SqlError, state};
+
+/// What has been read. Zero is what has not been.
+#[derive(Default)]
+struct Read {
+    year: i64,
+    before_christ: bool,
+    month: i64,
+    day: i64,
+    day_of_year: i64,
+    hour: i64,
+    afternoon: Option<bool>,
+    minute: i64,
+    second: i64,
+    micros: i64,
+    /// How many digits of a second count.
+    precision: Option<u32>,
+    seconds_of_day: i64,
+    zone_sign: i64,
+    zone_hour: i64,
+    zone_minute: i64,
+    /// How many digits of the year its pattern has.
+    year_digits: usize,
+    century: i64,
+    julian: i64,
+    /// Of the year, or the ISO year.
+    week: i64,
+    week_of_month: i64,
+    /// 1 is Sunday.
+    day_of_week: i64,
+    convention: Option<Convention>,
+}
+
+/// How dates are counted. A template has one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Convention {
+    Gregorian,
+    IsoWeeks,
+}
+
+impl Convention {
+    /// That of a pattern; none if it is part of both.
+    fn of(pattern: Pattern) -> Option<Self> {
+        match pattern {
+            Pattern::IsoYear(_) | Pattern::IsoWeek | Pattern::IsoDayOfWeek | Pattern::IsoDayOfYear => {
+                Some(Convention::IsoWeeks)
+            }
+            Pattern::Year(_)
+            | Pattern::YearWithComma
+            | Pattern::MonthName
+            | Pattern::MonthShort
+            | Pattern::Month
+            | Pattern::RomanMonth
+            | Pattern::WeekOfYear
+            | Pattern::WeekOfMonth
+            | Pattern::Day
+            | Pattern::DayOfWeek
+            | Pattern::DayOfYear => Some(Convention::Gregorian),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a moment by a template, in microseconds since 2000.
+pub(super) fn read(text: &str, template: &str) -> Result<i64, SqlError> {
+    let mut read = Read::default();
+    let mut rest = text.trim_start();
+    let pieces = pieces(template);
+    for (at, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Fixed => return Err(unsupported("reading by a template with \"FX\"")),
+            Piece::Text(expected) => {
+                for expected in expected.chars() {
+                    let mut after = rest.chars();
+                    match after.next() {
+                        // A separator stands for any separator, or for none.
+                        Some(found) if expected.is_alphanumeric() || !found.is_alphanumeric() => rest = after.as_str(),
+                        _ => {}
+                    }
+                }
+            }
+            Piece::Pattern { pattern, written, plain, ordinal } => {
+                rest = rest.trim_start();
+                if rest.is_empty() {
+                    break;
+                }
+                let is_whole = *plain || ordinal.is_some() || ends_number(pieces.get(at + 1));
+                rest = read.take(*pattern, written, is_whole, rest, text)?;
+                if ordinal.is_some() {
+                    rest = rest.get(2..).unwrap_or_default();
+                }
+            }
+        }
+    }
+    read.micros(text)
+}
+
+/// Whether a number goes on no further than its digits where this follows.
+fn ends_number(next: Option<&Piece<'_>>) -> bool {
+    use Pattern::{DayName, DayShort, Era, Half, MonthName, MonthShort, RomanMonth, ZoneName, ZoneOffset};
+    match next {
+        Some(Piece::Pattern { pattern, .. }) => matches!(
+            pattern,
+            MonthName | MonthShort | DayName | DayShort | Half { .. } | Era { .. } | RomanMonth | ZoneName | ZoneOffset
+        ),
+        Some(Piece::Fixed) => false,
+        Some(Piece::Text(text)) => !text.starts_with(|first: char| first.is_ascii_digit()),
+        None => true,
+    }
+}
+
+/// Keeps what a pattern says, unless another one has said something else.
+fn keep(field: &mut i64, value: i64, written: &str) -> Result<(), SqlError> {
+    if *field != 0 && *field != value {
+        let message = format!("conflicting values for \"{written}\" field in formatting string");
+        return Err(malformed(message).detail("This value contradicts a previous setting for the same field type."));
+    }
+    *field = value;
+    Ok(())
+}
+
+fn out_of_range(text: &str) -> SqlError {
+    let message = format!("date/time field value out of range: \"{text}\"");
+    SqlError::new(state::DATETIME_FIELD_OVERFLOW, message)
+}
+
+fn malformed(message: String) -> SqlError {
+    SqlError::new(state::INVALID_DATETIME_FORMAT, message)
+}
+
+impl Read {
+    /// Reads one pattern. A number that ends at what is no digit is read whole, one before another pattern has its digits only.
+    fn take<'t>(
+        &mut self,
+        pattern: Pattern,
+        written: &str,
+        whole: bool,
+        text: &'t str,
+        all: &str,
+    ) -> Result<&'t str, SqlError> {
+        if let Some(convention) = Convention::of(pattern)
+            && *self.convention.get_or_insert(convention) != convention
+        {
+            return Err(malformed("invalid combination of date conventions".to_owned())
+                .hint("Do not mix Gregorian and ISO week date conventions in a formatting template."));
+        }
+        let name = |names: &[&str], length: Option<usize>| {
+            let found = names.iter().position(|name| {
+                let name = &name[..length.unwrap_or(name.len())];
+                text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+            });
+            let at = found.ok_or_else(|| {
+                let word = text.split_whitespace().next().unwrap_or_default();
+                malformed(format!("invalid value \"{word}\" for \"{written}\""))
+                    .detail("The given value did not match any of the allowed values for this field.")
+            })?;
+            Ok::<_, SqlError>((at as i64, &text[length.unwrap_or(names[at].len())..]))
+        };
+        let width = match pattern {
+            Pattern::Year(digits) | Pattern::IsoYear(digits) => digits,
+            Pattern::YearWithComma => return self.take_year_with_comma(text, written),
+            Pattern::DayOfYear | Pattern::IsoDayOfYear | Pattern::Milliseconds => 3,
+            Pattern::WeekOfMonth | Pattern::DayOfWeek | Pattern::IsoDayOfWeek | Pattern::Quarter | Pattern::Julian => 1,
+            Pattern::WeekOfYear | Pattern::IsoWeek | Pattern::Century => 2,
+            Pattern::Microseconds => 6,
+            Pattern::Fraction(digits) => digits as usize,
+            Pattern::SecondsOfDay => 5,
+            Pattern::MonthName | Pattern::MonthShort => {
+                let (month, rest) = name(&MONTHS, (pattern == Pattern::MonthShort).then_some(3))?;
+                keep(&mut self.month, month + 1, written)?;
+                return Ok(rest);
+            }
+            Pattern::RomanMonth => {
+                // A longer numeral goes before those that it begins with.
+                let numerals: Vec<_> = ROMAN.iter().rev().copied().collect();
+                let (at, rest) = name(&numerals, None)?;
+                keep(&mut self.month, 12 - at, written)?;
+                return Ok(rest);
+            }
+            Pattern::ZoneHour | Pattern::ZoneMinute => 2,
+            Pattern::DayName | Pattern::DayShort => {
+                let (day, rest) = name(&DAYS, (pattern == Pattern::DayShort).then_some(3))?;
+                keep(&mut self.day_of_week, (day + 1) % 7 + 1, written)?;
+                return Ok(rest);
+            }
+            Pattern::Half { dots } => {
+                let halves = if dots { ["A.M.", "P.M."] } else { ["AM", "PM"] };
+                let (half, rest) = name(&halves, None)?;
+                self.afternoon = Some(half == 1);
+                return Ok(rest);
+            }
+            Pattern::Era { dots } => {
+                let eras = if dots { ["A.D.", "B.C."] } else { ["AD", "BC"] };
+                let (era, rest) = name(&eras, None)?;
+                self.before_christ = era == 1;
+                return Ok(rest);
+            }
+            Pattern::Month | Pattern::Day | Pattern::Hour | Pattern::Hour12 | Pattern::Minute | Pattern::Second => 2,
+            _ => return Err(unsupported(&format!("reading \"{written}\" of a template"))),
+        };
+        let (sign, unsigned) = match (pattern, text.as_bytes().first()) {
+            (Pattern::ZoneHour | Pattern::Year(_) | Pattern::IsoYear(_), Some(b'-')) => (-1, &text[1..]),
+            (Pattern::ZoneHour, Some(b'+')) => (1, &text[1..]),
+            _ => (1, text),
+        };
+        let found = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+        // Before another number a pattern has just its digits.
+        let digits = if whole { found.min(9) } else { found.min(width) };
+        let (number, rest) = unsigned.split_at(digits);
+        if digits < width && !whole && digits > 0 {
+            return Err(too_short(unsigned, written, digits, width));
+        }
+        let Ok(value) = number.parse::<i64>() else {
+            let found: String = text.chars().take(width).collect();
+            return Err(
+                malformed(format!("invalid value \"{found}\" for \"{written}\"")).detail("Value must be an integer.")
+            );
+        };
+        if pattern == Pattern::ZoneHour {
+            self.zone_sign = sign;
+        }
+        self.keep_number(pattern, (value, sign, digits), written, all)?;
+        Ok(rest)
+    }
+
+    /// Reads thousands, a comma, and the rest of a year.
+    fn take_year_with_comma<'t>(&mut self, text: &'t str, written: &str) -> Result<&'t str, SqlError> {
+        let digits = |text: &str, most: usize| text.bytes().take(most).take_while(u8::is_ascii_digit).count();
+        let (thousands, rest) = text.split_at(digits(text, 6));
+        let (rest, after) = rest.strip_prefix(',').map(|rest| rest.split_at(digits(rest, 3))).unwrap_or_default();
+        let (Ok(thousands), Ok(rest)) = (thousands.parse::<i64>(), rest.parse::<i64>()) else {
+            return Err(malformed(format!("invalid input string for \"{written}\"")));
+        };
+        keep(&mut self.year, thousands * 1000 + rest, written)?;
+        self.year_digits = 4;
+        Ok(after)
+    }
+
+    /// Keeps a number of so many digits.
+    fn keep_number(
+        &mut self,
+        pattern: Pattern,
+        (value, sign, digits): (i64, i64, usize),
+        written: &str,
+        all: &str,
+    ) -> Result<(), SqlError> {
+        match pattern {
+            Pattern::Year(digits) | Pattern::IsoYear(digits) => {
+                let year = if digits < 4 { near_2020(value) } else { value };
+                keep(&mut self.year, sign * year, written)?;
+                self.year_digits = digits;
+            }
+            Pattern::Century => keep(&mut self.century, value, written)?,
+            Pattern::Julian => keep(&mut self.julian, value, written)?,
+            Pattern::WeekOfYear | Pattern::IsoWeek => keep(&mut self.week, value, written)?,
+            Pattern::WeekOfMonth => keep(&mut self.week_of_month, value, written)?,
+            Pattern::DayOfWeek => keep(&mut self.day_of_week, value, written)?,
+            Pattern::IsoDayOfWeek => keep(&mut self.day_of_week, if value >= 7 { 1 } else { value + 1 }, written)?,
+            // It does not say which of the quarter's days.
+            Pattern::Quarter => {}
+            Pattern::IsoDayOfYear => keep(&mut self.day_of_year, value, written)?,
+            Pattern::Month => keep(&mut self.month, value, written)?,
+            Pattern::Day => keep(&mut self.day, value, written)?,
+            Pattern::DayOfYear => keep(&mut self.day_of_year, value, written)?,
+            Pattern::Hour => keep(&mut self.hour, value, written)?,
+            Pattern::Hour12 => {
+                if !(1..=12).contains(&value) {
+                    return Err(malformed(format!("hour \"{value}\" is invalid for the 12-hour clock"))
+                        .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
+                }
+                keep(&mut self.hour, value % 12, written)?;
+            }
+            Pattern::Minute => keep(&mut self.minute, value, written)?,
+            Pattern::Second => keep(&mut self.second, value, written)?,
+            Pattern::SecondsOfDay => keep(&mut self.seconds_of_day, value, written)?,
+            Pattern::ZoneHour => keep(&mut self.zone_hour, value, written)?,
+            Pattern::ZoneMinute => keep(&mut self.zone_minute, value, written)?,
+            Pattern::Milliseconds | Pattern::Microseconds | Pattern::Fraction(_) if digits > 6 => {
+                return Err(out_of_range(all));
+            }
+            Pattern::Milliseconds | Pattern::Microseconds | Pattern::Fraction(_) => {
+                keep(&mut self.micros, value * 10_i64.pow(6 - digits as u32), written)?;
+                if let Pattern::Fraction(digits) = pattern {
+                    self.precision = Some(digits);
+                }
+            }
+            _ => return Err(out_of_range(all)),
+        }
+        Ok(())
+    }
+
+    /// The year that was read, or that begins a century; nobody said which: that is 1 BC. 0 is 1 BC, too.
+    fn whole_year(&self) -> i64 {
+        let century = if self.before_christ { -self.century } else { self.century };
+        match self.year {
+            0 if century > 0 => (century - 1) * 100 + 1,
+            0 if century < 0 => century * 100 + 1,
+            0 => 0,
+            // The last digits of a year of a century.
+            year if century != 0 && self.year_digits <= 2 => match year.rem_euclid(100) {
+                0 => century * 100 + i64::from(century < 0),
+                last if century > 0 => (century - 1) * 100 + last,
+                last => (century + 1) * 100 - last + 1,
+            },
+            // Before Christ a negative year is one after.
+            year => match if self.before_christ { -year } else { year } {
+                year if year < 0 => year + 1,
+                year => year,
+            },
+        }
+    }
+
+    /// The day, in days since 2000.
+    ///
+    /// # Errors
+    /// There is no such day, or why it cannot be said which.
+    fn days(&self) -> Result<i64, Option<SqlError>> {
+        let year = self.whole_year();
+        let is_iso = self.convention == Some(Convention::IsoWeeks);
+        let mut parts = (year, 1, 1);
+        if self.julian > 0 {
+            parts = parts_of(self.julian - JULIAN_EPOCH).ok_or(None)?;
+        }
+        let (mut day_of_year, mut day) = (self.day_of_year, self.day);
+        if self.week > 0 && is_iso {
+            let monday = iso_week(parts.0, self.week).ok_or(None)?;
+            let after = match self.day_of_week {
+                0 => 0,
+                1 => 6,
+                day => day - 2,
+            };
+            parts = parts_of(monday + after).ok_or(None)?;
+        } else if self.week > 0 {
+            day_of_year = (self.week - 1) * 7 + 1;
+        }
+        if self.week_of_month > 0 {
+            day = (self.week_of_month - 1) * 7 + 1;
+        }
+        if day > 0 {
+            parts.2 = day;
+        }
+        if self.month > 0 {
+            parts.1 = self.month;
+        }
+        if day_of_year > 0 && (parts.1 <= 1 || parts.2 <= 1) {
+            if parts.0 == 0 && !self.before_christ {
+                let message = "cannot calculate day of year without year information";
+                return Err(Some(malformed(message.to_owned())));
+            }
+            let first = if is_iso { iso_week(parts.0, 1) } else { days_of((parts.0, 1, 1)) }.ok_or(None)?;
+            let found = parts_of(first + day_of_year - 1).ok_or(None)?;
+            if is_iso {
+                parts = found;
+            } else if found.0 != parts.0 {
+                return Err(None);
+            } else {
+                parts.1 = if parts.1 <= 1 { found.1 } else { parts.1 };
+                parts.2 = if parts.2 <= 1 { found.2 } else { parts.2 };
+            }
+        }
+        days_of(parts).ok_or(None)
+    }
+
+    fn micros(&self, text: &str) -> Result<i64, SqlError> {
+        const SECOND: i64 = 1_000_000;
+        let mut hour = self.hour;
+        if self.afternoon == Some(true) {
+            hour += 12;
+        }
+        if hour > 23 || self.minute > 59 || self.second > 59 {
+            return Err(out_of_range(text));
+        }
+        let zone = self.zone_hour * 60 + self.zone_minute;
+        if self.seconds_of_day >= DAY / SECOND || self.zone_hour > 15 || self.zone_minute > 59 {
+            return Err(out_of_range(text));
+        }
+        let days = self.days().map_err(|error| error.unwrap_or_else(|| out_of_range(text)))?;
+        let seconds = match self.seconds_of_day {
+            0 => (hour * 60 + self.minute) * 60 + self.second,
+            seconds => seconds,
+        };
+        let unit = self.precision.map_or(1, |digits| 10_i64.pow(6 - digits));
+        let micros = (self.micros + unit / 2) / unit * unit;
+        let sign = if self.zone_sign < 0 { -1 } else { 1 };
+        check_timestamp(days * DAY + (seconds - sign * zone * 60) * SECOND + micros)
+    }
+}
+
+/// Year, month and day of days since 2000.
+fn parts_of(days: i64) -> Option<(i64, i64, i64)> {
+    let (year, month, day) = date_parts(i32::try_from(days).ok()?)?;
+    Some((year.into(), month.into(), day.into()))
+}
+
+/// Days since 2000 of a day of the calendar.
+fn days_of((year, month, day): (i64, i64, i64)) -> Option<i64> {
+    days_from_parts(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).map(i64::from)
+}
+
+/// The Monday of a week of an ISO year, in days since 2000: the first week has January 4.
+fn iso_week(year: i64, week: i64) -> Option<i64> {
+    let fourth = days_of((year, 1, 4))?;
+    // 2000-01-03 was a Monday.
+    Some(fourth - (fourth - 2).rem_euclid(7) + (week - 1) * 7)
+}
+
+/// Fewer characters, or digits, than a pattern has before another number.
+fn too_short(text: &str, written: &str, digits: usize, width: usize) -> SqlError {
+    let remain = text.chars().count();
+    let hint = "If your source string is not fixed-width, try using the \"FM\" modifier.";
+    if remain < width {
+        let message = format!("source string too short for \"{written}\" formatting field");
+        let detail = format!("Field requires {width} characters, but only {remain} remain.");
+        return malformed(message).detail(detail).hint(hint);
+    }
+    let found: String = text.chars().take(width).collect();
+    let detail = format!("Field requires {width} characters, but only {digits} could be parsed.");
+    malformed(format!("invalid value \"{found}\" for \"{written}\"")).detail(detail).hint(hint)
+}
+
+/// The year with these last digits that is nearest to 2020.
+fn near_2020(year: i64) -> i64 {
+    match year {
+        0..70 => year + 2000,
+        70..100 => year + 1900,
+        100..520 => year + 2000,
+        520..1000 => year + 1000,
+        year => year,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::template::write;
+    use super::*;
+    use crate::MemoryLimit;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let micros = 762_525_296_789_000;
+        for template in ["YYYY-MM-DD HH24:MI:SS.US", "DD Mon YYYY, HH12:MI:SS.MS AM", "YYYYDDD HH24MISSMS"] {
+            let text = write(micros, template, false, MemoryLimit::NONE).expect("a template");
+            assert_eq!(read(&text, template), Ok(micros), "{template}: {text}");
+        }
+    }
+}

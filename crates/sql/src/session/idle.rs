@@ -1,0 +1,72 @@
+//! What becomes of a session while its client says nothing.
+
+use super::Session;
+use super::transaction::Phase;
+use crate::settings::EXCLUSIVE_IDLE_TIMEOUT;
+use crate::{SqlError, SqlState, state};
+use hotrow_txn::{Abort, Exclusion, Transaction};
+use std::time::Duration;
+
+impl Session {
+    /// Looks after the session, whose client has said nothing for so long. Returns how long that time is when it is to be
+    /// looked after again; never, if there is nothing to be done.
+    ///
+    /// A block that keeps everybody else off the database is given up when it has been idle for
+    /// `hotrow.exclusive_idle_timeout` and others wait; its client is told so (40001) when it speaks again.
+    ///
+    /// # Errors
+    /// The session has been idle for too long and ends; the client is told why.
+    pub fn look_after_idle(&mut self, idle: Duration) -> Result<Option<Duration>, SqlError> {
+        let end = self.idle_end();
+        if let Some((limit, state, kind)) = end
+            && idle >= limit
+        {
+            return Err(SqlError::new(state, format!("terminating connection due to {kind} timeout")));
+        }
+        let next = self.look_after_exclusion(idle);
+        Ok(end.map(|(limit, ..)| limit).into_iter().chain(next).min())
+    }
+
+    /// How long the session may be idle, if there is a limit, and what its end is called.
+    fn idle_end(&self) -> Option<(Duration, SqlState, &'static str)> {
+        let (setting, state, kind) = match self.phase {
+            Phase::Block | Phase::Failed => {
+                let state = state::IDLE_IN_TRANSACTION_SESSION_TIMEOUT;
+                ("idle_in_transaction_session_timeout", state, "idle-in-transaction")
+            }
+            Phase::Idle => ("idle_session_timeout", state::IDLE_SESSION_TIMEOUT, "idle-session"),
+            Phase::Implicit => return None,
+        };
+        let limit = self.names.settings.borrow().duration(setting)?;
+        Some((limit, state, kind))
+    }
+
+    /// Gives the block up if it shuts others out and its time is over. Returns when to look again, if it is to be.
+    fn look_after_exclusion(&mut self, idle: Duration) -> Option<Duration> {
+        let exclusion = if self.phase == Phase::Block && self.begun { self.txn.exclusion() } else { Exclusion::None };
+        if exclusion == Exclusion::None {
+            return None;
+        }
+        let limit = self.names.settings.borrow().exclusive_idle_timeout()?;
+        if idle < limit {
+            return Some(limit);
+        }
+        if exclusion == Exclusion::Database {
+            return Some(idle + limit);
+        }
+        self.engine_aborted(Abort::Timeout);
+        self.fail_transaction();
+        self.given_up_unheard = true;
+        self.rest();
+        None
+    }
+
+    /// 40001
+    pub(super) fn gave_way(&self) -> SqlError {
+        let engine = self.database.engine().info().name;
+        let message = "could not serialize access: the transaction was idle while others waited, and was rolled back";
+        SqlError::new(state::SERIALIZATION_FAILURE, message)
+            .detail(format!("Under engine {engine} a transaction block keeps everybody else off the database."))
+            .hint(format!("Retry the transaction. {EXCLUSIVE_IDLE_TIMEOUT} says how long it may be idle."))
+    }
+}

@@ -1,0 +1,129 @@
+//! Statements that meet another transaction's change of a row under engines that keep versions, and that cannot be run
+//! again as a whole.
+
+mod common;
+
+use common::{Recorder, database, outcome, run, session, waiting};
+use hotrow_sql::{Database, Session};
+use hotrow_sync::{Arc, thread};
+
+const ENGINES: [&str; 2] = ["mvo", "mvl"];
+
+const TABLES: &str = "create table parent (id int primary key, n int);
+    create table child (id int primary key, parent int references parent);
+    insert into parent values (1, 0), (2, 0)";
+
+/// Copies rows into the table `child` on a thread of its own. It returns when the session waits.
+fn copying(
+    database: &Arc<Database>,
+    mut session: Session,
+    rows: &'static str,
+) -> thread::JoinHandle<(Session, String)> {
+    let id = session.id();
+    let thread = thread::spawn(move || {
+        let mut client = Recorder { input: vec![rows.as_bytes().to_vec()], ..Recorder::default() };
+        let told = match session.simple_query("copy child from stdin", &mut client) {
+            Ok(()) => client.tags.concat(),
+            Err(error) => error.state.0.to_owned(),
+        };
+        (session, told)
+    });
+    let mut watcher = self::session(database);
+    let asked =
+        format!("select 1 where exists (select 1 from hotrow_blocking where waiting_pid = {id} and is_certain)");
+    while outcome(&mut watcher, &asked) != "1" {
+        if thread.is_finished() {
+            panic!("it did not wait: {}", thread.join().expect("no panic").1);
+        }
+        thread::yield_now();
+    }
+    thread
+}
+
+#[test]
+fn a_copy_waits_for_who_has_inserted_a_row_and_goes_on() {
+    let rows = "7\t1\n8\t2\n9\t1\n";
+    let cases = [
+        ("insert into child values (8, 1)", "commit", "23505", ["1|8", "2|8"]),
+        ("insert into child values (8, 1)", "rollback", "COPY 3", ["4|9", "4|9"]),
+        (
+            "insert into child values (20, 1), (9, 1); delete from child where id = 20",
+            "rollback",
+            "COPY 3",
+            ["4|9", "4|9"],
+        ),
+    ];
+    for engine in ENGINES {
+        for (change, end, told, left) in cases {
+            for in_block in [true, false] {
+                let database = database(engine);
+                let (mut other, mut copier) = (session(&database), session(&database));
+                run(&mut other, TABLES);
+                run(&mut other, &format!("begin; {change}"));
+                run(
+                    &mut copier,
+                    if in_block { "begin; insert into child values (1, 1)" } else { "insert into child values (1, 1)" },
+                );
+                let copier = copying(&database, copier, rows);
+                run(&mut other, end);
+                let (mut copier, answer) = copier.join().expect("no panic");
+                let what = format!("{engine}: {change}; {end}, {in_block}");
+                assert_eq!(answer, told, "{what}");
+                if in_block {
+                    outcome(&mut copier, "commit");
+                }
+                let found = outcome(&mut copier, "select count(*), max(id) from child");
+                let expected = left[usize::from(!in_block)];
+                assert_eq!(found, expected, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_circle_through_a_copy_has_one_victim() {
+    for engine in ENGINES {
+        let database = database(engine);
+        let (mut one, mut two) = (session(&database), session(&database));
+        run(&mut one, TABLES);
+        run(&mut one, "begin; insert into child values (8, 1)");
+        run(&mut two, "begin; insert into child values (20, 1)");
+        let copier = copying(&database, two, "7\t1\n8\t2\n");
+        let told = outcome(&mut one, "insert into child values (20, 1)");
+        run(&mut one, "rollback");
+        let (mut two, copied) = copier.join().expect("no panic");
+        let told = (told.as_str(), copied.as_str(), outcome(&mut two, "commit"));
+        let possible = [("40P01", "COPY 2", "COMMIT".to_owned()), ("INSERT 0 1", "40P01", "ROLLBACK".to_owned())];
+        assert!(possible.contains(&told), "{engine}: {told:?}");
+    }
+}
+
+/// A cursor's rows are made, and locked, when it is declared. A table's lock keeps DDL and writers apart.
+#[test]
+fn cursors_that_lock_and_definitions_wait() {
+    let cases = [
+        ("begin; declare c cursor for select id from parent for update", "DECLARE CURSOR"),
+        ("alter table parent add column m int", "ALTER TABLE"),
+        ("create index on parent (n)", "CREATE INDEX"),
+        ("truncate child, parent", "TRUNCATE TABLE"),
+        ("alter table child add foreign key (id) references parent not valid", "ALTER TABLE"),
+        ("drop table child, parent", "DROP TABLE"),
+    ];
+    for engine in ENGINES {
+        for (sql, told) in cases {
+            for end in ["commit", "rollback"] {
+                let database = database(engine);
+                let mut other = session(&database);
+                run(&mut other, TABLES);
+                run(&mut other, "begin; update parent set n = 1 where id = 1");
+                let (_, waits) = waiting(&database, session(&database), sql);
+                run(&mut other, end);
+                let (mut session, answer) = waits.join().expect("no panic");
+                assert_eq!(answer, told, "{engine}: {sql}; {end}");
+                if told == "DECLARE CURSOR" {
+                    assert_eq!(outcome(&mut session, "fetch all c"), "1 2", "{engine}: {end}");
+                }
+            }
+        }
+    }
+}
