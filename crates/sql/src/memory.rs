@@ -27,6 +27,9 @@ const SMALL_TOKENS: usize = 256;
 /// Values of fewer bytes are made without asking.
 const SMALL_BYTES: usize = 64 << 10;
 
+/// Before so many bytes more the resident size is measured anew.
+const LARGE_BYTES: usize = 256 << 10;
+
 /// What is set aside for texts that are being read, in bytes.
 static SET_ASIDE: PlainAtomicU64 = PlainAtomicU64::new(0);
 
@@ -89,11 +92,15 @@ impl Bound {
     }
 
     /// Whether so many bytes more would reach it.
+    ///
+    /// A collection that fills the place it has touches pages which the last measurement does not know of, as many as it has grown by
+    /// when it grows again.
     #[inline]
     fn is_reached_with(self, more: usize) -> bool {
+        let is_stale = more >= LARGE_BYTES && self != Self::NONE;
+        let resident = if is_stale { meter::measure() } else { meter::resident_bytes() };
         meter::used_bytes().saturating_add(more) >= self.used
-            || (meter::resident_bytes().saturating_add(more) >= self.resident
-                && meter::is_large(self.resident.saturating_sub(more)))
+            || (resident.saturating_add(more) >= self.resident && meter::is_large(self.resident.saturating_sub(more)))
     }
 }
 

@@ -225,7 +225,7 @@ impl<S: Read + Write> Client<S> {
     /// Runs a query string that must succeed.
     pub fn run(&mut self, sql: &str) -> Answer {
         let answer = self.query(sql);
-        assert_eq!(answer.failure, None, "{sql}");
+        assert_eq!(answer.failure, None, "{sql:.200}");
         answer
     }
 
@@ -238,7 +238,7 @@ impl<S: Read + Write> Client<S> {
     /// The code of the error that a query string ends with, and the status after it.
     pub fn fails(&mut self, sql: &str) -> (String, char) {
         let answer = self.query(sql);
-        (answer.failure.unwrap_or_else(|| panic!("{sql}: no error")).code, answer.status)
+        (answer.failure.unwrap_or_else(|| panic!("{sql:.200}: no error")).code, answer.status)
     }
 }
 
