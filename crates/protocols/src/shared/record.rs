@@ -41,7 +41,7 @@ pub(crate) fn replace<H: RecordHeader>(record: RecordRef<'_, H>, row: RowRef<'_>
     unsafe { record.replace(row) }
 }
 
-/// The record that the caller's transaction wrote, and so holds an exclusive lock on, or that an index just led to.
+/// The record that the caller's transaction has locked, or that an index just led to.
 #[inline]
 pub(crate) fn deref<'g, H: RecordHeader>(
     pointer: RecordPtr<H>,

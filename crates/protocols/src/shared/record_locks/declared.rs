@@ -17,24 +17,52 @@
 //! 3. Reads of the set are locked to the transaction's end at every level. At read committed a lock that ends with its call
 //!    would be waited for while others are held, and out of order.
 //!
+//! 4. *A row that was found as it was locked is not looked for again.* The transaction holds its record's lock, so nobody else unlinks the
+//!    record. When the transaction itself has deleted the row, its record has none, and the row is looked for.
+//!
 //! Whatever the transaction locks outside its set, it locks when it comes to it: a row that the set lacks, a range, the gaps and
 //! unique columns of an insert. Such a wait can close a cycle, which is [found](crate::shared::deadlocks) as any other.
 
 use super::RecordLock;
 use super::locker::Locker;
 use crate::shared::batch;
+use crate::shared::locking::Sought;
 use crate::shared::mode::Mode;
-use hotrow_storage::{Database, Guard};
+use crate::shared::record;
+use hotrow_storage::{Database, Guard, RecordPtr, RecordRef, TableId};
 use hotrow_txn::{Abort, Access, Intent};
 use std::cmp::Ordering;
 
 /// So many rows are looked up together: what is fetched for the first is still in a core's cache when the last is fetched.
 const LOOKED_UP_TOGETHER: usize = 1024;
 
-/// The rows of one access set in the order of their locks. The list is used again by the next transaction.
-#[derive(Default)]
-pub(super) struct Declared {
+/// The row of an access is looked for among so many of the set.
+const LOOKED_THROUGH: usize = 16;
+
+/// So many rows are sorted by comparing each with each.
+const RANKED: usize = 24;
+
+/// The place of a row that is not there yet.
+const UNFILLED: u32 = u32::MAX;
+
+/// The rows of one access set. The lists are used again by the next transaction.
+pub(super) struct Declared<L> {
+    /// In the order of their locks.
     rows: Vec<Row>,
+    /// In the order of the set.
+    unsorted: Vec<Row>,
+    /// By the places in the set.
+    locked: Vec<Option<Locked<L>>>,
+    /// That of the last access.
+    last: usize,
+}
+
+/// The record of a row that is locked.
+struct Locked<L> {
+    table: TableId,
+    hash: u64,
+    record: RecordPtr<L>,
+    mode: Mode,
 }
 
 /// A row of the access set.
@@ -45,13 +73,28 @@ struct Row {
     place: u32,
 }
 
-impl Declared {
-    /// Locks the rows.
+impl<L> Default for Declared<L> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), unsorted: Vec::new(), locked: Vec::new(), last: 0 }
+    }
+}
+
+impl<L: RecordLock> Declared<L> {
+    /// Forgets the last transaction's.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.unsorted.clear();
+        self.locked.clear();
+        self.last = 0;
+    }
+
+    /// Locks the rows. Nothing of the last transaction is left here.
     ///
     /// # Errors
     /// Those of a wait. The rows that are locked by then stay so until the transaction aborts.
     #[inline]
-    pub(super) fn lock<L: RecordLock>(
+    pub(super) fn lock(
         &mut self,
         locks: &mut Locker<L>,
         database: &Database<L>,
@@ -59,29 +102,69 @@ impl Declared {
         accesses: &[Access],
     ) -> Result<(), Abort> {
         self.sort(accesses);
+        self.locked.resize_with(accesses.len(), || None);
         for rows in self.rows.chunks(LOOKED_UP_TOGETHER) {
-            let rows = rows.iter().map(|row| &accesses[row.place as usize]);
-            batch::prefetch(database, guard, rows.clone(), |_, _| {});
-            for access in rows {
+            let of_row = |row: &Row| &accesses[row.place as usize];
+            batch::prefetch(database, guard, rows.iter().map(of_row), |_, _| {});
+            for row in rows {
+                let Access { table, key, hash, intent } = of_row(row);
+                let (hash, mode) = (*hash, mode(*intent));
                 // A table that is gone has no rows to lock. The access to it fails.
-                if let Some(table) = database.table(guard, access.table) {
-                    locks.row(table, guard, (&access.key, access.hash), mode(access.intent))?;
-                }
+                let Some(table) = database.table(guard, *table) else { continue };
+                let found = locks.row(table, guard, (key, hash), mode)?;
+                let locked = |record: RecordRef<'_, L>| Locked { table: table.id(), hash, record: record.ptr(), mode };
+                self.locked[row.place as usize] = found.map(locked);
             }
         }
         Ok(())
     }
 
+    /// The record of a row of the set that is locked in the mode, if it has the row.
+    #[inline]
+    pub(super) fn find<'s>(&mut self, row: &Sought<'_, 's, L>, mode: Mode) -> Option<RecordRef<'s, L>> {
+        let is_of_row =
+            |locked: &Locked<L>| locked.hash == row.hash && locked.table == row.table.id() && locked.mode.covers(mode);
+        // A transaction goes through its set in order, in all likelihood.
+        let mut ahead = self.locked.iter().enumerate().skip(self.last).take(LOOKED_THROUGH);
+        let (place, locked) =
+            ahead.find_map(|(place, locked)| Some(place).zip(locked.as_ref().filter(|locked| is_of_row(locked))))?;
+        self.last = place;
+        Some(record::deref(locked.record, row.guard, row.table))
+            .filter(|record| record.is_present() && record.has_key(row.key))
+    }
+
     /// Brings the rows into their order, each once, with the access that needs the strongest lock of it.
     #[inline]
     fn sort(&mut self, accesses: &[Access]) {
-        self.rows.clear();
-        self.rows.extend((0..).zip(accesses).map(|(place, access)| Row { name: access.lock_name(), place }));
+        let row = |(place, access): (u32, &Access)| Row { name: access.lock_name(), place };
+        self.unsorted.extend((0..).zip(accesses).map(row));
+        if self.unsorted.len() > RANKED || !self.rank() {
+            self.sort_many(accesses);
+        }
+    }
+
+    /// Brings few rows into the order of their names, if all are different: the place of each is the number of smaller ones. No branch
+    /// depends on a name, so the processor guesses none wrong.
+    #[inline]
+    fn rank(&mut self) -> bool {
+        let Self { unsorted, rows, .. } = self;
+        rows.resize(unsorted.len(), Row { name: 0, place: UNFILLED });
+        for row in &*unsorted {
+            let rank: usize = unsorted.iter().map(|other| usize::from(other.name < row.name)).sum();
+            rows[rank] = *row;
+        }
+        // Of rows of one name all but one have left their places unfilled.
+        rows.iter().all(|row| row.place != UNFILLED)
+    }
+
+    /// Sorts any rows.
+    fn sort_many(&mut self, accesses: &[Access]) {
         let same = |one: &Row, other: &Row| {
             let [one, other] = [one, other].map(|row| &accesses[row.place as usize]);
             one.table.0.cmp(&other.table.0).then_with(|| one.key.cmp(&other.key))
         };
         let reads = |row: &Row| accesses[row.place as usize].intent == Intent::Read;
+        std::mem::swap(&mut self.rows, &mut self.unsorted);
         self.rows.sort_unstable_by(|one, other| {
             let by_row = one.name.cmp(&other.name).then_with(|| same(one, other));
             by_row.then_with(|| reads(one).cmp(&reads(other)))
@@ -114,7 +197,7 @@ mod tests {
     }
 
     fn sorted(accesses: &[Access]) -> Vec<(u32, Key, Intent)> {
-        let mut declared = Declared::default();
+        let mut declared: Declared<crate::ilock::ILock> = Declared::default();
         declared.sort(accesses);
         let row = |row: &Row| {
             let access = &accesses[row.place as usize];

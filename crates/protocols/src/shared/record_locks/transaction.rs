@@ -38,7 +38,7 @@ pub struct RecordLocking<L: RecordLock> {
     time_outs: TimeOuts,
     locks: Locker<L>,
     /// The access set's rows in the order of their locks, if they are locked as the transaction begins.
-    declared: Option<Declared>,
+    declared: Option<Declared<L>>,
     /// The level that was granted.
     granted: Isolation,
     /// As which reads lock: the same, or serializable while they are held.
@@ -63,8 +63,17 @@ impl<L: RecordLock> RecordLocking<L> {
     /// Locks a row, present or absent, to the transaction's end.
     #[inline]
     fn find<'s>(&mut self, row: Sought<'_, 's, L>, mode: Mode) -> Result<Option<RecordRef<'s, L>>, Abort> {
+        if let Some(found) = self.find_declared(&row, mode) {
+            return Ok(Some(found));
+        }
         let found = self.locks.row(row.table, row.guard, (row.key, row.hash), mode)?;
         Ok(found.filter(RecordRef::is_present))
+    }
+
+    /// A row of the access set that was found and locked in the mode as the transaction began.
+    #[inline]
+    fn find_declared<'s>(&mut self, row: &Sought<'_, 's, L>, mode: Mode) -> Option<RecordRef<'s, L>> {
+        self.declared.as_mut()?.find(row, mode)
     }
 }
 
@@ -89,6 +98,9 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
         self.isolation = self.granted;
         participant.enter();
         self.locks.begin(begin, again, &self.time_outs);
+        if let Some(declared) = &mut self.declared {
+            declared.clear();
+        }
         match (begin.accesses, &mut self.declared) {
             (None, _) => Ok(()),
             (Some(accesses), None) => {
@@ -110,6 +122,9 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
     fn read<'s>(&mut self, row: Sought<'_, 's, L>) -> Result<Option<RecordRef<'s, L>>, Abort> {
         if self.isolation != Isolation::ReadCommitted {
             return self.find(row, Mode::SHARED);
+        }
+        if let Some(found) = self.find_declared(&row, Mode::SHARED) {
+            return Ok(Some(found));
         }
         let found = self.locks.row_for_now(row.table, row.guard, (row.key, row.hash))?;
         Ok(found.filter(RecordRef::is_present))
