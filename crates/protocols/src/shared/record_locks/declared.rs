@@ -47,14 +47,20 @@ const UNFILLED: u32 = u32::MAX;
 
 /// The rows of one access set. The lists are used again by the next transaction.
 pub(super) struct Declared<L> {
-    /// In the order of their locks.
-    rows: Vec<Row>,
-    /// In the order of the set.
-    unsorted: Vec<Row>,
+    order: Order,
     /// By the places in the set.
     locked: Vec<Option<Locked<L>>>,
     /// That of the last access.
     last: usize,
+}
+
+/// The order in which rows are locked.
+#[derive(Default)]
+struct Order {
+    /// In this order.
+    rows: Vec<Row>,
+    /// In the order of the set.
+    unsorted: Vec<Row>,
 }
 
 /// The record of a row that is locked.
@@ -75,7 +81,7 @@ struct Row {
 
 impl<L> Default for Declared<L> {
     fn default() -> Self {
-        Self { rows: Vec::new(), unsorted: Vec::new(), locked: Vec::new(), last: 0 }
+        Self { order: Order::default(), locked: Vec::new(), last: 0 }
     }
 }
 
@@ -83,8 +89,6 @@ impl<L: RecordLock> Declared<L> {
     /// Forgets the last transaction's.
     #[inline]
     pub(super) fn clear(&mut self) {
-        self.rows.clear();
-        self.unsorted.clear();
         self.locked.clear();
         self.last = 0;
     }
@@ -101,9 +105,9 @@ impl<L: RecordLock> Declared<L> {
         guard: Guard<'_>,
         accesses: &[Access],
     ) -> Result<(), Abort> {
-        self.sort(accesses);
+        self.order.sort(accesses);
         self.locked.resize_with(accesses.len(), || None);
-        for rows in self.rows.chunks(LOOKED_UP_TOGETHER) {
+        for rows in self.order.rows.chunks(LOOKED_UP_TOGETHER) {
             let of_row = |row: &Row| &accesses[row.place as usize];
             batch::prefetch(database, guard, rows.iter().map(of_row), |_, _| {});
             for row in rows {
@@ -132,10 +136,14 @@ impl<L: RecordLock> Declared<L> {
         Some(record::deref(locked.record, row.guard, row.table))
             .filter(|record| record.is_present() && record.has_key(row.key))
     }
+}
 
+impl Order {
     /// Brings the rows into their order, each once, with the access that needs the strongest lock of it.
     #[inline]
     fn sort(&mut self, accesses: &[Access]) {
+        self.rows.clear();
+        self.unsorted.clear();
         let row = |(place, access): (u32, &Access)| Row { name: access.lock_name(), place };
         self.unsorted.extend((0..).zip(accesses).map(row));
         if self.unsorted.len() > RANKED || !self.rank() {
@@ -197,13 +205,13 @@ mod tests {
     }
 
     fn sorted(accesses: &[Access]) -> Vec<(u32, Key, Intent)> {
-        let mut declared: Declared<crate::ilock::ILock> = Declared::default();
-        declared.sort(accesses);
+        let mut order = Order::default();
+        order.sort(accesses);
         let row = |row: &Row| {
             let access = &accesses[row.place as usize];
             (access.table.0, access.key.clone(), access.intent)
         };
-        declared.rows.iter().map(row).collect()
+        order.rows.iter().map(row).collect()
     }
 
     #[test]
