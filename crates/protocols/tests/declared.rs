@@ -75,11 +75,16 @@ impl Fixture {
         txn.read(self.table, &Key::Int(key)).map(drop)
     }
 
+    /// The number of a row as the transaction reads it, if the row is there.
+    fn seen(&self, txn: &mut dyn Transaction, key: i64) -> Option<i64> {
+        let row = txn.read(self.table, &Key::Int(key)).expect("nobody else has it locked")?;
+        Some(row.value(1).as_int().expect("a number"))
+    }
+
     fn number(&self, key: i64) -> i64 {
         let mut txn = self.impatient();
         self.begin(&mut *txn, Isolation::Serializable, &[]).expect("nothing is locked to begin");
-        let row = txn.read(self.table, &Key::Int(key)).expect("nobody has it locked").expect("it is there");
-        row.value(1).as_int().expect("a number")
+        self.seen(&mut *txn, key).expect("it is there")
     }
 
     /// Whether a transaction that knows nothing beforehand can do this now.
@@ -163,6 +168,39 @@ fn what_the_set_lacks_is_locked_when_the_transaction_comes_to_it() {
     assert_eq!(fixture.insert(&mut *txn, ROWS), Ok(()));
     txn.commit().expect("it has its locks");
     assert_eq!([1, 2, 5, ROWS].map(|key| fixture.number(key)), [0, 1, 1, 0]);
+}
+
+/// The record that was found as the transaction began is not that of the row any more when the transaction has put another one there.
+#[test]
+fn a_row_of_the_set_is_read_as_the_transaction_itself_has_left_it() {
+    for level in LEVELS {
+        let fixture = Fixture::new(false);
+        let set: Vec<_> = (0..ROWS).map(|key| (key, Intent::Write)).collect();
+        let mut txn = fixture.impatient();
+        fixture.begin(&mut *txn, level, &set).expect("nobody is in the way");
+        // Not in the order of the set.
+        for key in [3, 0] {
+            assert_eq!(fixture.increment(&mut *txn, key), Ok(()));
+            assert_eq!(fixture.seen(&mut *txn, key), Some(1), "{level}");
+            let savepoint = txn.savepoint();
+            assert_eq!(txn.delete(fixture.table, &Key::Int(key)), Ok(Write::Done));
+            assert_eq!(fixture.seen(&mut *txn, key), None, "{level}");
+            assert_eq!(fixture.insert(&mut *txn, key), Ok(()));
+            assert_eq!(fixture.increment(&mut *txn, key), Ok(()));
+            assert_eq!(fixture.increment(&mut *txn, key), Ok(()));
+            assert_eq!(fixture.seen(&mut *txn, key), Some(2), "{level}");
+            txn.rollback_to(savepoint);
+            assert_eq!(fixture.seen(&mut *txn, key), Some(1), "{level}");
+        }
+        assert_eq!(txn.delete(fixture.table, &Key::Int(3)), Ok(Write::Done));
+        txn.commit().expect("it has its locks");
+        // The next transaction of the object has no set, and knows nothing of the last one's records.
+        fixture.begin(&mut *txn, level, &[]).expect("nothing is locked to begin");
+        assert_eq!([3, 0].map(|key| fixture.seen(&mut *txn, key)), [None, Some(1)], "{level}");
+        assert_eq!(fixture.insert(&mut *txn, 3), Ok(()));
+        assert!(!fixture.can(Fixture::read, 3), "{level}: it is locked");
+        txn.commit().expect("it has its locks");
+    }
 }
 
 #[test]

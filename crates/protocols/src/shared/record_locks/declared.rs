@@ -16,7 +16,6 @@
 //!    not matter whether that is a record's or a name's.
 //! 3. Reads of the set are locked to the transaction's end at every level. At read committed a lock that ends with its call
 //!    would be waited for while others are held, and out of order.
-//!
 //! 4. *A row that was found as it was locked is not looked for again.* The transaction holds its record's lock, so nobody else unlinks the
 //!    record. When the transaction itself has deleted the row, its record has none, and the row is looked for.
 //!
