@@ -307,13 +307,19 @@ fn to_duration(ns: u64) -> Option<Duration> {
 /// The thread flavour: spins for a moment, then blocks on a condition variable.
 ///
 /// A thread spins only if each thread of this flavour can have a core. Otherwise the thread that it waits for may be off the core, and a
-/// spin would keep it off: the waiting thread blocks at once.
+/// spin would keep it off. So the waiting thread gives its core away a few times, and then it blocks. A thread that has not blocked
+/// costs who wakes it no call of the system, and goes on as soon as it has a core again. That matters where a lock passes through a
+/// queue of threads: while its next owner is being woken, everybody else who comes has to queue, too.
 pub struct ThreadScheduler {
     notified: AtomicBool,
     blocked: Mutex<bool>,
     wakeup: Condvar,
     spin: Duration,
 }
+
+/// How often a thread gives its core away before it blocks. On two cores eight threads of skewed transactions do more with 20 than
+/// with 10, and little changes beyond.
+const CORE_GIVEN_AWAY: u32 = 20;
 
 /// The schedulers of the thread flavour that may spin. Not a model's atomic: only the time of a wait depends on it.
 static SPINNING: PlainAtomicU64 = PlainAtomicU64::new(0);
@@ -347,8 +353,11 @@ impl ThreadScheduler {
 
     /// Spins for as long as it is worth, at most until the deadline: a short pause must not become a long one.
     fn spin_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
-        if cfg!(any(loom, shuttle)) || self.spin.is_zero() || is_crowded() {
+        if cfg!(any(loom, shuttle)) || self.spin.is_zero() {
             return condition();
+        }
+        if is_crowded() {
+            return self.give_core_away_until(deadline, condition);
         }
         let spin = deadline.map_or(self.spin, |deadline| self.spin.min(deadline.since(self.now())));
         let start = Instant::now();
@@ -363,6 +372,20 @@ impl ThreadScheduler {
                 return false;
             }
         }
+    }
+
+    /// Gives the core away a few times, and looks in between.
+    fn give_core_away_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
+        for _ in 0..CORE_GIVEN_AWAY {
+            if condition() {
+                return true;
+            }
+            if deadline.is_some_and(|deadline| self.now() >= deadline) {
+                return false;
+            }
+            crate::thread::yield_now();
+        }
+        condition()
     }
 }
 
@@ -433,15 +456,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_may_have_no_core_does_not_spin() {
+    fn a_thread_that_may_have_no_core_gives_it_away_instead_of_spinning() {
         let spin = Duration::from_secs(3600);
         let all: Vec<_> = (0..=crate::cores()).map(|_| ThreadScheduler::new(spin)).collect();
-        let mut looks = 0;
-        let found = all[0].spin(None, &mut || {
-            looks += 1;
-            false
-        });
-        assert_eq!((found, looks), (false, 1));
+        let looks = |deadline, last| {
+            let mut looks = 0;
+            let found = all[0].spin(deadline, &mut || {
+                looks += 1;
+                looks == last
+            });
+            (found, looks)
+        };
+        assert_eq!(looks(None, u32::MAX), (false, CORE_GIVEN_AWAY + 1));
+        assert_eq!(looks(None, CORE_GIVEN_AWAY + 1), (true, CORE_GIVEN_AWAY + 1));
+        assert_eq!(looks(None, 3), (true, 3));
+        assert_eq!(looks(Some(Time::now()), u32::MAX), (false, 1), "the deadline has passed");
         // A notification that has come is still found, and a deadline that has passed ends the wait.
         all[0].resume();
         all[0].suspend(None);

@@ -1,4 +1,5 @@
-//! Deadlocks among transactions that wait, each found by the transaction that comes to wait last, and ended by the abort of the youngest.
+//! Deadlocks among transactions that wait, each found by the transaction that comes to wait last, and ended by the abort of one of the
+//! youngest.
 //!
 //! **Definitions.** A transaction that waits and holds locks is *listed*, with the lock that it waits for and what it
 //! holds. An *edge* leads from a listed transaction to each listed one that holds the lock it waits for. A cycle of
@@ -23,9 +24,10 @@
 //!
 //! **The victim** is the youngest transaction of the cycle, by the beginning of its first attempt: a [`Standing`] is kept by
 //! those that are tried again. One-shot transactions come before interactive ones, as nobody but the server has to try them again, until they
-//! have been victims a few times. So everybody ends. Few transactions are older than a given one, and no new ones come.
-//! Once they have ended, it is no victim of a deadlock with others of its kind; and a one-shot transaction that has yielded often enough
-//! is ranked with all others.
+//! have been victims a few times. Transactions that began within a few milliseconds of each other are of one age: of those the one that
+//! closes the cycle is the victim. It runs, so its locks are free at once; another victim has to be woken first. So everybody ends.
+//! Few transactions are older than a given one, or of its age, and no new ones come. Of these, one that has been a victim a few times
+//! is older than those that have not, and its place among others like it is exact: the oldest of them is no victim any more.
 //!
 //! A victim that is granted its lock before it looks goes on: somebody in its way has left, and the cycle is open.
 //!

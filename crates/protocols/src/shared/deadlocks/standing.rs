@@ -3,8 +3,12 @@
 use hotrow_sync::Time;
 use std::cmp::Ordering;
 
-/// A one-shot transaction that has been a victim so often is ranked by its age alone.
+/// A transaction that has been a victim so often is ranked by its age alone.
 const YIELDS: u32 = 8;
+
+/// Transactions that began in the same one of these are of one age, as long as they have not been victims for so often: about 4 ms.
+/// Among them the one that closes a cycle is the best victim, because it runs, and no other has to be woken to leave.
+pub(super) const AGE_NS: u64 = 1 << 22;
 
 /// What a transaction in flight brings to the choice of a victim. Its retries keep it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,11 +44,14 @@ impl Standing {
     }
 
     /// Orders by who is to be the victim: the greatest. One-shot transactions come before others, because they are tried again without
-    /// a client's help; but only for so many times, so that each of them ends. Of the rest the youngest comes first.
+    /// a client's help; but only for so many times, so that each of them ends. Of the rest the youngest comes first. Those of one
+    /// age are equals until they have been victims for so many times; then they are older than others of that age, in the exact order.
     pub(super) fn cmp(&self, other: &Standing) -> Ordering {
         let rank = |standing: &Standing| {
             let yields = standing.one_shot && standing.defeats < YIELDS;
-            (yields, standing.began.map(|began| began.0), standing.number)
+            let began = standing.began.unwrap_or_default().0;
+            let exactly = if standing.defeats < YIELDS { (u64::MAX, u32::MAX) } else { (began, standing.number) };
+            (yields, began / AGE_NS, exactly)
         };
         rank(self).cmp(&rank(other))
     }

@@ -46,8 +46,13 @@ fn labels(deadlock: &Deadlock) -> Vec<u32> {
     waits.iter().map(|edge| edge.waiter).collect()
 }
 
-/// A transaction that began at this time, after so many defeats.
-fn standing(began: u64, one_shot: bool, defeats: u32) -> Standing {
+/// A transaction of this age, after so many defeats: the greater the number, the younger.
+fn standing(age: u64, one_shot: bool, defeats: u32) -> Standing {
+    standing_of(age * standing::AGE_NS, one_shot, defeats)
+}
+
+/// The same of one that began at this time, in nanoseconds.
+fn standing_of(began: u64, one_shot: bool, defeats: u32) -> Standing {
     let mut standing = Standing::default();
     standing.begin(7, one_shot, false, || Time(began));
     for _ in 0..defeats {
@@ -124,6 +129,8 @@ fn the_victim_is_the_youngest_and_a_one_shot_transaction_before_all_others_but_n
     // The standings of three transactions, each of which waits for the next; the last one closes the cycle.
     let (old, young, middle) = (standing(10, false, 0), standing(30, false, 0), standing(20, false, 0));
     let (retried, one_shot, beaten) = (standing(5, false, 3), standing(1, true, 7), standing(1, true, 8));
+    let (soon, later) = (standing_of(0, false, 0), standing_of(1, false, 7));
+    let (stubborn, later_and_stubborn) = (standing_of(0, false, 8), standing_of(1, false, 8));
     let cases = [
         ([old, young, middle], 1),
         ([young, old, middle], 0),
@@ -133,6 +140,11 @@ fn the_victim_is_the_youngest_and_a_one_shot_transaction_before_all_others_but_n
         ([one_shot, old, standing(2, true, 0)], 2),
         ([old, beaten, young], 2),
         ([beaten, beaten, beaten], 2),
+        // Of one age: the one that closes the cycle, and not who has been a victim often enough; of those the youngest.
+        ([later, soon, soon], 2),
+        ([soon, later, soon], 2),
+        ([soon, later, stubborn], 0),
+        ([stubborn, later_and_stubborn, stubborn], 1),
     ];
     for (number, (standings, victim)) in cases.into_iter().enumerate() {
         let (waits, parked) = (Waits::new(), [parked(0), parked(1), parked(2)]);
