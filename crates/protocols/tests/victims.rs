@@ -89,22 +89,27 @@ fn begin(session: &mut Session, one_shot: bool) {
     session.txn.begin(&begin).expect("it locks nothing to begin");
 }
 
+/// Begins transactions of different ages, the oldest first.
+fn begin_apart(sessions: [&mut Session; 2]) {
+    for session in sessions {
+        begin(session, false);
+        // sleep(): transactions that begin within 4 ms of each other may be of one age.
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn the_youngest_is_the_victim_whoever_closes_the_cycle_and_a_retry_keeps_its_age() {
     for name in ENGINES {
         let fixture = Fixture::new(name);
         let [mut one, mut two, mut three] = [1, 2, 3].map(|label| fixture.session(label));
-        begin(&mut one, false);
-        begin(&mut two, false);
+        begin_apart([&mut one, &mut two]);
         assert_eq!(fixture.victim(&mut two, &mut one), 2, "{name}: it waits when the cycle is closed");
-        begin(&mut three, false);
-        begin(&mut two, false);
+        begin_apart([&mut three, &mut two]);
         assert_eq!(fixture.victim(&mut two, &mut three), 3, "{name}: the retry is as old as the first attempt");
-        begin(&mut three, false);
-        begin(&mut two, false);
+        begin_apart([&mut three, &mut two]);
         assert_eq!(fixture.victim(&mut three, &mut two), 2, "{name}: the one that has committed began anew");
-        begin(&mut one, false);
-        begin(&mut two, false);
+        begin_apart([&mut one, &mut two]);
         assert_eq!(fixture.victim(&mut one, &mut two), 1, "{name}: and so did this one");
     }
 }
