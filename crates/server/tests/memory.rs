@@ -175,13 +175,15 @@ fn check_that_statements_are_bounded(of: Model) {
     let mut client = server.client();
     client.run("CREATE TABLE t (id int PRIMARY KEY, name text)");
     let most = limit + limit / 8 + meter::SLACK_BYTES + 4 * MEBIBYTE;
-    let of_lists = format!("SELECT * FROM t WHERE id IN ({}1)", "1,".repeat(60_000));
-    let of_queries = format!("SELECT 1{}", ", (SELECT 1)".repeat(1000));
-    for long in [&of_lists, &format!("{of_queries};").repeat(8), &"SELECT 1;".repeat(20_000)] {
+    // A kibibyte is set aside for each token, and sixteen for each query: each text needs more than the limit.
+    let kibibytes = most / 1024;
+    let of_lists = format!("SELECT * FROM t WHERE id IN ({}1)", "1,".repeat(kibibytes / 2));
+    let of_queries = format!("SELECT 1{}", ", (SELECT 1)".repeat(kibibytes / 8 / 16));
+    for long in [&of_lists, &format!("{of_queries};").repeat(8), &"SELECT 1;".repeat(kibibytes / 16)] {
         let (code, _) = client.fails(long);
         assert_eq!(code, "53200", "{}…", &long[..40]);
         client.send(&[parse("", long), message(b'S', b"")].concat());
-        let failure = client.answer().failure.expect("it is refused");
+        let Some(failure) = client.answer().failure else { panic!("{}… is not refused", &long[..40]) };
         assert!(["53200", "42601"].contains(&failure.code.as_str()), "{failure:?}");
         assert!(meter::used_bytes() < most);
     }
