@@ -78,6 +78,27 @@ fn update(engine: &Arc<dyn Engine>, table: TableId, rows: u64) {
     threads.into_iter().for_each(|thread| thread.join().expect("updates do not fail"));
 }
 
+#[test]
+fn much_that_a_slot_kept_when_its_owner_left_is_collected_by_others() {
+    let engine = engine();
+    let table = table(&*engine, ROWS);
+    let mut late = transaction(&*engine);
+    late.begin(&Begin::at(Isolation::ReadCommitted)).expect("there are slots");
+    // While a transaction is in the middle of a call, as a thread may be that lost its core, nothing is collected that ends.
+    let call = late.update(table, &Key::Int(0), &mut |_| {
+        let mut busy = transaction(&*engine);
+        (0..20 * ROWS).for_each(|update| assert!(add(&mut *busy, table, 1 + update % (ROWS - 1))));
+        Ok(())
+    });
+    assert_eq!(call, Ok(Write::Done));
+    late.commit().expect("nobody else has changed the row");
+    assert!(versions(&*engine).garbage > 19 * ROWS, "{:?}", versions(&*engine));
+
+    (0..2 * ROWS).for_each(|update| assert!(add(&mut *late, table, update % ROWS)));
+    let left = versions(&*engine);
+    assert!(left.alive <= 2 * ROWS, "{left:?}");
+}
+
 /// The sum of all numbers in a table.
 fn sum(txn: &mut dyn Transaction, table: TableId) -> i64 {
     let mut sum = 0;

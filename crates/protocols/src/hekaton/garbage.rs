@@ -16,7 +16,8 @@
 //!
 //! **Who is idle keeps nothing.** Backlogs belong to the slots, which all transactions see. Each time that somebody looks after its own
 //! backlog it visits another slot, one after the other, and collects there what the owner, had it run meanwhile, would have collected by
-//! now. One that is as busy as the visitor is so left alone: its versions are in its own caches.
+//! now. If much is left there, the next transactions of the visitor go on with that slot. One that is as busy as the visitor is so left
+//! alone: its versions are in its own caches.
 //!
 //! **Invariant.** A version comes into a backlog once, by the transaction that ended it. Who takes it out, under the latch, alone unlinks and
 //! retires it.
@@ -74,8 +75,10 @@ impl Backlog {
     }
 
     /// Moves what nobody can want to `dead`, of the first `looks` that ended at `until` at the latest, and of as many that were held.
-    fn collect(&mut self, view: &View, until: Timestamp, looks: usize, dead: &mut Vec<Ended>) {
-        for _ in 0..looks.min(self.ended.len()) {
+    /// Returns whether a transaction that looks again may find more.
+    fn collect(&mut self, view: &View, until: Timestamp, looks: usize, dead: &mut Vec<Ended>) -> bool {
+        let mut looked = 0;
+        while looked < looks {
             let Some(&first) = self.ended.front().filter(|first| first.life.end <= until) else { break };
             match view.verdict(first.life) {
                 Verdict::TooEarly => break,
@@ -83,6 +86,7 @@ impl Backlog {
                 Verdict::Dead => dead.push(first),
             }
             self.ended.pop_front();
+            looked += 1;
         }
         if self.ended.capacity() > KEPT && self.ended.len() < KEPT {
             self.ended.shrink_to(KEPT);
@@ -93,7 +97,10 @@ impl Backlog {
             if let Some(last) = versions.pop() {
                 match view.verdict(last.life) {
                     // Whoever looks has looked around longer ago than who held it.
-                    Verdict::TooEarly => return versions.push(last),
+                    Verdict::TooEarly => {
+                        versions.push(last);
+                        break;
+                    }
                     Verdict::Held(by) => self.held.entry(by).or_default().push(last),
                     Verdict::Dead => dead.push(last),
                 }
@@ -101,6 +108,7 @@ impl Backlog {
                 self.released.pop();
             }
         }
+        looked == looks
     }
 }
 
@@ -116,6 +124,8 @@ pub(super) struct Sweeper {
     is_behind: bool,
     /// The slot that was visited last.
     visited: SlotNumber,
+    /// There may be more to collect in that slot.
+    stays: bool,
     dead: Vec<Ended>,
 }
 
@@ -128,6 +138,7 @@ impl Default for Sweeper {
             ended: Vec::new(),
             is_behind: false,
             visited: SlotNumber::FIRST,
+            stays: false,
             dead: Vec::new(),
         }
     }
@@ -157,7 +168,7 @@ impl Sweeper {
         self.transactions += 1;
         let every = LOOK_EVERY.max(shared.transactions.slots() / SLOTS_TO_A_TRANSACTION);
         let is_due = self.transactions >= every || self.ended.len() >= MANY;
-        if self.ended.is_empty() && !is_due && !self.is_behind {
+        if self.ended.is_empty() && !is_due && !self.is_behind && !self.stays {
             return;
         }
         if is_due {
@@ -167,7 +178,7 @@ impl Sweeper {
         }
         let looks = 2 * self.ended.len() + LOOKS;
         self.sweep(&shared.transactions.slot(slot).backlog, is_due, looks);
-        if is_due {
+        if is_due || self.stays {
             self.visit(shared, slot);
         }
         self.unlink(database, guard, garbage);
@@ -180,20 +191,22 @@ impl Sweeper {
         backlog.ended.extend(self.ended.drain(..));
         self.ended.shrink_to(KEPT);
         if is_due || self.is_behind {
-            let dead = self.dead.len();
-            backlog.collect(&self.view, self.view.until(), looks, &mut self.dead);
-            self.is_behind = self.dead.len() - dead >= looks;
+            self.is_behind = backlog.collect(&self.view, self.view.until(), looks, &mut self.dead);
         }
     }
 
-    /// Visits the next slot, and collects there what is overdue.
+    /// Visits a slot and collects there what is overdue: the next slot, or the same again if more is left in it.
     fn visit(&mut self, shared: &Shared, own: SlotNumber) {
-        self.visited = shared.transactions.after(self.visited);
-        if self.visited != own
-            && let Some(mut backlog) = shared.transactions.slot(self.visited).backlog.try_lock()
-        {
-            backlog.collect(&self.view, self.overdue, LOOKS, &mut self.dead);
+        if !self.stays {
+            self.visited = shared.transactions.after(self.visited);
         }
+        self.stays = self.visited != own
+            && shared
+                .transactions
+                .slot(self.visited)
+                .backlog
+                .try_lock()
+                .is_some_and(|mut backlog| backlog.collect(&self.view, self.overdue, LOOKS, &mut self.dead));
     }
 
     fn unlink(&mut self, database: &Tables<VersionTable<Words>>, guard: Guard<'_>, garbage: &mut Vec<Garbage>) {
