@@ -3,6 +3,7 @@
 use hotrow_protocols::Instance;
 use hotrow_protocols::ilock::Interactive;
 use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};
+use hotrow_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Waiter, thread};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Transaction, Write};
 use std::time::Duration;
@@ -210,4 +211,44 @@ fn a_key_stays_locked_when_its_insert_is_rolled_back_to_a_savepoint() {
     assert_eq!(fixture.number(&mut *txn, 2), Ok(None));
     txn.commit().expect("it holds all that it needs");
     assert_eq!(insert(), Ok(Write::Done));
+}
+
+#[test]
+fn a_writer_gets_a_row_that_others_pass_to_each_other() {
+    const TURNS: usize = 1_000;
+    let fixture = Fixture::new();
+    let (done, turns) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let is_over = || done.load(Ordering::Acquire) || turns.load(Ordering::Acquire) >= TURNS;
+    // Made in this order, so of the workers' bits the second follows the first one's. Who has the row goes on when both others
+    // wait, and comes back behind them.
+    let [mut reader, mut writer, mut starving] = [(); 3].map(|()| fixture.begun(Isolation::Serializable));
+    let pass_on = |txn: &mut dyn Transaction| {
+        while fixture.instance.locks().expect("they are counted").waiting != 2 && !is_over() {
+            thread::yield_now();
+        }
+        txn.commit().expect("it has its lock");
+        turns.fetch_add(1, Ordering::AcqRel);
+        txn.begin(&Begin::at(Isolation::Serializable)).expect("nothing is in the way");
+    };
+    assert_eq!(fixture.number(&mut *reader, 1), Ok(Some(0)));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            pass_on(&mut *reader);
+            while !is_over() {
+                assert!(fixture.number(&mut *reader, 1).is_ok());
+                pass_on(&mut *reader);
+            }
+        });
+        scope.spawn(|| {
+            while !is_over() {
+                assert_eq!(fixture.increment(&mut *writer), Ok(Write::Done));
+                pass_on(&mut *writer);
+            }
+        });
+        assert_eq!(fixture.increment(&mut *starving), Ok(Write::Done));
+        done.store(true, Ordering::Release);
+        starving.commit().expect("it has its lock");
+    });
+    let turns = turns.load(Ordering::Acquire);
+    assert!(turns < TURNS, "the writer has waited for {turns} turns of others");
 }

@@ -24,6 +24,7 @@
 
 use super::owner::Owner;
 use super::wait_map::{Granted, WaitMaps, Waiting, Wanted};
+use hotrow_storage::mix;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 
 /// A record's lock. The default is free.
@@ -258,14 +259,15 @@ impl ILock {
         }
         drop(map);
         if wanted != Wanted::Read {
-            self.let_pass(maps, worker);
+            self.let_pass(owner);
         }
         true
     }
 
     /// Lets those pass who waited because of one who does not wait any more (invariant 4).
     #[cold]
-    fn let_pass(&self, maps: &WaitMaps, from: u32) {
+    fn let_pass(&self, owner: &Owner) {
+        let maps = owner.maps();
         synchronize();
         loop {
             let state = self.state();
@@ -278,13 +280,13 @@ impl ILock {
                     return;
                 }
                 if self.replace(State::FREE, State::DUMMY) {
-                    return self.hand_over(maps, from, Some(Turn::Readers));
+                    return self.hand_over(owner, Some(Turn::Readers));
                 }
             } else if self.bits(Wanted::Write) != 0 || self.bits(Wanted::Read) == 0 {
                 return;
             } else if self.replace(state, state.with_readers(1)) {
                 self.grant_readers(maps);
-                return self.hand_over(maps, from, self.leave_read(maps));
+                return self.hand_over(owner, self.leave_read(maps));
             }
         }
     }
@@ -294,7 +296,7 @@ impl ILock {
     pub(super) fn release(&self, owner: &Owner) {
         let turn = if self.state().is_write() { self.leave_write() } else { self.leave_read(owner.maps()) };
         if turn.is_some() {
-            self.hand_over(owner.maps(), owner.worker(), turn);
+            self.hand_over(owner, turn);
         }
     }
 
@@ -340,13 +342,14 @@ impl ILock {
     /// Gives the lock to who waits for it. The caller has the dummy write lock, unless there is no turn. Fig. 8, lines 12 to 16; Fig. 9,
     /// lines 14 to 18.
     #[cold]
-    fn hand_over(&self, maps: &WaitMaps, from: u32, turn: Option<Turn>) {
+    fn hand_over(&self, owner: &Owner, turn: Option<Turn>) {
+        let maps = owner.maps();
         let mut next = turn;
         while let Some(turn) = next {
             let (readers, writers) = (self.bits(Wanted::Read) != 0, self.bits(Wanted::Write) != 0);
             next = match (turn, readers, writers) {
                 (Turn::Readers, true, _) | (_, true, false) => self.send_read_lock(maps),
-                (_, _, true) => self.send_write_lock(maps, from).then_some(turn),
+                (_, _, true) => self.send_write_lock(owner).then_some(turn),
                 (_, false, false) => {
                     // Whoever waited has gone.
                     self.set(State::FREE);
@@ -357,9 +360,13 @@ impl ILock {
     }
 
     /// Gives the write lock to one who waits for it. `true` if nobody does any more. Fig. 10.
-    fn send_write_lock(&self, maps: &WaitMaps, from: u32) -> bool {
-        for worker in workers_after(self.bits(Wanted::Write), from) {
-            let mut map = maps.of(worker).lock();
+    ///
+    /// Which worker is served first is drawn by lot, with the number of the transaction that releases. If the turn went on from that
+    /// one's worker, two workers whose transactions come back at once could pass the lock to each other for ever, while
+    /// others wait.
+    fn send_write_lock(&self, owner: &Owner) -> bool {
+        for worker in workers_by_lot(self.bits(Wanted::Write), mix(owner.tid())) {
+            let mut map = owner.maps().of(worker).lock();
             let Some(Waiting { tid, parked, .. }) = map.take_first(self, Wanted::Write) else { continue };
             if !map.awaits(self, Wanted::Write) {
                 self.clear_bit(Wanted::Write, worker);
@@ -384,7 +391,7 @@ impl ILock {
     /// Gives the read lock to all who wait for it. The caller has it, so that it stays one.
     fn grant_readers(&self, maps: &WaitMaps) {
         let mut granted = Granted::new();
-        for worker in workers_after(self.bits(Wanted::Read), 0) {
+        for worker in workers_by_lot(self.bits(Wanted::Read), 0) {
             let mut map = maps.of(worker).lock();
             let before = granted.len();
             while let Some(waiting) = map.take_first(self, Wanted::Read) {
@@ -443,13 +450,35 @@ impl ILock {
     }
 }
 
-/// The workers whose bits are set, in turn, the one after `from` first.
-fn workers_after(bits: u64, from: u32) -> impl Iterator<Item = u32> {
-    let first = (from + 1) % u64::BITS;
+/// The workers whose bits are set, in turn. The lot says which one of them is the first.
+fn workers_by_lot(bits: u64, lot: u64) -> impl Iterator<Item = u32> {
+    let mut from_first = bits;
+    (0..lot % u64::from(bits.count_ones()).max(1)).for_each(|_| from_first &= from_first - 1);
+    let first = from_first.trailing_zeros() % u64::BITS;
     let mut rest = bits.rotate_right(first);
     std::iter::from_fn(move || {
         let next = (rest != 0).then(|| rest.trailing_zeros())?;
         rest &= rest - 1;
         Some((first + next) % u64::BITS)
     })
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_worker_is_served_once_and_a_lot_makes_each_of_them_the_first() {
+        for bits in [0, 1, 1 << 63, 0b1010_0000, u64::MAX, 1 << 63 | 1] {
+            let set: Vec<_> = (0..u64::BITS).filter(|&worker| bits & 1 << worker != 0).collect();
+            for (lot, &first) in (0..).zip(&set) {
+                let order: Vec<_> = workers_by_lot(bits, lot).collect();
+                assert_eq!(order.first(), Some(&first));
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                assert_eq!(sorted, set, "{bits:#x}, {lot}");
+            }
+            assert_eq!(workers_by_lot(bits, u64::MAX).count(), set.len());
+        }
+    }
 }
