@@ -4,7 +4,10 @@ use hotrow_storage::{
     Duplicate, Participant, RedoSink, RowLayout, RowRef, StoredTable, TableId, TableMemory, TableSchema, Tables,
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
-use hotrow_txn::{Engine, EngineInfo, LockStatistics, LockWait, Protocol, Transaction, VersionStatistics, WorkerId};
+use hotrow_txn::{
+    AdmissionStatistics, Engine, EngineInfo, LockStatistics, LockWait, Protocol, Transaction, VersionStatistics,
+    WorkerId,
+};
 
 /// A database under protocol `P`: for those who know the protocol's type. Others use it as an [`Engine`].
 pub struct Instance<P: Protocol> {
@@ -117,6 +120,10 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn locks(&self) -> Option<LockStatistics> {
         self.protocol.locks(&self.database)
+    }
+
+    fn admission(&self) -> Option<AdmissionStatistics> {
+        self.protocol.admission()
     }
 
     fn lock_waits(&self) -> Vec<LockWait> {

@@ -65,6 +65,33 @@ fn what_clients_did_is_counted() {
 }
 
 #[test]
+fn hot_rows_are_counted_where_transactions_are_held_back_from_them() {
+    for engine in ["ilock", "2pl-waitfor"] {
+        let server = server(engine);
+        let hot = || number(&server, "hotrow_admission_hot_locks");
+        let mut clients = [server.client(), server.client()];
+        clients[0].run("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)");
+        let none = (engine == "ilock").then_some(0.0);
+        assert_eq!(hot(), none, "{engine}");
+        let [old, young] = &mut clients;
+        old.run("BEGIN; UPDATE t SET n = 1 WHERE id = 1");
+        young.run("BEGIN; UPDATE t SET n = 2 WHERE id = 2");
+        old.send_query("UPDATE t SET n = 1 WHERE id = 2");
+        while !young.column("SHOW hotrow.locks")[0].ends_with("waiting 1") {}
+        assert_eq!(young.fails("UPDATE t SET n = 2 WHERE id = 1").0, "40P01", "{engine}");
+        assert!(old.answer().failure.is_none());
+        assert_eq!(hot(), none.map(|_| 2.0), "{engine}: both rows were waited for");
+        let states =
+            ["admitted", "held_back"].map(|state| format!("hotrow_admission_transactions{{state=\"{state}\"}}"));
+        assert_eq!(states.map(|name| number(&server, &name)), [none; 2], "{engine}");
+        assert_eq!(number(&server, "hotrow_admission_held_back_total"), none, "{engine}");
+        old.run("COMMIT");
+        young.run("ROLLBACK");
+        assert_eq!(young.column("SHOW hotrow.locks"), ["held 0, waiting 0"]);
+    }
+}
+
+#[test]
 fn connections_move_away_from_a_long_statement_and_back() {
     let execution = hotrow_server::Execution::Coroutine;
     let metrics = "127.0.0.1:0".parse().ok();

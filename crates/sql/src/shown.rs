@@ -4,7 +4,7 @@ use crate::sequence::Names;
 use crate::settings::{CONCURRENCY, Known};
 use crate::{SqlError, Times, isolation, state};
 use hotrow_sync::meter;
-use hotrow_txn::{LockStatistics, VersionStatistics};
+use hotrow_txn::{AdmissionStatistics, LockStatistics, VersionStatistics};
 
 impl Names {
     /// A setting's value.
@@ -55,7 +55,7 @@ impl Names {
         match name {
             "transaction_isolation" => isolation::name(granted).to_owned(),
             "hotrow.isolation" => granted.name().to_owned(),
-            "hotrow.locks" => locks(engine.locks()),
+            "hotrow.locks" => locks(engine.locks(), engine.admission()),
             "hotrow.memory" => format!("{} kB", meter::used_bytes() >> 10),
             "hotrow.memory_limit" => match self.database().memory_limit().bytes() {
                 Some(bytes) => format!("{} kB", bytes >> 10),
@@ -84,10 +84,14 @@ fn versions(statistics: Option<VersionStatistics>) -> String {
     format!("alive {alive}, garbage {garbage}, held {held}, transactions {transactions}{oldest}")
 }
 
-/// What an engine has locked, in words.
-fn locks(statistics: Option<LockStatistics>) -> String {
+/// What an engine has locked, and how it holds transactions back if it has done so, in words.
+fn locks(statistics: Option<LockStatistics>, admission: Option<AdmissionStatistics>) -> String {
     let Some(LockStatistics { held, waiting }) = statistics else {
         return "none are counted".to_owned();
     };
-    format!("held {held}, waiting {waiting}")
+    let admission = admission.filter(|admission| admission.held_back_ever > 0).map_or(String::new(), |admission| {
+        let AdmissionStatistics { hot, limit, admitted, held_back, held_back_ever } = admission;
+        format!("; {hot} hot, admitted {admitted} of {limit}, held back {held_back}, so far {held_back_ever}")
+    });
+    format!("held {held}, waiting {waiting}{admission}")
 }

@@ -175,7 +175,8 @@ impl<H: RecordHeader> RecordPtr<H> {
         self.0
     }
 
-    pub(crate) fn address(self) -> usize {
+    /// The address by itself: a name for the record while it is allocated.
+    pub fn address(self) -> usize {
         self.0.as_ptr() as usize
     }
 

@@ -88,6 +88,21 @@ pub struct LockStatistics {
     pub waiting: u64,
 }
 
+/// How an engine holds transactions back from *hot* locks: those on which so many meet that they stop each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdmissionStatistics {
+    /// Locks that are hot now. Locks that share a place in the engine's table count as one.
+    pub hot: u64,
+    /// Transactions that may work on hot locks at once.
+    pub limit: u64,
+    /// Transactions that do now. More than the limit are let in where one that was held back was in another's way.
+    pub admitted: u64,
+    /// Transactions that are held back now.
+    pub held_back: u64,
+    /// Transactions that were held back, since the database was made.
+    pub held_back_ever: u64,
+}
+
 /// A database under one engine, for those who learn the engine's name at run time. Many threads may use it at once.
 pub trait Engine: Send + Sync {
     /// Name, paper, needs and levels.
@@ -154,6 +169,11 @@ pub trait Engine: Send + Sync {
 
     /// The locks of all transactions, of an engine that counts them. It looks at every lock, so it takes a while.
     fn locks(&self) -> Option<LockStatistics> {
+        None
+    }
+
+    /// How transactions are held back from locks on which too many would meet, if the engine does so. Cheap.
+    fn admission(&self) -> Option<AdmissionStatistics> {
         None
     }
 

@@ -29,7 +29,7 @@ pub use abort::Abort;
 pub use access::{Access, Accesses, EntriesAccess, EntryAccess, Intent, RangeAccess};
 pub use concurrency::Concurrency;
 pub use deadlock::{Deadlock, LockPart, LockTarget, LockWait, WaitsFor};
-pub use engine::{Engine, EngineInfo, LockStatistics, Scheduler, VersionStatistics};
+pub use engine::{AdmissionStatistics, Engine, EngineInfo, LockStatistics, Scheduler, VersionStatistics};
 pub use isolation::Isolation;
 pub use procedure::{Procedure, Runner};
 pub use protocol::{Duties, Protocol, WorkerId};

@@ -1,7 +1,8 @@
 //! What a concurrency-control protocol is.
 
 use crate::{
-    EngineInfo, LockStatistics, LockWait, Settings, SettingsError, Statistics, Transaction, VersionStatistics,
+    AdmissionStatistics, EngineInfo, LockStatistics, LockWait, Settings, SettingsError, Statistics, Transaction,
+    VersionStatistics,
 };
 use hotrow_storage::{StoredTable, TableSchema, Tables};
 use hotrow_sync::{Arc, Time, Waiter};
@@ -95,6 +96,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
 
     /// The locks of all transactions: [`Engine::locks`](crate::Engine::locks).
     fn locks(&self, _database: &Tables<Self::Table>) -> Option<LockStatistics> {
+        None
+    }
+
+    /// How transactions are held back from locks on which too many would meet, if the engine does so.
+    fn admission(&self) -> Option<AdmissionStatistics> {
         None
     }
 

@@ -52,13 +52,16 @@
 //!    the sender, does for all workers, and there is a latch where a lock is waited for; none where it is free or shared.
 //! 2. The bit, the second attempt and the entry in the wait-map are made under the own map's latch, which keeps bits exact.
 //! 3. A hand-over that finds nobody, as all have timed out, goes on to other workers, and at last leaves the lock free and looks again.
+//!    Which worker's transaction is next is drawn by lot, so that none waits for ever.
 //! 4. A writer that gives up lets those readers pass who waited only because of it.
 //! 5. *Upgrades.* A reader that wants to write says so in the lock-state, with its worker, and is given the lock by the last other reader to leave.
 //!    A second one would wait for the first, and the first for it: it aborts at once.
 //! 6. *Deadlocks are [found](crate::shared::deadlocks)* where the paper has time-outs. A transaction of a deadlock
 //!    waits, so it can be asked what it holds: nothing is kept of locks but while their holders wait. In the middle of a
 //!    hand-over to several readers one of them may be aborted for a deadlock that is none.
-//! 7. New readers always wait while a writer waits, which the paper names as a refinement.
+//! 7. *Transactions are held back from hot locks* where deadlocks are found, so that they do not stop each other:
+//!    [`shared::deadlocks`](crate::shared::deadlocks) says how many are let in. The paper lets all in.
+//! 8. New readers always wait while a writer waits, which the paper names as a refinement.
 
 mod audit;
 mod lock;
@@ -77,8 +80,8 @@ use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Duties, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scheduler, Setting, Settings, SettingsError,
-    WorkerId,
+    AdmissionStatistics, Duties, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scheduler, Setting,
+    Settings, SettingsError, WorkerId,
 };
 use wait_map::WaitMaps;
 
@@ -150,6 +153,10 @@ impl Protocol for Interactive {
     fn locks(&self, database: &Database<ILock>) -> Option<LockStatistics> {
         let locks = statistics(database, &self.names);
         Some(LockStatistics { waiting: locks.waiting + self.maps.waiting() as u64, ..locks })
+    }
+
+    fn admission(&self) -> Option<AdmissionStatistics> {
+        self.waits.as_ref().map(|waits| waits.admission())
     }
 
     /// For what has no record: of a record only its owner's number is known.

@@ -11,7 +11,7 @@ use crate::shared::locks::{Gaps, target};
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::{Limits, Patience, TimeOuts};
-use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, RecordRef, Table, TableId};
+use hotrow_storage::{Database, Guard, IndexNumber, IndexRef, Key, RecordRef, Table, TableId, mix};
 use hotrow_sync::{Arc, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics};
 
@@ -64,6 +64,10 @@ impl Blocked for KeyWait {
 
     fn holds(&mut self, lock: LockName) -> bool {
         self.held.mode(lock) != Mode::NONE
+    }
+
+    fn hash(lock: LockName) -> u64 {
+        mix(u64::from(lock.table.0) << u32::BITS | u64::from(lock.number))
     }
 }
 

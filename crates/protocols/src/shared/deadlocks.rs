@@ -42,18 +42,25 @@
 //!
 //! **A holder that runs is in no cycle,** however long it runs: it is not listed.
 //!
+//! **Admission.** Where deadlocks are found, fewer transactions are let in: [`admission`] says how many, and which. A transaction
+//! that is held back stands in the list with the locks that it holds; it waits for no lock, so it has no edges.
+//!
 //! **Cost.** A wait of a transaction that holds locks takes the mutex twice, and looks at each listed transaction once
 //! for each one that is in its way. A lock that is free costs nothing, and neither does the wait of a transaction that
 //! holds none.
 
+mod admission;
 mod standing;
 
+pub(crate) use admission::needs_ticket;
 pub(crate) use standing::Standing;
+
+use admission::{Heat, Tickets};
 
 use super::lock_table::{LockTable, Name, OwnerId, Parked};
 use super::mode::Mode;
-use hotrow_sync::{Arc, Mutex, MutexGuard};
-use hotrow_txn::{Deadlock, LockTarget, WaitsFor};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Time};
+use hotrow_txn::{AdmissionStatistics, Deadlock, LockTarget, WaitsFor};
 use smallvec::SmallVec;
 
 /// What a listed transaction waits for, and what it holds.
@@ -66,10 +73,21 @@ pub(crate) trait Blocked: Send {
 
     /// Whether it holds a lock, in whatever mode.
     fn holds(&mut self, lock: Self::Lock) -> bool;
+
+    /// A hash of a lock.
+    fn hash(lock: Self::Lock) -> u64;
 }
 
 /// The listed transactions of a database. Any thread may call anything, about the transaction that it runs.
-pub(crate) struct Waits<B>(Mutex<Vec<Listed<B>>>);
+pub(crate) struct Waits<B> {
+    heat: Heat,
+    list: Mutex<List<B>>,
+}
+
+struct List<B> {
+    listed: Vec<Listed<B>>,
+    tickets: Tickets,
+}
 
 struct Listed<B> {
     /// Where the transaction waits.
@@ -77,6 +95,8 @@ struct Listed<B> {
     target: LockTarget,
     mode: Mode,
     standing: Standing,
+    /// It waits to be let in, and for no lock.
+    is_held_back: bool,
     /// It was made the victim of a deadlock and is about to leave.
     is_victim: bool,
     /// That deadlock, until the victim asks for it.
@@ -97,41 +117,128 @@ pub struct Request<'r> {
 /// Positions in the list: each transaction waits for the next, and the last for the first.
 type Cycle = SmallVec<[usize; 4]>;
 
+/// What becomes of a transaction that needs a ticket for a hot lock.
+pub(crate) enum Admission<B> {
+    /// It has one, and is not listed.
+    LetIn(B),
+    /// It is listed, and is granted one by others.
+    HeldBack,
+}
+
+type Wakes = SmallVec<[Arc<Parked>; 2]>;
+
 impl<B: Blocked> Waits<B> {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Vec::new())))
+        let (heat, tickets) = admission::admission();
+        Arc::new(Self { heat, list: Mutex::new(List { listed: Vec::new(), tickets }) })
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Listed<B>>> {
-        self.0.lock().unwrap_or_else(|poison| poison.into_inner())
+    fn list(&self) -> MutexGuard<'_, List<B>> {
+        self.list.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
     /// Lists a transaction whose request is queued, and ends the deadlocks that this closes: the one of which the transaction is
     /// the victim itself. Other victims are woken, and have a [verdict](Self::verdict).
     pub(crate) fn begin(&self, request: Request<'_>, blocked: B) -> Option<Deadlock> {
-        let Request { parked, target, mode, standing } = request;
         let mut list = self.list();
-        let start = list.len();
-        let parked = parked.clone();
-        list.push(Listed { parked, target, mode, standing, is_victim: false, verdict: None, blocked });
-        let mut victims: SmallVec<[Arc<Parked>; 2]> = SmallVec::new();
+        let mut wakes = Wakes::new();
+        let start = list.listed.len();
+        list.push(request, blocked, false);
+        list.let_in_holders(&mut wakes);
+        let listed = &mut list.listed;
         let own = loop {
-            let Some(mut cycle) = cycle(&mut list) else { break None };
-            let victim = victim(&list, &cycle);
+            let Some(mut cycle) = cycle(listed) else { break None };
+            self.heat_awaited(listed);
+            let victim = victim(listed, &cycle);
             cycle.rotate_left(victim);
-            let deadlock = describe(&list, &cycle);
-            let listed = &mut list[cycle[0]];
+            let deadlock = describe(listed, &cycle);
+            let listed = &mut listed[cycle[0]];
             listed.is_victim = true;
             if cycle[0] == start {
                 break Some(deadlock);
             }
             listed.verdict = Some(deadlock);
             listed.parked.doom();
-            victims.push(listed.parked.clone());
+            wakes.push(listed.parked.clone());
         };
         drop(list);
-        victims.iter().for_each(|parked| parked.wake());
+        wake(wakes);
         own
+    }
+
+    /// Whether any lock is hot: if so, transactions that come to wait are listed even if they hold none.
+    #[inline]
+    pub(crate) fn is_any_hot(&self) -> bool {
+        self.heat.is_any()
+    }
+
+    /// Whether the lock with this hash is hot.
+    pub(crate) fn is_hot(&self, lock: u64) -> bool {
+        self.heat.is_hot(lock)
+    }
+
+    /// Makes a lock hot: a transaction that wanted it was the victim of a deadlock which is not in the list.
+    pub(crate) fn heat(&self, lock: u64) {
+        self.heat.heat(lock);
+    }
+
+    /// There is a deadlock: all locks that are waited for become hot.
+    #[cold]
+    fn heat_awaited(&self, listed: &[Listed<B>]) {
+        let waiting = listed.iter().filter(|listed| !listed.is_held_back);
+        waiting.for_each(|listed| self.heat.heat(B::hash(listed.blocked.awaited())));
+    }
+
+    /// Gives a ticket to a transaction that comes to a hot lock, or lists it as held back until it has one.
+    pub(crate) fn seek_ticket(&self, request: Request<'_>, lock: u64, blocked: B, now: Time) -> Admission<B> {
+        let mut list = self.list();
+        let is_free = list.tickets.is_free();
+        let number = request.standing.number();
+        list.push(request, blocked, true);
+        if is_free || list.keeps_somebody_waiting() {
+            list.tickets.give(number, now);
+            let last = list.listed.pop().expect("it was pushed");
+            return Admission::LetIn(last.blocked);
+        }
+        list.tickets.note_held_back();
+        // While transactions are held back at a lock it stays hot.
+        self.heat.heat(lock);
+        Admission::HeldBack
+    }
+
+    /// A transaction that has been held back for a while looks whether tickets count that need not. Returns when to look again.
+    pub(crate) fn look_at_leases(&self, now: Time) -> Time {
+        let mut wakes = Wakes::new();
+        let mut list = self.list();
+        list.tickets.lapse(now);
+        list.let_in(now, &mut wakes);
+        let next = now.after(list.tickets.lease());
+        drop(list);
+        wake(wakes);
+        next
+    }
+
+    /// A transaction that had a ticket has released its locks; `lost` says that it was the victim of a deadlock.
+    pub(crate) fn return_ticket(&self, standing: &Standing, now: Time, lost: bool) {
+        let mut wakes = Wakes::new();
+        let mut list = self.list();
+        let is_short = list.listed.iter().any(|listed| listed.is_held_back);
+        list.tickets.take_back(standing.number(), now, lost, is_short, &self.heat);
+        list.let_in(now, &mut wakes);
+        drop(list);
+        wake(wakes);
+    }
+
+    /// What there is of admission now.
+    pub(crate) fn admission(&self) -> AdmissionStatistics {
+        let list = self.list();
+        AdmissionStatistics {
+            hot: self.heat.count() as u64,
+            limit: list.tickets.limit() as u64,
+            admitted: list.tickets.held() as u64,
+            held_back: list.listed.iter().filter(|listed| listed.is_held_back).count() as u64,
+            held_back_ever: list.tickets.held_back(),
+        }
     }
 
     /// The deadlock of which the transaction that waits at `parked` was made the victim by another one.
@@ -140,15 +247,75 @@ impl<B: Blocked> Waits<B> {
             return None;
         }
         let mut list = self.list();
-        list.iter_mut().find(|listed| Arc::ptr_eq(&listed.parked, parked))?.verdict.take()
+        list.listed.iter_mut().find(|listed| Arc::ptr_eq(&listed.parked, parked))?.verdict.take()
     }
 
     /// Takes a transaction off the list that waits at `parked`, if it is there.
     pub(crate) fn end(&self, parked: &Arc<Parked>) -> Option<B> {
         let mut list = self.list();
-        let at = list.iter().position(|listed| Arc::ptr_eq(&listed.parked, parked))?;
-        Some(list.swap_remove(at).blocked)
+        let at = list.listed.iter().position(|listed| Arc::ptr_eq(&listed.parked, parked))?;
+        Some(list.listed.swap_remove(at).blocked)
     }
+}
+
+impl<B: Blocked> List<B> {
+    fn push(&mut self, request: Request<'_>, blocked: B, is_held_back: bool) {
+        let Request { parked, target, mode, standing } = request;
+        let parked = parked.clone();
+        self.listed.push(Listed {
+            parked,
+            target,
+            mode,
+            standing,
+            is_held_back,
+            is_victim: false,
+            verdict: None,
+            blocked,
+        });
+    }
+
+    /// Lets in the transactions that hold the lock for which the transaction waits that was listed last.
+    fn let_in_holders(&mut self, wakes: &mut Wakes) {
+        let Self { listed, tickets } = self;
+        let Some((last, others)) = listed.split_last_mut() else { return };
+        let lock = last.blocked.awaited();
+        for other in others.iter_mut().filter(|other| other.is_held_back) {
+            if other.blocked.holds(lock) {
+                other.let_in(tickets, last.parked.waiter().now(), wakes);
+            }
+        }
+    }
+
+    /// Whether a transaction waits for a lock that the transaction holds that was listed last.
+    fn keeps_somebody_waiting(&mut self) -> bool {
+        let Some((last, others)) = self.listed.split_last_mut() else { return false };
+        let mut waiting = others.iter().filter(|other| !other.is_held_back && !other.parked.is_granted());
+        waiting.any(|other| last.blocked.holds(other.blocked.awaited()))
+    }
+
+    /// Lets in as many as there are tickets for, the oldest first.
+    fn let_in(&mut self, now: Time, wakes: &mut Wakes) {
+        let Self { listed, tickets } = self;
+        while tickets.is_free() {
+            let held_back = listed.iter_mut().filter(|listed| listed.is_held_back);
+            let Some(next) = held_back.min_by_key(|listed| listed.standing.turn()) else { return };
+            next.let_in(tickets, now, wakes);
+        }
+    }
+}
+
+impl<B> Listed<B> {
+    /// Ends the time for which it is held back.
+    fn let_in(&mut self, tickets: &mut Tickets, now: Time, wakes: &mut Wakes) {
+        self.is_held_back = false;
+        tickets.give(self.standing.number(), now);
+        self.parked.grant();
+        wakes.push(self.parked.clone());
+    }
+}
+
+fn wake(wakes: Wakes) {
+    wakes.iter().for_each(|parked| parked.wake());
 }
 
 /// The place in a cycle of the transaction that is to be its victim; of equals, of the first.
@@ -178,8 +345,8 @@ fn cycle<B: Blocked>(list: &mut [Listed<B>]) -> Option<Cycle> {
     let mut reached: SmallVec<[(usize, usize); 8]> = SmallVec::from_elem((start, 0), 1);
     let mut next = 0;
     while let Some(&(from, _)) = reached.get(next) {
-        let Listed { parked, is_victim, blocked, .. } = &list[from];
-        if !is_victim && !parked.is_granted() {
+        let Listed { parked, is_victim, is_held_back, blocked, .. } = &list[from];
+        if !is_victim && !is_held_back && !parked.is_granted() {
             let lock = blocked.awaited();
             for at in (0..list.len()).filter(|&at| at != from) {
                 let is_new = at == start || !reached.iter().any(|&(known, _)| known == at);
@@ -227,7 +394,13 @@ impl Blocked for NameWait {
     fn holds(&mut self, name: Name) -> bool {
         self.table.is_held(name, self.owner)
     }
+
+    fn hash(Name(name): Name) -> u64 {
+        name
+    }
 }
 
+#[cfg(all(test, shuttle))]
+mod model;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -187,6 +187,10 @@ impl Fixture {
         if let Some(locks) = self.engine.locks().filter(|locks| *locks != LockStatistics::default()) {
             return Err(format!("something is locked still: {locks:?}"));
         }
+        let admission = self.engine.admission().unwrap_or_default();
+        if (admission.admitted, admission.held_back) != (0, 0) {
+            return Err(format!("somebody is let in or held back still: {admission:?}"));
+        }
         self.check_nothing_is_locked().map_err(|abort| format!("something is locked still: {abort}"))?;
         self.redo.compare(&*self.engine)?;
         self.engine.audit()

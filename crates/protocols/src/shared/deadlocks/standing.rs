@@ -43,6 +43,21 @@ impl Standing {
         self.defeats = self.defeats.saturating_add(1);
     }
 
+    /// Whether it has been the victim since its first attempt.
+    pub(super) fn has_lost(&self) -> bool {
+        self.defeats > 0
+    }
+
+    /// The number of its transaction's object.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// When it is let in to the hot locks: the earliest first, which is the oldest transaction.
+    pub(super) fn turn(&self) -> (Time, u32) {
+        (self.began.unwrap_or_default(), self.number)
+    }
+
     /// Orders by who is to be the victim: the greatest. One-shot transactions come before others, because they are tried again without
     /// a client's help; but only for so many times, so that each of them ends. Of the rest the youngest comes first. Those of one
     /// age are equals until they have been victims for so many times; then they are older than others of that age, in the exact order.

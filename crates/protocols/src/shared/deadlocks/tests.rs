@@ -17,6 +17,10 @@ impl Blocked for Numbers {
     fn holds(&mut self, lock: u32) -> bool {
         self.0.contains(&lock)
     }
+
+    fn hash(lock: u32) -> u64 {
+        u64::from(lock)
+    }
 }
 
 fn parked(label: u32) -> Arc<Parked> {
@@ -179,4 +183,102 @@ fn each_of_the_cycles_that_one_wait_closes_has_a_victim() {
     assert_eq!(begin_as(&waits, &all[2], old, Numbers(vec![2], 1)), None);
     let verdicts = all.each_ref().map(|parked| waits.verdict(parked).map(|deadlock| labels(&deadlock)));
     assert_eq!(verdicts, [Some(vec![0, 2]), Some(vec![1, 2]), None]);
+}
+
+/// A hot lock, and a list with so many tickets given out.
+fn hot(tickets: usize) -> Arc<Waits<Numbers>> {
+    let waits = Waits::new();
+    waits.heat(HOT_LOCK.into());
+    let now = Time(0);
+    for label in 0..tickets as u32 {
+        let let_in = seek(&waits, &parked(label), numbered(label, 0), Numbers(vec![], HOT_LOCK), now);
+        assert!(let_in, "a ticket is free");
+    }
+    waits
+}
+
+const HOT_LOCK: u32 = 7;
+
+/// A standing of the transaction object with this number.
+fn numbered(number: u32, began: u64) -> Standing {
+    let mut standing = Standing::default();
+    standing.begin(number, false, false, || Time(began));
+    standing
+}
+
+/// Whether a transaction that comes to the hot lock is let in at once.
+fn seek(waits: &Waits<Numbers>, parked: &Arc<Parked>, standing: Standing, numbers: Numbers, now: Time) -> bool {
+    let request = Request { parked, target: LockTarget::Database, mode: Mode::EXCLUSIVE, standing };
+    matches!(waits.seek_ticket(request, HOT_LOCK.into(), numbers, now), Admission::LetIn(_))
+}
+
+#[test]
+fn the_oldest_of_those_that_are_held_back_gets_the_ticket_that_is_returned() {
+    let waits = hot(4);
+    let [young, old, middle] = [(11, 30), (12, 10), (13, 20)].map(|(number, began)| {
+        let parked = parked(number);
+        assert!(!seek(&waits, &parked, numbered(number, began), Numbers(vec![], HOT_LOCK), Time(0)));
+        parked
+    });
+    let let_in = || [&young, &old, &middle].map(|parked| parked.is_granted());
+    assert_eq!(let_in(), [false; 3]);
+    let admission = waits.admission();
+    assert_eq!((admission.admitted, admission.held_back, admission.held_back_ever), (4, 3, 3));
+    waits.return_ticket(&numbered(0, 0), Time(1), false);
+    assert_eq!(let_in(), [false, true, false]);
+    assert!(waits.end(&middle).is_some(), "it gives up");
+    waits.return_ticket(&numbered(1, 0), Time(1), false);
+    assert_eq!(let_in(), [true, true, false]);
+    assert_eq!((waits.admission().admitted, waits.admission().held_back), (4, 0));
+}
+
+#[test]
+fn nobody_waits_for_a_transaction_that_is_held_back() {
+    // One that waits for it comes later, or has come before.
+    let waits = hot(4);
+    let [held_back, other, third] = [11, 12, 13].map(parked);
+    assert!(!seek(&waits, &held_back, numbered(11, 1), Numbers(vec![1], HOT_LOCK), Time(0)));
+    assert_eq!(begin(&waits, &other, Numbers(vec![2], 3)), None);
+    assert!(!held_back.is_granted(), "that is another lock");
+    assert_eq!(begin(&waits, &third, Numbers(vec![3], 1)), None);
+    assert!(held_back.is_granted());
+    assert_eq!(waits.admission().admitted, 5, "its ticket counts");
+    assert!(waits.end(&held_back).is_some());
+
+    assert!(seek(&waits, &held_back, numbered(11, 1), Numbers(vec![1], HOT_LOCK), Time(0)));
+    let fourth = parked(14);
+    assert!(!seek(&waits, &fourth, numbered(14, 1), Numbers(vec![4], HOT_LOCK), Time(0)));
+}
+
+#[test]
+fn a_transaction_that_is_held_back_is_in_no_deadlock() {
+    let waits = hot(4);
+    let (held_back, other) = (parked(11), parked(12));
+    assert!(!seek(&waits, &held_back, numbered(11, 1), Numbers(vec![1], HOT_LOCK), Time(0)));
+    assert_eq!(begin(&waits, &other, Numbers(vec![HOT_LOCK], 1)), None, "it waits for no lock");
+    assert!(!held_back.is_doomed() && held_back.is_granted());
+}
+
+#[test]
+fn tickets_of_transactions_that_stand_still_lapse() {
+    let waits = hot(4);
+    let held_back = parked(11);
+    assert!(!seek(&waits, &held_back, numbered(11, 1), Numbers(vec![], HOT_LOCK), Time(0)));
+    let next = waits.look_at_leases(Time(1));
+    assert!(next > Time(1) && !held_back.is_granted());
+    waits.look_at_leases(next);
+    assert!(held_back.is_granted());
+    assert_eq!(waits.admission().admitted, 1);
+}
+
+#[test]
+fn a_deadlock_makes_the_locks_hot_that_are_waited_for() {
+    let waits = Waits::new();
+    let all = [parked(0), parked(1), parked(2)];
+    assert_eq!(begin(&waits, &all[0], Numbers(vec![1], 2)), None);
+    assert_eq!(begin(&waits, &all[1], Numbers(vec![3], 1)), None);
+    assert!(!waits.is_any_hot());
+    assert_eq!(begin(&waits, &all[2], Numbers(vec![2], 1)), Some(vec![2, 0]));
+    assert!(waits.is_any_hot());
+    assert_eq!([1, 2, 3].map(|lock| waits.is_hot(lock)), [true, true, false]);
 }

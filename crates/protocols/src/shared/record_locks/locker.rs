@@ -2,14 +2,14 @@
 
 use super::held::{Held, HeldRecord};
 use super::{Ended, LockOwner, RecordLock, Watch};
-use crate::shared::deadlocks::{Blocked, Request, Standing, Waits};
+use crate::shared::deadlocks::{Admission, Blocked, Request, Standing, Waits, needs_ticket};
 use crate::shared::lock_table::{Acquired, LockTable, Name, OwnerId, Parked, Requester, WaitPolicy};
 use crate::shared::locks::{Gaps, Locks, row_name, target};
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::{Limits, Patience, TimeOuts};
-use hotrow_storage::{Database, Guard, Key, RecordPtr, RecordRef, Table, TableId};
-use hotrow_sync::{Arc, Latch, Waiter};
+use hotrow_storage::{Database, Guard, Key, RecordPtr, RecordRef, Table, TableId, mix};
+use hotrow_sync::{Arc, Latch, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics, WaitsFor};
 use std::marker::PhantomData;
 
@@ -27,6 +27,17 @@ pub(crate) struct Locker<L: RecordLock> {
     waits: Option<Arc<RecordWaits<L>>>,
     /// The deadlock that the transaction was the victim of, for the lock of a record.
     deadlock: Option<Deadlock>,
+    ticket: Ticket,
+}
+
+/// Whether a transaction may take hot locks: see [`admission`](crate::shared::deadlocks).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ticket {
+    /// It needs no ticket.
+    Needless,
+    /// It needs one, and has none yet.
+    Missing,
+    Held,
 }
 
 /// The transactions that wait for records or names, and hold some.
@@ -65,6 +76,13 @@ impl<L: RecordLock> Blocked for RecordWait<L> {
         match lock {
             RecordOrName::Record(record) => self.held.contains(record),
             RecordOrName::Name(name) => self.names.is_held(name, self.owner),
+        }
+    }
+
+    fn hash(lock: RecordOrName<L>) -> u64 {
+        match lock {
+            RecordOrName::Record(record) => mix(record.address() as u64),
+            RecordOrName::Name(Name(name)) => name,
         }
     }
 }
@@ -107,12 +125,18 @@ impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
 }
 
 impl<L: RecordLock> Listing<'_, L> {
-    /// Lists the transaction, if it holds anything: the deadlock that its wait closes.
+    /// Lists the transaction, if it holds anything, or transactions are held back: the deadlock that its wait closes.
     fn begin(&mut self, requester: &Requester, request: Request<'_>, awaited: RecordOrName<L>) -> Option<Deadlock> {
-        let waits = self.waits.filter(|_| requester.holds_any() || !self.held.is_empty())?;
-        self.listed = Some(request.parked.clone());
+        let holds_any = requester.holds_any() || !self.held.is_empty();
+        let waits = self.waits.filter(|waits| holds_any || waits.is_any_hot())?;
+        waits.begin(request, self.wait(requester, awaited))
+    }
+
+    /// What is listed of the transaction.
+    fn wait(&mut self, requester: &Requester, awaited: RecordOrName<L>) -> RecordWait<L> {
+        self.listed = Some(requester.parked().clone());
         let (names, owner, held) = (requester.table().clone(), requester.id(), self.held.take());
-        waits.begin(request, RecordWait { names, owner, awaited, held })
+        RecordWait { names, owner, awaited, held }
     }
 
     /// The deadlock of which the transaction was made the victim by another one.
@@ -131,6 +155,33 @@ impl<L: RecordLock> Listing<'_, L> {
 impl<L: RecordLock> Drop for Listing<'_, L> {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// A transaction that is held back, or about to be: however that ends, it knows then whether it has a ticket.
+struct Seeking<'l, L: RecordLock> {
+    listing: Listing<'l, L>,
+    requester: &'l Requester,
+    ticket: &'l mut Ticket,
+}
+
+impl<L: RecordLock> Seeking<'_, L> {
+    /// It has a ticket, and was not listed.
+    fn let_in(&mut self, wait: RecordWait<L>) {
+        self.listing.listed = None;
+        *self.listing.held = wait.held;
+        *self.ticket = Ticket::Held;
+    }
+}
+
+impl<L: RecordLock> Drop for Seeking<'_, L> {
+    fn drop(&mut self) {
+        self.listing.end();
+        let parked = self.requester.parked();
+        if parked.is_granted() {
+            *self.ticket = Ticket::Held;
+        }
+        parked.reset();
     }
 }
 
@@ -177,18 +228,25 @@ impl<L: RecordLock> Locker<L> {
             refuses_waits: false,
             waits,
             deadlock: None,
+            ticket: Ticket::Needless,
         }
     }
 
     /// A transaction begins; `again` says that it is the retry of the one before.
     #[inline]
-    pub(crate) fn begin(&mut self, begin: &Begin<'_>, again: bool, time_outs: &TimeOuts) {
+    /// `is_declared` says that its rows are locked as it begins.
+    pub(crate) fn begin(&mut self, begin: &Begin<'_>, again: bool, is_declared: bool, time_outs: &TimeOuts) {
         self.owner.begin();
         self.limits = time_outs.limits(begin.one_shot);
         self.refuses_waits = false;
         self.deadlock = None;
         self.names.requester.begin(begin.label, self.limits);
         self.names.requester.stand(begin.one_shot, again);
+        debug_assert_ne!(self.ticket, Ticket::Held, "it was returned with the locks");
+        self.ticket = match needs_ticket(self.names.requester.standing(), begin.one_shot, is_declared) {
+            true => Ticket::Missing,
+            false => Ticket::Needless,
+        };
     }
 
     /// How it waits.
@@ -260,9 +318,82 @@ impl<L: RecordLock> Locker<L> {
     /// Locks what has no record.
     #[inline]
     fn name(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
+        if self.may_need_ticket() {
+            let target = target();
+            self.seek_ticket(RecordOrName::Name(name), mode, &target)?;
+            return self.name_with_ticket(name, mode, || target);
+        }
+        self.name_with_ticket(name, mode, target)
+    }
+
+    #[inline]
+    fn name_with_ticket(
+        &mut self,
+        name: Name,
+        mode: Mode,
+        target: impl FnOnce() -> LockTarget,
+    ) -> Result<Acquired, Abort> {
         let Self { held, names, waits, .. } = self;
         let listing = Listing { waits: waits.as_deref(), held, listed: None };
         names.acquire_by(name, mode, target, &WaitsForName(Latch::new(listing)))
+    }
+
+    /// Whether the transaction has to look whether a lock is hot.
+    #[inline]
+    fn may_need_ticket(&self) -> bool {
+        self.ticket == Ticket::Missing && self.waits.as_ref().is_some_and(|waits| waits.is_any_hot())
+    }
+
+    /// Sees to it that the transaction has a ticket if a lock is hot that it is about to take: waits until it has one.
+    ///
+    /// # Errors
+    /// Those of a wait.
+    #[cold]
+    fn seek_ticket(&mut self, lock: RecordOrName<L>, mode: Mode, target: &LockTarget) -> Result<(), Abort> {
+        let Self { held, names, waits, limits, ticket, refuses_waits, .. } = self;
+        let Some(waits) = waits.as_deref().filter(|waits| waits.is_hot(RecordWait::hash(lock)) && !*refuses_waits)
+        else {
+            return Ok(());
+        };
+        let holds_it = match lock {
+            RecordOrName::Record(record) => held.contains(record),
+            RecordOrName::Name(name) => names.requester.holds(name) != Mode::NONE,
+        };
+        if holds_it {
+            return Ok(());
+        }
+        let start = names.requester.waiter().now();
+        names.requester.standing().waits(start);
+        let standing = *names.requester.standing();
+        let requester = &names.requester;
+        let (parked, target) = (requester.parked(), target.clone());
+        let mut seeking = Seeking { listing: Listing { waits: Some(waits), held, listed: None }, requester, ticket };
+        let wait = seeking.listing.wait(requester, lock);
+        let request = Request { parked, target, mode, standing };
+        if let Admission::LetIn(wait) = waits.seek_ticket(request, RecordWait::hash(lock), wait, start) {
+            seeking.let_in(wait);
+            return Ok(());
+        }
+        let waiter = requester.waiter();
+        let patience = Patience::new(start, limits.now(waiter));
+        let mut look = start;
+        let ended = loop {
+            look = if waiter.now() >= look { waits.look_at_leases(waiter.now()) } else { look };
+            let until = patience.until().into_iter().chain([look]).min();
+            match waiter.wait_until(until, || parked.is_granted()) {
+                Wake::TimedOut if patience.until().is_none_or(|until| waiter.now() < until) => {}
+                ended => break ended,
+            }
+        };
+        drop(seeking);
+        let waited = names.waiter().now().since(start);
+        names.statistics.waits += 1;
+        names.statistics.wait_ns += waited.as_nanos() as u64;
+        match (ended, *ticket) {
+            (Wake::Cancelled, _) => Err(Abort::Cancelled),
+            (_, Ticket::Held) => Ok(()),
+            _ => Err(Abort::Timeout),
+        }
     }
 
     /// Locks a record, unless it is dead.
@@ -270,6 +401,10 @@ impl<L: RecordLock> Locker<L> {
     fn record(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<Option<Acquired>, Abort> {
         if self.names.owns(table) {
             return Ok(Some(Acquired::Again));
+        }
+        if self.may_need_ticket() {
+            let target = target(table, LockPart::Row, &record.key());
+            self.seek_ticket(RecordOrName::Record(record.ptr()), mode, &target)?;
         }
         let exclusive = mode.covers(Mode::EXCLUSIVE);
         let acquired = self.timed(|locker| {
@@ -335,6 +470,7 @@ impl<L: RecordLock> Locker<L> {
         let ended = lock.wait(owner, upgrades, exclusive, patience, &mut watch);
         drop(watch);
         if ended == Ended::Deadlock && deadlock.is_none() {
+            waits.iter().for_each(|waits| waits.heat(RecordWait::hash(RecordOrName::Record(record.ptr()))));
             *deadlock = lock.upgrading(owner).map(|other| of_two_readers(requester.parked().label(), other, &target));
         }
         if ended == Ended::Deadlock {
@@ -364,6 +500,19 @@ impl<L: RecordLock> Locker<L> {
         self.release_short(database, guard);
         self.timed(|locker| locker.held.drain(|held| release(&locker.owner, database, guard, held)));
         self.names.release_all();
+        if self.ticket == Ticket::Held {
+            self.return_ticket();
+        }
+    }
+
+    /// The transaction holds nothing any more.
+    #[cold]
+    fn return_ticket(&mut self) {
+        self.ticket = Ticket::Needless;
+        let (now, lost) = (self.waiter().now(), self.deadlock().is_some());
+        if let Some(waits) = &self.waits {
+            waits.return_ticket(self.names.requester.standing(), now, lost);
+        }
     }
 
     /// A call of the lock manager, with the clock read before and after if times are taken.

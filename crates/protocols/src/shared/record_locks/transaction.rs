@@ -97,7 +97,8 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
         self.granted = self.info.granted(begin.isolation);
         self.isolation = self.granted;
         participant.enter();
-        self.locks.begin(begin, again, &self.time_outs);
+        let is_declared = self.declared.is_some() && begin.accesses.is_some();
+        self.locks.begin(begin, again, is_declared, &self.time_outs);
         if let Some(declared) = &mut self.declared {
             declared.clear();
         }

@@ -1,0 +1,289 @@
+//! How many transactions work on the locks of a hot set at once.
+//!
+//! **Source.** Moenkeberg, Weikum: Performance Evaluation of an Adaptive and Robust Load Control Method for the Avoidance of
+//! Data-Contention Thrashing. Transactions are admitted as conflicts allow. There the measure is the share of locks that
+//! blocked transactions hold; here it is the share of attempts that end as the victim of a deadlock. Waits by themselves cost
+//! nothing that another transaction could use: a queue at one hot row moves as fast as its holders do, however long it is.
+//!
+//! **Definitions.** A lock is *hot* for some time after transactions waited for it while there was a deadlock. A
+//! transaction that locks as it goes needs a *ticket* before it takes its first hot lock. If no ticket is free it is *held
+//! back*: it waits, with the locks that it has, until one is. It keeps the ticket to its end.
+//!
+//! **The limit** is the number of tickets. It falls by an eighth with each victim that has one, and rises by a
+//! sixty-fourth with each other transaction that returns one while others are held back. So it settles where a tenth of the attempts
+//! fail, and is one at the least: then the transactions that meet on hot locks run one after the other.
+//!
+//! **Invariants**
+//!
+//! 1. A transaction that has not met a hot lock needs no ticket, and is not held back.
+//! 2. *No holder of a ticket waits for a transaction that is held back.* A transaction that comes to wait lets in the transaction that holds
+//!    its lock, if that one is held back. A transaction is not held back while another one waits for a lock that it holds.
+//!    Both look at the list under its mutex, and while any lock is hot every transaction that waits is listed. So
+//!    tickets close no cycle of waits for locks.
+//! 3. *A ticket's holder that stands still keeps nobody out for long.* A ticket counts for a *lease*: some multiple of the time for which
+//!    tickets are held here. After that its holder goes on beside the limit. So it is with a client that thinks in the middle
+//!    of its transaction, and with a transaction that waits for something which is no lock of the engine, such as a table lock.
+//! 4. The oldest transaction is let in first, and a transaction that is tried again keeps its age: none starves.
+//!
+//! **Cost.** While no lock is hot, a read of one word for each lock, which nobody writes.
+
+use super::Standing;
+use hotrow_sync::Time;
+use hotrow_sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
+
+/// Locks that share a place are hot together.
+const PLACES: usize = 4096;
+
+/// A lock stays hot while so many times [`COOLED_AFTER`] tickets are returned, and nobody is held back at it.
+const HOT: u8 = 4;
+const COOLED_AFTER: u32 = 256;
+
+/// The limit is counted in these parts of a ticket.
+const ONE: u32 = 1 << 8;
+
+/// The limit when the first lock becomes hot.
+const FIRST_LIMIT: u32 = 4 * ONE;
+
+/// No more tickets than this are of use to anybody.
+const MOST: u32 = (1 << 16) * ONE;
+
+/// A ticket counts for so many times as long as tickets are held on average, within these bounds.
+const LEASE: u64 = 8;
+const SHORTEST_LEASE: Duration = Duration::from_millis(10);
+const LONGEST_LEASE: Duration = Duration::from_secs(1);
+
+/// The average is that of so many tickets.
+const AVERAGED: u64 = 16;
+
+/// Which locks are hot. Any thread may ask at any time.
+pub(super) struct Heat {
+    /// Whether any lock is.
+    is_any: AtomicBool,
+    places: Box<[AtomicU8]>,
+}
+
+impl Heat {
+    fn new() -> Self {
+        Self { is_any: AtomicBool::new(false), places: (0..PLACES).map(|_| AtomicU8::new(0)).collect() }
+    }
+
+    #[inline]
+    pub(super) fn is_any(&self) -> bool {
+        self.is_any.load(Ordering::Acquire)
+    }
+
+    /// Whether the lock with this hash is hot.
+    pub(super) fn is_hot(&self, lock: u64) -> bool {
+        self.place(lock).load(Ordering::Acquire) > 0
+    }
+
+    fn place(&self, lock: u64) -> &AtomicU8 {
+        &self.places[lock as usize % PLACES]
+    }
+
+    pub(super) fn heat(&self, lock: u64) {
+        self.place(lock).store(HOT, Ordering::Release);
+        self.is_any.store(true, Ordering::Release);
+    }
+
+    /// The number of places that are hot.
+    pub(super) fn count(&self) -> usize {
+        self.places.iter().filter(|place| place.load(Ordering::Acquire) > 0).count()
+    }
+
+    /// Time has passed. A lock that was made hot meanwhile may be a little cooler than it ought to be.
+    fn cool(&self) {
+        let mut is_any = false;
+        for place in &self.places {
+            let heat = place.load(Ordering::Acquire);
+            if heat > 0 {
+                place.store(heat - 1, Ordering::Release);
+                is_any |= heat > 1;
+            }
+        }
+        self.is_any.store(is_any, Ordering::Release);
+    }
+}
+
+/// A ticket that counts.
+struct Ticket {
+    /// The number of its transaction's object.
+    holder: u32,
+    since: Time,
+}
+
+/// The tickets. The caller has the latch of the list of waiting transactions.
+pub(super) struct Tickets {
+    /// In parts.
+    limit: u32,
+    counted: Vec<Ticket>,
+    /// For how long tickets are held, on average, in nanoseconds.
+    held_ns: u64,
+    /// Tickets returned since the locks cooled last.
+    returned: u32,
+    /// Transactions that were held back, so far.
+    held_back: u64,
+}
+
+impl Tickets {
+    fn new() -> Self {
+        Self { limit: FIRST_LIMIT, counted: Vec::new(), held_ns: 0, returned: 0, held_back: 0 }
+    }
+
+    /// How many there are.
+    pub(super) fn limit(&self) -> usize {
+        (self.limit / ONE) as usize
+    }
+
+    /// How many are held, and count.
+    pub(super) fn held(&self) -> usize {
+        self.counted.len()
+    }
+
+    /// Transactions that were held back, so far.
+    pub(super) fn held_back(&self) -> u64 {
+        self.held_back
+    }
+
+    pub(super) fn note_held_back(&mut self) {
+        self.held_back += 1;
+    }
+
+    /// How long a ticket counts.
+    pub(super) fn lease(&self) -> Duration {
+        Duration::from_nanos(self.held_ns.saturating_mul(LEASE)).clamp(SHORTEST_LEASE, LONGEST_LEASE)
+    }
+
+    /// Whether one is free.
+    pub(super) fn is_free(&self) -> bool {
+        self.held() < self.limit()
+    }
+
+    /// Gives a ticket out, whether or not one is free.
+    pub(super) fn give(&mut self, holder: u32, now: Time) {
+        self.counted.push(Ticket { holder, since: now });
+    }
+
+    /// A transaction returns its ticket: `lost` says that it was the victim of a deadlock, `is_short` that others are held
+    /// back for want of tickets. Locks cool with time.
+    pub(super) fn take_back(&mut self, holder: u32, now: Time, lost: bool, is_short: bool, heat: &Heat) {
+        let lease = self.lease();
+        let held = match self.counted.iter().position(|ticket| ticket.holder == holder) {
+            Some(place) => now.since(self.counted.swap_remove(place).since).min(lease),
+            None => lease,
+        };
+        self.held_ns = (self.held_ns * (AVERAGED - 1) + held.as_nanos() as u64) / AVERAGED;
+        if lost {
+            self.limit = (self.limit - self.limit / 8).max(ONE);
+        } else if is_short {
+            self.limit = (self.limit + self.limit / 64).min(MOST);
+        }
+        self.returned += 1;
+        if self.returned == COOLED_AFTER {
+            self.returned = 0;
+            heat.cool();
+            if !heat.is_any() {
+                self.limit = FIRST_LIMIT;
+            }
+        }
+    }
+
+    /// Tickets whose lease is over count no longer.
+    pub(super) fn lapse(&mut self, now: Time) {
+        let lease = self.lease();
+        self.counted.retain(|ticket| now.since(ticket.since) < lease);
+    }
+}
+
+/// What is kept of admission beside the list of waiting transactions.
+pub(super) fn admission() -> (Heat, Tickets) {
+    (Heat::new(), Tickets::new())
+}
+
+/// Whether a transaction needs a ticket for hot locks. A transaction whose access set is locked as it begins needs none. A one-shot
+/// transaction holds its locks for no round trip of a client, so it needs a ticket only after it has been a victim.
+pub(crate) fn needs_ticket(standing: &Standing, one_shot: bool, is_declared: bool) -> bool {
+    !is_declared && (!one_shot || standing.has_lost())
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Returns so many tickets, each held for a microsecond.
+    fn take_back(heat: &Heat, tickets: &mut Tickets, count: u32, lost: bool, is_short: bool) {
+        for _ in 0..count {
+            tickets.give(7, Time(0));
+            tickets.take_back(7, Time(1_000), lost, is_short, heat);
+        }
+    }
+
+    #[test]
+    fn the_limit_falls_with_victims_and_rises_while_others_are_held_back() {
+        let (heat, mut tickets) = admission();
+        heat.heat(1);
+        let first = tickets.limit();
+        take_back(&heat, &mut tickets, 100, false, false);
+        assert_eq!(tickets.limit(), first, "nobody needs more");
+        take_back(&heat, &mut tickets, 100, true, true);
+        assert_eq!(tickets.limit(), 1);
+        take_back(&heat, &mut tickets, 200, false, true);
+        let many = tickets.limit();
+        assert!(many > first, "{many}");
+        for (won, rises) in [(6, false), (19, true)] {
+            let before = tickets.limit();
+            for _ in 0..50 {
+                take_back(&heat, &mut tickets, won, false, true);
+                take_back(&heat, &mut tickets, 1, true, true);
+            }
+            heat.heat(1);
+            let after = tickets.limit();
+            assert_eq!(after > before, rises, "one of {} is a victim: {before}, then {after}", won + 1);
+        }
+    }
+
+    #[test]
+    fn a_lock_cools_while_tickets_are_returned_and_with_the_last_one_all_is_as_it_was() {
+        let (heat, mut tickets) = admission();
+        assert!(!heat.is_any());
+        heat.heat(1);
+        take_back(&heat, &mut tickets, 64, true, true);
+        let rounds = u32::from(HOT) - 1;
+        take_back(&heat, &mut tickets, rounds * COOLED_AFTER - 64, false, false);
+        heat.heat(2);
+        assert!(heat.is_hot(1) && heat.is_any());
+        take_back(&heat, &mut tickets, COOLED_AFTER, false, false);
+        assert!(!heat.is_hot(1), "it has not been met for so long");
+        assert_eq!((heat.is_hot(2), heat.is_any(), heat.count(), tickets.limit()), (true, true, 1, 1));
+        take_back(&heat, &mut tickets, rounds * COOLED_AFTER, false, false);
+        assert_eq!((heat.is_any(), heat.count()), (false, 0));
+        assert_eq!(tickets.limit(), (FIRST_LIMIT / ONE) as usize);
+    }
+
+    #[test]
+    fn a_ticket_counts_for_a_multiple_of_the_time_that_others_are_held() {
+        let (heat, mut tickets) = admission();
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        assert_eq!(tickets.lease(), SHORTEST_LEASE);
+        tickets.give(1, ms(0));
+        tickets.give(2, ms(5));
+        tickets.lapse(ms(9));
+        assert_eq!(tickets.held(), 2);
+        tickets.lapse(ms(12));
+        assert_eq!(tickets.held(), 1, "the first has lapsed");
+        tickets.take_back(1, ms(13), false, false, &heat);
+        assert_eq!(tickets.held(), 1, "and is returned all the same");
+        for _ in 0..100 {
+            tickets.give(3, ms(0));
+            tickets.take_back(3, ms(8), false, false, &heat);
+        }
+        let lease = tickets.lease();
+        assert!(lease > Duration::from_millis(60) && lease <= Duration::from_millis(64), "{lease:?}");
+        for _ in 0..1000 {
+            tickets.give(3, ms(0));
+            tickets.take_back(3, ms(1_000_000), false, false, &heat);
+        }
+        assert_eq!(tickets.lease(), LONGEST_LEASE);
+    }
+}
