@@ -318,21 +318,20 @@ impl<L: RecordLock> Locker<L> {
     /// Locks what has no record.
     #[inline]
     fn name(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
-        if self.may_need_ticket() {
-            let target = target();
-            self.seek_ticket(RecordOrName::Name(name), mode, &target)?;
-            return self.name_with_ticket(name, mode, || target);
-        }
-        self.name_with_ticket(name, mode, target)
+        if self.may_need_ticket() { self.hot_name(name, mode, target) } else { self.name_at_once(name, mode, target) }
+    }
+
+    /// Locks what has no record, and may be hot.
+    #[cold]
+    #[inline(never)]
+    fn hot_name(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
+        let target = target();
+        self.seek_ticket(RecordOrName::Name(name), mode, &target)?;
+        self.name_at_once(name, mode, || target)
     }
 
     #[inline]
-    fn name_with_ticket(
-        &mut self,
-        name: Name,
-        mode: Mode,
-        target: impl FnOnce() -> LockTarget,
-    ) -> Result<Acquired, Abort> {
+    fn name_at_once(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
         let Self { held, names, waits, .. } = self;
         let listing = Listing { waits: waits.as_deref(), held, listed: None };
         names.acquire_by(name, mode, target, &WaitsForName(Latch::new(listing)))
@@ -342,6 +341,13 @@ impl<L: RecordLock> Locker<L> {
     #[inline]
     fn may_need_ticket(&self) -> bool {
         self.ticket == Ticket::Missing && self.waits.as_ref().is_some_and(|waits| waits.is_any_hot())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn seek_ticket_of_row(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<(), Abort> {
+        let target = target(table, LockPart::Row, &record.key());
+        self.seek_ticket(RecordOrName::Record(record.ptr()), mode, &target)
     }
 
     /// Sees to it that the transaction has a ticket if a lock is hot that it is about to take: waits until it has one.
@@ -403,8 +409,7 @@ impl<L: RecordLock> Locker<L> {
             return Ok(Some(Acquired::Again));
         }
         if self.may_need_ticket() {
-            let target = target(table, LockPart::Row, &record.key());
-            self.seek_ticket(RecordOrName::Record(record.ptr()), mode, &target)?;
+            self.seek_ticket_of_row(table, record, mode)?;
         }
         let exclusive = mode.covers(Mode::EXCLUSIVE);
         let acquired = self.timed(|locker| {
