@@ -1,4 +1,4 @@
-//! Blocks that meet on hot rows: they are held back so that they get through, and whoever stays away from these rows is not.
+//! Blocks that meet on hot rows are held back so that they get through. Blocks that stay away from these rows are not.
 
 use hotrow_protocols::open;
 use hotrow_storage::{Column, Key, Row, TableId, TableSchema, Type, Value};

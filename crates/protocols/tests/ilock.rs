@@ -219,8 +219,8 @@ fn a_writer_gets_a_row_that_others_pass_to_each_other() {
     let fixture = Fixture::new();
     let (done, turns) = (AtomicBool::new(false), AtomicUsize::new(0));
     let is_over = || done.load(Ordering::Acquire) || turns.load(Ordering::Acquire) >= TURNS;
-    // Made in this order, so of the workers' bits the second follows the first one's. Who has the row goes on when both others
-    // wait, and comes back behind them.
+    // They are made in this order, so the second worker's bit follows the first one's. The holder of the row goes on when both
+    // others wait, and comes back behind them.
     let [mut reader, mut writer, mut starving] = [(); 3].map(|()| fixture.begun(Isolation::Serializable));
     let pass_on = |txn: &mut dyn Transaction| {
         while fixture.instance.locks().expect("they are counted").waiting != 2 && !is_over() {

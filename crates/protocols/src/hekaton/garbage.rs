@@ -99,7 +99,7 @@ impl Backlog {
                     // Whoever looks has looked around longer ago than who held it.
                     Verdict::TooEarly => {
                         versions.push(last);
-                        break;
+                        return looked == looks;
                     }
                     Verdict::Held(by) => self.held.entry(by).or_default().push(last),
                     Verdict::Dead => dead.push(last),
@@ -108,7 +108,7 @@ impl Backlog {
                 self.released.pop();
             }
         }
-        looked == looks
+        looked == looks || !self.released.is_empty()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Deadlocks among transactions that wait, each found by the transaction that comes to wait last, and ended by the abort of one of the
 //! youngest.
 //!
-//! **Definitions.** A transaction that waits and holds locks is *listed*, with the lock that it waits for and what it
+//! **Definitions.** A transaction that waits and holds locks is *listed* (while any lock is [hot](admission), every transaction that waits), with the lock that it waits for and what it
 //! holds. An *edge* leads from a listed transaction to each listed one that holds the lock it waits for. A cycle of
 //! edges is a deadlock.
 //!
@@ -125,6 +125,9 @@ pub(crate) enum Admission<B> {
     HeldBack,
 }
 
+/// About so many of the transactions that are held back look at the leases during one lease.
+const LOOKS_EACH_LEASE: u32 = 8;
+
 type Wakes = SmallVec<[Arc<Parked>; 2]>;
 
 impl<B: Blocked> Waits<B> {
@@ -140,15 +143,16 @@ impl<B: Blocked> Waits<B> {
     /// Lists a transaction whose request is queued, and ends the deadlocks that this closes: the one of which the transaction is
     /// the victim itself. Other victims are woken, and have a [verdict](Self::verdict).
     pub(crate) fn begin(&self, request: Request<'_>, blocked: B) -> Option<Deadlock> {
+        let now = request.parked.waiter().now();
         let mut list = self.list();
         let mut wakes = Wakes::new();
         let start = list.listed.len();
         list.push(request, blocked, false);
-        list.let_in_holders(&mut wakes);
+        list.let_in_holders(now, &mut wakes);
         let listed = &mut list.listed;
         let own = loop {
             let Some(mut cycle) = cycle(listed) else { break None };
-            self.heat_awaited(listed);
+            self.heat_awaited(listed, now);
             let victim = victim(listed, &cycle);
             cycle.rotate_left(victim);
             let deadlock = describe(listed, &cycle);
@@ -172,21 +176,29 @@ impl<B: Blocked> Waits<B> {
         self.heat.is_any()
     }
 
-    /// Whether the lock with this hash is hot.
-    pub(crate) fn is_hot(&self, lock: u64) -> bool {
+    /// Whether the lock with this hash is hot now.
+    pub(crate) fn is_hot(&self, lock: u64, now: Time) -> bool {
+        if !self.heat.is_quiet(now) {
+            return self.heat.is_hot(lock);
+        }
+        let mut list = self.list();
+        if self.heat.is_quiet(now) {
+            list.tickets.cool_all(&self.heat);
+        }
         self.heat.is_hot(lock)
     }
 
     /// Makes a lock hot: a transaction that wanted it was the victim of a deadlock which is not in the list.
-    pub(crate) fn heat(&self, lock: u64) {
-        self.heat.heat(lock);
+    pub(crate) fn heat(&self, lock: u64, now: Time) {
+        let _list = self.list();
+        self.heat.heat(lock, now);
     }
 
     /// There is a deadlock: all locks that are waited for become hot.
     #[cold]
-    fn heat_awaited(&self, listed: &[Listed<B>]) {
+    fn heat_awaited(&self, listed: &[Listed<B>], now: Time) {
         let waiting = listed.iter().filter(|listed| !listed.is_held_back);
-        waiting.for_each(|listed| self.heat.heat(B::hash(listed.blocked.awaited())));
+        waiting.for_each(|listed| self.heat.heat(B::hash(listed.blocked.awaited()), now));
     }
 
     /// Gives a ticket to a transaction that comes to a hot lock, or lists it as held back until it has one.
@@ -201,8 +213,7 @@ impl<B: Blocked> Waits<B> {
             return Admission::LetIn(last.blocked);
         }
         list.tickets.note_held_back();
-        // While transactions are held back at a lock it stays hot.
-        self.heat.heat(lock);
+        self.heat.heat(lock, now);
         Admission::HeldBack
     }
 
@@ -212,7 +223,9 @@ impl<B: Blocked> Waits<B> {
         let mut list = self.list();
         list.tickets.lapse(now);
         list.let_in(now, &mut wakes);
-        let next = now.after(list.tickets.lease());
+        // All that are held back look, so each looks the less often the more they are.
+        let held_back = list.listed.iter().filter(|listed| listed.is_held_back).count() as u32;
+        let next = now.after(list.tickets.lease() * (1 + held_back / LOOKS_EACH_LEASE));
         drop(list);
         wake(wakes);
         next
@@ -275,13 +288,13 @@ impl<B: Blocked> List<B> {
     }
 
     /// Lets in the transactions that hold the lock for which the transaction waits that was listed last.
-    fn let_in_holders(&mut self, wakes: &mut Wakes) {
+    fn let_in_holders(&mut self, now: Time, wakes: &mut Wakes) {
         let Self { listed, tickets } = self;
         let Some((last, others)) = listed.split_last_mut() else { return };
         let lock = last.blocked.awaited();
         for other in others.iter_mut().filter(|other| other.is_held_back) {
             if other.blocked.holds(lock) {
-                other.let_in(tickets, last.parked.waiter().now(), wakes);
+                other.let_in(tickets, now, wakes);
             }
         }
     }
@@ -348,9 +361,10 @@ fn cycle<B: Blocked>(list: &mut [Listed<B>]) -> Option<Cycle> {
         let Listed { parked, is_victim, is_held_back, blocked, .. } = &list[from];
         if !is_victim && !is_held_back && !parked.is_granted() {
             let lock = blocked.awaited();
+            // A transaction that is held back has no edges, so it is in no cycle.
             for at in (0..list.len()).filter(|&at| at != from) {
                 let is_new = at == start || !reached.iter().any(|&(known, _)| known == at);
-                if is_new && list[at].blocked.holds(lock) {
+                if is_new && !list[at].is_held_back && list[at].blocked.holds(lock) {
                     if at == start {
                         return Some(path(&reached, next));
                     }

@@ -5,7 +5,7 @@
 //! blocked transactions hold; here it is the share of attempts that end as the victim of a deadlock. Waits by themselves cost
 //! nothing that another transaction could use: a queue at one hot row moves as fast as its holders do, however long it is.
 //!
-//! **Definitions.** A lock is *hot* for some time after transactions waited for it while there was a deadlock. A
+//! **Definitions.** A lock is *hot* for some time after transactions waited for it while there was a deadlock, or were held back at it. A
 //! transaction that locks as it goes needs a *ticket* before it takes its first hot lock. If no ticket is free it is *held
 //! back*: it waits, with the locks that it has, until one is. It keeps the ticket to its end.
 //!
@@ -18,26 +18,32 @@
 //! 1. A transaction that has not met a hot lock needs no ticket, and is not held back.
 //! 2. *No holder of a ticket waits for a transaction that is held back.* A transaction that comes to wait lets in the transaction that holds
 //!    its lock, if that one is held back. A transaction is not held back while another one waits for a lock that it holds.
-//!    Both look at the list under its mutex, and while any lock is hot every transaction that waits is listed. So
-//!    tickets close no cycle of waits for locks.
+//!    Both look at the list under its mutex, and every transaction is listed that comes to wait while any lock is hot. So
+//!    tickets close no cycle of such waits. A wait that began before, by a transaction that held nothing, is not listed: its transaction has no
+//!    ticket.
 //! 3. *A ticket's holder that stands still keeps nobody out for long.* A ticket counts for a *lease*: some multiple of the time for which
 //!    tickets are held here. After that its holder goes on beside the limit. So it is with a client that thinks in the middle
 //!    of its transaction, and with a transaction that waits for something which is no lock of the engine, such as a table lock.
-//! 4. The oldest transaction is let in first, and a transaction that is tried again keeps its age: none starves.
+//! 4. Of the transactions that are held back the oldest is let in first, and a transaction that is tried again keeps its age. Those that are let
+//!    in because another transaction waits for them count like others, so for a while there may be more tickets than the limit.
 //!
-//! **Cost.** While no lock is hot, a read of one word for each lock, which nobody writes.
+//! **Cost.** While no lock is hot, each lock costs a read of one word that nobody writes. While some are, a lock costs a look at the clock
+//! and at its place in a table. When for a second there was no deadlock and no transaction was held back, no lock is hot any more.
 
 use super::Standing;
 use hotrow_sync::Time;
-use hotrow_sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use hotrow_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Locks that share a place are hot together.
 const PLACES: usize = 4096;
 
-/// A lock stays hot while so many times [`COOLED_AFTER`] tickets are returned, and nobody is held back at it.
+/// A lock stays hot until so many times [`COOLED_AFTER`] tickets were returned since it was made hot.
 const HOT: u8 = 4;
 const COOLED_AFTER: u32 = 256;
+
+/// All locks have cooled when none was made hot for so long.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// The limit is counted in these parts of a ticket.
 const ONE: u32 = 1 << 8;
@@ -60,12 +66,15 @@ const AVERAGED: u64 = 16;
 pub(super) struct Heat {
     /// Whether any lock is.
     is_any: AtomicBool,
+    /// When a lock was made hot last, as [`Time`].
+    last: AtomicU64,
     places: Box<[AtomicU8]>,
 }
 
 impl Heat {
     fn new() -> Self {
-        Self { is_any: AtomicBool::new(false), places: (0..PLACES).map(|_| AtomicU8::new(0)).collect() }
+        let places = (0..PLACES).map(|_| AtomicU8::new(0)).collect();
+        Self { is_any: AtomicBool::new(false), last: AtomicU64::new(0), places }
     }
 
     #[inline]
@@ -82,9 +91,16 @@ impl Heat {
         &self.places[lock as usize % PLACES]
     }
 
-    pub(super) fn heat(&self, lock: u64) {
+    /// Makes the lock with this hash hot. The caller has the mutex of the list of waiting transactions.
+    pub(super) fn heat(&self, lock: u64, now: Time) {
         self.place(lock).store(HOT, Ordering::Release);
+        self.last.store(now.0, Ordering::Release);
         self.is_any.store(true, Ordering::Release);
+    }
+
+    /// Whether no lock was made hot for so long that all have cooled.
+    pub(super) fn is_quiet(&self, now: Time) -> bool {
+        now.since(Time(self.last.load(Ordering::Acquire))) > QUIET
     }
 
     /// The number of places that are hot.
@@ -92,7 +108,7 @@ impl Heat {
         self.places.iter().filter(|place| place.load(Ordering::Acquire) > 0).count()
     }
 
-    /// Time has passed. A lock that was made hot meanwhile may be a little cooler than it ought to be.
+    /// Time has passed. The caller has the mutex, as above.
     fn cool(&self) {
         let mut is_any = false;
         for place in &self.places {
@@ -113,7 +129,7 @@ struct Ticket {
     since: Time,
 }
 
-/// The tickets. The caller has the latch of the list of waiting transactions.
+/// The tickets. The caller has the mutex of the list of waiting transactions.
 pub(super) struct Tickets {
     /// In parts.
     limit: u32,
@@ -181,12 +197,22 @@ impl Tickets {
         }
         self.returned += 1;
         if self.returned == COOLED_AFTER {
-            self.returned = 0;
-            heat.cool();
-            if !heat.is_any() {
-                self.limit = FIRST_LIMIT;
-            }
+            self.cool(heat);
         }
+    }
+
+    /// Time has passed. When no lock is hot any more the limit is as it was in the beginning.
+    fn cool(&mut self, heat: &Heat) {
+        self.returned = 0;
+        heat.cool();
+        if !heat.is_any() {
+            self.limit = FIRST_LIMIT;
+        }
+    }
+
+    /// All locks have cooled.
+    pub(super) fn cool_all(&mut self, heat: &Heat) {
+        (0..HOT).for_each(|_| self.cool(heat));
     }
 
     /// Tickets whose lease is over count no longer.
@@ -222,7 +248,7 @@ mod tests {
     #[test]
     fn the_limit_falls_with_victims_and_rises_while_others_are_held_back() {
         let (heat, mut tickets) = admission();
-        heat.heat(1);
+        heat.heat(1, Time(0));
         let first = tickets.limit();
         take_back(&heat, &mut tickets, 100, false, false);
         assert_eq!(tickets.limit(), first, "nobody needs more");
@@ -237,7 +263,7 @@ mod tests {
                 take_back(&heat, &mut tickets, won, false, true);
                 take_back(&heat, &mut tickets, 1, true, true);
             }
-            heat.heat(1);
+            heat.heat(1, Time(0));
             let after = tickets.limit();
             assert_eq!(after > before, rises, "one of {} is a victim: {before}, then {after}", won + 1);
         }
@@ -247,11 +273,11 @@ mod tests {
     fn a_lock_cools_while_tickets_are_returned_and_with_the_last_one_all_is_as_it_was() {
         let (heat, mut tickets) = admission();
         assert!(!heat.is_any());
-        heat.heat(1);
+        heat.heat(1, Time(0));
         take_back(&heat, &mut tickets, 64, true, true);
         let rounds = u32::from(HOT) - 1;
         take_back(&heat, &mut tickets, rounds * COOLED_AFTER - 64, false, false);
-        heat.heat(2);
+        heat.heat(2, Time(0));
         assert!(heat.is_hot(1) && heat.is_any());
         take_back(&heat, &mut tickets, COOLED_AFTER, false, false);
         assert!(!heat.is_hot(1), "it has not been met for so long");
@@ -259,6 +285,19 @@ mod tests {
         take_back(&heat, &mut tickets, rounds * COOLED_AFTER, false, false);
         assert_eq!((heat.is_any(), heat.count()), (false, 0));
         assert_eq!(tickets.limit(), (FIRST_LIMIT / ONE) as usize);
+    }
+
+    #[test]
+    fn all_locks_cool_when_none_is_made_hot_for_a_while() {
+        let (heat, mut tickets) = admission();
+        let start = Time(7_000_000_000);
+        heat.heat(1, start);
+        heat.heat(2, start);
+        take_back(&heat, &mut tickets, 100, true, true);
+        assert!(!heat.is_quiet(start.after(QUIET)));
+        assert!(heat.is_quiet(start.after(QUIET + Duration::from_nanos(1))));
+        tickets.cool_all(&heat);
+        assert_eq!((heat.is_any(), heat.count(), tickets.limit()), (false, 0, (FIRST_LIMIT / ONE) as usize));
     }
 
     #[test]

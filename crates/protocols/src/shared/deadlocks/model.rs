@@ -54,7 +54,7 @@ fn ticket(waits: &Waits<Holding>, waiter: &Waiter, number: u32) -> bool {
 /// A list with one ticket.
 fn one_ticket() -> Arc<Waits<Holding>> {
     let waits = Waits::new();
-    waits.heat(HOT_LOCK.into());
+    waits.heat(HOT_LOCK.into(), Time(0));
     for _ in 0..16 {
         waits.return_ticket(&standing(1_000), Time(0), true);
     }
@@ -63,7 +63,7 @@ fn one_ticket() -> Arc<Waits<Holding>> {
 }
 
 #[test]
-fn a_ticket_has_one_holder_and_none_is_lost_whoever_is_cancelled() {
+fn a_ticket_has_one_holder_and_none_is_lost_when_a_wait_is_cancelled() {
     let model = || {
         let (waits, inside) = (one_ticket(), Arc::new(AtomicUsize::new(0)));
         let cancelled = Waiter::thread(Duration::ZERO);
@@ -93,7 +93,7 @@ fn a_ticket_has_one_holder_and_none_is_lost_whoever_is_cancelled() {
 }
 
 #[test]
-fn whoever_holds_a_ticket_waits_for_nobody_that_is_held_back() {
+fn a_holder_of_a_ticket_waits_for_nobody_that_is_held_back() {
     let model = || {
         let waits = one_ticket();
         let first = Waiter::thread(Duration::ZERO);

@@ -188,7 +188,7 @@ fn each_of_the_cycles_that_one_wait_closes_has_a_victim() {
 /// A hot lock, and a list with so many tickets given out.
 fn hot(tickets: usize) -> Arc<Waits<Numbers>> {
     let waits = Waits::new();
-    waits.heat(HOT_LOCK.into());
+    waits.heat(HOT_LOCK.into(), Time(0));
     let now = Time(0);
     for label in 0..tickets as u32 {
         let let_in = seek(&waits, &parked(label), numbered(label, 0), Numbers(vec![], HOT_LOCK), now);
@@ -280,5 +280,5 @@ fn a_deadlock_makes_the_locks_hot_that_are_waited_for() {
     assert!(!waits.is_any_hot());
     assert_eq!(begin(&waits, &all[2], Numbers(vec![2], 1)), Some(vec![2, 0]));
     assert!(waits.is_any_hot());
-    assert_eq!([1, 2, 3].map(|lock| waits.is_hot(lock)), [true, true, false]);
+    assert_eq!([1, 2, 3].map(|lock| waits.is_hot(lock, Time(0))), [true, true, false]);
 }

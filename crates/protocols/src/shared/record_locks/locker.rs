@@ -27,6 +27,8 @@ pub(crate) struct Locker<L: RecordLock> {
     waits: Option<Arc<RecordWaits<L>>>,
     /// The deadlock that the transaction was the victim of, for the lock of a record.
     deadlock: Option<Deadlock>,
+    /// Whether the transaction was the victim of a deadlock.
+    is_victim: bool,
     ticket: Ticket,
 }
 
@@ -125,7 +127,7 @@ impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
 }
 
 impl<L: RecordLock> Listing<'_, L> {
-    /// Lists the transaction, if it holds anything, or transactions are held back: the deadlock that its wait closes.
+    /// Lists the transaction, if it holds anything, or any lock is hot: the deadlock that its wait closes.
     fn begin(&mut self, requester: &Requester, request: Request<'_>, awaited: RecordOrName<L>) -> Option<Deadlock> {
         let holds_any = requester.holds_any() || !self.held.is_empty();
         let waits = self.waits.filter(|waits| holds_any || waits.is_any_hot())?;
@@ -228,18 +230,20 @@ impl<L: RecordLock> Locker<L> {
             refuses_waits: false,
             waits,
             deadlock: None,
+            is_victim: false,
             ticket: Ticket::Needless,
         }
     }
 
-    /// A transaction begins; `again` says that it is the retry of the one before.
+    /// A transaction begins; `again` says that it is the retry of the one before, `is_declared` that the rows of its
+    /// access set are locked as it begins.
     #[inline]
-    /// `is_declared` says that its rows are locked as it begins.
     pub(crate) fn begin(&mut self, begin: &Begin<'_>, again: bool, is_declared: bool, time_outs: &TimeOuts) {
         self.owner.begin();
         self.limits = time_outs.limits(begin.one_shot);
         self.refuses_waits = false;
         self.deadlock = None;
+        self.is_victim = false;
         self.names.requester.begin(begin.label, self.limits);
         self.names.requester.stand(begin.one_shot, again);
         debug_assert_ne!(self.ticket, Ticket::Held, "it was returned with the locks");
@@ -325,8 +329,11 @@ impl<L: RecordLock> Locker<L> {
     #[cold]
     #[inline(never)]
     fn hot_name(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
+        if !self.is_hot(RecordOrName::Name(name)) {
+            return self.name_at_once(name, mode, target);
+        }
         let target = target();
-        self.seek_ticket(RecordOrName::Name(name), mode, &target)?;
+        self.seek_ticket(RecordOrName::Name(name), mode, target.clone())?;
         self.name_at_once(name, mode, || target)
     }
 
@@ -334,7 +341,9 @@ impl<L: RecordLock> Locker<L> {
     fn name_at_once(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
         let Self { held, names, waits, .. } = self;
         let listing = Listing { waits: waits.as_deref(), held, listed: None };
-        names.acquire_by(name, mode, target, &WaitsForName(Latch::new(listing)))
+        let acquired = names.acquire_by(name, mode, target, &WaitsForName(Latch::new(listing)));
+        self.is_victim |= acquired == Err(Abort::Deadlock);
+        acquired
     }
 
     /// Whether the transaction has to look whether a lock is hot.
@@ -346,33 +355,39 @@ impl<L: RecordLock> Locker<L> {
     #[cold]
     #[inline(never)]
     fn seek_ticket_of_row(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<(), Abort> {
-        let target = target(table, LockPart::Row, &record.key());
-        self.seek_ticket(RecordOrName::Record(record.ptr()), mode, &target)
+        let lock = RecordOrName::Record(record.ptr());
+        if !self.is_hot(lock) {
+            return Ok(());
+        }
+        self.seek_ticket(lock, mode, target(table, LockPart::Row, &record.key()))
     }
 
-    /// Sees to it that the transaction has a ticket if a lock is hot that it is about to take: waits until it has one.
+    /// Whether the transaction needs a ticket for this lock: it is hot, not held yet, and wanted even if that means to wait.
+    fn is_hot(&mut self, lock: RecordOrName<L>) -> bool {
+        let now = self.waiter().now();
+        let is_hot = self.waits.as_ref().is_some_and(|waits| waits.is_hot(RecordWait::hash(lock), now));
+        is_hot && !self.refuses_waits && !self.holds(lock)
+    }
+
+    fn holds(&mut self, lock: RecordOrName<L>) -> bool {
+        match lock {
+            RecordOrName::Record(record) => self.held.contains(record),
+            RecordOrName::Name(name) => self.names.requester.holds(name) != Mode::NONE,
+        }
+    }
+
+    /// Takes a ticket for a hot lock, or waits until the transaction has one.
     ///
     /// # Errors
     /// Those of a wait.
-    #[cold]
-    fn seek_ticket(&mut self, lock: RecordOrName<L>, mode: Mode, target: &LockTarget) -> Result<(), Abort> {
-        let Self { held, names, waits, limits, ticket, refuses_waits, .. } = self;
-        let Some(waits) = waits.as_deref().filter(|waits| waits.is_hot(RecordWait::hash(lock)) && !*refuses_waits)
-        else {
-            return Ok(());
-        };
-        let holds_it = match lock {
-            RecordOrName::Record(record) => held.contains(record),
-            RecordOrName::Name(name) => names.requester.holds(name) != Mode::NONE,
-        };
-        if holds_it {
-            return Ok(());
-        }
+    fn seek_ticket(&mut self, lock: RecordOrName<L>, mode: Mode, target: LockTarget) -> Result<(), Abort> {
+        let Self { held, names, waits, limits, ticket, .. } = self;
+        let Some(waits) = waits.as_deref() else { return Ok(()) };
         let start = names.requester.waiter().now();
         names.requester.standing().waits(start);
         let standing = *names.requester.standing();
         let requester = &names.requester;
-        let (parked, target) = (requester.parked(), target.clone());
+        let parked = requester.parked();
         let mut seeking = Seeking { listing: Listing { waits: Some(waits), held, listed: None }, requester, ticket };
         let wait = seeking.listing.wait(requester, lock);
         let request = Request { parked, target, mode, standing };
@@ -475,11 +490,15 @@ impl<L: RecordLock> Locker<L> {
         let ended = lock.wait(owner, upgrades, exclusive, patience, &mut watch);
         drop(watch);
         if ended == Ended::Deadlock && deadlock.is_none() {
-            waits.iter().for_each(|waits| waits.heat(RecordWait::hash(RecordOrName::Record(record.ptr()))));
+            let (hash, now) = (RecordWait::hash(RecordOrName::Record(record.ptr())), requester.waiter().now());
+            waits.iter().for_each(|waits| waits.heat(hash, now));
             *deadlock = lock.upgrading(owner).map(|other| of_two_readers(requester.parked().label(), other, &target));
         }
         if ended == Ended::Deadlock {
+            self.is_victim = true;
             names.requester.standing().lost();
+        } else {
+            *deadlock = None;
         }
         ended
     }
@@ -514,7 +533,7 @@ impl<L: RecordLock> Locker<L> {
     #[cold]
     fn return_ticket(&mut self) {
         self.ticket = Ticket::Needless;
-        let (now, lost) = (self.waiter().now(), self.deadlock().is_some());
+        let (now, lost) = (self.waiter().now(), self.is_victim);
         if let Some(waits) = &self.waits {
             waits.return_ticket(self.names.requester.standing(), now, lost);
         }
