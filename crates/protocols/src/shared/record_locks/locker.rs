@@ -1,14 +1,17 @@
 //! What a transaction has locked.
 
 use super::held::{Held, HeldRecord};
-use super::{Ended, LockOwner, RecordLock, Watch};
-use crate::shared::deadlocks::{Admission, Blocked, Request, Standing, Waits, needs_ticket};
-use crate::shared::lock_table::{Acquired, LockTable, Name, OwnerId, Parked, Requester, WaitPolicy};
+use super::waiting::{
+    Listing, Queueing, RecordOrName, RecordWait, RecordWaits, Seeking, Ticket, WaitsForName, WaitsForRecord,
+};
+use super::{Ended, LockOwner, RecordLock};
+use crate::shared::deadlocks::{Admission, Blocked, Request, needs_ticket};
+use crate::shared::lock_table::{Acquired, Name, Requester};
 use crate::shared::locks::{Gaps, Locks, row_name, target};
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::{Limits, Patience, TimeOuts};
-use hotrow_storage::{Database, Guard, Key, RecordPtr, RecordRef, Table, TableId, mix};
+use hotrow_storage::{Database, Guard, Key, RecordRef, Table, TableId};
 use hotrow_sync::{Arc, Latch, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics, WaitsFor};
 use std::marker::PhantomData;
@@ -30,193 +33,6 @@ pub(crate) struct Locker<L: RecordLock> {
     /// Whether the transaction was the victim of a deadlock.
     is_victim: bool,
     ticket: Ticket,
-}
-
-/// Whether a transaction may take hot locks: see [`admission`](crate::shared::deadlocks).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ticket {
-    /// It needs no ticket.
-    Needless,
-    /// It needs one, and has none yet.
-    Missing,
-    Held,
-}
-
-/// The transactions that wait for records or names, and hold some.
-pub(crate) type RecordWaits<L> = Waits<RecordWait<L>>;
-
-/// A transaction that waits for a record or a name.
-pub(crate) struct RecordWait<L> {
-    names: Arc<LockTable>,
-    owner: OwnerId,
-    awaited: RecordOrName<L>,
-    held: Held<L>,
-}
-
-/// What a transaction may wait for.
-pub(crate) enum RecordOrName<L> {
-    Record(RecordPtr<L>),
-    Name(Name),
-}
-
-impl<L> Clone for RecordOrName<L> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<L> Copy for RecordOrName<L> {}
-
-impl<L: RecordLock> Blocked for RecordWait<L> {
-    type Lock = RecordOrName<L>;
-
-    fn awaited(&self) -> RecordOrName<L> {
-        self.awaited
-    }
-
-    fn holds(&mut self, lock: RecordOrName<L>) -> bool {
-        match lock {
-            RecordOrName::Record(record) => self.held.contains(record),
-            RecordOrName::Name(name) => self.names.is_held(name, self.owner),
-        }
-    }
-
-    fn hash(lock: RecordOrName<L>) -> u64 {
-        match lock {
-            RecordOrName::Record(record) => mix(record.address() as u64),
-            RecordOrName::Name(Name(name)) => name,
-        }
-    }
-}
-
-/// A transaction that may come to wait: while it is listed the list has the records that it holds.
-struct Listing<'l, L: RecordLock> {
-    waits: Option<&'l RecordWaits<L>>,
-    held: &'l mut Held<L>,
-    /// Where it waits, while it is listed.
-    listed: Option<Arc<Parked>>,
-}
-
-/// The wait of a transaction for a record.
-struct WaitsForRecord<'l, L: RecordLock, T> {
-    listing: Listing<'l, L>,
-    requester: &'l Requester,
-    record: RecordPtr<L>,
-    mode: Mode,
-    standing: Standing,
-    target: T,
-    deadlock: &'l mut Option<Deadlock>,
-}
-
-impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
-    fn begins(&mut self) -> bool {
-        let (parked, target, mode) = (self.requester.parked(), (self.target)(), self.mode);
-        let request = Request { parked, target, mode, standing: self.standing };
-        *self.deadlock = self.listing.begin(self.requester, request, RecordOrName::Record(self.record));
-        self.deadlock.is_some()
-    }
-
-    fn is_victim(&mut self) -> bool {
-        *self.deadlock = self.listing.verdict();
-        self.deadlock.is_some()
-    }
-
-    fn ends(&mut self) {
-        self.listing.end();
-    }
-}
-
-impl<L: RecordLock> Listing<'_, L> {
-    /// Lists the transaction, if it holds anything, or any lock is hot: the deadlock that its wait closes.
-    fn begin(&mut self, requester: &Requester, request: Request<'_>, awaited: RecordOrName<L>) -> Option<Deadlock> {
-        let holds_any = requester.holds_any() || !self.held.is_empty();
-        let waits = self.waits.filter(|waits| holds_any || waits.is_any_hot())?;
-        waits.begin(request, self.wait(requester, awaited))
-    }
-
-    /// What is listed of the transaction.
-    fn wait(&mut self, requester: &Requester, awaited: RecordOrName<L>) -> RecordWait<L> {
-        self.listed = Some(requester.parked().clone());
-        let (names, owner, held) = (requester.table().clone(), requester.id(), self.held.take());
-        RecordWait { names, owner, awaited, held }
-    }
-
-    /// The deadlock of which the transaction was made the victim by another one.
-    fn verdict(&self) -> Option<Deadlock> {
-        self.waits?.verdict(self.listed.as_ref()?)
-    }
-
-    fn end(&mut self) {
-        let Some((waits, parked)) = self.waits.zip(self.listed.take()) else { return };
-        if let Some(wait) = waits.end(&parked) {
-            *self.held = wait.held;
-        }
-    }
-}
-
-impl<L: RecordLock> Drop for Listing<'_, L> {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-/// A transaction that is held back, or about to be: however that ends, it knows then whether it has a ticket.
-struct Seeking<'l, L: RecordLock> {
-    listing: Listing<'l, L>,
-    requester: &'l Requester,
-    ticket: &'l mut Ticket,
-}
-
-impl<L: RecordLock> Seeking<'_, L> {
-    /// It has a ticket, and was not listed.
-    fn let_in(&mut self, wait: RecordWait<L>) {
-        self.listing.listed = None;
-        *self.listing.held = wait.held;
-        *self.ticket = Ticket::Held;
-    }
-}
-
-impl<L: RecordLock> Drop for Seeking<'_, L> {
-    fn drop(&mut self) {
-        self.listing.end();
-        let parked = self.requester.parked();
-        if parked.is_granted() {
-            *self.ticket = Ticket::Held;
-        }
-        parked.reset();
-    }
-}
-
-/// How a transaction waits for a name.
-struct WaitsForName<'l, L: RecordLock>(Latch<Listing<'l, L>>);
-
-impl<L: RecordLock> WaitPolicy for WaitsForName<'_, L> {
-    const LISTS: bool = true;
-
-    fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
-        L::WAITS
-    }
-
-    fn begins_to_wait(&self, requester: &Requester, request: Request<'_>, name: Name) -> Option<Deadlock> {
-        self.0.lock().begin(requester, request, RecordOrName::Name(name))
-    }
-
-    fn verdict(&self, _requester: &Requester) -> Option<Deadlock> {
-        self.0.lock().verdict()
-    }
-
-    fn ends_to_wait(&self, _requester: &Requester) {
-        self.0.lock().end();
-    }
-}
-
-/// Who waits for a record waits for a name.
-struct Queueing<L>(PhantomData<L>);
-
-impl<L: RecordLock> WaitPolicy for Queueing<L> {
-    fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
-        L::WAITS
-    }
 }
 
 impl<L: RecordLock> Locker<L> {

@@ -23,10 +23,11 @@ mod held;
 mod locker;
 mod number;
 mod transaction;
+mod waiting;
 
-pub(crate) use locker::RecordWaits;
 pub use number::{Number, Numbers};
 pub(crate) use transaction::{Parts, RecordLocking, RecordTransaction};
+pub(crate) use waiting::RecordWaits;
 
 use super::lock_table::LockTable;
 use super::time_outs::Patience;

@@ -2,7 +2,8 @@
 
 use super::RecordLock;
 use super::declared::Declared;
-use super::locker::{Locker, RecordWaits};
+use super::locker::Locker;
+use super::waiting::RecordWaits;
 use crate::shared::batch;
 use crate::shared::in_place::IndexLocks;
 use crate::shared::lock_table::Requester;

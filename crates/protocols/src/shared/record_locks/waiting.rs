@@ -1,0 +1,198 @@
+//! A transaction that waits for a record, a name or a ticket: what is listed of it meanwhile.
+
+use super::held::Held;
+use super::{RecordLock, Watch};
+use crate::shared::deadlocks::{Blocked, Request, Standing, Waits};
+use crate::shared::lock_table::{LockTable, Name, OwnerId, Parked, Requester, WaitPolicy};
+use crate::shared::mode::Mode;
+use hotrow_storage::{RecordPtr, mix};
+use hotrow_sync::{Arc, Latch};
+use hotrow_txn::{Deadlock, LockTarget};
+use std::marker::PhantomData;
+
+/// Whether a transaction may take hot locks: see [`admission`](crate::shared::deadlocks).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ticket {
+    /// It needs no ticket.
+    Needless,
+    /// It needs one, and has none yet.
+    Missing,
+    Held,
+}
+
+/// The transactions that wait for records or names, and hold some.
+pub(crate) type RecordWaits<L> = Waits<RecordWait<L>>;
+
+/// A transaction that waits for a record or a name.
+pub(crate) struct RecordWait<L> {
+    names: Arc<LockTable>,
+    owner: OwnerId,
+    awaited: RecordOrName<L>,
+    held: Held<L>,
+}
+
+/// What a transaction may wait for.
+pub(crate) enum RecordOrName<L> {
+    Record(RecordPtr<L>),
+    Name(Name),
+}
+
+impl<L> Clone for RecordOrName<L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for RecordOrName<L> {}
+
+impl<L: RecordLock> Blocked for RecordWait<L> {
+    type Lock = RecordOrName<L>;
+
+    fn awaited(&self) -> RecordOrName<L> {
+        self.awaited
+    }
+
+    fn holds(&mut self, lock: RecordOrName<L>) -> bool {
+        match lock {
+            RecordOrName::Record(record) => self.held.contains(record),
+            RecordOrName::Name(name) => self.names.is_held(name, self.owner),
+        }
+    }
+
+    fn hash(lock: RecordOrName<L>) -> u64 {
+        match lock {
+            RecordOrName::Record(record) => mix(record.address() as u64),
+            RecordOrName::Name(Name(name)) => name,
+        }
+    }
+}
+
+/// A transaction that may come to wait: while it is listed the list has the records that it holds.
+pub(super) struct Listing<'l, L: RecordLock> {
+    pub(super) waits: Option<&'l RecordWaits<L>>,
+    pub(super) held: &'l mut Held<L>,
+    /// Where it waits, while it is listed.
+    pub(super) listed: Option<Arc<Parked>>,
+}
+
+/// The wait of a transaction for a record.
+pub(super) struct WaitsForRecord<'l, L: RecordLock, T> {
+    pub(super) listing: Listing<'l, L>,
+    pub(super) requester: &'l Requester,
+    pub(super) record: RecordPtr<L>,
+    pub(super) mode: Mode,
+    pub(super) standing: Standing,
+    pub(super) target: T,
+    pub(super) deadlock: &'l mut Option<Deadlock>,
+}
+
+impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
+    fn begins(&mut self) -> bool {
+        let (parked, target, mode) = (self.requester.parked(), (self.target)(), self.mode);
+        let request = Request { parked, target, mode, standing: self.standing };
+        *self.deadlock = self.listing.begin(self.requester, request, RecordOrName::Record(self.record));
+        self.deadlock.is_some()
+    }
+
+    fn is_victim(&mut self) -> bool {
+        *self.deadlock = self.listing.verdict();
+        self.deadlock.is_some()
+    }
+
+    fn ends(&mut self) {
+        self.listing.end();
+    }
+}
+
+impl<L: RecordLock> Listing<'_, L> {
+    /// Lists the transaction, if it holds anything, or any lock is hot: the deadlock that its wait closes.
+    fn begin(&mut self, requester: &Requester, request: Request<'_>, awaited: RecordOrName<L>) -> Option<Deadlock> {
+        let holds_any = requester.holds_any() || !self.held.is_empty();
+        let waits = self.waits.filter(|waits| holds_any || waits.is_any_hot())?;
+        waits.begin(request, self.wait(requester, awaited))
+    }
+
+    /// What is listed of the transaction.
+    pub(super) fn wait(&mut self, requester: &Requester, awaited: RecordOrName<L>) -> RecordWait<L> {
+        self.listed = Some(requester.parked().clone());
+        let (names, owner, held) = (requester.table().clone(), requester.id(), self.held.take());
+        RecordWait { names, owner, awaited, held }
+    }
+
+    /// The deadlock of which the transaction was made the victim by another one.
+    fn verdict(&self) -> Option<Deadlock> {
+        self.waits?.verdict(self.listed.as_ref()?)
+    }
+
+    fn end(&mut self) {
+        let Some((waits, parked)) = self.waits.zip(self.listed.take()) else { return };
+        if let Some(wait) = waits.end(&parked) {
+            *self.held = wait.held;
+        }
+    }
+}
+
+impl<L: RecordLock> Drop for Listing<'_, L> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A transaction that is held back, or about to be: however that ends, it knows then whether it has a ticket.
+pub(super) struct Seeking<'l, L: RecordLock> {
+    pub(super) listing: Listing<'l, L>,
+    pub(super) requester: &'l Requester,
+    pub(super) ticket: &'l mut Ticket,
+}
+
+impl<L: RecordLock> Seeking<'_, L> {
+    /// It has a ticket, and was not listed.
+    pub(super) fn let_in(&mut self, wait: RecordWait<L>) {
+        self.listing.listed = None;
+        *self.listing.held = wait.held;
+        *self.ticket = Ticket::Held;
+    }
+}
+
+impl<L: RecordLock> Drop for Seeking<'_, L> {
+    fn drop(&mut self) {
+        self.listing.end();
+        let parked = self.requester.parked();
+        if parked.is_granted() {
+            *self.ticket = Ticket::Held;
+        }
+        parked.reset();
+    }
+}
+
+/// How a transaction waits for a name.
+pub(super) struct WaitsForName<'l, L: RecordLock>(pub(super) Latch<Listing<'l, L>>);
+
+impl<L: RecordLock> WaitPolicy for WaitsForName<'_, L> {
+    const LISTS: bool = true;
+
+    fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
+        L::WAITS
+    }
+
+    fn begins_to_wait(&self, requester: &Requester, request: Request<'_>, name: Name) -> Option<Deadlock> {
+        self.0.lock().begin(requester, request, RecordOrName::Name(name))
+    }
+
+    fn verdict(&self, _requester: &Requester) -> Option<Deadlock> {
+        self.0.lock().verdict()
+    }
+
+    fn ends_to_wait(&self, _requester: &Requester) {
+        self.0.lock().end();
+    }
+}
+
+/// The policy of an engine in which a transaction that waits for records waits for names, too.
+pub(super) struct Queueing<L>(pub(super) PhantomData<L>);
+
+impl<L: RecordLock> WaitPolicy for Queueing<L> {
+    fn may_wait(&self, _waiter: OwnerId, _blockers: &[OwnerId]) -> bool {
+        L::WAITS
+    }
+}
