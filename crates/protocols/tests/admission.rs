@@ -129,6 +129,27 @@ fn clients_that_think_in_the_middle_of_hot_rows_keep_nobody_out() {
 }
 
 #[test]
+fn reads_at_read_committed_are_not_held_back() {
+    let fixture = Fixture::new();
+    fixture.heat();
+    let limit = fixture.admission().limit as usize;
+    let mut holders: Vec<_> = (0..limit).map(|_| fixture.session()).collect();
+    for txn in &mut holders {
+        begin(&mut **txn);
+        assert!(txn.read(fixture.table, &Key::Int(0)).expect("readers share the row").is_some());
+    }
+    let before = fixture.admission().held_back_ever;
+    let mut reader = fixture.session();
+    reader.begin(&Begin::at(Isolation::ReadCommitted)).expect("it locks nothing to begin");
+    assert!(reader.read(fixture.table, &Key::Int(0)).expect("readers share the row").is_some());
+    assert!(reader.read(fixture.table, &Key::Int(1)).expect("nobody has the row").is_some());
+    assert_eq!(fixture.admission().held_back_ever, before);
+    for mut txn in holders.into_iter().chain([reader]) {
+        txn.commit().expect("it has only read");
+    }
+}
+
+#[test]
 fn a_session_that_stays_away_from_hot_rows_needs_no_ticket() {
     let fixture = Fixture::new();
     fixture.heat();

@@ -15,7 +15,8 @@
 //!
 //! **Invariants**
 //!
-//! 1. A transaction that has not met a hot lock needs no ticket, and is not held back.
+//! 1. A transaction that has not met a hot lock needs no ticket, and is not held back. Neither is a transaction at read committed
+//!    while it only reads, since its read locks end with their calls.
 //! 2. *No holder of a ticket waits for a transaction that is held back.* A transaction that comes to wait lets in the transaction that holds
 //!    its lock, if that one is held back. A transaction is not held back while another one waits for a lock that it holds.
 //!    Both look at the list under its mutex, and every transaction is listed that comes to wait while any lock is hot. So

@@ -109,7 +109,7 @@ fn a_holder_of_a_ticket_waits_for_nobody_that_is_held_back() {
         assert!(waits.begin(request(&parked), Holding(1, 2)).is_none());
         held_back.join().expect("no thread panics");
         assert!(waits.end(&parked).is_some());
-        [1, 2].map(|number| waits.return_ticket(&standing(number), Time(0), false));
+        [1, 2].into_iter().for_each(|number| waits.return_ticket(&standing(number), Time(0), false));
         let admission = waits.admission();
         assert_eq!((admission.admitted, admission.held_back), (0, 0), "nothing is left");
     };

@@ -33,6 +33,8 @@ pub(crate) struct Locker<L: RecordLock> {
     /// Whether the transaction was the victim of a deadlock.
     is_victim: bool,
     ticket: Ticket,
+    /// Read locks end with their call, as at read committed.
+    reads_briefly: bool,
 }
 
 impl<L: RecordLock> Locker<L> {
@@ -48,6 +50,7 @@ impl<L: RecordLock> Locker<L> {
             deadlock: None,
             is_victim: false,
             ticket: Ticket::Needless,
+            reads_briefly: false,
         }
     }
 
@@ -60,6 +63,7 @@ impl<L: RecordLock> Locker<L> {
         self.refuses_waits = false;
         self.deadlock = None;
         self.is_victim = false;
+        self.reads_briefly = false;
         self.names.requester.begin(begin.label, self.limits);
         self.names.requester.stand(begin.one_shot, again);
         debug_assert_ne!(self.ticket, Ticket::Held, "it was returned with the locks");
@@ -67,6 +71,11 @@ impl<L: RecordLock> Locker<L> {
             true => Ticket::Missing,
             false => Ticket::Needless,
         };
+    }
+
+    /// The transaction that has begun reads at read committed.
+    pub(crate) fn read_briefly(&mut self) {
+        self.reads_briefly = true;
     }
 
     /// How it waits.
@@ -138,7 +147,11 @@ impl<L: RecordLock> Locker<L> {
     /// Locks what has no record.
     #[inline]
     fn name(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
-        if self.may_need_ticket() { self.hot_name(name, mode, target) } else { self.name_at_once(name, mode, target) }
+        if self.may_need_ticket(mode) {
+            self.hot_name(name, mode, target)
+        } else {
+            self.name_at_once(name, mode, target)
+        }
     }
 
     /// Locks what has no record, and may be hot.
@@ -162,10 +175,12 @@ impl<L: RecordLock> Locker<L> {
         acquired
     }
 
-    /// Whether the transaction has to look whether a lock is hot.
+    /// Whether the transaction has to look whether a lock is hot that it wants in this mode.
     #[inline]
-    fn may_need_ticket(&self) -> bool {
-        self.ticket == Ticket::Missing && self.waits.as_ref().is_some_and(|waits| waits.is_any_hot())
+    fn may_need_ticket(&self, mode: Mode) -> bool {
+        self.ticket == Ticket::Missing
+            && self.waits.as_ref().is_some_and(|waits| waits.is_any_hot())
+            && !(self.reads_briefly && mode == Mode::SHARED)
     }
 
     #[cold]
@@ -239,7 +254,7 @@ impl<L: RecordLock> Locker<L> {
         if self.names.owns(table) {
             return Ok(Some(Acquired::Again));
         }
-        if self.may_need_ticket() {
+        if self.may_need_ticket(mode) {
             self.seek_ticket_of_row(table, record, mode)?;
         }
         let exclusive = mode.covers(Mode::EXCLUSIVE);

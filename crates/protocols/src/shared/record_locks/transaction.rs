@@ -100,6 +100,9 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
         participant.enter();
         let is_declared = self.declared.is_some() && begin.accesses.is_some();
         self.locks.begin(begin, again, is_declared, &self.time_outs);
+        if self.granted == Isolation::ReadCommitted {
+            self.locks.read_briefly();
+        }
         if let Some(declared) = &mut self.declared {
             declared.clear();
         }
