@@ -64,6 +64,9 @@ impl Pace for Alone {
 
     fn yield_now(&self) {}
 
+    #[inline]
+    fn has_stepped(&self, _failed: u64) {}
+
     fn begin_measured(&self) {}
 }
 

@@ -169,7 +169,10 @@ impl<'a> Run<'a> {
             if measured && !steps.take() {
                 break;
             }
-            match client(runner) {
+            let failed_before = runner.retries();
+            let outcome = client(runner);
+            pace.has_stepped(runner.retries() - failed_before);
+            match outcome {
                 Ok(()) | Err(Abort::User) => {}
                 Err(Abort::Cancelled) if self.config.stop.is_raised() => break,
                 Err(abort) => return Err(abort),
@@ -227,6 +230,9 @@ pub(crate) trait Pace {
 
     /// Lets them have it.
     fn yield_now(&self);
+
+    /// After each step, so many attempts of which failed before the last one.
+    fn has_stepped(&self, failed: u64);
 
     /// Before the first step of the measured period.
     fn begin_measured(&self);

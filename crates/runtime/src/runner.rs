@@ -1,6 +1,7 @@
 //! One-shot procedures on one transaction object.
 
 use crate::{Breakdown, Counts, Planner, Retry, RetryConfig, Stop};
+use hotrow_sync::wait::let_others_finish;
 use hotrow_sync::{Time, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Concurrency, Isolation, Procedure, Runner, Statistics, Transaction};
 
@@ -118,6 +119,12 @@ impl<T: Transaction> OneShot<T> {
         self.counts.statistics = self.txn.statistics().since(&self.counted);
         self.counts.estimates = self.planner.estimates();
         &self.counts
+    }
+
+    /// Attempts that failed and were tried again, in the same time.
+    #[inline]
+    pub(crate) fn retries(&self) -> u64 {
+        self.counts.retries
     }
 
     /// Counts from zero again.
@@ -280,6 +287,7 @@ impl<T: Transaction> Runner for OneShot<T> {
         };
         self.counts.committed += u64::from(outcome.is_ok());
         self.procedures = self.procedures.wrapping_add(1);
+        let_others_finish();
         outcome
     }
 

@@ -1,6 +1,7 @@
 //! Interactive transactions on an engine that was chosen at run time.
 
 use crate::{Planner, Retry, RetryConfig};
+use hotrow_sync::wait::let_others_finish;
 use hotrow_sync::{Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Runner, Transaction};
 use std::ops::{Deref, DerefMut};
@@ -127,6 +128,7 @@ impl Drop for Txn<'_> {
     /// After a commit there is no transaction, and `abort` does nothing.
     fn drop(&mut self) {
         self.session.txn.abort();
+        let_others_finish();
     }
 }
 

@@ -17,12 +17,14 @@
 //!    withdraw from whatever queue it stands in, and find out there, under that queue's latch, whether it was granted
 //!    meanwhile.
 
+mod thread;
 mod together;
 
+pub use thread::{ThreadScheduler, let_others_finish};
 pub use together::together;
 
-use crate::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::{Arc, Condvar, Mutex, OnceLock, PlainAtomicU64};
+use crate::atomic::{AtomicU64, Ordering};
+use crate::{Arc, OnceLock, PlainAtomicU64};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -304,178 +306,15 @@ fn to_duration(ns: u64) -> Option<Duration> {
     (ns != NEVER).then_some(Duration::from_nanos(ns))
 }
 
-/// The thread flavour: spins for a moment, then blocks on a condition variable.
-///
-/// A thread spins only if each thread of this flavour can have a core. Otherwise the thread that it waits for may be off the core, and a
-/// spin would keep it off. So the waiting thread gives its core away a few times, and then it blocks. A thread that has not blocked
-/// costs who wakes it no call of the system, and goes on as soon as it has a core again. That matters where a lock passes through a
-/// queue of threads: while its next owner is being woken, everybody else who comes has to queue, too.
-pub struct ThreadScheduler {
-    notified: AtomicBool,
-    blocked: Mutex<bool>,
-    wakeup: Condvar,
-    spin: Duration,
-}
-
-/// How often a thread gives its core away before it blocks. On two cores eight threads of skewed transactions do more with 20 than
-/// with 10, and little changes beyond.
-const CORE_GIVEN_AWAY: u32 = 20;
-
-/// The schedulers of the thread flavour that may spin. Not a model's atomic: only the time of a wait depends on it.
-static SPINNING: PlainAtomicU64 = PlainAtomicU64::new(0);
-
-/// Whether there are more threads that may spin than cores.
-fn is_crowded() -> bool {
-    static CORES: OnceLock<u64> = OnceLock::new();
-    // Relaxed: a figure, which orders nothing.
-    SPINNING.load(Ordering::Relaxed) > *CORES.get_or_init(|| crate::cores() as u64)
-}
-
 /// When the process's clock started: at its first use.
 fn clock_start() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     *START.get_or_init(Instant::now)
 }
 
-impl ThreadScheduler {
-    /// A scheduler that spins for `spin` before it blocks the thread.
-    pub fn new(spin: Duration) -> Self {
-        if !spin.is_zero() {
-            // Relaxed: as in `is_crowded`.
-            SPINNING.fetch_add(1, Ordering::Relaxed);
-        }
-        Self { notified: AtomicBool::new(false), blocked: Mutex::new(false), wakeup: Condvar::new(), spin }
-    }
-
-    fn take_notification(&self) -> bool {
-        self.notified.swap(false, Ordering::AcqRel)
-    }
-
-    /// Spins for as long as it is worth, at most until the deadline: a short pause must not become a long one.
-    fn spin_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
-        if cfg!(any(loom, shuttle)) || self.spin.is_zero() {
-            return condition();
-        }
-        if is_crowded() {
-            return self.give_core_away_until(deadline, condition);
-        }
-        let spin = deadline.map_or(self.spin, |deadline| self.spin.min(deadline.since(self.now())));
-        let start = Instant::now();
-        loop {
-            for _ in 0..16 {
-                if condition() {
-                    return true;
-                }
-                crate::hint::spin_loop();
-            }
-            if start.elapsed() >= spin {
-                return false;
-            }
-        }
-    }
-
-    /// Gives the core away a few times, and looks in between.
-    fn give_core_away_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
-        for _ in 0..CORE_GIVEN_AWAY {
-            if condition() {
-                return true;
-            }
-            if deadline.is_some_and(|deadline| self.now() >= deadline) {
-                return false;
-            }
-            crate::thread::yield_now();
-        }
-        condition()
-    }
-}
-
-impl Drop for ThreadScheduler {
-    fn drop(&mut self) {
-        if !self.spin.is_zero() {
-            // Relaxed: as in `is_crowded`.
-            SPINNING.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Scheduler for ThreadScheduler {
-    fn now(&self) -> Time {
-        Time::now()
-    }
-
-    fn suspend(&self, deadline: Option<Time>) {
-        let notified = self.spin_until(deadline, || self.notified.load(Ordering::Acquire)) && self.take_notification();
-        if notified || deadline.is_some_and(|deadline| self.now() >= deadline) {
-            return;
-        }
-        let mut blocked = self.blocked.lock().unwrap_or_else(|poison| poison.into_inner());
-        // `resume` sets the flag before it takes the mutex, so either we see the flag here or it sees `blocked`.
-        if !self.take_notification() {
-            *blocked = true;
-            blocked = self.block(blocked, deadline);
-            self.take_notification();
-        }
-        *blocked = false;
-    }
-
-    fn resume(&self) {
-        // An exchange, as in `take_notification`: of a store loom does not see that it comes after an exchange that missed it.
-        self.notified.swap(true, Ordering::AcqRel);
-        let blocked = self.blocked.lock().unwrap_or_else(|poison| poison.into_inner());
-        if *blocked {
-            self.wakeup.notify_one();
-        }
-    }
-
-    fn spin(&self, deadline: Option<Time>, condition: &mut dyn FnMut() -> bool) -> bool {
-        self.spin_until(deadline, condition)
-    }
-}
-
-impl ThreadScheduler {
-    #[cfg(not(loom))]
-    fn block<'a>(&self, guard: crate::MutexGuard<'a, bool>, deadline: Option<Time>) -> crate::MutexGuard<'a, bool> {
-        match deadline {
-            None => self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner()),
-            Some(deadline) => {
-                let timeout = deadline.since(self.now());
-                self.wakeup.wait_timeout(guard, timeout).unwrap_or_else(|poison| poison.into_inner()).0
-            }
-        }
-    }
-
-    /// loom has no time: a deadline never passes there.
-    #[cfg(loom)]
-    fn block<'a>(&self, guard: crate::MutexGuard<'a, bool>, _deadline: Option<Time>) -> crate::MutexGuard<'a, bool> {
-        self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner())
-    }
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_thread_that_may_have_no_core_gives_it_away_instead_of_spinning() {
-        let spin = Duration::from_secs(3600);
-        let all: Vec<_> = (0..=crate::cores()).map(|_| ThreadScheduler::new(spin)).collect();
-        let looks = |deadline, last| {
-            let mut looks = 0;
-            let found = all[0].spin(deadline, &mut || {
-                looks += 1;
-                looks == last
-            });
-            (found, looks)
-        };
-        assert_eq!(looks(None, u32::MAX), (false, CORE_GIVEN_AWAY + 1));
-        assert_eq!(looks(None, CORE_GIVEN_AWAY + 1), (true, CORE_GIVEN_AWAY + 1));
-        assert_eq!(looks(None, 3), (true, 3));
-        assert_eq!(looks(Some(Time::now()), u32::MAX), (false, 1), "the deadline has passed");
-        // A notification that has come is still found, and a deadline that has passed ends the wait.
-        all[0].resume();
-        all[0].suspend(None);
-        all[0].suspend(Some(Time::now()));
-    }
 
     #[test]
     fn a_waiter_asks_its_flavour_to_yield_now_and_then() {

@@ -9,6 +9,7 @@
 //! | [`Accesses`] | what a procedure will touch, when it is known beforehand |
 //! | [`Engine`] | a database under one protocol chosen at run time |
 //! | [`Deadlock`] | what the victim of a deadlock is told |
+//! | [`LoadLimit`] | how many transactions are let in where they fail because of each other |
 //! | [`Abort`] | why a transaction cannot go on, and whether a retry can help |
 
 mod abort;
@@ -17,6 +18,7 @@ mod concurrency;
 mod deadlock;
 mod engine;
 mod isolation;
+mod load_limit;
 mod procedure;
 mod protocol;
 mod settings;
@@ -31,6 +33,7 @@ pub use concurrency::Concurrency;
 pub use deadlock::{Deadlock, LockPart, LockTarget, LockWait, WaitsFor};
 pub use engine::{AdmissionStatistics, Engine, EngineInfo, LockStatistics, Scheduler, VersionStatistics};
 pub use isolation::Isolation;
+pub use load_limit::LoadLimit;
 pub use procedure::{Procedure, Runner};
 pub use protocol::{Duties, Protocol, WorkerId};
 pub use settings::{Setting, Settings, SettingsError};

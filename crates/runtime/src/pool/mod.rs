@@ -6,12 +6,16 @@
 //!
 //! 1. what has come in from other workers is received;
 //! 2. a slot that waits and was woken, or whose deadline has passed, goes on, each in its turn;
-//! 3. a free slot begins a new transaction, if the engine has room for one;
+//! 3. a free slot begins a new transaction, if the engine has room for one, and the worker's limit allows it;
 //! 4. the engine looks for a transaction that waits and need not.
 //!
 //! If nothing of this leads to anything the worker looks around for a moment, and sleeps until somebody rings its
 //! [doorbell](hotrow_sync::Doorbell) or the first deadline passes. Nothing is switched while nobody waits: a slot that has
 //! finished a transaction begins the next one itself, after a look at the doorbell.
+//!
+//! **The limit.** Where transactions abort each other, a worker that begins a new one whenever one waits makes it worse: the more are
+//! under way, the more of them fail. So each worker has a [`LoadLimit`](hotrow_txn::LoadLimit) for those that it has under way. It is all
+//! the slots where next to nothing fails, and may fall to one, as on a thread without slots.
 //!
 //! A woken transaction is run by its own worker; in the paper any worker may take it.
 

@@ -120,6 +120,38 @@ fn a_pause_ends_though_others_go_on_and_on() {
 }
 
 #[test]
+fn where_attempts_fail_fewer_transactions_are_under_way_until_they_succeed_again() {
+    const SLOTS: usize = 4;
+    let (under_way, failing) = (AtomicUsize::new(0), AtomicUsize::new(SLOTS));
+    let after = Mutex::new(Vec::new());
+    let report = drive_pool(
+        &config(1, SLOTS, Some(400)),
+        |_| (),
+        |(), _, waiter| {
+            let (waiter, under_way, failing, after) = (waiter.clone(), &under_way, &failing, &after);
+            let mut steps = 0;
+            let client = move |runner: &mut OneShot<Fake>| {
+                let now = under_way.fetch_add(1, Ordering::AcqRel) + 1;
+                if failing.load(Ordering::Acquire) == 0 {
+                    after.lock().expect("not poisoned").push(now);
+                }
+                assert_eq!(waiter.pause(Duration::from_micros(50)), Wake::TimedOut);
+                let outcome = runner.run(&ReadOne(Ok(1))).map(drop);
+                failing.fetch_sub(usize::from(steps == 0), Ordering::AcqRel);
+                steps += 1;
+                under_way.fetch_sub(1, Ordering::AcqRel);
+                outcome
+            };
+            (Fake::aborting(&[Abort::Conflict; 30]), client)
+        },
+    );
+    assert_eq!(report.expect("nothing fails").counts.committed, 400);
+    let after = after.into_inner().expect("not poisoned");
+    assert_eq!(after[..20], [1; 20]);
+    assert_eq!(after.iter().max(), Some(&SLOTS));
+}
+
+#[test]
 fn workers_wake_each_other_and_are_counted_together() {
     const STEPS: u64 = 300;
     let turns = AtomicU64::new(0);

@@ -5,7 +5,7 @@ use crate::run::{Pace, Run, Steps, panic_message};
 use crate::{Counts, OneShot, RunError};
 use hotrow_sync::coroutine::{Resumed, Scope, Stack, Suspender, scope};
 use hotrow_sync::{Arc, Doorbell, Scheduler, SlotScheduler, Time, Waiter, hint};
-use hotrow_txn::{Abort, Duties, Statistics, Transaction, WorkerId};
+use hotrow_txn::{Abort, Duties, LoadLimit, Statistics, Transaction, WorkerId};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) fn work<D, T, C>(
     C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
 {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let worker = Worker::new(run, id, make_worker(id));
+        let worker = Worker::new(run, id, make_worker(id), config.slots as u32);
         let (counts, cpu) = worker.work(config, make_slot);
         (counts, cpu, !worker.steps.are_left())
     }));
@@ -58,12 +58,17 @@ struct Worker<'r, D> {
     waiting: Cell<u64>,
     /// The first deadline of those that wait, or an earlier time.
     next_deadline: Cell<Time>,
+    /// Transactions that may be under way.
+    limit: Cell<LoadLimit>,
+    /// The limit has kept a transaction from beginning, since a step ended last.
+    has_held_back: Cell<bool>,
+    slots: u32,
 }
 
 const NEVER: Time = Time(u64::MAX);
 
 impl<'r, D: Duties> Worker<'r, D> {
-    fn new(run: &'r Run<'r>, id: WorkerId, duties: D) -> Self {
+    fn new(run: &'r Run<'r>, id: WorkerId, duties: D, slots: u32) -> Self {
         Self {
             run,
             id,
@@ -75,6 +80,9 @@ impl<'r, D: Duties> Worker<'r, D> {
             free: Cell::new(0),
             waiting: Cell::new(0),
             next_deadline: Cell::new(NEVER),
+            limit: Cell::new(LoadLimit::new(slots)),
+            has_held_back: Cell::new(false),
+            slots,
         }
     }
 
@@ -183,7 +191,33 @@ impl<'r, D: Duties> Worker<'r, D> {
 
     /// Whether a free slot may go on, be it to its end.
     fn may_begin(&self) -> bool {
-        self.duties.borrow().has_room() || self.run.config.stop.is_raised() || !self.steps.are_left()
+        let is_room = self.is_below_limit() && self.duties.borrow().has_room();
+        is_room || self.run.config.stop.is_raised() || !self.steps.are_left()
+    }
+
+    /// Whether one transaction more may be under way, beside those that wait.
+    #[inline]
+    fn is_below_limit(&self) -> bool {
+        let is_below = (self.waiting.get().count_ones() as usize) < self.limit.get().get();
+        if !is_below {
+            self.has_held_back.set(true);
+        }
+        is_below
+    }
+
+    /// A slot's step has ended, so many attempts of which failed before the last one.
+    #[inline]
+    fn adapt_limit(&self, failed: u64) {
+        let is_short = self.has_held_back.replace(false);
+        if failed == 0 && !is_short {
+            return;
+        }
+        let mut limit = self.limit.get();
+        (0..failed).for_each(|_| limit.failed());
+        if is_short {
+            limit.succeeded(self.slots);
+        }
+        self.limit.set(limit);
     }
 
     fn note_suspended(&self, slot: usize, scheduler: &SlotScheduler) {
@@ -237,19 +271,24 @@ struct SlotPace<'w, 'r, D> {
 }
 
 impl<D: Duties> Pace for SlotPace<'_, '_, D> {
-    /// If somebody goes first, or the engine has no room.
+    /// If somebody goes first, or there is no room.
     #[inline]
     fn has_to_yield(&self) -> bool {
         let worker = self.worker;
         worker.duties.borrow_mut().receive();
         let somebody_goes_first = worker.doorbell.rung() & !self.bit != 0 || worker.is_deadline_over();
-        somebody_goes_first || !worker.duties.borrow().has_room()
+        somebody_goes_first || !worker.is_below_limit() || !worker.duties.borrow().has_room()
     }
 
     /// Hands the thread back.
     fn yield_now(&self) {
         self.worker.free.set(self.worker.free.get() | self.bit);
         self.suspender.suspend();
+    }
+
+    #[inline]
+    fn has_stepped(&self, failed: u64) {
+        self.worker.adapt_limit(failed);
     }
 
     fn begin_measured(&self) {

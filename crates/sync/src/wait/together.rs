@@ -2,8 +2,7 @@
 //!
 //! A thread that is woken may take the core of the thread that wakes it at once. If that thread still holds locks, or has not said that
 //! its transaction is over, the woken thread soon waits for it again, and so does each one after it: with more threads than cores there
-//! is then a switch of threads for every few transactions. The woken threads are in the middle of transactions themselves, with locks; if
-//! there are more threads than cores, the waking thread gives its core to them before it begins another transaction.
+//! is then a switch of threads for every few transactions.
 //!
 //! **Invariants**
 //!
@@ -18,7 +17,6 @@ use super::Waiter;
 #[cfg(not(any(loom, shuttle)))]
 mod list {
     use super::Waiter;
-    use crate::wait::is_crowded;
     use std::cell::{Cell, RefCell};
     use std::collections::VecDeque;
 
@@ -44,8 +42,8 @@ mod list {
                 depth.set(depth.get() - 1);
                 depth.get()
             });
-            if depth == 0 && wake_all() && is_crowded() {
-                crate::thread::yield_now();
+            if depth == 0 {
+                wake_all();
             }
         }
     }
@@ -77,15 +75,12 @@ mod list {
         is_inside
     }
 
-    /// Makes the wakes that were put off, in their order; whether there were any.
+    /// Makes the wakes that were put off, in their order.
     #[inline]
-    fn wake_all() -> bool {
-        let Some(first) = LIST.with(|list| list.borrow_mut().pop_front()) else { return false };
-        first.resume();
+    fn wake_all() {
         while let Some(waiter) = LIST.with(|list| list.borrow_mut().pop_front()) {
             waiter.resume();
         }
-        true
     }
 }
 

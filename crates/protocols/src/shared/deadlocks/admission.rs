@@ -9,9 +9,8 @@
 //! transaction that locks as it goes needs a *ticket* before it takes its first hot lock. If no ticket is free it is *held
 //! back*: it waits, with the locks that it has, until one is. It keeps the ticket to its end.
 //!
-//! **The limit** is the number of tickets. It falls by an eighth with each victim that has one, and rises by a
-//! sixty-fourth with each other transaction that returns one while others are held back. So it settles where a tenth of the attempts
-//! fail, and is one at the least: then the transactions that meet on hot locks run one after the other.
+//! **The number of tickets** is a [`LoadLimit`]: an attempt fails if it is the victim of a deadlock and has a ticket. When it is one,
+//! the transactions that meet on hot locks run one after the other.
 //!
 //! **Invariants**
 //!
@@ -34,6 +33,7 @@
 use super::Standing;
 use hotrow_sync::Time;
 use hotrow_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use hotrow_txn::LoadLimit;
 use std::time::Duration;
 
 /// Locks that share a place are hot together.
@@ -46,14 +46,8 @@ const COOLED_AFTER: u32 = 256;
 /// All locks have cooled when none was made hot for so long.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The limit is counted in these parts of a ticket.
-const ONE: u32 = 1 << 8;
-
 /// The limit when the first lock becomes hot.
-const FIRST_LIMIT: u32 = 4 * ONE;
-
-/// No more tickets than this are of use to anybody.
-const MOST: u32 = (1 << 16) * ONE;
+const FIRST_LIMIT: LoadLimit = LoadLimit::new(4);
 
 /// A ticket counts for so many times as long as tickets are held on average, within these bounds.
 const LEASE: u64 = 8;
@@ -132,8 +126,7 @@ struct Ticket {
 
 /// The tickets. The caller has the mutex of the list of waiting transactions.
 pub(super) struct Tickets {
-    /// In parts.
-    limit: u32,
+    limit: LoadLimit,
     counted: Vec<Ticket>,
     /// For how long tickets are held, on average, in nanoseconds.
     held_ns: u64,
@@ -150,7 +143,7 @@ impl Tickets {
 
     /// How many there are.
     pub(super) fn limit(&self) -> usize {
-        (self.limit / ONE) as usize
+        self.limit.get()
     }
 
     /// How many are held, and count.
@@ -192,9 +185,9 @@ impl Tickets {
         };
         self.held_ns = (self.held_ns * (AVERAGED - 1) + held.as_nanos() as u64) / AVERAGED;
         if lost {
-            self.limit = (self.limit - self.limit / 8).max(ONE);
+            self.limit.failed();
         } else if is_short {
-            self.limit = (self.limit + self.limit / 64).min(MOST);
+            self.limit.succeeded(LoadLimit::MOST);
         }
         self.returned += 1;
         if self.returned == COOLED_AFTER {
@@ -258,16 +251,6 @@ mod tests {
         take_back(&heat, &mut tickets, 200, false, true);
         let many = tickets.limit();
         assert!(many > first, "{many}");
-        for (won, rises) in [(6, false), (19, true)] {
-            let before = tickets.limit();
-            for _ in 0..50 {
-                take_back(&heat, &mut tickets, won, false, true);
-                take_back(&heat, &mut tickets, 1, true, true);
-            }
-            heat.heat(1, Time(0));
-            let after = tickets.limit();
-            assert_eq!(after > before, rises, "one of {} is a victim: {before}, then {after}", won + 1);
-        }
     }
 
     #[test]
@@ -285,7 +268,7 @@ mod tests {
         assert_eq!((heat.is_hot(2), heat.is_any(), heat.count(), tickets.limit()), (true, true, 1, 1));
         take_back(&heat, &mut tickets, rounds * COOLED_AFTER, false, false);
         assert_eq!((heat.is_any(), heat.count()), (false, 0));
-        assert_eq!(tickets.limit(), (FIRST_LIMIT / ONE) as usize);
+        assert_eq!(tickets.limit(), FIRST_LIMIT.get());
     }
 
     #[test]
@@ -298,7 +281,7 @@ mod tests {
         assert!(!heat.is_quiet(start.after(QUIET)));
         assert!(heat.is_quiet(start.after(QUIET + Duration::from_nanos(1))));
         tickets.cool_all(&heat);
-        assert_eq!((heat.is_any(), heat.count(), tickets.limit()), (false, 0, (FIRST_LIMIT / ONE) as usize));
+        assert_eq!((heat.is_any(), heat.count(), tickets.limit()), (false, 0, FIRST_LIMIT.get()));
     }
 
     #[test]

@@ -1,0 +1,261 @@
+//! Waiting on a thread of one's own.
+//!
+//! **More threads than cores.** A thread that loses its core in the middle of a transaction keeps its locks. Who wants one of them gives its
+//! core away, with locks of its own. If those who run begin one new transaction after another, they meet the locks of all who are in the
+//! middle, and soon each of them runs for a few transactions only before it waits, too: a convoy that never dissolves. So who has ended a
+//! transaction [lets those finish](let_others_finish) that wait in the middle of theirs and are about to go on. Then nobody holds anything,
+//! and all the cores' time goes to transactions that run from their begin to their end.
+
+use super::{Scheduler, Time};
+use crate::atomic::{AtomicBool, Ordering};
+use crate::{Condvar, Mutex, MutexGuard, OnceLock, PlainAtomicU64};
+use std::time::{Duration, Instant};
+
+/// The thread flavour: spins for a moment, then blocks on a condition variable.
+///
+/// A thread spins only if each thread of this flavour can have a core. Otherwise the thread that it waits for may be off the core, and a
+/// spin would keep it off. So the waiting thread gives its core away a few times, and then it blocks. A thread that has not blocked
+/// costs who wakes it no call of the system, and goes on as soon as it has a core again. That matters where a lock passes through a
+/// queue of threads: while its next owner is being woken, everybody else who comes has to queue, too.
+pub struct ThreadScheduler {
+    notified: AtomicBool,
+    state: Mutex<State>,
+    wakeup: Condvar,
+    spin: Duration,
+}
+
+/// What the thread of a scheduler does, as far as it concerns who wakes it.
+enum State {
+    /// It runs, or is about to look at the notification.
+    Running,
+    Blocked,
+    /// It is no longer blocked, and has not come back.
+    Woken {
+        _counted: Option<AboutToGoOn>,
+    },
+}
+
+/// How often a thread gives its core away before it blocks. On two cores eight threads of skewed transactions do more with 20 than
+/// with 10, and little changes beyond.
+const CORE_GIVEN_AWAY: u32 = 20;
+
+/// How often a thread that has ended a transaction gives its core to others at the most. Who waits has blocked before that.
+const CORE_GIVEN_TO_OTHERS: u32 = 2 * CORE_GIVEN_AWAY;
+
+// The next two are not a model's atomics: only the time of a wait depends on them.
+
+/// The schedulers of the thread flavour that may spin.
+static SPINNING: PlainAtomicU64 = PlainAtomicU64::new(0);
+
+/// Those of them whose threads wait, and are about to go on: they have not blocked, or have been woken.
+static ABOUT_TO_GO_ON: PlainAtomicU64 = PlainAtomicU64::new(0);
+
+/// Whether there are more threads that may spin than cores.
+fn is_crowded() -> bool {
+    static CORES: OnceLock<u64> = OnceLock::new();
+    // Relaxed: a figure, which orders nothing.
+    SPINNING.load(Ordering::Relaxed) > *CORES.get_or_init(|| crate::cores() as u64)
+}
+
+/// Lets threads go on that wait in the middle of transactions, if there are more threads than cores. The caller has ended a transaction, and
+/// holds nothing.
+#[inline]
+pub fn let_others_finish() {
+    // Relaxed: as in `is_crowded`.
+    if ABOUT_TO_GO_ON.load(Ordering::Relaxed) != 0 {
+        give_core_to_others();
+    }
+}
+
+/// How often it was given.
+#[cold]
+fn give_core_to_others() -> u32 {
+    let nobody_is_left = |_: &u32| {
+        crate::thread::yield_now();
+        // Relaxed: as in `is_crowded`.
+        ABOUT_TO_GO_ON.load(Ordering::Relaxed) == 0
+    };
+    (1..=CORE_GIVEN_TO_OTHERS).find(nobody_is_left).unwrap_or(CORE_GIVEN_TO_OTHERS)
+}
+
+/// Counts a thread as about to go on.
+struct AboutToGoOn;
+
+impl AboutToGoOn {
+    fn new() -> Self {
+        // Relaxed: as in `is_crowded`.
+        ABOUT_TO_GO_ON.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for AboutToGoOn {
+    fn drop(&mut self) {
+        // Relaxed: as in `is_crowded`.
+        ABOUT_TO_GO_ON.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl ThreadScheduler {
+    /// A scheduler that spins for `spin` before it blocks the thread.
+    pub fn new(spin: Duration) -> Self {
+        if !spin.is_zero() {
+            // Relaxed: as in `is_crowded`.
+            SPINNING.fetch_add(1, Ordering::Relaxed);
+        }
+        Self { notified: AtomicBool::new(false), state: Mutex::new(State::Running), wakeup: Condvar::new(), spin }
+    }
+
+    fn take_notification(&self) -> bool {
+        self.notified.swap(false, Ordering::AcqRel)
+    }
+
+    /// Spins for as long as it is worth, at most until the deadline: a short pause must not become a long one.
+    fn spin_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
+        if cfg!(any(loom, shuttle)) || self.spin.is_zero() {
+            return condition();
+        }
+        if is_crowded() {
+            return self.give_core_away_until(deadline, condition);
+        }
+        let spin = deadline.map_or(self.spin, |deadline| self.spin.min(deadline.since(self.now())));
+        let start = Instant::now();
+        loop {
+            for _ in 0..16 {
+                if condition() {
+                    return true;
+                }
+                crate::hint::spin_loop();
+            }
+            if start.elapsed() >= spin {
+                return false;
+            }
+        }
+    }
+
+    /// Gives the core away a few times, and looks in between.
+    fn give_core_away_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
+        let _counted = AboutToGoOn::new();
+        for _ in 0..CORE_GIVEN_AWAY {
+            if condition() {
+                return true;
+            }
+            if deadline.is_some_and(|deadline| self.now() >= deadline) {
+                return false;
+            }
+            crate::thread::yield_now();
+        }
+        condition()
+    }
+}
+
+impl Drop for ThreadScheduler {
+    fn drop(&mut self) {
+        if !self.spin.is_zero() {
+            // Relaxed: as in `is_crowded`.
+            SPINNING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Scheduler for ThreadScheduler {
+    fn now(&self) -> Time {
+        Time::now()
+    }
+
+    fn suspend(&self, deadline: Option<Time>) {
+        let notified = self.spin_until(deadline, || self.notified.load(Ordering::Acquire)) && self.take_notification();
+        if notified || deadline.is_some_and(|deadline| self.now() >= deadline) {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(|poison| poison.into_inner());
+        // `resume` sets the flag before it takes the mutex, so either we see the flag here or it sees the state.
+        if !self.take_notification() {
+            *state = State::Blocked;
+            state = self.block(state, deadline);
+            self.take_notification();
+        }
+        *state = State::Running;
+    }
+
+    fn resume(&self) {
+        // An exchange, as in `take_notification`: of a store loom does not see that it comes after an exchange that missed it.
+        self.notified.swap(true, Ordering::AcqRel);
+        let mut state = self.state.lock().unwrap_or_else(|poison| poison.into_inner());
+        if matches!(*state, State::Blocked) {
+            *state = State::Woken { _counted: (!self.spin.is_zero() && is_crowded()).then(AboutToGoOn::new) };
+            self.wakeup.notify_one();
+        }
+    }
+
+    fn spin(&self, deadline: Option<Time>, condition: &mut dyn FnMut() -> bool) -> bool {
+        self.spin_until(deadline, condition)
+    }
+}
+
+impl ThreadScheduler {
+    #[cfg(not(loom))]
+    fn block<'a>(&self, guard: MutexGuard<'a, State>, deadline: Option<Time>) -> MutexGuard<'a, State> {
+        match deadline {
+            None => self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner()),
+            Some(deadline) => {
+                let timeout = deadline.since(self.now());
+                self.wakeup.wait_timeout(guard, timeout).unwrap_or_else(|poison| poison.into_inner()).0
+            }
+        }
+    }
+
+    /// loom has no time: a deadline never passes there.
+    #[cfg(loom)]
+    fn block<'a>(&self, guard: MutexGuard<'a, State>, _deadline: Option<Time>) -> MutexGuard<'a, State> {
+        self.wakeup.wait(guard).unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_may_have_no_core_gives_it_away_instead_of_spinning() {
+        let spin = Duration::from_secs(3600);
+        let all: Vec<_> = (0..=crate::cores()).map(|_| ThreadScheduler::new(spin)).collect();
+        let looks = |deadline, last| {
+            let mut looks = 0;
+            let found = all[0].spin(deadline, &mut || {
+                looks += 1;
+                looks == last
+            });
+            (found, looks)
+        };
+        assert_eq!(looks(None, u32::MAX), (false, CORE_GIVEN_AWAY + 1));
+        assert_eq!(looks(None, CORE_GIVEN_AWAY + 1), (true, CORE_GIVEN_AWAY + 1));
+        assert_eq!(looks(None, 3), (true, 3));
+        assert_eq!(looks(Some(Time::now()), u32::MAX), (false, 1), "the deadline has passed");
+        // A notification that has come is still found, and a deadline that has passed ends the wait.
+        all[0].resume();
+        all[0].suspend(None);
+        all[0].suspend(Some(Time::now()));
+    }
+    #[test]
+    fn a_thread_gives_its_core_to_those_that_are_about_to_go_on_and_no_longer_than_they_wait() {
+        let counted = || ABOUT_TO_GO_ON.load(Ordering::Relaxed);
+        let crowd: Vec<_> = (0..=crate::cores()).map(|_| ThreadScheduler::new(Duration::from_nanos(1))).collect();
+        let waits = AboutToGoOn::new();
+        assert_eq!(give_core_to_others(), CORE_GIVEN_TO_OTHERS);
+        drop(waits);
+        crate::thread::scope(|scope| {
+            let blocked = scope.spawn(|| crowd[0].suspend(None));
+            while !matches!(*crowd[0].state.lock().expect("not poisoned"), State::Blocked) {
+                crate::thread::yield_now();
+            }
+            crowd[0].resume();
+            blocked.join().expect("it is woken");
+        });
+        // Another test may have its threads counted for a moment.
+        while counted() != 0 {
+            crate::thread::yield_now();
+        }
+        let_others_finish();
+    }
+}
