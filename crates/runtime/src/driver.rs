@@ -65,7 +65,7 @@ impl Pace for Alone {
     fn yield_now(&self) {}
 
     #[inline]
-    fn has_stepped(&self, _failed: u64) {}
+    fn has_stepped(&self, _failed: u64, _last: Abort) {}
 
     fn begin_measured(&self) {}
 }

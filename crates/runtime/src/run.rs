@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
             }
             let failed_before = runner.retries();
             let outcome = client(runner);
-            pace.has_stepped(runner.retries() - failed_before);
+            pace.has_stepped(runner.retries() - failed_before, runner.last_failure());
             match outcome {
                 Ok(()) | Err(Abort::User) => {}
                 Err(Abort::Cancelled) if self.config.stop.is_raised() => break,
@@ -231,8 +231,8 @@ pub(crate) trait Pace {
     /// Lets them have it.
     fn yield_now(&self);
 
-    /// After each step, so many attempts of which failed before the last one.
-    fn has_stepped(&self, failed: u64);
+    /// After each step, so many attempts of which failed before the last one, and for this reason the last of those that ever did.
+    fn has_stepped(&self, failed: u64, last: Abort);
 
     /// Before the first step of the measured period.
     fn begin_measured(&self);

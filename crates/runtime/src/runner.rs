@@ -83,6 +83,7 @@ pub struct OneShot<T> {
     procedures: usize,
     until_sample: u32,
     samples: u32,
+    last_failure: Abort,
     counts: Counts,
     counted: Statistics,
     /// What reading the clock takes, once it was measured.
@@ -102,6 +103,7 @@ impl<T: Transaction> OneShot<T> {
             procedures: 0,
             until_sample: 0,
             samples: 0,
+            last_failure: Abort::User,
             counts: Counts::default(),
             counted: Statistics::default(),
             clock_ns: None,
@@ -125,6 +127,12 @@ impl<T: Transaction> OneShot<T> {
     #[inline]
     pub(crate) fn retries(&self) -> u64 {
         self.counts.retries
+    }
+
+    /// Why an attempt failed last that was tried again.
+    #[inline]
+    pub(crate) fn last_failure(&self) -> Abort {
+        self.last_failure
     }
 
     /// Counts from zero again.
@@ -170,6 +178,7 @@ impl<T: Transaction> OneShot<T> {
             return Err(abort);
         }
         self.counts.retries += 1;
+        self.last_failure = abort;
         let waited = self.txn.give_way(None)?;
         let is_cancelled = !waited && self.retry.pause(&self.waiter) == Wake::Cancelled;
         if is_cancelled || self.is_stopped() {

@@ -184,17 +184,16 @@ impl Collector for Numbers {
         let seconds = ConstCounter::new(totals.wait_ns as f64 / 1e9);
         let into = to.0.encode_descriptor("hotrow_lock_wait", help, Some(&Unit::Seconds), seconds.metric_type())?;
         seconds.encode(into)?;
-        if let Some(admission) = engine.admission() {
-            let states = [("admitted", admission.admitted), ("held_back", admission.held_back)];
-            let help = "Transactions that have a ticket for hot rows, or are held back for want of one";
-            to.gauges("hotrow_admission_transactions", help, "state", states)?;
-            let help = "Transactions that may work on hot rows at once, as deadlocks show";
-            to.gauge("hotrow_admission_limit", help, None, admission.limit)?;
-            let help = "Locks that are hot: waited for while there was a deadlock, not long ago";
-            to.gauge("hotrow_admission_hot_locks", help, None, admission.hot)?;
-            let help = "Transactions that were held back from hot rows for a while";
-            to.counter("hotrow_admission_held_back", help, admission.held_back_ever)?;
-        }
+        let admission = database.admission();
+        let states = [("admitted", admission.admitted), ("held_back", admission.held_back)];
+        let help = "Transactions that have a ticket for hot rows, or are held back for want of one";
+        to.gauges("hotrow_admission_transactions", help, "state", states)?;
+        let help = "Transactions that may work on hot rows at once, as those show that fail";
+        to.gauge("hotrow_admission_limit", help, None, admission.limit)?;
+        let help = "Locks that are hot: waited for while there was a deadlock, not long ago";
+        to.gauge("hotrow_admission_hot_locks", help, None, admission.hot)?;
+        let help = "Transactions that were held back from hot rows for a while";
+        to.counter("hotrow_admission_held_back", help, admission.held_back_ever)?;
         let help = "Memory in use: asked of the allocator and not given back, and mapped by tables";
         to.gauge("hotrow_memory", help, Some(&Unit::Bytes), meter::used_bytes() as u64)?;
         if let Some(limit) = database.memory_limit().bytes() {

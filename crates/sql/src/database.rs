@@ -1,6 +1,7 @@
 //! A database as SQL sees it: an engine, a catalog, and plans to share.
 
 use crate::activity::{Activity, Totals};
+use crate::admission::Admission;
 use crate::advisory::AdvisoryLocks;
 use crate::bind::{Binder, planned};
 use crate::catalog::{Catalog, Changes, Rules, Table, Used, View};
@@ -20,7 +21,7 @@ use crate::{MemoryLimit, OutputColumn, SqlError, Times, state};
 use hotrow_storage::{TableId, Type};
 use hotrow_sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex, RwLock, Time, Waiter, meter};
-use hotrow_txn::{Engine, Isolation};
+use hotrow_txn::{AdmissionStatistics, Engine, Isolation};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub struct Config {
     pub max_retries: u32,
     /// The longest pause before such a retry; the first ones are shorter.
     pub max_retry_pause: Duration,
+    /// Whether blocks of sessions that abort each other are held back, where the engine does not do it.
+    pub holds_back: bool,
     /// How much memory the process may have. What counts is what its allocator, a [`Metered`](hotrow_sync::meter::Metered) one, is asked
     /// for; with another allocator it is only what tables map by themselves.
     pub memory_limit: MemoryLimit,
@@ -67,6 +70,7 @@ impl Default for Config {
             choosing_engines: Vec::new(),
             max_retries: 10,
             max_retry_pause: Duration::from_millis(20),
+            holds_back: true,
             memory_limit: MemoryLimit::NONE,
             times: None,
         }
@@ -94,6 +98,8 @@ pub struct Database {
     pub(crate) advisory: AdvisoryLocks,
     /// Statements that are tried again in place of waiting.
     pub(crate) turns: Arc<Turns>,
+    /// Blocks of sessions that abort each other, if the engine does not hold them back itself.
+    pub(crate) admission: Option<Arc<Admission>>,
     /// Held by the session that looks for a [circle of waits](crate::circle).
     pub(crate) looks: Mutex<()>,
 }
@@ -102,6 +108,7 @@ impl Database {
     /// An empty database over an engine.
     pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
         meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
+        let admission = (config.holds_back && engine.admission().is_none()).then(Arc::default);
         Arc::new(Self {
             engine,
             config,
@@ -115,6 +122,7 @@ impl Database {
             contention: Contention::default(),
             advisory: AdvisoryLocks::default(),
             turns: Arc::default(),
+            admission,
             looks: Mutex::default(),
         })
     }
@@ -122,6 +130,12 @@ impl Database {
     /// Where sessions add up where their time goes, if anybody wants to know.
     pub fn times(&self) -> Option<&Times> {
         self.config.times.as_deref()
+    }
+
+    /// How sessions are held back that abort each other.
+    pub fn admission(&self) -> AdmissionStatistics {
+        let own = self.admission.as_ref().map(|admission| admission.statistics());
+        own.or_else(|| self.engine.admission()).unwrap_or_default()
     }
 
     /// What sessions have done so far.

@@ -18,6 +18,7 @@
 //! - COPY and DDL work on whole tables: a changed definition is a new table with the old one's rows.
 
 mod activity;
+mod admission;
 mod advisory;
 mod bind;
 mod blocking;

@@ -31,6 +31,7 @@ pub use portal::Executed;
 pub use transaction::TransactionStatus;
 pub(crate) use transaction::lock_outcome;
 
+use crate::admission::Standing;
 use crate::advisory::Scope;
 use crate::catalog::View;
 use crate::client::{Client, Notice, OutputColumn};
@@ -98,6 +99,8 @@ pub struct Session {
     /// The catalog's version, and the settings' count of paths, of which the names' path is.
     path_at: Option<(u64, u64)>,
     marks: Vec<Mark>,
+    /// How its blocks are let in.
+    standing: Standing,
     /// Why the engine gave the block's transaction up, if it did.
     given_up: Option<Abort>,
     /// It was given up while the client said nothing, which is to be told so.
@@ -155,6 +158,7 @@ impl Session {
             executed: 0,
             locks,
             marks: Vec::new(),
+            standing: Standing::default(),
             given_up: None,
             given_up_unheard: false,
             statements: Named::default(),

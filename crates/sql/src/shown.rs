@@ -55,7 +55,7 @@ impl Names {
         match name {
             "transaction_isolation" => isolation::name(granted).to_owned(),
             "hotrow.isolation" => granted.name().to_owned(),
-            "hotrow.locks" => locks(engine.locks(), engine.admission()),
+            "hotrow.locks" => locks(engine.locks(), self.database().admission()),
             "hotrow.memory" => format!("{} kB", meter::used_bytes() >> 10),
             "hotrow.memory_limit" => match self.database().memory_limit().bytes() {
                 Some(bytes) => format!("{} kB", bytes >> 10),
@@ -85,13 +85,15 @@ fn versions(statistics: Option<VersionStatistics>) -> String {
 }
 
 /// What an engine has locked, and how it holds transactions back if it has done so, in words.
-fn locks(statistics: Option<LockStatistics>, admission: Option<AdmissionStatistics>) -> String {
-    let Some(LockStatistics { held, waiting }) = statistics else {
-        return "none are counted".to_owned();
+fn locks(statistics: Option<LockStatistics>, admission: AdmissionStatistics) -> String {
+    let locks = match statistics {
+        Some(LockStatistics { held, waiting }) => format!("held {held}, waiting {waiting}"),
+        None => "none are counted".to_owned(),
     };
-    let admission = admission.filter(|admission| admission.held_back_ever > 0).map_or(String::new(), |admission| {
-        let AdmissionStatistics { hot, limit, admitted, held_back, held_back_ever } = admission;
-        format!("; {hot} hot, admitted {admitted} of {limit}, held back {held_back}, so far {held_back_ever}")
-    });
-    format!("held {held}, waiting {waiting}{admission}")
+    let AdmissionStatistics { hot, limit, admitted, held_back, held_back_ever } = admission;
+    if held_back_ever == 0 {
+        return locks;
+    }
+    let hot = if hot > 0 { format!("{hot} hot, ") } else { String::new() };
+    format!("{locks}; {hot}admitted {admitted} of {limit}, held back {held_back}, so far {held_back_ever}")
 }

@@ -127,3 +127,60 @@ fn cursors_that_lock_and_definitions_wait() {
         }
     }
 }
+
+#[test]
+fn sessions_whose_blocks_fail_are_held_back_and_all_get_through() {
+    const SESSIONS: i64 = 12;
+    const BLOCKS: i64 = 40;
+    for engine in ["mvo", "2pl-waitdie", "2pl-waitfor", "1v", "ilock"] {
+        let database = database(engine);
+        let mut watcher = session(&database);
+        run(&mut watcher, TABLES);
+        thread::scope(|scope| {
+            for number in 0..SESSIONS {
+                let database = &database;
+                scope.spawn(move || {
+                    let mut session = session(database);
+                    run(&mut session, "set default_transaction_isolation = serializable");
+                    for block in 0..BLOCKS {
+                        let (one, other) = if (number + block) % 2 == 0 { (1, 2) } else { (2, 1) };
+                        let update = |id| format!("update parent set n = n + 1 where id = {id}");
+                        let steps = ["begin".to_owned(), update(one), update(other), "commit".to_owned()];
+                        while steps.iter().any(|sql| ["40001", "40P01"].contains(&outcome(&mut session, sql).as_str()))
+                        {
+                            run(&mut session, "rollback");
+                        }
+                    }
+                });
+            }
+        });
+        let all = SESSIONS * BLOCKS;
+        assert_eq!(outcome(&mut watcher, "select n from parent order by id"), format!("{all} {all}"), "{engine}");
+        let told = outcome(&mut watcher, "show hotrow.locks");
+        assert!(
+            !told.contains("held back") || told.contains(", held back 0,") && told.contains("admitted 0 of"),
+            "{engine}: {told}"
+        );
+    }
+}
+
+#[test]
+fn statements_outside_blocks_are_not_held_back_and_blocks_not_for_long() {
+    let database = database("mvo");
+    run(&mut session(&database), TABLES);
+    let failed = || {
+        let mut failing = session(&database);
+        run(&mut failing, "begin isolation level repeatable read; select n from parent where id = 1");
+        run(&mut session(&database), "update parent set n = n + 1 where id = 1");
+        assert_eq!(outcome(&mut failing, "update parent set n = n + 1 where id = 1"), "40001");
+        run(&mut failing, "rollback");
+        failing
+    };
+    let mut idle: Vec<_> = (0..8).map(|_| failed()).collect();
+    let mut last = failed();
+    idle.iter_mut().for_each(|session| run(session, "begin"));
+    assert_eq!(outcome(&mut last, "update parent set n = n + 1 where id = 2"), "UPDATE 1");
+    run(&mut last, "begin; update parent set n = n + 1 where id = 2; commit");
+    let told = outcome(&mut last, "show hotrow.locks");
+    assert!(told.starts_with("none are counted; admitted ") && told.contains(", held back 0, so far "), "{told}");
+}

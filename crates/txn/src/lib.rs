@@ -1,4 +1,4 @@
-//! The vocabulary of transactions. No behaviour.
+//! The vocabulary of transactions. No behaviour, but for the rule by which they are let in where they fail because of each other.
 //!
 //! | noun | what it is |
 //! | --- | --- |
@@ -10,6 +10,7 @@
 //! | [`Engine`] | a database under one protocol chosen at run time |
 //! | [`Deadlock`] | what the victim of a deadlock is told |
 //! | [`LoadLimit`] | how many transactions are let in where they fail because of each other |
+//! | [`Tickets`] | which of them are let in, and for how long |
 //! | [`Abort`] | why a transaction cannot go on, and whether a retry can help |
 
 mod abort;
@@ -23,6 +24,7 @@ mod procedure;
 mod protocol;
 mod settings;
 mod statistics;
+mod tickets;
 mod transaction;
 mod words;
 mod wrapper;
@@ -38,6 +40,7 @@ pub use procedure::{Procedure, Runner};
 pub use protocol::{Duties, Protocol, WorkerId};
 pub use settings::{Setting, Settings, SettingsError};
 pub use statistics::Statistics;
+pub use tickets::Tickets;
 pub use transaction::{Begin, Direction, Exclusion, LockFor, Residual, Savepoint, Scan, Transaction, Write};
 pub use words::number_of;
 pub use wrapper::Wrapper;

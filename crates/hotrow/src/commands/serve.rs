@@ -210,6 +210,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
     let sql = hotrow_sql::Config {
         default_isolation: options.isolation,
+        // As in the papers.
+        holds_back: !options.deadlock_time_outs,
         memory_limit: options.memory_limit.unwrap_or_else(default_memory_limit),
         choosing_engines: choosing.map(|info| info.name).collect(),
         times: options.count_times.then(Arc::default),

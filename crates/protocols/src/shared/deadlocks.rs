@@ -55,7 +55,8 @@ mod standing;
 pub(crate) use admission::needs_ticket;
 pub(crate) use standing::Standing;
 
-use admission::{Heat, Tickets};
+use admission::{Heat, HotTickets};
+use hotrow_txn::Tickets;
 
 use super::lock_table::{LockTable, Name, OwnerId, Parked};
 use super::mode::Mode;
@@ -86,7 +87,7 @@ pub(crate) struct Waits<B> {
 
 struct List<B> {
     listed: Vec<Listed<B>>,
-    tickets: Tickets,
+    hot: HotTickets,
 }
 
 struct Listed<B> {
@@ -125,15 +126,12 @@ pub(crate) enum Admission<B> {
     HeldBack,
 }
 
-/// About so many of the transactions that are held back look at the leases during one lease.
-const LOOKS_EACH_LEASE: u32 = 8;
-
 type Wakes = SmallVec<[Arc<Parked>; 2]>;
 
 impl<B: Blocked> Waits<B> {
     pub(crate) fn new() -> Arc<Self> {
-        let (heat, tickets) = admission::admission();
-        Arc::new(Self { heat, list: Mutex::new(List { listed: Vec::new(), tickets }) })
+        let (heat, hot) = admission::admission();
+        Arc::new(Self { heat, list: Mutex::new(List { listed: Vec::new(), hot }) })
     }
 
     fn list(&self) -> MutexGuard<'_, List<B>> {
@@ -146,6 +144,7 @@ impl<B: Blocked> Waits<B> {
         let now = request.parked.waiter().now();
         let mut list = self.list();
         let mut wakes = Wakes::new();
+        list.cool_if_quiet(&self.heat, now);
         let start = list.listed.len();
         list.push(request, blocked, false);
         list.let_in_holders(now, &mut wakes);
@@ -176,16 +175,12 @@ impl<B: Blocked> Waits<B> {
         self.heat.is_any()
     }
 
-    /// Whether the lock with this hash is hot now.
-    pub(crate) fn is_hot(&self, lock: u64, now: Time) -> bool {
-        if !self.heat.is_quiet(now) {
-            return self.heat.is_hot(lock);
+    /// Whether the lock with this hash is hot, at this time.
+    pub(crate) fn is_hot(&self, lock: u64, now: impl FnOnce() -> Time) -> bool {
+        self.heat.is_hot(lock) && {
+            self.list().cool_if_quiet(&self.heat, now());
+            self.heat.is_hot(lock)
         }
-        let mut list = self.list();
-        if self.heat.is_quiet(now) {
-            list.tickets.cool_all(&self.heat);
-        }
-        self.heat.is_hot(lock)
     }
 
     /// Makes a lock hot: a transaction that wanted it was the victim of a deadlock which is not in the list.
@@ -204,15 +199,15 @@ impl<B: Blocked> Waits<B> {
     /// Gives a ticket to a transaction that comes to a hot lock, or lists it as held back until it has one.
     pub(crate) fn seek_ticket(&self, request: Request<'_>, lock: u64, blocked: B, now: Time) -> Admission<B> {
         let mut list = self.list();
-        let is_free = list.tickets.is_free();
+        let is_free = list.hot.tickets.is_free();
         let number = request.standing.number();
         list.push(request, blocked, true);
         if is_free || list.keeps_somebody_waiting() {
-            list.tickets.give(number, now);
+            list.hot.tickets.give(number, now);
             let last = list.listed.pop().expect("it was pushed");
             return Admission::LetIn(last.blocked);
         }
-        list.tickets.note_held_back();
+        list.hot.held_back += 1;
         self.heat.heat(lock, now);
         Admission::HeldBack
     }
@@ -221,11 +216,11 @@ impl<B: Blocked> Waits<B> {
     pub(crate) fn look_at_leases(&self, now: Time) -> Time {
         let mut wakes = Wakes::new();
         let mut list = self.list();
-        list.tickets.lapse(now);
+        list.hot.tickets.lapse(now);
         list.let_in(now, &mut wakes);
         // All that are held back look, so each looks the less often the more they are.
-        let held_back = list.listed.iter().filter(|listed| listed.is_held_back).count() as u32;
-        let next = now.after(list.tickets.lease() * (1 + held_back / LOOKS_EACH_LEASE));
+        let held_back = list.listed.iter().filter(|listed| listed.is_held_back).count();
+        let next = list.hot.tickets.next_look(now, held_back);
         drop(list);
         wake(wakes);
         next
@@ -236,7 +231,7 @@ impl<B: Blocked> Waits<B> {
         let mut wakes = Wakes::new();
         let mut list = self.list();
         let is_short = list.listed.iter().any(|listed| listed.is_held_back);
-        list.tickets.take_back(standing.number(), now, lost, is_short, &self.heat);
+        list.hot.take_back(standing.number(), now, lost, is_short, &self.heat);
         list.let_in(now, &mut wakes);
         drop(list);
         wake(wakes);
@@ -247,10 +242,10 @@ impl<B: Blocked> Waits<B> {
         let list = self.list();
         AdmissionStatistics {
             hot: self.heat.count() as u64,
-            limit: list.tickets.limit() as u64,
-            admitted: list.tickets.held() as u64,
+            limit: list.hot.tickets.limit() as u64,
+            admitted: list.hot.tickets.held() as u64,
             held_back: list.listed.iter().filter(|listed| listed.is_held_back).count() as u64,
-            held_back_ever: list.tickets.held_back(),
+            held_back_ever: list.hot.held_back,
         }
     }
 
@@ -272,6 +267,13 @@ impl<B: Blocked> Waits<B> {
 }
 
 impl<B: Blocked> List<B> {
+    /// Nothing is hot any more if there was no deadlock for a while, and nobody was held back.
+    fn cool_if_quiet(&mut self, heat: &Heat, now: Time) {
+        if heat.is_any() && heat.is_quiet(now) {
+            self.hot.cool_all(heat);
+        }
+    }
+
     fn push(&mut self, request: Request<'_>, blocked: B, is_held_back: bool) {
         let Request { parked, target, mode, standing } = request;
         let parked = parked.clone();
@@ -289,7 +291,7 @@ impl<B: Blocked> List<B> {
 
     /// Lets in the transactions that hold the lock for which the transaction waits that was listed last.
     fn let_in_holders(&mut self, now: Time, wakes: &mut Wakes) {
-        let Self { listed, tickets } = self;
+        let Self { listed, hot: HotTickets { tickets, .. } } = self;
         let Some((last, others)) = listed.split_last_mut() else { return };
         let lock = last.blocked.awaited();
         for other in others.iter_mut().filter(|other| other.is_held_back) {
@@ -308,7 +310,7 @@ impl<B: Blocked> List<B> {
 
     /// Lets in as many as there are tickets for, the oldest first.
     fn let_in(&mut self, now: Time, wakes: &mut Wakes) {
-        let Self { listed, tickets } = self;
+        let Self { listed, hot: HotTickets { tickets, .. } } = self;
         while tickets.is_free() {
             let held_back = listed.iter_mut().filter(|listed| listed.is_held_back);
             let Some(next) = held_back.min_by_key(|listed| listed.standing.turn()) else { return };

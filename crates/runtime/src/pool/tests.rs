@@ -142,7 +142,7 @@ fn where_attempts_fail_fewer_transactions_are_under_way_until_they_succeed_again
                 under_way.fetch_sub(1, Ordering::AcqRel);
                 outcome
             };
-            (Fake::aborting(&[Abort::Conflict; 30]), client)
+            (Fake::aborting(&[Abort::Deadlock; 30]), client)
         },
     );
     assert_eq!(report.expect("nothing fails").counts.committed, 400);

@@ -205,15 +205,15 @@ impl<'r, D: Duties> Worker<'r, D> {
         is_below
     }
 
-    /// A slot's step has ended, so many attempts of which failed before the last one.
+    /// A slot's step has ended, so many attempts of which failed before the last one, the last of them for this reason.
     #[inline]
-    fn adapt_limit(&self, failed: u64) {
+    fn adapt_limit(&self, failed: u64, last: Abort) {
         let is_short = self.has_held_back.replace(false);
         if failed == 0 && !is_short {
             return;
         }
         let mut limit = self.limit.get();
-        (0..failed).for_each(|_| limit.failed());
+        (0..failed).for_each(|_| limit.failed(last));
         if is_short {
             limit.succeeded(self.slots);
         }
@@ -287,8 +287,8 @@ impl<D: Duties> Pace for SlotPace<'_, '_, D> {
     }
 
     #[inline]
-    fn has_stepped(&self, failed: u64) {
-        self.worker.adapt_limit(failed);
+    fn has_stepped(&self, failed: u64, last: Abort) {
+        self.worker.adapt_limit(failed, last);
     }
 
     fn begin_measured(&self) {

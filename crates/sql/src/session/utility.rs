@@ -59,6 +59,7 @@ impl Session {
     ) -> Result<Tag, Fail> {
         Ok(match utility {
             Utility::Begin { modes, tag } => {
+                self.seek_ticket()?;
                 if !self.begin_block(*modes)? {
                     self.warn(output, state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress");
                 }

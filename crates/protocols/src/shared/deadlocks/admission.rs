@@ -9,7 +9,7 @@
 //! transaction that locks as it goes needs a *ticket* before it takes its first hot lock. If no ticket is free it is *held
 //! back*: it waits, with the locks that it has, until one is. It keeps the ticket to its end.
 //!
-//! **The number of tickets** is a [`LoadLimit`]: an attempt fails if it is the victim of a deadlock and has a ticket. When it is one,
+//! **The number of tickets** is a [`LoadLimit`](hotrow_txn::LoadLimit): an attempt fails if it is the victim of a deadlock and has a ticket. When it is one,
 //! the transactions that meet on hot locks run one after the other.
 //!
 //! **Invariants**
@@ -33,7 +33,7 @@
 use super::Standing;
 use hotrow_sync::Time;
 use hotrow_sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use hotrow_txn::LoadLimit;
+use hotrow_txn::{Abort, Tickets};
 use std::time::Duration;
 
 /// Locks that share a place are hot together.
@@ -45,17 +45,6 @@ const COOLED_AFTER: u32 = 256;
 
 /// All locks have cooled when none was made hot for so long.
 const QUIET: Duration = Duration::from_secs(1);
-
-/// The limit when the first lock becomes hot.
-const FIRST_LIMIT: LoadLimit = LoadLimit::new(4);
-
-/// A ticket counts for so many times as long as tickets are held on average, within these bounds.
-const LEASE: u64 = 8;
-const SHORTEST_LEASE: Duration = Duration::from_millis(10);
-const LONGEST_LEASE: Duration = Duration::from_secs(1);
-
-/// The average is that of so many tickets.
-const AVERAGED: u64 = 16;
 
 /// Which locks are hot. Any thread may ask at any time.
 pub(super) struct Heat {
@@ -117,78 +106,21 @@ impl Heat {
     }
 }
 
-/// A ticket that counts.
-struct Ticket {
-    /// The number of its transaction's object.
-    holder: u32,
-    since: Time,
-}
-
 /// The tickets. The caller has the mutex of the list of waiting transactions.
-pub(super) struct Tickets {
-    limit: LoadLimit,
-    counted: Vec<Ticket>,
-    /// For how long tickets are held, on average, in nanoseconds.
-    held_ns: u64,
+#[derive(Default)]
+pub(super) struct HotTickets {
+    pub(super) tickets: Tickets,
     /// Tickets returned since the locks cooled last.
     returned: u32,
     /// Transactions that were held back, so far.
-    held_back: u64,
+    pub(super) held_back: u64,
 }
 
-impl Tickets {
-    fn new() -> Self {
-        Self { limit: FIRST_LIMIT, counted: Vec::new(), held_ns: 0, returned: 0, held_back: 0 }
-    }
-
-    /// How many there are.
-    pub(super) fn limit(&self) -> usize {
-        self.limit.get()
-    }
-
-    /// How many are held, and count.
-    pub(super) fn held(&self) -> usize {
-        self.counted.len()
-    }
-
-    /// Transactions that were held back, so far.
-    pub(super) fn held_back(&self) -> u64 {
-        self.held_back
-    }
-
-    pub(super) fn note_held_back(&mut self) {
-        self.held_back += 1;
-    }
-
-    /// How long a ticket counts.
-    pub(super) fn lease(&self) -> Duration {
-        Duration::from_nanos(self.held_ns.saturating_mul(LEASE)).clamp(SHORTEST_LEASE, LONGEST_LEASE)
-    }
-
-    /// Whether one is free.
-    pub(super) fn is_free(&self) -> bool {
-        self.held() < self.limit()
-    }
-
-    /// Gives a ticket out, whether or not one is free.
-    pub(super) fn give(&mut self, holder: u32, now: Time) {
-        self.counted.push(Ticket { holder, since: now });
-    }
-
+impl HotTickets {
     /// A transaction returns its ticket: `lost` says that it was the victim of a deadlock, `is_short` that others are held
     /// back for want of tickets. Locks cool with time.
     pub(super) fn take_back(&mut self, holder: u32, now: Time, lost: bool, is_short: bool, heat: &Heat) {
-        let lease = self.lease();
-        let held = match self.counted.iter().position(|ticket| ticket.holder == holder) {
-            Some(place) => now.since(self.counted.swap_remove(place).since).min(lease),
-            None => lease,
-        };
-        self.held_ns = (self.held_ns * (AVERAGED - 1) + held.as_nanos() as u64) / AVERAGED;
-        if lost {
-            self.limit.failed();
-        } else if is_short {
-            self.limit.succeeded(LoadLimit::MOST);
-        }
+        self.tickets.take_back(holder, now, lost.then_some(Abort::Deadlock), is_short);
         self.returned += 1;
         if self.returned == COOLED_AFTER {
             self.cool(heat);
@@ -200,7 +132,7 @@ impl Tickets {
         self.returned = 0;
         heat.cool();
         if !heat.is_any() {
-            self.limit = FIRST_LIMIT;
+            self.tickets.reset_limit();
         }
     }
 
@@ -208,17 +140,11 @@ impl Tickets {
     pub(super) fn cool_all(&mut self, heat: &Heat) {
         (0..HOT).for_each(|_| self.cool(heat));
     }
-
-    /// Tickets whose lease is over count no longer.
-    pub(super) fn lapse(&mut self, now: Time) {
-        let lease = self.lease();
-        self.counted.retain(|ticket| now.since(ticket.since) < lease);
-    }
 }
 
 /// What is kept of admission beside the list of waiting transactions.
-pub(super) fn admission() -> (Heat, Tickets) {
-    (Heat::new(), Tickets::new())
+pub(super) fn admission() -> (Heat, HotTickets) {
+    (Heat::new(), HotTickets::default())
 }
 
 /// Whether a transaction needs a ticket for hot locks. A transaction whose access set is locked as it begins needs none. A one-shot
@@ -232,30 +158,17 @@ mod tests {
     use super::*;
 
     /// Returns so many tickets, each held for a microsecond.
-    fn take_back(heat: &Heat, tickets: &mut Tickets, count: u32, lost: bool, is_short: bool) {
+    fn take_back(heat: &Heat, tickets: &mut HotTickets, count: u32, lost: bool, is_short: bool) {
         for _ in 0..count {
-            tickets.give(7, Time(0));
+            tickets.tickets.give(7, Time(0));
             tickets.take_back(7, Time(1_000), lost, is_short, heat);
         }
     }
 
     #[test]
-    fn the_limit_falls_with_victims_and_rises_while_others_are_held_back() {
-        let (heat, mut tickets) = admission();
-        heat.heat(1, Time(0));
-        let first = tickets.limit();
-        take_back(&heat, &mut tickets, 100, false, false);
-        assert_eq!(tickets.limit(), first, "nobody needs more");
-        take_back(&heat, &mut tickets, 100, true, true);
-        assert_eq!(tickets.limit(), 1);
-        take_back(&heat, &mut tickets, 200, false, true);
-        let many = tickets.limit();
-        assert!(many > first, "{many}");
-    }
-
-    #[test]
     fn a_lock_cools_while_tickets_are_returned_and_with_the_last_one_all_is_as_it_was() {
         let (heat, mut tickets) = admission();
+        let first = tickets.tickets.limit();
         assert!(!heat.is_any());
         heat.heat(1, Time(0));
         take_back(&heat, &mut tickets, 64, true, true);
@@ -265,15 +178,16 @@ mod tests {
         assert!(heat.is_hot(1) && heat.is_any());
         take_back(&heat, &mut tickets, COOLED_AFTER, false, false);
         assert!(!heat.is_hot(1), "it has not been met for so long");
-        assert_eq!((heat.is_hot(2), heat.is_any(), heat.count(), tickets.limit()), (true, true, 1, 1));
+        assert_eq!((heat.is_hot(2), heat.is_any(), heat.count(), tickets.tickets.limit()), (true, true, 1, 1));
         take_back(&heat, &mut tickets, rounds * COOLED_AFTER, false, false);
         assert_eq!((heat.is_any(), heat.count()), (false, 0));
-        assert_eq!(tickets.limit(), FIRST_LIMIT.get());
+        assert_eq!(tickets.tickets.limit(), first);
     }
 
     #[test]
     fn all_locks_cool_when_none_is_made_hot_for_a_while() {
         let (heat, mut tickets) = admission();
+        let first = tickets.tickets.limit();
         let start = Time(7_000_000_000);
         heat.heat(1, start);
         heat.heat(2, start);
@@ -281,32 +195,6 @@ mod tests {
         assert!(!heat.is_quiet(start.after(QUIET)));
         assert!(heat.is_quiet(start.after(QUIET + Duration::from_nanos(1))));
         tickets.cool_all(&heat);
-        assert_eq!((heat.is_any(), heat.count(), tickets.limit()), (false, 0, FIRST_LIMIT.get()));
-    }
-
-    #[test]
-    fn a_ticket_counts_for_a_multiple_of_the_time_that_others_are_held() {
-        let (heat, mut tickets) = admission();
-        let ms = |ms: u64| Time(ms * 1_000_000);
-        assert_eq!(tickets.lease(), SHORTEST_LEASE);
-        tickets.give(1, ms(0));
-        tickets.give(2, ms(5));
-        tickets.lapse(ms(9));
-        assert_eq!(tickets.held(), 2);
-        tickets.lapse(ms(12));
-        assert_eq!(tickets.held(), 1, "the first has lapsed");
-        tickets.take_back(1, ms(13), false, false, &heat);
-        assert_eq!(tickets.held(), 1, "and is returned all the same");
-        for _ in 0..100 {
-            tickets.give(3, ms(0));
-            tickets.take_back(3, ms(8), false, false, &heat);
-        }
-        let lease = tickets.lease();
-        assert!(lease > Duration::from_millis(60) && lease <= Duration::from_millis(64), "{lease:?}");
-        for _ in 0..1000 {
-            tickets.give(3, ms(0));
-            tickets.take_back(3, ms(1_000_000), false, false, &heat);
-        }
-        assert_eq!(tickets.lease(), LONGEST_LEASE);
+        assert_eq!((heat.is_any(), heat.count(), tickets.tickets.limit()), (false, 0, first));
     }
 }

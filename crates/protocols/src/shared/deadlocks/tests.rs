@@ -280,5 +280,5 @@ fn a_deadlock_makes_the_locks_hot_that_are_waited_for() {
     assert!(!waits.is_any_hot());
     assert_eq!(begin(&waits, &all[2], Numbers(vec![2], 1)), Some(vec![2, 0]));
     assert!(waits.is_any_hot());
-    assert_eq!([1, 2, 3].map(|lock| waits.is_hot(lock, Time(0))), [true, true, false]);
+    assert_eq!([1, 2, 3].map(|lock| waits.is_hot(lock, || Time(0))), [true, true, false]);
 }

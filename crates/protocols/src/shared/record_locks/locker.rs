@@ -195,8 +195,8 @@ impl<L: RecordLock> Locker<L> {
 
     /// Whether the transaction needs a ticket for this lock: it is hot, not held yet, and wanted even if that means to wait.
     fn is_hot(&mut self, lock: RecordOrName<L>) -> bool {
-        let now = self.waiter().now();
-        let is_hot = self.waits.as_ref().is_some_and(|waits| waits.is_hot(RecordWait::hash(lock), now));
+        let hash = RecordWait::hash(lock);
+        let is_hot = self.waits.as_ref().is_some_and(|waits| waits.is_hot(hash, || self.waiter().now()));
         is_hot && !self.refuses_waits && !self.holds(lock)
     }
 

@@ -1,0 +1,354 @@
+//! How many transaction blocks run at once in sessions whose blocks have failed because of each other.
+//!
+//! Under an engine that has no [admission](hotrow_txn::Engine::admission) of its own, sessions that meet on hot rows abort each other: the more
+//! of them run, the fewer get through. So a session whose block was given up because of others needs a [ticket](Tickets) for
+//! each of its next few blocks. If none is free its BEGIN waits until one is. The session holds nothing by then, so nobody waits for
+//! a session that is held back.
+//!
+//! **Invariants**
+//!
+//! 1. A session whose last blocks have all committed is not held back, and neither is a statement outside a block.
+//! 2. The session is let in first whose transaction is the oldest. A transaction that is tried again is as old as its first failure.
+//! 3. A ticket that was given out is returned: at the end of its block, or when the session ends.
+//! 4. While sessions are held back, some of them look from time to time whether a ticket has lapsed. So a client that thinks in the middle
+//!    of its block keeps nobody out for long.
+
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};
+use hotrow_txn::{Abort, AdmissionStatistics, Tickets};
+
+/// After a block that failed, so many blocks of the session need tickets.
+const BLOCKS_WITH_TICKETS: u8 = 8;
+
+/// The tickets of a database, and the sessions that are held back. Any thread may call anything.
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tickets: Tickets,
+    held_back: Vec<HeldBack>,
+    held_back_ever: u64,
+}
+
+/// A session that is held back.
+#[derive(Debug)]
+struct HeldBack {
+    session: u32,
+    /// When its transaction failed first, or else when it came.
+    since: Time,
+    is_let_in: Arc<AtomicBool>,
+    waiter: Waiter,
+}
+
+/// A ticket, or the place of a session that waits for one. Dropping it gives it back.
+#[derive(Debug)]
+struct Ticket {
+    admission: Arc<Admission>,
+    session: u32,
+    is_let_in: Arc<AtomicBool>,
+    waiter: Waiter,
+    /// Why its block was given up, if that was because of others.
+    failed: Option<Abort>,
+}
+
+/// Where a session stands.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    /// So many of its next blocks need tickets.
+    blocks: u8,
+    /// When the transaction failed first that is being tried again.
+    since: Option<Time>,
+    /// Why the present block was given up, if that was because of others.
+    failed: Option<Abort>,
+    ticket: Option<Ticket>,
+}
+
+impl State {
+    /// Lets in as many as there are tickets for, the oldest first.
+    fn let_in(&mut self, now: Time) {
+        self.tickets.lapse(now);
+        while self.tickets.is_free() {
+            let ages = self.held_back.iter().enumerate().map(|(place, held_back)| (held_back.since, place));
+            let Some((_, oldest)) = ages.min() else { return };
+            let next = self.held_back.remove(oldest);
+            self.tickets.give(next.session, now);
+            next.is_let_in.store(true, Ordering::Release);
+            next.waiter.wake();
+        }
+    }
+}
+
+impl Admission {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    /// Waits until the session has a ticket. `since` is the age of its transaction.
+    ///
+    /// # Errors
+    /// [`Abort::Cancelled`] if the session is.
+    fn seek(self: &Arc<Self>, session: u32, since: Time, waiter: &Waiter) -> Result<Ticket, Abort> {
+        let ticket = Ticket {
+            admission: self.clone(),
+            session,
+            is_let_in: Arc::default(),
+            waiter: waiter.clone(),
+            failed: None,
+        };
+        let is_let_in = || ticket.is_let_in.load(Ordering::Acquire);
+        let place = HeldBack { session, since, is_let_in: ticket.is_let_in.clone(), waiter: waiter.clone() };
+        self.state().held_back.push(place);
+        let mut look = self.look(waiter.now());
+        if is_let_in() {
+            return Ok(ticket);
+        }
+        self.state().held_back_ever += 1;
+        loop {
+            match waiter.wait_until(Some(look), is_let_in) {
+                Wake::Ready => return Ok(ticket),
+                Wake::Cancelled => return Err(Abort::Cancelled),
+                Wake::TimedOut => look = self.look(waiter.now()),
+            }
+        }
+    }
+
+    /// Lets in whoever can be. Returns when to look again.
+    fn look(&self, now: Time) -> Time {
+        let mut state = self.state();
+        state.let_in(now);
+        state.tickets.next_look(now, state.held_back.len())
+    }
+
+    /// What there is to say of it.
+    pub(crate) fn statistics(&self) -> AdmissionStatistics {
+        let state = self.state();
+        AdmissionStatistics {
+            hot: 0,
+            limit: state.tickets.limit() as u64,
+            admitted: state.tickets.held() as u64,
+            held_back: state.held_back.len() as u64,
+            held_back_ever: state.held_back_ever,
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let now = self.waiter.now();
+        let mut state = self.admission.state();
+        let others = state.held_back.len();
+        state.held_back.retain(|held_back| !Arc::ptr_eq(&held_back.is_let_in, &self.is_let_in));
+        if state.held_back.len() == others {
+            let is_short = others > 0;
+            state.tickets.take_back(self.session, now, self.failed, is_short);
+        }
+        state.let_in(now);
+    }
+}
+
+impl Standing {
+    /// A block begins: waits until it may.
+    ///
+    /// # Errors
+    /// [`Abort::Cancelled`] if the session is.
+    #[inline]
+    pub(crate) fn begin(&mut self, admission: &Arc<Admission>, session: u32, waiter: &Waiter) -> Result<(), Abort> {
+        if self.blocks == 0 { Ok(()) } else { self.begin_with_ticket(admission, session, waiter) }
+    }
+
+    #[cold]
+    fn begin_with_ticket(&mut self, admission: &Arc<Admission>, session: u32, waiter: &Waiter) -> Result<(), Abort> {
+        let since = self.since.unwrap_or_else(|| waiter.now());
+        self.ticket = None;
+        self.ticket = Some(admission.seek(session, since, waiter)?);
+        self.since = Some(since);
+        Ok(())
+    }
+
+    /// The present block was given up.
+    pub(crate) fn fail(&mut self, abort: Abort, now: Time) {
+        let is_because_of_others = matches!(
+            abort,
+            Abort::Conflict
+                | Abort::Deadlock
+                | Abort::Timeout
+                | Abort::Validation
+                | Abort::WriteConflict
+                | Abort::Cascade
+        );
+        if is_because_of_others {
+            self.failed = Some(abort);
+            self.since.get_or_insert(now);
+        }
+    }
+
+    /// The block is over.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        if self.blocks > 0 || self.failed.is_some() {
+            self.end_with_ticket();
+        }
+    }
+
+    #[cold]
+    fn end_with_ticket(&mut self) {
+        let failed = std::mem::take(&mut self.failed);
+        if let Some(mut ticket) = self.ticket.take() {
+            ticket.failed = failed;
+        }
+        if failed.is_some() {
+            self.blocks = BLOCKS_WITH_TICKETS;
+        } else {
+            self.blocks -= 1;
+            self.since = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hotrow_sync::{Barrier, thread};
+    use std::time::Duration;
+
+    /// A session whose last block has failed.
+    fn failed() -> (Standing, Waiter) {
+        let (mut standing, waiter) = (Standing::default(), Waiter::thread(Duration::ZERO));
+        standing.fail(Abort::WriteConflict, waiter.now());
+        standing.end();
+        (standing, waiter)
+    }
+
+    fn held_back(admission: &Admission) -> u64 {
+        admission.statistics().held_back
+    }
+
+    /// Has all tickets held by blocks that do not end, and are not looked at either.
+    fn take_all(admission: &Arc<Admission>) -> Vec<Standing> {
+        let limit = admission.statistics().limit as u32;
+        let take = |session| {
+            let (mut standing, waiter) = failed();
+            standing.begin(admission, session, &waiter).expect("a ticket is free");
+            standing
+        };
+        let all = (0..limit).map(take).collect();
+        // Tickets are held for hours here, so leases are long.
+        for _ in 0..1000 {
+            let mut state = admission.state();
+            state.tickets.give(99, Time(0));
+            state.tickets.take_back(99, Time(3_600_000_000_000), None, false);
+        }
+        all
+    }
+
+    #[test]
+    fn a_session_needs_tickets_after_a_failure_until_its_blocks_have_committed() {
+        let admission = Arc::new(Admission::default());
+        let (mut standing, waiter) = (Standing::default(), Waiter::thread(Duration::ZERO));
+        let mut block = |abort: Option<Abort>| {
+            standing.begin(&admission, 7, &waiter).expect("a ticket is free");
+            let admitted = admission.statistics().admitted;
+            abort.into_iter().for_each(|abort| standing.fail(abort, waiter.now()));
+            standing.end();
+            admitted
+        };
+        assert_eq!([block(None), block(Some(Abort::User)), block(Some(Abort::Cancelled))], [0; 3]);
+        assert_eq!(block(Some(Abort::Deadlock)), 0);
+        let blocks = [(); BLOCKS_WITH_TICKETS as usize + 1].map(|()| block(None));
+        assert_eq!(blocks[..8], [1; 8]);
+        assert_eq!(blocks[8], 0);
+        assert_eq!(admission.statistics().admitted, 0);
+    }
+
+    #[test]
+    fn the_oldest_is_let_in_first_and_a_retry_keeps_its_age() {
+        let admission = Arc::new(Admission::default());
+        let mut holders = take_all(&admission);
+        let order = Mutex::new(Vec::new());
+        let oldest = failed();
+        thread::scope(|scope| {
+            let begin = |session: u32, (mut standing, waiter): (Standing, Waiter)| {
+                let (admission, order) = (&admission, &order);
+                let waiting = held_back(admission);
+                scope.spawn(move || {
+                    standing.begin(admission, session, &waiter).expect("it is let in");
+                    order.lock().expect("not poisoned").push(session);
+                    standing.end();
+                });
+                while held_back(admission) == waiting {
+                    thread::yield_now();
+                }
+            };
+            begin(101, failed());
+            begin(102, failed());
+            begin(100, oldest);
+            holders.pop().expect("there is one").end();
+        });
+        assert_eq!(*order.lock().expect("not poisoned"), [100, 101, 102]);
+        assert_eq!((admission.statistics().admitted, held_back(&admission)), (holders.len() as u64, 0));
+        assert_eq!(admission.statistics().held_back_ever, 3);
+    }
+
+    #[test]
+    fn who_is_cancelled_leaves_neither_a_place_nor_a_ticket() {
+        let admission = Arc::new(Admission::default());
+        let holders = take_all(&admission);
+        let (mut standing, waiter) = failed();
+        thread::scope(|scope| {
+            let begins = scope.spawn(|| standing.begin(&admission, 7, &waiter));
+            while held_back(&admission) == 0 {
+                thread::yield_now();
+            }
+            waiter.cancel();
+            assert_eq!(begins.join().expect("no panic"), Err(Abort::Cancelled));
+        });
+        assert_eq!((held_back(&admission), admission.statistics().admitted), (0, holders.len() as u64));
+        drop(holders);
+        assert_eq!(admission.statistics().admitted, 0);
+    }
+
+    #[test]
+    fn a_client_that_thinks_keeps_nobody_out() {
+        let admission = Arc::new(Admission::default());
+        let limit = admission.statistics().limit as u32;
+        let thinking: Vec<_> = (0..limit)
+            .map(|session| {
+                let (mut standing, waiter) = failed();
+                standing.begin(&admission, session, &waiter).expect("a ticket is free");
+                standing
+            })
+            .collect();
+        let (mut standing, waiter) = failed();
+        standing.begin(&admission, 7, &waiter).expect("leases end");
+        standing.end();
+        drop(thinking);
+        assert_eq!(admission.statistics().admitted, 0);
+    }
+
+    #[test]
+    fn many_sessions_all_get_through_and_no_ticket_is_left() {
+        let admission = Arc::new(Admission::default());
+        let start = Barrier::new(8);
+        thread::scope(|scope| {
+            for session in 0..8 {
+                let (admission, start) = (&admission, &start);
+                scope.spawn(move || {
+                    let (mut standing, waiter) = failed();
+                    start.wait();
+                    for block in 0..500 {
+                        standing.begin(admission, session, &waiter).expect("it is let in");
+                        if block % 7 == session % 7 {
+                            standing.fail(Abort::Conflict, waiter.now());
+                        }
+                        standing.end();
+                    }
+                });
+            }
+        });
+        let AdmissionStatistics { admitted, held_back, .. } = admission.statistics();
+        assert_eq!((admitted, held_back), (0, 0));
+    }
+}

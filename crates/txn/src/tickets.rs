@@ -1,0 +1,154 @@
+//! Tickets: who is let in to contended data, and for how long that counts.
+
+use crate::{Abort, LoadLimit};
+use hotrow_sync::Time;
+use std::time::Duration;
+
+/// A ticket counts for so many times as long as tickets are held on average, within these bounds.
+const LEASE: u64 = 8;
+const SHORTEST_LEASE: Duration = Duration::from_millis(10);
+const LONGEST_LEASE: Duration = Duration::from_secs(1);
+
+/// The average is that of so many tickets.
+const AVERAGED: u64 = 16;
+
+/// The limit in the beginning.
+const FIRST_LIMIT: LoadLimit = LoadLimit::new(4);
+
+/// About so many of the transactions that are held back look at the leases during one lease.
+const LOOKS_EACH_LEASE: u32 = 8;
+
+/// A ticket that counts.
+#[derive(Debug)]
+struct Ticket {
+    holder: u32,
+    since: Time,
+}
+
+/// As many tickets as a [`LoadLimit`] allows. A holder that stands still keeps nobody out for long: its ticket counts for a *lease*, some
+/// multiple of the time for which tickets are held here. After that it goes on beside the limit.
+///
+/// For one thread at a time.
+#[derive(Debug)]
+pub struct Tickets {
+    limit: LoadLimit,
+    counted: Vec<Ticket>,
+    /// For how long tickets are held, on average, in nanoseconds.
+    held_ns: u64,
+}
+
+impl Default for Tickets {
+    fn default() -> Self {
+        Self { limit: FIRST_LIMIT, counted: Vec::new(), held_ns: 0 }
+    }
+}
+
+impl Tickets {
+    /// How many there are.
+    pub fn limit(&self) -> usize {
+        self.limit.get()
+    }
+
+    /// The limit is as it was in the beginning.
+    pub fn reset_limit(&mut self) {
+        self.limit = FIRST_LIMIT;
+    }
+
+    /// How many are held, and count.
+    pub fn held(&self) -> usize {
+        self.counted.len()
+    }
+
+    /// Whether one is free.
+    pub fn is_free(&self) -> bool {
+        self.held() < self.limit()
+    }
+
+    /// How long a ticket counts.
+    pub fn lease(&self) -> Duration {
+        Duration::from_nanos(self.held_ns.saturating_mul(LEASE)).clamp(SHORTEST_LEASE, LONGEST_LEASE)
+    }
+
+    /// When a transaction that is held back, with so many others, looks again whether tickets have [lapsed](Self::lapse).
+    pub fn next_look(&self, now: Time, held_back: usize) -> Time {
+        now.after(self.lease() * (1 + held_back as u32 / LOOKS_EACH_LEASE))
+    }
+
+    /// Gives a ticket out, whether or not one is free.
+    pub fn give(&mut self, holder: u32, now: Time) {
+        self.counted.push(Ticket { holder, since: now });
+    }
+
+    /// A transaction returns its ticket: `failed` why it did not get through, if that was because of others, `is_short` that others are held
+    /// back for want of tickets.
+    pub fn take_back(&mut self, holder: u32, now: Time, failed: Option<Abort>, is_short: bool) {
+        let lease = self.lease();
+        let held = match self.counted.iter().position(|ticket| ticket.holder == holder) {
+            Some(place) => now.since(self.counted.swap_remove(place).since).min(lease),
+            None => lease,
+        };
+        self.held_ns = (self.held_ns * (AVERAGED - 1) + held.as_nanos() as u64) / AVERAGED;
+        if let Some(abort) = failed {
+            self.limit.failed(abort);
+        } else if is_short {
+            self.limit.succeeded(LoadLimit::MOST);
+        }
+    }
+
+    /// Tickets whose lease is over count no longer.
+    pub fn lapse(&mut self, now: Time) {
+        let lease = self.lease();
+        self.counted.retain(|ticket| now.since(ticket.since) < lease);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_falls_with_failures_and_rises_while_others_are_held_back() {
+        let mut tickets = Tickets::default();
+        let first = tickets.limit();
+        let mut take_back = |count, failed, is_short| {
+            for _ in 0..count {
+                tickets.give(7, Time(0));
+                tickets.take_back(7, Time(1_000), failed, is_short);
+            }
+            tickets.limit()
+        };
+        assert_eq!(take_back(100, None, false), first, "nobody needs more");
+        assert_eq!(take_back(100, Some(Abort::Deadlock), true), 1);
+        assert!(take_back(200, None, true) > first);
+        tickets.reset_limit();
+        assert_eq!(tickets.limit(), first);
+    }
+
+    #[test]
+    fn a_ticket_counts_for_a_multiple_of_the_time_that_others_are_held() {
+        let mut tickets = Tickets::default();
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        assert_eq!(tickets.lease(), SHORTEST_LEASE);
+        tickets.give(1, ms(0));
+        tickets.give(2, ms(5));
+        tickets.lapse(ms(9));
+        assert_eq!(tickets.held(), 2);
+        tickets.lapse(ms(12));
+        assert_eq!(tickets.held(), 1, "the first has lapsed");
+        tickets.take_back(1, ms(13), None, false);
+        assert_eq!(tickets.held(), 1, "and is returned all the same");
+        for _ in 0..100 {
+            tickets.give(3, ms(0));
+            tickets.take_back(3, ms(8), None, false);
+        }
+        let lease = tickets.lease();
+        assert!(lease > Duration::from_millis(60) && lease <= Duration::from_millis(64), "{lease:?}");
+        assert_eq!(tickets.next_look(ms(0), 7), Time(0).after(lease));
+        assert_eq!(tickets.next_look(ms(0), 16), Time(0).after(lease * 3));
+        for _ in 0..1000 {
+            tickets.give(3, ms(0));
+            tickets.take_back(3, ms(1_000_000), None, false);
+        }
+        assert_eq!(tickets.lease(), LONGEST_LEASE);
+    }
+}
