@@ -231,7 +231,7 @@ pub(crate) trait Pace {
     /// Lets them have it.
     fn yield_now(&self);
 
-    /// After each step, so many attempts of which failed before the last one, and for this reason the last of those that ever did.
+    /// After each step. So many of its attempts failed; `last` is why an attempt failed last, in this step or before.
     fn has_stepped(&self, failed: u64, last: Abort);
 
     /// Before the first step of the measured period.

@@ -188,7 +188,7 @@ impl Collector for Numbers {
         let states = [("admitted", admission.admitted), ("held_back", admission.held_back)];
         let help = "Transactions that have a ticket for hot rows, or are held back for want of one";
         to.gauges("hotrow_admission_transactions", help, "state", states)?;
-        let help = "Transactions that may work on hot rows at once, as those show that fail";
+        let help = "Transactions that may work on hot rows at once: fewer, the more of them fail";
         to.gauge("hotrow_admission_limit", help, None, admission.limit)?;
         let help = "Locks that are hot: waited for while there was a deadlock, not long ago";
         to.gauge("hotrow_admission_hot_locks", help, None, admission.hot)?;

@@ -234,7 +234,12 @@ impl Waiter {
 
     /// The same of its own accord: it is not [seen](Self::waits_since) waiting for anybody.
     pub fn rest(&self, duration: Duration) -> Wake {
-        self.suspend_until(Some(self.now().after(duration)), || false)
+        self.rest_until(Some(self.now().after(duration)), || false)
+    }
+
+    /// The same until `condition` is true, as in [`wait_until`](Self::wait_until).
+    pub fn rest_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> Wake {
+        if condition() { Wake::Ready } else { self.suspend_until(deadline, condition) }
     }
 
     /// Lets others run if the transaction's own code has run for long, as its flavour has it. For code that goes from row to row and holds

@@ -48,6 +48,19 @@ impl Abort {
         Abort::User,
     ];
 
+    /// Whether other transactions stood in the way.
+    pub fn is_because_of_others(self) -> bool {
+        matches!(
+            self,
+            Abort::Conflict
+                | Abort::Deadlock
+                | Abort::Timeout
+                | Abort::Validation
+                | Abort::WriteConflict
+                | Abort::Cascade
+        )
+    }
+
     /// Whether the same transaction may succeed if it is run again.
     pub fn is_retryable(self) -> bool {
         match self {

@@ -71,7 +71,8 @@ impl Tickets {
 
     /// When a transaction that is held back, with so many others, looks again whether tickets have [lapsed](Self::lapse).
     pub fn next_look(&self, now: Time, held_back: usize) -> Time {
-        now.after(self.lease() * (1 + held_back as u32 / LOOKS_EACH_LEASE))
+        let (lease, shared) = (self.lease(), self.lease() * (held_back as u32 / LOOKS_EACH_LEASE));
+        now.after(lease + shared.min(LONGEST_LEASE))
     }
 
     /// Gives a ticket out, whether or not one is free.
@@ -145,6 +146,7 @@ mod tests {
         assert!(lease > Duration::from_millis(60) && lease <= Duration::from_millis(64), "{lease:?}");
         assert_eq!(tickets.next_look(ms(0), 7), Time(0).after(lease));
         assert_eq!(tickets.next_look(ms(0), 16), Time(0).after(lease * 3));
+        assert_eq!(tickets.next_look(ms(0), 1_000_000), Time(0).after(lease + LONGEST_LEASE));
         for _ in 0..1000 {
             tickets.give(3, ms(0));
             tickets.take_back(3, ms(1_000_000), None, false);

@@ -60,7 +60,7 @@ struct Worker<'r, D> {
     next_deadline: Cell<Time>,
     /// Transactions that may be under way.
     limit: Cell<LoadLimit>,
-    /// The limit has kept a transaction from beginning, since a step ended last.
+    /// The limit has kept a transaction from beginning since the last step ended.
     has_held_back: Cell<bool>,
     slots: u32,
 }
@@ -213,7 +213,7 @@ impl<'r, D: Duties> Worker<'r, D> {
             return;
         }
         let mut limit = self.limit.get();
-        (0..failed).for_each(|_| limit.failed(last));
+        (0..failed).filter(|_| last.is_because_of_others()).for_each(|_| limit.failed(last));
         if is_short {
             limit.succeeded(self.slots);
         }

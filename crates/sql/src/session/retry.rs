@@ -74,6 +74,7 @@ impl Session {
             }
         }
         self.engine_aborted(abort);
+        self.note_failure(abort);
         if !unseen || !retryable || (!corrected && !self.may_try_again(abort, attempts)) {
             return Err(self.explain_abort(abort, unseen));
         }

@@ -114,10 +114,11 @@ impl Session {
         Ok(())
     }
 
-    /// A block is about to begin: waits until it may. Where statements were sent before it that became part of it, the transaction has begun.
+    /// A block is about to begin: waits until it may. A session that holds anything does not wait, so that nobody waits for it meanwhile.
     pub(super) fn seek_ticket(&mut self) -> Result<(), Fail> {
-        let is_fresh = !self.begun && !matches!(self.phase, Phase::Block | Phase::Failed);
-        if let Some(admission) = self.database.admission.as_ref().filter(|_| is_fresh) {
+        let is_in_block = matches!(self.phase, Phase::Block | Phase::Failed);
+        let may_wait = !is_in_block && !self.seat.may_be_waited_for();
+        if let Some(admission) = self.database.admission.as_ref().filter(|_| may_wait) {
             self.standing.begin(admission, self.id.unsigned_abs(), &self.waiter)?;
         }
         Ok(())
@@ -210,9 +211,7 @@ impl Session {
             // Explained before the settings are rolled back that say what the client asked for.
             if let Fail::Abort(abort) = &fail {
                 self.seat.counters.count_abort(*abort);
-                if self.phase == Phase::Block {
-                    self.note_failure(*abort);
-                }
+                self.note_failure(*abort);
             }
             let explained = match fail {
                 Fail::Abort(abort) if self.is_lock_timeout(abort) => self.explain_abort(abort, false).into(),
@@ -290,7 +289,9 @@ impl Session {
         self.count_locking();
         self.locks.release_all();
         self.give_advisory_back(Scope::Transaction);
-        self.standing.end();
+        if matches!(self.phase, Phase::Block | Phase::Failed) {
+            self.standing.end();
+        }
         self.marks.clear();
         self.names.deferred.borrow_mut().clear();
         self.given_up = None;
@@ -355,14 +356,13 @@ impl Session {
         self.seat.counters.count_abort(abort);
         if matches!(self.phase, Phase::Block | Phase::Failed) {
             self.given_up.get_or_insert(abort);
-            self.note_failure(abort);
         }
         self.abort_engine();
     }
 
     /// The block is given up. That a lock took longer than the client wants to wait says nothing of the load.
-    fn note_failure(&mut self, abort: Abort) {
-        if !self.is_lock_timeout(abort) {
+    pub(super) fn note_failure(&mut self, abort: Abort) {
+        if matches!(self.phase, Phase::Block | Phase::Failed) && !self.is_lock_timeout(abort) {
             self.standing.fail(abort, self.waiter.now());
         }
     }

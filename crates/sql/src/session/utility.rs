@@ -174,6 +174,11 @@ impl Session {
         }
         ended?;
         if chain {
+            let may_begin = self.seek_ticket();
+            if !commit {
+                may_begin?;
+            }
+            // What has committed is not to be reported as cancelled.
             self.begin_block(modes)?;
         }
         Ok(Tag::Word(if commit { "COMMIT" } else { "ROLLBACK" }))

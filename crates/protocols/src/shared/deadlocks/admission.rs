@@ -27,8 +27,9 @@
 //! 4. Of the transactions that are held back the oldest is let in first, and a transaction that is tried again keeps its age. Those that are let
 //!    in because another transaction waits for them count like others, so for a while there may be more tickets than the limit.
 //!
-//! **Cost.** While no lock is hot, each lock costs a read of one word that nobody writes. While some are, a lock costs a look at the clock
-//! and at its place in a table. When for a second there was no deadlock and no transaction was held back, no lock is hot any more.
+//! **Cost.** While no lock is hot, each lock costs a read of one word that nobody writes. While some are, a lock costs a look
+//! at its place in a table, and a hot one the mutex of the list. When for a second there was no deadlock and no transaction was held back, no lock is hot
+//! any more: who waits next, or comes to such a lock, notices.
 
 use super::Standing;
 use hotrow_sync::Time;
