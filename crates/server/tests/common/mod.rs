@@ -79,9 +79,11 @@ impl Running {
         Self::bound(engine, config, sql, Server::bind)
     }
 
-    /// A server over a database of one's own, whose sessions wait as one decides.
+    /// A server over a database of one's own, whose sessions wait as one decides. None is held back whose blocks fail: in a script each step is
+    /// one's own decision.
     pub fn waiting(engine: Arc<dyn Engine>, config: ServerConfig, waiters: Waiters) -> Self {
-        Self::bound(engine, config, Config::default(), |config, database| Server::bind_with(config, database, waiters))
+        let sql = Config { holds_back: false, ..Config::default() };
+        Self::bound(engine, config, sql, |config, database| Server::bind_with(config, database, waiters))
     }
 
     fn bound(
