@@ -116,7 +116,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<SchedulerName>,
 
-    /// Transactions that each worker thread of a pool keeps
+    /// Transactions that each worker thread of a pool keeps at the most; fewer while they abort each other
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SLOTS, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=PoolConfig::MAX_SLOTS as i64))]
     pub slots: u32,

@@ -79,6 +79,12 @@ impl State {
             next.waiter.wake();
         }
     }
+
+    /// Lets in whoever can be. Returns when one that is held back looks again.
+    fn look(&mut self, now: Time) -> Time {
+        self.let_in(now);
+        self.tickets.next_look(now, self.held_back.len())
+    }
 }
 
 impl Admission {
@@ -100,26 +106,18 @@ impl Admission {
         };
         let is_let_in = || ticket.is_let_in.load(Ordering::Acquire);
         let place = HeldBack { session, since, is_let_in: ticket.is_let_in.clone(), waiter: waiter.clone() };
-        self.state().held_back.push(place);
-        let mut look = self.look(waiter.now());
-        if is_let_in() {
-            return Ok(ticket);
-        }
-        self.state().held_back_ever += 1;
+        let mut state = self.state();
+        state.held_back.push(place);
+        let mut next_look = state.look(waiter.now());
+        state.held_back_ever += u64::from(!is_let_in());
+        drop(state);
         loop {
-            match waiter.rest_until(Some(look), is_let_in) {
+            match waiter.rest_until(Some(next_look), is_let_in) {
                 Wake::Ready => return Ok(ticket),
                 Wake::Cancelled => return Err(Abort::Cancelled),
-                Wake::TimedOut => look = self.look(waiter.now()),
+                Wake::TimedOut => next_look = self.state().look(waiter.now()),
             }
         }
-    }
-
-    /// Lets in whoever can be. Returns when to look again.
-    fn look(&self, now: Time) -> Time {
-        let mut state = self.state();
-        state.let_in(now);
-        state.tickets.next_look(now, state.held_back.len())
     }
 
     /// What there is to say of it.

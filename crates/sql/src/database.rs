@@ -49,7 +49,7 @@ pub struct Config {
     pub max_retries: u32,
     /// The longest pause before such a retry; the first ones are shorter.
     pub max_retry_pause: Duration,
-    /// Whether blocks of sessions that abort each other are held back, where the engine does not do it.
+    /// Whether blocks of sessions that abort each other are held back, under engines that have no [admission](Engine::admission) of their own.
     pub holds_back: bool,
     /// How much memory the process may have. What counts is what its allocator, a [`Metered`](hotrow_sync::meter::Metered) one, is asked
     /// for; with another allocator it is only what tables map by themselves.
@@ -132,7 +132,7 @@ impl Database {
         self.config.times.as_deref()
     }
 
-    /// How sessions are held back that abort each other.
+    /// How transactions are held back that abort each other: by the engine, or else by sessions. All zero if nobody is.
     pub fn admission(&self) -> AdmissionStatistics {
         let own = self.admission.as_ref().map(|admission| admission.statistics());
         own.or_else(|| self.engine.admission()).unwrap_or_default()

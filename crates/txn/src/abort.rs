@@ -50,30 +50,20 @@ impl Abort {
 
     /// Whether other transactions stood in the way.
     pub fn is_because_of_others(self) -> bool {
-        matches!(
-            self,
-            Abort::Conflict
-                | Abort::Deadlock
-                | Abort::Timeout
-                | Abort::Validation
-                | Abort::WriteConflict
-                | Abort::Cascade
-        )
-    }
-
-    /// Whether the same transaction may succeed if it is run again.
-    pub fn is_retryable(self) -> bool {
         match self {
             Abort::Conflict
             | Abort::Deadlock
             | Abort::Timeout
             | Abort::Validation
             | Abort::WriteConflict
-            | Abort::Cascade
-            | Abort::TableChanged
-            | Abort::OutsidePlan => true,
-            Abort::Cancelled | Abort::Resources | Abort::User => false,
+            | Abort::Cascade => true,
+            Abort::TableChanged | Abort::OutsidePlan | Abort::Cancelled | Abort::Resources | Abort::User => false,
         }
+    }
+
+    /// Whether the same transaction may succeed if it is run again.
+    pub fn is_retryable(self) -> bool {
+        self.is_because_of_others() || matches!(self, Abort::TableChanged | Abort::OutsidePlan)
     }
 
     /// The name that reports and JSON use.

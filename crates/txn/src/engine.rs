@@ -88,12 +88,13 @@ pub struct LockStatistics {
     pub waiting: u64,
 }
 
-/// How an engine holds transactions back from *hot* locks: those on which so many meet that they stop each other.
+/// How transactions are held back that would stop each other: an engine does it at *hot* locks, those on which many meet; over SQL it is done by sessions
+/// under the other engines, which know of no hot locks. All are numbers as of now, but for the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionStatistics {
     /// Locks that are hot now. Locks that share a place in the engine's table count as one.
     pub hot: u64,
-    /// Transactions that may work on hot locks at once.
+    /// Transactions that may work on hot locks, or have a ticket, at once.
     pub limit: u64,
     /// Transactions that do now. More than the limit are let in where one that was held back was in another's way.
     pub admitted: u64,

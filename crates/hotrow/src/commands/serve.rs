@@ -92,7 +92,8 @@ pub struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     partitions: Option<u32>,
 
-    /// End deadlocks by time-out, as in the papers (deadlock_timeout), under engines that would find them
+    /// End deadlocks by time-out, as in the papers (deadlock_timeout), under engines that would find them, and hold nobody
+    /// back from hot rows
     #[arg(long)]
     deadlock_time_outs: bool,
 
@@ -210,7 +211,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let choosing = hotrow_protocols::ENGINES.iter().filter(|info| info.concurrency.is_some());
     let sql = hotrow_sql::Config {
         default_isolation: options.isolation,
-        // As in the papers.
+        // The papers, whose way with deadlocks this is, hold nobody back.
         holds_back: !options.deadlock_time_outs,
         memory_limit: options.memory_limit.unwrap_or_else(default_memory_limit),
         choosing_engines: choosing.map(|info| info.name).collect(),

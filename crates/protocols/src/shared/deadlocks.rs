@@ -56,12 +56,11 @@ pub(crate) use admission::needs_ticket;
 pub(crate) use standing::Standing;
 
 use admission::{Heat, HotTickets};
-use hotrow_txn::Tickets;
 
 use super::lock_table::{LockTable, Name, OwnerId, Parked};
 use super::mode::Mode;
 use hotrow_sync::{Arc, Mutex, MutexGuard, Time};
-use hotrow_txn::{AdmissionStatistics, Deadlock, LockTarget, WaitsFor};
+use hotrow_txn::{AdmissionStatistics, Deadlock, LockTarget, Tickets, WaitsFor};
 use smallvec::SmallVec;
 
 /// What a listed transaction waits for, and what it holds.
@@ -177,10 +176,14 @@ impl<B: Blocked> Waits<B> {
 
     /// Whether the lock with this hash is hot, at this time.
     pub(crate) fn is_hot(&self, lock: u64, now: impl FnOnce() -> Time) -> bool {
-        self.heat.is_hot(lock) && {
-            self.list().cool_if_quiet(&self.heat, now());
-            self.heat.is_hot(lock)
+        if !self.heat.is_hot(lock) {
+            return false;
         }
+        let now = now();
+        if self.heat.is_quiet(now) {
+            self.list().cool_if_quiet(&self.heat, now);
+        }
+        self.heat.is_hot(lock)
     }
 
     /// Makes a lock hot: a transaction that wanted it was the victim of a deadlock which is not in the list.

@@ -28,7 +28,7 @@
 //!    in because another transaction waits for them count like others, so for a while there may be more tickets than the limit.
 //!
 //! **Cost.** While no lock is hot, each lock costs a read of one word that nobody writes. While some are, a lock costs a look
-//! at its place in a table, and a hot one the mutex of the list. When for a second there was no deadlock and no transaction was held back, no lock is hot
+//! at its place in a table, and a hot one a look at the clock, too. When for a second there was no deadlock and no transaction was held back, no lock is hot
 //! any more: who waits next, or comes to such a lock, notices.
 
 use super::Standing;
