@@ -99,13 +99,12 @@ fn more_sessions_than_there_are_bits_wait_for_one_row_and_each_gets_it() {
     assert_eq!(fixture.number(&mut *fixture.refusing(), 1), Ok(Some(1 + (SESSIONS - SESSIONS / 3) as i64)));
 }
 
-#[test]
-fn of_two_that_have_read_a_row_the_second_that_wants_to_write_it_aborts() {
-    let fixture = Fixture::new();
+/// Two transactions read the row, and both want to write it: the second one is the victim.
+fn meet_in_upgrades(fixture: &Fixture) {
     let mut first = fixture.begun(Isolation::Serializable);
     let mut second = fixture.begun(Isolation::Serializable);
     for txn in [&mut first, &mut second] {
-        assert_eq!(fixture.number(&mut **txn, 1), Ok(Some(0)));
+        fixture.number(&mut **txn, 1).expect("readers share it").expect("the row is there");
     }
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
@@ -120,7 +119,39 @@ fn of_two_that_have_read_a_row_the_second_that_wants_to_write_it_aborts() {
         waiting.join().expect("it is the only reader now");
     });
     fixture.until_waiting(0);
+}
+
+#[test]
+fn of_two_that_have_read_a_row_the_second_that_wants_to_write_it_aborts() {
+    let fixture = Fixture::new();
+    meet_in_upgrades(&fixture);
     assert_eq!(fixture.number(&mut *fixture.refusing(), 1), Ok(Some(1)));
+}
+
+#[test]
+fn after_upgrades_have_met_who_reads_the_row_has_it_alone_while_most_who_read_it_write_it() {
+    let fixture = Fixture::new();
+    let read_together = || {
+        let mut reader = fixture.begun(Isolation::Serializable);
+        fixture.number(&mut *reader, 1).expect("it is free").expect("the row is there");
+        let other = fixture.number(&mut *fixture.refusing(), 1);
+        reader.commit().expect("it has what it read");
+        other.is_ok()
+    };
+    meet_in_upgrades(&fixture);
+    for _ in 0..3 {
+        let mut writer = fixture.begun(Isolation::Serializable);
+        fixture.number(&mut *writer, 1).expect("it is free").expect("the row is there");
+        assert_eq!(fixture.number(&mut *fixture.refusing(), 1), Err(Abort::Cancelled), "it would wait");
+        assert_eq!(fixture.increment(&mut *writer), Ok(Write::Done));
+        writer.commit().expect("it has the row");
+        assert!(!read_together(), "a reader that may be a writer");
+    }
+    let mut brief = fixture.begun(Isolation::ReadCommitted);
+    assert_eq!(fixture.number(&mut *brief, 1), Ok(Some(4)));
+    brief.commit().expect("it has read");
+    let alone = (0..100).take_while(|_| !read_together()).count();
+    assert!((1..100).contains(&alone), "readers that write nothing share it again, after {alone}");
 }
 
 #[test]

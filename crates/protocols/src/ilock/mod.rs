@@ -61,7 +61,9 @@
 //!    hand-over to several readers one of them may be aborted for a deadlock that is none.
 //! 7. *Transactions are held back from hot locks* where deadlocks are found, so that they do not stop each other:
 //!    [`shared::deadlocks`](crate::shared::deadlocks) says how many are let in. The paper lets all in.
-//! 8. New readers always wait while a writer waits, which the paper names as a refinement.
+//! 8. *A row that is read to be written is locked so*, where deadlocks are found, after two upgrades have met:
+//!    [`shared::record_locks`](crate::shared::record_locks) says when. The paper reads, then upgrades.
+//! 9. New readers always wait while a writer waits, which the paper names as a refinement.
 
 mod audit;
 mod lock;
@@ -75,7 +77,7 @@ pub use owner::Owner;
 
 use crate::shared::deadlocks::Waits;
 use crate::shared::lock_table::LockTable;
-use crate::shared::record_locks::{Parts, RecordLocking, RecordTransaction, RecordWaits, statistics};
+use crate::shared::record_locks::{Foresight, Parts, RecordLocking, RecordTransaction, RecordWaits, statistics};
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
@@ -92,6 +94,8 @@ pub struct Interactive {
     names: Arc<LockTable>,
     /// None if deadlocks end by time-out.
     waits: Option<Arc<RecordWaits<ILock>>>,
+    /// None, too, if deadlocks end by time-out.
+    foresight: Option<Arc<Foresight>>,
 }
 
 /// Knobs of [`Interactive`].
@@ -142,8 +146,9 @@ impl Protocol for Interactive {
     }
 
     fn new(config: InteractiveConfig) -> Self {
-        let waits = (!config.time_outs.end_deadlocks).then(Waits::new);
-        Self { maps: WaitMaps::new(), names: LockTable::new(config.buckets), config, waits }
+        let finds_deadlocks = !config.time_outs.end_deadlocks;
+        let (waits, foresight) = (finds_deadlocks.then(Waits::new), finds_deadlocks.then(Arc::default));
+        Self { maps: WaitMaps::new(), names: LockTable::new(config.buckets), config, waits, foresight }
     }
 
     fn audit(&self, database: &Database<ILock>) -> Result<(), String> {
@@ -176,9 +181,9 @@ impl Protocol for Interactive {
     ) -> RecordTransaction<ILock> {
         let requester = self.names.requester(waiter);
         let owner = Owner::new(&self.maps, worker.number, requester.parked().clone());
-        let (time_outs, waits) = (&self.config.time_outs, self.waits.clone());
+        let (time_outs, waits, foresight) = (&self.config.time_outs, self.waits.clone(), self.foresight.clone());
         let locks_accesses = !self.config.lock_as_it_goes;
-        let parts = Parts { info: &Self::INFO, requester, time_outs, waits, owner, locks_accesses };
+        let parts = Parts { info: &Self::INFO, requester, time_outs, waits, foresight, owner, locks_accesses };
         RecordLocking::transaction(database, parts)
     }
 }

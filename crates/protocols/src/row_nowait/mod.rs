@@ -89,6 +89,7 @@ impl Protocol for RowNoWait {
             requester: self.names.requester(waiter),
             time_outs: &TimeOuts::default(),
             waits: None,
+            foresight: None,
             owner: Owner::new(Number::new(&self.numbers)),
             locks_accesses: false,
         };

@@ -1,5 +1,6 @@
 //! What a transaction has locked.
 
+use super::foresight::Foresight;
 use super::held::{Held, HeldRecord};
 use super::waiting::{
     Listing, Queueing, RecordOrName, RecordWait, RecordWaits, Seeking, Ticket, WaitsForName, WaitsForRecord,
@@ -11,9 +12,10 @@ use crate::shared::locks::{Gaps, Locks, row_name, target};
 use crate::shared::mode::Mode;
 use crate::shared::scan::ScanLocks;
 use crate::shared::time_outs::{Limits, Patience, TimeOuts};
-use hotrow_storage::{Database, Guard, Key, RecordRef, Table, TableId};
+use hotrow_storage::{Database, Guard, Key, RecordPtr, RecordRef, Table, TableId};
 use hotrow_sync::{Arc, Latch, Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics, WaitsFor};
+use smallvec::SmallVec;
 use std::marker::PhantomData;
 
 /// The locks of one transaction: records', and names of what has no record.
@@ -28,6 +30,10 @@ pub(crate) struct Locker<L: RecordLock> {
     refuses_waits: bool,
     /// None if deadlocks end by time-out, or cannot arise.
     waits: Option<Arc<RecordWaits<L>>>,
+    /// Which rows are read to be written. None if reads are locked as reads.
+    foresight: Option<Arc<Foresight>>,
+    /// Records that were locked to be written when they were read, and have not been written.
+    foreseen: SmallVec<[RecordPtr<L>; 2]>,
     /// The deadlock that the transaction was the victim of, for the lock of a record.
     deadlock: Option<Deadlock>,
     /// Whether the transaction was the victim of a deadlock.
@@ -38,7 +44,12 @@ pub(crate) struct Locker<L: RecordLock> {
 }
 
 impl<L: RecordLock> Locker<L> {
-    pub(crate) fn new(owner: L::Owner, requester: Requester, waits: Option<Arc<RecordWaits<L>>>) -> Self {
+    pub(crate) fn new(
+        owner: L::Owner,
+        requester: Requester,
+        waits: Option<Arc<RecordWaits<L>>>,
+        foresight: Option<Arc<Foresight>>,
+    ) -> Self {
         Self {
             owner,
             held: Held::default(),
@@ -47,6 +58,8 @@ impl<L: RecordLock> Locker<L> {
             limits: Limits::default(),
             refuses_waits: false,
             waits,
+            foresight,
+            foreseen: SmallVec::new(),
             deadlock: None,
             is_victim: false,
             ticket: Ticket::Needless,
@@ -105,9 +118,36 @@ impl<L: RecordLock> Locker<L> {
         (key, hash): (&Key, u64),
         mode: Mode,
     ) -> Result<Option<RecordRef<'g, L>>, Abort> {
+        self.row_by(table, guard, (key, hash), mode, |locker, record| locker.record(table.id(), record, mode))
+    }
+
+    /// Locks the row of a key, present or absent, to read it: as a write, if it is likely to become one.
+    #[inline]
+    pub(crate) fn row_to_read<'g>(
+        &mut self,
+        table: &'g Table<L>,
+        guard: Guard<'g>,
+        (key, hash): (&Key, u64),
+    ) -> Result<Option<RecordRef<'g, L>>, Abort> {
+        self.row_by(table, guard, (key, hash), Mode::SHARED, |locker, record| match locker.foresees_writes() {
+            true => locker.record_to_read(table.id(), record),
+            false => locker.record(table.id(), record, Mode::SHARED),
+        })
+    }
+
+    /// Locks the row of a key: the name of an absent one in the mode, a record by `lock`, which says that it is dead by `None`.
+    #[inline]
+    fn row_by<'g>(
+        &mut self,
+        table: &'g Table<L>,
+        guard: Guard<'g>,
+        (key, hash): (&Key, u64),
+        mode: Mode,
+        lock: impl Fn(&mut Self, RecordRef<'g, L>) -> Result<Option<Acquired>, Abort>,
+    ) -> Result<Option<RecordRef<'g, L>>, Abort> {
         loop {
             if let Some(record) = table.find(guard, key, hash) {
-                if self.record(table.id(), record, mode)?.is_some() {
+                if lock(self, record)?.is_some() {
                     return Ok(Some(record));
                 }
                 continue;
@@ -248,6 +288,36 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
+    /// Whether any row is read to be written.
+    #[inline]
+    fn foresees_writes(&self) -> bool {
+        self.foresight.as_ref().is_some_and(|foresight| foresight.is_any()) && !self.refuses_waits
+    }
+
+    /// Locks a record to read it, unless it is dead: as a write, if it is likely to become one.
+    #[cold]
+    #[inline(never)]
+    fn record_to_read(&mut self, table: TableId, record: RecordRef<'_, L>) -> Result<Option<Acquired>, Abort> {
+        let hash = RecordWait::hash(RecordOrName::Record(record.ptr()));
+        let becomes_write = self.foresight.as_ref().is_some_and(|foresight| foresight.is_read_to_write(hash));
+        if !becomes_write || self.held.contains(record.ptr()) {
+            return self.record(table, record, Mode::SHARED);
+        }
+        let acquired = self.record(table, record, Mode::EXCLUSIVE)?;
+        if acquired == Some(Acquired::New) {
+            self.foreseen.push(record.ptr());
+        }
+        Ok(acquired)
+    }
+
+    /// The transaction writes a record, or ends, which it had locked to be written when it read it.
+    #[cold]
+    fn learn(&self, record: RecordPtr<L>, was_written: bool) {
+        if let Some(foresight) = &self.foresight {
+            foresight.learn(RecordWait::hash(RecordOrName::Record(record)), was_written);
+        }
+    }
+
     /// Locks a record, unless it is dead.
     #[inline]
     fn record(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<Option<Acquired>, Abort> {
@@ -278,6 +348,10 @@ impl<L: RecordLock> Locker<L> {
     fn record_in_use(&mut self, table: TableId, record: RecordRef<'_, L>, mode: Mode) -> Result<Acquired, Abort> {
         let (lock, exclusive) = (record.header(), mode.covers(Mode::EXCLUSIVE));
         if lock.is_owned_by(&self.owner) {
+            if let Some(at) = self.foreseen.iter().position(|&foreseen| exclusive && foreseen == record.ptr()) {
+                self.foreseen.swap_remove(at);
+                self.learn(record.ptr(), true);
+            }
             return Ok(Acquired::Again);
         }
         let upgrades = self.held.contains(record.ptr());
@@ -309,7 +383,7 @@ impl<L: RecordLock> Locker<L> {
     /// Waits for a record's lock, and looks for a deadlock if it is not free.
     fn wait_for_record(&mut self, table: TableId, record: RecordRef<'_, L>, upgrades: bool, mode: Mode) -> Ended {
         let (lock, exclusive) = (record.header(), mode.covers(Mode::EXCLUSIVE));
-        let Self { owner, held, names, waits, deadlock, limits, .. } = self;
+        let Self { owner, held, names, waits, foresight, deadlock, limits, .. } = self;
         let start = names.requester.waiter().now();
         names.requester.standing().waits(start);
         let standing = *names.requester.standing();
@@ -322,7 +396,9 @@ impl<L: RecordLock> Locker<L> {
         drop(watch);
         if ended == Ended::Deadlock && deadlock.is_none() {
             let (hash, now) = (RecordWait::hash(RecordOrName::Record(record.ptr())), requester.waiter().now());
-            waits.iter().for_each(|waits| waits.heat(hash, now));
+            if foresight.as_ref().is_none_or(|foresight| foresight.deadlocked(hash)) {
+                waits.iter().for_each(|waits| waits.heat(hash, now));
+            }
             *deadlock = lock.upgrading(owner).map(|other| of_two_readers(requester.parked().label(), other, &target));
         }
         if ended == Ended::Deadlock {
@@ -352,11 +428,24 @@ impl<L: RecordLock> Locker<L> {
     /// Releases everything.
     #[inline]
     pub(crate) fn release_all(&mut self, database: &Database<L>, guard: Guard<'_>) {
+        if !self.foreseen.is_empty() {
+            self.judge_foreseen();
+        }
         self.release_short(database, guard);
         self.timed(|locker| locker.held.drain(|held| release(&locker.owner, database, guard, held)));
         self.names.release_all();
         if self.ticket == Ticket::Held {
             self.return_ticket();
+        }
+    }
+
+    /// What the transaction read, locked to be written, and has not written by its end. A victim might have.
+    #[cold]
+    fn judge_foreseen(&mut self) {
+        for record in std::mem::take(&mut self.foreseen) {
+            if !self.is_victim {
+                self.learn(record, false);
+            }
         }
     }
 

@@ -14,17 +14,20 @@
 //!    waits for its lock, for that one is in its epoch.
 //!
 //! A transaction may declare the rows that it will touch. Then it locks them in one order as it begins: `declared` says why such
-//! transactions do not deadlock among themselves.
+//! transactions do not deadlock among themselves. A row that others have read and then could not write, as they met, is locked to be written
+//! when it is read: `foresight` says when.
 //!
 //! **Cost.** A record's lock is in the cache line that its row begins in. Absent keys and gaps cost what they do in the lock table.
 
 mod declared;
+mod foresight;
 mod held;
 mod locker;
 mod number;
 mod transaction;
 mod waiting;
 
+pub(crate) use foresight::Foresight;
 pub use number::{Number, Numbers};
 pub(crate) use transaction::{Parts, RecordLocking, RecordTransaction};
 pub(crate) use waiting::RecordWaits;

@@ -2,6 +2,7 @@
 
 use super::RecordLock;
 use super::declared::Declared;
+use super::foresight::Foresight;
 use super::locker::Locker;
 use super::waiting::RecordWaits;
 use crate::shared::batch;
@@ -28,6 +29,8 @@ pub(crate) struct Parts<'p, L: RecordLock> {
     pub(crate) time_outs: &'p TimeOuts,
     /// Where deadlocks are looked for, unless they end by time-out or cannot arise.
     pub(crate) waits: Option<Arc<RecordWaits<L>>>,
+    /// Which rows are read to be written, if reads of these are locked as writes.
+    pub(crate) foresight: Option<Arc<Foresight>>,
     pub(crate) owner: L::Owner,
     /// Whether the rows of an access set are locked as the transaction begins.
     pub(crate) locks_accesses: bool,
@@ -49,11 +52,11 @@ pub struct RecordLocking<L: RecordLock> {
 impl<L: RecordLock> RecordLocking<L> {
     /// A transaction of these parts.
     pub(crate) fn transaction(database: &Arc<Database<L>>, parts: Parts<'_, L>) -> RecordTransaction<L> {
-        let Parts { info, requester, time_outs, waits, owner, locks_accesses } = parts;
+        let Parts { info, requester, time_outs, waits, foresight, owner, locks_accesses } = parts;
         let locking = Self {
             info,
             time_outs: time_outs.clone(),
-            locks: Locker::new(owner, requester, waits),
+            locks: Locker::new(owner, requester, waits, foresight),
             declared: locks_accesses.then(Declared::default),
             granted: Isolation::Serializable,
             isolation: Isolation::Serializable,
@@ -125,13 +128,14 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
 
     #[inline]
     fn read<'s>(&mut self, row: Sought<'_, 's, L>) -> Result<Option<RecordRef<'s, L>>, Abort> {
-        if self.isolation != Isolation::ReadCommitted {
-            return self.find(row, Mode::SHARED);
-        }
         if let Some(found) = self.find_declared(&row, Mode::SHARED) {
             return Ok(Some(found));
         }
-        let found = self.locks.row_for_now(row.table, row.guard, (row.key, row.hash))?;
+        let Sought { table, guard, key, hash, .. } = row;
+        let found = match self.isolation {
+            Isolation::ReadCommitted => self.locks.row_for_now(table, guard, (key, hash))?,
+            _ => self.locks.row_to_read(table, guard, (key, hash))?,
+        };
         Ok(found.filter(RecordRef::is_present))
     }
 

@@ -1,0 +1,110 @@
+//! Reads that are locked as the writes which they become.
+//!
+//! A transaction that reads a row and then writes it has the row's read lock first, and asks for the write lock in its place. When two
+//! have the read lock, each waits for the other to leave: one of them aborts. So it goes again and again with a row that all
+//! read to write it. Such a row is locked to be written when it is read, and the readers queue.
+//!
+//! **Definitions.** A row is *read to be written* while its score is above zero. A deadlock of two readers of the row that
+//! want to write it adds [`DEADLOCK`] to the score. A transaction that read the row, locked it to be written, and wrote it adds one;
+//! one that did not write it takes one away. So the score stays where it is as long as more than half of those who read the row write it,
+//! and falls to zero otherwise.
+//!
+//! **Limits.** It holds for reads of one row by its key. Rows whose addresses share a place are read to be written together.
+//!
+//! **Cost.** While no row is read to be written, such a read costs a load of one word that nobody writes.
+
+use hotrow_sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+/// Rows that share a place have one score.
+const PLACES: usize = 4096;
+
+/// What a deadlock adds to a score.
+const DEADLOCK: u8 = 4;
+
+/// The highest score.
+const HIGHEST: u8 = 16;
+
+/// Which rows are read to be written. Any thread may call anything.
+pub(crate) struct Foresight {
+    scores: Box<[AtomicU8]>,
+    /// The number of scores above zero. While it changes it may be off by the threads that change it.
+    above_zero: AtomicUsize,
+}
+
+impl Default for Foresight {
+    fn default() -> Self {
+        Self { scores: (0..PLACES).map(|_| AtomicU8::new(0)).collect(), above_zero: AtomicUsize::new(0) }
+    }
+}
+
+impl Foresight {
+    /// Whether any row is read to be written.
+    #[inline]
+    pub(super) fn is_any(&self) -> bool {
+        self.above_zero.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether the row with this hash is.
+    pub(super) fn is_read_to_write(&self, row: u64) -> bool {
+        self.score(row).load(Ordering::Acquire) > 0
+    }
+
+    /// A reader of the row was the victim of a deadlock with another reader, as both wanted to write it. Whether the row
+    /// was read to be written before.
+    pub(super) fn deadlocked(&self, row: u64) -> bool {
+        self.change(row, |score| (score + DEADLOCK).min(HIGHEST)) > 0
+    }
+
+    /// The row was locked to be written when it was read: whether it `was_written` then.
+    pub(super) fn learn(&self, row: u64, was_written: bool) {
+        let is_known = was_written && self.score(row).load(Ordering::Acquire) == HIGHEST;
+        if !is_known {
+            self.change(row, |score| if was_written { (score + 1).min(HIGHEST) } else { score.saturating_sub(1) });
+        }
+    }
+
+    fn score(&self, row: u64) -> &AtomicU8 {
+        &self.scores[row as usize % PLACES]
+    }
+
+    /// Changes a score. Returns what it was.
+    fn change(&self, row: u64, change: impl Fn(u8) -> u8) -> u8 {
+        let score = self.score(row);
+        let changed = score.fetch_update(Ordering::AcqRel, Ordering::Acquire, |score| Some(change(score)));
+        let before = changed.unwrap_or_else(|score| score);
+        match (before > 0, change(before) > 0) {
+            (false, true) => self.above_zero.fetch_add(1, Ordering::AcqRel),
+            (true, false) => self.above_zero.fetch_sub(1, Ordering::AcqRel),
+            _ => 0,
+        };
+        before
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_read_to_be_written_after_a_deadlock_and_as_long_as_most_who_read_it_write_it() {
+        let foresight = Foresight::default();
+        assert!(!foresight.is_any());
+        assert!(!foresight.deadlocked(7));
+        assert!(foresight.is_any() && foresight.is_read_to_write(7) && !foresight.is_read_to_write(8));
+        for _ in 0..100 {
+            foresight.learn(7, true);
+            foresight.learn(7, true);
+            foresight.learn(7, false);
+        }
+        assert!(foresight.is_read_to_write(7));
+        for _ in 0..2 * HIGHEST {
+            foresight.learn(7, false);
+            foresight.learn(7, false);
+            foresight.learn(7, true);
+        }
+        foresight.learn(7, false);
+        assert!(!foresight.is_read_to_write(7) && !foresight.is_any());
+        foresight.learn(7, false);
+        assert!(!foresight.is_any());
+    }
+}
