@@ -223,7 +223,8 @@ impl<P: Protocol, W: Workload> Bed<W> for Loaded<P, W> {
         let options = identity.options;
         let stop = tools.interrupt.begin_run();
         let (scheduler, slots) = (options.scheduler_of(identity.engine), options.slots_of(identity.engine));
-        let config = PoolConfig { run: run_config(options, stop.clone()), slots, ..PoolConfig::default() };
+        let (run, follows_waits) = (run_config(options, stop.clone()), options.slots.is_none());
+        let config = PoolConfig { run, slots, follows_waits, ..PoolConfig::default() };
         let info = self.instance.info();
         let judged = workload.judged_isolation().unwrap_or(options.isolation);
         if !info.granted(judged).reads_one_state() {

@@ -116,10 +116,11 @@ pub struct RunOptions {
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<SchedulerName>,
 
-    /// Transactions that each worker thread of a pool keeps at the most; fewer while they abort each other
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_SLOTS, allow_negative_numbers = true)]
+    /// Transactions that each worker thread of a pool keeps at the most; fewer while they abort each other [default: 8, fewer
+    /// while they wait for each other, too]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=PoolConfig::MAX_SLOTS as i64))]
-    pub slots: u32,
+    pub slots: Option<u32>,
 
     /// Blocked transactions that a queue may hold before no new ones are let in, of engines with such a queue
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
@@ -201,9 +202,6 @@ pub struct RunOptions {
 /// The engine that is run where none is named.
 pub(crate) const DEFAULT_ENGINE: &str = "2pl-waitdie";
 
-/// How many transactions a worker of a pool keeps unless `--slots` says otherwise.
-const DEFAULT_SLOTS: u32 = PoolConfig::DEFAULT_SLOTS as u32;
-
 /// How clients are put onto worker threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum SchedulerName {
@@ -270,7 +268,7 @@ impl RunOptions {
     pub fn slots_of(&self, name: &str) -> usize {
         match self.scheduler_of(name) {
             SchedulerName::Thread => 1,
-            SchedulerName::Pool => self.slots as usize,
+            SchedulerName::Pool => self.slots.map_or(PoolConfig::DEFAULT_SLOTS, |slots| slots as usize),
         }
     }
 

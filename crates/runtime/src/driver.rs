@@ -1,6 +1,6 @@
 //! Worker threads that run procedures for a measured time, a transaction at a time on each.
 
-use crate::run::{Pace, Run, Steps, outcome_of};
+use crate::run::{Pace, Run, Stepped, Steps, outcome_of};
 use crate::{OneShot, RunConfig, RunError, RunReport};
 use hotrow_sync::{Waiter, thread};
 use hotrow_txn::{Abort, Transaction, WorkerId};
@@ -65,7 +65,7 @@ impl Pace for Alone {
     fn yield_now(&self) {}
 
     #[inline]
-    fn has_stepped(&self, _failed: u64, _last: Abort) {}
+    fn has_stepped(&self, _stepped: Stepped) {}
 
     fn begin_measured(&self) {}
 }

@@ -169,9 +169,10 @@ impl<'a> Run<'a> {
             if measured && !steps.take() {
                 break;
             }
-            let failed_before = runner.retries();
+            let (failed_before, waits_before) = (runner.retries(), runner.waits());
             let outcome = client(runner);
-            pace.has_stepped(runner.retries() - failed_before, runner.last_failure());
+            let (failed, has_waited) = (runner.retries() - failed_before, runner.waits() != waits_before);
+            pace.has_stepped(Stepped { failed, last_failure: runner.last_failure(), has_waited });
             match outcome {
                 Ok(()) | Err(Abort::User) => {}
                 Err(Abort::Cancelled) if self.config.stop.is_raised() => break,
@@ -231,11 +232,22 @@ pub(crate) trait Pace {
     /// Lets them have it.
     fn yield_now(&self);
 
-    /// After each step. So many of its attempts failed; `last` is why an attempt failed last, in this step or before.
-    fn has_stepped(&self, failed: u64, last: Abort);
+    /// After each step.
+    fn has_stepped(&self, stepped: Stepped);
 
     /// Before the first step of the measured period.
     fn begin_measured(&self);
+}
+
+/// What others did to a step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stepped {
+    /// So many of its attempts failed.
+    pub failed: u64,
+    /// Why an attempt failed last, in this step or before.
+    pub last_failure: Abort,
+    /// It waited for a lock.
+    pub has_waited: bool,
 }
 
 /// The steps of one worker in the measured period, whichever of its clients makes them.

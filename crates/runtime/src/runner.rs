@@ -129,6 +129,12 @@ impl<T: Transaction> OneShot<T> {
         self.counts.retries
     }
 
+    /// Requests for locks that had to wait, since the transaction was made.
+    #[inline]
+    pub(crate) fn waits(&mut self) -> u64 {
+        self.txn.statistics().waits
+    }
+
     /// Why an attempt failed last that was tried again.
     #[inline]
     pub(crate) fn last_failure(&self) -> Abort {

@@ -3,7 +3,7 @@
 //! **Source.** Moenkeberg, Weikum: Performance Evaluation of an Adaptive and Robust Load Control Method for the Avoidance of
 //! Data-Contention Thrashing. There the measure is the share of locks that blocked transactions hold; here it is the share of attempts
 //! that fail. Waits by themselves cost nothing that another transaction could use: a queue at one hot row moves as fast
-//! as its holders do, however long it is.
+//! as its holders do, however long it is. Only who has something else to run counts the share that waits, too.
 
 use crate::Abort;
 
@@ -14,7 +14,8 @@ const ONE: u32 = 1 << 8;
 ///
 /// It rises by a sixty-fourth with each success while others are held back. It falls by an eighth with each attempt that fails late: it has waited, as
 /// the victim of a deadlock has, and others have waited for it. With an attempt that fails as soon as it meets another one it falls by a
-/// thirty-second, since that costs nobody else. So it settles where a tenth of the attempts fail, or a third.
+/// thirty-second, since that costs nobody else; so it does with one that has waited, if those are counted. So it settles where a
+/// tenth of the attempts fail late, or a third fail early or wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadLimit {
     /// In parts.
@@ -42,6 +43,15 @@ impl LoadLimit {
             Abort::Conflict | Abort::Validation | Abort::WriteConflict | Abort::Cascade => 32,
             _ => 8,
         };
+        self.fall(share);
+    }
+
+    /// A transaction has waited for others, and then succeeded.
+    pub fn waited(&mut self) {
+        self.fall(32);
+    }
+
+    fn fall(&mut self, share: u32) {
         self.limit = (self.limit - self.limit / share).max(ONE);
     }
 
@@ -54,6 +64,18 @@ impl LoadLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_settles_where_a_third_wait_if_waits_are_counted() {
+        for (at_once, rises) in [(1, false), (4, true)] {
+            let mut limit = LoadLimit::new(100);
+            for _ in 0..50 {
+                (0..at_once).for_each(|_| limit.succeeded(LoadLimit::MOST));
+                limit.waited();
+            }
+            assert_eq!(limit.get() > 100, rises, "one of {} waits: {limit:?}", at_once + 1);
+        }
+    }
 
     #[test]
     fn it_settles_where_a_tenth_of_the_attempts_fail_late_or_a_third_early() {

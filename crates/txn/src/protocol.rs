@@ -29,6 +29,11 @@ pub trait Duties: Send {
         None
     }
 
+    /// Whether transactions wait for what other workers do for them, and not for each other only.
+    fn expects_messages(&self) -> bool {
+        false
+    }
+
     /// Whether a new transaction may begin; otherwise those that have begun go first.
     fn has_room(&self) -> bool {
         true

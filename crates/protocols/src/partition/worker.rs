@@ -87,6 +87,10 @@ impl<E: PartitionLocking> PartitionWorker<E> {
 }
 
 impl<E: PartitionLocking> Duties for PartitionWorker<E> {
+    fn expects_messages(&self) -> bool {
+        true
+    }
+
     fn settle(&mut self, waiter: &Waiter) {
         // Without a database it could act on no message.
         let partition = self.partition.filter(|_| self.database.is_some());

@@ -243,17 +243,22 @@ impl<C: Counters> Requests for Rows<'_, C> {
     }
 }
 
+/// After locks that were kept for the next transaction, and blocked another one meanwhile, so many transactions keep none.
+const KEEPS_NOT: u32 = 64;
+
 /// How a transaction asks for its locks.
 pub struct VllAdmission<V: Variant> {
     member: Member,
     /// The last transaction is over, and has not given back what it asked for: `kept`, all of it for rows that are there.
     keeps: bool,
+    /// So many transactions more keep nothing.
+    keeps_not: u32,
     kept: Vec<PlannedRow<V::Record>>,
 }
 
 impl<V: Variant> VllAdmission<V> {
     pub(super) fn new(member: Member) -> Self {
-        Self { member, keeps: false, kept: Vec::new() }
+        Self { member, keeps: false, keeps_not: 0, kept: Vec::new() }
     }
 
     /// Says what the plan asks for, while the last transaction's requests are kept or not.
@@ -306,6 +311,7 @@ impl<V: Variant> Admission for VllAdmission<V> {
     ) -> Result<(), Abort> {
         if self.keeps && (self.member.core.are_blocked() || self.member.core.has_ledgers()) {
             // What is published is of one transaction.
+            self.keeps_not = KEEPS_NOT;
             self.release_kept(scene, statistics);
         }
         let mut keeps = std::mem::take(&mut self.keeps);
@@ -405,6 +411,10 @@ impl<V: Variant> Admission for VllAdmission<V> {
     #[inline]
     fn keep(&mut self, scene: Scene<'_, V::Record>, plan: &mut Plan<V::Record>) -> bool {
         let Plan { rows, prefixes, .. } = plan;
+        if self.keeps_not > 0 {
+            self.keeps_not -= 1;
+            return false;
+        }
         if rows.is_empty() || !prefixes.counted().is_empty() || !self.member.may_keep() {
             return false;
         }

@@ -70,7 +70,8 @@
 //! **One entry for two.** A worker of the pool goes from one transaction to the next without a pause, so it finishes the one and
 //! begins the other in one entry into the critical section, as long as nobody is blocked: its lines, which come from another
 //! core, come once. Whoever commits keeps its locks and its place in the queue until then; it is over, and counts as any
-//! other there. Before the worker does anything else ([`Transaction::idle`](hotrow_txn::Transaction::idle)) they are given back.
+//! other there. Before the worker does anything else ([`Transaction::idle`](hotrow_txn::Transaction::idle)) they are given back. If somebody is
+//! blocked by then, the worker keeps nothing for a while.
 //!
 //! **Late locks.** Where the paper restarts a transaction that finds that it needs another lock, it is added on the spot if
 //! nobody has asked for anything that conflicts with it. A record that the transaction has made for a new row is counted
@@ -111,7 +112,7 @@ use admission::{Member, VllAdmission};
 use critical::Core;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
-use hotrow_sync::{Arc, Waiter};
+use hotrow_sync::{Arc, Time, Waiter};
 use hotrow_txn::{Duties, EngineInfo, Protocol, Settings, SettingsError, Statistics, WorkerId};
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -175,7 +176,8 @@ impl<V: Variant> Protocol for Vll<V> {
     }
 
     fn worker(&self, _id: WorkerId) -> VllWorker {
-        VllWorker { core: self.core.clone(), is_pooled: Arc::default(), statistics: Statistics::default() }
+        let (core, looks) = (self.core.clone(), Looks::default());
+        VllWorker { core, is_pooled: Arc::default(), waiter: None, looks, statistics: Statistics::default() }
     }
 
     fn transaction(
@@ -194,13 +196,40 @@ impl<V: Variant> Protocol for Vll<V> {
 pub struct VllWorker {
     core: Arc<Core>,
     is_pooled: Arc<AtomicBool>,
+    /// How its thread waits, of a pool.
+    waiter: Option<Waiter>,
+    looks: Looks,
     statistics: Statistics,
 }
 
+/// When a worker of a pool analyses the queue next. Who analyses is in the way of those who could run, so after an analysis that found
+/// nothing the worker lets some time pass, each time twice as much.
+#[derive(Default)]
+struct Looks {
+    next: Time,
+    /// So many in a row have found nothing, up to [`Looks::LONGEST`].
+    in_vain: u32,
+}
+
+impl Looks {
+    /// The time after the first analysis that found nothing.
+    const SHORTEST: Duration = Duration::from_nanos(200);
+
+    /// How often it doubles: to 13 µs.
+    const LONGEST: u32 = 6;
+
+    /// An analysis has ended at this time.
+    fn note(&mut self, found: bool, now: Time) {
+        self.next = if found { now } else { now.after(Self::SHORTEST * (1 << self.in_vain)) };
+        self.in_vain = if found { 0 } else { (self.in_vain + 1).min(Self::LONGEST) };
+    }
+}
+
 impl Duties for VllWorker {
-    fn settle(&mut self, _waiter: &Waiter) {
+    fn settle(&mut self, waiter: &Waiter) {
         // Relaxed: its transactions run on this thread.
         self.is_pooled.store(true, Ordering::Relaxed);
+        self.waiter = Some(waiter.clone());
     }
 
     #[inline]
@@ -209,7 +238,15 @@ impl Duties for VllWorker {
     }
 
     fn find_work(&mut self) -> bool {
-        self.core.analyse(&mut self.statistics)
+        if !self.core.analyses() {
+            return false;
+        }
+        let Some(now) = self.waiter.as_ref().map(Waiter::now).filter(|&now| now >= self.looks.next) else {
+            return false;
+        };
+        let found = self.core.analyse(&mut self.statistics);
+        self.looks.note(found, now);
+        found
     }
 
     fn statistics(&self) -> Statistics {

@@ -14,8 +14,10 @@
 //! finished a transaction begins the next one itself, after a look at the doorbell.
 //!
 //! **The limit.** Where transactions abort each other, a worker that begins a new one whenever one waits makes it worse: the more are
-//! under way, the more of them fail. So each worker has a [`LoadLimit`](hotrow_txn::LoadLimit) for those that it has under way. It is all
-//! the slots where next to nothing fails, and may fall to one, as on a thread without slots.
+//! under way, the more of them fail. It is the same where they wait for each other: one that waits has locks already, for which others will wait.
+//! So each worker has a [`LoadLimit`](hotrow_txn::LoadLimit) for those that it has under way. It is all
+//! the slots where next to nothing fails or waits, and may fall to one, as on a thread without slots. Where transactions
+//! [wait for messages](hotrow_txn::Duties::expects_messages), waits say nothing of conflicts.
 //!
 //! A woken transaction is run by its own worker; in the paper any worker may take it.
 
@@ -34,6 +36,8 @@ pub struct PoolConfig {
     pub run: RunConfig,
     /// How many transactions each worker keeps, from 1 to [`MAX_SLOTS`](Self::MAX_SLOTS).
     pub slots: usize,
+    /// A worker begins fewer transactions where they wait for each other, not only where they abort each other.
+    pub follows_waits: bool,
     /// Bytes of a slot's stack; one that overflows ends the program, with a message that names this.
     pub stack_bytes: usize,
 }
@@ -49,7 +53,8 @@ impl PoolConfig {
 impl Default for PoolConfig {
     /// Memory for a stack is taken page by page as it is used.
     fn default() -> Self {
-        Self { run: RunConfig::default(), slots: Self::DEFAULT_SLOTS, stack_bytes: 512 * 1024 }
+        let (run, slots) = (RunConfig::default(), Self::DEFAULT_SLOTS);
+        Self { run, slots, follows_waits: true, stack_bytes: 512 * 1024 }
     }
 }
 

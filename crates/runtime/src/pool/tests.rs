@@ -152,6 +152,37 @@ fn where_attempts_fail_fewer_transactions_are_under_way_until_they_succeed_again
 }
 
 #[test]
+fn where_steps_wait_fewer_transactions_are_under_way_if_waits_are_to_count() {
+    const SLOTS: usize = 4;
+    let under_way_at_the_end = |follows_waits| {
+        let (under_way, after) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let config = PoolConfig { follows_waits, ..config(1, SLOTS, Some(400)) };
+        let report = drive_pool(
+            &config,
+            |_| (),
+            |(), _, waiter| {
+                let (waiter, under_way, after) = (waiter.clone(), &under_way, &after);
+                let client = move |runner: &mut OneShot<Fake>| {
+                    let now = under_way.fetch_add(1, Ordering::AcqRel) + 1;
+                    after.lock().expect("not poisoned").push(now);
+                    assert_eq!(waiter.pause(Duration::from_micros(50)), Wake::TimedOut);
+                    runner.transaction().statistics().waits += 1;
+                    let outcome = runner.run(&ReadOne(Ok(1))).map(drop);
+                    under_way.fetch_sub(1, Ordering::AcqRel);
+                    outcome
+                };
+                (Fake::default(), client)
+            },
+        );
+        assert_eq!(report.expect("nothing fails").counts.committed, 400);
+        let after = after.into_inner().expect("not poisoned");
+        after[after.len() - 100..].iter().copied().max()
+    };
+    assert_eq!(under_way_at_the_end(true), Some(1));
+    assert_eq!(under_way_at_the_end(false), Some(SLOTS));
+}
+
+#[test]
 fn workers_wake_each_other_and_are_counted_together() {
     const STEPS: u64 = 300;
     let turns = AtomicU64::new(0);

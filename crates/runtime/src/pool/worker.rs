@@ -1,7 +1,7 @@
 //! One worker of the pool: its slots, and who of them runs next.
 
 use super::{PoolConfig, Slot};
-use crate::run::{Pace, Run, Steps, panic_message};
+use crate::run::{Pace, Run, Stepped, Steps, panic_message};
 use crate::{Counts, OneShot, RunError};
 use hotrow_sync::coroutine::{Resumed, Scope, Stack, Suspender, scope};
 use hotrow_sync::{Arc, Doorbell, Scheduler, SlotScheduler, Time, Waiter, hint};
@@ -30,7 +30,7 @@ pub(super) fn work<D, T, C>(
     C: FnMut(&mut OneShot<T>) -> Result<(), Abort>,
 {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let worker = Worker::new(run, id, make_worker(id), config.slots as u32);
+        let worker = Worker::new(run, id, make_worker(id), config);
         let (counts, cpu) = worker.work(config, make_slot);
         (counts, cpu, !worker.steps.are_left())
     }));
@@ -62,16 +62,20 @@ struct Worker<'r, D> {
     limit: Cell<LoadLimit>,
     /// The limit has kept a transaction from beginning since the last step ended.
     has_held_back: Cell<bool>,
+    /// The limit follows waits, too.
+    follows_waits: bool,
     slots: u32,
 }
 
 const NEVER: Time = Time(u64::MAX);
 
 impl<'r, D: Duties> Worker<'r, D> {
-    fn new(run: &'r Run<'r>, id: WorkerId, duties: D, slots: u32) -> Self {
+    fn new(run: &'r Run<'r>, id: WorkerId, duties: D, config: &PoolConfig) -> Self {
+        let slots = config.slots as u32;
         Self {
             run,
             id,
+            follows_waits: config.follows_waits && !duties.expects_messages(),
             duties: RefCell::new(duties),
             steps: Steps::new(run.config),
             counted: Cell::default(),
@@ -205,16 +209,19 @@ impl<'r, D: Duties> Worker<'r, D> {
         is_below
     }
 
-    /// A slot's step has ended, so many attempts of which failed before the last one, the last of them for this reason.
+    /// A slot's step has ended.
     #[inline]
-    fn adapt_limit(&self, failed: u64, last: Abort) {
+    fn adapt_limit(&self, Stepped { failed, last_failure, has_waited }: Stepped) {
         let is_short = self.has_held_back.replace(false);
-        if failed == 0 && !is_short {
+        let has_waited = has_waited && self.follows_waits;
+        if failed == 0 && !is_short && !has_waited {
             return;
         }
         let mut limit = self.limit.get();
-        (0..failed).filter(|_| last.is_because_of_others()).for_each(|_| limit.failed(last));
-        if is_short {
+        (0..failed).filter(|_| last_failure.is_because_of_others()).for_each(|_| limit.failed(last_failure));
+        if has_waited {
+            limit.waited();
+        } else if is_short {
             limit.succeeded(self.slots);
         }
         self.limit.set(limit);
@@ -287,8 +294,8 @@ impl<D: Duties> Pace for SlotPace<'_, '_, D> {
     }
 
     #[inline]
-    fn has_stepped(&self, failed: u64, last: Abort) {
-        self.worker.adapt_limit(failed, last);
+    fn has_stepped(&self, stepped: Stepped) {
+        self.worker.adapt_limit(stepped);
     }
 
     fn begin_measured(&self) {
