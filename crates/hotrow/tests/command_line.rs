@@ -503,6 +503,7 @@ fn every_figure_becomes_points_drawings_and_a_section() {
         ("interactive-16", 2),
         ("interactive-18", 1),
         ("interactive-20", 3),
+        ("contention", 3),
     ];
     for (figure, panels) in figures {
         assert!(page.contains(&format!("<section id=\"{figure}\">")), "{figure} is not on the page");

@@ -7,7 +7,7 @@ use super::scale::Scale;
 use crate::engine_run::{self, Bed, Drivers, RunFailure, Tools};
 use crate::options::WithWorkload;
 use crate::report::{EngineReport, RunIdentity};
-use crate::{BenchCommand, RunOptions, WorkloadOptions};
+use crate::{BenchCommand, RunOptions, WireOptions, WorkloadOptions};
 use clap::Parser;
 use hotrow_protocols::ENGINES;
 use hotrow_txn::{EngineInfo, Scheduler, Settings};
@@ -98,14 +98,14 @@ impl WithWorkload for RunRowSet<'_> {
         let jobs = self.jobs::<W>().map_err(RunFailure::Failed)?;
         // All of them have the same rows.
         let Some(first) = jobs.first() else { return Ok(()) };
+        let loading = loading(&first.options, jobs.iter().map(|job| &job.options));
         let mut beds = Vec::new();
         for engine in engines(self.plan, self.rows) {
             for settings in
                 jobs.iter().filter(|job| job.engines.contains(&engine)).map(|job| job.settings(engine, first))
             {
                 if !beds.iter().any(|bed: &Made<W>| bed.is(engine, &settings)) {
-                    let bed =
-                        engine_run::load(engine, &first.workload, drivers, &first.options, &settings, self.tools)?;
+                    let bed = engine_run::load(engine, &first.workload, drivers, &loading, &settings, self.tools)?;
                     beds.push(Made { engine, settings, bed });
                 }
             }
@@ -135,6 +135,12 @@ impl WithWorkload for RunRowSet<'_> {
         }
         Ok(())
     }
+}
+
+/// The options with which the rows are loaded of points that are measured with `options`: servers are started for all of their clients.
+fn loading<'o>(first: &RunOptions, options: impl Iterator<Item = &'o RunOptions>) -> RunOptions {
+    let clients = options.filter_map(|options| options.wire.clients).max();
+    RunOptions { wire: WireOptions { clients, ..first.wire.clone() }, ..first.clone() }
 }
 
 impl RunRowSet<'_> {
@@ -224,4 +230,18 @@ pub(super) fn check_points(plan: &Plan) -> Result<(), String> {
         parse_rows(rows)?.with_workload(Check(plan, rows))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hotrow_workloads::ycsb::Ycsb;
+
+    #[test]
+    fn servers_are_started_for_the_clients_of_all_points() {
+        let options = |line: &str| parse_options::<Ycsb>("ycsb --over-wire", line).expect("the options are good").1;
+        let points = ["--clients 4", "--clients 64", "--clients 8"].map(options);
+        let loading = loading(&points[0], points.iter());
+        assert_eq!((loading.wire.clients, loading.wire.over_wire), (Some(64), true));
+    }
 }

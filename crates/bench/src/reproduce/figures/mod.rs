@@ -1,5 +1,6 @@
 //! One file for each reproduced figure, and what several of them share.
 
+mod contention;
 mod hekaton;
 mod hekaton_4;
 mod hekaton_5;
@@ -55,6 +56,7 @@ pub(crate) static FIGURES: &[&Figure] = &[
     &interactive_16::FIGURE,
     &interactive_18::FIGURE,
     &interactive_20::FIGURE,
+    &contention::FIGURE,
 ];
 
 #[cfg(test)]
