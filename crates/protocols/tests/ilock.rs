@@ -147,9 +147,17 @@ fn after_upgrades_have_met_who_reads_the_row_has_it_alone_while_most_who_read_it
         writer.commit().expect("it has the row");
         assert!(!read_together(), "a reader that may be a writer");
     }
-    let mut brief = fixture.begun(Isolation::ReadCommitted);
-    assert_eq!(fixture.number(&mut *brief, 1), Ok(Some(4)));
-    brief.commit().expect("it has read");
+    // Those that write nothing, or hold nothing, share it.
+    for begin in [Begin { read_only: true, ..Begin::default() }, Begin::at(Isolation::ReadCommitted)] {
+        let waiter = Waiter::thread(Duration::ZERO);
+        let mut reader = Engine::transaction(&*fixture.instance, waiter);
+        reader.begin(&begin).expect("nothing is in the way");
+        assert_eq!(fixture.number(&mut *reader, 1), Ok(Some(4)));
+        let mut other = Engine::transaction(&*fixture.instance, Waiter::thread(Duration::ZERO));
+        other.begin(&begin).expect("nothing is in the way");
+        assert_eq!(fixture.number(&mut *other, 1), Ok(Some(4)));
+        [reader, other].iter_mut().for_each(|txn| txn.commit().expect("it has read"));
+    }
     let alone = (0..100).take_while(|_| !read_together()).count();
     assert!((1..100).contains(&alone), "readers that write nothing share it again, after {alone}");
 }

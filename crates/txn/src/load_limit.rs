@@ -14,8 +14,8 @@ const ONE: u32 = 1 << 8;
 ///
 /// It rises by a sixty-fourth with each success while others are held back. It falls by an eighth with each attempt that fails late: it has waited, as
 /// the victim of a deadlock has, and others have waited for it. With an attempt that fails as soon as it meets another one it falls by a
-/// thirty-second, since that costs nobody else; so it does with one that has waited, if those are counted. So it settles where a
-/// tenth of the attempts fail late, or a third fail early or wait.
+/// thirty-second, since that costs nobody else; with one that has waited, if those are counted, by a sixteenth. So it settles where a
+/// tenth of the attempts fail late, a third fail early, or a fifth wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadLimit {
     /// In parts.
@@ -46,9 +46,9 @@ impl LoadLimit {
         self.fall(share);
     }
 
-    /// A transaction has waited for others, and then succeeded.
+    /// A transaction has waited for others.
     pub fn waited(&mut self) {
-        self.fall(32);
+        self.fall(16);
     }
 
     fn fall(&mut self, share: u32) {
@@ -66,8 +66,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_settles_where_a_third_wait_if_waits_are_counted() {
-        for (at_once, rises) in [(1, false), (4, true)] {
+    fn it_settles_where_a_fifth_wait_if_waits_are_counted() {
+        for (at_once, rises) in [(3, false), (6, true)] {
             let mut limit = LoadLimit::new(100);
             for _ in 0..50 {
                 (0..at_once).for_each(|_| limit.succeeded(LoadLimit::MOST));

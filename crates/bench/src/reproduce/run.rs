@@ -139,7 +139,7 @@ impl WithWorkload for RunRowSet<'_> {
 
 /// The options with which the rows are loaded of points that are measured with `options`: servers are started for all of their clients.
 fn loading<'o>(first: &RunOptions, options: impl Iterator<Item = &'o RunOptions>) -> RunOptions {
-    let clients = options.filter_map(|options| options.wire.clients).max();
+    let clients = options.filter(|options| options.wire.over_wire).map(|options| options.wire.clients() as u32).max();
     RunOptions { wire: WireOptions { clients, ..first.wire.clone() }, ..first.clone() }
 }
 
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn servers_are_started_for_the_clients_of_all_points() {
         let options = |line: &str| parse_options::<Ycsb>("ycsb --over-wire", line).expect("the options are good").1;
-        let points = ["--clients 4", "--clients 64", "--clients 8"].map(options);
+        let points = ["--clients 4", "--clients 64", ""].map(options);
         let loading = loading(&points[0], points.iter());
         assert_eq!((loading.wire.clients, loading.wire.over_wire), (Some(64), true));
     }

@@ -243,7 +243,7 @@ impl<C: Counters> Requests for Rows<'_, C> {
     }
 }
 
-/// After locks that were kept for the next transaction, and blocked another one meanwhile, so many transactions keep none.
+/// When locks were kept for the next transaction, and others are blocked as it begins, so many transactions keep none.
 const KEEPS_NOT: u32 = 64;
 
 /// How a transaction asks for its locks.
@@ -311,7 +311,9 @@ impl<V: Variant> Admission for VllAdmission<V> {
     ) -> Result<(), Abort> {
         if self.keeps && (self.member.core.are_blocked() || self.member.core.has_ledgers()) {
             // What is published is of one transaction.
-            self.keeps_not = KEEPS_NOT;
+            if self.member.core.are_blocked() {
+                self.keeps_not = KEEPS_NOT;
+            }
             self.release_kept(scene, statistics);
         }
         let mut keeps = std::mem::take(&mut self.keeps);

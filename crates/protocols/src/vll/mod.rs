@@ -70,8 +70,8 @@
 //! **One entry for two.** A worker of the pool goes from one transaction to the next without a pause, so it finishes the one and
 //! begins the other in one entry into the critical section, as long as nobody is blocked: its lines, which come from another
 //! core, come once. Whoever commits keeps its locks and its place in the queue until then; it is over, and counts as any
-//! other there. Before the worker does anything else ([`Transaction::idle`](hotrow_txn::Transaction::idle)) they are given back. If somebody is
-//! blocked by then, the worker keeps nothing for a while.
+//! other there. Before the worker does anything else ([`Transaction::idle`](hotrow_txn::Transaction::idle)) they are given back. If somebody
+//! is blocked when the next transaction begins, the following ones of that slot keep nothing for a while.
 //!
 //! **Late locks.** Where the paper restarts a transaction that finds that it needs another lock, it is added on the spot if
 //! nobody has asked for anything that conflicts with it. A record that the transaction has made for a new row is counted
@@ -241,11 +241,9 @@ impl Duties for VllWorker {
         if !self.core.analyses() {
             return false;
         }
-        let Some(now) = self.waiter.as_ref().map(Waiter::now).filter(|&now| now >= self.looks.next) else {
-            return false;
-        };
+        let Some(waiter) = self.waiter.as_ref().filter(|waiter| waiter.now() >= self.looks.next) else { return false };
         let found = self.core.analyse(&mut self.statistics);
-        self.looks.note(found, now);
+        self.looks.note(found, waiter.now());
         found
     }
 

@@ -183,6 +183,37 @@ fn where_steps_wait_fewer_transactions_are_under_way_if_waits_are_to_count() {
 }
 
 #[test]
+fn where_few_steps_wait_more_are_under_way_again() {
+    const SLOTS: usize = 4;
+    let (under_way, steps, after) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let report = drive_pool(
+        &config(1, SLOTS, Some(1500)),
+        |_| (),
+        |(), _, waiter| {
+            let (waiter, under_way, steps, after) = (waiter.clone(), &under_way, &steps, &after);
+            let client = move |runner: &mut OneShot<Fake>| {
+                let now = under_way.fetch_add(1, Ordering::AcqRel) + 1;
+                after.lock().expect("not poisoned").push(now);
+                // All wait in the beginning, and then one of twenty; who does not wait suspends nobody.
+                let step = steps.fetch_add(1, Ordering::AcqRel);
+                if step < 100 || step.is_multiple_of(20) {
+                    assert_eq!(waiter.pause(Duration::from_micros(200)), Wake::TimedOut);
+                    runner.transaction().statistics().waits += 1;
+                }
+                let outcome = runner.run(&ReadOne(Ok(1))).map(drop);
+                under_way.fetch_sub(1, Ordering::AcqRel);
+                outcome
+            };
+            (Fake::default(), client)
+        },
+    );
+    assert_eq!(report.expect("nothing fails").counts.committed, 1500);
+    let after = after.into_inner().expect("not poisoned");
+    assert_eq!(after[90..100].iter().max(), Some(&1));
+    assert!(after[1000..].iter().max() > Some(&1), "others run while one waits");
+}
+
+#[test]
 fn workers_wake_each_other_and_are_counted_together() {
     const STEPS: u64 = 300;
     let turns = AtomicU64::new(0);

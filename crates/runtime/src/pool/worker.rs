@@ -212,8 +212,10 @@ impl<'r, D: Duties> Worker<'r, D> {
     /// A slot's step has ended.
     #[inline]
     fn adapt_limit(&self, Stepped { failed, last_failure, has_waited }: Stepped) {
-        let is_short = self.has_held_back.replace(false);
-        let has_waited = has_waited && self.follows_waits;
+        let has_waited = has_waited && self.follows_waits && failed == 0;
+        let has_been_short = self.has_held_back.replace(false);
+        // A transaction that was held back begins after one that has waited. So where waits count, those do that end without one, too.
+        let is_short = has_been_short || self.follows_waits && failed == 0 && self.is_limited();
         if failed == 0 && !is_short && !has_waited {
             return;
         }
@@ -225,6 +227,12 @@ impl<'r, D: Duties> Worker<'r, D> {
             limit.succeeded(self.slots);
         }
         self.limit.set(limit);
+    }
+
+    /// Whether the limit is less than the slots.
+    #[inline]
+    fn is_limited(&self) -> bool {
+        self.limit.get().get() < self.slots as usize
     }
 
     fn note_suspended(&self, slot: usize, scheduler: &SlotScheduler) {

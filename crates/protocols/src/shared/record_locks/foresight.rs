@@ -6,12 +6,16 @@
 //!
 //! **Definitions.** A row is *read to be written* while its score is above zero. A deadlock of two readers of the row that
 //! want to write it adds [`DEADLOCK`] to the score. A transaction that read the row, locked it to be written, and wrote it adds one;
-//! one that did not write it takes one away. So the score stays where it is as long as more than half of those who read the row write it,
-//! and falls to zero otherwise.
+//! one that did not write it by its end takes one away, unless it was the victim of a deadlock. So the score rises as long as more than half of those
+//! who read the row write it, and falls to zero otherwise.
 //!
-//! **Limits.** It holds for reads of one row by its key. Rows whose addresses share a place are read to be written together.
+//! **Limits.** It holds for reads of one row by its key, by transactions that may write and hold what they read. Only these change the score. Rows
+//! whose addresses share a place are read to be written together.
 //!
-//! **Cost.** While no row is read to be written, such a read costs a load of one word that nobody writes.
+//! **Heat.** Of such deadlocks at a row the first one makes it read to be written, and no more. One that comes while it is so makes the
+//! row [hot](crate::shared::deadlocks).
+//!
+//! **Cost.** While no row is read to be written, such a read costs a load of one word that nobody writes; else a look at the row's place.
 
 use hotrow_sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 

@@ -18,6 +18,9 @@ use hotrow_txn::{Abort, Begin, Deadlock, LockPart, LockTarget, Statistics, Waits
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
+/// Of a transaction so many reads are judged that were locked as writes.
+const JUDGED: usize = 64;
+
 /// The locks of one transaction: records', and names of what has no record.
 pub(crate) struct Locker<L: RecordLock> {
     owner: L::Owner,
@@ -32,6 +35,8 @@ pub(crate) struct Locker<L: RecordLock> {
     waits: Option<Arc<RecordWaits<L>>>,
     /// Which rows are read to be written. None if reads are locked as reads.
     foresight: Option<Arc<Foresight>>,
+    /// The transaction may come to write what it reads.
+    may_write: bool,
     /// Records that were locked to be written when they were read, and have not been written.
     foreseen: SmallVec<[RecordPtr<L>; 2]>,
     /// The deadlock that the transaction was the victim of, for the lock of a record.
@@ -59,6 +64,7 @@ impl<L: RecordLock> Locker<L> {
             refuses_waits: false,
             waits,
             foresight,
+            may_write: false,
             foreseen: SmallVec::new(),
             deadlock: None,
             is_victim: false,
@@ -77,6 +83,7 @@ impl<L: RecordLock> Locker<L> {
         self.deadlock = None;
         self.is_victim = false;
         self.reads_briefly = false;
+        self.may_write = !begin.read_only;
         self.names.requester.begin(begin.label, self.limits);
         self.names.requester.stand(begin.one_shot, again);
         debug_assert_ne!(self.ticket, Ticket::Held, "it was returned with the locks");
@@ -288,10 +295,11 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// Whether any row is read to be written.
+    /// Whether a row that the transaction reads may be one that is read to be written.
     #[inline]
     fn foresees_writes(&self) -> bool {
-        self.foresight.as_ref().is_some_and(|foresight| foresight.is_any()) && !self.refuses_waits
+        let is_any = self.foresight.as_ref().is_some_and(|foresight| foresight.is_any());
+        is_any && self.may_write && !self.refuses_waits
     }
 
     /// Locks a record to read it, unless it is dead: as a write, if it is likely to become one.
@@ -304,7 +312,7 @@ impl<L: RecordLock> Locker<L> {
             return self.record(table, record, Mode::SHARED);
         }
         let acquired = self.record(table, record, Mode::EXCLUSIVE)?;
-        if acquired == Some(Acquired::New) {
+        if acquired == Some(Acquired::New) && self.foreseen.len() < JUDGED {
             self.foreseen.push(record.ptr());
         }
         Ok(acquired)
@@ -439,7 +447,7 @@ impl<L: RecordLock> Locker<L> {
         }
     }
 
-    /// What the transaction read, locked to be written, and has not written by its end. A victim might have.
+    /// What the transaction read, locked to be written, and has not written by its end. The victim of a deadlock might have.
     #[cold]
     fn judge_foreseen(&mut self) {
         for record in std::mem::take(&mut self.foreseen) {
