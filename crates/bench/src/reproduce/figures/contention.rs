@@ -33,11 +33,12 @@ const THETAS: [f64; 5] = [0.0, 0.6, 0.9, 0.99, 1.2];
 /// The skew where threads and clients are varied.
 const THETA: f64 = 0.99;
 
+/// Those whose blocks find deadlocks, or have none.
+const ENGINES: [&str; 9] = ["ilock", "1v", "2pl-waitdie", "2pl-waitfor", "2pl-ordered", "vll", "vll-sca", "mvo", "mvl"];
+const NOWAIT: &str = "row-nowait";
+
 fn engines(with_nowait: bool) -> Vec<Series> {
-    let names =
-        ["ilock", "1v", "2pl-waitdie", "2pl-waitfor", "2pl-ordered", "vll", "vll-sca", "mvo", "mvl", "row-nowait"];
-    let engines = names.into_iter().filter(|&name| with_nowait || name != "row-nowait");
-    let engines = engines.map(|name| Series::throughput(name, name));
+    let engines = ENGINES.into_iter().chain(with_nowait.then_some(NOWAIT)).map(|name| Series::throughput(name, name));
     std::iter::once(Series::reference(ONE_AT_A_TIME, "serial")).chain(engines).collect()
 }
 
