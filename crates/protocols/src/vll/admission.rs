@@ -244,7 +244,7 @@ impl<C: Counters> Requests for Rows<'_, C> {
 }
 
 /// When locks were kept for the next transaction, and others are blocked as it begins, so many transactions keep none.
-const KEEPS_NOT: u32 = 64;
+pub(super) const KEEPS_NOT: u32 = 64;
 
 /// How a transaction asks for its locks.
 pub struct VllAdmission<V: Variant> {

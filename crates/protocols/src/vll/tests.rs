@@ -1,10 +1,10 @@
 //! The paper's examples, step by step, and what happens at the edges.
 
-use super::admission::{Member, Refused};
+use super::admission::{KEEPS_NOT, Member, Refused};
 use super::counters::Counters;
 use super::critical::{Begun, Core};
 use super::queue::Seat;
-use super::{Analysed, InVectors, Plain, Variant, Vll, VllConfig};
+use super::{Analysed, InVectors, Looks, Plain, Variant, Vll, VllConfig};
 use crate::Instance;
 use crate::shared::contention::{Claim, Mark};
 use crate::shared::counts::{Colocated, Counts, Requests};
@@ -560,6 +560,48 @@ fn a_dead_record_is_told_and_nothing_is_counted() {
     records[1].1.set_counts(Counts::NONE);
     assert_eq!(member.enter(None, (&asked, &[]), std::iter::empty, (&mut None, None), statistics, |_| {}), Ok(()));
     member.leave(&asked, &[], statistics, |_| {});
+}
+
+/// Who finds that others are blocked where locks were kept keeps none for a while.
+fn kept_in_the_way<V: Variant>() {
+    let fixture = Fixture::<V>::new(8);
+    let mut txn = fixture.settled_transaction();
+    let write = |txn: &mut dyn Transaction, key| {
+        assert_eq!(fixture.begin(txn, &[], &[key]), Ok(()));
+        txn.commit().expect("it commits");
+        fixture.counts(key) == Some(Counts::new(1, 0))
+    };
+    assert!(write(&mut txn, 1), "kept");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut other = Engine::transaction(&*fixture.instance, Waiter::thread(Duration::ZERO));
+            assert!(!write(&mut *other, 1), "nothing of a session's");
+        });
+        while !fixture.instance.protocol().core.are_blocked() {
+            thread::yield_now();
+        }
+        assert!(!write(&mut txn, 2));
+    });
+    let not_kept = (1..1000).take_while(|_| !write(&mut txn, 2)).count();
+    assert_eq!(not_kept, KEEPS_NOT as usize - 1, "after the first one");
+    txn.idle();
+    fixture.assert_at_rest(8);
+}
+
+#[test]
+fn what_is_kept_in_the_way_of_others_is_not_kept_for_a_while() {
+    each_variant([kept_in_the_way::<Plain>, kept_in_the_way::<Analysed>, kept_in_the_way::<InVectors>]);
+}
+
+#[test]
+fn analyses_in_vain_become_rare_until_one_finds_something() {
+    let (mut looks, now) = (Looks::default(), Time(7));
+    let mut pause = |found| {
+        looks.note(found, now);
+        looks.next.since(now).as_nanos()
+    };
+    assert_eq!([false; 8].map(&mut pause), [200, 400, 800, 1600, 3200, 6400, 12800, 12800]);
+    assert_eq!([true, false].map(&mut pause), [0, 200]);
 }
 
 /// The locks of a transaction that is over are given back when the next one asks for its own, in one step.

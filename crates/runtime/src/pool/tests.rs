@@ -151,53 +151,22 @@ fn where_attempts_fail_fewer_transactions_are_under_way_until_they_succeed_again
     assert_eq!(after.iter().max(), Some(&SLOTS));
 }
 
-#[test]
-fn where_steps_wait_fewer_transactions_are_under_way_if_waits_are_to_count() {
-    const SLOTS: usize = 4;
-    let under_way_at_the_end = |follows_waits| {
-        let (under_way, after) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let config = PoolConfig { follows_waits, ..config(1, SLOTS, Some(400)) };
-        let report = drive_pool(
-            &config,
-            |_| (),
-            |(), _, waiter| {
-                let (waiter, under_way, after) = (waiter.clone(), &under_way, &after);
-                let client = move |runner: &mut OneShot<Fake>| {
-                    let now = under_way.fetch_add(1, Ordering::AcqRel) + 1;
-                    after.lock().expect("not poisoned").push(now);
-                    assert_eq!(waiter.pause(Duration::from_micros(50)), Wake::TimedOut);
-                    runner.transaction().statistics().waits += 1;
-                    let outcome = runner.run(&ReadOne(Ok(1))).map(drop);
-                    under_way.fetch_sub(1, Ordering::AcqRel);
-                    outcome
-                };
-                (Fake::default(), client)
-            },
-        );
-        assert_eq!(report.expect("nothing fails").counts.committed, 400);
-        let after = after.into_inner().expect("not poisoned");
-        after[after.len() - 100..].iter().copied().max()
-    };
-    assert_eq!(under_way_at_the_end(true), Some(1));
-    assert_eq!(under_way_at_the_end(false), Some(SLOTS));
-}
-
-#[test]
-fn where_few_steps_wait_more_are_under_way_again() {
-    const SLOTS: usize = 4;
-    let (under_way, steps, after) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
+/// How many transactions of a worker are under way as each of its steps begins, if those wait for others whose numbers are in `waits`.
+fn under_way(config: &PoolConfig, waits: impl Fn(usize) -> bool + Sync) -> Vec<usize> {
+    let (under_way, begun) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let report = drive_pool(
-        &config(1, SLOTS, Some(1500)),
+        config,
         |_| (),
         |(), _, waiter| {
-            let (waiter, under_way, steps, after) = (waiter.clone(), &under_way, &steps, &after);
+            let (waiter, under_way, begun, waits) = (waiter.clone(), &under_way, &begun, &waits);
             let client = move |runner: &mut OneShot<Fake>| {
-                let now = under_way.fetch_add(1, Ordering::AcqRel) + 1;
-                after.lock().expect("not poisoned").push(now);
-                // All wait in the beginning, and then one of twenty; who does not wait suspends nobody.
-                let step = steps.fetch_add(1, Ordering::AcqRel);
-                if step < 100 || step.is_multiple_of(20) {
-                    assert_eq!(waiter.pause(Duration::from_micros(200)), Wake::TimedOut);
+                let number = {
+                    let mut begun = begun.lock().expect("not poisoned");
+                    begun.push(under_way.fetch_add(1, Ordering::AcqRel) + 1);
+                    begun.len() - 1
+                };
+                if waits(number) {
+                    assert_eq!(waiter.pause(Duration::from_micros(100)), Wake::TimedOut);
                     runner.transaction().statistics().waits += 1;
                 }
                 let outcome = runner.run(&ReadOne(Ok(1))).map(drop);
@@ -207,10 +176,24 @@ fn where_few_steps_wait_more_are_under_way_again() {
             (Fake::default(), client)
         },
     );
-    assert_eq!(report.expect("nothing fails").counts.committed, 1500);
-    let after = after.into_inner().expect("not poisoned");
-    assert_eq!(after[90..100].iter().max(), Some(&1));
-    assert!(after[1000..].iter().max() > Some(&1), "others run while one waits");
+    report.expect("nothing fails");
+    begun.into_inner().expect("not poisoned")
+}
+
+#[test]
+fn where_steps_wait_fewer_transactions_are_under_way_if_waits_are_to_count() {
+    const SLOTS: usize = 4;
+    for (follows_waits, expected) in [(true, 1), (false, SLOTS)] {
+        let begun = under_way(&PoolConfig { follows_waits, ..config(1, SLOTS, Some(400)) }, |_| true);
+        assert_eq!((begun.len(), begun[300..].iter().max()), (400, Some(&expected)));
+    }
+}
+
+#[test]
+fn where_few_steps_wait_more_are_under_way_again() {
+    let begun = under_way(&config(1, 4, Some(1500)), |step| step < 100 || step.is_multiple_of(20));
+    assert_eq!(begun[90..100].iter().max(), Some(&1));
+    assert!(begun[1000..].iter().max() > Some(&1), "others run while one waits");
 }
 
 #[test]
