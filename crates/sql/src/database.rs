@@ -43,6 +43,8 @@ pub struct Config {
     /// How long a statement that meets a conflict is tried again, under an engine in which nobody waits, if neither `lock_timeout` nor
     /// `deadlock_timeout` says.
     pub conflict_wait: Duration,
+    /// Whether sessions begin with `hotrow.early_release = hot`, under an engine that has it.
+    pub early_release: bool,
     /// The engines under which transactions choose to be optimistic or pessimistic, for who asks another one.
     pub choosing_engines: Vec<&'static str>,
     /// How often a statement outside a transaction block is tried again after an abort that a retry can cure.
@@ -67,6 +69,7 @@ impl Default for Config {
             max_statements: 10_000,
             uncertain_wait: Duration::from_secs(10),
             conflict_wait: Duration::from_secs(1),
+            early_release: false,
             choosing_engines: Vec::new(),
             max_retries: 10,
             max_retry_pause: Duration::from_millis(20),

@@ -148,7 +148,7 @@ impl From<Abort> for SqlError {
             }
             Abort::Cascade => Self::new(
                 state::SERIALIZATION_FAILURE,
-                "could not serialize access: a transaction whose changes this one had read was rolled back",
+                "could not serialize access: a transaction whose changes this one had read was rolled back, or made others",
             )
             .hint(again),
             Abort::TableChanged => Self::new(

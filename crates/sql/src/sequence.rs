@@ -298,10 +298,11 @@ impl Names {
     /// Of a new session.
     pub(crate) fn new(database: Arc<Database>, seat: Arc<Seat>) -> Self {
         let isolation = database.config.default_isolation;
+        let settings = Settings::new(&seat.user, isolation).with_early_release(database.config.early_release);
         Self {
             isolation: Cell::new(isolation),
             transaction: Cell::new(0),
-            settings: RefCell::new(Settings::new(&seat.user, isolation).heeded_by(seat.clone())),
+            settings: RefCell::new(settings.heeded_by(seat.clone())),
             database,
             seat,
             may_wait: Cell::new(false),

@@ -212,6 +212,7 @@ impl Session {
         if name.eq_ignore_ascii_case(CONCURRENCY) {
             self.check_concurrency(Some(value))?;
         }
+        self.names.check_early_release(name, Some(value))?;
         self.names.settings.borrow_mut().set_initial(name, value)?;
         self.show_settings();
         Ok(())
@@ -541,6 +542,7 @@ impl Session {
     }
 
     fn idle(&mut self) {
+        self.release_early();
         self.txn.idle();
         // Of the commit at a batch's end.
         self.report_troubles(None);

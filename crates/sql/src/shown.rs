@@ -1,10 +1,10 @@
 //! What functions see and change of the session: its settings as they are shown, where the transaction, or the engine, has the last word.
 
 use crate::sequence::Names;
-use crate::settings::{CONCURRENCY, Known};
+use crate::settings::{CONCURRENCY, EARLY_RELEASE, Known};
 use crate::{SqlError, Times, isolation, state};
 use hotrow_sync::meter;
-use hotrow_txn::{AdmissionStatistics, LockStatistics, VersionStatistics};
+use hotrow_txn::{AdmissionStatistics, LockStatistics, Setting, VersionStatistics};
 
 impl Names {
     /// A setting's value.
@@ -38,7 +38,25 @@ impl Names {
         if self.is_rehearsing() {
             return Ok(());
         }
+        self.check_early_release(name, value)?;
         self.settings.borrow_mut().set_quietly(name, value, is_local)
+    }
+
+    /// Whether a setting may have a value, as far as the engine is concerned.
+    ///
+    /// # Errors
+    /// The setting is early release, which the engine does not have.
+    pub(crate) fn check_early_release(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        if !name.eq_ignore_ascii_case(EARLY_RELEASE) {
+            return Ok(());
+        }
+        let info = self.database().engine().info();
+        let wanted = self.settings.borrow().foreseen(EARLY_RELEASE, value)?;
+        if wanted == "off" || info.settings.contains(&Setting::EarlyRelease) {
+            return Ok(());
+        }
+        let message = format!("engine {} does not let others have rows before their writers have committed", info.name);
+        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
     }
 
     /// The number of the session's transaction, which no other one has had since the server began.

@@ -18,7 +18,7 @@ pub enum Abort {
     Validation,
     /// Another transaction changed a row first that this one was to change (engines that keep versions).
     WriteConflict,
-    /// A transaction was rolled back whose changes this one had read when it was about to commit.
+    /// A transaction whose changes this one had read was rolled back, or made others: it had not committed yet.
     Cascade,
     /// A table was made, or put in the place of another one, after the moment as of which the transaction reads.
     TableChanged,
@@ -92,7 +92,9 @@ impl fmt::Display for Abort {
             Abort::Timeout => "a lock was not granted within the wait limit; a retry can succeed",
             Abort::Validation => "data read by the transaction was changed by another; a retry can succeed",
             Abort::WriteConflict => "another transaction changed the row first; a retry can succeed",
-            Abort::Cascade => "a transaction was rolled back whose changes this one had read; a retry can succeed",
+            Abort::Cascade => {
+                "a transaction whose changes this one had read was rolled back, or made others; a retry can succeed"
+            }
             Abort::TableChanged => "a table was changed as a whole after the transaction began; a retry can succeed",
             Abort::OutsidePlan => "the transaction touched something outside its access set; a retry can succeed",
             Abort::Cancelled => "the transaction was cancelled",

@@ -23,7 +23,7 @@ pub struct Settings {
     pub network_delay: Duration,
 }
 
-/// One of the [`Settings`] that not every engine has.
+/// What may be set of engines, and not of every one: one of the [`Settings`], but for what sessions say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// [`Settings::partitions`].
@@ -34,6 +34,8 @@ pub enum Setting {
     DeadlockTimeOuts,
     /// [`Settings::lock_as_it_goes`].
     LockAsItGoes,
+    /// Whether sessions retire what they have written ([`Transaction::retire_writes`](crate::Transaction::retire_writes)): their own to say.
+    EarlyRelease,
     /// [`Settings::network_delay`].
     NetworkDelay,
 }

@@ -30,8 +30,10 @@ pub struct Statistics {
     pub speculative_reads: u64,
     /// Versions that were passed by though the one who replaced them had not committed yet.
     pub speculative_ignores: u64,
-    /// Transactions whose commit another one had to wait for, because of these two.
+    /// Transactions whose commit another one had to wait for, because of these two, or of a row that was retired.
     pub dependencies: u64,
+    /// Rows that went to others before their writer had committed.
+    pub retired: u64,
 }
 
 impl Statistics {
@@ -49,6 +51,7 @@ impl Statistics {
         self.speculative_reads += other.speculative_reads;
         self.speculative_ignores += other.speculative_ignores;
         self.dependencies += other.dependencies;
+        self.retired += other.retired;
     }
 
     /// What was counted after `before`.
@@ -67,6 +70,7 @@ impl Statistics {
             speculative_reads: self.speculative_reads - before.speculative_reads,
             speculative_ignores: self.speculative_ignores - before.speculative_ignores,
             dependencies: self.dependencies - before.dependencies,
+            retired: self.retired - before.retired,
         }
     }
 }

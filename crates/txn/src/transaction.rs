@@ -290,6 +290,11 @@ pub trait Transaction: Send {
         Ok(false)
     }
 
+    /// Says that what has been written is not written again, and that there is no savepoint to which the transaction may yet roll back. An engine
+    /// may let others have such rows now (Guo et al., *Releasing Locks As Early As You Can*, §3): these commit after this transaction, or
+    /// fail with [`Abort::Cascade`]. A row that is touched again all the same costs those their transactions.
+    fn retire_writes(&mut self) {}
+
     /// Commits. On an error the transaction still has to be aborted.
     fn commit(&mut self) -> Result<(), Abort>;
 

@@ -111,6 +111,12 @@ pub trait Wrapper: Send {
         self.inner_mut().give_way(to)
     }
 
+    /// [`Transaction::retire_writes`].
+    #[inline]
+    fn retire_writes(&mut self) {
+        self.inner_mut().retire_writes();
+    }
+
     /// [`Transaction::commit`].
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
@@ -265,6 +271,11 @@ impl<W: Wrapper> Transaction for W {
     #[inline]
     fn give_way(&mut self, to: Option<Savepoint>) -> Result<bool, Abort> {
         Wrapper::give_way(self, to)
+    }
+
+    #[inline]
+    fn retire_writes(&mut self) {
+        Wrapper::retire_writes(self);
     }
 
     #[inline]

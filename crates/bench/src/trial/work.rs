@@ -44,6 +44,8 @@ enum Step {
     Update(i64, i32),
     /// Sets the unique code.
     SetCode(i64, Option<i32>),
+    /// Changes nothing that an index has.
+    Touch(i64),
     Insert(i64, i32, Option<i32>),
     Delete(i64),
     Scan(Scan),
@@ -57,6 +59,8 @@ pub struct Work<'t> {
     table: &'t Table,
     steps: Vec<Step>,
     rolls_back: bool,
+    /// Others may have what it has written as soon as it has.
+    retires: bool,
 }
 
 impl<'t> Work<'t> {
@@ -78,7 +82,8 @@ impl<'t> Work<'t> {
             steps.push(Step::RollbackToSavepoint);
             steps.push(step(random, table));
         }
-        Self { table, steps, rolls_back: random.u8(..100) < 5 }
+        let has_savepoint = steps.iter().any(|step| matches!(step, Step::Savepoint));
+        Self { table, rolls_back: random.u8(..100) < 5, retires: !has_savepoint && random.bool(), steps }
     }
 }
 
@@ -95,6 +100,9 @@ impl Procedure for Work<'_> {
         let mut savepoint = txn.savepoint();
         for step in &self.steps {
             step.call(txn, self.table, &mut savepoint)?;
+            if self.retires {
+                txn.retire_writes();
+            }
         }
         if self.rolls_back { Err(Abort::User) } else { Ok(()) }
     }
@@ -107,6 +115,7 @@ impl Step {
         match random.u8(..100) {
             0..50 => Step::Read(key),
             50..60 => Step::ReadForUpdate(key),
+            60..80 => Step::Touch(key),
             _ => Step::Update(key, random.i32(0..GROUPS)),
         }
     }
@@ -118,7 +127,8 @@ impl Step {
             0..35 => Step::scan(random, table),
             35..45 => Step::Read(key),
             45..60 => Step::Update(key, group),
-            60..66 => {
+            60..63 => Step::Touch(key),
+            63..66 => {
                 let code = code(random);
                 Step::SetCode(key, code)
             }
@@ -152,7 +162,11 @@ impl Step {
         match self {
             Step::Read(key) => accesses.push(table.id, Key::Int(*key), Intent::Read),
             Step::ReadForUpdate(key) => accesses.push(table.id, Key::Int(*key), Intent::Write),
-            Step::Update(key, _) | Step::SetCode(key, _) | Step::Insert(key, ..) | Step::Delete(key) => {
+            Step::Update(key, _)
+            | Step::SetCode(key, _)
+            | Step::Touch(key)
+            | Step::Insert(key, ..)
+            | Step::Delete(key) => {
                 accesses.push(table.id, Key::Int(*key), Intent::Write);
                 // Which entries of the indexes come and go depends on the row.
                 accesses.set_partial();
@@ -192,6 +206,7 @@ impl Step {
                 row.set(CODE, &code.map_or(Value::Null, Value::Int4));
                 Ok(())
             })?,
+            Step::Touch(key) => txn.update(table.id, &Key::Int(*key), &mut |_| Ok(()))?,
             Step::Insert(key, group, code) => txn.insert(table.id, table.row(*key, *group, *code).as_ref())?,
             Step::Delete(key) => txn.delete(table.id, &Key::Int(*key))?,
         };

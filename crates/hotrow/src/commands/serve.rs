@@ -101,6 +101,11 @@ pub struct Options {
     #[arg(long)]
     lock_as_it_goes: bool,
 
+    /// Let others have hot rows of a block while it waits for its client: they commit after it, or fail with it (40001). Sessions set it
+    /// as hotrow.early_release
+    #[arg(long, value_name = "WHEN", default_value = "off")]
+    early_release: EarlyRelease,
+
     /// Count where time goes, for SHOW hotrow.times: a clock is read around each call of the lock manager
     #[arg(long)]
     count_times: bool,
@@ -120,6 +125,15 @@ pub struct Options {
     /// Stop when standard input ends, for programs that start a server of their own
     #[arg(long)]
     stop_at_eof: bool,
+}
+
+/// Which rows others may have before their writers have committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum EarlyRelease {
+    /// None
+    Off,
+    /// Rows for which others wait again and again
+    Hot,
 }
 
 const MIN_STACK_KIB: i64 = (ServerConfig::MIN_STACK_BYTES >> 10) as i64;
@@ -214,6 +228,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
         // The papers, whose way with deadlocks this is, hold nobody back.
         holds_back: !options.deadlock_time_outs,
         memory_limit: options.memory_limit.unwrap_or_else(default_memory_limit),
+        early_release: options.early_release == EarlyRelease::Hot,
         choosing_engines: choosing.map(|info| info.name).collect(),
         times: options.count_times.then(Arc::default),
         ..hotrow_sql::Config::default()
@@ -267,6 +282,12 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
         }
         _ => None,
     };
+    let releases_early = options.early_release == EarlyRelease::Hot;
+    let meaningless = meaningless.or_else(|| {
+        (releases_early && options.deadlock_time_outs).then_some(
+            "--early-release hot means nothing with --deadlock-time-outs: who waits for whom has to be known",
+        )
+    });
     if let Some(message) = meaningless {
         return Err(Failure::Usage(message.to_owned()));
     }
@@ -274,6 +295,7 @@ fn refuse_unheeded_options(options: &Options) -> Result<(), Failure> {
         ("--partitions", Setting::Partitions, options.partitions.is_some()),
         ("--deadlock-time-outs", Setting::DeadlockTimeOuts, options.deadlock_time_outs),
         ("--lock-as-it-goes", Setting::LockAsItGoes, options.lock_as_it_goes),
+        ("--early-release hot", Setting::EarlyRelease, releases_early),
     ];
     for (option, setting, _) in given.into_iter().filter(|&(_, _, is_given)| is_given) {
         hotrow_protocols::refuse_unheeded(option, setting, &[&options.engine], |_| false)

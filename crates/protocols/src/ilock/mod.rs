@@ -63,7 +63,9 @@
 //!    [`shared::deadlocks`](crate::shared::deadlocks) says how many are let in. The paper lets all in.
 //! 8. *A row that is read to be written is locked so*, where deadlocks are found, after two upgrades have met:
 //!    [`shared::record_locks`](crate::shared::record_locks) says when. The paper reads, then upgrades.
-//! 9. New readers always wait while a writer waits, which the paper names as a refinement.
+//! 9. *Hot rows may be handed over before their writer commits*, where deadlocks are found and transactions
+//!    [say](hotrow_txn::Transaction::retire_writes) that they have written them for the last time: [`shared::record_locks`](crate::shared::record_locks) says how.
+//! 10. New readers always wait while a writer waits, which the paper names as a refinement.
 
 mod audit;
 mod lock;
@@ -77,7 +79,9 @@ pub use owner::Owner;
 
 use crate::shared::deadlocks::Waits;
 use crate::shared::lock_table::LockTable;
-use crate::shared::record_locks::{Foresight, Parts, RecordLocking, RecordTransaction, RecordWaits, statistics};
+use crate::shared::record_locks::{
+    Foresight, Parts, RecordLocking, RecordTransaction, RecordWaits, RetiredRows, statistics,
+};
 use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
@@ -96,6 +100,8 @@ pub struct Interactive {
     waits: Option<Arc<RecordWaits<ILock>>>,
     /// None, too, if deadlocks end by time-out.
     foresight: Option<Arc<Foresight>>,
+    /// None, too, if deadlocks end by time-out.
+    retired: Option<Arc<RetiredRows<ILock>>>,
 }
 
 /// Knobs of [`Interactive`].
@@ -132,7 +138,7 @@ impl Protocol for Interactive {
         isolates: true,
         isolation: &[Isolation::ReadCommitted, Isolation::Serializable],
         concurrency: None,
-        settings: &[Setting::DeadlockTimeOuts, Setting::LockAsItGoes],
+        settings: &[Setting::DeadlockTimeOuts, Setting::LockAsItGoes, Setting::EarlyRelease],
         pool_settings: &[],
     };
     type Config = InteractiveConfig;
@@ -147,8 +153,9 @@ impl Protocol for Interactive {
 
     fn new(config: InteractiveConfig) -> Self {
         let finds_deadlocks = !config.time_outs.end_deadlocks;
-        let (waits, foresight) = (finds_deadlocks.then(Waits::new), finds_deadlocks.then(Arc::default));
-        Self { maps: WaitMaps::new(), names: LockTable::new(config.buckets), config, waits, foresight }
+        let waits = finds_deadlocks.then(Waits::new);
+        let (foresight, retired) = (finds_deadlocks.then(Arc::default), finds_deadlocks.then(Arc::default));
+        Self { maps: WaitMaps::new(), names: LockTable::new(config.buckets), config, waits, foresight, retired }
     }
 
     fn audit(&self, database: &Database<ILock>) -> Result<(), String> {
@@ -181,9 +188,10 @@ impl Protocol for Interactive {
     ) -> RecordTransaction<ILock> {
         let requester = self.names.requester(waiter);
         let owner = Owner::new(&self.maps, worker.number, requester.parked().clone());
-        let (time_outs, waits, foresight) = (&self.config.time_outs, self.waits.clone(), self.foresight.clone());
+        let (time_outs, waits) = (&self.config.time_outs, self.waits.clone());
+        let (foresight, retired) = (self.foresight.clone(), self.retired.clone());
         let locks_accesses = !self.config.lock_as_it_goes;
-        let parts = Parts { info: &Self::INFO, requester, time_outs, waits, foresight, owner, locks_accesses };
+        let parts = Parts { info: &Self::INFO, requester, time_outs, waits, foresight, retired, owner, locks_accesses };
         RecordLocking::transaction(database, parts)
     }
 }

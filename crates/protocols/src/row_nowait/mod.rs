@@ -90,6 +90,7 @@ impl Protocol for RowNoWait {
             time_outs: &TimeOuts::default(),
             waits: None,
             foresight: None,
+            retired: None,
             owner: Owner::new(Number::new(&self.numbers)),
             locks_accesses: false,
         };

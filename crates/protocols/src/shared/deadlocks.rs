@@ -29,6 +29,9 @@
 //! Few transactions are older than a given one, or of its age, and no new ones come. Of these, one that has been a victim a few times
 //! is older than those that have not, and its place among others like it is exact: the oldest of them is no victim any more.
 //!
+//! A transaction that waits for the end of one that it [follows](Blocked::is_to_be_victim) comes before all others, whatever its age: with any other victim it
+//! would fall as well, in the end. What it followed there is not handed over again for a while, so that this comes to an end, too.
+//!
 //! A victim that is granted its lock before it looks goes on: somebody in its way has left, and the cycle is open.
 //!
 //! **A cycle that is none** can be found where readers that wait for one lock are granted it one after the other, as `ilock`
@@ -76,6 +79,11 @@ pub(crate) trait Blocked: Send {
 
     /// A hash of a lock.
     fn hash(lock: Self::Lock) -> u64;
+
+    /// Whether it is the victim rather than others of its cycle, whatever their age, as it would fall with each of them.
+    fn is_to_be_victim(&self) -> bool {
+        false
+    }
 }
 
 /// The listed transactions of a database. Any thread may call anything, about the transaction that it runs.
@@ -195,7 +203,7 @@ impl<B: Blocked> Waits<B> {
     /// There is a deadlock: all locks that are waited for become hot.
     #[cold]
     fn heat_awaited(&self, listed: &[Listed<B>], now: Time) {
-        let waiting = listed.iter().filter(|listed| !listed.is_held_back);
+        let waiting = listed.iter().filter(|listed| !listed.is_held_back && !listed.blocked.is_to_be_victim());
         waiting.for_each(|listed| self.heat.heat(B::hash(listed.blocked.awaited()), now));
     }
 
@@ -337,9 +345,13 @@ fn wake(wakes: Wakes) {
 }
 
 /// The place in a cycle of the transaction that is to be its victim; of equals, of the first.
-fn victim<B>(list: &[Listed<B>], cycle: &Cycle) -> usize {
-    let standing = |place: usize| &list[cycle[place]].standing;
-    (1..cycle.len()).fold(0, |victim, place| if standing(place).cmp(standing(victim)).is_gt() { place } else { victim })
+fn victim<B: Blocked>(list: &[Listed<B>], cycle: &Cycle) -> usize {
+    let is_rather = |one: usize, other: usize| {
+        let [one, other] = [one, other].map(|place| &list[cycle[place]]);
+        let by_kind = one.blocked.is_to_be_victim().cmp(&other.blocked.is_to_be_victim());
+        by_kind.then_with(|| one.standing.cmp(&other.standing)).is_gt()
+    };
+    (1..cycle.len()).fold(0, |victim, place| if is_rather(place, victim) { place } else { victim })
 }
 
 /// The deadlock of a cycle, for people.

@@ -25,10 +25,11 @@
 use super::record;
 use hotrow_storage::{
     Change, Database, End, EntryPtr, EntryRef, Garbage, Guard, IndexId, IndexRef, Key, Participant, Position,
-    RecordHeader, RecordPtr, RecordRef, RedoSink, RowMut, RowRef, Table, TableId, Variable,
+    RecordHeader, RecordPtr, RecordRef, RedoSink, Row, RowMut, RowRef, Table, TableId, Variable,
 };
 use hotrow_sync::Waiter;
 use hotrow_txn::{Abort, Savepoint, Write};
+use smallvec::SmallVec;
 use std::ops::ControlFlow;
 
 /// What entries of an index need beside the lock on their row. Each may wait, and abort.
@@ -90,6 +91,10 @@ impl<H: RecordHeader> IndexLocks<H> for Alone {
 const KEPT_BYTES: usize = 1 << 20;
 const KEPT_STEPS: usize = 1 << 14;
 
+/// Transactions with more steps retire nothing, and none retires more rows at once: hot rows are few, and each is looked for in the log.
+const MOST_STEPS: usize = 256;
+const MOST_RETIRED: usize = 4;
+
 /// One step of a transaction's log.
 enum Step<H> {
     /// A row was changed: its fixed part was `images[image..]`, its variable part `variable` if that was replaced.
@@ -106,6 +111,8 @@ enum Step<H> {
     Linked { index: IndexId, entry: EntryPtr },
     /// An entry's row has other columns now, or is gone.
     Stale { index: IndexId, entry: EntryPtr },
+    /// A change of a row was retired: others undo it.
+    Retired,
 }
 
 impl<H> Step<H> {
@@ -114,22 +121,27 @@ impl<H> Step<H> {
         match self {
             Step::Changed { record, .. } | Step::Revived { record, .. } => Some(*record),
             Step::Inserted { record } | Step::Made { record } | Step::Deleted { record } => Some(*record),
-            Step::Linked { .. } | Step::Stale { .. } => None,
+            Step::Linked { .. } | Step::Stale { .. } | Step::Retired => None,
         }
     }
 }
 
 /// The changes of one transaction.
-pub(crate) struct InPlace<H> {
+pub struct InPlace<H> {
     log: Vec<(TableId, Step<H>)>,
     /// Fixed parts as they were before changes, one after the other.
     images: Vec<u8>,
     garbage: Vec<Garbage>,
+    /// Retired rows as the transaction left them, if there is a sink for them.
+    retired: Vec<(TableId, RecordPtr<H>, Row)>,
 }
+
+/// A row that is retired, as it was before the transaction.
+pub(crate) type Retiring<H> = (TableId, RecordPtr<H>, Row);
 
 impl<H> Default for InPlace<H> {
     fn default() -> Self {
-        Self { log: Vec::new(), images: Vec::new(), garbage: Vec::new() }
+        Self { log: Vec::new(), images: Vec::new(), garbage: Vec::new(), retired: Vec::new() }
     }
 }
 
@@ -391,14 +403,17 @@ impl<H: RecordHeader> InPlace<H> {
         let mut changed: Vec<_> = records.collect();
         changed.sort_unstable();
         changed.dedup();
-        let mut changes = changed.into_iter().filter_map(|(id, record)| {
+        let is_last = |record| changed.iter().all(|&(_, changed)| changed != record);
+        let retired = self.retired.iter().filter(|&&(_, record, _)| is_last(record));
+        let retired = retired.map(|(table, _, row)| Change::Put { table: *table, row: row.as_ref() });
+        let changes = changed.iter().filter_map(|&(id, record)| {
             let record = record::deref(record, guard, database.table(guard, id)?);
             Some(match record.is_present() {
                 true => Change::Put { table: id, row: record::row(record) },
                 false => Change::Delete { table: id, key: record.key() },
             })
         });
-        sink.append(End::Next, &mut changes, waiter)
+        sink.append(End::Next, &mut retired.chain(changes), waiter)
     }
 
     /// Makes the changes final. The locks are released after this. Deleted records that `keeps` says yes to stay linked,
@@ -411,7 +426,8 @@ impl<H: RecordHeader> InPlace<H> {
     ) {
         self.finish(database, participant.guard(), keeps);
         self.images.clear();
-        self.retire(participant);
+        self.retired.clear();
+        self.reclaim(participant);
     }
 
     #[inline]
@@ -433,6 +449,7 @@ impl<H: RecordHeader> InPlace<H> {
                     record::entry(entry, guard, table.secondary_index(index)).set_committed()
                 }
                 Step::Stale { index, entry } => stale.push((id, index, entry)),
+                Step::Retired => {}
             }
         }
         self.log = log;
@@ -460,7 +477,8 @@ impl<H: RecordHeader> InPlace<H> {
     /// Undoes everything. The locks are released after this.
     pub(crate) fn abort(&mut self, database: &Database<H>, participant: &mut Participant) {
         self.rollback_to(database, participant.guard(), Savepoint(0));
-        self.retire(participant);
+        self.retired.clear();
+        self.reclaim(participant);
     }
 
     /// Undoes everything since `savepoint`.
@@ -470,14 +488,18 @@ impl<H: RecordHeader> InPlace<H> {
             let Some(table) = database.table(guard, id) else { continue };
             match step {
                 Step::Changed { record, image, variable } => {
-                    let newer = record::restore(record::deref(record, guard, table), &self.images[image..], variable);
+                    let record = record::deref(record, guard, table);
+                    // Behind it there may be images of changes that were retired.
+                    let fixed = &self.images[image..image + record::row(record).fixed().len()];
+                    let newer = record::restore(record, fixed, variable);
                     self.discard(newer);
                     self.images.truncate(image);
                 }
                 Step::Revived { record, image, variable } => {
                     let record = record::deref(record, guard, table);
                     record.set_present(false);
-                    let newer = record::restore(record, &self.images[image..], Some(variable));
+                    let fixed = &self.images[image..image + record::row(record).fixed().len()];
+                    let newer = record::restore(record, fixed, Some(variable));
                     self.discard(newer);
                     self.images.truncate(image);
                 }
@@ -497,14 +519,75 @@ impl<H: RecordHeader> InPlace<H> {
                     let index = table.secondary_index(index);
                     self.garbage.push(index.unlink(guard, record::entry(entry, guard, index)));
                 }
-                Step::Stale { .. } => {}
+                Step::Stale { .. } | Step::Retired => {}
             }
         }
     }
 
+    /// Retires the rows among those that `wants` names which the transaction has changed and done nothing else to, entries included: from
+    /// now on others undo the changes, to what is returned. The transaction has no savepoint to which it may yet roll back.
+    pub(crate) fn retire(
+        &mut self,
+        database: &Database<H>,
+        guard: Guard<'_>,
+        mut wants: impl FnMut(RecordPtr<H>) -> bool,
+    ) -> SmallVec<[Retiring<H>; 2]> {
+        let mut wanted: SmallVec<[(TableId, RecordPtr<H>); 2]> = SmallVec::new();
+        if self.log.len() > MOST_STEPS {
+            return SmallVec::new();
+        }
+        for (table, step) in &self.log {
+            let Step::Changed { record, .. } = *step else { continue };
+            if wanted.len() == MOST_RETIRED {
+                break;
+            }
+            if !wanted.contains(&(*table, record)) && wants(record) {
+                wanted.push((*table, record));
+            }
+        }
+        wanted.retain(|&mut (table, record)| {
+            self.log.iter().filter(|(of, _)| *of == table).all(|(_, step)| match step {
+                Step::Linked { .. } | Step::Stale { .. } => false,
+                step => matches!(step, Step::Changed { .. }) || step.record() != Some(record),
+            })
+        });
+        let before = wanted.into_iter().filter_map(|(id, record)| {
+            let table = database.table(guard, id)?;
+            Some((id, record, self.retire_row(table, record::deref(record, guard, table), database.redo().is_some())))
+        });
+        before.collect()
+    }
+
+    /// Takes the changes of a row out of the log. Returns the row as it was before; as it is now it is kept on demand.
+    fn retire_row(&mut self, table: &Table<H>, record: RecordRef<'_, H>, keeps: bool) -> Row {
+        let (mut before, now) = (Row::new(table.layout()), record::row(record));
+        let mut first = None;
+        let mut variables: SmallVec<[Variable; 2]> = SmallVec::new();
+        for (_, step) in self.log.iter_mut().filter(|(_, step)| step.record() == Some(record.ptr())) {
+            if let Step::Changed { image, variable, .. } = std::mem::replace(step, Step::Retired) {
+                first.get_or_insert(image);
+                variables.extend(variable);
+            }
+        }
+        if let Some(image) = first {
+            let fixed = &self.images[image..image + now.fixed().len()];
+            // The variable part of the first change that replaced it.
+            let variable = variables.first().map_or(now.variable(), Variable::bytes);
+            before.copy_from(RowRef::new(now.layout(), fixed, variable));
+        }
+        variables.into_iter().for_each(|variable| self.discard(Some(variable)));
+        if keeps {
+            let mut row = Row::new(table.layout());
+            row.copy_from(now);
+            self.retired.retain(|&(_, retired, _)| retired != record.ptr());
+            self.retired.push((table.id(), record.ptr(), row));
+        }
+        before
+    }
+
     /// Hands what was unlinked to reclamation.
     #[inline]
-    pub(crate) fn retire(&mut self, participant: &mut Participant) {
+    pub(crate) fn reclaim(&mut self, participant: &mut Participant) {
         for garbage in self.garbage.drain(..) {
             participant.retire(garbage);
         }

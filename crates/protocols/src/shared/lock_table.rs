@@ -86,6 +86,11 @@ pub trait WaitPolicy: Send + Sync {
         None
     }
 
+    /// Whether the transaction that waits will never commit, as another one has not.
+    fn is_doomed(&self) -> bool {
+        false
+    }
+
     /// The request of a transaction that waits was granted, or is about to be withdrawn.
     fn ends_to_wait(&self, _requester: &Requester) {}
 
@@ -180,6 +185,7 @@ impl<P: WaitPolicy> Drop for Unwinding<'_, P> {
 enum Refused {
     TimedOut,
     Cancelled,
+    Doomed,
     Deadlock(Deadlock),
 }
 
@@ -400,6 +406,7 @@ impl Requester {
                 Abort::Deadlock
             }
             Err(Refused::Cancelled) => Abort::Cancelled,
+            Err(Refused::Doomed) => Abort::Cascade,
             Ok(()) | Err(Refused::TimedOut) => Abort::Timeout,
         })
     }
@@ -415,6 +422,9 @@ impl Requester {
             let found = if P::LISTS { policy.verdict(self) } else { policy.find_deadlock(self.id) };
             if let Some(deadlock) = found {
                 return Err(Refused::Deadlock(deadlock));
+            }
+            if policy.is_doomed() {
+                return Err(Refused::Doomed);
             }
             let until = [deadline, patience.as_ref().map(|&(_, until, _)| until)].into_iter().flatten().min();
             match policy.suspend(self.id, &self.parked, until) {

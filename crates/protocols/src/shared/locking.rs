@@ -92,6 +92,30 @@ pub trait Locking: Send {
         abort
     }
 
+    /// The transaction waits for its client, or is about to: what it has changed may go to others, who then commit after it or not at all.
+    fn retire(&mut self, _database: &Database<Self::Header>, _guard: Guard<'_>, _changes: &mut InPlace<Self::Header>) {}
+
+    /// Whether the transaction has read or changed what is not committed, or others what it has changed.
+    fn takes_part(&self) -> bool {
+        false
+    }
+
+    /// An error if the transaction will never commit, as another one has not.
+    fn check(&self) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Waits until those have committed whose changes the transaction has read or changed.
+    fn wait_for_leaders(&mut self) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// A transaction that takes part has committed, or its changes were undone. It is about to end.
+    fn decided(&mut self, _is_committed: bool) {}
+
+    /// Hands to reclamation what was replaced meanwhile.
+    fn reclaim(&mut self, _participant: &mut Participant) {}
+
     /// The transaction is over: everything is released.
     fn end(&mut self, database: &Database<Self::Header>, guard: Guard<'_>);
 
@@ -175,17 +199,25 @@ impl<L: Locking> LockingTransaction<L> {
         }
     }
 
-    /// What every call begins with. An error if no transaction is running.
+    /// What every call begins with. An error if no transaction is running, or it will never commit.
     #[inline]
     fn enter(&mut self) -> Result<(), Abort> {
-        if !self.running {
+        if !self.resume() {
             return Err(Abort::User);
         }
-        if !self.participant.is_entered() {
-            self.participant.enter();
+        self.locks.check().inspect_err(|_| self.failed = true)
+    }
+
+    /// A call begins. Whether a transaction is running.
+    #[inline]
+    fn resume(&mut self) -> bool {
+        if self.running {
+            if !self.participant.is_entered() {
+                self.participant.enter();
+            }
+            self.locks.next_call(&self.database, self.participant.guard());
         }
-        self.locks.next_call(&self.database, self.participant.guard());
-        Ok(())
+        self.running
     }
 
     #[inline]
@@ -197,7 +229,8 @@ impl<L: Locking> LockingTransaction<L> {
     fn end(&mut self) {
         together(|| {
             self.locks.end(&self.database, self.participant.guard());
-            self.changes.retire(&mut self.participant);
+            self.changes.reclaim(&mut self.participant);
+            self.locks.reclaim(&mut self.participant);
             self.participant.leave();
             self.running = false;
         });
@@ -320,27 +353,46 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        if self.enter().is_ok() {
+        if self.resume() {
             self.changes.rollback_to(&self.database, self.participant.guard(), savepoint);
+        }
+    }
+
+    fn retire_writes(&mut self) {
+        if self.running && !self.failed && !self.changes.is_empty() && self.resume() {
+            self.locks.retire(&self.database, self.participant.guard(), &mut self.changes);
         }
     }
 
     #[inline]
     fn commit(&mut self) -> Result<(), Abort> {
         self.enter()?;
+        let takes_part = self.locks.takes_part();
+        if takes_part {
+            // Others may take long.
+            self.participant.leave();
+            self.locks.wait_for_leaders().inspect_err(|abort| self.failed = abort.is_retryable())?;
+            self.participant.enter();
+        }
         let handed = self.changes.hand_over(&self.database, self.participant.guard(), self.locks.waiter());
         if !self.changes.is_empty() {
             self.changes.commit(&self.database, &mut self.participant, |_, _| false);
         }
         self.failed = false;
+        if takes_part {
+            self.locks.decided(true);
+        }
         self.end();
         self.database.wait_durable(handed, self.locks.waiter());
         Ok(())
     }
 
     fn abort(&mut self) {
-        if self.enter().is_ok() {
+        if self.resume() {
             self.changes.abort(&self.database, &mut self.participant);
+            if self.locks.takes_part() {
+                self.locks.decided(false);
+            }
             self.end();
         }
     }

@@ -7,7 +7,7 @@ use hotrow_protocols::ENGINES;
 use hotrow_runtime::simulation::{Failure, FailureKind, Simulation, SimulationConfig, Task, for_each_seed};
 use hotrow_runtime::{Planner, Random};
 use hotrow_sync::Arc;
-use hotrow_txn::{Abort, Concurrency, EngineInfo, Isolation, Scheduler, Settings, Transaction};
+use hotrow_txn::{Abort, Concurrency, EngineInfo, Isolation, Scheduler, Setting, Settings, Transaction};
 use std::time::Duration;
 
 /// Engines that find deadlocks, or let them last until one of their waits has lasted too long, as their settings say. Where deadlocks
@@ -112,6 +112,7 @@ pub fn simulate(fixture: Fixture, levels: &[Isolation], seed: u64) -> (Arc<Fixtu
         Mix::Phantoms,
         Mix::Phantoms,
         Mix::Queues,
+        Mix::Retired,
     ]);
     let may_be_silent = random.chance(40);
     let tasks = if mix == Mix::Queues { 8 } else { 2 + random.index(4) };
@@ -185,6 +186,8 @@ fn assert_seen(info: &EngineInfo, levels: &[Isolation], seen: &Seen) {
     let waits_in_circles = default == Some(Concurrency::Pessimistic) && levels == [Isolation::Serializable];
     assert!(!waits_in_circles || seen.deadlocks > 0, "{}: {seen:?}", info.name);
     assert!(!FIND_DEADLOCKS.contains(&info.name) || seen.deadlocks > 0, "{}: {seen:?}", info.name);
+    let releases_early = info.settings.contains(&Setting::EarlyRelease);
+    assert!(releases_early == (seen.retired > 0) && (!releases_early || seen.cascades > 0), "{}: {seen:?}", info.name);
     let planned = !info.needs_accesses || seen.reconnaissances > 0 && seen.wrong > 0;
     assert!(planned, "{}: {seen:?}", info.name);
     assert!(!ANALYSE_CONTENTION.contains(&info.name) || seen.analyses_found > 0, "{}: {seen:?}", info.name);

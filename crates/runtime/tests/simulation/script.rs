@@ -18,6 +18,10 @@ pub enum Step {
     Update(Key, i64),
     /// Sets the unique code.
     UpdateCode(Key, Option<i64>),
+    /// Changes nothing that an index has.
+    Touch(Key),
+    /// Others may have what was written.
+    Retire,
     Insert(Row),
     Delete(Key),
     /// Stops after so many rows.
@@ -79,6 +83,8 @@ pub enum Mix {
     Phantoms,
     /// Reads and updates of a few keys, all told beforehand: what waits then waits for a row's lock.
     Queues,
+    /// Reads and changes of a few rows that others may have before their writers end, and many rollbacks.
+    Retired,
 }
 
 impl Script {
@@ -91,6 +97,9 @@ impl Script {
             }
             Mix::Phantoms => (Step::random_phantom(random, fixture), 30),
             Mix::Queues => ((0..1 + random.below(3)).map(|_| Step::random_point(random)).collect(), 8),
+            Mix::Retired => {
+                ((0..1 + random.below(4)).flat_map(|_| Step::random_retired(random, fixture)).collect(), 25)
+            }
         };
         let end = match random.below(100) {
             end if end < rollbacks => End::Rollback,
@@ -190,6 +199,20 @@ impl Step {
         if random.chance(40) { Step::Read(key) } else { Step::Update(key, random.below(3) as i64) }
     }
 
+    fn random_retired(random: &mut Random, fixture: &Fixture) -> Vec<Self> {
+        let key = Key::Int(random.below(3) as i64);
+        let step = match random.below(100) {
+            0..55 => Step::Touch(key),
+            55..85 => Step::Read(key),
+            85..95 => Step::Update(key, random.below(3) as i64),
+            _ => Step::Delete(key),
+        };
+        // A row that was deleted comes back.
+        let insert = random.chance(5).then(|| Step::Insert(fixture.row(random.below(3) as i64, 0, None)));
+        let retire = random.chance(60).then_some(Step::Retire);
+        [Some(step), insert, retire].into_iter().flatten().collect()
+    }
+
     fn random_phantom(random: &mut Random, fixture: &Fixture) -> Vec<Self> {
         let scan = random.chance(60).then(|| Step::small_scan(random, fixture));
         let write = |random: &mut Random| {
@@ -236,7 +259,11 @@ impl Step {
     fn push_accesses(&self, table: TableId, accesses: &mut Accesses) {
         match self {
             Step::Read(key) => accesses.push(table, key.clone(), Intent::Read),
-            Step::ReadForUpdate(key) | Step::Update(key, _) | Step::UpdateCode(key, _) | Step::Delete(key) => {
+            Step::ReadForUpdate(key)
+            | Step::Update(key, _)
+            | Step::UpdateCode(key, _)
+            | Step::Touch(key)
+            | Step::Delete(key) => {
                 accesses.push(table, key.clone(), Intent::Write);
             }
             Step::Insert(row) => accesses.push(table, Key::Int(row.as_ref().int8(0)), Intent::Write),
@@ -253,7 +280,7 @@ impl Step {
                 accesses.push(table, parent.clone(), Intent::Write);
                 accesses.push(table, child.clone(), Intent::Read);
             }
-            Step::Savepoint | Step::RollbackToSavepoint => {}
+            Step::Savepoint | Step::RollbackToSavepoint | Step::Retire => {}
         }
     }
 
@@ -281,6 +308,11 @@ impl Step {
                     Ok(())
                 })?;
                 assert!(matches!(write, Write::Done | Write::Absent | Write::Duplicate(BY_CODE)), "{write:?}");
+                Ok(())
+            }
+            Step::Touch(key) => txn.update(table, key, &mut |_| Ok(())).map(drop),
+            Step::Retire => {
+                txn.retire_writes();
                 Ok(())
             }
             Step::Insert(row) => txn.insert(table, row.as_ref()).map(drop),

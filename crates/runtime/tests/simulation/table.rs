@@ -57,6 +57,8 @@ pub struct Seen {
     pub dependencies: u64,
     /// Those that were aborted because that one was.
     pub cascades: u64,
+    /// Rows that went to others before their writers had ended.
+    pub retired: u64,
     /// Transactions whose reads were not the same at their ends.
     pub validations: u64,
     /// Transactions that would have waited for one that waited for them.
@@ -75,6 +77,7 @@ impl Seen {
         self.speculative_reads += statistics.speculative_reads;
         self.speculative_ignores += statistics.speculative_ignores;
         self.dependencies += statistics.dependencies;
+        self.retired += statistics.retired;
     }
 
     /// Adds why a transaction was aborted.
@@ -95,6 +98,7 @@ impl Seen {
         self.speculative_ignores += other.speculative_ignores;
         self.dependencies += other.dependencies;
         self.cascades += other.cascades;
+        self.retired += other.retired;
         self.validations += other.validations;
         self.deadlocks += other.deadlocks;
         self.gave_way += other.gave_way;

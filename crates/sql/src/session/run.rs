@@ -19,7 +19,7 @@ use crate::{SqlError, parse, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::Ordering;
-use hotrow_txn::{Abort, Isolation, Transaction};
+use hotrow_txn::{Abort, Isolation, Setting, Transaction};
 use std::io::Write;
 use std::ops::{ControlFlow, Range};
 
@@ -231,10 +231,11 @@ impl Session {
         tag.tell(output.client)
     }
 
-    /// Whether the commit, if the statement `ends` the transaction, belongs to the attempt: an engine that keeps versions may refuse
-    /// it for what others have done.
+    /// Whether the commit, if the statement `ends` the transaction, belongs to the attempt: an engine that keeps versions, or lets others have what is
+    /// not committed, may refuse it for what others have done.
     fn commits_early(&self, ends: bool) -> bool {
-        ends && self.database.keeps_versions()
+        let releases_early = || self.database.engine().info().settings.contains(&Setting::EarlyRelease);
+        ends && (self.database.keeps_versions() || releases_early())
     }
 
     /// What belongs to an attempt of a statement that `ends` its transaction: under an engine that plans the checks that were put off,

@@ -236,6 +236,7 @@ impl Session {
                 if name == CONCURRENCY {
                     self.check_concurrency(value)?;
                 }
+                self.names.check_early_release(name, value)?;
                 if let Some((name, value)) = self.names.settings.borrow_mut().set(name, value, local)? {
                     output.client.parameter(name, value);
                 }

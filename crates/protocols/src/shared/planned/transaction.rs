@@ -143,7 +143,7 @@ impl<A: Admission> PlannedTransaction<A> {
         if !self.keeps {
             self.pass.leave();
         }
-        self.changes.retire(&mut self.participant);
+        self.changes.reclaim(&mut self.participant);
         self.participant.leave();
         self.owned.clear();
         self.running = false;

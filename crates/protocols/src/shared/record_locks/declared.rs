@@ -122,6 +122,12 @@ impl<L: RecordLock> Declared<L> {
         Ok(())
     }
 
+    /// The transaction has released a record.
+    pub(super) fn forget(&mut self, record: RecordPtr<L>) {
+        let of_record = |locked: &&mut Option<Locked<L>>| locked.as_ref().is_some_and(|locked| locked.record == record);
+        self.locked.iter_mut().filter(of_record).for_each(|locked| *locked = None);
+    }
+
     /// The record of a row of the set that is locked in the mode, if it has the row.
     #[inline]
     pub(super) fn find<'s>(&mut self, row: &Sought<'_, 's, L>, mode: Mode) -> Option<RecordRef<'s, L>> {

@@ -1,7 +1,10 @@
 //! What a transaction has locked.
 
+mod retiring;
+
 use super::foresight::Foresight;
 use super::held::{Held, HeldRecord};
+use super::retired::{Part, RetiredRows, Role};
 use super::waiting::{
     Listing, Queueing, RecordOrName, RecordWait, RecordWaits, Seeking, Ticket, WaitsForName, WaitsForRecord,
 };
@@ -39,6 +42,10 @@ pub(crate) struct Locker<L: RecordLock> {
     may_write: bool,
     /// Records that were locked to be written when they were read, and have not been written.
     foreseen: SmallVec<[RecordPtr<L>; 2]>,
+    /// Which rows are retired, and the transaction's part in that. None if no row ever is.
+    retired: Option<(Arc<RetiredRows<L>>, Part<L>)>,
+    /// The record that it waits for, or waited for when its wait unwound.
+    awaited: Option<HeldRecord<L>>,
     /// The deadlock that the transaction was the victim of, for the lock of a record.
     deadlock: Option<Deadlock>,
     /// Whether the transaction was the victim of a deadlock.
@@ -54,10 +61,14 @@ impl<L: RecordLock> Locker<L> {
         requester: Requester,
         waits: Option<Arc<RecordWaits<L>>>,
         foresight: Option<Arc<Foresight>>,
+        retired: Option<Arc<RetiredRows<L>>>,
     ) -> Self {
+        let retired = retired.map(|rows| (rows, Part::new(requester.parked())));
         Self {
             owner,
             held: Held::default(),
+            retired,
+            awaited: None,
             names: Locks::new(Arc::new(Queueing(PhantomData)), requester),
             short: None,
             limits: Limits::default(),
@@ -183,7 +194,7 @@ impl<L: RecordLock> Locker<L> {
     ) -> Result<Option<RecordRef<'g, L>>, Abort> {
         while let Some(record) = table.find(guard, key, hash) {
             let Some(locked) = self.record(table.id(), record, Mode::SHARED)? else { continue };
-            if locked == Acquired::New {
+            if locked == Acquired::New && !self.follows() {
                 self.short = self.held.pop();
             }
             return Ok(Some(record));
@@ -215,8 +226,9 @@ impl<L: RecordLock> Locker<L> {
 
     #[inline]
     fn name_at_once(&mut self, name: Name, mode: Mode, target: impl FnOnce() -> LockTarget) -> Result<Acquired, Abort> {
-        let Self { held, names, waits, .. } = self;
-        let listing = Listing { waits: waits.as_deref(), held, listed: None };
+        let Self { held, names, waits, retired, .. } = self;
+        let role = retired.as_ref().map(|(_, part)| part.role());
+        let listing = Listing { waits: waits.as_deref(), held, role, listed: None };
         let acquired = names.acquire_by(name, mode, target, &WaitsForName(Latch::new(listing)));
         self.is_victim |= acquired == Err(Abort::Deadlock);
         acquired
@@ -251,6 +263,7 @@ impl<L: RecordLock> Locker<L> {
         match lock {
             RecordOrName::Record(record) => self.held.contains(record),
             RecordOrName::Name(name) => self.names.requester.holds(name) != Mode::NONE,
+            RecordOrName::End(_) => false,
         }
     }
 
@@ -259,14 +272,16 @@ impl<L: RecordLock> Locker<L> {
     /// # Errors
     /// Those of a wait.
     fn seek_ticket(&mut self, lock: RecordOrName<L>, mode: Mode, target: LockTarget) -> Result<(), Abort> {
-        let Self { held, names, waits, limits, ticket, .. } = self;
+        let Self { held, names, waits, limits, ticket, retired, .. } = self;
         let Some(waits) = waits.as_deref() else { return Ok(()) };
+        let role = retired.as_ref().map(|(_, part)| part.role());
         let start = names.requester.waiter().now();
         names.requester.standing().waits(start);
         let standing = *names.requester.standing();
         let requester = &names.requester;
         let parked = requester.parked();
-        let mut seeking = Seeking { listing: Listing { waits: Some(waits), held, listed: None }, requester, ticket };
+        let listing = Listing { waits: Some(waits), held, role, listed: None };
+        let mut seeking = Seeking { listing, requester, ticket };
         let wait = seeking.listing.wait(requester, lock);
         let request = Request { parked, target, mode, standing };
         if let Admission::LetIn(wait) = waits.seek_ticket(request, RecordWait::hash(lock), wait, start) {
@@ -279,7 +294,7 @@ impl<L: RecordLock> Locker<L> {
         let ended = loop {
             look = if waiter.now() >= look { waits.look_at_leases(waiter.now()) } else { look };
             let until = patience.until().into_iter().chain([look]).min();
-            match waiter.wait_until(until, || parked.is_granted()) {
+            match waiter.wait_until(until, || parked.is_granted() || seeking.listing.is_doomed()) {
                 Wake::TimedOut if patience.until().is_none_or(|until| waiter.now() < until) => {}
                 ended => break ended,
             }
@@ -291,6 +306,7 @@ impl<L: RecordLock> Locker<L> {
         match (ended, *ticket) {
             (Wake::Cancelled, _) => Err(Abort::Cancelled),
             (_, Ticket::Held) => Ok(()),
+            (Wake::Ready, _) => Err(Abort::Cascade),
             _ => Err(Abort::Timeout),
         }
     }
@@ -336,6 +352,8 @@ impl<L: RecordLock> Locker<L> {
             self.seek_ticket_of_row(table, record, mode)?;
         }
         let exclusive = mode.covers(Mode::EXCLUSIVE);
+        // Before the lock, so that nobody is waited for who will fail; and with the lock, as others may have come meanwhile.
+        self.recall(record.ptr(), exclusive);
         let acquired = self.timed(|locker| {
             if record.header().take_free(&locker.owner, exclusive) {
                 locker.names.statistics.locks += 1;
@@ -347,6 +365,22 @@ impl<L: RecordLock> Locker<L> {
         if acquired == Acquired::New && !record.is_present() {
             self.let_go(record);
             return Ok(None);
+        }
+        if exclusive {
+            self.recall(record.ptr(), true);
+        }
+        if acquired == Acquired::New {
+            match self.finds_dead(table, record, exclusive) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.let_go(record);
+                    return self.record(table, record, Mode::EXCLUSIVE);
+                }
+                Err(abort) => {
+                    self.let_go(record);
+                    return Err(abort);
+                }
+            }
         }
         Ok(Some(acquired))
     }
@@ -371,7 +405,12 @@ impl<L: RecordLock> Locker<L> {
                 return Err(Abort::Timeout);
             }
             let start = self.waiter().now();
+            self.awaited = Some(HeldRecord { table, record: record.ptr() });
             let ended = self.wait_for_record(table, record, upgrades, mode);
+            self.awaited = None;
+            if !ended.is_granted() {
+                self.settle(record);
+            }
             let waited = self.waiter().now().since(start);
             let statistics = self.statistics();
             statistics.waits += u64::from(ended != Ended::Refused);
@@ -391,17 +430,25 @@ impl<L: RecordLock> Locker<L> {
     /// Waits for a record's lock, and looks for a deadlock if it is not free.
     fn wait_for_record(&mut self, table: TableId, record: RecordRef<'_, L>, upgrades: bool, mode: Mode) -> Ended {
         let (lock, exclusive) = (record.header(), mode.covers(Mode::EXCLUSIVE));
-        let Self { owner, held, names, waits, foresight, deadlock, limits, .. } = self;
+        let Self { owner, held, names, waits, foresight, deadlock, limits, retired, .. } = self;
+        if let Some((rows, _)) = retired {
+            rows.awaited(record.ptr());
+        }
+        let role = retired.as_ref().map(|(_, part)| part.role());
         let start = names.requester.waiter().now();
         names.requester.standing().waits(start);
         let standing = *names.requester.standing();
         let requester = &names.requester;
         let patience = Patience::new(start, limits.now(requester.waiter()));
         let target = || target(table, LockPart::Row, &record.key());
-        let listing = Listing { waits: waits.as_deref(), held, listed: None };
+        let listing = Listing { waits: waits.as_deref(), held, role, listed: None };
         let mut watch = WaitsForRecord { listing, requester, record: record.ptr(), mode, standing, target, deadlock };
         let ended = lock.wait(owner, upgrades, exclusive, patience, &mut watch);
         drop(watch);
+        if ended == Ended::Deadlock && role.is_some_and(Role::is_doomed) {
+            *deadlock = None;
+            return Ended::Doomed;
+        }
         if ended == Ended::Deadlock && deadlock.is_none() {
             let (hash, now) = (RecordWait::hash(RecordOrName::Record(record.ptr())), requester.waiter().now());
             if foresight.as_ref().is_none_or(|foresight| foresight.deadlocked(hash)) {
@@ -421,7 +468,10 @@ impl<L: RecordLock> Locker<L> {
     /// Releases a record before the transaction's end.
     fn let_go(&mut self, record: RecordRef<'_, L>) {
         if self.held.remove(record.ptr()) {
-            self.timed(|locker| record.header().release(&locker.owner));
+            self.timed(|locker| {
+                record.header().release(&locker.owner);
+                locker.settle(record);
+            });
         }
     }
 
@@ -429,7 +479,7 @@ impl<L: RecordLock> Locker<L> {
     #[inline]
     pub(crate) fn release_short(&mut self, database: &Database<L>, guard: Guard<'_>) {
         if let Some(held) = self.short.take() {
-            self.timed(|locker| release(&locker.owner, database, guard, held));
+            self.timed(|locker| release(&locker.owner, &mut locker.retired, database, guard, held));
         }
     }
 
@@ -440,7 +490,11 @@ impl<L: RecordLock> Locker<L> {
             self.judge_foreseen();
         }
         self.release_short(database, guard);
-        self.timed(|locker| locker.held.drain(|held| release(&locker.owner, database, guard, held)));
+        self.timed(|locker| {
+            let Self { held, owner, retired, .. } = locker;
+            held.drain(|held| release(owner, retired, database, guard, held));
+        });
+        self.settle_rest(database, guard);
         self.names.release_all();
         if self.ticket == Ticket::Held {
             self.return_ticket();
@@ -494,12 +548,15 @@ fn of_two_readers(own: u32, other: u32, target: &impl Fn() -> LockTarget) -> Dea
 #[inline]
 fn release<L: RecordLock>(
     owner: &L::Owner,
+    retired: &mut Option<(Arc<RetiredRows<L>>, Part<L>)>,
     database: &Database<L>,
     guard: Guard<'_>,
     HeldRecord { table, record }: HeldRecord<L>,
 ) {
-    if database.table(guard, table).is_some() {
-        crate::shared::record::header(record, guard).release(owner);
+    let Some(table) = database.table(guard, table) else { return };
+    crate::shared::record::header(record, guard).release(owner);
+    if let Some((rows, part)) = retired {
+        rows.settle(part, owner, crate::shared::record::deref(record, guard, table));
     }
 }
 
@@ -537,8 +594,11 @@ impl<L: RecordLock> ScanLocks<L> for Locker<L> {
         Ok(locked.unwrap_or(Acquired::Again))
     }
 
+    /// Who follows keeps what it has read.
     fn unlock_record(&mut self, _table: &Table<L>, record: RecordRef<'_, L>) {
-        self.let_go(record);
+        if !self.follows() {
+            self.let_go(record);
+        }
     }
 
     fn has_written(&mut self, _table: &Table<L>, record: RecordRef<'_, L>) -> bool {

@@ -15,7 +15,8 @@
 //!
 //! A transaction may declare the rows that it will touch. Then it locks them in one order as it begins: `declared` says why such
 //! transactions do not deadlock among themselves. A row that others have read and then could not write, as they met, is locked to be written
-//! when it is read: `foresight` says when.
+//! when it is read: `foresight` says when. A row for which others wait again and again may go to the next writer before its own
+//! commits: `retired` says what that takes.
 //!
 //! **Cost.** A record's lock is in the cache line that its row begins in. Absent keys and gaps cost what they do in the lock table.
 
@@ -24,11 +25,13 @@ mod foresight;
 mod held;
 mod locker;
 mod number;
+mod retired;
 mod transaction;
 mod waiting;
 
 pub(crate) use foresight::Foresight;
 pub use number::{Number, Numbers};
+pub(crate) use retired::RetiredRows;
 pub(crate) use transaction::{Parts, RecordLocking, RecordTransaction};
 pub(crate) use waiting::RecordWaits;
 
@@ -128,6 +131,8 @@ pub enum Ended {
     Cancelled,
     /// Without it: nobody would ever have granted it.
     Deadlock,
+    /// Without it: the transaction will never commit, as one that it follows does not.
+    Doomed,
     /// Without it: nobody waits.
     Refused,
 }
@@ -153,6 +158,7 @@ impl Ended {
             Ended::TimedOut => Err(Abort::Timeout),
             Ended::GrantedCancelled | Ended::Cancelled => Err(Abort::Cancelled),
             Ended::Deadlock => Err(Abort::Deadlock),
+            Ended::Doomed => Err(Abort::Cascade),
             Ended::Refused => Err(Abort::Conflict),
         }
     }

@@ -4,9 +4,10 @@ use super::RecordLock;
 use super::declared::Declared;
 use super::foresight::Foresight;
 use super::locker::Locker;
+use super::retired::RetiredRows;
 use super::waiting::RecordWaits;
 use crate::shared::batch;
-use crate::shared::in_place::IndexLocks;
+use crate::shared::in_place::{InPlace, IndexLocks};
 use crate::shared::lock_table::Requester;
 use crate::shared::locking::{Locking, LockingTransaction, Sought};
 use crate::shared::locks::{self, Announced};
@@ -31,6 +32,8 @@ pub(crate) struct Parts<'p, L: RecordLock> {
     pub(crate) waits: Option<Arc<RecordWaits<L>>>,
     /// Which rows are read to be written, if reads of these are locked as writes.
     pub(crate) foresight: Option<Arc<Foresight>>,
+    /// Which rows go to the next writer before their own has committed, if any may.
+    pub(crate) retired: Option<Arc<RetiredRows<L>>>,
     pub(crate) owner: L::Owner,
     /// Whether the rows of an access set are locked as the transaction begins.
     pub(crate) locks_accesses: bool,
@@ -52,11 +55,11 @@ pub struct RecordLocking<L: RecordLock> {
 impl<L: RecordLock> RecordLocking<L> {
     /// A transaction of these parts.
     pub(crate) fn transaction(database: &Arc<Database<L>>, parts: Parts<'_, L>) -> RecordTransaction<L> {
-        let Parts { info, requester, time_outs, waits, foresight, owner, locks_accesses } = parts;
+        let Parts { info, requester, time_outs, waits, foresight, retired, owner, locks_accesses } = parts;
         let locking = Self {
             info,
             time_outs: time_outs.clone(),
-            locks: Locker::new(owner, requester, waits, foresight),
+            locks: Locker::new(owner, requester, waits, foresight, retired),
             declared: locks_accesses.then(Declared::default),
             granted: Isolation::Serializable,
             isolation: Isolation::Serializable,
@@ -72,6 +75,12 @@ impl<L: RecordLock> RecordLocking<L> {
         }
         let found = self.locks.row(row.table, row.guard, (row.key, row.hash), mode)?;
         Ok(found.filter(RecordRef::is_present))
+    }
+
+    /// As which reads lock now: who follows others keeps its reads.
+    #[inline]
+    fn reads_as(&self) -> Isolation {
+        if self.locks.follows() { Isolation::Serializable } else { self.isolation }
     }
 
     /// A row of the access set that was found and locked in the mode as the transaction began.
@@ -132,7 +141,7 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
             return Ok(Some(found));
         }
         let Sought { table, guard, key, hash, .. } = row;
-        let found = match self.isolation {
+        let found = match self.reads_as() {
             Isolation::ReadCommitted => self.locks.row_for_now(table, guard, (key, hash))?,
             _ => self.locks.row_to_read(table, guard, (key, hash))?,
         };
@@ -160,7 +169,8 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
         scan: &Scan,
         visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
-        Scanner { table, guard, locks: &mut self.locks, scan, isolation: self.isolation }.run(visit)
+        let isolation = self.reads_as();
+        Scanner { table, guard, locks: &mut self.locks, scan, isolation }.run(visit)
     }
 
     fn hold_reads(&mut self, hold: bool) {
@@ -173,6 +183,36 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
 
     fn own(&mut self, table: TableId) {
         self.locks.own(table);
+    }
+
+    fn retire(&mut self, database: &Database<L>, guard: Guard<'_>, changes: &mut InPlace<L>) {
+        let released = self.locks.retire(database, guard, changes);
+        if let Some(declared) = &mut self.declared {
+            released.into_iter().for_each(|record| declared.forget(record));
+        }
+    }
+
+    #[inline]
+    fn takes_part(&self) -> bool {
+        self.locks.takes_part()
+    }
+
+    #[inline]
+    fn check(&self) -> Result<(), Abort> {
+        if self.locks.is_doomed() { Err(Abort::Cascade) } else { Ok(()) }
+    }
+
+    fn wait_for_leaders(&mut self) -> Result<(), Abort> {
+        self.locks.wait_for_leaders()
+    }
+
+    fn decided(&mut self, is_committed: bool) {
+        self.locks.decided(is_committed);
+    }
+
+    #[inline]
+    fn reclaim(&mut self, participant: &mut Participant) {
+        self.locks.reclaim(participant);
     }
 
     #[inline]

@@ -1,6 +1,7 @@
-//! A transaction that waits for a record, a name or a ticket: what is listed of it meanwhile.
+//! A transaction that waits for a record, a name, a ticket or the end of one that it follows: what is listed of it meanwhile.
 
 use super::held::Held;
+use super::retired::Role;
 use super::{RecordLock, Watch};
 use crate::shared::deadlocks::{Blocked, Request, Standing, Waits};
 use crate::shared::lock_table::{LockTable, Name, OwnerId, Parked, Requester, WaitPolicy};
@@ -20,21 +21,25 @@ pub(super) enum Ticket {
     Held,
 }
 
-/// The transactions that wait for records or names, and hold some.
+/// The transactions that wait for records, names or others' ends, and hold some or are followed.
 pub(crate) type RecordWaits<L> = Waits<RecordWait<L>>;
 
-/// A transaction that waits for a record or a name.
+/// A transaction that waits for a record, a name or an end.
 pub(crate) struct RecordWait<L> {
     names: Arc<LockTable>,
     owner: OwnerId,
     awaited: RecordOrName<L>,
     held: Held<L>,
+    /// What those who follow it know it by.
+    number: Option<u64>,
 }
 
 /// What a transaction may wait for.
 pub(crate) enum RecordOrName<L> {
     Record(RecordPtr<L>),
     Name(Name),
+    /// The end of the transaction with this number, which it follows.
+    End(u64),
 }
 
 impl<L> Clone for RecordOrName<L> {
@@ -56,13 +61,19 @@ impl<L: RecordLock> Blocked for RecordWait<L> {
         match lock {
             RecordOrName::Record(record) => self.held.contains(record),
             RecordOrName::Name(name) => self.names.is_held(name, self.owner),
+            RecordOrName::End(number) => self.number == Some(number),
         }
+    }
+
+    fn is_to_be_victim(&self) -> bool {
+        matches!(self.awaited, RecordOrName::End(_))
     }
 
     fn hash(lock: RecordOrName<L>) -> u64 {
         match lock {
             RecordOrName::Record(record) => mix(record.address() as u64),
             RecordOrName::Name(Name(name)) => name,
+            RecordOrName::End(number) => mix(number),
         }
     }
 }
@@ -71,6 +82,7 @@ impl<L: RecordLock> Blocked for RecordWait<L> {
 pub(super) struct Listing<'l, L: RecordLock> {
     pub(super) waits: Option<&'l RecordWaits<L>>,
     pub(super) held: &'l mut Held<L>,
+    pub(super) role: Option<Role<'l>>,
     /// Where it waits, while it is listed.
     pub(super) listed: Option<Arc<Parked>>,
 }
@@ -91,12 +103,12 @@ impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
         let (parked, target, mode) = (self.requester.parked(), (self.target)(), self.mode);
         let request = Request { parked, target, mode, standing: self.standing };
         *self.deadlock = self.listing.begin(self.requester, request, RecordOrName::Record(self.record));
-        self.deadlock.is_some()
+        self.deadlock.is_some() || self.listing.is_doomed()
     }
 
     fn is_victim(&mut self) -> bool {
         *self.deadlock = self.listing.verdict();
-        self.deadlock.is_some()
+        self.deadlock.is_some() || self.listing.is_doomed()
     }
 
     fn ends(&mut self) {
@@ -105,9 +117,14 @@ impl<L: RecordLock, T: Fn() -> LockTarget> Watch for WaitsForRecord<'_, L, T> {
 }
 
 impl<L: RecordLock> Listing<'_, L> {
-    /// Lists the transaction, if it holds anything, or any lock is hot: the deadlock that its wait closes.
-    fn begin(&mut self, requester: &Requester, request: Request<'_>, awaited: RecordOrName<L>) -> Option<Deadlock> {
-        let holds_any = requester.holds_any() || !self.held.is_empty();
+    /// Lists the transaction, if it holds anything, is followed, or any lock is hot: the deadlock that its wait closes.
+    pub(super) fn begin(
+        &mut self,
+        requester: &Requester,
+        request: Request<'_>,
+        awaited: RecordOrName<L>,
+    ) -> Option<Deadlock> {
+        let holds_any = requester.holds_any() || !self.held.is_empty() || self.number().is_some();
         let waits = self.waits.filter(|waits| holds_any || waits.is_any_hot())?;
         waits.begin(request, self.wait(requester, awaited))
     }
@@ -116,11 +133,20 @@ impl<L: RecordLock> Listing<'_, L> {
     pub(super) fn wait(&mut self, requester: &Requester, awaited: RecordOrName<L>) -> RecordWait<L> {
         self.listed = Some(requester.parked().clone());
         let (names, owner, held) = (requester.table().clone(), requester.id(), self.held.take());
-        RecordWait { names, owner, awaited, held }
+        RecordWait { names, owner, awaited, held, number: self.number() }
+    }
+
+    fn number(&self) -> Option<u64> {
+        self.role?.number
+    }
+
+    /// Whether the transaction will never commit, as a leader of its does not.
+    pub(super) fn is_doomed(&self) -> bool {
+        self.role.is_some_and(Role::is_doomed)
     }
 
     /// The deadlock of which the transaction was made the victim by another one.
-    fn verdict(&self) -> Option<Deadlock> {
+    pub(super) fn verdict(&self) -> Option<Deadlock> {
         self.waits?.verdict(self.listed.as_ref()?)
     }
 
@@ -165,6 +191,19 @@ impl<L: RecordLock> Drop for Seeking<'_, L> {
     }
 }
 
+/// A transaction that waits for the end of one that it follows: however that ends, it may wait again then.
+pub(super) struct Following<'l, L: RecordLock> {
+    pub(super) listing: Listing<'l, L>,
+    pub(super) requester: &'l Requester,
+}
+
+impl<L: RecordLock> Drop for Following<'_, L> {
+    fn drop(&mut self) {
+        self.listing.end();
+        self.requester.parked().reset();
+    }
+}
+
 /// How a transaction waits for a name.
 pub(super) struct WaitsForName<'l, L: RecordLock>(pub(super) Latch<Listing<'l, L>>);
 
@@ -181,6 +220,10 @@ impl<L: RecordLock> WaitPolicy for WaitsForName<'_, L> {
 
     fn verdict(&self, _requester: &Requester) -> Option<Deadlock> {
         self.0.lock().verdict()
+    }
+
+    fn is_doomed(&self) -> bool {
+        self.0.lock().is_doomed()
     }
 
     fn ends_to_wait(&self, _requester: &Requester) {

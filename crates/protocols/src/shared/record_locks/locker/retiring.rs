@@ -1,0 +1,178 @@
+//! A transaction that retires rows, or follows who did: see [`retired`](super::super::retired).
+
+use super::super::RecordLock;
+use super::super::held::HeldRecord;
+use super::super::retired::{Found, Leader};
+use super::super::waiting::{Following, Listing, RecordOrName};
+use super::{Locker, release};
+use crate::shared::deadlocks::Request;
+use crate::shared::in_place::InPlace;
+use crate::shared::mode::Mode;
+use crate::shared::time_outs::Patience;
+use hotrow_storage::{Database, Guard, Participant, RecordPtr, RecordRef, TableId};
+use hotrow_sync::Wake;
+use hotrow_txn::Abort;
+use smallvec::SmallVec;
+
+impl<L: RecordLock> Locker<L> {
+    /// Whether the transaction will never commit, as one that it follows does not.
+    #[inline]
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.retired.as_ref().is_some_and(|(_, part)| part.is_doomed())
+    }
+
+    /// Whether it follows transactions in flight: its reads are kept then.
+    #[inline]
+    pub(crate) fn follows(&self) -> bool {
+        self.retired.as_ref().is_some_and(|(_, part)| part.follows())
+    }
+
+    /// Undoes what is dead of a record whose lock was released, or is not waited for any more, as far as nobody has it.
+    #[inline]
+    pub(super) fn settle(&mut self, record: RecordRef<'_, L>) {
+        if let Some((rows, part)) = &mut self.retired {
+            rows.settle(part, &self.owner, record);
+        }
+    }
+
+    /// The same of the rows that it retired, and of the record that it waited for when its wait unwound. All locks of records are released.
+    #[inline]
+    pub(super) fn settle_rest(&mut self, database: &Database<L>, guard: Guard<'_>) {
+        let Some((rows, part)) = &mut self.retired else { return };
+        if let Some(HeldRecord { table, record }) = self.awaited.take()
+            && let Some(table) = database.table(guard, table)
+        {
+            rows.settle(part, &self.owner, crate::shared::record::deref(record, guard, table));
+        }
+        rows.settle_retired(part, &self.owner, database, guard);
+    }
+
+    /// Whether it retired a row, or followed who did.
+    #[inline]
+    pub(crate) fn takes_part(&self) -> bool {
+        self.retired.as_ref().is_some_and(|(_, part)| part.number().is_some())
+    }
+
+    /// Releases those rows of `changes` that others wait for again and again, and that are changed and no more.
+    #[cold]
+    pub(crate) fn retire(
+        &mut self,
+        database: &Database<L>,
+        guard: Guard<'_>,
+        changes: &mut InPlace<L>,
+    ) -> SmallVec<[RecordPtr<L>; 2]> {
+        let Self { retired, held, owner, names, .. } = self;
+        let Some((rows, part)) = retired else { return SmallVec::new() };
+        let mut released = SmallVec::new();
+        if !rows.is_any_hot() || part.is_doomed() {
+            return released;
+        }
+        let is_hot = |record| held.contains(record) && rows.has_room(part, record);
+        for (table, record, before) in changes.retire(database, guard, is_hot) {
+            rows.retire(part, HeldRecord { table, record }, before);
+            held.remove(record);
+            released.push(record);
+            names.statistics.retired += 1;
+            release(owner, &mut None, database, guard, HeldRecord { table, record });
+        }
+        // A transaction that was doomed meanwhile has left dead entries.
+        if part.is_doomed() {
+            rows.settle_retired(part, owner, database, guard);
+        }
+        released
+    }
+
+    /// The transaction wants a record's lock, or has it: if it retired the row, those who follow it there are doomed.
+    #[inline]
+    pub(super) fn recall(&mut self, record: RecordPtr<L>, exclusive: bool) {
+        if let Some((rows, part)) = &self.retired
+            && part.has_retired(record)
+        {
+            rows.recall(part, record, exclusive);
+        }
+    }
+
+    /// Whether a record that the transaction has come to lock has changes that are to be undone, which takes an exclusive lock.
+    #[inline]
+    pub(super) fn finds_dead(
+        &mut self,
+        table: TableId,
+        record: RecordRef<'_, L>,
+        exclusive: bool,
+    ) -> Result<bool, Abort> {
+        let Some((rows, part)) = &mut self.retired else { return Ok(false) };
+        let found = rows.found(part, table, record, (exclusive, self.refuses_waits))?;
+        self.names.statistics.dependencies += u64::from(found == Found::Followed);
+        Ok(found == Found::Dead)
+    }
+
+    /// Waits until all have committed that the transaction follows.
+    ///
+    /// # Errors
+    /// [`Abort::Cascade`] if one of them never does, and those of a wait.
+    #[cold]
+    pub(crate) fn wait_for_leaders(&mut self) -> Result<(), Abort> {
+        loop {
+            let Some((rows, part)) = &self.retired else { return Ok(()) };
+            let Some(leader) = rows.leader(part)? else { return Ok(()) };
+            self.wait_for_leader(leader)?;
+        }
+    }
+
+    fn wait_for_leader(&mut self, leader: Leader) -> Result<(), Abort> {
+        let Self { held, names, waits, limits, retired, deadlock, .. } = self;
+        let Some((waits, role)) = waits.as_deref().zip(retired.as_ref().map(|(_, part)| part.role())) else {
+            return Ok(());
+        };
+        let start = names.requester.waiter().now();
+        names.requester.standing().waits(start);
+        let standing = *names.requester.standing();
+        let requester = &names.requester;
+        let parked = requester.parked();
+        let patience = Patience::new(start, limits.now(requester.waiter()));
+        let request = Request { parked, target: leader.target, mode: Mode::SHARED, standing };
+        let listing = Listing { waits: Some(waits), held, role: Some(role), listed: None };
+        let mut following = Following { listing, requester };
+        let member = role.member;
+        let found = match following.listing.begin(requester, request, RecordOrName::End(leader.number)) {
+            Some(deadlock) => Err(deadlock),
+            None => {
+                let is_called = || parked.is_doomed() || member.is_doomed() || member.leaders() != leader.count;
+                let ended = parked.waiter().wait_until(patience.until(), is_called);
+                following.listing.verdict().map_or(Ok(ended), Err)
+            }
+        };
+        drop(following);
+        let waited = names.waiter().now().since(start);
+        names.statistics.waits += 1;
+        names.statistics.wait_ns += waited.as_nanos() as u64;
+        match found {
+            Ok(Wake::Ready) => Ok(()),
+            Ok(Wake::TimedOut) => Err(Abort::Timeout),
+            Ok(Wake::Cancelled) => Err(Abort::Cancelled),
+            Err(found) => {
+                retired.iter().for_each(|(rows, _)| rows.deadlocked(leader.row));
+                *deadlock = Some(found);
+                self.is_victim = true;
+                names.requester.standing().lost();
+                Err(Abort::Deadlock)
+            }
+        }
+    }
+
+    /// The transaction has committed, or its changes were undone, but for those of rows that it retired.
+    #[cold]
+    pub(crate) fn decided(&mut self, is_committed: bool) {
+        if let Some((rows, part)) = &mut self.retired {
+            rows.decided(part, is_committed);
+        }
+    }
+
+    /// Hands to reclamation what was replaced where retired changes were undone.
+    #[inline]
+    pub(crate) fn reclaim(&mut self, participant: &mut Participant) {
+        if let Some((_, part)) = &mut self.retired {
+            part.reclaim(participant);
+        }
+    }
+}

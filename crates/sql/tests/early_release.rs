@@ -1,0 +1,140 @@
+//! Blocks that let others have hot rows while they wait for their clients.
+
+mod common;
+
+use common::{ENGINES, database, outcome, run, session};
+use hotrow_sql::{Database, Session};
+use hotrow_sync::Arc;
+
+/// A database with a row that is hot, and two sessions in blocks under early release, the first of which has changed the row.
+fn hot(level: &str) -> (Arc<Database>, Session, Session) {
+    let database = database("ilock");
+    let (mut first, mut second) = (session(&database), session(&database));
+    run(&mut first, "create table t (id int primary key, n int, w int); create index on t (w)");
+    run(&mut first, "insert into t values (1, 0, 0), (2, 0, 0)");
+    run(&mut first, "begin; update t set n = n where id = 1");
+    run(&mut second, "set lock_timeout = '5ms'");
+    assert_eq!(outcome(&mut second, "update t set n = n where id = 1"), "55P03", "it waits, so the row is hot");
+    run(&mut first, "commit");
+    for session in [&mut first, &mut second] {
+        run(session, "set hotrow.early_release = hot");
+        run(session, &format!("begin isolation level {level}"));
+    }
+    run(&mut first, "update t set n = n + 1 where id = 1");
+    (database, first, second)
+}
+
+const LEVELS: [&str; 2] = ["read committed", "serializable"];
+
+#[test]
+fn a_block_changes_what_another_one_has_changed_and_commits_after_it() {
+    for level in LEVELS {
+        let (_database, mut first, mut second) = hot(level);
+        assert_eq!(outcome(&mut second, "update t set n = n + 10 where id = 1 returning n"), "11", "{level}");
+        run(&mut first, "commit");
+        assert_eq!(outcome(&mut second, "commit"), "COMMIT", "{level}");
+        assert_eq!(outcome(&mut first, "select n from t where id = 1"), "11", "{level}");
+    }
+}
+
+#[test]
+fn a_commit_waits_for_the_blocks_before_it() {
+    for level in LEVELS {
+        let (_database, mut first, mut second) = hot(level);
+        run(&mut second, "update t set n = n + 10 where id = 1");
+        assert_eq!(outcome(&mut second, "commit"), "55P03", "as long as lock_timeout says: {level}");
+        run(&mut first, "commit");
+        assert_eq!(outcome(&mut first, "select n from t where id = 1"), "1", "{level}");
+    }
+}
+
+#[test]
+fn who_has_read_what_is_rolled_back_fails() {
+    for level in LEVELS {
+        for statement in ["update t set n = n + 10 where id = 1", "select n from t where id = 1"] {
+            let (_database, mut first, mut second) = hot(level);
+            run(&mut second, statement);
+            run(&mut first, "rollback");
+            assert_eq!(outcome(&mut second, "select 1 from t where id = 2"), "40001", "{level}: {statement}");
+            run(&mut second, "rollback");
+            assert_eq!(outcome(&mut second, "select n from t where id = 1"), "0", "{level}: {statement}");
+        }
+    }
+}
+
+#[test]
+fn what_a_block_may_yet_take_back_or_an_index_has_stays_its_own() {
+    let cases = [
+        ("savepoint s; update t set n = n + 1 where id = 1", "under a savepoint"),
+        ("update t set w = w + 1 where id = 1", "another entry of an index"),
+        ("delete from t where id = 1", "a row that goes"),
+        ("set local hotrow.early_release = off; update t set n = n + 1 where id = 1", "off"),
+    ];
+    for (statements, why) in cases {
+        let (_database, mut first, mut second) = hot("serializable");
+        run(&mut first, "commit");
+        run(&mut first, "begin");
+        run(&mut first, statements);
+        assert_eq!(outcome(&mut second, "update t set n = n + 10 where id = 1"), "55P03", "{why}");
+    }
+}
+
+#[test]
+fn engines_without_it_refuse_it() {
+    for engine in ENGINES.into_iter().filter(|&engine| engine != "ilock") {
+        let database = database(engine);
+        let mut session = session(&database);
+        let cases = [
+            ("set hotrow.early_release = hot", "0A000"),
+            ("select set_config('hotrow.early_release', 'hot', false)", "0A000"),
+            ("set hotrow.early_release = off", "SET"),
+            ("set hotrow.early_release = cold", "22023"),
+            ("show hotrow.early_release", "off"),
+        ];
+        for (statement, expected) in cases {
+            assert_eq!(outcome(&mut session, statement), expected, "{engine}: {statement}");
+        }
+        let refused = session.set_parameter("hotrow.early_release", "hot").expect_err("the engine does not have it");
+        assert_eq!(refused.state.0, "0A000", "{engine}");
+    }
+}
+
+#[test]
+fn who_waits_for_nobody_takes_what_is_not_committed_for_locked() {
+    let cases = [
+        ("select n from t where id = 1 for update nowait", "55P03"),
+        ("select n from t where id = 1 for update skip locked", ""),
+    ];
+    for (statement, expected) in cases {
+        let (_database, mut first, mut second) = hot("read committed");
+        assert_eq!(outcome(&mut second, statement), expected, "{statement}");
+        run(&mut first, "rollback");
+        assert_ne!(outcome(&mut second, "commit"), "40001", "it follows nobody: {statement}");
+    }
+}
+
+#[test]
+fn a_read_committed_block_sees_all_of_a_transaction_or_nothing() {
+    let (_database, mut first, mut second) = hot("read committed");
+    assert_eq!(outcome(&mut second, "select n from t where id = 1"), "1");
+    assert_eq!(outcome(&mut second, "select n from t where id = 2"), "0");
+    run(&mut first, "set lock_timeout = '5ms'");
+    // Else the second one would have seen one of two changes.
+    assert_eq!(outcome(&mut first, "update t set n = n + 1 where id = 2"), "55P03");
+}
+
+#[test]
+fn a_statement_of_its_own_is_tried_again_when_what_it_followed_is_rolled_back() {
+    let (_database, mut first, mut second) = hot("serializable");
+    run(&mut second, "rollback; reset lock_timeout");
+    let waiting = hotrow_sync::thread::spawn(move || {
+        let told = outcome(&mut second, "update t set n = n + 10 where id = 1");
+        (second, told)
+    });
+    // Whether it waits for its leader by then or not.
+    hotrow_sync::thread::yield_now();
+    run(&mut first, "rollback");
+    let (mut second, told) = waiting.join().expect("no panic");
+    assert_eq!(told, "UPDATE 1");
+    assert_eq!(outcome(&mut second, "select n from t where id = 1"), "10");
+}
