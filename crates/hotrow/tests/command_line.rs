@@ -205,6 +205,12 @@ fn options_that_mean_nothing_here_are_refused() {
             "serve --engine vll --partitions 2",
             &["--partitions means nothing to engine vll as", "expected one of vll-st,"],
         ),
+        ("serve --engine mvo --early-release hot", &["--early-release hot means nothing to engine mvo", "ilock"]),
+        ("serve --early-release cold", &["invalid value 'cold' for '--early-release", "[possible values: off, hot]"]),
+        (
+            "serve --deadlock-time-outs --early-release hot",
+            &["--early-release hot means nothing with --deadlock-time-outs"],
+        ),
     ] {
         check(line, 2, expected);
     }

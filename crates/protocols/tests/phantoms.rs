@@ -7,7 +7,7 @@ use hotrow_storage::{
     Column, IndexId, IndexKind, IndexRef, IndexSchema, Key, KeySpec, Row, TableId, TableSchema, Type, Value,
 };
 use hotrow_sync::{Arc, Waiter, mpsc, thread};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Direction, Engine, Isolation, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
@@ -149,4 +149,49 @@ fn an_insert_that_waits_does_not_open_a_scanned_gap_to_others() {
     assert_eq!(keys(&mut *second, &scan, usize::MAX), [10]);
     second.commit().expect("a reader commits");
     assert_eq!(twenty_five.join().expect("no panic"), Ok(()));
+}
+
+#[test]
+fn a_key_that_goes_while_the_next_gap_is_waited_for_leaves_no_gap_open() {
+    let included = |key| Bound::Included(Key::Int(key));
+    for direction in [Direction::Forward, Direction::Backward] {
+        let fixture = Arc::new(Fixture::new([1, 2, 3, 45, 50]));
+        // At 30 a forward scan's first batch ends, so that it looks further above.
+        let mut thirty = fixture.patient();
+        if direction == Direction::Forward {
+            assert_eq!(thirty.insert(fixture.table, fixture.row(30, 0).as_ref()), Ok(Write::Done));
+        }
+        let mut deleter = fixture.patient();
+        assert_eq!(deleter.delete(fixture.table, &Key::Int(45)), Ok(Write::Done));
+        deleter.commit().expect("it is alone");
+        let mut writer = fixture.patient();
+        let savepoint = writer.savepoint();
+        assert_eq!(writer.insert(fixture.table, fixture.row(40, 0).as_ref()), Ok(Write::Done));
+
+        let (scanned, is_scanned) = mpsc::channel();
+        let (end, is_over) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            let at = fixture.clone();
+            scope.spawn(move || {
+                let mut scanner = at.patient();
+                let (lower, upper) = (included(1), included(20));
+                let scan = Scan { lower, upper, direction, ..Scan::all(at.table, IndexRef::Primary) };
+                let mut found = keys(&mut *scanner, &scan, usize::MAX);
+                found.sort_unstable();
+                scanned.send(found).expect("somebody listens");
+                is_over.recv().expect("somebody ends it");
+                assert_eq!(scanner.commit(), Ok(()));
+            });
+            // It has the gap below 40, and wants the one below 50, above which nothing is uncommitted.
+            fixture.until_waiting(1);
+            writer.rollback_to(savepoint);
+            assert_eq!(writer.insert(fixture.table, fixture.row(35, 0).as_ref()), Ok(Write::Done));
+            writer.commit().expect("it has what it wants");
+            let found = is_scanned.recv().expect("it scans");
+            thirty.abort();
+            let inserted = fixture.insert_at_once(15, 0);
+            end.send(()).expect("it waits for that");
+            assert_eq!((found, inserted), (vec![1, 2, 3], Err(Abort::Cancelled)), "{direction:?}");
+        });
+    }
 }

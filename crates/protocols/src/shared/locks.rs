@@ -14,13 +14,16 @@
 //! 1. *The end of a scanner's gaps stays.* The last gap that a scan locks is that of a committed entry (or the index's
 //!    end). Only a committed delete unlinks that entry, and it needs the insert mode of the gap, which the scan excludes.
 //! 2. *A scanned gap stays empty while its scanner runs.* An inserter links its entry, then looks which gaps that falls
-//!    into, takes the insert mode of those, and looks again until they have not changed. A scanner locks its gaps, then
-//!    reads the entries again until they have not changed. Each fences before its last look. If the link came before the
-//!    scanner's last look, that meets the entry and waits for its row. Otherwise the inserter's last look, which comes
-//!    after its link, begins below the committed entry of 1 and ends at the first committed one: at that entry, or at
-//!    one before it that is in the scanner's gaps too, or at one that was inserted after the scanner's last look, which
-//!    cannot have committed, by the same argument. In each case the inserter asks for a gap that the scanner holds, and
-//!    waits.
+//!    into, takes the insert mode of those, and looks again until they have not changed. A scanner locks its gaps, all of them up to the committed
+//!    entry, then looks at all of these entries once more, the highest first, until they have not changed: the same entries, not others with their keys. Each fences
+//!    before its last look. If a link came before the scanner's last look at its place, that meets the entry: within the range the scanner
+//!    waits for its row, above it the scanner begins again. Suppose that of those that were linked later some were to commit while the scanner runs, and take
+//!    the first. Its inserter's last look goes up, and comes after its link. At the latest it comes to the committed entry of 1, and so asks for a
+//!    gap that the scanner holds, and waits; unless it ends earlier, at an entry that the scanner has not met. The scanner looked at that
+//!    one's place before, as it looks downwards. So that entry was linked later, too, and has committed, or is the inserter's own, for which the same
+//!    holds: it was not the first.
+//!    It does not do to look at each gap again when it is locked, before the next is waited for: an entry that has not committed may go
+//!    meanwhile, and another one commit below it, which names the scanned gap from then on.
 //! 3. *One's own insert does not open a scanned gap to others.* Until it ends, its entry is uncommitted: those who insert
 //!    below it go on to the gaps above, which its scan holds. A scan that breaks off at an entry of its own transaction
 //!    locks on to the first committed one, as the entry may be rolled back to a savepoint.

@@ -7,6 +7,7 @@ use super::record;
 use super::walk::{self, FIRST_BATCH, GREATEST_BATCH, Range, Step};
 use hotrow_storage::{Guard, IndexRef, Key, RecordHeader, RecordRef, RowRef, Table, TableId};
 use hotrow_txn::{Abort, Direction, Isolation, LockFor, LockPart, LockTarget, Scan};
+use smallvec::SmallVec;
 use std::ops::{Bound, ControlFlow};
 
 /// The locks of one transaction, wherever they are kept: what scans ask for, and those who link and unlink entries.
@@ -163,8 +164,11 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
                     locked => locked?,
                 }
                 locks::fence_before_look();
-                let again = walk::steps(self.table, self.guard, self.scan.index, from.as_ref(), backward, limit);
-                if again.len() != steps.len() || !again.iter().zip(&steps).all(|(a, b)| a.is_same(b)) {
+                let is_same = match backward {
+                    true => self.begins_still(&steps, from.as_ref(), limit),
+                    false => self.are_still(&steps, from.as_ref(), steps.len() < limit),
+                };
+                if !is_same {
                     continue;
                 }
             }
@@ -231,28 +235,53 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         self.lock_up_to_committed(range.above())
     }
 
-    /// Locks the gaps from `from` on, up to that of the first entry whose insert has committed, or the end's.
+    /// Locks the gaps from `from` on, up to that of the first entry whose insert has committed, or the end's. They are looked at again as a
+    /// whole, when all are locked: an entry that was not committed may go while the next gap is waited for, and another one come below it.
     fn lock_up_to_committed(&mut self, from: Bound<&Key>) -> Result<(), Abort> {
-        let mut from = from.cloned();
         loop {
-            let next = walk::next(self.table, self.guard, self.scan.index, from.as_ref());
-            match &next {
-                Some(step) => self.locks.read_gap(self.table, self.scan.index, &step.key())?,
-                None => self.locks.read_end(self.table, self.scan.index)?,
-            }
-            locks::fence_before_look();
-            let again = walk::next(self.table, self.guard, self.scan.index, from.as_ref());
-            match (&next, &again) {
-                (None, None) => return Ok(()),
-                (Some(step), Some(again)) if again.is_same(step) => {
-                    if step.is_committed() {
-                        return Ok(());
-                    }
-                    from = Bound::Excluded(step.key());
+            let mut passed: SmallVec<[Step<'s, H>; 2]> = SmallVec::new();
+            let mut beyond = from.cloned();
+            let at_end = loop {
+                let Some(step) = walk::next(self.table, self.guard, self.scan.index, beyond.as_ref()) else {
+                    self.locks.read_end(self.table, self.scan.index)?;
+                    break true;
+                };
+                self.locks.read_gap(self.table, self.scan.index, &step.key())?;
+                let is_committed = step.is_committed();
+                beyond = Bound::Excluded(step.key());
+                passed.push(step);
+                if is_committed {
+                    break false;
                 }
-                _ => {}
+            };
+            locks::fence_before_look();
+            if self.are_still(&passed, from, at_end) {
+                return Ok(());
             }
         }
+    }
+
+    /// Whether the first entries from `from` on downwards, up to `limit`, are still these.
+    fn begins_still(&self, steps: &[Step<'_, H>], from: Bound<&Key>, limit: usize) -> bool {
+        let again = walk::steps(self.table, self.guard, self.scan.index, from, true, limit);
+        again.len() == steps.len() && again.iter().zip(steps).all(|(step, again)| step.is_same(again))
+    }
+
+    /// Whether the entries from `from` to the last of `steps`, or to the index's end, are still these. The highest is looked at first.
+    fn are_still(&self, steps: &[Step<'_, H>], from: Bound<&Key>, at_end: bool) -> bool {
+        let top = match steps.last() {
+            Some(last) if !at_end => Bound::Included(last.key()),
+            _ => Bound::Unbounded,
+        };
+        let down = walk::steps(self.table, self.guard, self.scan.index, top.as_ref(), true, steps.len() + 1);
+        let is_before = |step: &Step<'_, H>| match from {
+            Bound::Included(from) => step.key() < *from,
+            Bound::Excluded(from) => step.key() <= *from,
+            Bound::Unbounded => false,
+        };
+        down.len() >= steps.len()
+            && steps.iter().rev().zip(&down).all(|(step, again)| step.is_same(again))
+            && down[steps.len()..].iter().all(is_before)
     }
 
     /// Visits a row that is locked, if it is there.

@@ -1,8 +1,8 @@
 //! Rows that go to the next writer before their own has committed.
 //!
 //! **Source.** Guo, Wu, Yan, Yu: Releasing Locks As Early As You Can: Reducing Contention of Hotspots by Violating Two-Phase Locking
-//! (Bamboo), §3: retired locks, commits in their order, cascading aborts. Tencent: TXSQL: Lock Optimizations Towards High Contented
-//! Workloads, §4: only rows that are found hot.
+//! (Bamboo), §3: retired locks, commits in their order, cascading aborts. That only rows are retired which are found hot is as in Tencent's TXSQL
+//! (arXiv 2504.06854).
 //!
 //! **Definitions.** A transaction *retires* a row that it has changed and will not change again: it releases the row's lock and leaves an
 //! *entry* in the row's *chain*, with the row as it was before. Who locks a row whose chain has entries *follows* the transaction of the last one,
