@@ -195,3 +195,14 @@ fn a_key_that_goes_while_the_next_gap_is_waited_for_leaves_no_gap_open() {
         });
     }
 }
+
+#[test]
+fn a_row_that_was_to_be_held_and_is_not_there_stays_away() {
+    let fixture = Fixture::new([1, 2, 3]);
+    let mut holder = fixture.patient();
+    assert_eq!(holder.hold_row(fixture.table, &Key::Int(2)), Ok(true));
+    assert_eq!(holder.hold_row(fixture.table, &Key::Int(7)), Ok(false));
+    assert_eq!(fixture.insert_at_once(7, 0), Err(Abort::Cancelled));
+    assert_eq!(fixture.insert_at_once(8, 0), Ok(Write::Done), "its neighbours may come");
+    assert_eq!(holder.hold_row(fixture.table, &Key::Int(7)), Ok(false));
+}

@@ -203,7 +203,7 @@ impl Locking for KeyLocking {
     }
 
     fn hold_row(&mut self, row: Sought<'_, '_, KeyLocked>) -> Result<bool, Abort> {
-        locks::hold_row(&mut self.locks, row)
+        locks::hold_row(&mut self.locks, row, self.granted)
     }
 
     fn own(&mut self, table: TableId) {

@@ -13,17 +13,18 @@
 //!
 //! 1. *The end of a scanner's gaps stays.* The last gap that a scan locks is that of a committed entry (or the index's
 //!    end). Only a committed delete unlinks that entry, and it needs the insert mode of the gap, which the scan excludes.
-//! 2. *A scanned gap stays empty while its scanner runs.* An inserter links its entry, then looks which gaps that falls
-//!    into, takes the insert mode of those, and looks again until they have not changed. A scanner locks its gaps, all of them up to the committed
-//!    entry, then looks at all of these entries once more, the highest first, until they have not changed: the same entries, not others with their keys. Each fences
-//!    before its last look. If a link came before the scanner's last look at its place, that meets the entry: within the range the scanner
-//!    waits for its row, above it the scanner begins again. Suppose that of those that were linked later some were to commit while the scanner runs, and take
-//!    the first. Its inserter's last look goes up, and comes after its link. At the latest it comes to the committed entry of 1, and so asks for a
-//!    gap that the scanner holds, and waits; unless it ends earlier, at an entry that the scanner has not met. The scanner looked at that
-//!    one's place before, as it looks downwards. So that entry was linked later, too, and has committed, or is the inserter's own, for which the same
-//!    holds: it was not the first.
-//!    It does not do to look at each gap again when it is locked, before the next is waited for: an entry that has not committed may go
-//!    meanwhile, and another one commit below it, which names the scanned gap from then on.
+//! 2. *A scanned gap stays empty while its scanner runs.* An inserter links its entry, then looks which gaps that falls into, takes the insert
+//!    mode of those, and looks again until they have not changed. A scanner locks its gaps, all of them up to the committed entry, then looks at
+//!    all of these entries once more, the highest first, until they have not changed: the same entries, not others with their keys. Each fences
+//!    before its last look. If a link came before the scanner's last look at its place, that meets the entry: within the range the scanner waits
+//!    for its row, above it the scanner begins again. Suppose that of those that were linked later some have been looked around for the last time
+//!    while the scanner runs, and take the first. Its inserter's last look goes up, and comes after its link. At the latest it comes to the
+//!    committed entry of 1, and so asks for a gap that the scanner holds, and waits; unless it ends earlier, at an entry that the scanner has not
+//!    met. The scanner looked at that one's place before, as it looks downwards. So that entry was linked later, too, and its own last look is
+//!    over: it was not the first. Between two batches of a forward scan nothing is open: the rows of the first one are locked, so their entries
+//!    stay, and who comes up to one of them asks for its gap, or the scanner's own transaction has linked it (3). It does not do to look at each
+//!    gap again when it is locked, before the next is waited for: an entry that has not committed may go meanwhile, and another one commit below
+//!    it, which names the scanned gap from then on.
 //! 3. *One's own insert does not open a scanned gap to others.* Until it ends, its entry is uncommitted: those who insert
 //!    below it go on to the gaps above, which its scan holds. A scan that breaks off at an entry of its own transaction
 //!    locks on to the first committed one, as the entry may be rolled back to a savepoint.
@@ -53,7 +54,7 @@ use super::walk;
 use hotrow_storage::{Guard, IndexId, IndexKind, IndexRef, Key, RecordHeader, RecordRef, Table, TableId, mix};
 use hotrow_sync::atomic::{Ordering, fence};
 use hotrow_sync::{Arc, Waiter};
-use hotrow_txn::{Abort, Access, LockPart, LockTarget, Statistics};
+use hotrow_txn::{Abort, Access, Isolation, LockPart, LockTarget, Statistics};
 use smallvec::SmallVec;
 use std::ops::Bound;
 
@@ -370,15 +371,18 @@ impl<P: WaitPolicy> ScanLocks<()> for Locks<P> {
     }
 }
 
-/// Whether a row is there; if so it stays until the transaction's end.
+/// Whether a row is there; if so it stays until the transaction's end. At `serializable` it stays away, too, if it is not.
 pub(crate) fn hold_row<H: RecordHeader>(
     locks: &mut impl ScanLocks<H>,
     Sought { table, guard, key, hash }: Sought<'_, '_, H>,
+    isolation: Isolation,
 ) -> Result<bool, Abort> {
     if table.is_ordered() && !locks.owns(table.id()) {
         locks.read_gap(table, IndexRef::Primary, key)?;
         match table.find(guard, key, hash) {
-            None => return Ok(false),
+            None if isolation != Isolation::Serializable => return Ok(false),
+            // An absent key has no gap of its own.
+            None => {}
             Some(record) if record.is_committed() => return Ok(record.is_present()),
             // Its insert may be undone.
             Some(_) => {}

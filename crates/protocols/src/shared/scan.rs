@@ -254,8 +254,11 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
                     break false;
                 }
             };
+            // Of many that were waited for, most have committed by now: the gaps end at the first one.
+            let committed = passed.iter().position(Step::is_committed);
+            passed.truncate(committed.map_or(passed.len(), |first| first + 1));
             locks::fence_before_look();
-            if self.are_still(&passed, from, at_end) {
+            if self.are_still(&passed, from, at_end && committed.is_none()) {
                 return Ok(());
             }
         }
@@ -267,7 +270,8 @@ impl<'s, H: RecordHeader, L: ScanLocks<H>> Scanner<'s, H, L> {
         again.len() == steps.len() && again.iter().zip(steps).all(|(step, again)| step.is_same(again))
     }
 
-    /// Whether the entries from `from` to the last of `steps`, or to the index's end, are still these. The highest is looked at first.
+    /// Whether the entries from `from` to the last of `steps`, or to the index's end, are still these. The highest is looked at first: a search
+    /// upwards comes to the next leaf later than to the first, and what it finds there may have been linked after an entry that it has missed.
     fn are_still(&self, steps: &[Step<'_, H>], from: Bound<&Key>, at_end: bool) -> bool {
         let top = match steps.last() {
             Some(last) if !at_end => Bound::Included(last.key()),

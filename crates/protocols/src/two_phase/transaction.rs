@@ -174,7 +174,7 @@ impl<P: Policy> Locking for TwoPhaseLocking<P> {
     }
 
     fn hold_row(&mut self, row: Sought<'_, '_, ()>) -> Result<bool, Abort> {
-        locks::hold_row(&mut self.locks, row)
+        locks::hold_row(&mut self.locks, row, self.granted)
     }
 
     fn own(&mut self, table: TableId) {

@@ -178,7 +178,7 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
     }
 
     fn hold_row(&mut self, row: Sought<'_, '_, L>) -> Result<bool, Abort> {
-        locks::hold_row(&mut self.locks, row)
+        locks::hold_row(&mut self.locks, row, self.granted)
     }
 
     fn own(&mut self, table: TableId) {
