@@ -451,12 +451,15 @@ impl<'a> RowMut<'a> {
         if gone_len == 0 {
             return;
         }
-        self.variable.to_mut().drain(gone_from as usize..(gone_from + gone_len) as usize);
+        // A row that is changed without isolation may say more than there is, as for those who read it.
+        let variable = self.variable.to_mut();
+        let end = (gone_from as usize + gone_len as usize).min(variable.len());
+        variable.drain((gone_from as usize).min(end)..end);
         for slot in &self.layout.slots {
             let Some(other) = at(*slot, self.fixed) else { continue };
             let offset = read_u32(self.fixed, other);
             if offset > gone_from {
-                self.fixed[other..other + 4].copy_from_slice(&(offset - gone_len).to_le_bytes());
+                self.fixed[other..other + 4].copy_from_slice(&offset.saturating_sub(gone_len).to_le_bytes());
             }
         }
     }
@@ -604,6 +607,24 @@ mod tests {
             }
             for column in [2, 3, 5] {
                 assert_eq!(row.as_ref().bytes(column), expected[column].as_bytes(), "after {column} := {text}");
+            }
+        }
+    }
+
+    /// What an engine without isolation may have put together.
+    #[test]
+    fn a_row_of_two_halves_that_do_not_fit_is_changed_without_a_panic() {
+        let mut row = Row::new(&layout());
+        row.change(|change| change.set(3, &Value::text("as long as this")));
+        for length in 0..15 {
+            for new in ["", "short", "longer than it was before"] {
+                let mut torn = row.clone();
+                torn.variable.truncate(length);
+                torn.change(|change| {
+                    change.set(3, &Value::text(new));
+                    change.set(5, &Value::Bytea(b"other"[..].into()));
+                });
+                assert_eq!((torn.as_ref().bytes(3), torn.as_ref().bytes(5)), (new.as_bytes(), &b"other"[..]));
             }
         }
     }
