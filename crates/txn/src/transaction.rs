@@ -236,7 +236,8 @@ pub trait Transaction: Send {
     /// was read meanwhile is not let go by turning it off. Engines whose reads stay as they are at every level have nothing to do.
     fn hold_reads(&mut self, _hold: bool) {}
 
-    /// Whether there is a row with this primary key. If so it stays there until the transaction's end, whatever its level: nobody else deletes it.
+    /// Whether there is a row with this primary key. If so it stays there until the transaction's end, whatever its level: nobody else deletes it. If not, it stays
+    /// away at serializable, as after a read.
     /// Its other columns may change, and where an engine can tell the two apart neither waits for the other.
     fn hold_row(&mut self, table: TableId, key: &Key) -> Result<bool, Abort> {
         self.hold_reads(true);

@@ -479,7 +479,11 @@ impl<L: RecordLock> Locker<L> {
     #[inline]
     pub(crate) fn release_short(&mut self, database: &Database<L>, guard: Guard<'_>) {
         if let Some(held) = self.short.take() {
-            self.timed(|locker| release(&locker.owner, &mut locker.retired, database, guard, held));
+            self.timed(|locker| {
+                if let Some(record) = release(&locker.owner, database, guard, held) {
+                    locker.settle(record);
+                }
+            });
         }
     }
 
@@ -492,7 +496,13 @@ impl<L: RecordLock> Locker<L> {
         self.release_short(database, guard);
         self.timed(|locker| {
             let Self { held, owner, retired, .. } = locker;
-            held.drain(|held| release(owner, retired, database, guard, held));
+            held.drain(|held| {
+                if let Some(record) = release(owner, database, guard, held)
+                    && let Some((rows, part)) = retired
+                {
+                    rows.settle(part, owner, record);
+                }
+            });
         });
         self.settle_rest(database, guard);
         self.names.release_all();
@@ -544,20 +554,17 @@ fn of_two_readers(own: u32, other: u32, target: &impl Fn() -> LockTarget) -> Dea
     Deadlock { waits: vec![wait(own, other), wait(other, own)] }
 }
 
-/// Releases a record. Those of a table that is gone are gone with it.
+/// Releases a record, and returns it. Those of a table that is gone are gone with it.
 #[inline]
-fn release<L: RecordLock>(
+fn release<'g, L: RecordLock>(
     owner: &L::Owner,
-    retired: &mut Option<(Arc<RetiredRows<L>>, Part<L>)>,
-    database: &Database<L>,
-    guard: Guard<'_>,
+    database: &'g Database<L>,
+    guard: Guard<'g>,
     HeldRecord { table, record }: HeldRecord<L>,
-) {
-    let Some(table) = database.table(guard, table) else { return };
-    crate::shared::record::header(record, guard).release(owner);
-    if let Some((rows, part)) = retired {
-        rows.settle(part, owner, crate::shared::record::deref(record, guard, table));
-    }
+) -> Option<RecordRef<'g, L>> {
+    let record = crate::shared::record::deref(record, guard, database.table(guard, table)?);
+    record.header().release(owner);
+    Some(record)
 }
 
 impl<L: RecordLock> ScanLocks<L> for Locker<L> {

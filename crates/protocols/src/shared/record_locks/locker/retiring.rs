@@ -73,11 +73,10 @@ impl<L: RecordLock> Locker<L> {
             held.remove(record);
             released.push(record);
             names.statistics.retired += 1;
-            release(owner, &mut None, database, guard, HeldRecord { table, record });
-        }
-        // A transaction that was doomed meanwhile has left dead entries.
-        if part.is_doomed() {
-            rows.settle_retired(part, owner, database, guard);
+            if let Some(record) = release(owner, database, guard, HeldRecord { table, record }) {
+                // A transaction that was doomed meanwhile has left a dead entry.
+                rows.settle(part, owner, record);
+            }
         }
         released
     }
