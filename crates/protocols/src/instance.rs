@@ -5,8 +5,8 @@ use hotrow_storage::{
 };
 use hotrow_sync::{Arc, Mutex, Waiter};
 use hotrow_txn::{
-    AdmissionStatistics, Engine, EngineInfo, LockStatistics, LockWait, Protocol, Transaction, VersionStatistics,
-    WorkerId,
+    AdmissionStatistics, EarlyReleaseStatistics, Engine, EngineInfo, LockStatistics, LockWait, Protocol, Transaction,
+    VersionStatistics, WorkerId,
 };
 
 /// A database under protocol `P`: for those who know the protocol's type. Others use it as an [`Engine`].
@@ -124,6 +124,10 @@ impl<P: Protocol> Engine for Instance<P> {
 
     fn admission(&self) -> Option<AdmissionStatistics> {
         self.protocol.admission()
+    }
+
+    fn early_release(&self) -> Option<EarlyReleaseStatistics> {
+        self.protocol.early_release()
     }
 
     fn lock_waits(&self) -> Vec<LockWait> {

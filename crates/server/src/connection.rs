@@ -148,6 +148,11 @@ impl<S: Read + Write> Connection<S> {
         self.at_end || self.input.has_frame(self.limit) || self.peer.is_closing() || self.is_overdue()
     }
 
+    /// Whether others may wait for what the session does next: it is in a transaction, or holds an advisory lock.
+    pub fn may_be_waited_for(&self) -> bool {
+        self.session.may_be_waited_for()
+    }
+
     fn end_input(&mut self, ended: io::Result<usize>) {
         self.at_end = true;
         self.is_too_long = ended.is_err_and(|error| error.kind() == ErrorKind::OutOfMemory);

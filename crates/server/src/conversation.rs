@@ -136,6 +136,11 @@ impl Conversation {
         }
     }
 
+    /// Whether others may wait for what the client does next.
+    pub fn may_be_waited_for(&self) -> bool {
+        matches!(&self.state, State::Begun(connection) if connection.may_be_waited_for())
+    }
+
     /// When [`proceed`](Self::proceed) has something to do though the client sends nothing.
     pub fn idle_until(&self) -> Option<Time> {
         match &self.state {

@@ -194,6 +194,16 @@ impl Collector for Numbers {
         to.gauge("hotrow_admission_hot_locks", help, None, admission.hot)?;
         let help = "Transactions that were held back from hot rows for a while";
         to.counter("hotrow_admission_held_back", help, admission.held_back_ever)?;
+        if let Some(early) = database.engine().early_release() {
+            let help = "Rows that are waited for so often that they are let go early by who asks for that";
+            to.gauge("hotrow_early_release_hot_rows", help, None, early.hot)?;
+            let help = "Changes of rows that others may have before they are committed";
+            to.gauge("hotrow_early_release_rows", help, None, early.released)?;
+            let help = "Changes of rows that others could have before they were committed";
+            to.counter("hotrow_early_releases", help, early.released_ever)?;
+            let help = "How often a transaction had such a row, and had to commit after another one";
+            to.counter("hotrow_early_release_followers", help, early.followed_ever)?;
+        }
         let help = "Memory in use: asked of the allocator and not given back, and mapped by tables";
         to.gauge("hotrow_memory", help, Some(&Unit::Bytes), meter::used_bytes() as u64)?;
         if let Some(limit) = database.memory_limit().bytes() {

@@ -546,6 +546,8 @@ pub struct Used {
     pub sequences: Vec<UsedSequence>,
     /// Parameters whose values name such sequences.
     pub sequence_params: Vec<usize>,
+    /// Whether a function is called that does more than make a value.
+    pub acts: bool,
 }
 
 /// A sequence that a plan takes numbers from.
@@ -596,6 +598,7 @@ impl Used {
 
     /// Notes all that another plan was made from, which has parameters of its own.
     pub fn add_all(&mut self, other: &Used) {
+        self.acts |= other.acts;
         other.tables.iter().for_each(|table| self.add_table(table));
         other.procedures.iter().for_each(|procedure| self.add_procedure(procedure));
         other.views.iter().for_each(|view| self.add_view(view));

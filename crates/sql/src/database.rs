@@ -182,6 +182,11 @@ impl Database {
         self.engine.info().isolation.contains(&Isolation::Snapshot)
     }
 
+    /// Whether transactions may let others have rows before they commit: a commit may then be refused for what others have done.
+    pub(crate) fn releases_early(&self) -> bool {
+        self.engine.early_release().is_some()
+    }
+
     /// A session for `user`, waiting through `waiter`.
     pub fn session(self: &Arc<Self>, user: &str, waiter: Waiter) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::AcqRel) & i32::MAX;

@@ -56,7 +56,7 @@ use hotrow_storage::{Type, Value};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{Abort, Concurrency, Statistics, Transaction};
 use named::Named;
-use planned::Planning;
+use planned::{Planning, Wanted};
 use portal::Portal;
 use run::{Output, Source};
 use std::net::SocketAddr;
@@ -75,8 +75,8 @@ pub struct Session {
     counted: Statistics,
     /// What others may know of it.
     seat: Arc<Seat>,
-    /// Whether the engine wants to know beforehand what a transaction will touch.
-    planned: bool,
+    /// What the engine wants to know beforehand of a transaction.
+    wanted: Wanted,
     planning: Planning,
     /// Whether the next statement is a transaction of its own.
     whole: bool,
@@ -103,8 +103,8 @@ pub struct Session {
     standing: Standing,
     /// Why the engine gave the block's transaction up, if it did.
     given_up: Option<Abort>,
-    /// It was given up while the client said nothing, which is to be told so.
-    given_up_unheard: bool,
+    /// Why it was given up while the client said nothing, which is to be told so.
+    given_up_unheard: Option<Abort>,
     /// Which of the settings' changes others know of.
     shown: u64,
     statements: Named<Arc<Statement>>,
@@ -129,8 +129,8 @@ enum Ready {
 
 impl Session {
     pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
-        let planned = database.engine().info().needs_accesses;
         let mut txn = Watched::new(database.engine(), &waiter);
+        let wanted = Wanted::of(database.engine().info(), &txn);
         txn.statistics().timed = database.config.times.is_some();
         let locks = HeldLocks::default();
         let seat = Arc::new(Seat::new(user, id, waiter.clone(), locks.shown().clone()));
@@ -146,7 +146,7 @@ impl Session {
             id,
             user: user.to_owned(),
             waiter,
-            planned,
+            wanted,
             planning: Planning::default(),
             whole: false,
             starts_over: false,
@@ -160,7 +160,7 @@ impl Session {
             marks: Vec::new(),
             standing: Standing::default(),
             given_up: None,
-            given_up_unheard: false,
+            given_up_unheard: None,
             statements: Named::default(),
             portals: Named::default(),
             cursors: Cursors::default(),
@@ -169,6 +169,11 @@ impl Session {
             normalised: Normalised::default(),
             cache_key: String::new(),
         }
+    }
+
+    /// Whether others may wait for what it does next: it is in a transaction, or holds an advisory lock.
+    pub fn may_be_waited_for(&self) -> bool {
+        self.seat.may_be_waited_for()
     }
 
     /// How the session waits; cancelling it ends the present statement.

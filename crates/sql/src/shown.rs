@@ -4,7 +4,7 @@ use crate::sequence::Names;
 use crate::settings::{CONCURRENCY, EARLY_RELEASE, Known};
 use crate::{SqlError, Times, isolation, state};
 use hotrow_sync::meter;
-use hotrow_txn::{AdmissionStatistics, LockStatistics, Setting, VersionStatistics};
+use hotrow_txn::{AdmissionStatistics, EarlyReleaseStatistics, EngineInfo, LockStatistics, Setting, VersionStatistics};
 
 impl Names {
     /// A setting's value.
@@ -50,12 +50,13 @@ impl Names {
         if !name.eq_ignore_ascii_case(EARLY_RELEASE) {
             return Ok(());
         }
-        let info = self.database().engine().info();
         let wanted = self.settings.borrow().foreseen(EARLY_RELEASE, value)?;
-        if wanted == "off" || info.settings.contains(&Setting::EarlyRelease) {
+        if wanted == "off" || self.database().releases_early() {
             return Ok(());
         }
-        let message = format!("engine {} does not let others have rows before their writers have committed", info.name);
+        let EngineInfo { name, settings, .. } = self.database().engine().info();
+        let how = if settings.contains(&Setting::EarlyRelease) { ", as the server is set up," } else { "" };
+        let message = format!("engine {name}{how} does not let others have rows before their writers have committed");
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
     }
 
@@ -73,7 +74,7 @@ impl Names {
         match name {
             "transaction_isolation" => isolation::name(granted).to_owned(),
             "hotrow.isolation" => granted.name().to_owned(),
-            "hotrow.locks" => locks(engine.locks(), self.database().admission()),
+            "hotrow.locks" => locks(engine.locks(), self.database().admission(), engine.early_release()),
             "hotrow.memory" => format!("{} kB", meter::used_bytes() >> 10),
             "hotrow.memory_limit" => match self.database().memory_limit().bytes() {
                 Some(bytes) => format!("{} kB", bytes >> 10),
@@ -102,16 +103,25 @@ fn versions(statistics: Option<VersionStatistics>) -> String {
     format!("alive {alive}, garbage {garbage}, held {held}, transactions {transactions}{oldest}")
 }
 
-/// What an engine has locked, and how it holds transactions back if it has done so, in words.
-fn locks(statistics: Option<LockStatistics>, admission: AdmissionStatistics) -> String {
-    let locks = match statistics {
+/// What an engine has locked, and how it holds transactions back and lets others have rows early if it has done so, in words.
+fn locks(
+    statistics: Option<LockStatistics>,
+    admission: AdmissionStatistics,
+    early_release: Option<EarlyReleaseStatistics>,
+) -> String {
+    let mut locks = match statistics {
         Some(LockStatistics { held, waiting }) => format!("held {held}, waiting {waiting}"),
         None => "none are counted".to_owned(),
     };
     let AdmissionStatistics { hot, limit, admitted, held_back, held_back_ever } = admission;
-    if held_back_ever == 0 {
-        return locks;
+    if held_back_ever > 0 {
+        let hot = if hot > 0 { format!("{hot} hot, ") } else { String::new() };
+        locks += &format!("; {hot}admitted {admitted} of {limit}, held back {held_back}, so far {held_back_ever}");
     }
-    let hot = if hot > 0 { format!("{hot} hot, ") } else { String::new() };
-    format!("{locks}; {hot}admitted {admitted} of {limit}, held back {held_back}, so far {held_back_ever}")
+    if let Some(EarlyReleaseStatistics { released, released_ever, followed_ever, .. }) = early_release
+        && released_ever > 0
+    {
+        locks += &format!("; released early {released}, so far {released_ever}, followed {followed_ever}");
+    }
+    locks
 }

@@ -3,8 +3,10 @@
 mod common;
 
 use common::{ENGINES, database, outcome, run, session};
-use hotrow_sql::{Database, Session};
+use hotrow_sql::{Config, Database, Session};
 use hotrow_sync::Arc;
+use hotrow_txn::Settings;
+use std::time::Duration;
 
 /// A database with a row that is hot, and two sessions in blocks under early release, the first of which has changed the row.
 fn hot(level: &str) -> (Arc<Database>, Session, Session) {
@@ -137,4 +139,52 @@ fn a_statement_of_its_own_is_tried_again_when_what_it_followed_is_rolled_back() 
     let (mut second, told) = waiting.join().expect("no panic");
     assert_eq!(told, "UPDATE 1");
     assert_eq!(outcome(&mut second, "select n from t where id = 1"), "10");
+}
+
+#[test]
+fn an_idle_block_that_can_only_fail_is_rolled_back_and_told_so() {
+    // What its client says next, and what it hears.
+    let cases = [("select 1 from t", "40001"), ("commit", "40001"), ("rollback", "ROLLBACK")];
+    for (level, (next, expected)) in LEVELS.into_iter().flat_map(|level| cases.map(|case| (level, case))) {
+        let (_database, mut first, mut second) = hot(level);
+        assert_eq!(second.look_after_idle(Duration::ZERO), Ok(None), "it has seen nothing of others: {level}");
+        run(&mut second, "update t set n = n + 10 where id = 1; update t set n = 5 where id = 2");
+        let again = Duration::from_millis(5);
+        assert_eq!(second.look_after_idle(Duration::ZERO), Ok(Some(again)), "{level}");
+        assert_eq!(second.look_after_idle(again), Ok(Some(2 * again)), "{level}");
+        run(&mut first, "rollback; set lock_timeout = '5ms'");
+        assert_eq!(outcome(&mut first, "update t set n = 7 where id = 2"), "55P03", "{level}");
+        assert_eq!(second.look_after_idle(2 * again), Ok(None), "{level}");
+        assert_eq!(outcome(&mut first, "update t set n = n + 7 where id = 2 returning n"), "7", "{level}");
+        assert_eq!(outcome(&mut second, next), expected, "{level}: {next}");
+        run(&mut second, "rollback");
+        assert_eq!(outcome(&mut second, "select n from t order by id"), "0 7", "{level}: {next}");
+    }
+}
+
+#[test]
+fn what_is_released_early_is_counted() {
+    let (database, mut first, mut second) = hot("serializable");
+    let locks = |session: &mut Session| {
+        let shown = outcome(session, "show hotrow.locks");
+        shown.rsplit_once("; ").map(|(_, early)| early.to_owned())
+    };
+    assert_eq!(locks(&mut first).as_deref(), Some("released early 1, so far 1, followed 0"));
+    run(&mut second, "update t set n = n + 10 where id = 1");
+    assert_eq!(locks(&mut first).as_deref(), Some("released early 2, so far 2, followed 1"));
+    run(&mut first, "commit");
+    run(&mut second, "commit");
+    assert_eq!(locks(&mut first).as_deref(), Some("released early 0, so far 2, followed 1"));
+    let early = database.engine().early_release().expect("the engine has it");
+    assert_eq!((early.hot, early.released_ever), (1, 2));
+}
+
+#[test]
+fn with_time_outs_for_deadlocks_it_is_refused() {
+    let settings = Settings { deadlock_time_outs: true, ..Settings::default() };
+    let engine = hotrow_protocols::open_with("ilock", &settings).expect("an engine that has time-outs");
+    let database = Database::new(engine, Config::default());
+    let mut session = session(&database);
+    assert_eq!(outcome(&mut session, "set hotrow.early_release = hot"), "0A000");
+    assert_eq!(outcome(&mut session, "set hotrow.early_release = off"), "SET");
 }

@@ -104,6 +104,20 @@ pub struct AdmissionStatistics {
     pub held_back_ever: u64,
 }
 
+/// Rows that their writers have let others have before they commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EarlyReleaseStatistics {
+    /// Rows that are waited for so often that they are let go when their writers wait for their clients. Rows that share a place in the
+    /// engine's table count as one.
+    pub hot: u64,
+    /// Changes of rows that are let go now, and not yet committed or undone.
+    pub released: u64,
+    /// Changes that were let go, since the database was made.
+    pub released_ever: u64,
+    /// Transactions that came to have such a row after another one, since the database was made: once for each that they followed.
+    pub followed_ever: u64,
+}
+
 /// A database under one engine, for those who learn the engine's name at run time. Many threads may use it at once.
 pub trait Engine: Send + Sync {
     /// Name, paper, needs and levels.
@@ -175,6 +189,11 @@ pub trait Engine: Send + Sync {
 
     /// How transactions are held back from locks on which too many would meet, if the engine does so. Cheap.
     fn admission(&self) -> Option<AdmissionStatistics> {
+        None
+    }
+
+    /// What became of rows that transactions let others have [before they commit](Transaction::retire_writes), if the engine does so as it is set up. Cheap.
+    fn early_release(&self) -> Option<EarlyReleaseStatistics> {
         None
     }
 

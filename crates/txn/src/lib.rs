@@ -33,7 +33,9 @@ pub use abort::Abort;
 pub use access::{Access, Accesses, EntriesAccess, EntryAccess, Intent, RangeAccess};
 pub use concurrency::Concurrency;
 pub use deadlock::{Deadlock, LockPart, LockTarget, LockWait, WaitsFor};
-pub use engine::{AdmissionStatistics, Engine, EngineInfo, LockStatistics, Scheduler, VersionStatistics};
+pub use engine::{
+    AdmissionStatistics, EarlyReleaseStatistics, Engine, EngineInfo, LockStatistics, Scheduler, VersionStatistics,
+};
 pub use isolation::Isolation;
 pub use load_limit::LoadLimit;
 pub use procedure::{Procedure, Runner};
@@ -41,6 +43,6 @@ pub use protocol::{Duties, Protocol, WorkerId};
 pub use settings::{Setting, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use tickets::Tickets;
-pub use transaction::{Begin, Direction, Exclusion, LockFor, Residual, Savepoint, Scan, Transaction, Write};
+pub use transaction::{Begin, Direction, Exclusion, LockFor, Prospect, Residual, Savepoint, Scan, Transaction, Write};
 pub use words::number_of;
 pub use wrapper::Wrapper;

@@ -1,8 +1,8 @@
 //! What a concurrency-control protocol is.
 
 use crate::{
-    AdmissionStatistics, EngineInfo, LockStatistics, LockWait, Settings, SettingsError, Statistics, Transaction,
-    VersionStatistics,
+    AdmissionStatistics, EarlyReleaseStatistics, EngineInfo, LockStatistics, LockWait, Settings, SettingsError,
+    Statistics, Transaction, VersionStatistics,
 };
 use hotrow_storage::{StoredTable, TableSchema, Tables};
 use hotrow_sync::{Arc, Time, Waiter};
@@ -106,6 +106,11 @@ pub trait Protocol: Sized + Send + Sync + 'static {
 
     /// How transactions are held back from locks on which too many would meet, if the engine does so.
     fn admission(&self) -> Option<AdmissionStatistics> {
+        None
+    }
+
+    /// What became of rows that were let go before the commit, if transactions do so: [`Engine::early_release`](crate::Engine::early_release).
+    fn early_release(&self) -> Option<EarlyReleaseStatistics> {
         None
     }
 

@@ -185,6 +185,18 @@ pub enum Exclusion {
     WaitedFor,
 }
 
+/// Whether a transaction may still commit, between two of its calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prospect {
+    /// As far as others are concerned.
+    #[default]
+    Open,
+    /// If others commit whose changes it has seen.
+    Follows,
+    /// It will not: one of those has failed.
+    Doomed,
+}
+
 /// A place in a transaction to roll back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint(pub usize);
@@ -344,6 +356,12 @@ pub trait Transaction: Send {
     /// Whether the running transaction keeps everybody else off the database.
     fn exclusion(&self) -> Exclusion {
         Exclusion::None
+    }
+
+    /// Whether the running transaction may still commit, whatever its next calls are. One that cannot is better rolled back at once than at its next
+    /// call: it has locks.
+    fn prospect(&self) -> Prospect {
+        Prospect::Open
     }
 
     /// Says that nothing will be called for a while (a session waits for its client, a worker goes on with another transaction):

@@ -1,6 +1,8 @@
 //! Transaction objects around others.
 
-use crate::{Abort, Accesses, Begin, Deadlock, Exclusion, LockFor, Savepoint, Scan, Statistics, Transaction, Write};
+use crate::{
+    Abort, Accesses, Begin, Deadlock, Exclusion, LockFor, Prospect, Savepoint, Scan, Statistics, Transaction, Write,
+};
 use hotrow_storage::{Key, RowMut, RowRef, TableId, TableSchema};
 use hotrow_sync::Arc;
 use std::ops::ControlFlow;
@@ -177,6 +179,12 @@ pub trait Wrapper: Send {
         self.inner().exclusion()
     }
 
+    /// [`Transaction::prospect`].
+    #[inline]
+    fn prospect(&self) -> Prospect {
+        self.inner().prospect()
+    }
+
     /// [`Transaction::idle`].
     #[inline]
     fn idle(&mut self) {
@@ -326,6 +334,11 @@ impl<W: Wrapper> Transaction for W {
     #[inline]
     fn exclusion(&self) -> Exclusion {
         Wrapper::exclusion(self)
+    }
+
+    #[inline]
+    fn prospect(&self) -> Prospect {
+        Wrapper::prospect(self)
     }
 
     #[inline]

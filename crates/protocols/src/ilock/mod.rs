@@ -86,8 +86,8 @@ use crate::shared::time_outs::TimeOuts;
 use hotrow_storage::{Database, Table};
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    AdmissionStatistics, Duties, EngineInfo, Isolation, LockStatistics, LockWait, Protocol, Scheduler, Setting,
-    Settings, SettingsError, WorkerId,
+    AdmissionStatistics, Duties, EarlyReleaseStatistics, EngineInfo, Isolation, LockStatistics, LockWait, Protocol,
+    Scheduler, Setting, Settings, SettingsError, WorkerId,
 };
 use wait_map::WaitMaps;
 
@@ -169,6 +169,10 @@ impl Protocol for Interactive {
 
     fn admission(&self) -> Option<AdmissionStatistics> {
         self.waits.as_ref().map(|waits| waits.admission())
+    }
+
+    fn early_release(&self) -> Option<EarlyReleaseStatistics> {
+        self.retired.as_ref().map(|retired| retired.statistics())
     }
 
     /// For what has no record: of a record only its owner's number is known.

@@ -18,7 +18,7 @@ use hotrow_storage::{
 use hotrow_sync::wait::together;
 use hotrow_sync::{Arc, Waiter};
 use hotrow_txn::{
-    Abort, Accesses, Begin, Deadlock, Exclusion, LockFor, Savepoint, Scan, Statistics, Transaction, Write,
+    Abort, Accesses, Begin, Deadlock, Exclusion, LockFor, Prospect, Savepoint, Scan, Statistics, Transaction, Write,
 };
 use std::ops::ControlFlow;
 
@@ -103,6 +103,11 @@ pub trait Locking: Send {
     /// An error if the transaction will never commit, as another one has not.
     fn check(&self) -> Result<(), Abort> {
         Ok(())
+    }
+
+    /// Whether it commits only if others do.
+    fn follows(&self) -> bool {
+        false
     }
 
     /// Waits until those have committed whose changes the transaction has read or changed.
@@ -430,6 +435,15 @@ impl<L: Locking> Transaction for LockingTransaction<L> {
 
     fn exclusion(&self) -> Exclusion {
         if self.running { self.locks.exclusion() } else { Exclusion::None }
+    }
+
+    fn prospect(&self) -> Prospect {
+        match self.locks.check() {
+            _ if !self.running => Prospect::Open,
+            Err(_) => Prospect::Doomed,
+            Ok(()) if self.locks.follows() => Prospect::Follows,
+            Ok(()) => Prospect::Open,
+        }
     }
 
     fn idle(&mut self) {

@@ -438,6 +438,11 @@ fn a_row_that_is_held_stays_and_may_change() {
             first.begin(&Begin::at(level)).expect("nobody else is there");
             assert_eq!([0, 1].map(|key| hold(&mut *first, key)), [Ok(true), Ok(false)], "{} at {level}", info.name);
             second.begin(&Begin::at(level)).expect("beginning needs nothing");
+            let stays_away = info.granted(level) == Isolation::Serializable;
+            let inserted = insert(&mut *second, table, 1, 1);
+            assert_eq!(inserted.is_err(), stays_away, "{} at {level}: who found no row finds none later", info.name);
+            second.abort();
+            second.begin(&Begin::at(level)).expect("beginning needs nothing");
             assert_eq!(hold(&mut *second, 0), Ok(true), "{} at {level}: another one holds it", info.name);
             let start = second.savepoint();
             write(&mut *second, table, 0, 5).unwrap_or_else(|abort| panic!("{} at {level}: {abort:?}", info.name));

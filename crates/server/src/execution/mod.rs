@@ -7,13 +7,14 @@
 //! | `worker`, `task` | request-to-coroutine | lives on one of a few workers; has a coroutine while its messages are answered |
 //! | the same | the same, handed over | is read and written by one of a few workers; its messages are run by another one |
 //!
-//! `moving` takes connections from a worker that has a long statement to another one.
+//! `ready` says whose messages a worker looks at first. `moving` takes connections from a worker that has a long statement to another one.
 //!
 //! Each drives [`Conversation`](crate::conversation::Conversation)s, which know nothing of it.
 //!
 //! **Source.** Tao Zhu et al., *Interactive Transaction Processing for In-Memory Database System*, §3.
 
 mod moving;
+mod ready;
 mod request;
 mod task;
 mod thread;

@@ -14,7 +14,7 @@
 //!    a read of before the next notice has found less than it had room for; so a connection is read again if there may be something.
 //! 4. A client that has left while its statement waits for a lock has the statement cancelled.
 //! 5. A coroutine that has run for long is suspended between two rows, and is ready at once: it goes on after all other connections that
-//!    are ready, those included of which the system knows.
+//!    are ready, and after those in a transaction of which the system knows.
 //! 6. What a session has is dropped within its coroutine: to roll back may have to wait.
 //!
 //! **Handing over.** Workers of two kinds are the same code. One who reads for others has the connections, and gives a conversation with work to the
@@ -26,6 +26,7 @@
 //! spread them by a hash of their addresses, with no regard to that, and would let a second server listen on the same address unnoticed.
 
 use super::moving::Moved;
+use super::ready::Ready;
 use super::request::{Holding, Pool, Request};
 use super::task::{Task, Wait};
 use super::turn_away;
@@ -41,7 +42,7 @@ use hotrow_sync::coroutine::{Coroutine, Resumed, Stack};
 use hotrow_sync::{Arc, Inbox, Scheduler, Time, thread};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -246,7 +247,7 @@ pub(super) struct Worker {
     /// Its long statements.
     pub(super) long: usize,
     /// Connections to look at, each once.
-    ready: VecDeque<usize>,
+    ready: Ready,
     timers: BTreeSet<(Time, usize)>,
     stacks: Vec<Stack>,
     is_ending: bool,
@@ -298,6 +299,16 @@ impl Place {
         Self { peer, task, state, runner, home, native, readable, left, queued, timer, slices: 0 }
     }
 
+    /// Whether others may wait for what it does next. Who was woken in the middle of a statement has what it waited for; who only lets others run
+    /// has had its turn.
+    fn may_be_waited_for(&self) -> bool {
+        match &self.state {
+            State::Idle(conversation) => conversation.may_be_waited_for(),
+            State::Suspended(_) => self.task.wait().is_some_and(|wait| !wait.yields && !wait.for_socket),
+            State::Running => false,
+        }
+    }
+
     /// Something has happened to the socket of a connection that is handed over.
     fn tell_runner(&self) {
         if self.left {
@@ -324,7 +335,7 @@ impl Worker {
             places: Vec::new(),
             free: Vec::new(),
             long: 0,
-            ready: VecDeque::new(),
+            ready: Ready::default(),
             timers: BTreeSet::new(),
             stacks: Vec::new(),
             is_ending: false,
@@ -342,8 +353,8 @@ impl Worker {
                 return;
             }
             self.pass_time();
-            for _ in 0..self.ready.len() {
-                let Some(number) = self.ready.pop_front() else { break };
+            let mut turn = self.ready.turn();
+            while let Some(number) = self.ready.pop(&mut turn) {
                 self.look_after(number);
             }
             self.listen(&mut events);
@@ -468,7 +479,7 @@ impl Worker {
         if let Some(Some(place)) = self.places.get_mut(number)
             && !std::mem::replace(&mut place.queued, true)
         {
-            self.ready.push_back(number);
+            self.ready.push(number, place.may_be_waited_for());
         }
     }
 

@@ -96,6 +96,7 @@ impl Binder<'_> {
             .zip(&wanted)
             .map(|(argument, ty)| self.coerce(argument, *ty, Strictness::Implicit))
             .collect::<Result<Vec<_>, _>>()?;
+        self.used.acts |= function.acts();
         // What is NULL anyway is not computed.
         let is_null = function.is_strict() && arguments.contains(&Expr::NULL);
         let call = if is_null { Expr::NULL } else { Self::folded(function, arguments) };

@@ -4,6 +4,9 @@
 //! value that cannot be computed nothing is hidden: the plan will fail at it.
 
 mod call;
+mod form;
+
+pub(crate) use form::{has_few_rows, name_several_rows};
 
 use super::scan;
 use crate::SqlError;
@@ -17,8 +20,15 @@ use std::ops::Bound;
 
 /// Adds what a plan will touch; `false` if there may be more, which only running it tells.
 pub(crate) fn fill(plan: &Plan, env: Env<'_>, accesses: &mut Accesses) -> bool {
-    let mut foresight = Foresight { env, unknown: &[], accesses };
+    let mut foresight = Foresight { env, unknown: &[], only_rows: None, accesses };
     foresight.plan(plan, false).unwrap_or(true)
+}
+
+/// Adds the rows of known keys that a plan will touch, until there are more than so many.
+pub(crate) fn add_rows(plan: &Plan, env: Env<'_>, rows_max: usize, accesses: &mut Accesses) {
+    let mut foresight = Foresight { env, unknown: &[], only_rows: Some(rows_max), accesses };
+    // What is beyond is locked when the plan comes to it, and an error is the one that the plan will fail with.
+    let _ = foresight.plan(plan, false);
 }
 
 /// Whether a plan is a query whose values tell all that it will touch: nothing can be found missing once rows are sent.
@@ -56,12 +66,18 @@ struct Foresight<'f> {
     env: Env<'f>,
     /// Of the parameters, those whose values are not known; the others are in `env`.
     unknown: &'f [bool],
+    /// How many rows are wanted at the most, if nothing else is wanted: then what is not known is passed over.
+    only_rows: Option<usize>,
     accesses: &'f mut Accesses,
 }
 
 impl Foresight<'_> {
     fn knows(&self, expr: &Expr) -> bool {
         expr.is_row_independent() && !self.waits_for(expr) && !expr.any(&mut |part| matches!(part, Expr::Outer(..)))
+    }
+
+    fn wants_only_rows(&self) -> bool {
+        self.only_rows.is_some()
     }
 
     /// Whether a value is made of one that is not known.
@@ -75,10 +91,10 @@ impl Foresight<'_> {
         match plan {
             Plan::Query(node) => self.node(node, limited),
             Plan::Insert(insert) => self.insert(insert),
-            Plan::Update(update) => Ok(update.source.is_none()
-                && update.foreign_keys.is_none()
-                && !moves_entries(update)
-                && self.path(&update.access, Intent::Write, false)?),
+            Plan::Update(update) => {
+                let rows = update.source.is_none() && self.path(&update.access, Intent::Write, false)?;
+                Ok(rows && update.foreign_keys.is_none() && !moves_entries(update))
+            }
             Plan::Delete(delete) => self.delete(delete),
             Plan::Call(call) => Ok(self.call(call)),
             Plan::Analyze(analysis) => self.plan(&analysis.statement.plan, limited),
@@ -103,29 +119,22 @@ impl Foresight<'_> {
                 let asks = limit.iter().chain(offset).any(Expr::has_subquery);
                 Ok(!asks && self.node(input, true)?)
             }
-            Node::HashJoin(join) => Ok(self.node(&join.inner, false)? && self.node(&join.outer, limited)?),
-            Node::Append(inputs) => {
-                for input in inputs {
-                    if !self.node(input, limited)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            Node::Match(sets) => Ok(self.node(&sets.right, false)? && self.node(&sets.left, limited)?),
+            Node::HashJoin(join) => Ok(self.node(&join.inner, false)? & self.node(&join.outer, limited)?),
+            Node::Append(inputs) => self.nodes(inputs, limited),
+            Node::Match(sets) => Ok(self.node(&sets.right, false)? & self.node(&sets.left, limited)?),
             Node::With(queries, body) => {
-                for (_, query) in queries {
-                    if !self.node(query, false)? {
-                        return Ok(false);
-                    }
-                }
-                self.node(body, limited)
+                Ok(self.nodes(queries.iter().map(|(_, query)| query), false)? & self.node(body, limited)?)
             }
             Node::Reference(_) => Ok(true),
             Node::Measured(measured) => self.node(&measured.node, limited),
             // Rows are looked for by other rows.
             Node::NestedLoop(_) | Node::Materialise(..) | Node::Recursive(_) => Ok(false),
         }
+    }
+
+    /// The same of all of these, those included that come after one of which not all is known.
+    fn nodes<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>, limited: bool) -> Result<bool, SqlError> {
+        nodes.into_iter().try_fold(true, |all, node| Ok(self.node(node, limited)? & all))
     }
 
     fn path(&mut self, access: &Access, intent: Intent, limited: bool) -> Result<bool, SqlError> {
@@ -152,6 +161,7 @@ impl Foresight<'_> {
                 }
                 return Ok(true);
             }
+            Path::Full | Path::Range(_) if self.wants_only_rows() => return Ok(false),
             Path::Full if limited => return Ok(false),
             Path::Full => Some(Scan::all(table.id, IndexRef::Primary)),
             Path::Range(range) => {
@@ -169,11 +179,16 @@ impl Foresight<'_> {
     }
 
     fn range(&mut self, Scan { table, index, lower, upper, .. }: Scan, intent: Intent) {
-        self.accesses.push_range(RangeAccess { table, index, lower, upper, intent });
+        if !self.wants_only_rows() {
+            self.accesses.push_range(RangeAccess { table, index, lower, upper, intent });
+        }
     }
 
     fn delete(&mut self, delete: &Delete) -> Result<bool, SqlError> {
         let table = &delete.access.table;
+        if self.wants_only_rows() && delete.source.is_none() {
+            return self.path(&delete.access, Intent::Write, false);
+        }
         let (Path::Key(values), None) = (&delete.access.path, &delete.source) else { return Ok(false) };
         // The entries of the other indexes are made of columns that nobody has read yet.
         if !table.schema.indexes.is_empty()
@@ -193,6 +208,9 @@ impl Foresight<'_> {
         let Source::Rows(rows) = &insert.source else { return Ok(false) };
         let mut row = Row::new(&insert.table.layout);
         for exprs in rows {
+            if self.only_rows.is_some_and(|most| self.accesses.rows().len() > most) {
+                return Ok(false);
+            }
             if !self.new_row(insert, exprs, &mut row)? {
                 return Ok(false);
             }
@@ -221,7 +239,9 @@ impl Foresight<'_> {
                 volatile.push(column);
             }
         }
-        for reference in insert.foreign_keys.iter().flat_map(|graph| &graph.nodes[0].references) {
+        // A row that is referred to is held by its key only, which keeps nobody from changing it.
+        let graphs = insert.foreign_keys.iter().filter(|_| self.only_rows.is_none());
+        for reference in graphs.flat_map(|graph| &graph.nodes[0].references) {
             let mut values = Vec::with_capacity(reference.key.columns.len());
             for &column in &reference.key.columns {
                 let value = value_of(column).unwrap_or(&Expr::NULL);
@@ -234,7 +254,7 @@ impl Foresight<'_> {
             }
             let is_known = values.len() == reference.key.columns.len() && ForeignKey::refers(&values);
             let env = Env { params: &values, frames: None, ..self.env };
-            let mut of_reference = Foresight { env, unknown: &[], accesses: &mut *self.accesses };
+            let mut of_reference = Foresight { env, unknown: &[], accesses: &mut *self.accesses, ..*self };
             if is_known && !of_reference.path(&reference.lookup, Intent::Read, false)? {
                 return Ok(false);
             }
@@ -249,12 +269,14 @@ impl Foresight<'_> {
             return Ok(true);
         }
         let key = table.key_of(row);
-        for index in table.indexes().filter(|&index| is_known(table.index_columns(index))) {
+        let only_rows = self.wants_only_rows();
+        let indexes = table.indexes().filter(|_| !only_rows);
+        for index in indexes.filter(|&index| is_known(table.index_columns(index))) {
             self.new_entry(insert, index, &key, row);
         }
         if !table.is_key_hidden() {
             self.accesses.push(table.id, key, Intent::Write);
-        } else if table.schema.partitioned {
+        } else if table.schema.partitioned && !self.wants_only_rows() {
             // Nobody else has the row's number; this one, which no row has, says which partition it will be in.
             self.accesses.push(table.id, key, Intent::Read);
         }

@@ -5,7 +5,7 @@
 //! executed; who executes the others is told what has come of them.
 
 use super::held::Held;
-use super::planned::is_plannable;
+use super::planned::{Wanted, is_plannable};
 use super::retry::Attempts;
 use super::run::{Output, Source};
 use super::transaction::Phase;
@@ -67,7 +67,7 @@ impl Session {
             Ready::Cached(statement, _) => is_plannable(&statement.plan),
             Ready::Parsed(parsed, _) => matches!(parsed, Parsed::Ast(_)),
         };
-        if !self.planned || ready.len() < 2 || self.phase != Phase::Idle || !ready.iter().all(may) {
+        if self.wanted == Wanted::Nothing || ready.len() < 2 || self.phase != Phase::Idle || !ready.iter().all(may) {
             return None;
         }
         self.start_implicit();
@@ -81,29 +81,40 @@ impl Session {
                 return None;
             };
             *ready = Ready::Cached(statement.clone(), params.clone());
-            if !is_plannable(&statement.plan) {
+            // What those after it mean may depend on it.
+            if !self.is_plannable(&statement) {
                 return None;
             }
             members.push(Member { statement, params, source: Some(source) });
         }
-        Some(members)
+        let are_planned = self.are_planned(members.iter().map(|member| &*member.statement));
+        are_planned.then_some(members)
     }
 
     /// Runs the statements of a query string as one planned transaction, and tells the client when it has committed.
     pub(super) fn run_batch(&mut self, members: &[Member<'_>], client: &mut dyn Client) -> Result<(), SqlError> {
         let mut told = Vec::new();
-        let ran = self.run_members(members, &mut told);
-        if ran.is_ok() {
-            self.finish_implicit()?;
-        }
-        told.iter_mut().try_for_each(|held| held.tell(client, &self.waiter))?;
+        let commits = self.commits_early(true);
+        let ran = self.run_members(members, commits, &mut told).and_then(|()| {
+            let committed = self.finish_implicit();
+            if committed.is_err() {
+                forget_last_tag(&mut told);
+            }
+            committed
+        });
+        // If it has committed it is too late to be cancelled, and if it was cancelled that is told afterwards.
+        told.iter_mut().try_for_each(|held| held.tell_all(client))?;
         ran
     }
 
     /// Whether the engine would like to know which statements are sent together with the next one: see
     /// [`announce_pipeline`](Self::announce_pipeline).
     pub fn wants_pipeline(&self) -> bool {
-        self.planned && self.phase == Phase::Implicit && self.executed == 0 && !self.begun && !self.pipeline.has_run()
+        self.wanted != Wanted::Nothing
+            && self.phase == Phase::Implicit
+            && self.executed == 0
+            && !self.begun
+            && !self.pipeline.has_run()
     }
 
     /// Says that the client executes these statements after the next [`execute`](Self::execute), with these values for their
@@ -130,15 +141,15 @@ impl Session {
             is_plannable(&statement.plan)
                 && !matches!(statement.plan, Plan::Utility(_) | Plan::Declare(_) | Plan::Analyze(_))
         };
-        let all = plannable(statement) && rest.iter().all(|(statement, _)| plannable(statement));
-        if rest.is_empty() || !all || !self.wants_pipeline() {
+        let all = || std::iter::once(statement).chain(rest.iter().map(|(statement, _)| statement)).map(|one| &**one);
+        if rest.is_empty() || !all().all(plannable) || !self.are_planned(all()) || !self.wants_pipeline() {
             return false;
         }
         let first = (statement.clone(), params.to_vec());
         let member = |(statement, params)| Member { statement, params, source: None };
         let members: Vec<_> = std::iter::once(first).chain(rest).map(member).collect();
         let mut told = Vec::new();
-        let ran = self.within_limit(|session| session.run_members(&members, &mut told));
+        let ran = self.within_limit(|session| session.run_members(&members, false, &mut told));
         self.pipeline.told = members.into_iter().map(|member| member.statement).zip(told).collect();
         self.pipeline.error = ran.err();
         true
@@ -159,16 +170,18 @@ impl Session {
         }
     }
 
-    /// Runs statements as one planned transaction, which stays open. `told` is what the client is to be told of each, and of
-    /// one that has a mistake until then.
-    fn run_members(&mut self, members: &[Member<'_>], told: &mut Vec<Held>) -> Result<(), SqlError> {
+    /// Runs statements as one planned transaction, which stays open unless its commit is part of each attempt. `told` is what the
+    /// client is to be told of each, and of one that has a mistake until then.
+    fn run_members(&mut self, members: &[Member<'_>], commits: bool, told: &mut Vec<Held>) -> Result<(), SqlError> {
         let mut attempts = Attempts::after(self.waiter.waited_ns());
         self.planning.start();
         self.seat.counters.count_statements(members.len());
         loop {
             self.start_implicit();
             told.clear();
-            match self.attempt_members(members, told) {
+            let ran = self.attempt_members(members, told);
+            let ended = ran.and_then(|()| self.end_attempt(true, commits).inspect_err(|_| forget_last_tag(told)));
+            match ended {
                 Ok(()) => return Ok(()),
                 Err(Fail::Sql(error)) => return Err(error),
                 Err(Fail::Abort(abort)) => {
@@ -195,9 +208,17 @@ impl Session {
         }
         let list: Vec<_> = fresh.iter().map(|(statement, params)| (&**statement, *params)).collect();
         self.plan_accesses(&list)?;
+        // With what is known now, whichever of them is planned anew meanwhile.
+        if !list.iter().all(|(statement, _)| self.is_apart(statement)) {
+            self.begin_engine()?;
+        }
         for ((statement, params), member) in fresh.iter().zip(members) {
             told.push(Held::new(self.database.memory_limit()));
             let Some(held) = told.last_mut() else { break };
+            held.styles(self.names.styles());
+            if self.executed > 0 && self.wanted == Wanted::Rows {
+                self.restart_limit();
+            }
             let mut output = if member.source.is_some() { Output::simple(held, false) } else { Output::extended(held) };
             let attempted = self.attempt(statement, params, member.source.as_ref(), &mut output);
             self.report_troubles(Some(statement));
@@ -205,7 +226,11 @@ impl Session {
             tag.tell(held)?;
             self.executed += 1;
         }
-        // They are the whole transaction, and what was not foreseen of its checks is found out while it can run again.
-        self.check_deferred(true)
+        Ok(())
     }
+}
+
+/// The transaction did not commit, so its last statement is not complete.
+fn forget_last_tag(told: &mut [Held]) {
+    told.last_mut().into_iter().for_each(Held::forget_tag);
 }

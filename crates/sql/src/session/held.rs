@@ -21,6 +21,7 @@ enum Message {
     Row(Vec<Value<'static>>),
     Complete(String),
     Notice(Notice),
+    Parameter(String, String),
 }
 
 impl Held {
@@ -50,6 +51,11 @@ impl Held {
         Ok(())
     }
 
+    /// Forgets that the statement is complete.
+    pub(super) fn forget_tag(&mut self) {
+        self.messages.pop_if(|last| matches!(last, Message::Complete(_)));
+    }
+
     /// Tells it, whoever cancels.
     pub(super) fn tell_all(&mut self, client: &mut dyn Client) -> Result<(), SqlError> {
         self.messages.drain(..).try_for_each(|message| message.tell(client))
@@ -68,6 +74,10 @@ impl Message {
             Message::Complete(tag) => client.complete(&tag),
             Message::Notice(notice) => {
                 client.notice(notice);
+                Ok(())
+            }
+            Message::Parameter(name, value) => {
+                client.parameter(&name, &value);
                 Ok(())
             }
         }
@@ -103,7 +113,9 @@ impl Client for Held {
         self.messages.push(Message::Notice(notice));
     }
 
-    fn parameter(&mut self, _name: &str, _value: &str) {}
+    fn parameter(&mut self, name: &str, value: &str) {
+        self.messages.push(Message::Parameter(name.to_owned(), value.to_owned()));
+    }
 
     fn copy_in(&mut self, _encoding: CopyEncoding, _columns: usize) -> Result<(), SqlError> {
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "COPY is no part of a planned transaction"))

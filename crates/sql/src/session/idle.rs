@@ -4,15 +4,19 @@ use super::Session;
 use super::transaction::Phase;
 use crate::settings::EXCLUSIVE_IDLE_TIMEOUT;
 use crate::{SqlError, SqlState, state};
-use hotrow_txn::{Abort, Exclusion, Transaction};
+use hotrow_txn::{Abort, Exclusion, Prospect, Transaction};
 use std::time::Duration;
+
+/// A block that has seen what is not committed looks so often whether it was rolled back: about as long as it takes a client to do so.
+const LOOK_AFTER_LEADERS: Duration = Duration::from_millis(5);
 
 impl Session {
     /// Looks after the session, whose client has said nothing for so long. Returns how long that time is when it is to be
     /// looked after again; never, if there is nothing to be done.
     ///
     /// A block that keeps everybody else off the database is given up when it has been idle for
-    /// `hotrow.exclusive_idle_timeout` and others wait; its client is told so (40001) when it speaks again.
+    /// `hotrow.exclusive_idle_timeout` and others wait; its client is told so (40001) when it speaks again. So is a block that cannot
+    /// commit any more, as it has seen changes that were rolled back.
     ///
     /// # Errors
     /// The session has been idle for too long and ends; the client is told why.
@@ -23,7 +27,7 @@ impl Session {
         {
             return Err(SqlError::new(state, format!("terminating connection due to {kind} timeout")));
         }
-        let next = self.look_after_exclusion(idle);
+        let next = self.look_after_exclusion(idle).or_else(|| self.look_after_leaders(idle));
         Ok(end.map(|(limit, ..)| limit).into_iter().chain(next).min())
     }
 
@@ -54,15 +58,38 @@ impl Session {
         if exclusion == Exclusion::Database {
             return Some(idle + limit);
         }
-        self.engine_aborted(Abort::Timeout);
-        self.fail_transaction();
-        self.given_up_unheard = true;
-        self.rest();
+        self.give_up_unheard(Abort::Timeout);
         None
     }
 
-    /// 40001
-    pub(super) fn gave_way(&self) -> SqlError {
+    /// Gives the block up if it has seen what was rolled back. Returns when to look again, if it has seen what may be.
+    fn look_after_leaders(&mut self, idle: Duration) -> Option<Duration> {
+        let is_in_block = matches!(self.phase, Phase::Block | Phase::Failed) && self.begun;
+        match if is_in_block { self.txn.prospect() } else { Prospect::Open } {
+            Prospect::Open => None,
+            Prospect::Follows => Some(idle + LOOK_AFTER_LEADERS),
+            Prospect::Doomed => {
+                self.give_up_unheard(Abort::Cascade);
+                None
+            }
+        }
+    }
+
+    /// Gives the block up while its client says nothing. That it has failed already the client knows.
+    fn give_up_unheard(&mut self, abort: Abort) {
+        let unheard = (self.phase == Phase::Block).then_some(abort);
+        self.engine_aborted(abort);
+        self.note_failure(abort);
+        self.fail_transaction();
+        self.given_up_unheard = unheard;
+        self.rest();
+    }
+
+    /// 40001, to a client whose block was given up while it said nothing.
+    pub(super) fn gave_way(&self, abort: Abort) -> SqlError {
+        if abort != Abort::Timeout {
+            return SqlError::from(abort);
+        }
         let engine = self.database.engine().info().name;
         let message = "could not serialize access: the transaction was idle while others waited, and was rolled back";
         SqlError::new(state::SERIALIZATION_FAILURE, message)

@@ -8,21 +8,51 @@
 //! which nothing is known: blocks, DDL, COPY.
 //!
 //! Of what only reads, at read committed, an engine that offers that level needs to know nothing.
+//!
+//! An engine that [locks access sets](Transaction::locks_accesses) is told the rows whose keys are known, if they are several: it
+//! locks them together and in one order, so that such transactions do not deadlock among themselves. What else they touch it locks
+//! when they come to it, so nothing is rehearsed, and no set is wrong. Their results are held until they have run, so that they can run
+//! again, and so these are only statements of which nobody can tell: they return few rows, and call no function that
+//! [acts](crate::catalog::Used::acts).
 
 use super::Session;
 use super::transaction::Phase;
 use crate::exec::{Exec, Fail, accesses};
 use crate::expr::Env;
 use crate::parse::utility::Utility;
-use crate::plan::{Plan, Statement, only_reads};
+use crate::plan::{Plan, Statement, only_reads, read_only_violation};
 use hotrow_runtime::{Estimates, Reconnaissance, Shapes};
 use hotrow_storage::Value;
-use hotrow_txn::{Abort, Accesses, Isolation, Transaction};
+use hotrow_txn::{Abort, Accesses, EngineInfo, Isolation, Transaction};
 use std::ops::ControlFlow;
 
 /// Corrections of one set before it is made anew, and sets before there is none.
 const CORRECTIONS: u32 = 4;
 const SETS: u32 = 4;
+
+/// The most rows that are locked together: a session keeps the memory of its list.
+const ROWS_MAX: usize = 1_000;
+
+/// What the engine wants to know of a one-shot transaction before it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Nothing.
+    Nothing,
+    /// The rows, as far as their keys are known: it locks them together.
+    Rows,
+    /// All that the transaction will touch.
+    All,
+}
+
+impl Wanted {
+    pub(super) fn of(info: &EngineInfo, txn: &dyn Transaction) -> Self {
+        match (info.needs_accesses, txn.locks_accesses()) {
+            (true, _) => Wanted::All,
+            (false, true) => Wanted::Rows,
+            (false, false) => Wanted::Nothing,
+        }
+    }
+}
 
 /// The access set of the transaction at hand, and what has become of it.
 #[derive(Debug, Default)]
@@ -48,7 +78,8 @@ enum Stage {
     Unknown,
     /// As far as anybody knows, all.
     Known,
-    /// Nothing, and nothing needs to be: it only reads, at a level at which the engine reads row by row.
+    /// Nothing, and nothing needs to be: it only reads, at a level at which the engine reads row by row; or it has no rows that the
+    /// engine could lock together.
     Needless,
 }
 
@@ -98,17 +129,44 @@ impl Session {
     }
 
     /// Decides whether the statement that is to run is a transaction to be planned; `whole` says that no other one follows.
-    pub(super) fn start_planning(&mut self, plan: &Plan, whole: bool) {
+    pub(super) fn start_planning(&mut self, statement: &Statement, whole: bool) {
         self.planning.stage = Stage::Off;
         let fresh = self.phase == Phase::Implicit && self.executed == 0 && !self.begun;
-        if self.planned && whole && fresh && is_plannable(plan) {
+        if whole && fresh && self.are_planned([statement]) {
             self.planning.start();
         }
     }
 
-    /// Whether rows must be held back until it is known that the attempt touches nothing outside its access set.
+    /// Whether these statements are planned, and run, as one transaction.
+    pub(super) fn are_planned<'s>(&self, statements: impl IntoIterator<Item = &'s Statement> + Clone) -> bool {
+        let all = || statements.clone().into_iter();
+        let only_read = || all().all(|statement| only_reads(&statement.plan));
+        all().all(|statement| self.is_plannable(statement))
+            && (self.wanted == Wanted::All
+                || accesses::name_several_rows(all().map(|statement| &statement.plan))
+                    && (self.keeps_reads() || !only_read()))
+    }
+
+    /// Whether a statement may be part of a planned transaction.
+    pub(super) fn is_plannable(&self, statement: &Statement) -> bool {
+        match self.wanted {
+            Wanted::Nothing => false,
+            Wanted::Rows => {
+                let is_refused = self.names.read_only.get() && read_only_violation(&statement.plan).is_some();
+                !is_refused && !statement.used.acts && accesses::has_few_rows(&statement.plan)
+            }
+            Wanted::All => is_plannable(&statement.plan),
+        }
+    }
+
+    /// Whether rows must be held back until it is known that the attempt touches nothing outside its access set, or that it has got all its locks.
     pub(super) fn holds_back(&self, plan: &Plan) -> bool {
-        self.planning.stage != Stage::Off && !accesses::is_known_query(plan) && !self.reads_row_by_row(only_reads(plan))
+        let is_needed = match self.wanted {
+            Wanted::Nothing => false,
+            Wanted::Rows => true,
+            Wanted::All => !accesses::is_known_query(plan) && !self.reads_row_by_row(only_reads(plan)),
+        };
+        is_needed && self.planning.stage != Stage::Off
     }
 
     /// Whether the engine gives a transaction that only reads no more than read committed, and so needs no plan of it.
@@ -152,6 +210,14 @@ impl Session {
         let env =
             |params| Env { params, now, user, session_id, waiter, names, styles, memory, keeps_reads, frames: None };
         let accesses = &mut self.planning.accesses;
+        if self.wanted == Wanted::Rows {
+            for (statement, params) in statements {
+                accesses::add_rows(&statement.plan, env(params), ROWS_MAX, accesses);
+            }
+            let is_useful = (2..=ROWS_MAX).contains(&accesses.rows().len());
+            self.planning.stage = if is_useful { Stage::Known } else { Stage::Needless };
+            return Ok(());
+        }
         let complete = self.planning.sets == 0
             && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));
         self.planning.sets += 1;

@@ -1,7 +1,7 @@
 //! One statement: locks on its tables, a plan that is still true, and execution, in as many [attempts](super::retry) as it takes.
 
 use super::held::Held;
-use super::planned::is_plannable;
+use super::planned::{Wanted, is_plannable};
 use super::retry::Attempts;
 use super::transaction::{Phase, runs_when_failed};
 use super::{Session, plan};
@@ -19,7 +19,7 @@ use crate::{SqlError, parse, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
 use hotrow_sync::atomic::Ordering;
-use hotrow_txn::{Abort, Isolation, Setting, Transaction};
+use hotrow_txn::{Abort, Isolation, Transaction};
 use std::io::Write;
 use std::ops::{ControlFlow, Range};
 
@@ -117,8 +117,9 @@ impl Tag {
 impl Session {
     /// Runs something for no longer than `statement_timeout`.
     pub(super) fn within_limit(&mut self, run: impl FnOnce(&mut Self) -> Result<(), SqlError>) -> Result<(), SqlError> {
-        let Some(limit) = self.names.settings.borrow().duration("statement_timeout") else { return run(self) };
-        self.waiter.set_limit(Some(self.waiter.now().after(limit)));
+        if !self.restart_limit() {
+            return run(self);
+        }
         let result = run(self);
         let late = self.waiter.is_late();
         self.waiter.set_limit(None);
@@ -126,6 +127,15 @@ impl Session {
             true => SqlError::new(error.state, "canceling statement due to statement timeout"),
             false => error,
         })
+    }
+
+    /// A statement may last as long as `statement_timeout` says from now on. Whether there is such a limit.
+    pub(super) fn restart_limit(&self) -> bool {
+        let limit = self.names.settings.borrow().duration("statement_timeout");
+        if let Some(limit) = limit {
+            self.waiter.set_limit(Some(self.waiter.now().after(limit)));
+        }
+        limit.is_some()
     }
 
     /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody noticing;
@@ -174,7 +184,7 @@ impl Session {
         if !ends {
             self.start_implicit();
         }
-        self.start_planning(&statement.plan, whole);
+        self.start_planning(statement, whole);
         let ends = (output.commit || whole) && self.phase == Phase::Implicit;
         let commits = self.commits_early(ends);
         let attempts = Attempts::after(self.waiter.waited_ns());
@@ -233,15 +243,14 @@ impl Session {
 
     /// Whether the commit, if the statement `ends` the transaction, belongs to the attempt: an engine that keeps versions, or lets others have what is
     /// not committed, may refuse it for what others have done.
-    fn commits_early(&self, ends: bool) -> bool {
-        let releases_early = || self.database.engine().info().settings.contains(&Setting::EarlyRelease);
-        ends && (self.database.keeps_versions() || releases_early())
+    pub(super) fn commits_early(&self, ends: bool) -> bool {
+        ends && (self.database.keeps_versions() || self.database.releases_early())
     }
 
     /// What belongs to an attempt of a statement that `ends` its transaction: under an engine that plans the checks that were put off,
     /// since they may touch what nobody has foreseen; and the commit if it may be refused.
-    fn end_attempt(&mut self, ends: bool, commits: bool) -> Result<(), Fail> {
-        if ends && self.planned && self.phase == Phase::Implicit {
+    pub(super) fn end_attempt(&mut self, ends: bool, commits: bool) -> Result<(), Fail> {
+        if ends && self.wanted == Wanted::All && self.phase == Phase::Implicit {
             self.check_deferred(true)?;
         }
         if commits { self.commit_attempt() } else { Ok(()) }
@@ -323,7 +332,7 @@ impl Session {
 
     /// Whether a statement asks nothing of the engine: so one that looks at the sessions is answered whoever keeps the database. In a block it
     /// is part of the block's transaction.
-    fn is_apart(&self, statement: &Statement) -> bool {
+    pub(super) fn is_apart(&self, statement: &Statement) -> bool {
         statement.used.tables.is_empty() && self.phase == Phase::Implicit && matches!(statement.plan, Plan::Query(_))
     }
 

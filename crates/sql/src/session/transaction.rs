@@ -73,7 +73,7 @@ impl Session {
 
     /// Why a statement is refused in a block that has failed.
     pub(super) fn failed_block(&self) -> SqlError {
-        if self.given_up_unheard { self.gave_way() } else { in_failed_transaction() }
+        self.given_up_unheard.map_or_else(in_failed_transaction, |abort| self.gave_way(abort))
     }
 
     /// Starts a transaction for a statement outside a block.
@@ -303,7 +303,7 @@ impl Session {
         self.marks.clear();
         self.names.deferred.borrow_mut().clear();
         self.given_up = None;
-        self.given_up_unheard = false;
+        self.given_up_unheard = None;
         self.seat.end();
         self.pipeline.clear();
         self.phase = Phase::Idle;
@@ -345,7 +345,7 @@ impl Session {
     pub(super) fn fail_transaction(&mut self) {
         match self.phase {
             Phase::Idle => {}
-            Phase::Failed => self.given_up_unheard = false,
+            Phase::Failed => self.given_up_unheard = None,
             Phase::Implicit => {
                 self.names.settings.borrow_mut().end_transaction(false);
                 self.rollback_all();

@@ -157,7 +157,7 @@ impl Session {
             read_only: Some(self.names.read_only.get()),
             concurrency,
         };
-        let unheard = commit && self.given_up_unheard;
+        let unheard = commit && self.given_up_unheard.is_some();
         let commit = commit && self.phase != Phase::Failed;
         let ended = if unheard {
             let error = self.failed_block();

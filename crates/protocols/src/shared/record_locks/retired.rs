@@ -50,9 +50,9 @@ use crate::shared::locks::target;
 use crate::shared::record;
 use graph::{Edge, Graph};
 use hotrow_storage::{Database, Garbage, Guard, Participant, RecordPtr, RecordRef, Row, TableId};
-use hotrow_sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use hotrow_sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use hotrow_sync::{Arc, Mutex, MutexGuard};
-use hotrow_txn::{Abort, LockPart, LockTarget};
+use hotrow_txn::{Abort, EarlyReleaseStatistics, LockPart, LockTarget};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -82,6 +82,9 @@ pub(crate) struct RetiredRows<L> {
     /// Entries of all chains, and places that are hot. While they change they may be off by the threads that change them.
     entries: AtomicUsize,
     hot: AtomicUsize,
+    /// Entries that there ever were, and transactions that followed one.
+    retired_ever: AtomicU64,
+    followed_ever: AtomicU64,
     state: Mutex<State<L>>,
 }
 
@@ -168,6 +171,8 @@ impl<L> Default for RetiredRows<L> {
             places: (0..PLACES).map(place).collect(),
             entries: AtomicUsize::new(0),
             hot: AtomicUsize::new(0),
+            retired_ever: AtomicU64::new(0),
+            followed_ever: AtomicU64::new(0),
             state: Mutex::new(state),
         }
     }
@@ -249,6 +254,16 @@ impl<L: RecordLock> RetiredRows<L> {
         self.hot.load(Ordering::Acquire) > 0
     }
 
+    /// What became of the rows so far.
+    pub(crate) fn statistics(&self) -> EarlyReleaseStatistics {
+        EarlyReleaseStatistics {
+            hot: self.hot.load(Ordering::Acquire) as u64,
+            released: self.entries.load(Ordering::Acquire) as u64,
+            released_ever: self.retired_ever.load(Ordering::Acquire),
+            followed_ever: self.followed_ever.load(Ordering::Acquire),
+        }
+    }
+
     /// A transaction comes to wait for a row's lock.
     pub(super) fn awaited(&self, record: RecordPtr<L>) {
         let row = hash(record);
@@ -298,6 +313,7 @@ impl<L: RecordLock> RetiredRows<L> {
         }
         chain.entries.push(Entry { transaction, before, is_dead: part.member.is_doomed(), is_followed: false });
         self.count(row.record, 1);
+        self.retired_ever.fetch_add(1, Ordering::AcqRel);
         part.retired.push(row.record);
     }
 
@@ -384,6 +400,7 @@ impl<L: RecordLock> RetiredRows<L> {
         if !graph.follow(own, last.transaction, row, || target(table, LockPart::Row, &record.key())) {
             return Ok(Found::Clean);
         }
+        self.followed_ever.fetch_add(1, Ordering::AcqRel);
         part.followed.push(row);
         Ok(Found::Followed)
     }

@@ -202,6 +202,10 @@ impl<L: RecordLock> Locking for RecordLocking<L> {
         if self.locks.is_doomed() { Err(Abort::Cascade) } else { Ok(()) }
     }
 
+    fn follows(&self) -> bool {
+        self.locks.follows()
+    }
+
     fn wait_for_leaders(&mut self) -> Result<(), Abort> {
         self.locks.wait_for_leaders()
     }

@@ -82,7 +82,7 @@ impl Foresight<'_> {
     /// The same with a frame's values as parameters.
     fn within<'f>(&'f mut self, frame: &'f Frame) -> Foresight<'f> {
         let env = Env { params: &frame.values, ..self.env };
-        Foresight { env, unknown: &frame.unknown, accesses: &mut *self.accesses }
+        Foresight { env, unknown: &frame.unknown, accesses: &mut *self.accesses, ..*self }
     }
 
     fn steps(&mut self, steps: &[Step], frame: &mut Frame) -> ControlFlow<End> {
@@ -94,7 +94,7 @@ impl Foresight<'_> {
             StepKind::Run(plan, into) => {
                 // A query that fills variables is over with its first row.
                 let limited = matches!(plan, Plan::Query(_)) && !into.is_empty();
-                if !fails(self.within(frame).plan(plan, limited))? {
+                if !fails(self.within(frame).plan(plan, limited))? && !self.wants_only_rows() {
                     return Break(End::Unforeseen);
                 }
                 frame.set(frame.found, None);
@@ -107,8 +107,10 @@ impl Foresight<'_> {
                 Continue(())
             }
             // What the subquery touches is not known.
-            StepKind::Assign(_, expr) if expr.has_subquery() => Break(End::Unforeseen),
-            StepKind::If(arms, _) if arms.iter().any(|(condition, _)| condition.has_subquery()) => {
+            StepKind::Assign(_, expr) if expr.has_subquery() && !self.wants_only_rows() => Break(End::Unforeseen),
+            StepKind::If(arms, _)
+                if arms.iter().any(|(condition, _)| condition.has_subquery()) && !self.wants_only_rows() =>
+            {
                 Break(End::Unforeseen)
             }
             StepKind::Assign(slot, expr) => {

@@ -136,6 +136,16 @@ impl Function {
         }
     }
 
+    /// Whether a call does what no rollback undoes and others could notice, or what statements after it depend on. Numbers that a
+    /// sequence has given are not taken back either, but nobody minds.
+    pub(crate) fn acts(self) -> bool {
+        match self {
+            Function::Session(function) => function.acts(),
+            Function::Catalog(_) | Function::Lock(_) | Function::Setting(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether the function is NULL if an argument is.
     #[inline]
     pub(crate) fn is_strict(self) -> bool {

@@ -85,6 +85,11 @@ impl Function {
         matches!(self, Function::Random | Function::ClockTimestamp | Function::RandomUuid | Function::Sleep)
     }
 
+    /// Whether others notice that it was called.
+    pub(super) fn acts(self) -> bool {
+        self == Function::Sleep
+    }
+
     /// How a call is written.
     pub(super) fn written(self) -> Option<&'static str> {
         Some(match self {

@@ -1,0 +1,97 @@
+//! What the form of a plan tells of the rows that it touches, and of those that it returns, whatever its values are.
+
+use crate::plan::{Access, Node, Path, Plan, Range, Source};
+use crate::procedure::{Step, StepKind};
+use hotrow_storage::IndexRef;
+
+/// What counts for a list of keys, of whatever length.
+const SEVERAL: usize = 2;
+
+/// Whether plans name more than one row by its primary key, and wait for whoever has any of them: else somebody would wait who has said that
+/// he does not want to.
+pub(crate) fn name_several_rows<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> bool {
+    plans.into_iter().map(named_rows).try_fold(0_usize, |sum, rows| Some(sum + rows?)).is_some_and(|rows| rows > 1)
+}
+
+/// How many rows a plan names by their primary keys; none if it does not wait for those who have them.
+fn named_rows(plan: &Plan) -> Option<usize> {
+    match plan {
+        Plan::Query(node) => named_below(node),
+        Plan::Insert(insert) => Some(match &insert.source {
+            // Nobody knows a number that is drawn.
+            Source::Rows(_) if insert.table.is_key_hidden() => 0,
+            Source::Rows(rows) => rows.len(),
+            Source::Query(_) => 0,
+        }),
+        Plan::Update(update) => named_by(&update.access),
+        Plan::Delete(delete) => named_by(&delete.access),
+        Plan::Call(call) => named_in(&call.body.steps),
+        Plan::Analyze(analysis) => named_rows(&analysis.statement.plan),
+        Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) | Plan::Declare(_) | Plan::Utility(_) => Some(0),
+    }
+}
+
+fn named_by(access: &Access) -> Option<usize> {
+    access.lock.waits().then_some(match access.path {
+        Path::Key(_) => 1,
+        Path::Ranges(_) => SEVERAL,
+        Path::Full | Path::Range(_) => 0,
+    })
+}
+
+fn named_below(node: &Node) -> Option<usize> {
+    let mut rows = if let Node::Table(access) = node { named_by(access) } else { Some(0) };
+    node.each_input(&mut |input| rows = rows.and_then(|rows| Some(rows + named_below(input)?)));
+    rows
+}
+
+fn named_in(steps: &[Step]) -> Option<usize> {
+    let of_step = |step: &Step| match &step.kind {
+        StepKind::Run(plan, _) => named_rows(plan),
+        StepKind::Call(call, _) => named_in(&call.body.steps),
+        StepKind::If(arms, otherwise) => {
+            let ways = arms.iter().map(|(_, steps)| steps).chain([otherwise]);
+            ways.map(|steps| named_in(steps)).try_fold(0, |sum, rows| Some(sum + rows?))
+        }
+        StepKind::Assign(..) | StepKind::Return => Some(0),
+    };
+    steps.iter().map(of_step).try_fold(0, |sum, rows| Some(sum + rows?))
+}
+
+/// Whether a plan changes rows, reads them or calls a procedure, and has few rows for its client: no more than it has keys, or values.
+pub(crate) fn has_few_rows(plan: &Plan) -> bool {
+    match plan {
+        Plan::Query(node) => are_few(node),
+        Plan::Insert(insert) => insert.returning.is_none() || matches!(insert.source, Source::Rows(_)),
+        Plan::Update(update) => update.returning.is_none() || update.source.is_none() && is_by_keys(&update.access),
+        Plan::Delete(delete) => delete.returning.is_none() || delete.source.is_none() && is_by_keys(&delete.access),
+        Plan::Call(_) => true,
+        Plan::Empty | Plan::Ddl(_) | Plan::Explain(_) | Plan::Declare(_) | Plan::Utility(_) | Plan::Analyze(_) => false,
+    }
+}
+
+fn are_few(node: &Node) -> bool {
+    match node {
+        Node::Table(access) => is_by_keys(access),
+        Node::Aggregate(_, groups, _) if groups.is_empty() => true,
+        Node::System(_) | Node::Function(_) | Node::ProjectSet(..) | Node::Recursive(_) => false,
+        _ => {
+            let mut few = true;
+            node.each_input(&mut |input| few &= are_few(input));
+            few
+        }
+    }
+}
+
+/// Whether rows are found by their whole primary keys only.
+fn is_by_keys(access: &Access) -> bool {
+    let is_key = |range: &Range| {
+        let is_open = !range.nulls.is_empty() || !range.lower.is_empty() || !range.upper.is_empty();
+        range.index == IndexRef::Primary && range.equal.len() == access.table.schema.key.len() && !is_open
+    };
+    match &access.path {
+        Path::Key(_) => true,
+        Path::Ranges(ranges) => ranges.iter().all(is_key),
+        Path::Full | Path::Range(_) => false,
+    }
+}
