@@ -15,7 +15,7 @@ use hotrow_protocols::open;
 use hotrow_storage::{Column, IndexRef, Key, Row, TableId, TableSchema, Type, Value};
 use hotrow_sync::atomic::{AtomicI64, Ordering};
 use hotrow_sync::{Arc, Waiter, thread};
-use hotrow_txn::{Abort, Begin, Engine, Isolation, Scan, Transaction, Write};
+use hotrow_txn::{Abort, Begin, Direction, Engine, Isolation, Scan, Transaction, Write};
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
@@ -69,7 +69,6 @@ impl World {
 
     fn insert(&self, txn: &mut dyn Transaction, key: i64) -> Result<(), Abort> {
         assert_eq!(txn.insert(self.table, self.row(key).as_ref())?, Write::Done);
-        thread::yield_now();
         Ok(())
     }
 
@@ -84,14 +83,15 @@ impl World {
         Ok(())
     }
 
-    /// The keys from 1 to 3.
-    fn keys(&self, txn: &mut dyn Transaction) -> Result<Vec<i64>, Abort> {
+    /// The keys from 1 to 3, as a walk in this direction finds them, sorted.
+    fn keys(&self, txn: &mut dyn Transaction, direction: Direction) -> Result<Vec<i64>, Abort> {
         let [lower, upper] = [1, 3].map(|key| Bound::Included(Key::Int(key)));
         let mut found = Vec::new();
-        txn.scan(&Scan { lower, upper, ..Scan::all(self.table, IndexRef::Primary) }, &mut |row| {
+        txn.scan(&Scan { lower, upper, direction, ..Scan::all(self.table, IndexRef::Primary) }, &mut |row| {
             found.push(row.int8(0));
             ControlFlow::Continue(())
         })?;
+        found.sort_unstable();
         Ok(found)
     }
 
@@ -107,29 +107,34 @@ fn spawn(world: &Arc<World>, work: impl FnOnce(&World) + Send + 'static) -> thre
     thread::spawn(move || work(&world))
 }
 
-/// Above the range one inserts a row and takes it back, and another one inserts a row below that; a third one inserts in the range.
+/// Above the range one inserts a row and takes it back, and another one inserts a row below that, and then one in the range.
 #[test]
 fn a_range_that_was_scanned_stays_as_it_was() {
-    for engine in ["ilock", "1v", "2pl-waitfor", "2pl-timeout"] {
+    let directions = [Direction::Backward, Direction::Forward];
+    for (engine, direction) in
+        ["ilock", "1v", "2pl-waitfor"].into_iter().flat_map(|name| directions.map(|to| (name, to)))
+    {
         model(move || {
             let world = World::new(engine, [2, 8]);
             let threads = [
-                spawn(&world, |world| {
+                spawn(&world, move |world| {
                     world.run(|txn| {
-                        let before = world.keys(txn)?;
-                        thread::yield_now();
-                        assert_eq!(world.keys(txn)?, before, "a phantom");
+                        let before = world.keys(txn, direction)?;
+                        for _ in 0..20 {
+                            thread::yield_now();
+                        }
+                        assert_eq!(world.keys(txn, direction)?, before, "a phantom");
                         Ok(())
                     });
                 }),
                 spawn(&world, |world| {
                     world.attempt(Waiter::thread(Duration::ZERO), |txn| {
                         world.insert(txn, 6)?;
+                        thread::yield_now();
                         Err(Abort::User)
                     });
                 }),
-                spawn(&world, |world| world.run(|txn| world.insert(txn, 5))),
-                spawn(&world, |world| world.run(|txn| world.insert(txn, 3))),
+                spawn(&world, |world| [5, 3].iter().for_each(|&key| world.run(|txn| world.insert(txn, key)))),
             ];
             threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
             world.assert_at_rest();
