@@ -88,8 +88,11 @@ fn pipeline(session: &mut Session, rows: [i32; 3]) -> String {
     told
 }
 
-/// Transactions of several statements: of three rows in an order.
-const FORMS: [(fn(&mut Session, [i32; 3]) -> String, &str); 4] = [
+/// Changes three rows in this order, in one transaction.
+type Form = fn(&mut Session, [i32; 3]) -> String;
+
+/// Transactions of several statements, and what they say in the end.
+const FORMS: [(Form, &str); 4] = [
     (
         |session, rows| {
             let add = |row| format!("update a set n = n + 1 where id = {row}");
