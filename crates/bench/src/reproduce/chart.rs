@@ -33,7 +33,8 @@ pub(crate) fn draw(results: &Results, panel: usize) -> Result<String, String> {
     let shown = &results.plan.panels[panel];
     let legend = shown.series.len().div_ceil(LEGEND_COLUMNS) as i32 * LEGEND_ROW;
     match results.plan.chart {
-        Chart::Curves { x } => {
+        Chart::Curves { .. } | Chart::CurvesOver { .. } => {
+            let x = results.plan.chart.x(panel);
             let height = BOTTOM + BELOW + legend + MARGIN / 2;
             sheet::draw((WIDTH, height), |sheet| Curves { sheet, results, number: panel, panel: shown }.draw(x))
         }
@@ -113,7 +114,9 @@ impl<'c> Curves<'_, '_, 'c> {
         if self.panel.series[number].is_reference {
             self.sheet.dashes(color, 2, spots)
         } else {
-            self.sheet.line(color, 2, spots)
+            // When all colours are taken they come again, thinner and with other marks.
+            let width = if number < PALETTE.len() { 2 } else { 1 };
+            self.sheet.line(color, width, spots)
         }
     }
 

@@ -100,7 +100,7 @@ pub(crate) fn leads(
         }
     }
     let (ratio, at, other) = worst?;
-    let (x, label) = (results.plan.chart.x(), results.label(panel, at));
+    let (x, label) = (results.x(panel), results.label(panel, at));
     let evidence = format!("({panel}) at its worst, {name} is {ratio:.2} times {other}, at {label} ({x})");
     Some(Finding { holds: ratio >= least, evidence })
 }

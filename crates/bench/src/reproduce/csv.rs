@@ -38,7 +38,7 @@ fn write_rows(figure: &Figure, results: &Results) -> Result<Vec<u8>, Box<dyn std
                     &panel.title,
                     series.name,
                     series.engine,
-                    results.plan.chart.x(),
+                    results.plan.chart.x(panel_number),
                     &point.label,
                     results.plan.value,
                     &format!("{:.3}", summary.median),

@@ -52,6 +52,8 @@ pub(crate) enum Chart {
     /// A curve for each series over an axis of this title, points in the order of the plan. It is logarithmic, but linear
     /// if a point is at zero.
     Curves { x: &'static str },
+    /// The same, with an axis of its own for each panel.
+    CurvesOver { x: &'static [&'static str] },
     /// A bar for each point, the series stacked in it.
     Bars { x: &'static str },
     /// A column for each point, a row for each series, and how far they are from the first column.
@@ -59,10 +61,11 @@ pub(crate) enum Chart {
 }
 
 impl Chart {
-    /// What the points are.
-    pub(crate) fn x(self) -> &'static str {
+    /// What the points of a panel are.
+    pub(crate) fn x(self, panel: usize) -> &'static str {
         match self {
             Chart::Curves { x } | Chart::Bars { x } | Chart::Table { x } => x,
+            Chart::CurvesOver { x } => x[panel],
         }
     }
 }

@@ -126,6 +126,12 @@ impl Results {
         self.plan.panels.iter().find(|other| other.id == panel).map_or(0, |panel| panel.points.len())
     }
 
+    /// What the points of a panel are.
+    pub(crate) fn x(&self, panel: &str) -> &'static str {
+        let number = self.plan.panels.iter().position(|other| other.id == panel);
+        number.map_or("", |number| self.plan.chart.x(number))
+    }
+
     /// What is written at a point.
     pub(crate) fn label(&self, panel: &str, at: At) -> &str {
         let panel = self.plan.panels.iter().find(|other| other.id == panel);

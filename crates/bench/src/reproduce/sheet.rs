@@ -83,13 +83,13 @@ impl<'b> Sheet<'_, 'b> {
         self.canvas.draw(&Rectangle::new([from, to], color.filled()))
     }
 
-    /// The mark of series number `series`: each has a shape of its own.
+    /// The mark of series number `series`: each has a shape of its own, or the first that has its shape has another colour.
     pub(crate) fn mark(&self, color: RGBColor, series: usize, (x, y): Spot) -> Drawn<'b> {
         let polygon = |spots: &[Spot]| {
             let spots: Vec<_> = spots.iter().map(|&(dx, dy)| (x + dx, y + dy)).collect();
             self.canvas.draw(&Polygon::new(spots, color.filled()))
         };
-        match series % PALETTE.len() {
+        match (series + series / PALETTE.len()) % PALETTE.len() {
             0 => self.canvas.draw(&Circle::new((x, y), 4, color.filled())),
             1 => polygon(&[(-4, -4), (4, -4), (4, 4), (-4, 4)]),
             2 => polygon(&[(0, -5), (5, 4), (-5, 4)]),

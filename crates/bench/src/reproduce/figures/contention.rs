@@ -62,18 +62,13 @@ fn plan(scale: &Scale) -> Plan {
         series: engines(with_nowait),
     };
     Plan {
-        chart: Chart::Curves { x: "theta, threads, clients" },
+        chart: Chart::CurvesOver { x: &["theta", "threads", "clients"] },
         value: "thousand transactions per second",
         stretch: 1,
         panels: vec![
-            panel("a", "theta, all cores", THETAS.map(skew).to_vec(), true),
-            panel("b", "threads, theta 0.99", up_to_cores.map(threads).collect(), true),
-            panel(
-                "c",
-                "clients over the wire, theta 0.99",
-                counts(scale).iter().copied().map(clients).collect(),
-                false,
-            ),
+            panel("a", "native, all cores", THETAS.map(skew).to_vec(), true),
+            panel("b", "native, theta 0.99", up_to_cores.map(threads).collect(), true),
+            panel("c", "over the wire, theta 0.99", counts(scale).iter().copied().map(clients).collect(), false),
         ],
     }
 }

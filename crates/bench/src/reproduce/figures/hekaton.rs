@@ -83,7 +83,7 @@ pub(super) fn gains(results: &Results, panel: &str, from: At, to: At) -> Option<
         let ratio = |at| results.ratio(panel, at, name, SINGLE);
         let (before, after) = (ratio(from)?, ratio(to)?);
         let (first, last) = (results.label(panel, from), results.label(panel, to));
-        let x = results.plan.chart.x();
+        let x = results.x(panel);
         let evidence = format!("({panel}) {name} is {before:.2} times 1V at {first}, {after:.2} times at {last} ({x})");
         Some(Finding { holds: after > before, evidence })
     }))
