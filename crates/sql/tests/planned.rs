@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Recorder, bind, database, execute, outcome, query, run};
+use common::{Meanwhile, Recorder, bind, database, execute, outcome, query, run};
 use hotrow_sql::{Client, Database, Notice, OutputColumn, Session, SqlError, isolation};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, thread};
@@ -51,39 +51,6 @@ fn tables(engine: &str) -> Arc<Database> {
     let database = database(engine);
     run(&mut session(&database), TABLES);
     database
-}
-
-/// A client in whose sight another session runs statements, while the first one's transaction is still open.
-struct Meanwhile<'m> {
-    other: &'m mut Session,
-    statements: &'m [(&'m str, &'m str)],
-    rows: usize,
-}
-
-impl Client for Meanwhile<'_> {
-    fn columns(&mut self, _columns: &[OutputColumn]) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn row(&mut self, _values: &[Value<'_>]) -> Result<(), SqlError> {
-        self.rows += 1;
-        for (sql, expected) in self.statements {
-            assert_eq!(outcome(self.other, sql), *expected, "{sql}");
-        }
-        Ok(())
-    }
-
-    fn complete(&mut self, _tag: &str) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn empty(&mut self) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn notice(&mut self, _notice: Notice) {}
-
-    fn parameter(&mut self, _name: &str, _value: &str) {}
 }
 
 #[test]

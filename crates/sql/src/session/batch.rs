@@ -82,7 +82,7 @@ impl Session {
             };
             *ready = Ready::Cached(statement.clone(), params.clone());
             // What those after it mean may depend on it.
-            if !self.is_plannable(&statement) {
+            if !self.may_be_planned(&statement) {
                 return None;
             }
             members.push(Member { statement, params, source: Some(source) });

@@ -141,14 +141,14 @@ impl Session {
     pub(super) fn are_planned<'s>(&self, statements: impl IntoIterator<Item = &'s Statement> + Clone) -> bool {
         let all = || statements.clone().into_iter();
         let only_read = || all().all(|statement| only_reads(&statement.plan));
-        all().all(|statement| self.is_plannable(statement))
+        all().all(|statement| self.may_be_planned(statement))
             && (self.wanted == Wanted::All
                 || accesses::name_several_rows(all().map(|statement| &statement.plan))
                     && (self.keeps_reads() || !only_read()))
     }
 
     /// Whether a statement may be part of a planned transaction.
-    pub(super) fn is_plannable(&self, statement: &Statement) -> bool {
+    pub(super) fn may_be_planned(&self, statement: &Statement) -> bool {
         match self.wanted {
             Wanted::Nothing => false,
             Wanted::Rows => {

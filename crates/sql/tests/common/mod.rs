@@ -125,6 +125,42 @@ fn show(value: &Value<'_>, ty: Type) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// A client in whose sight another session runs statements, while the first one's transaction is still open.
+pub struct Meanwhile<'m> {
+    /// Who runs them.
+    pub other: &'m mut Session,
+    /// They, and what they come to.
+    pub statements: &'m [(&'m str, &'m str)],
+    /// How many rows have come.
+    pub rows: usize,
+}
+
+impl Client for Meanwhile<'_> {
+    fn columns(&mut self, _columns: &[OutputColumn]) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn row(&mut self, _values: &[Value<'_>]) -> Result<(), SqlError> {
+        self.rows += 1;
+        for (sql, expected) in self.statements {
+            assert_eq!(outcome(self.other, sql), *expected, "{sql}");
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, _tag: &str) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn empty(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn notice(&mut self, _notice: Notice) {}
+
+    fn parameter(&mut self, _name: &str, _value: &str) {}
+}
+
 /// Runs a query string.
 pub fn query(session: &mut Session, sql: &str) -> (Recorder, Result<(), SqlError>) {
     let mut recorder = Recorder::default();
