@@ -217,14 +217,9 @@ fn what_statements_say_is_what_they_say_one_by_one() {
             let (_database, [mut one, mut block, _]) = tables(engine, level);
             run(
                 &mut one,
-                "create table days (id int primary key, day date, v int); insert into days values (1), (2), (3);
-                 create schema x; create table x.a (id int primary key, n int); insert into x.a values (1, 70);
+                "create schema x; create table x.a (id int primary key, n int); insert into x.a values (1, 70);
                  create table due (id int primary key, a int references a deferrable initially deferred)",
             );
-            let days = "select set_config('datestyle', 'DMY', false);
-                update days set day = '01/02/2024' where id = 1; update days set v = 1 where id = 2; reset datestyle";
-            run(&mut one, days);
-            assert_eq!(outcome(&mut one, "select day from days where id = 1"), "2024-02-01", "{engine}");
             let path = "select set_config('search_path', 'x', true); select n from a where id = 1;
                 update a set n = n + 1 where id in (1, 2)";
             run(&mut one, path);
@@ -241,4 +236,24 @@ fn what_statements_say_is_what_they_say_one_by_one() {
             assert_eq!(outcome(&mut one, statements), "25006", "{engine}");
         }
     }
+}
+
+#[test]
+fn a_statement_is_read_after_what_those_before_it_have_set() {
+    let days = "create table days (id int primary key, day date, v int) partition by hash (id);
+        insert into days values (1), (2)";
+    let statements = "select set_config('datestyle', 'DMY', false);
+        update days set day = '01/02/2024' where id = 1; update days set v = 1 where id = 2";
+    let locks =
+        "select pg_advisory_lock(5); update days set v = v + 1 where id = 1; update days set v = 1 where id = 2";
+    common::check(
+        days,
+        &[
+            (statements, "ISO, DMY"),
+            ("select day from days where id = 1", "2024-02-01"),
+            (locks, ""),
+            ("select pg_advisory_unlock(5)", "t"),
+            ("select pg_advisory_unlock(5)", "f"),
+        ],
+    );
 }

@@ -81,8 +81,8 @@ impl Session {
                 return None;
             };
             *ready = Ready::Cached(statement.clone(), params.clone());
-            // What those after it mean may depend on it.
-            if !self.may_be_planned(&statement) {
+            // What those after it mean may depend on it, and it may not run twice.
+            if statement.used.acts || !self.may_be_planned(&statement) {
                 return None;
             }
             members.push(Member { statement, params, source: Some(source) });
@@ -139,6 +139,7 @@ impl Session {
         }
         let plannable = |statement: &Statement| {
             is_plannable(&statement.plan)
+                && !statement.used.acts
                 && !matches!(statement.plan, Plan::Utility(_) | Plan::Declare(_) | Plan::Analyze(_))
         };
         let all = || std::iter::once(statement).chain(rest.iter().map(|(statement, _)| statement)).map(|one| &**one);
