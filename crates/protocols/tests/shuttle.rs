@@ -7,8 +7,7 @@
 //! | broken | fails |
 //! | --- | --- |
 //! | a scan that has waited does not look again at the gaps above its range | `a_range_that_was_scanned_stays_as_it_was` |
-//! | who releases a record does not undo what is dead there, or does not look once more | `what_is_released_early_is_kept_or_undone_as_a_whole` |
-//! | a commit does not wait for its leaders | the same |
+//! | who releases a record does not undo what is dead there | `what_is_released_early_is_kept_or_undone_as_a_whole` |
 #![cfg(shuttle)]
 
 use hotrow_protocols::open;
