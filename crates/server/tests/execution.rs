@@ -262,3 +262,31 @@ fn a_client_that_takes_nothing_is_sent_away_and_keeps_no_lock() {
         assert_eq!(client.column("SELECT sum(n) FROM t"), ["64"], "{each:?}");
     }
 }
+
+/// One client in a transaction and many without one send a statement each while their worker is busy, the one in a transaction last.
+/// The numbers that they draw say in which order they were served: a few may have been looked at with the statement that keeps the worker busy.
+#[test]
+fn who_is_in_a_transaction_is_served_before_most_that_have_sent_before() {
+    const OTHERS: usize = 40;
+    const NEXT: &str = "select nextval('turn')";
+    // Nothing interrupts a single call.
+    const BUSY: &str = "select md5(repeat('ab', 10000000))";
+    let server = Running::with(ENGINE_OF_ALL_MODELS, ServerConfig { threads: 1, ..ServerConfig::default() });
+    let [mut holder, mut busy] = [(); 2].map(|()| server.client());
+    let mut others: Vec<_> = (0..OTHERS).map(|_| server.client()).collect();
+    holder.run("create table t (id int); create sequence turn");
+    holder.run("begin; insert into t values (1)");
+    let turn =
+        |client: &mut Client| client.answer().rows[0][0].clone().expect("a number").parse::<usize>().expect("one");
+    // The statement may be over before all have sent theirs: then they are served as they come, and the last one is the last.
+    let is_early = || {
+        busy.send_query(BUSY);
+        others.iter_mut().for_each(|other| other.send_query(NEXT));
+        holder.send_query(NEXT);
+        let own = turn(&mut holder);
+        let of_others: Vec<_> = others.iter_mut().map(turn).collect();
+        busy.answer();
+        of_others.iter().filter(|&&other| other < own).count() < OTHERS / 2
+    };
+    assert!(std::iter::repeat_with(is_early).take(50).any(|early| early), "it was always among the last");
+}

@@ -103,6 +103,8 @@ pub struct Database {
     pub(crate) turns: Arc<Turns>,
     /// Blocks of sessions that abort each other, if the engine does not hold them back itself.
     pub(crate) admission: Option<Arc<Admission>>,
+    /// Whether transactions may let others have rows before they commit: a commit may then be refused for what others have done.
+    pub(crate) releases_early: bool,
     /// Held by the session that looks for a [circle of waits](crate::circle).
     pub(crate) looks: Mutex<()>,
 }
@@ -112,6 +114,7 @@ impl Database {
     pub fn new(engine: Arc<dyn Engine>, config: Config) -> Arc<Self> {
         meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
         let admission = (config.holds_back && engine.admission().is_none()).then(Arc::default);
+        let releases_early = engine.early_release().is_some();
         Arc::new(Self {
             engine,
             config,
@@ -126,6 +129,7 @@ impl Database {
             advisory: AdvisoryLocks::default(),
             turns: Arc::default(),
             admission,
+            releases_early,
             looks: Mutex::default(),
         })
     }
@@ -180,11 +184,6 @@ impl Database {
     /// commit may be refused for what others have done.
     pub(crate) fn keeps_versions(&self) -> bool {
         self.engine.info().isolation.contains(&Isolation::Snapshot)
-    }
-
-    /// Whether transactions may let others have rows before they commit: a commit may then be refused for what others have done.
-    pub(crate) fn releases_early(&self) -> bool {
-        self.engine.early_release().is_some()
     }
 
     /// A session for `user`, waiting through `waiter`.

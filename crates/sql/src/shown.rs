@@ -51,7 +51,7 @@ impl Names {
             return Ok(());
         }
         let wanted = self.settings.borrow().foreseen(EARLY_RELEASE, value)?;
-        if wanted == "off" || self.database().releases_early() {
+        if wanted == "off" || self.database().releases_early {
             return Ok(());
         }
         let EngineInfo { name, settings, .. } = self.database().engine().info();

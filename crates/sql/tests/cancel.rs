@@ -2,40 +2,8 @@
 
 mod common;
 
-use common::{ENGINES, database, outcome, run, session};
-use hotrow_sql::{Client, Notice, OutputColumn, SqlError};
+use common::{ENGINES, EachRow, database, outcome, run, session};
 use hotrow_storage::Value;
-use hotrow_sync::Waiter;
-
-/// A client that wants no more after the first row.
-struct Satisfied {
-    waiter: Waiter,
-    rows: usize,
-}
-
-impl Client for Satisfied {
-    fn columns(&mut self, _: &[OutputColumn]) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn row(&mut self, _: &[Value<'_>]) -> Result<(), SqlError> {
-        self.rows += 1;
-        self.waiter.cancel();
-        Ok(())
-    }
-
-    fn complete(&mut self, _: &str) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn empty(&mut self) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn notice(&mut self, _: Notice) {}
-
-    fn parameter(&mut self, _: &str, _: &str) {}
-}
 
 #[test]
 fn a_running_statement_is_cancelled_at_its_next_row() {
@@ -55,9 +23,14 @@ fn a_running_statement_is_cancelled_at_its_next_row() {
             "insert into t select id + 100, n from t returning id",
         ];
         for sql in statements {
-            let mut client = Satisfied { waiter: session.waiter().clone(), rows: 0 };
+            // A client that wants no more after the first row.
+            let (waiter, mut rows) = (session.waiter().clone(), 0);
+            let mut client = EachRow(|_: &[Value<'_>]| {
+                rows += 1;
+                waiter.cancel();
+            });
             let error = session.simple_query(sql, &mut client).expect_err(sql);
-            assert_eq!((error.state.0, client.rows), ("57014", 1), "{engine}: {sql}");
+            assert_eq!((error.state.0, rows), ("57014", 1), "{engine}: {sql}");
             session.waiter().clear_cancel();
             assert_eq!(outcome(&mut session, "select count(*), sum(n) from t"), "50|0", "{engine}: after {sql}");
         }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Meanwhile, Recorder, bind, database, execute, outcome, query, run, session};
+use common::{Recorder, bind, database, execute, meanwhile, outcome, query, run, session};
 use hotrow_sql::{Database, Session};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, Waiter, thread};
@@ -201,10 +201,8 @@ fn rows_whose_number_nobody_knows_are_sent_as_they_come() {
             let (_database, [mut one, mut other, _]) = tables(engine, "read committed");
             run(&mut other, "set lock_timeout = '5ms'");
             let seen = [("select n from a where id = 1", expected)];
-            let mut client = Meanwhile { other: &mut other, statements: &seen, rows: 0 };
             let statements = format!("{query}; update a set n = n + 1 where id in (1, 2)");
-            one.simple_query(&statements, &mut client).unwrap_or_else(|error| panic!("{statements}: {error:?}"));
-            assert!(client.rows > 0, "{engine}: {statements}");
+            assert!(meanwhile(&mut one, &statements, &mut other, &seen) > 0, "{engine}: {statements}");
             assert_eq!(outcome(&mut one, "select n from a where id = 1"), "1", "{engine}: {statements}");
         }
     }

@@ -152,6 +152,7 @@ fn an_idle_block_that_can_only_fail_is_rolled_back_and_told_so() {
         let again = Duration::from_millis(5);
         assert_eq!(second.look_after_idle(Duration::ZERO), Ok(Some(again)), "{level}");
         assert_eq!(second.look_after_idle(again), Ok(Some(2 * again)), "{level}");
+        assert_eq!(second.look_after_idle(80 * again), Ok(Some(90 * again)), "{level}");
         run(&mut first, "rollback; set lock_timeout = '5ms'");
         assert_eq!(outcome(&mut first, "update t set n = 7 where id = 2"), "55P03", "{level}");
         assert_eq!(second.look_after_idle(2 * again), Ok(None), "{level}");

@@ -3,39 +3,8 @@
 mod allocator;
 mod common;
 
-use hotrow_sql::{Client, Notice, OutputColumn, SqlError};
+use common::EachRow;
 use hotrow_storage::Value;
-
-/// Adds up what it gets.
-#[derive(Default)]
-struct Sum {
-    rows: u64,
-    total: i64,
-}
-
-impl Client for Sum {
-    fn columns(&mut self, _columns: &[OutputColumn]) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
-        self.rows += 1;
-        self.total += values.iter().filter_map(Value::as_int).sum::<i64>();
-        Ok(())
-    }
-
-    fn complete(&mut self, _tag: &str) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn empty(&mut self) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn notice(&mut self, _notice: Notice) {}
-
-    fn parameter(&mut self, _name: &str, _value: &str) {}
-}
 
 fn allocations(engine: &str, sql: &str) -> u64 {
     let database = common::database(engine);
@@ -45,8 +14,9 @@ fn allocations(engine: &str, sql: &str) -> u64 {
         common::run(&mut session, &format!("insert into t values ({id}, 1, 'a name of no use')"));
     }
     let statement = session.parse("point", sql, &[]).expect("a statement");
-    let mut sum = Sum::default();
-    let mut round = |sum: &mut Sum| {
+    let mut rows = 0;
+    let mut client = EachRow(|_: &[Value<'_>]| rows += 1);
+    let mut round = || {
         for id in 0..1000 {
             let fill = &mut |params: &mut Vec<Value<'static>>| {
                 params.push(Value::Int4(id));
@@ -54,14 +24,14 @@ fn allocations(engine: &str, sql: &str) -> u64 {
             };
             session.bind("", &statement, fill).expect("bound");
             session.announce_sync();
-            session.execute("", 0, sum).expect("executed");
+            session.execute("", 0, &mut client).expect("executed");
             session.sync().expect("committed");
         }
     };
     // The first round grows what is kept from one statement to the next.
-    round(&mut sum);
-    let calls = allocator::calls(|| round(&mut sum));
-    assert!(sum.rows == 2000 || !sql.starts_with("select"), "{sql}: {} rows", sum.rows);
+    round();
+    let calls = allocator::calls(round);
+    assert!(rows == 2000 || !sql.starts_with("select"), "{sql}: {rows} rows");
     calls
 }
 

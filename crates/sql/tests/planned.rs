@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Meanwhile, Recorder, bind, database, execute, outcome, query, run};
-use hotrow_sql::{Client, Database, Notice, OutputColumn, Session, SqlError, isolation};
+use common::{EachRow, Recorder, bind, database, execute, meanwhile, outcome, query, run};
+use hotrow_sql::{Database, Session, isolation};
 use hotrow_storage::Value;
 use hotrow_sync::{Arc, thread};
 use hotrow_txn::{Isolation, Scheduler};
@@ -112,9 +112,7 @@ fn one_shot_transactions_exclude_only_those_who_touch_the_same() {
             let database = tables(engine);
             let (mut one, mut two) = (session(&database), session(&database));
             run(&mut two, "set lock_timeout = '1ms'");
-            let mut client = Meanwhile { other: &mut two, statements, rows: 0 };
-            one.simple_query(open, &mut client).unwrap_or_else(|error| panic!("{engine}: {open}: {error:?}"));
-            assert_eq!(client.rows, 1, "{engine}: {open}");
+            assert_eq!(meanwhile(&mut one, open, &mut two, statements), 1, "{engine}: {open}");
         }
     }
 }
@@ -389,19 +387,14 @@ fn at_read_committed_what_only_reads_is_not_planned_where_the_engine_has_that_le
                 run(&mut one, "rollback");
                 continue;
             }
-            let mut client = Meanwhile { other: &mut two, statements: &OTHERS, rows: 0 };
-            one.simple_query(reader, &mut client).unwrap_or_else(|error| panic!("{engine}: {reader}: {error:?}"));
-            assert_eq!((client.rows, one.estimates().reconnaissances), (1, before), "{engine}: {reader}");
+            let rows = meanwhile(&mut one, reader, &mut two, &OTHERS);
+            assert_eq!((rows, one.estimates().reconnaissances), (1, before), "{engine}: {reader}");
         }
         // It does not read what is not committed, and waits for that to end.
         run(&mut one, "set lock_timeout = '1ms'");
-        let mut client = Meanwhile {
-            other: &mut one,
-            statements: &[("select n from a where id = 1", "55P03"), ("select n from a where id = 2", "20")],
-            rows: 0,
-        };
-        two.simple_query("update a set n = 0 where id = 1 returning n", &mut client).expect(engine);
-        assert_eq!(client.rows, 1);
+        let others = [("select n from a where id = 1", "55P03"), ("select n from a where id = 2", "20")];
+        let rows = meanwhile(&mut two, "update a set n = 0 where id = 1 returning n", &mut one, &others);
+        assert_eq!(rows, 1, "{engine}");
         // What writes, or locks as if to write, is planned.
         let before = one.estimates().reconnaissances;
         run(&mut one, "set lock_timeout = 0");
@@ -441,10 +434,11 @@ fn a_pipeline_is_one_transaction_that_is_planned() {
         let (mut one, mut two) = (session(&database), session(&database));
         run(&mut two, "set lock_timeout = '1ms'");
         // Another one's transaction is open meanwhile.
-        let mut check = |meanwhile: &str, members: &[(&str, &[Value<'static>])], expected: &[Result<String, &str>]| {
-            let mut client = Inside { other: &mut two, members, outcomes: Vec::new() };
-            one.simple_query(meanwhile, &mut client).expect(meanwhile);
-            assert_eq!(client.outcomes, expected, "{engine}: {members:?}");
+        let mut check = |open: &str, members: &[(&str, &[Value<'static>])], expected: &[Result<String, &str>]| {
+            let mut outcomes = Vec::new();
+            let mut client = EachRow(|_: &[Value<'_>]| outcomes = pipeline(&mut two, members));
+            one.simple_query(open, &mut client).expect(open);
+            assert_eq!(outcomes, expected, "{engine}: {members:?}");
         };
         let update = "update a set n = n + $1 where id = $2";
         check(
@@ -481,36 +475,6 @@ fn a_pipeline_is_one_transaction_that_is_planned() {
         assert_eq!(two.estimates().wrong, 1, "{engine}");
         database.engine().audit().unwrap_or_else(|error| panic!("{engine}: {error}"));
     }
-}
-
-/// A client in whose sight another session runs a pipeline.
-struct Inside<'m> {
-    other: &'m mut Session,
-    members: &'m [(&'m str, &'m [Value<'static>])],
-    outcomes: Vec<Result<String, &'static str>>,
-}
-
-impl Client for Inside<'_> {
-    fn columns(&mut self, _columns: &[OutputColumn]) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn row(&mut self, _values: &[Value<'_>]) -> Result<(), SqlError> {
-        self.outcomes = pipeline(self.other, self.members);
-        Ok(())
-    }
-
-    fn complete(&mut self, _tag: &str) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn empty(&mut self) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn notice(&mut self, _notice: Notice) {}
-
-    fn parameter(&mut self, _name: &str, _value: &str) {}
 }
 
 #[test]

@@ -145,7 +145,7 @@ impl Foresight<'_> {
                     return Ok(false);
                 }
                 if let Some(key) = scan::key(&table.key, values, &self.env)? {
-                    self.accesses.push(table.id, key, intent);
+                    self.row(table, key, intent);
                 }
                 return Ok(true);
             }
@@ -155,7 +155,7 @@ impl Foresight<'_> {
                 }
                 for way in scan::ways(table, ranges, &self.env)? {
                     match way {
-                        scan::Way::Key(key) => self.accesses.push(table.id, key, intent),
+                        scan::Way::Key(key) => self.row(table, key, intent),
                         scan::Way::Range(scan) => self.range(scan, intent),
                     }
                 }
@@ -176,6 +176,17 @@ impl Foresight<'_> {
             self.range(scan, intent);
         }
         Ok(true)
+    }
+
+    /// Whether more rows than are wanted are known.
+    fn has_enough(&self) -> bool {
+        self.only_rows.is_some_and(|most| self.accesses.rows().len() > most)
+    }
+
+    fn row(&mut self, table: &Table, key: Key, intent: Intent) {
+        if !self.has_enough() {
+            self.accesses.push(table.id, key, intent);
+        }
     }
 
     fn range(&mut self, Scan { table, index, lower, upper, .. }: Scan, intent: Intent) {
@@ -199,7 +210,7 @@ impl Foresight<'_> {
         }
         if let Some(key) = scan::key(&table.key, values, &self.env)? {
             self.accesses.push_entry(table.id, IndexRef::Primary, key.clone(), key.clone());
-            self.accesses.push(table.id, key, Intent::Write);
+            self.row(table, key, Intent::Write);
         }
         Ok(true)
     }
@@ -208,7 +219,7 @@ impl Foresight<'_> {
         let Source::Rows(rows) = &insert.source else { return Ok(false) };
         let mut row = Row::new(&insert.table.layout);
         for exprs in rows {
-            if self.only_rows.is_some_and(|most| self.accesses.rows().len() > most) {
+            if self.has_enough() {
                 return Ok(false);
             }
             if !self.new_row(insert, exprs, &mut row)? {
@@ -275,10 +286,10 @@ impl Foresight<'_> {
             self.new_entry(insert, index, &key, row);
         }
         if !table.is_key_hidden() {
-            self.accesses.push(table.id, key, Intent::Write);
+            self.row(table, key, Intent::Write);
         } else if table.schema.partitioned && !self.wants_only_rows() {
             // Nobody else has the row's number; this one, which no row has, says which partition it will be in.
-            self.accesses.push(table.id, key, Intent::Read);
+            self.row(table, key, Intent::Read);
         }
         Ok(true)
     }

@@ -217,7 +217,8 @@ impl Session {
             told.push(Held::new(self.database.memory_limit()));
             let Some(held) = told.last_mut() else { break };
             held.styles(self.names.styles());
-            if self.executed > 0 && self.wanted == Wanted::Rows {
+            // The first one has what was planned and waited for with it.
+            if self.executed > 0 {
                 self.restart_limit();
             }
             let mut output = if member.source.is_some() { Output::simple(held, false) } else { Output::extended(held) };

@@ -7,7 +7,8 @@ use crate::{SqlError, SqlState, state};
 use hotrow_txn::{Abort, Exclusion, Prospect, Transaction};
 use std::time::Duration;
 
-/// A block that has seen what is not committed looks so often whether it was rolled back: about as long as it takes a client to do so.
+/// A block that has seen what is not committed looks after so long whether it was rolled back, about as long as it takes a client to do so; and
+/// then again when the time that it has been idle has grown by an eighth, so that many of them cost little.
 const LOOK_AFTER_LEADERS: Duration = Duration::from_millis(5);
 
 impl Session {
@@ -67,7 +68,7 @@ impl Session {
         let is_in_block = matches!(self.phase, Phase::Block | Phase::Failed) && self.begun;
         match if is_in_block { self.txn.prospect() } else { Prospect::Open } {
             Prospect::Open => None,
-            Prospect::Follows => Some(idle + LOOK_AFTER_LEADERS),
+            Prospect::Follows => Some(idle + LOOK_AFTER_LEADERS.max(idle / 8)),
             Prospect::Doomed => {
                 self.give_up_unheard(Abort::Cascade);
                 None

@@ -244,7 +244,7 @@ impl Session {
     /// Whether the commit, if the statement `ends` the transaction, belongs to the attempt: an engine that keeps versions, or lets others have what is
     /// not committed, may refuse it for what others have done.
     pub(super) fn commits_early(&self, ends: bool) -> bool {
-        ends && (self.database.keeps_versions() || self.database.releases_early())
+        ends && (self.database.keeps_versions() || self.database.releases_early)
     }
 
     /// What belongs to an attempt of a statement that `ends` its transaction: under an engine that plans the checks that were put off,

@@ -125,26 +125,16 @@ fn show(value: &Value<'_>, ty: Type) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// A client in whose sight another session runs statements, while the first one's transaction is still open.
-pub struct Meanwhile<'m> {
-    /// Who runs them.
-    pub other: &'m mut Session,
-    /// They, and what they come to.
-    pub statements: &'m [(&'m str, &'m str)],
-    /// How many rows have come.
-    pub rows: usize,
-}
+/// A client that looks at each row, and at nothing else.
+pub struct EachRow<F>(pub F);
 
-impl Client for Meanwhile<'_> {
+impl<F: FnMut(&[Value<'_>])> Client for EachRow<F> {
     fn columns(&mut self, _columns: &[OutputColumn]) -> Result<(), SqlError> {
         Ok(())
     }
 
-    fn row(&mut self, _values: &[Value<'_>]) -> Result<(), SqlError> {
-        self.rows += 1;
-        for (sql, expected) in self.statements {
-            assert_eq!(outcome(self.other, sql), *expected, "{sql}");
-        }
+    fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
+        (self.0)(values);
         Ok(())
     }
 
@@ -159,6 +149,20 @@ impl Client for Meanwhile<'_> {
     fn notice(&mut self, _notice: Notice) {}
 
     fn parameter(&mut self, _name: &str, _value: &str) {}
+}
+
+/// Runs a query string. At each of its rows, while its transaction may be open, another session runs statements, each of which comes to
+/// what is expected. How many rows there were.
+pub fn meanwhile(session: &mut Session, sql: &str, other: &mut Session, statements: &[(&str, &str)]) -> usize {
+    let mut rows = 0;
+    let mut client = EachRow(|_: &[Value<'_>]| {
+        rows += 1;
+        for (statement, expected) in statements {
+            assert_eq!(outcome(other, statement), *expected, "{statement}");
+        }
+    });
+    session.simple_query(sql, &mut client).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    rows
 }
 
 /// Runs a query string.

@@ -85,6 +85,11 @@ impl Foresight<'_> {
         Foresight { env, unknown: &frame.unknown, accesses: &mut *self.accesses, ..*self }
     }
 
+    /// A step touches what is not known, such as what a subquery does: the end, unless only rows are wanted, as far as they are known.
+    fn miss(&self) -> ControlFlow<End> {
+        if self.wants_only_rows() { Continue(()) } else { Break(End::Unforeseen) }
+    }
+
     fn steps(&mut self, steps: &[Step], frame: &mut Frame) -> ControlFlow<End> {
         steps.iter().try_for_each(|step| self.step(step, frame))
     }
@@ -94,8 +99,8 @@ impl Foresight<'_> {
             StepKind::Run(plan, into) => {
                 // A query that fills variables is over with its first row.
                 let limited = matches!(plan, Plan::Query(_)) && !into.is_empty();
-                if !fails(self.within(frame).plan(plan, limited))? && !self.wants_only_rows() {
-                    return Break(End::Unforeseen);
+                if !fails(self.within(frame).plan(plan, limited))? {
+                    self.miss()?;
                 }
                 frame.set(frame.found, None);
                 into.iter().for_each(|target| frame.set(target.slot, None));
@@ -106,19 +111,20 @@ impl Foresight<'_> {
                 into.iter().for_each(|target| frame.set(target.slot, None));
                 Continue(())
             }
-            // What the subquery touches is not known.
-            StepKind::Assign(_, expr) if expr.has_subquery() && !self.wants_only_rows() => Break(End::Unforeseen),
-            StepKind::If(arms, _)
-                if arms.iter().any(|(condition, _)| condition.has_subquery()) && !self.wants_only_rows() =>
-            {
-                Break(End::Unforeseen)
-            }
             StepKind::Assign(slot, expr) => {
+                if expr.has_subquery() {
+                    self.miss()?;
+                }
                 let value = fails(self.within(frame).value(expr))?;
                 frame.set(*slot, value);
                 Continue(())
             }
-            StepKind::If(arms, otherwise) => self.branch(arms, otherwise, frame),
+            StepKind::If(arms, otherwise) => {
+                if arms.iter().any(|(condition, _)| condition.has_subquery()) {
+                    self.miss()?;
+                }
+                self.branch(arms, otherwise, frame)
+            }
             StepKind::Return => Break(End::Returns),
         }
     }

@@ -10,7 +10,7 @@ const SEVERAL: usize = 2;
 /// Whether plans name more than one row by its primary key, and wait for whoever has any of them: else somebody would wait who has said that
 /// he does not want to.
 pub(crate) fn name_several_rows<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> bool {
-    plans.into_iter().map(named_rows).try_fold(0_usize, |sum, rows| Some(sum + rows?)).is_some_and(|rows| rows > 1)
+    plans.into_iter().map(named_rows).sum::<Option<usize>>().is_some_and(|rows| rows > 1)
 }
 
 /// How many rows a plan names by their primary keys; none if it does not wait for those who have them.
@@ -18,10 +18,11 @@ fn named_rows(plan: &Plan) -> Option<usize> {
     match plan {
         Plan::Query(node) => named_below(node),
         Plan::Insert(insert) => Some(match &insert.source {
+            Source::Rows(rows) if insert.table.schema.key.iter().all(|column| insert.targets.contains(column)) => {
+                rows.len()
+            }
             // Nobody knows a number that is drawn.
-            Source::Rows(_) if insert.table.is_key_hidden() => 0,
-            Source::Rows(rows) => rows.len(),
-            Source::Query(_) => 0,
+            Source::Rows(_) | Source::Query(_) => 0,
         }),
         Plan::Update(update) => named_by(&update.access),
         Plan::Delete(delete) => named_by(&delete.access),
@@ -50,12 +51,11 @@ fn named_in(steps: &[Step]) -> Option<usize> {
         StepKind::Run(plan, _) => named_rows(plan),
         StepKind::Call(call, _) => named_in(&call.body.steps),
         StepKind::If(arms, otherwise) => {
-            let ways = arms.iter().map(|(_, steps)| steps).chain([otherwise]);
-            ways.map(|steps| named_in(steps)).try_fold(0, |sum, rows| Some(sum + rows?))
+            arms.iter().map(|(_, steps)| steps).chain([otherwise]).map(|steps| named_in(steps)).sum()
         }
         StepKind::Assign(..) | StepKind::Return => Some(0),
     };
-    steps.iter().map(of_step).try_fold(0, |sum, rows| Some(sum + rows?))
+    steps.iter().map(of_step).sum()
 }
 
 /// Whether a plan changes rows, reads them or calls a procedure, and has few rows for its client: no more than it has keys, or values.
