@@ -2,6 +2,7 @@
 
 use crate::{Counts, OneShot, OneShotConfig, RunReport, Stop};
 use hotrow_sync::atomic::{AtomicU8, Ordering};
+use hotrow_sync::wait::LONGEST_SPIN;
 use hotrow_sync::{Mutex, MutexGuard, Waiter};
 use hotrow_txn::{Abort, Transaction, WorkerId};
 use rustix::time::{ClockId, clock_gettime};
@@ -21,7 +22,7 @@ pub struct RunConfig {
     pub measured: Duration,
     /// Ends the measured period once every worker made so many steps in it; a bound for tests.
     pub steps_per_worker: Option<u64>,
-    /// How long a waiting thread spins before it blocks.
+    /// How long a waiting thread spins at the most before it blocks.
     pub spin: Duration,
     /// How each worker runs its procedures. Clients get seeds of their own.
     pub one_shot: OneShotConfig,
@@ -36,7 +37,7 @@ impl Default for RunConfig {
             warmup: Duration::from_secs(1),
             measured: Duration::from_secs(5),
             steps_per_worker: None,
-            spin: Duration::from_micros(20),
+            spin: LONGEST_SPIN,
             one_shot: OneShotConfig::default(),
             stop: Stop::new(),
         }

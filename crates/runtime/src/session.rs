@@ -1,11 +1,10 @@
 //! Interactive transactions on an engine that was chosen at run time.
 
 use crate::{Planner, Retry, RetryConfig};
-use hotrow_sync::wait::let_others_finish;
+use hotrow_sync::wait::{LONGEST_SPIN, let_others_finish};
 use hotrow_sync::{Waiter, Wake};
 use hotrow_txn::{Abort, Begin, Engine, Isolation, Procedure, Runner, Transaction};
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
 
 /// A sequence of transactions, one at a time: what an embedder holds per thread or per client.
 ///
@@ -20,12 +19,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// How long a session's thread spins before it blocks: about what blocking and waking costs.
-    const SPIN: Duration = Duration::from_micros(20);
-
     /// A session on `engine` whose waits block the calling thread.
     pub fn new(engine: &dyn Engine) -> Self {
-        Self::with_waiter(engine, Waiter::thread(Self::SPIN))
+        Self::with_waiter(engine, Waiter::thread(LONGEST_SPIN))
     }
 
     /// A session on `engine` that waits through `waiter`.

@@ -20,7 +20,7 @@
 mod thread;
 mod together;
 
-pub use thread::{ThreadScheduler, let_others_finish};
+pub use thread::{LONGEST_SPIN, ThreadScheduler, let_others_finish};
 pub use together::together;
 
 use crate::atomic::{AtomicU64, Ordering};
@@ -137,9 +137,10 @@ impl Waiter {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A waiter that parks the calling thread. `spin` is how long it looks for the condition before it parks.
-    pub fn thread(spin: Duration) -> Self {
-        Self::new(Arc::new(ThreadScheduler::new(spin)))
+    /// A waiter that parks the calling thread. `longest_spin` is how long it looks for the condition before it parks, at
+    /// the most: it learns how long that pays.
+    pub fn thread(longest_spin: Duration) -> Self {
+        Self::new(Arc::new(ThreadScheduler::new(longest_spin)))
     }
 
     /// Whether `other` is a clone of this waiter.

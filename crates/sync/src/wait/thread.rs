@@ -1,5 +1,10 @@
 //! Waiting on a thread of one's own.
 //!
+//! **How long a thread spins** before it blocks, it learns from its own waits. To block and to be woken costs some tens of microseconds,
+//! more where the core has gone idle meanwhile. A wait that ends within that time is better spun through. A wait that lasts longer is
+//! better blocked in, and then each spin before it is lost. What a wait lasts depends on the transactions that hold the locks here, so the
+//! allowance doubles with each short wait, up to what blocking costs, and halves with each long one.
+//!
 //! **More threads than cores.** A thread that loses its core in the middle of a transaction keeps its locks. Who wants one of them gives its
 //! core away, with locks of its own. If those who run begin one new transaction after another, they meet the locks of all who are in the
 //! middle, and soon each of them runs for a few transactions only before it waits, too: a convoy that never dissolves. So who has ended a
@@ -21,8 +26,17 @@ pub struct ThreadScheduler {
     notified: AtomicBool,
     state: Mutex<State>,
     wakeup: Condvar,
-    spin: Duration,
+    /// The longest spin. Zero: it never spins.
+    longest: Duration,
+    /// The longest spin for now, in nanoseconds. Only the scheduler's own thread writes.
+    allowance_ns: PlainAtomicU64,
 }
+
+/// About what it costs to block and to be woken.
+pub const LONGEST_SPIN: Duration = Duration::from_micros(100);
+
+/// The allowance falls to this part of the longest spin at the least.
+const LEAST_ALLOWANCE: u64 = 16;
 
 /// What the thread of a scheduler does, as far as it concerns who wakes it.
 enum State {
@@ -97,13 +111,32 @@ impl Drop for AboutToGoOn {
 }
 
 impl ThreadScheduler {
-    /// A scheduler that spins for `spin` before it blocks the thread.
-    pub fn new(spin: Duration) -> Self {
-        if !spin.is_zero() {
+    /// A scheduler that spins for `longest` at the most before it blocks the thread.
+    pub fn new(longest: Duration) -> Self {
+        if !longest.is_zero() {
             // Relaxed: as in `is_crowded`.
             SPINNING.fetch_add(1, Ordering::Relaxed);
         }
-        Self { notified: AtomicBool::new(false), state: Mutex::new(State::Running), wakeup: Condvar::new(), spin }
+        let (notified, state) = (AtomicBool::new(false), Mutex::new(State::Running));
+        let allowance_ns = PlainAtomicU64::new(nanoseconds(longest));
+        Self { notified, state, wakeup: Condvar::new(), longest, allowance_ns }
+    }
+
+    /// The longest spin for now.
+    fn allowance(&self) -> Duration {
+        // Relaxed: a figure, which orders nothing.
+        Duration::from_nanos(self.allowance_ns.load(Ordering::Relaxed))
+    }
+
+    /// Learns from a wait that ended with a notification.
+    fn learn(&self, waited: Duration) {
+        let (longest, allowance) = (nanoseconds(self.longest), nanoseconds(self.allowance()));
+        let learned = match waited <= self.longest {
+            true => allowance.saturating_mul(2).min(longest),
+            false => (allowance / 2).max(longest / LEAST_ALLOWANCE),
+        };
+        // Relaxed: as in `allowance`.
+        self.allowance_ns.store(learned, Ordering::Relaxed);
     }
 
     fn take_notification(&self) -> bool {
@@ -112,13 +145,14 @@ impl ThreadScheduler {
 
     /// Spins for as long as it is worth, at most until the deadline: a short pause must not become a long one.
     fn spin_until(&self, deadline: Option<Time>, mut condition: impl FnMut() -> bool) -> bool {
-        if cfg!(any(loom, shuttle)) || self.spin.is_zero() {
+        if cfg!(any(loom, shuttle)) || self.longest.is_zero() {
             return condition();
         }
         if is_crowded() {
             return self.give_core_away_until(deadline, condition);
         }
-        let spin = deadline.map_or(self.spin, |deadline| self.spin.min(deadline.since(self.now())));
+        let allowance = self.allowance();
+        let spin = deadline.map_or(allowance, |deadline| allowance.min(deadline.since(self.now())));
         let start = Instant::now();
         loop {
             for _ in 0..16 {
@@ -151,7 +185,7 @@ impl ThreadScheduler {
 
 impl Drop for ThreadScheduler {
     fn drop(&mut self) {
-        if !self.spin.is_zero() {
+        if !self.longest.is_zero() {
             // Relaxed: as in `is_crowded`.
             SPINNING.fetch_sub(1, Ordering::Relaxed);
         }
@@ -164,18 +198,13 @@ impl Scheduler for ThreadScheduler {
     }
 
     fn suspend(&self, deadline: Option<Time>) {
-        let notified = self.spin_until(deadline, || self.notified.load(Ordering::Acquire)) && self.take_notification();
-        if notified || deadline.is_some_and(|deadline| self.now() >= deadline) {
-            return;
+        let began = self.now();
+        let has_passed = || deadline.is_some_and(|deadline| self.now() >= deadline);
+        let found = self.spin_until(deadline, || self.notified.load(Ordering::Acquire)) && self.take_notification();
+        let is_notified = found || !has_passed() && self.block_until(deadline);
+        if is_notified {
+            self.learn(self.now().since(began));
         }
-        let mut state = self.state.lock().unwrap_or_else(|poison| poison.into_inner());
-        // `resume` sets the flag before it takes the mutex, so either we see the flag here or it sees the state.
-        if !self.take_notification() {
-            *state = State::Blocked;
-            state = self.block(state, deadline);
-            self.take_notification();
-        }
-        *state = State::Running;
     }
 
     fn resume(&self) {
@@ -183,7 +212,7 @@ impl Scheduler for ThreadScheduler {
         self.notified.swap(true, Ordering::AcqRel);
         let mut state = self.state.lock().unwrap_or_else(|poison| poison.into_inner());
         if matches!(*state, State::Blocked) {
-            *state = State::Woken { _counted: (!self.spin.is_zero() && is_crowded()).then(AboutToGoOn::new) };
+            *state = State::Woken { _counted: (!self.longest.is_zero() && is_crowded()).then(AboutToGoOn::new) };
             self.wakeup.notify_one();
         }
     }
@@ -194,6 +223,19 @@ impl Scheduler for ThreadScheduler {
 }
 
 impl ThreadScheduler {
+    /// Blocks until there is a notification, until the deadline, or for no reason. Whether there was a notification.
+    fn block_until(&self, deadline: Option<Time>) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(|poison| poison.into_inner());
+        // `resume` sets the flag before it takes the mutex, so either we see the flag here or it sees the state.
+        let is_notified = self.take_notification() || {
+            *state = State::Blocked;
+            state = self.block(state, deadline);
+            self.take_notification()
+        };
+        *state = State::Running;
+        is_notified
+    }
+
     #[cfg(not(loom))]
     fn block<'a>(&self, guard: MutexGuard<'a, State>, deadline: Option<Time>) -> MutexGuard<'a, State> {
         match deadline {
@@ -212,9 +254,32 @@ impl ThreadScheduler {
     }
 }
 
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_spins_less_after_long_waits_and_more_after_short_ones() {
+        let longest = Duration::from_micros(64);
+        let scheduler = ThreadScheduler::new(longest);
+        let (short, long) = (longest, longest + Duration::from_nanos(1));
+        let allowances = |waited, times| -> Vec<_> {
+            let allowance = |_| {
+                scheduler.learn(waited);
+                scheduler.allowance().as_micros()
+            };
+            (0..times).map(allowance).collect()
+        };
+        assert_eq!(allowances(long, 6), [32, 16, 8, 4, 4, 4]);
+        assert_eq!(allowances(short, 6), [8, 16, 32, 64, 64, 64]);
+        // A wait that nobody ended says nothing of others' locks.
+        scheduler.suspend(Some(scheduler.now().after(longest * 2)));
+        assert_eq!(scheduler.allowance(), longest);
+    }
 
     #[test]
     fn a_thread_that_may_have_no_core_gives_it_away_instead_of_spinning() {
