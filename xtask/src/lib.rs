@@ -5,11 +5,13 @@
 //! | --- | --- |
 //! | [`tree`] | the files of the repository, read once |
 //! | [`tokens`] | a Rust file as a flat list of tokens, and the paths in it |
+//! | [`modules`] | which files of a crate use which others |
 //! | [`checks`] | one file per family of rules; each rule is a function from files to [`Violation`]s |
 //!
 //! A rule never edits anything, and each rule has tests beside it that it catches what it is there for.
 
 pub mod checks;
+pub mod modules;
 pub mod tokens;
 pub mod tree;
 

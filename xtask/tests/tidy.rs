@@ -1,7 +1,7 @@
 //! The whole tree holds to every rule.
 
 use xtask::Violation;
-use xtask::checks::{attributes, crate_edges, documents, facade, lengths, text, unsafe_code, vocabulary};
+use xtask::checks::{attributes, crate_edges, documents, facade, layers, lengths, text, unsafe_code, vocabulary};
 use xtask::tree::Tree;
 
 fn check(rule: fn(&Tree) -> Vec<Violation>) {
@@ -19,6 +19,7 @@ macro_rules! rules {
 
 rules! {
     crates_depend_along_the_arrows = crate_edges::crate_edges;
+    modules_use_each_other_along_the_layers = layers::layers;
     third_party_crates_are_explained = crate_edges::crates_are_explained;
     files_begin_with_what_they_are_about = text::module_docs;
     text_is_tidy = text::text;

@@ -8,18 +8,11 @@
 //! 1. The modes in which two sessions hold a lock are compatible.
 //! 2. A request that waits conflicts with a holder or with one before it: whoever leaves grants from the front what can be granted.
 //! 3. A request is granted under the mutex; one that gives up learns there which came first.
-//!
-//! **Deadlocks.** A session that waits looks for [circles](crate::circle), which may lead through locks of any kind.
 
-use crate::blocking::conflicts;
-use crate::circle;
-use crate::database::Database;
-use crate::locks::Mode;
 use crate::seat::Seat;
-use crate::{SqlError, state};
+use crate::table_lock::Mode;
 use hotrow_sync::atomic::{AtomicBool, Ordering};
-use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};
-use hotrow_txn::Abort;
+use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter};
 use std::collections::{HashMap, VecDeque};
 
 /// What is locked: one number, or two.
@@ -102,14 +95,14 @@ impl Lock {
     /// Those whose holding is in the way of a session.
     fn in_the_way(&self, seat: &Arc<Seat>, mode: Mode) -> impl Iterator<Item = (&Arc<Seat>, Mode)> {
         let others = self.holders.iter().filter(move |holder| !Arc::ptr_eq(&holder.seat, seat));
-        others.filter_map(|holder| Some((&holder.seat, holder.mode()?))).filter(move |&(_, held)| conflicts(held, mode))
+        others.filter_map(|holder| Some((&holder.seat, holder.mode()?))).filter(move |&(_, held)| held.conflicts(mode))
     }
 
     fn can_take(&self, seat: &Arc<Seat>, mode: Mode, place: usize) -> bool {
         let is_free = self.in_the_way(seat, mode).next().is_none();
         is_free
             && (self.is_held_by(seat)
-                || !self.queue.iter().take(place).any(|before| conflicts(before.wanted.mode, mode)))
+                || !self.queue.iter().take(place).any(|before| before.wanted.mode.conflicts(mode)))
     }
 
     fn take(&mut self, seat: &Arc<Seat>, wanted: Wanted) {
@@ -167,32 +160,18 @@ impl AdvisoryLocks {
         free
     }
 
-    /// Takes a lock, and waits for it as long as the session waits for locks.
-    pub(crate) fn take(&self, database: &Database, seat: &Arc<Seat>, wanted: Wanted) -> Result<(), SqlError> {
-        let granted = Arc::new(AtomicBool::new(false));
-        let since = {
-            let mut locks = self.locks();
-            let lock = locks.entry(wanted.key).or_default();
-            if lock.can_take(seat, wanted.mode, usize::MAX) {
-                lock.take(seat, wanted);
-                return Ok(());
-            }
-            let since = seat.waiter.now();
-            lock.queue.push_back(Request { seat: seat.clone(), wanted, since, granted: granted.clone() });
-            since
-        };
-        // However the wait ends, a request is not left behind.
-        let waiting = Waiting { locks: self, seat, key: wanted.key, granted: &granted };
-        let limit = seat.peer().lock_timeout.map(|limit| since.after(limit));
-        let wake = circle::wait(database, seat, limit, &granted, || self.withdraw(seat, wanted.key));
-        match wake {
-            _ if !waiting.withdraw() => Ok(()),
-            Err(deadlock) => Err(deadlock),
-            Ok(Wake::Cancelled) => Err(Abort::Cancelled.into()),
-            Ok(Wake::Ready | Wake::TimedOut) => {
-                Err(SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"))
-            }
+    /// Asks for a lock. None if it was granted at once; else the request stands in the lock's queue.
+    pub(crate) fn ask<'w>(&'w self, seat: &'w Arc<Seat>, wanted: Wanted) -> Option<Asked<'w>> {
+        let mut locks = self.locks();
+        let lock = locks.entry(wanted.key).or_default();
+        if lock.can_take(seat, wanted.mode, usize::MAX) {
+            lock.take(seat, wanted);
+            return None;
         }
+        let (since, granted) = (seat.waiter.now(), Arc::new(AtomicBool::new(false)));
+        lock.queue.push_back(Request { seat: seat.clone(), wanted, since, granted: granted.clone() });
+        drop(locks);
+        Some(Asked { locks: self, seat, key: wanted.key, since, granted })
     }
 
     fn withdraw(&self, seat: &Arc<Seat>, key: Key) {
@@ -267,7 +246,7 @@ impl AdvisoryLocks {
         })?;
         let mode = lock.queue[place].wanted.mode;
         let passed = if lock.is_held_by(seat) { 0 } else { place };
-        let before = lock.queue.iter().take(passed).filter(|before| conflicts(before.wanted.mode, mode));
+        let before = lock.queue.iter().take(passed).filter(|before| before.wanted.mode.conflicts(mode));
         Some(Wait {
             key: *key,
             mode,
@@ -278,23 +257,25 @@ impl AdvisoryLocks {
     }
 }
 
-/// A request that waits, until dropped.
-struct Waiting<'w> {
+/// A request in a lock's queue, until dropped: however its wait ends, it is not left behind.
+pub(crate) struct Asked<'w> {
     locks: &'w AdvisoryLocks,
     seat: &'w Arc<Seat>,
     key: Key,
-    granted: &'w AtomicBool,
+    pub(crate) since: Time,
+    /// Set by the grant.
+    pub(crate) granted: Arc<AtomicBool>,
 }
 
-impl Waiting<'_> {
-    /// Takes the request back; `false` if it was granted before.
-    fn withdraw(&self) -> bool {
+impl Asked<'_> {
+    /// Takes the request back. False if it was granted before.
+    pub(crate) fn withdraw(&self) -> bool {
         self.locks.withdraw(self.seat, self.key);
         !self.granted.load(Ordering::Acquire)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Asked<'_> {
     fn drop(&mut self) {
         self.locks.withdraw(self.seat, self.key);
     }

@@ -5,9 +5,9 @@
 //! transaction: all of them are told, and that it is not certain.
 
 use crate::advisory::Key;
-use crate::database::Database;
-use crate::locks::{AwaitedLock, Mode, TableLock};
 use crate::seat::Seat;
+use crate::shared::Shared;
+use crate::table_lock::{AwaitedLock, Mode, TableLock};
 use hotrow_sync::{Arc, Time, Waiter};
 use hotrow_txn::{LockTarget, LockWait};
 use std::cell::OnceCell;
@@ -46,23 +46,15 @@ pub(crate) struct Blocked {
     pub(crate) is_certain: bool,
 }
 
-/// The name of a table lock's mode.
-pub(crate) fn mode_name(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Shared => "shared",
-        Mode::Exclusive => "exclusive",
-    }
-}
-
 /// All sessions that wait.
-pub(crate) fn blocked(database: &Database) -> Vec<Blocked> {
-    let sessions = Sessions::new(database);
+pub(crate) fn blocked(shared: &Shared) -> Vec<Blocked> {
+    let sessions = Sessions::new(shared);
     sessions.seats.iter().filter_map(|seat| sessions.wait_of(seat)).collect()
 }
 
 /// All sessions, as a look at their waits finds them.
 pub(crate) struct Sessions<'d> {
-    database: &'d Database,
+    shared: &'d Shared,
     pub(crate) seats: Vec<Arc<Seat>>,
     /// Looking at the engine's locks takes a while.
     of_engine: OnceCell<Vec<LockWait>>,
@@ -70,8 +62,8 @@ pub(crate) struct Sessions<'d> {
 
 impl<'d> Sessions<'d> {
     /// The sessions of this moment.
-    pub(crate) fn new(database: &'d Database) -> Self {
-        Self { database, seats: database.activity.seats(), of_engine: OnceCell::new() }
+    pub(crate) fn new(shared: &'d Shared) -> Self {
+        Self { shared, seats: shared.activity.seats(), of_engine: OnceCell::new() }
     }
 
     /// What a session waits for, if it does.
@@ -79,18 +71,18 @@ impl<'d> Sessions<'d> {
         let seat = seat.clone();
         if let Some(AwaitedLock { lock, mode, since }) = seat.tables.awaited() {
             let blockers = self.of_table(&seat, &lock, mode);
-            let (awaited, mode) = (Awaited::Table(Arc::as_ptr(&lock).addr()), Some(mode_name(mode)));
+            let (awaited, mode) = (Awaited::Table(Arc::as_ptr(&lock).addr()), Some(mode.name()));
             return Some(Blocked { seat, since, awaited, mode, blockers, is_certain: true });
         }
-        if let Some(wait) = self.database.advisory.wait_of(&seat) {
-            let holders = wait.holders.into_iter().map(|(seat, mode)| Blocker { seat, holds: Some(mode_name(mode)) });
+        if let Some(wait) = self.shared.advisory.wait_of(&seat) {
+            let holders = wait.holders.into_iter().map(|(seat, mode)| Blocker { seat, holds: Some(mode.name()) });
             let before = wait.before.into_iter().map(|seat| Blocker { seat, holds: None });
-            let (awaited, mode) = (Awaited::Advisory(wait.key), Some(mode_name(wait.mode)));
+            let (awaited, mode) = (Awaited::Advisory(wait.key), Some(wait.mode.name()));
             let (since, blockers) = (wait.since, holders.chain(before).collect());
             return Some(Blocked { seat, since, awaited, mode, blockers, is_certain: true });
         }
         let since = seat.waiter.waits_since()?;
-        let waits = self.of_engine.get_or_init(|| self.database.engine().lock_waits());
+        let waits = self.of_engine.get_or_init(|| self.shared.engine().lock_waits());
         let wait = waits.iter().find(|wait| wait.waiter == seat.pid().unsigned_abs());
         Some(match wait {
             Some(wait) => {
@@ -120,14 +112,14 @@ impl<'d> Sessions<'d> {
         let address = Arc::as_ptr(lock).addr();
         let others = self.seats.iter().filter(|seat| !Arc::ptr_eq(seat, me));
         let holders = others.filter_map(|seat| {
-            let (_, held) = seat.tables.held().find(|&(held, other)| held == address && conflicts(mode, other))?;
-            Some(Blocker { seat: seat.clone(), holds: Some(mode_name(held)) })
+            let (_, held) = seat.tables.held().find(|&(held, other)| held == address && mode.conflicts(other))?;
+            Some(Blocker { seat: seat.clone(), holds: Some(held.name()) })
         });
         let mut blockers: Vec<_> = holders.collect();
         let queue = lock.waiting();
         let before = queue.iter().take_while(|(waiter, _)| !waiter.is(&me.waiter));
         let before =
-            before.filter(|&&(_, other)| conflicts(mode, other)).filter_map(|(waiter, _)| self.by_waiter(waiter));
+            before.filter(|&&(_, other)| mode.conflicts(other)).filter_map(|(waiter, _)| self.by_waiter(waiter));
         for seat in before {
             if !blockers.iter().any(|known| Arc::ptr_eq(&known.seat, seat)) {
                 blockers.push(Blocker { seat: seat.clone(), holds: None });
@@ -137,14 +129,9 @@ impl<'d> Sessions<'d> {
     }
 }
 
-/// Whether two modes exclude each other.
-pub(crate) fn conflicts(one: Mode, other: Mode) -> bool {
-    one == Mode::Exclusive || other == Mode::Exclusive
-}
-
 /// The numbers of those in the way of a session.
-pub(crate) fn blockers_of(database: &Database, pid: i32) -> Vec<i32> {
-    let waits = blocked(database);
+pub(crate) fn blockers_of(shared: &Shared, pid: i32) -> Vec<i32> {
+    let waits = blocked(shared);
     let found = waits.iter().find(|blocked| blocked.seat.pid() == pid);
     let mut pids: Vec<_> =
         found.into_iter().flat_map(|blocked| &blocked.blockers).map(|blocker| blocker.seat.pid()).collect();

@@ -7,12 +7,13 @@
 use crate::expected::ExpectedRows;
 use crate::expr::Expr;
 use crate::foreign_key::{ForeignKey, Referrer};
-use crate::locks::TableLock;
 use crate::procedure::Procedure;
 use crate::schema::{self, RelationName, Schema};
 use crate::sequence::Sequence;
+use crate::table_lock::TableLock;
 use crate::types::Styles;
 use crate::view::StoredView;
+use crate::{SqlError, state};
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Value};
 use hotrow_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock};
@@ -219,9 +220,18 @@ impl Table {
     }
 }
 
+/// The position of a table's column.
+pub(crate) fn column_of(table: &Table, name: &str) -> Result<usize, SqlError> {
+    let found = table.schema.columns[..table.visible()].iter().position(|column| column.name == name);
+    found.ok_or_else(|| {
+        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name());
+        SqlError::new(state::UNDEFINED_COLUMN, message)
+    })
+}
+
 /// A value, for messages.
 pub fn describe(value: &Value<'_>) -> String {
-    let Some(ty) = crate::expr::type_of(value) else { return "null".to_owned() };
+    let Some(ty) = crate::types::type_of(value) else { return "null".to_owned() };
     let mut out = bytes::BytesMut::new();
     crate::types::encode_text(value, ty, crate::types::Styles::default(), &mut out);
     String::from_utf8_lossy(&out).into_owned()

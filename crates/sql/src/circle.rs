@@ -19,11 +19,11 @@
 //! gives up. So a session gives up that finds itself in an uncertain circle whose waits have all lasted for
 //! [`uncertain_wait`](crate::Config::uncertain_wait); any other waits on.
 
-use crate::blocking::{Awaited, Blocked, Sessions, conflicts, mode_name};
+use crate::blocking::{Awaited, Blocked, Sessions};
 use crate::catalog::{Changes, View};
-use crate::database::Database;
-use crate::locks::Mode;
 use crate::seat::Seat;
+use crate::shared::Shared;
+use crate::table_lock::Mode;
 use crate::types::Styles;
 use crate::{SqlError, deadlock};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
@@ -48,7 +48,7 @@ const TRIALS: usize = 256;
 /// 40P01 if the session is the victim of a deadlock, 40001 if it may have been in one for long. Then the request was
 /// withdrawn.
 pub(crate) fn wait(
-    database: &Database,
+    shared: &Shared,
     seat: &Arc<Seat>,
     limit: Option<Time>,
     granted: &AtomicBool,
@@ -63,11 +63,11 @@ pub(crate) fn wait(
     if !seat.may_be_waited_for() || has_passed() {
         return Ok(waiter.wait_until(limit, is_granted));
     }
-    let uncertain = database.config.uncertain_wait;
+    let uncertain = shared.config.uncertain_wait;
     let longest = seat.peer().deadlock_timeout.unwrap_or(LONGEST_PAUSE).clamp(FIRST_PAUSE, uncertain.max(FIRST_PAUSE));
     let mut pause = FIRST_PAUSE;
     loop {
-        if let Some(error) = leave_circle(database, seat, &withdraw)
+        if let Some(error) = leave_circle(shared, seat, &withdraw)
             && !is_granted()
         {
             return Err(error);
@@ -83,9 +83,9 @@ pub(crate) fn wait(
 
 /// Looks for a circle. If another order of a queue opens it, that is the order from now on; else the session leaves its
 /// queue.
-fn leave_circle(database: &Database, seat: &Arc<Seat>, withdraw: &impl Fn()) -> Option<SqlError> {
-    let _alone = database.looks.lock().unwrap_or_else(|poison| poison.into_inner());
-    let mut look = Look::new(database);
+fn leave_circle(shared: &Shared, seat: &Arc<Seat>, withdraw: &impl Fn()) -> Option<SqlError> {
+    let _alone = shared.looks.lock().unwrap_or_else(|poison| poison.into_inner());
+    let mut look = Look::new(shared);
     let me = look.node(seat)?;
     match look.settle(me, &mut Vec::new()) {
         Ok(moves) if !moves.is_empty() => {
@@ -93,14 +93,14 @@ fn leave_circle(database: &Database, seat: &Arc<Seat>, withdraw: &impl Fn()) -> 
             None
         }
         Ok(_) => {
-            let (now, long) = (seat.waiter.now(), database.config.uncertain_wait);
+            let (now, long) = (seat.waiter.now(), shared.config.uncertain_wait);
             look.may_be_in_circle(me, |since| now.since(since) >= long).then(|| {
                 withdraw();
                 SqlError::from(Abort::Timeout)
             })
         }
         Err(circle) => {
-            let again = Look::new(database);
+            let again = Look::new(shared);
             let error = again.has(&look, &circle).then(|| again.error(&look, &circle))?;
             withdraw();
             Some(error)
@@ -128,17 +128,17 @@ struct Move {
 
 /// What one session saw when it looked at all waits.
 struct Look<'d> {
-    database: &'d Database,
+    shared: &'d Shared,
     sessions: Sessions<'d>,
     waits: Vec<OnceCell<Option<Blocked>>>,
     trials: usize,
 }
 
 impl<'d> Look<'d> {
-    fn new(database: &'d Database) -> Self {
-        let sessions = Sessions::new(database);
+    fn new(shared: &'d Shared) -> Self {
+        let sessions = Sessions::new(shared);
         let waits = sessions.seats.iter().map(|_| OnceCell::new()).collect();
-        Self { database, sessions, waits, trials: 0 }
+        Self { shared, sessions, waits, trials: 0 }
     }
 
     fn node(&self, seat: &Arc<Seat>) -> Option<Node> {
@@ -189,14 +189,14 @@ impl<'d> Look<'d> {
         let order = self.order(&wait.awaited, moves).unwrap_or_default();
         let mode = order.iter().find(|(node, _)| *node == from).map_or(Mode::Shared, |(_, mode)| *mode);
         let before = order.iter().take_while(|(node, _)| *node != from);
-        edges.extend(before.filter(|(_, other)| conflicts(mode, *other)).map(|&(node, _)| edge(node, true)));
+        edges.extend(before.filter(|(_, other)| mode.conflicts(*other)).map(|&(node, _)| edge(node, true)));
         edges
     }
 
     /// The requests that wait in a queue.
     fn queue(&self, awaited: &Awaited) -> Vec<(Node, Mode)> {
         let waiting: Vec<(Waiter, Mode)> = match awaited {
-            Awaited::Advisory(key) => self.database.advisory.waiting(*key),
+            Awaited::Advisory(key) => self.shared.advisory.waiting(*key),
             Awaited::Table(address) => {
                 let locks = self.sessions.seats.iter().filter_map(|seat| seat.tables.awaited());
                 let lock = locks.map(|awaited| awaited.lock).find(|lock| Arc::as_ptr(lock).addr() == *address);
@@ -289,7 +289,7 @@ impl<'d> Look<'d> {
             let order = self.order(awaited, moves).unwrap_or_default();
             let order: Vec<_> = order.into_iter().map(|(node, _)| self.seat(node).waiter.clone()).collect();
             match awaited {
-                Awaited::Advisory(key) => self.database.advisory.reorder(*key, &order),
+                Awaited::Advisory(key) => self.shared.advisory.reorder(*key, &order),
                 Awaited::Table(_) => {
                     let first =
                         moves.iter().find(|moved| self.wait(moved.first).is_some_and(|it| it.awaited == *awaited));
@@ -317,11 +317,11 @@ impl<'d> Look<'d> {
     fn error(&self, other: &Look<'_>, circle: &[Edge]) -> SqlError {
         let changes = Changes::default();
         let tables =
-            View { catalog: &self.database.catalog, changes: &changes, path: None, styles: Styles::default() }.tables();
+            View { catalog: &self.shared.catalog, changes: &changes, path: None, styles: Styles::default() }.tables();
         let wait = |edge: &Edge| {
             let (waiter, blocker) = (other.seat(edge.from).pid(), other.seat(edge.to).pid());
             let (mode, target) = match other.wait(edge.from) {
-                Some(wait) => (wait.mode.unwrap_or(mode_name(Mode::Shared)), deadlock::awaited(&wait.awaited, &tables)),
+                Some(wait) => (wait.mode.unwrap_or(Mode::Shared.name()), deadlock::awaited(&wait.awaited, &tables)),
                 None => return String::new(),
             };
             format!("Process {waiter} waits for {mode} lock on {target}; blocked by process {blocker}.")

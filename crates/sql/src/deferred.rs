@@ -1,6 +1,7 @@
 //! Checks of foreign keys that are put off to the transaction's end, or until SET CONSTRAINTS asks for them.
 
-use crate::foreign_key::{ForeignKey, Graph};
+use crate::foreign_key::ForeignKey;
+use crate::plan::Graph;
 use hotrow_storage::{Key, Value};
 use hotrow_sync::Arc;
 use std::collections::HashMap;

@@ -10,6 +10,9 @@
 //! its transaction, settings, statements and portals; a [`Statement`] is a plan that sessions share; a [`Client`] is whom a
 //! session talks to. Nothing here knows which engine runs, or which protocol the client speaks.
 //!
+//! Modules stand in layers, which a test checks: errors, names and values; sessions and what they lock; parse; the catalog; what sessions
+//! share; expressions; plans; bind; execute; the session.
+//!
 //! PostgreSQL is the measure: its syntax, types, messages and codes. Differences that a user can see:
 //!
 //! - text is ordered by its bytes (collation C); the time zone is UTC; a `numeric` has up to 28 digits;
@@ -26,7 +29,9 @@ mod catalog;
 mod circle;
 mod client;
 mod contention;
+mod context;
 pub mod copy;
+mod counters;
 mod database;
 mod deadlock;
 mod deferred;
@@ -45,14 +50,17 @@ mod parse;
 mod plan;
 mod procedure;
 mod schema;
+mod search_path;
 mod seat;
 mod sequence;
 mod session;
 mod setting_value;
 mod settings;
+mod shared;
 mod shown;
 mod system;
 mod table_function;
+mod table_lock;
 mod times;
 mod turns;
 pub mod types;
@@ -60,15 +68,17 @@ mod view;
 mod watched;
 mod window;
 
-pub use activity::Totals;
 pub use client::{Client, CopyEncoding, Notice, Origin, OutputColumn};
 pub use contention::Contended;
-pub use database::{Config, Database};
+pub use counters::Totals;
+pub use database::Database;
 pub use depth::RESERVED_STACK_BYTES;
 pub use error::{SqlError, SqlState, Subject, state};
-pub use memory::{MemoryLimit, reading_bytes};
+pub use memory::MemoryLimit;
+pub use parse::reading_bytes;
 pub use plan::Statement;
 pub use seat::Backend;
 pub use session::{Executed, Session, TransactionStatus};
 pub use settings::SERVER_VERSION;
+pub use shared::{Config, Shared};
 pub use times::Times;

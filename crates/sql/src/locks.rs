@@ -1,225 +1,52 @@
-//! Locks on whole tables: shared by every statement that uses the table, exclusive for DDL, held to the transaction's end.
+//! Taking the locks that sessions wait for themselves: on tables' names, and advisory ones.
 //!
-//! The engines know nothing of them: rows are theirs, definitions are the catalog's.
-//!
-//! **Invariants**
-//!
-//! 1. [`TableLock::state`]'s low bits count the shared holders; `EXCLUSIVE` is set while there is an exclusive one, and then
-//!    the count is zero.
-//! 2. `QUEUED` is set exactly while the queue holds a request, seen under the queue's mutex. While it is set nobody comes past
-//!    the queue: first come, first served. An upgrade goes first, since nobody behind it could be served before it.
-//! 3. A request is granted by whoever frees the lock, under the mutex; a requester that gives up learns there which came first.
-//!
-//! **Deadlocks.** A session that waits looks for [circles](crate::circle). A circle that closes only because of a
-//! queue's order is opened by another order of that queue.
+//! **Deadlocks.** A session that waits looks for [circles](crate::circle), which may lead through locks of any kind. A circle that closes only
+//! because of a queue's order is opened by another order of that queue.
 
-use crate::SqlError;
-use crate::circle;
-use crate::database::Database;
+use crate::advisory::Wanted;
 use crate::seat::Seat;
-use hotrow_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use hotrow_sync::{Arc, Mutex, MutexGuard, Time, Waiter, Wake};
-use std::collections::VecDeque;
+use crate::shared::Shared;
+use crate::table_lock::{AwaitedLock, Mode, ShownLocks, TableLock};
+use crate::{SqlError, circle, state};
+use hotrow_sync::atomic::{AtomicBool, Ordering};
+use hotrow_sync::{Arc, Wake};
+use hotrow_txn::Abort;
 use std::time::Duration;
 
-/// How a table is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mode {
-    /// With all who use the table's present definition.
-    Shared,
-    /// Alone.
-    Exclusive,
-}
-
-const EXCLUSIVE: u64 = 1 << 63;
-const QUEUED: u64 = 1 << 62;
-
-/// The lock on one table name.
-#[derive(Debug, Default)]
-pub struct TableLock {
-    state: AtomicU64,
-    queue: Mutex<VecDeque<Request>>,
-}
-
-#[derive(Debug)]
-struct Request {
-    mode: Mode,
-    /// Shares that the requester holds already, which an exclusive grant replaces.
-    held: u64,
-    granted: Arc<AtomicBool>,
-    waiter: Waiter,
-}
-
-impl TableLock {
-    /// Asks for the lock. `upgrade` says that the caller holds it shared and wants it exclusive; the grant replaces the
-    /// share. The returned flag is set by the grant.
-    fn ask(&self, mode: Mode, upgrade: bool, waiter: &Waiter) -> Arc<AtomicBool> {
-        let granted = Arc::new(AtomicBool::new(false));
-        let request = Request { mode, held: u64::from(upgrade), granted: granted.clone(), waiter: waiter.clone() };
-        let mut queue = self.queue();
-        self.state.fetch_or(QUEUED, Ordering::AcqRel);
-        if upgrade {
-            queue.push_front(request)
-        } else {
-            queue.push_back(request)
-        }
-        self.grant(&mut queue);
-        granted
-    }
-
-    /// The requests that wait, in the queue's order.
-    pub(crate) fn waiting(&self) -> Vec<(Waiter, Mode)> {
-        self.queue().iter().map(|request| (request.waiter.clone(), request.mode)).collect()
-    }
-
-    /// Puts the requests that wait into another order: those of `order` as given, any other request behind them.
-    pub(crate) fn reorder(&self, order: &[Waiter]) {
-        let mut queue = self.queue();
-        let place = |request: &Request| order.iter().position(|waiter| waiter.is(&request.waiter));
-        queue.make_contiguous().sort_by_key(|request| place(request).unwrap_or(usize::MAX));
-        self.grant(&mut queue);
-    }
-
-    /// Gives the lock up.
-    pub fn release(&self, mode: Mode) {
-        match mode {
-            Mode::Shared => {
-                let before = self.state.fetch_sub(1, Ordering::AcqRel);
-                debug_assert!(before & !(EXCLUSIVE | QUEUED) > 0, "released a share that nobody holds");
-                if before & QUEUED != 0 {
-                    self.grant(&mut self.queue());
-                }
-            }
-            Mode::Exclusive => {
-                let mut queue = self.queue();
-                let before = self.state.fetch_and(!EXCLUSIVE, Ordering::AcqRel);
-                debug_assert!(before & EXCLUSIVE != 0, "released a lock that nobody holds");
-                self.grant(&mut queue);
-            }
-        }
-    }
-
-    fn try_share(&self) -> bool {
-        let free = |state| (state & (EXCLUSIVE | QUEUED) == 0).then_some(state + 1);
-        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_ok()
-    }
-
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Request>> {
-        self.queue.lock().unwrap_or_else(|poison| poison.into_inner())
-    }
-
-    /// Serves the queue from its front as far as it goes.
-    fn grant(&self, queue: &mut VecDeque<Request>) {
-        while let Some(request) = queue.front() {
-            let (mode, held) = (request.mode, request.held);
-            let next = |state: u64| match mode {
-                Mode::Shared => (state & EXCLUSIVE == 0).then_some(state + 1),
-                Mode::Exclusive => (state & !QUEUED == held).then_some((state - held) | EXCLUSIVE),
-            };
-            if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).is_err() {
-                return;
-            }
-            if let Some(request) = queue.pop_front() {
-                request.granted.store(true, Ordering::Release);
-                request.waiter.wake();
-            }
-        }
-        self.state.fetch_and(!QUEUED, Ordering::AcqRel);
-    }
-
-    /// Takes a request out of the queue, unless it was granted before.
-    fn withdraw(&self, granted: &Arc<AtomicBool>) {
-        let mut queue = self.queue();
-        if let Some(at) = queue.iter().position(|request| Arc::ptr_eq(&request.granted, granted)) {
-            queue.remove(at);
-            // Those behind it may go now.
-            self.grant(&mut queue);
-        }
+/// Takes an advisory lock, and waits for it as long as the session waits for locks.
+///
+/// # Errors
+/// The wait took too long, was cancelled, or is part of a deadlock.
+pub(crate) fn take_advisory(shared: &Shared, seat: &Arc<Seat>, wanted: Wanted) -> Result<(), SqlError> {
+    let Some(asked) = shared.advisory.ask(seat, wanted) else { return Ok(()) };
+    let limit = seat.peer().lock_timeout.map(|limit| asked.since.after(limit));
+    let withdraw = || {
+        asked.withdraw();
+    };
+    let wake = circle::wait(shared, seat, limit, &asked.granted, withdraw);
+    match wake {
+        _ if !asked.withdraw() => Ok(()),
+        Err(deadlock) => Err(deadlock),
+        Ok(Wake::Cancelled) => Err(Abort::Cancelled.into()),
+        Ok(Wake::Ready | Wake::TimedOut) => Err(lock_timeout()),
     }
 }
 
-/// So many locks of a transaction are shown to others without a latch.
-const SHOWN: usize = 64;
-
-/// The locks of one transaction, as other sessions may look at them: those that it holds, and the one that it waits
-/// for. A lock is known by its
-/// address. Only the session writes.
-#[derive(Debug)]
-pub(crate) struct ShownLocks {
-    /// Addresses, and the mode as the last bit; zero where there is none.
-    held: [AtomicUsize; SHOWN],
-    /// The words of the locks for which `held` has no room.
-    more: Mutex<Vec<usize>>,
-    awaited: Mutex<Option<AwaitedLock>>,
+/// 55P03
+fn lock_timeout() -> SqlError {
+    SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
 }
 
-/// A lock that a session waits for.
-#[derive(Clone, Debug)]
-pub(crate) struct AwaitedLock {
-    pub(crate) lock: Arc<TableLock>,
-    pub(crate) mode: Mode,
-    pub(crate) since: Time,
-}
-
-impl Default for ShownLocks {
-    fn default() -> Self {
-        Self { held: [const { AtomicUsize::new(0) }; SHOWN], more: Mutex::default(), awaited: Mutex::default() }
+/// What a wait for a table's lock comes to.
+///
+/// # Errors
+/// It took too long, or was cancelled.
+pub(crate) fn lock_outcome(wake: Wake) -> Result<(), SqlError> {
+    match wake {
+        Wake::Ready => Ok(()),
+        Wake::Cancelled => Err(Abort::Cancelled.into()),
+        Wake::TimedOut => Err(lock_timeout()),
     }
-}
-
-const _: () = assert!(align_of::<TableLock>() > 1);
-
-impl ShownLocks {
-    fn word(lock: &Arc<TableLock>, mode: Mode) -> usize {
-        Arc::as_ptr(lock).addr() | usize::from(mode == Mode::Exclusive)
-    }
-
-    /// The address and the mode.
-    fn read(word: usize) -> Option<(usize, Mode)> {
-        (word != 0).then_some((word & !1, if word & 1 == 0 { Mode::Shared } else { Mode::Exclusive }))
-    }
-
-    #[inline]
-    fn show(&self, place: usize, word: usize) {
-        match self.held.get(place) {
-            Some(shown) => shown.store(word, Ordering::Release),
-            None => self.show_more(place - SHOWN, word),
-        }
-    }
-
-    #[cold]
-    fn show_more(&self, place: usize, word: usize) {
-        let mut more = lock_of(&self.more);
-        if more.len() <= place {
-            more.resize(place + 1, 0);
-        }
-        more[place] = word;
-    }
-
-    fn await_lock(&self, awaited: Option<AwaitedLock>) {
-        *lock_of(&self.awaited) = awaited;
-    }
-
-    /// The addresses of the locks that are held, and how.
-    pub(crate) fn held(&self) -> impl Iterator<Item = (usize, Mode)> {
-        let first: Vec<_> = self.held.iter().map_while(|word| Self::read(word.load(Ordering::Acquire))).collect();
-        let more = if first.len() < SHOWN { Vec::new() } else { lock_of(&self.more).clone() };
-        first.into_iter().chain(more.into_iter().map_while(Self::read))
-    }
-
-    /// The lock that is waited for.
-    pub(crate) fn awaited(&self) -> Option<AwaitedLock> {
-        lock_of(&self.awaited).clone()
-    }
-
-    /// Whether any lock is held.
-    pub(crate) fn holds_any(&self) -> bool {
-        self.held[0].load(Ordering::Acquire) != 0
-    }
-}
-
-fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
 /// The table locks of one transaction.
@@ -244,7 +71,7 @@ impl HeldLocks {
         &mut self,
         lock: &Arc<TableLock>,
         mode: Mode,
-        (database, seat): (&Database, &Arc<Seat>),
+        (shared, seat): (&Shared, &Arc<Seat>),
         limit: Option<Duration>,
     ) -> Result<Wake, SqlError> {
         let known = self.held.iter().position(|(held, _)| Arc::ptr_eq(held, lock));
@@ -262,7 +89,7 @@ impl HeldLocks {
         let waiting = Waiting { locks: self, lock, mode, known, granted: &granted };
         waiting.locks.shown.await_lock(Some(AwaitedLock { lock: lock.clone(), mode, since }));
         let ended =
-            circle::wait(database, seat, limit.map(|limit| since.after(limit)), &granted, || lock.withdraw(&granted));
+            circle::wait(shared, seat, limit.map(|limit| since.after(limit)), &granted, || lock.withdraw(&granted));
         drop(waiting);
         if granted.load(Ordering::Acquire) { Ok(Wake::Ready) } else { ended }
     }
@@ -327,76 +154,5 @@ impl Drop for Waiting<'_> {
 impl Drop for HeldLocks {
     fn drop(&mut self) {
         self.release_all();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn waiter() -> Waiter {
-        Waiter::thread(Duration::ZERO)
-    }
-
-    fn try_now(lock: &TableLock, mode: Mode, upgrade: bool) -> Wake {
-        let granted = lock.ask(mode, upgrade, &waiter());
-        lock.withdraw(&granted);
-        if granted.load(Ordering::Acquire) { Wake::Ready } else { Wake::TimedOut }
-    }
-
-    #[test]
-    fn shares_exclude_the_exclusive_and_it_excludes_all() {
-        let lock = TableLock::default();
-        assert_eq!(try_now(&lock, Mode::Shared, false), Wake::Ready);
-        assert_eq!(try_now(&lock, Mode::Shared, false), Wake::Ready);
-        assert_eq!(try_now(&lock, Mode::Exclusive, false), Wake::TimedOut);
-        lock.release(Mode::Shared);
-        assert_eq!(try_now(&lock, Mode::Exclusive, true), Wake::Ready, "the only holder may upgrade");
-        assert_eq!(try_now(&lock, Mode::Shared, false), Wake::TimedOut);
-        lock.release(Mode::Exclusive);
-        assert_eq!(try_now(&lock, Mode::Exclusive, false), Wake::Ready);
-        lock.release(Mode::Exclusive);
-        assert_eq!(lock.state.load(Ordering::Acquire), 0);
-    }
-
-    #[test]
-    fn a_waiting_exclusive_request_is_served_before_later_shares() {
-        let lock = Arc::new(TableLock::default());
-        assert_eq!(try_now(&lock, Mode::Shared, false), Wake::Ready);
-        let other = lock.clone();
-        let thread = hotrow_sync::thread::spawn(move || {
-            let waiter = waiter();
-            let granted = other.ask(Mode::Exclusive, false, &waiter);
-            let wake = waiter.wait_until(None, || granted.load(Ordering::Acquire));
-            other.release(Mode::Exclusive);
-            wake
-        });
-        while lock.state.load(Ordering::Acquire) & QUEUED == 0 {
-            hotrow_sync::thread::yield_now();
-        }
-        assert_eq!(try_now(&lock, Mode::Shared, false), Wake::TimedOut, "a later share waits behind it");
-        lock.release(Mode::Shared);
-        assert_eq!(thread.join().expect("no panic"), Wake::Ready);
-        assert_eq!(try_now(&lock, Mode::Shared, false), Wake::Ready);
-    }
-
-    #[test]
-    fn a_queue_that_is_put_in_another_order_is_served_in_that_order() {
-        let lock = TableLock::default();
-        assert_eq!(try_now(&lock, Mode::Shared, false), Wake::Ready);
-        let waiters = [(); 3].map(|()| waiter());
-        let [first, second, third] = [Mode::Exclusive, Mode::Shared, Mode::Exclusive];
-        let granted = [lock.ask(first, false, &waiters[0]), lock.ask(second, false, &waiters[1])];
-        let last = lock.ask(third, false, &waiters[2]);
-        let flags = || [&granted[0], &granted[1], &last].map(|granted| granted.load(Ordering::Acquire));
-        assert_eq!(flags(), [false; 3]);
-        lock.reorder(&[waiters[1].clone()]);
-        assert_eq!(flags(), [false, true, false], "a share beside a share");
-        lock.reorder(&[waiters[2].clone(), waiters[0].clone()]);
-        lock.release(Mode::Shared);
-        lock.release(Mode::Shared);
-        assert_eq!(flags(), [false, true, true]);
-        lock.release(Mode::Exclusive);
-        assert_eq!(flags(), [true; 3]);
     }
 }

@@ -2,40 +2,10 @@
 //!
 //! A plan that is to be measured is another one from the beginning: its operators stand within [`Measured`] ones. All other plans are what they were.
 
-use crate::OutputColumn;
-use crate::bind::Told;
+use crate::parse::ExplainOptions;
 use crate::plan::{Node, Plan, Source, Statement};
-use hotrow_storage::{Type, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
-
-/// What EXPLAIN is to do and to tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExplainOptions {
-    /// Run the statement.
-    pub analyze: bool,
-    /// Read the clock at each row of each operator.
-    pub timing: bool,
-    /// Tell the times of the whole.
-    pub summary: bool,
-    /// As JSON, not as lines.
-    pub json: bool,
-}
-
-impl ExplainOptions {
-    /// The column of the answer.
-    pub(crate) fn column(self) -> OutputColumn {
-        OutputColumn::new("QUERY PLAN", if self.json { Type::Json } else { Type::Text })
-    }
-
-    /// The rows of the answer: one for each line, or a single one.
-    pub(crate) fn rows(self, told: &Told) -> Vec<Value<'static>> {
-        match self.json {
-            true => vec![Value::Json(told.json().into())],
-            false => told.lines().into_iter().map(|line| Value::Text(line.into())).collect(),
-        }
-    }
-}
 
 /// EXPLAIN ANALYZE of a statement.
 #[derive(Debug)]

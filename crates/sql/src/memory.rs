@@ -9,20 +9,10 @@
 //! there.
 //! A collection that is about to grow asks for what its growth takes, since old and new memory are there at once meanwhile.
 
-use crate::parse::lex::{Token, tokenize};
 use crate::{SqlError, state};
 use hotrow_sync::atomic::Ordering;
 use hotrow_sync::{PlainAtomicU64, meter};
 use std::collections::{HashMap, HashSet, VecDeque};
-
-/// What the syntax and the plan of a text take at the most while they are made, in bytes a token.
-const TOKEN_BYTES: usize = 1024;
-
-/// What a query takes beside its tokens, in bytes.
-const QUERY_BYTES: usize = 16 << 10;
-
-/// Texts of fewer tokens are read without asking.
-const SMALL_TOKENS: usize = 256;
 
 /// Values of fewer bytes are made without asking.
 const SMALL_BYTES: usize = 64 << 10;
@@ -32,18 +22,6 @@ const LARGE_BYTES: usize = 256 << 10;
 
 /// What is set aside for texts that are being read, in bytes.
 static SET_ASIDE: PlainAtomicU64 = PlainAtomicU64::new(0);
-
-/// What the syntax and the plan of a text take at the most while they are made, in bytes.
-pub fn reading_bytes(sql: &str) -> Result<usize, SqlError> {
-    let mut tokens = Vec::new();
-    tokenize(sql, &mut tokens)?;
-    Ok(bytes_of(sql, &tokens))
-}
-
-fn bytes_of(sql: &str, tokens: &[Token]) -> usize {
-    let queries = tokens.iter().filter(|token| token.is(sql, "select") || token.is(sql, "values")).count();
-    tokens.len().saturating_mul(TOKEN_BYTES).saturating_add(queries.saturating_mul(QUERY_BYTES))
-}
 
 /// Memory that is set aside for a text until this is dropped.
 #[derive(Debug)]
@@ -186,18 +164,9 @@ impl MemoryLimit {
         Ok(())
     }
 
-    /// Sets aside what it may take to read and to plan a text; 53200 if there is not so much. What others have set aside and taken by
-    /// now counts twice.
-    #[inline]
-    pub(crate) fn set_aside(self, sql: &str, tokens: &[Token]) -> Result<Room, SqlError> {
-        if tokens.len() < SMALL_TOKENS || self == Self::NONE {
-            Ok(Room { bytes: 0 })
-        } else {
-            self.set_aside_bytes(bytes_of(sql, tokens) as u64)
-        }
-    }
-
-    fn set_aside_bytes(self, bytes: u64) -> Result<Room, SqlError> {
+    /// Sets so many bytes aside for a text that is read; 53200 if there are not so many. What others have set aside and taken by now counts
+    /// twice.
+    pub(crate) fn set_aside_bytes(self, bytes: u64) -> Result<Room, SqlError> {
         // Relaxed: as where it is given back.
         let all = SET_ASIDE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let room = Room { bytes };
@@ -226,6 +195,14 @@ impl Default for MemoryLimit {
     fn default() -> Self {
         Self::NONE
     }
+}
+
+/// An error if a string of so many bytes is larger than a value may be, or than the memory that is left.
+pub(crate) fn check_size(bytes: usize, memory: MemoryLimit) -> Result<(), SqlError> {
+    if bytes > 1 << 28 {
+        return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
+    }
+    memory.check_value(bytes)
 }
 
 fn megabytes(bytes: usize) -> usize {

@@ -8,14 +8,16 @@
 //! a [`Node::Materialise`]. So no subquery is part of an [`Access`].
 
 mod aggregate;
+mod foreign_keys;
 
 pub use self::aggregate::{AggregateCall, AggregateFunction, AggregateOrder};
+pub use self::foreign_keys::{Change, ChangePlan, Graph, Keys, Reference, Referred};
 use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
 use crate::expected::Expected;
 use crate::expr::{Comparison, Expr};
-use crate::foreign_key::Graph;
-pub use crate::measured::{Analysis, ExplainOptions, Measured};
+pub use crate::measured::{Analysis, Measured};
+use crate::parse::ExplainOptions;
 use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;

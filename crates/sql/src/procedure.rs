@@ -10,11 +10,9 @@
 use crate::SqlError;
 use crate::bind::compile;
 use crate::catalog::{Used, View};
-use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::parse::procedure::{ArgumentMode, BodySyntax};
 use crate::plan::Plan;
-use crate::schema::{PUBLIC, RelationName};
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, RwLock};
 
@@ -73,7 +71,7 @@ impl Procedure {
 
     /// Name and arguments as they go in: `pay(integer, numeric)`.
     pub fn signature(&self) -> String {
-        let types: Vec<_> = self.inputs().map(|argument| crate::bind::type_name(Some(argument.ty))).collect();
+        let types: Vec<_> = self.inputs().map(|argument| crate::types::type_name(Some(argument.ty))).collect();
         format!("{}({})", self.name, types.join(", "))
     }
 
@@ -146,13 +144,5 @@ impl Call {
     /// The arguments that come out, by their positions.
     pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
         self.procedure.arguments.iter().enumerate().filter(|(_, argument)| argument.mode != ArgumentMode::In)
-    }
-}
-
-/// A procedure's name: all of them are in `public`.
-pub fn name_of(written: RelationName) -> Result<String, SqlError> {
-    match written.schema.as_deref() {
-        None | Some(PUBLIC) => Ok(written.name),
-        Some(_) => Err(unsupported("a procedure outside schema public")),
     }
 }

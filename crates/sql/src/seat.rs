@@ -4,9 +4,9 @@
 //! nobody else wants, copies the text into memory that is there already, and reads the coarse clock, which is a load; so does the moment when the
 //! session waits for its client again. Neither allocates, and neither makes others' lines travel: the plan, which others run too, is left alone.
 
-use crate::activity::Counters;
-use crate::expr::now;
-use crate::locks::ShownLocks;
+use crate::counters::Counters;
+use crate::table_lock::ShownLocks;
+use crate::types::now;
 use hotrow_sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use hotrow_sync::{Arc, Latch, Mutex, MutexGuard, OnceLock, Waiter};
 use std::fmt;

@@ -29,12 +29,12 @@ mod utility;
 
 pub use portal::Executed;
 pub use transaction::TransactionStatus;
-pub(crate) use transaction::lock_outcome;
 
 use crate::admission::Standing;
 use crate::advisory::Scope;
 use crate::catalog::View;
 use crate::client::{Client, Notice, OutputColumn};
+use crate::context::Names;
 use crate::database::{Database, plan};
 use crate::exec::Scratch;
 use crate::locks::HeldLocks;
@@ -43,9 +43,8 @@ use crate::parse::normalise::Normalised;
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};
 use crate::plan::{Plan, Statement};
-use crate::schema;
+use crate::search_path::effective;
 use crate::seat::{Backend, Seat, State};
-use crate::sequence::Names;
 use crate::settings::CONCURRENCY;
 use crate::types::Styles;
 use crate::watched::Watched;
@@ -138,7 +137,7 @@ impl Session {
         Self {
             txn,
             counted: Statistics::default(),
-            names: Names::new(database.clone(), seat.clone()),
+            names: Names::new(database.shared().clone(), seat.clone()),
             seat,
             shown: 0,
             path_at: None,
@@ -502,7 +501,7 @@ impl Session {
         let own = !self.names.changes.schemas.is_empty();
         if self.path_at != Some(at) || own {
             let settings = self.names.settings.borrow();
-            let path = schema::effective(settings.search_path(), &self.user, self.names.view());
+            let path = effective(settings.search_path(), &self.user, self.names.view());
             drop(settings);
             self.names.path = path;
             self.path_at = (!own).then_some(at);

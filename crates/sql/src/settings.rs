@@ -5,6 +5,7 @@
 //! Changes are transactional: undone when the transaction rolls back, and SET LOCAL at its end in any case.
 
 use crate::error::unsupported;
+use crate::schema::SEARCH_PATH;
 use crate::seat::Seat;
 use crate::setting_value::{date_style, parse_duration, parse_memory, show_memory};
 use crate::types::Styles;
@@ -71,8 +72,6 @@ enum Kind {
     Told,
 }
 
-/// Where relations are looked for.
-pub(crate) const SEARCH_PATH: &str = "search_path";
 const DEFAULT_PATH: &str = "\"$user\", public";
 
 /// A setting.

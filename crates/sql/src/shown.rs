@@ -1,6 +1,6 @@
 //! What functions see and change of the session: its settings as they are shown, where the transaction, or the engine, has the last word.
 
-use crate::sequence::Names;
+use crate::context::Names;
 use crate::settings::{CONCURRENCY, EARLY_RELEASE, Known};
 use crate::{SqlError, Times, isolation, state};
 use hotrow_sync::meter;
@@ -51,10 +51,10 @@ impl Names {
             return Ok(());
         }
         let wanted = self.settings.borrow().foreseen(EARLY_RELEASE, value)?;
-        if wanted == "off" || self.database().releases_early {
+        if wanted == "off" || self.shared().releases_early {
             return Ok(());
         }
-        let EngineInfo { name, settings, .. } = self.database().engine().info();
+        let EngineInfo { name, settings, .. } = self.shared().engine().info();
         let how = if settings.contains(&Setting::EarlyRelease) { ", as the server is set up," } else { "" };
         let message = format!("engine {name}{how} does not let others have rows before their writers have committed");
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
@@ -63,25 +63,25 @@ impl Names {
     /// The number of the session's transaction, which no other one has had since the server began.
     pub(crate) fn transaction_number(&self) -> u64 {
         if self.transaction.get() == 0 {
-            self.transaction.set(self.database().next_transaction());
+            self.transaction.set(self.shared().next_transaction());
         }
         self.transaction.get()
     }
 
     fn shown(&self, name: &str, value: &str) -> String {
-        let engine = self.database().engine();
+        let engine = self.shared().engine();
         let granted = engine.info().granted(self.isolation.get());
         match name {
             "transaction_isolation" => isolation::name(granted).to_owned(),
             "hotrow.isolation" => granted.name().to_owned(),
-            "hotrow.locks" => locks(engine.locks(), self.database().admission(), engine.early_release()),
+            "hotrow.locks" => locks(engine.locks(), self.shared().admission(), engine.early_release()),
             "hotrow.memory" => format!("{} kB", meter::used_bytes() >> 10),
-            "hotrow.memory_limit" => match self.database().memory_limit().bytes() {
+            "hotrow.memory_limit" => match self.shared().memory_limit().bytes() {
                 Some(bytes) => format!("{} kB", bytes >> 10),
                 None => "none".to_owned(),
             },
-            "hotrow.times" => times(self.database().config.times.as_deref()),
-            "max_connections" => self.database().max_connections().to_string(),
+            "hotrow.times" => times(self.shared().config.times.as_deref()),
+            "max_connections" => self.shared().max_connections().to_string(),
             "hotrow.versions" => versions(engine.versions()),
             "transaction_read_only" => if self.read_only.get() { "on" } else { "off" }.to_owned(),
             _ => value.to_owned(),

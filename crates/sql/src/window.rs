@@ -1,6 +1,7 @@
 //! Window functions in plans: what is computed of each row and the rows around it.
 
 use crate::expr::Expr;
+use crate::parse::window::Exclusion;
 use crate::plan::{AggregateCall, Node, SortKey};
 
 /// Window functions. A row has the input's columns, then the functions' results.
@@ -103,19 +104,6 @@ pub enum FrameBound {
     Preceding(Expr),
     /// So far after it.
     Following(Expr),
-}
-
-/// Which rows of a frame do not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exclusion {
-    /// All count.
-    Nothing,
-    /// The current one.
-    CurrentRow,
-    /// The current one and those that are equal to it in the order.
-    Group,
-    /// Those that are equal to it.
-    Ties,
 }
 
 impl WindowFrame {

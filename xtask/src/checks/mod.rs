@@ -4,6 +4,7 @@ pub mod attributes;
 pub mod crate_edges;
 pub mod documents;
 pub mod facade;
+pub mod layers;
 pub mod lengths;
 pub mod text;
 pub mod unsafe_code;

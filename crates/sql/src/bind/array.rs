@@ -3,11 +3,13 @@
 use super::calls::no_function;
 use super::operators::no_operator;
 use super::set_returning::field_column;
-use super::types::{common, type_name, without_modifier};
+use super::types::{common, without_modifier};
 use super::{Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{ArrayFunction, Comparison, Expr, Function, Strictness};
+use crate::parse::names::fold;
 use crate::plan::SubqueryTest;
+use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::{Array, Element, Type, Value};
 use sqlparser::ast::{self, AccessExpr, Expr as A, Subscript};
@@ -143,7 +145,7 @@ impl Binder<'_> {
     /// `(row).field`; none if the value is no row.
     fn field(&mut self, root: &A, field: &ast::Ident, scope: &Scope) -> Result<Option<Typed>, SqlError> {
         let A::Nested(inner) = root else { return Ok(None) };
-        let name = super::fold(field);
+        let name = fold(field);
         if let Some(fields) = self.fields(inner, scope)? {
             let found = fields.into_iter().find(|(known, _)| *known == name);
             return match found {
@@ -157,12 +159,12 @@ impl Binder<'_> {
         let (relation, column) = match &**inner {
             A::Identifier(column) => (None, column),
             A::CompoundIdentifier(parts) => match parts.as_slice() {
-                [relation, column] => (Some(super::fold(relation)), column),
+                [relation, column] => (Some(fold(relation)), column),
                 _ => return Ok(None),
             },
             _ => return Ok(None),
         };
-        let held = ast::Ident::with_quote('"', field_column(&super::fold(column), &name));
+        let held = ast::Ident::with_quote('"', field_column(&fold(column), &name));
         match self.column(relation.as_deref(), &held, scope) {
             Err(error) if error.state == state::UNDEFINED_COLUMN => Ok(None),
             other => other.map(Some),
@@ -171,7 +173,7 @@ impl Binder<'_> {
 
     fn subscript(&mut self, index: &A, scope: &Scope) -> Result<Expr, SqlError> {
         let typed = self.expr(index, scope)?;
-        if typed.ty.is_some_and(|ty| !super::types::is_number(ty)) {
+        if typed.ty.is_some_and(|ty| !crate::types::is_number(ty)) {
             return Err(SqlError::new(state::DATATYPE_MISMATCH, "array subscript must have type integer"));
         }
         self.coerce(typed, Type::Int4, Strictness::Assignment)

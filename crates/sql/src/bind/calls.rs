@@ -2,7 +2,9 @@
 
 use super::aggregate::{Given, aggregate_named};
 use super::json::refuse_json_function;
-use super::types::type_name;
+use crate::parse::names::name_parts;
+use crate::types::type_name;
+
 use super::window::is_window_function;
 use super::{Binder, Scope, Typed};
 use crate::error::unsupported;
@@ -140,7 +142,7 @@ impl Binder<'_> {
     }
 
     fn function(&mut self, function: &ast::Function, scope: &Scope) -> Result<Typed, SqlError> {
-        let parts = super::name_parts(&function.name)?;
+        let parts = name_parts(&function.name)?;
         let set_returning = TableFunction::named(&parts);
         let name = match parts.as_slice() {
             [name] => name.as_str(),

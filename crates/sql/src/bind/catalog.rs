@@ -4,6 +4,7 @@ use super::{Binder, Scope, Typed};
 use crate::SqlError;
 use crate::error::unsupported;
 use crate::expr::Strictness;
+use crate::parse::names::name_parts;
 use hotrow_storage::Type;
 use sqlparser::ast::{BinaryOperator as B, DataType, Expr as A};
 
@@ -12,7 +13,7 @@ pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> 
     let DataType::Custom(name, _) = ty else {
         return Ok(matches!(ty, DataType::Regclass).then_some(" regclass"));
     };
-    let parts = super::name_parts(name)?;
+    let parts = name_parts(name)?;
     let known = match parts.as_slice() {
         [name] => name.as_str(),
         [schema, name] if schema == "pg_catalog" => name.as_str(),

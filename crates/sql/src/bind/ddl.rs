@@ -3,7 +3,7 @@
 use super::{Binder, Scope, Typed};
 use crate::catalog::{Table, Used, View};
 use crate::depth::with_room;
-use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
+use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast, sequences_in};
 use crate::{SqlError, sequence, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
@@ -67,20 +67,6 @@ pub fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View
             used.add_sequence(&sequence, view);
         }
     }
-}
-
-/// The numbers of the sequences that a definition's expression uses.
-pub fn sequences_in(expr: &Expr) -> Vec<u32> {
-    let mut found = Vec::new();
-    expr.any(&mut |part| {
-        if let Expr::Call(Function::Sequence(S::NextValue | S::CurrentValue | S::SetValue), arguments) = part
-            && let Some(Expr::Const(Value::Int8(id))) = arguments.first()
-        {
-            found.extend(u32::try_from(*id).ok());
-        }
-        false
-    });
-    found
 }
 
 /// An expression of one type as a value of a column of another; none if there is no cast that an assignment makes.

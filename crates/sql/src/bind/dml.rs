@@ -4,9 +4,10 @@ use super::from::From;
 use super::join::{Columns, Item, Source as FromItem};
 use super::select::{Bound, Output, computed};
 use super::{Binder, Scope, path};
-use crate::catalog::Table;
+use crate::catalog::{Table, column_of};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
+use crate::parse::names::{fold, name_parts, object_name};
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Source, Update};
 use crate::{OutputColumn, SqlError, parse, state};
 use hotrow_storage::IndexRef;
@@ -74,7 +75,7 @@ impl Binder<'_> {
                 .get(width)
                 .map_or(error.clone(), |extra| self.locate(error, super::span_of(extra))));
         }
-        let alias = insert.table_alias.as_ref().map(|alias| super::fold(&alias.alias));
+        let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
         let scope = Scope::table(&table, alias.as_deref());
         let (returning, columns) = self.returning(insert.returning.as_deref(), &scope)?;
         let on_conflict = match &insert.on {
@@ -159,7 +160,7 @@ impl Binder<'_> {
         }
         let mut targets = Vec::with_capacity(columns.len());
         for column in columns {
-            let name = super::name_parts(column)?.pop().unwrap_or_default();
+            let name = name_parts(column)?.pop().unwrap_or_default();
             let target = column_of(table, &name).map_err(|error| self.locate(error, super::span_of(column)))?;
             if targets.contains(&target) {
                 let error =
@@ -324,7 +325,7 @@ impl Binder<'_> {
         let mut assignments: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
         for (target, value) in single_assignments(list)? {
             // Of `t.a` PostgreSQL takes `t` for the column.
-            let parts = super::name_parts(target)?;
+            let parts = name_parts(target)?;
             let name = parts.first().map_or("", String::as_str);
             let column = column_of(table, name).map_err(|error| self.locate(error, super::span_of(target)))?;
             if parts.len() > 1 {
@@ -471,15 +472,6 @@ fn generated_always(table: &Table, column: usize, message: String) -> SqlError {
         .detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."))
 }
 
-/// The position of a table's column.
-pub(crate) fn column_of(table: &Table, name: &str) -> Result<usize, SqlError> {
-    let found = table.schema.columns[..table.visible()].iter().position(|column| column.name == name);
-    found.ok_or_else(|| {
-        let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name());
-        SqlError::new(state::UNDEFINED_COLUMN, message)
-    })
-}
-
 fn check_width(given: usize, wanted: usize) -> Result<(), SqlError> {
     if given > wanted {
         return Err(SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns"));
@@ -498,7 +490,7 @@ fn conflict_target(table: &Table, conflict: &ast::OnConflict) -> Result<Option<I
         Some(ast::ConflictTarget::Columns(columns)) => {
             let mut wanted = Vec::new();
             for column in columns {
-                wanted.push(column_of(table, &super::fold(column))?);
+                wanted.push(column_of(table, &fold(column))?);
             }
             wanted.sort_unstable();
             table.indexes().filter(matching).find(|index| {
@@ -508,7 +500,7 @@ fn conflict_target(table: &Table, conflict: &ast::OnConflict) -> Result<Option<I
             })
         }
         Some(ast::ConflictTarget::OnConstraint(name)) => {
-            let name = super::object_name(name)?.name;
+            let name = object_name(name)?.name;
             table.indexes().filter(matching).find(|index| table.index_name(*index) == name)
         }
     };

@@ -2,12 +2,14 @@
 
 use super::catalog::registry;
 use super::json::json_operator;
-use super::types::{data_type, type_name};
-use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Scope, Typed, fold};
-use crate::depth;
+use crate::parse::data_type;
+use crate::parse::names::{fold, name_parts};
+use crate::types::{number_literal, type_name};
+
+use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Scope, Typed};
 use crate::error::unsupported;
-use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness, number_literal};
-use crate::{SqlError, state};
+use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness};
+use crate::{SqlError, depth, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
 use sqlparser::tokenizer::Location;
@@ -82,7 +84,7 @@ impl Binder<'_> {
             A::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref(), scope)
             }
-            A::Collate { expr, collation } => match super::name_parts(collation)?.last().map(String::as_str) {
+            A::Collate { expr, collation } => match name_parts(collation)?.last().map(String::as_str) {
                 Some("C" | "POSIX" | "default" | "ucs_basic") => self.expr(expr, scope),
                 _ => Err(unsupported(&format!("collation {collation}"))),
             },
@@ -424,7 +426,7 @@ impl Binder<'_> {
     /// LIMIT or OFFSET.
     pub(crate) fn count(&mut self, expr: &A, place: &'static str) -> Result<Expr, SqlError> {
         let typed = self.plain(expr, &Scope::default(), place)?;
-        if typed.ty.is_some_and(|ty| !super::types::is_number(ty)) {
+        if typed.ty.is_some_and(|ty| !crate::types::is_number(ty)) {
             let message = format!("argument of {place} must be type bigint, not type {}", type_name(typed.ty));
             return Err(SqlError::new(state::DATATYPE_MISMATCH, message));
         }
@@ -484,7 +486,7 @@ pub(super) fn signed_number(mut expr: &A) -> Option<(&str, bool)> {
 fn number(text: &str, negative: bool) -> Typed {
     let text = if negative { format!("-{text}") } else { text.to_owned() };
     if let Some(value) = number_literal(&text) {
-        let ty = crate::expr::type_of(&value).unwrap_or(Type::Int4);
+        let ty = crate::types::type_of(&value).unwrap_or(Type::Int4);
         return Typed::new(Expr::Const(value), ty);
     }
     let (from, to) = (Type::Text, Type::Numeric(None));

@@ -4,10 +4,8 @@ use super::{Binder, Typed, bind_assignment, path, used_by_default};
 use crate::SqlError;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
-use crate::foreign_key::{
-    Change, ChangePlan, ForeignKey, Graph, Keys, Reference, ReferentialAction as Action, Referred, referrers,
-};
-use crate::plan::{Access, Delete, Update};
+use crate::foreign_key::{ForeignKey, ReferentialAction as Action, referrers};
+use crate::plan::{Access, Change, ChangePlan, Delete, Graph, Keys, Reference, Referred, Update};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;

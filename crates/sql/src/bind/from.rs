@@ -7,10 +7,11 @@ use super::join::{Group, Item, OuterJoin, Shown, Source};
 use super::scope::{Found, Level, Named, Relation};
 use super::select::Bound;
 use super::table_function::Written;
-use super::{Binder, Scope, Typed, fold, name_parts, object_name};
+use super::{Binder, Scope, Typed};
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
+use crate::parse::names::{fold, name_parts, object_name};
 use crate::plan::Node;
 use crate::table_function::TableFunction;
 use crate::{OutputColumn, SqlError, depth, state, system};
@@ -303,7 +304,7 @@ impl Binder<'_> {
             JoinConstraint::Using(names) => {
                 let mut columns = Vec::with_capacity(names.len());
                 for name in names {
-                    columns.push(super::name_parts(name)?.pop().unwrap_or_default());
+                    columns.push(name_parts(name)?.pop().unwrap_or_default());
                 }
                 self.merge(&mut left.scope, &right.scope, way, &columns)?
             }

@@ -10,6 +10,7 @@ use super::window::Windows;
 use super::{Aggregates, Binder, Scope};
 use crate::error::unsupported;
 use crate::expr::Expr;
+use crate::parse::names::fold;
 use crate::plan::{AggregateCall, AggregateFunction};
 use crate::{SqlError, state};
 use sqlparser::ast::{self, Expr as A};
@@ -63,7 +64,7 @@ impl Binder<'_> {
             // A column of the input comes before an output column of the same name.
             None => match item {
                 A::Identifier(ident) if self.expr(item, scope).is_err() => {
-                    let name = super::fold(ident);
+                    let name = fold(ident);
                     output.columns.iter().position(|column| column.name == name)
                 }
                 _ => None,

@@ -5,6 +5,7 @@ use super::{Binder, Scope, Typed};
 use crate::SqlError;
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, Expr, Function, Several, Strictness};
+use crate::parse::names::fold;
 use crate::types::interval::{Fields, Unit, parse};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, DateTimeField, Expr as A, FunctionArg, FunctionArgExpr};
@@ -36,9 +37,9 @@ pub(super) fn arithmetic(op: Arithmetic, left: Option<Type>, right: Option<Type>
         (Some(Interval), Add | Subtract, Some(Interval) | None) | (None, Add | Subtract, Some(Interval)) => {
             ((Interval, Interval), Interval)
         }
-        (Some(Interval), Multiply | Divide, Some(ty)) if super::types::is_number(ty) => ((Interval, Float8), Interval),
+        (Some(Interval), Multiply | Divide, Some(ty)) if crate::types::is_number(ty) => ((Interval, Float8), Interval),
         (Some(Interval), Multiply | Divide, None) => ((Interval, Float8), Interval),
-        (Some(ty), Multiply, Some(Interval)) if super::types::is_number(ty) => ((Float8, Interval), Interval),
+        (Some(ty), Multiply, Some(Interval)) if crate::types::is_number(ty) => ((Float8, Interval), Interval),
         (None, Multiply, Some(Interval)) => ((Float8, Interval), Interval),
         (Some(Time), Add | Subtract, Some(Interval)) => ((Time, Interval), Time),
         (Some(Interval), Add, Some(Time)) => ((Interval, Time), Time),
@@ -93,11 +94,9 @@ impl Binder<'_> {
             let named = |name: &str| PARTS.iter().position(|part| *part == name);
             let (place, argument) = match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => (Some(position), argument),
-                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(argument), .. } => {
-                    (named(&super::fold(name)), argument)
-                }
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(argument), .. } => (named(&fold(name)), argument),
                 FunctionArg::ExprNamed { name: A::Identifier(name), arg: FunctionArgExpr::Expr(argument), .. } => {
-                    (named(&super::fold(name)), argument)
+                    (named(&fold(name)), argument)
                 }
                 _ => return Err(unsupported("this kind of argument")),
             };

@@ -4,6 +4,7 @@ use super::calls::no_function;
 use super::{Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{ArrayFunction, Expr, Function, Strictness};
+use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::{Element, Type};
 use sqlparser::ast::{self, AccessExpr, BinaryOperator as B, Subscript};
@@ -81,7 +82,7 @@ impl Binder<'_> {
             };
             let index = self.expr(index, scope)?;
             if index.ty.is_some_and(|ty| !matches!(ty, Type::Int2 | Type::Int4) && !ty.is_text()) {
-                let message = format!("subscript type {} is not supported", super::types::type_name(index.ty));
+                let message = format!("subscript type {} is not supported", type_name(index.ty));
                 let error = SqlError::new(state::DATATYPE_MISMATCH, message);
                 return Err(error.hint("jsonb subscript must be coercible to either integer or text."));
             }

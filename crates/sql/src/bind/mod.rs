@@ -63,15 +63,11 @@ mod view;
 mod window;
 mod with;
 
-pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, sequences_in, used_by_default};
-pub(crate) use dml::column_of;
-pub(crate) use explain::{explained, planned, shown};
+pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, used_by_default};
+pub(crate) use explain::{explained, planned};
 pub(crate) use procedure::{Variables, compile};
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use scope::Scope;
-pub(crate) use told::Told;
-pub(crate) use types::is_number;
-pub use types::{data_type, type_name};
 pub(crate) use view::{define_view, holds, not_a_table};
 
 use crate::catalog::{Table, Used, View};
@@ -79,9 +75,9 @@ use crate::depth::Syntax;
 use crate::error::unsupported;
 use crate::expected::Expected;
 use crate::expr::Expr;
-use crate::parse::lex::cut_name;
+use crate::parse::names::{name_parts, object_name};
 use crate::plan::{AggregateCall, Plan, Statement};
-use crate::schema::{self, RelationName};
+use crate::schema::{RelationName, undefined_table};
 use crate::{OutputColumn, SqlError, parse, state, system};
 use hotrow_storage::Type;
 use hotrow_sync::atomic::AtomicU64;
@@ -339,48 +335,6 @@ impl<'a> Binder<'a> {
         };
         self.used.add_table(&table);
         Ok(table)
-    }
-}
-
-/// 42P01, of a full name.
-pub(crate) fn undefined_table(name: &str) -> SqlError {
-    SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", schema::shown(name)))
-}
-
-/// An identifier as SQL means it.
-pub(crate) fn fold(ident: &ast::Ident) -> String {
-    cut_name(match ident.quote_style {
-        Some(_) => ident.value.clone(),
-        None => ident.value.to_lowercase(),
-    })
-}
-
-/// The parts of a name.
-pub(crate) fn name_parts(name: &ast::ObjectName) -> Result<Vec<String>, SqlError> {
-    let part = |part: &ast::ObjectNamePart| match part {
-        ast::ObjectNamePart::Identifier(ident) => Ok(fold(ident)),
-        ast::ObjectNamePart::Function(_) => Err(unsupported("a function in a name")),
-    };
-    name.0.iter().map(part).collect()
-}
-
-/// A relation's name as it is written.
-pub(crate) fn object_name(name: &ast::ObjectName) -> Result<RelationName, SqlError> {
-    relation_name(&name_parts(name)?)
-}
-
-/// A relation's name from its parts.
-pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> {
-    match parts {
-        parts if parts.iter().any(|part| part.contains('\0')) => {
-            Err(SqlError::new(state::INVALID_NAME, "a name cannot have a NUL in it"))
-        }
-        [name] => Ok(RelationName { schema: None, name: name.clone() }),
-        [schema, name] => Ok(RelationName { schema: Some(schema.clone()), name: name.clone() }),
-        [.., schema, name] => {
-            Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{schema}.{name}\" does not exist")))
-        }
-        [] => Err(SqlError::new(state::INVALID_NAME, "a name is missing")),
     }
 }
 

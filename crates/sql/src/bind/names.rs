@@ -1,6 +1,8 @@
 //! The names of columns that nobody named.
 
-use super::{Binder, fold};
+use super::Binder;
+use crate::parse::data_type;
+use crate::parse::names::{fold, name_parts};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A};
 
@@ -29,7 +31,7 @@ fn name(expr: &A) -> (String, Strength) {
         A::CompoundIdentifier(parts) => (parts.last().map(fold).unwrap_or_default(), Strength::Strong),
         A::Nested(inner) | A::Collate { expr: inner, .. } => name(inner),
         A::Function(function) => {
-            let parts = super::name_parts(&function.name).ok();
+            let parts = name_parts(&function.name).ok();
             (parts.and_then(|mut parts| parts.pop()).unwrap_or_default(), Strength::Strong)
         }
         A::Cast { expr, data_type, .. } => match name(expr) {
@@ -74,7 +76,7 @@ fn name(expr: &A) -> (String, Strength) {
 
 /// A type's short name, by which PostgreSQL calls a column that is a cast.
 fn cast_name(ty: &ast::DataType) -> String {
-    let ty = match super::data_type(ty) {
+    let ty = match data_type(ty) {
         Ok(Type::Array(element)) => Ok(element.ty()),
         other => other,
     };

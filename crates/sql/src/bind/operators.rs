@@ -1,9 +1,10 @@
 //! Operators: which types they take, and what their operands are brought to.
 
 use super::json::check_equality;
-use super::types::{common, common_number, is_number, type_name, without_modifier};
+use super::types::{common, common_number, without_modifier};
 use super::{Binder, Typed};
-use crate::expr::{self, Arithmetic, Comparison, Expr, Strictness, without_negative_zero};
+use crate::expr::{self, Arithmetic, Comparison, Expr, Strictness};
+use crate::types::{is_number, type_name, without_negative_zero};
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use std::mem::discriminant;

@@ -2,17 +2,20 @@
 //!
 //! A name in a body is a column of the statement's table if there is one, else a variable; `procedure.name` is the variable.
 
-use super::types::{type_name, without_modifier};
-use super::{Binder, Scope, Typed, bind_default, data_type};
+use super::types::without_modifier;
+use super::{Binder, Scope, Typed, bind_default};
 use crate::catalog::View;
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
+use crate::parse::data_type;
+use crate::parse::names::{fold, object_name, procedure_name};
 use crate::parse::procedure::{
     ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax,
 };
 use crate::plan::Plan;
 use crate::procedure::{Argument, Body, Call, MAX_CALL_DEPTH, Procedure, Step, StepKind, Target};
+use crate::types::type_name;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
@@ -343,15 +346,15 @@ impl Binder<'_> {
             }
         };
         let span = super::span_of(&function.name);
-        let name = crate::procedure::name_of(super::object_name(&function.name)?)?;
+        let name = procedure_name(object_name(&function.name)?)?;
         let mut given = Vec::with_capacity(list.len());
         for argument in list {
             let (label, expr) = match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => (None, expr),
-                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => (Some(super::fold(name)), expr),
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => (Some(fold(name)), expr),
                 FunctionArg::ExprNamed {
                     name: ast::Expr::Identifier(name), arg: FunctionArgExpr::Expr(expr), ..
-                } => (Some(super::fold(name)), expr),
+                } => (Some(fold(name)), expr),
                 _ => return Err(unsupported("this kind of argument")),
             };
             given.push((label, self.plain(expr, &Scope::default(), "CALL arguments")?));

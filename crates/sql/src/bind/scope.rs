@@ -4,9 +4,10 @@
 //! these numbers. Where a column lies in the rows that are at hand is known once the joins are planned. Names that mean
 //! nothing in a query are looked for in the queries around it.
 
-use super::{Binder, Typed, fold};
+use super::{Binder, Typed};
 use crate::catalog::Table;
 use crate::expr::Expr;
+use crate::parse::names::fold;
 use crate::{Origin, OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use sqlparser::ast;

@@ -11,6 +11,7 @@ use super::view::star;
 use super::{Aggregates, Binder, Scope, Typed, path};
 use crate::error::unsupported;
 use crate::expr::Expr;
+use crate::parse::names::{fold, name_parts};
 use crate::plan::{AggregateCall, Node, SortKey};
 use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::{Type, Value};
@@ -375,7 +376,7 @@ impl Binder<'_> {
                     continue;
                 }
                 SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                    let name = match &super::name_parts(name)?[..] {
+                    let name = match &name_parts(name)?[..] {
                         [schema, name] if !scope.has(name) || scope.has(&super::scope::qualified(schema, name)) => {
                             super::scope::qualified(schema, name)
                         }
@@ -447,7 +448,7 @@ impl Binder<'_> {
     /// What an ORDER BY item means: an output column's name, its position, or an expression over the input.
     fn ordered_expr(&mut self, expr: &A, output: &Output, scope: &Scope) -> Result<(Expr, Type), SqlError> {
         if let A::Identifier(ident) = expr {
-            let name = super::fold(ident);
+            let name = fold(ident);
             let mut named = output.columns.iter().zip(&output.exprs).filter(|(column, _)| column.name == name);
             if let Some((column, expr)) = named.next() {
                 if named.any(|(_, other)| other != expr) {
@@ -633,7 +634,7 @@ fn lock_of(locks: &[ast::LockClause]) -> Result<Locking, SqlError> {
         };
         match &lock.of {
             None => all = all.max(lock_for),
-            Some(name) => names.push((super::name_parts(name)?.pop().unwrap_or_default(), lock_for)),
+            Some(name) => names.push((name_parts(name)?.pop().unwrap_or_default(), lock_for)),
         }
     }
     Ok(match (all, names.is_empty()) {

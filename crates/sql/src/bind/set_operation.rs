@@ -3,10 +3,11 @@
 use super::Binder;
 use super::json::check_equality;
 use super::select::Bound;
-use super::types::{common, type_name};
+use super::types::common;
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, lost};
 use crate::plan::{Match, Node};
+use crate::types::type_name;
 use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::Type;
 use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};

@@ -4,12 +4,14 @@
 //! rows that their arguments look at: those of FROM, or the groups. Functions that are arguments of others run below these.
 
 use super::calls::no_function;
-use super::types::{plain_type, type_name};
+use super::types::plain_type;
 use super::{Aggregates, Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::Expr;
+use crate::parse::names::name_parts;
 use crate::plan::Node;
 use crate::table_function::{RowsOf, TableFunction};
+use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
@@ -98,7 +100,7 @@ impl Binder<'_> {
             }) => (name, list),
             _ => return Ok(None),
         };
-        if TableFunction::named(&super::name_parts(name)?) != Some(TableFunction::ExpandArray) {
+        if TableFunction::named(&name_parts(name)?) != Some(TableFunction::ExpandArray) {
             return Ok(None);
         }
         let mut arguments = Vec::with_capacity(list.args.len());

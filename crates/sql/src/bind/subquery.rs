@@ -6,6 +6,7 @@ use super::select::Bound;
 use super::{Aggregates, Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
+use crate::parse::names::fold;
 use crate::plan::{Node, Subquery, SubqueryTest};
 use crate::{SqlError, state};
 use hotrow_storage::Type;
@@ -168,7 +169,7 @@ pub(super) fn name_of(query: &ast::Query) -> Option<String> {
     let ast::SetExpr::Select(select) = &*query.body else { return None };
     match select.projection.first()? {
         ast::SelectItem::UnnamedExpr(expr) => Some(Binder::default_name(expr)),
-        ast::SelectItem::ExprWithAlias { alias, .. } => Some(super::fold(alias)),
+        ast::SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
         _ => None,
     }
 }

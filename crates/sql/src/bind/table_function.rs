@@ -1,7 +1,8 @@
 //! Functions in FROM, whose results are rows.
 
 use super::from::From;
-use super::{Aggregates, Binder, Scope, Typed, fold};
+use super::{Aggregates, Binder, Scope, Typed};
+use crate::parse::names::{fold, name_parts};
 use crate::plan::Node;
 use crate::table_function::{RowsOf, TableFunction};
 use crate::{OutputColumn, SqlError};
@@ -25,7 +26,7 @@ impl<'a> Written<'a> {
         numbered: bool,
         alias: Option<&'a ast::TableAlias>,
     ) -> Option<Self> {
-        let function = TableFunction::named(&super::name_parts(name).ok()?)?;
+        let function = TableFunction::named(&name_parts(name).ok()?)?;
         let plain = |argument: &'a ast::FunctionArg| match argument {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
             _ => None,

@@ -3,6 +3,7 @@
 use crate::MemoryLimit;
 use crate::json::{pretty, write_string};
 use crate::measured::Actual;
+use hotrow_storage::Value;
 
 /// An operator.
 #[derive(Debug)]
@@ -28,6 +29,14 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// The rows of EXPLAIN's answer: one for each line, or a single one of JSON.
+    pub(crate) fn rows(&self, as_json: bool) -> Vec<Value<'static>> {
+        match as_json {
+            true => vec![Value::Json(self.json().into())],
+            false => self.lines().into_iter().map(|line| Value::Text(line.into())).collect(),
+        }
+    }
+
     /// What is said at the end: a line, and the names and numbers that it is in JSON.
     pub(crate) fn close(&mut self, line: String, numbers: Vec<(&'static str, String)>) {
         self.closing.push((line, numbers));

@@ -1,12 +1,13 @@
 //! Views: from a definition to what it means where it is mentioned.
 
+use super::Binder;
 use super::from::{From, Locking};
 use super::scope::{Named, Scope};
-use super::{Binder, fold, undefined_table};
 use crate::catalog::{Comments, View};
 use crate::client::are_alike;
 use crate::depth::{self, Syntax, with_room};
-use crate::schema::{self, RelationName};
+use crate::parse::names::fold;
+use crate::schema::{self, RelationName, undefined_table};
 use crate::view::StoredView;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;

@@ -3,12 +3,14 @@
 //! One that is mentioned once is put where it is mentioned, so that conditions there find its indexes. Others are kept when
 //! the query begins, and read as often as they are mentioned.
 
+use super::Binder;
 use super::dml::Planned;
 use super::from::{From, Locking};
 use super::select::Bound;
-use super::{Binder, fold, name_parts};
 use crate::error::unsupported;
+use crate::parse::names::{fold, name_parts};
 use crate::plan::{Node, Recursive};
+use crate::types::type_name;
 use crate::{OutputColumn, SqlError, state};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
@@ -232,11 +234,11 @@ impl Binder<'_> {
             let overall = super::types::common(one, other);
             if overall.map(super::types::without_modifier) != Some(super::types::without_modifier(one)) {
                 let Some(overall) = overall else {
-                    let (one, other) = (super::type_name(Some(one)), super::type_name(Some(other)));
+                    let (one, other) = (type_name(Some(one)), type_name(Some(other)));
                     let message = format!("UNION types {one} and {other} cannot be matched");
                     return Err(SqlError::new(state::DATATYPE_MISMATCH, message));
                 };
-                let (one, overall) = (super::type_name(Some(one)), super::type_name(Some(overall)));
+                let (one, overall) = (type_name(Some(one)), type_name(Some(overall)));
                 let message = format!(
                     "recursive query \"{name}\" column {} has type {one} in non-recursive term but type {overall} overall",
                     at + 1

@@ -3,8 +3,10 @@
 use super::sort::{compare_keys, group_key};
 use super::spread::Spread;
 use super::{Exec, Fail, Sink};
-use crate::expr::{Arithmetic, Env, Expr, Input, check_size, compare, divide, finish_json, value_bytes};
-use crate::expr::{write_json, write_json_key};
+use crate::expr::{
+    Arithmetic, Env, Expr, Input, compare, divide, finish_json, value_bytes, write_json, write_json_key,
+};
+use crate::memory::check_size;
 use crate::plan::{AggregateCall, AggregateFunction, Node};
 use crate::{SqlError, state};
 use bytes::BytesMut;

@@ -3,16 +3,18 @@
 use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};
 use super::{Fail, partition, storage};
-use crate::bind::{bind_check, bind_default, data_type, fold, not_a_table, object_name, undefined_table};
+use crate::bind::{bind_check, bind_default, not_a_table};
 use crate::catalog::{Catalog, Check, HIDDEN, Rules, Table, View};
 use crate::client::Notice;
-use crate::database::duplicate_table;
+use crate::context::Names;
 use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::{Env, Expr};
-use crate::locks::{HeldLocks, Mode, TableLock};
-use crate::schema::{self, RelationName, plain};
-use crate::sequence::Names;
+use crate::locks::{HeldLocks, lock_outcome};
+use crate::parse::data_type;
+use crate::parse::names::{fold, object_name};
+use crate::schema::{self, RelationName, duplicate_table, plain, undefined_table};
+use crate::table_lock::{Mode, TableLock};
 use crate::{SqlError, state};
 use hotrow_storage::{Column, Element, IndexKind, IndexSchema, TableSchema, Type};
 use hotrow_sync::Arc;
@@ -91,8 +93,8 @@ impl Ddl<'_> {
     /// Locks a name.
     pub(super) fn lock(&mut self, name: &str, mode: Mode) -> Result<Arc<TableLock>, Fail> {
         let lock = self.catalog.lock(name);
-        let wake = self.locks.acquire(&lock, mode, (self.names.database(), &self.names.seat), self.limit)?;
-        crate::session::lock_outcome(wake)?;
+        let wake = self.locks.acquire(&lock, mode, (self.names.shared(), &self.names.seat), self.limit)?;
+        lock_outcome(wake)?;
         Ok(lock)
     }
 

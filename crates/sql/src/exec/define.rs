@@ -2,10 +2,11 @@
 
 use super::Fail;
 use super::ddl::Ddl;
-use crate::bind::{argument_types, check_recursion, compile, define_arguments, type_name};
-use crate::locks::Mode;
+use crate::bind::{argument_types, check_recursion, compile, define_arguments};
 use crate::parse::procedure::{CreateProcedure, DropProcedures};
 use crate::procedure::Procedure;
+use crate::table_lock::Mode;
+use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 

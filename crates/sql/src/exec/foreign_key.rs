@@ -14,13 +14,11 @@
 //! A rehearsal changes nothing, and finds violations that are none: it passes over them, and goes along each way once.
 
 use super::{Exec, Fail, scan};
+use crate::context::Names;
 use crate::deferred::{Event, EventKind};
 use crate::expr::{Env, Input};
-use crate::foreign_key::{
-    Change, ChangePlan, ForeignKey, Graph, Keys, ReferentialAction as Action, Referred, values_of,
-};
-use crate::plan::{Access, Path};
-use crate::sequence::Names;
+use crate::foreign_key::{ForeignKey, ReferentialAction as Action, values_of};
+use crate::plan::{Access, Change, ChangePlan, Graph, Keys, Path, Referred};
 use hotrow_storage::{Key, RowRef, Value};
 use hotrow_sync::Arc;
 use std::collections::{HashSet, VecDeque};

@@ -1,11 +1,11 @@
 //! Joins.
 
-use super::kept::Kept;
 use super::sort::canonical;
 use super::{Exec, Fail, Flow, Sink, recycle};
 use crate::SqlError;
-use crate::expr::{Content, Env, Expr, Frame, Input, type_of};
+use crate::expr::{Content, Env, Expr, Frame, Input, Kept};
 use crate::plan::{HashJoin, JoinKind, NestedLoop};
+use crate::types::type_of;
 use hotrow_storage::{Key, KeyBuilder, Type, Value};
 use std::collections::HashMap;
 use std::ops::ControlFlow;

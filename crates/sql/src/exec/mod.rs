@@ -59,8 +59,6 @@ mod view;
 mod window;
 mod window_frame;
 
-pub use kept::Kept;
-
 use crate::expr::{Env, Expr, Input};
 use crate::plan::{Node, Plan};
 use crate::system::SystemRelation;

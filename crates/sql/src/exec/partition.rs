@@ -5,9 +5,10 @@
 
 use super::Fail;
 use super::ddl::{Ddl, Draft};
-use crate::bind::{fold, object_name, undefined_table};
+use crate::parse::names::{fold, object_name};
+use crate::schema::{duplicate_table, undefined_table};
+
 use crate::catalog::Table;
-use crate::database::duplicate_table;
 use crate::error::unsupported;
 use crate::{SqlError, state};
 use hotrow_storage::TableSchema;

@@ -2,12 +2,13 @@
 
 use super::Fail;
 use super::ddl::Ddl;
-use crate::bind::{name_parts, undefined_table};
+use crate::parse::definition::{Change, Definition, Granted, RelationKind};
+use crate::parse::names::name_parts;
+use crate::schema::{self, PUBLIC, RelationName, Schema, plain, undefined_schema, undefined_table};
+
 use crate::catalog::Table;
 use crate::error::unsupported;
-use crate::locks::Mode;
-use crate::parse::definition::{Change, Definition, Granted, RelationKind};
-use crate::schema::{self, PUBLIC, RelationName, Schema, plain, undefined_schema};
+use crate::table_lock::Mode;
 use crate::view::StoredView;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
@@ -53,7 +54,7 @@ impl Ddl<'_> {
 
     /// The relation that a name means.
     pub(super) fn found(&self, name: &ast::ObjectName) -> Result<String, SqlError> {
-        Ok(self.view().find(&crate::bind::object_name(name)?))
+        Ok(self.view().find(&crate::parse::names::object_name(name)?))
     }
 
     /// The full name of what is to be made, in a schema that stays until it is there.

@@ -2,16 +2,15 @@
 
 use super::Fail;
 use super::ddl::{Ddl, Draft};
-use crate::bind::{column_of, next_value, sequences_in, undefined_table};
-use crate::catalog::Table;
-use crate::database::duplicate_table;
+use crate::bind::next_value;
+use crate::catalog::{Table, column_of};
 use crate::error::unsupported;
-use crate::expr::Expr;
-use crate::locks::Mode;
-use crate::parse::sequence::{AlterSequence, CreateSequence};
-use crate::schema;
-use crate::sequence::{Sequence, SequenceOption};
-use crate::{SqlError, state};
+use crate::expr::{Expr, sequences_in};
+use crate::parse::sequence::{AlterSequence, CreateSequence, SequenceOption};
+use crate::schema::{duplicate_table, undefined_table};
+use crate::sequence::Sequence;
+use crate::table_lock::Mode;
+use crate::{SqlError, schema, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use sqlparser::ast;

@@ -1,10 +1,9 @@
 //! UNION, INTERSECT, EXCEPT and WITH.
 
-use super::kept::{self, Kept};
 use super::sort::group_key;
-use super::{Exec, Fail, Sink, width};
+use super::{Exec, Fail, Sink, kept, width};
 use crate::depth;
-use crate::expr::{Content, Frame, Input, lost};
+use crate::expr::{Content, Frame, Input, Kept, lost};
 use crate::plan::{Match, Node, Recursive};
 use hotrow_storage::Key;
 use std::collections::{HashMap, HashSet};

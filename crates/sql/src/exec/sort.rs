@@ -1,9 +1,10 @@
 //! ORDER BY and DISTINCT.
 
 use super::{Exec, Fail, Sink, owned, width};
-use crate::expr::{Input, compare, type_of};
+use crate::expr::{Input, compare};
 use crate::json;
 use crate::plan::{Node, SortKey};
+use crate::types::type_of;
 use hotrow_storage::{Array, Element, Key, KeyBuilder, Type, Value};
 use std::cmp::Ordering;
 use std::collections::HashSet;

@@ -2,7 +2,8 @@
 //! would refuse is refused.
 
 use super::ddl::shown;
-use crate::bind::{fold, object_name};
+use crate::parse::names::{fold, object_name};
+
 use crate::system::has_operator_class;
 use crate::{SqlError, state};
 use hotrow_storage::{IndexKind, Type};

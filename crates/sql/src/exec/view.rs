@@ -2,10 +2,11 @@
 
 use super::Fail;
 use super::ddl::{Ddl, shown};
-use crate::bind::{define_view, fold, holds, not_a_table, object_name};
-use crate::database::duplicate_table;
+use crate::bind::{define_view, holds, not_a_table};
 use crate::error::unsupported;
-use crate::locks::Mode;
+use crate::parse::names::{fold, object_name};
+use crate::schema::duplicate_table;
+use crate::table_lock::Mode;
 use crate::view::StoredView;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
@@ -180,7 +181,7 @@ fn check_replacement(known: &StoredView, view: &StoredView) -> Result<(), SqlErr
             return Err(wrong(message).hint("Drop the view, and create it again."));
         }
         if before.ty != now.ty {
-            let (from, to) = (crate::bind::type_name(Some(before.ty)), crate::bind::type_name(Some(now.ty)));
+            let (from, to) = (crate::types::type_name(Some(before.ty)), crate::types::type_name(Some(now.ty)));
             return Err(wrong(format!("cannot change data type of view column \"{}\" from {from} to {to}", now.name)));
         }
     }

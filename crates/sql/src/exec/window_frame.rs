@@ -2,10 +2,10 @@
 //!
 //! From row to row a frame's ends only move forward, so both are found in one walk over the partition.
 
-use super::kept::Kept;
-use crate::expr::{Arithmetic, Env, Input, compare};
+use crate::expr::{Arithmetic, Env, Input, Kept, compare};
+use crate::parse::window::Exclusion;
 use crate::plan::SortKey;
-use crate::window::{Exclusion, FrameBound, FrameUnits, WindowFrame, WindowSort};
+use crate::window::{FrameBound, FrameUnits, WindowFrame, WindowSort};
 use crate::{SqlError, state};
 use hotrow_storage::{Interval, Value};
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Arithmetic. Integers overflow with an error; numerics keep PostgreSQL's scales as far as 28 digits reach.
 
 use super::compare::decimal;
-use crate::types::check_date;
+use crate::types::{check_date, without_negative_zero};
 use crate::{SqlError, state};
 use hotrow_storage::{Decimal, Type, Value};
 use rust_decimal::RoundingStrategy;
@@ -242,14 +242,6 @@ fn leading(value: Decimal) -> (i32, i128) {
         power += 1;
     }
     (power, mantissa)
-}
-
-/// A numeric has one zero only.
-pub(crate) fn without_negative_zero(mut value: Decimal) -> Decimal {
-    if value.is_zero() {
-        value.set_sign_positive(true);
-    }
-    value
 }
 
 /// `-value`

@@ -2,9 +2,9 @@
 
 use super::arith::negate;
 use super::frame::{self, Content, Frame, lost};
-use super::{Expr, Like, cast, compare, pattern, same};
-use super::{check_size, value_bytes};
-use crate::sequence::Names;
+use super::{Expr, Like, cast, compare, pattern, same, value_bytes};
+use crate::context::Names;
+use crate::memory::check_size;
 use crate::types::Styles;
 use crate::{MemoryLimit, SqlError, depth};
 use hotrow_storage::{RowRef, Value};

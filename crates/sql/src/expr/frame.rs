@@ -5,7 +5,8 @@
 //! comes first. The rows of WITH and the way to run subqueries are found in frames, too.
 
 use super::{Env, Expr, Input};
-use crate::exec::Kept;
+use crate::expr::Kept;
+
 use crate::plan::Subquery;
 use crate::{SqlError, state};
 use hotrow_storage::Value;

@@ -7,8 +7,10 @@
 //! | `arith` | arithmetic of numbers and dates, with PostgreSQL's promotions and errors |
 //! | `cast` | casts: explicit, on assignment, implicit |
 //! | `frame` | what is around a query: rows that it refers to, the way to its subqueries |
+//! | `kept` | rows that are kept |
 //! | `functions` | the functions by name, what they take, and what they do |
 //! | `pattern` | LIKE |
+//! | `shown` | expressions as people read them |
 //!
 //! A bound expression has been checked: its operands have types that its operator takes. Evaluating one over a row
 //! allocates nothing but the strings that it makes.
@@ -20,17 +22,20 @@ mod eval;
 mod frame;
 mod functions;
 pub mod interval;
+mod kept;
 mod pattern;
+mod shown;
 
-pub(crate) use arith::without_negative_zero;
 pub use arith::{Arithmetic, divide};
 pub use cast::{Strictness, can_cast, cast, fit};
 pub use compare::{compare, same};
 pub use eval::{Env, Input};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
-pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Several, choose, now, unknown_unit};
-pub(crate) use functions::{check_size, finish_json, value_bytes, write_json, write_json_key};
+pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Several, choose, unknown_unit};
+pub(crate) use functions::{finish_json, value_bytes, write_json, write_json_key};
+pub use kept::Kept;
+pub(crate) use shown::{sequences_in, shown};
 
 use crate::plan::Subquery;
 use hotrow_storage::{Type, Value};
@@ -246,43 +251,4 @@ impl Expr {
             _ => false,
         })
     }
-}
-
-/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it; `None` if none does.
-pub fn number_literal(text: &str) -> Option<Value<'static>> {
-    if let Ok(value) = text.parse::<i32>() {
-        return Some(Value::Int4(value));
-    }
-    if let Ok(value) = text.parse::<i64>() {
-        return Some(Value::Int8(value));
-    }
-    match crate::types::decode_text(Type::Numeric(None), text, crate::types::Styles::default()) {
-        Ok(Value::Numeric(value)) => Some(Value::Numeric(without_negative_zero(value))),
-        _ => None,
-    }
-}
-
-/// The type of a value that is not NULL.
-pub fn type_of(value: &Value<'_>) -> Option<Type> {
-    Some(match value {
-        Value::Null => return None,
-        Value::Bool(_) => Type::Bool,
-        Value::Int2(_) => Type::Int2,
-        Value::Int4(_) => Type::Int4,
-        Value::Int8(_) => Type::Int8,
-        Value::Float4(_) => Type::Float4,
-        Value::Float8(_) => Type::Float8,
-        Value::Numeric(_) => Type::Numeric(None),
-        Value::Text(_) => Type::Text,
-        Value::Json(_) => Type::Json,
-        Value::Jsonb(_) => Type::Jsonb,
-        Value::Bytea(_) => Type::Bytea,
-        Value::Date(_) => Type::Date,
-        Value::Timestamp(_) => Type::Timestamp,
-        Value::TimestampTz(_) => Type::TimestampTz,
-        Value::Time(_) => Type::Time,
-        Value::Interval(_) => Type::Interval,
-        Value::Uuid(_) => Type::Uuid,
-        Value::Array(array) => Type::Array(array.element()),
-    })
 }

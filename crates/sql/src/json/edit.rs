@@ -4,7 +4,8 @@ use super::lex::Token;
 use super::normal::{normalise, without_nulls, write_string};
 use super::parse::{Visitor, visit};
 use super::walk::{Kind, elements, has, integer, kind, members, trim};
-use crate::expr::check_size;
+use crate::memory::check_size;
+
 use crate::{MemoryLimit, SqlError, depth, state};
 
 fn invalid(message: &str) -> SqlError {

@@ -128,7 +128,7 @@ impl<'a> Cursor<'a> {
         while self.take_symbol(b'.') {
             parts.push(self.name()?);
         }
-        crate::bind::relation_name(&parts)
+        crate::parse::names::relation_name(&parts)
     }
 
     /// Whether a number is next, with or without a sign.

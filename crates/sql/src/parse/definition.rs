@@ -265,7 +265,7 @@ fn comment(cursor: &mut Cursor<'_>) -> Result<Definition, SqlError> {
             if parts.is_empty() {
                 return Err(SqlError::new(crate::state::SYNTAX_ERROR, "column name must be qualified"));
             }
-            Commented::Column(crate::bind::relation_name(&parts)?, column)
+            Commented::Column(crate::parse::names::relation_name(&parts)?, column)
         }
         kind @ ("database" | "procedure" | "function" | "type" | "domain" | "extension" | "role" | "trigger") => {
             return Err(unsupported(&format!("COMMENT ON {}", kind.to_uppercase())));

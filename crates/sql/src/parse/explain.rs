@@ -3,8 +3,28 @@
 use super::cursor::Cursor;
 use super::utility::Utility;
 use crate::error::unsupported;
-use crate::plan::ExplainOptions;
-use crate::{SqlError, state};
+use crate::{OutputColumn, SqlError, state};
+use hotrow_storage::Type;
+
+/// What EXPLAIN is to do and to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// Run the statement.
+    pub analyze: bool,
+    /// Read the clock at each row of each operator.
+    pub timing: bool,
+    /// Tell the times of the whole.
+    pub summary: bool,
+    /// As JSON, not as lines.
+    pub json: bool,
+}
+
+impl ExplainOptions {
+    /// The column of the answer.
+    pub(crate) fn column(self) -> OutputColumn {
+        OutputColumn::new("QUERY PLAN", if self.json { Type::Json } else { Type::Text })
+    }
+}
 
 /// EXPLAIN, from its first word on.
 pub(super) fn explain(cursor: &mut Cursor<'_>) -> Result<Utility, SqlError> {

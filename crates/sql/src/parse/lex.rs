@@ -4,6 +4,7 @@
 //! puts them together. Offsets are in bytes; [`character_position`] turns them into what error messages use.
 
 use crate::memory::Room;
+use crate::schema::LONGEST_NAME;
 use crate::{MemoryLimit, SqlError, state};
 
 /// What a token is.
@@ -87,9 +88,6 @@ pub fn tokenize_within(sql: &str, tokens: &mut Vec<Token>, memory: MemoryLimit) 
 pub fn string_value(text: &str) -> String {
     text[1..text.len() - 1].replace("''", "'")
 }
-
-/// As many bytes as a name may have.
-pub const LONGEST_NAME: usize = 63;
 
 /// Cuts a name to the length that names may have, at the end of a character.
 pub fn cut_name(mut name: String) -> String {

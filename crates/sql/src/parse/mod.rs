@@ -6,6 +6,8 @@
 //! | `definition` | schemas, comments and owners, read by hand like those below |
 //! | `normalise` | texts with their literals taken out: the keys of the plan cache |
 //! | `utility`, `copy`, `procedure`, `sequence`, `cursors` | statements that are read by hand, over a `cursor` |
+//! | `names`, `types` | what names mean |
+//! | `size` | what it takes to read a text |
 //! | `window` | what sqlparser does not know of windows |
 //! | this one | the split into statements, and the rest by crate sqlparser |
 
@@ -15,11 +17,18 @@ pub mod cursors;
 pub mod definition;
 mod explain;
 pub mod lex;
+pub mod names;
 pub mod normalise;
 pub mod procedure;
 pub mod sequence;
+mod size;
+mod types;
 pub mod utility;
 pub mod window;
+
+pub use explain::ExplainOptions;
+pub use size::reading_bytes;
+pub use types::data_type;
 
 use crate::depth::{Syntax, with_room};
 use crate::schema::RelationName;

@@ -71,7 +71,7 @@ impl Normalised {
     fn take(&mut self, text: &str, kind: TokenKind) -> bool {
         let (letter, value) = match kind {
             TokenKind::String => ('s', Value::Text(string_value(text).into())),
-            _ => match crate::expr::number_literal(text) {
+            _ => match crate::types::number_literal(text) {
                 // With a minus before it, this is the least integer, and one digit too large without.
                 _ if matches!(text, "2147483648" | "9223372036854775808") => return false,
                 Some(value @ Value::Int4(_)) => ('i', value),

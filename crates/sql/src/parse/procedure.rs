@@ -8,6 +8,7 @@ use super::cursor::Cursor;
 use super::lex::{Token, TokenKind, character_position, string_value, tokenize};
 use crate::depth::Syntax;
 use crate::error::unsupported;
+use crate::parse::names::procedure_name;
 use crate::{SqlError, state};
 use sqlparser::ast;
 
@@ -180,7 +181,7 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Result<CreateProcedure, SqlErro
         cursor.expect("replace")?;
     }
     cursor.expect("procedure")?;
-    let name = crate::procedure::name_of(cursor.qualified_name()?)?;
+    let name = procedure_name(cursor.qualified_name()?)?;
     cursor.expect_symbol(b'(')?;
     let arguments = arguments(cursor)?;
     let (mut language, mut body) = (None, None);
@@ -479,7 +480,7 @@ impl<'b> Body<'b> {
         let into = take_into(&mut text, &tokens, usize::from(inserts) * 2).map_err(|error| shifted(error, start))?;
         let statement = super::parse_ast(&text).map_err(|error| shifted(error, start))?;
         if let ast::Statement::Call(function) = &*statement
-            && let Ok(name) = crate::bind::object_name(&function.name).and_then(crate::procedure::name_of)
+            && let Ok(name) = crate::parse::names::object_name(&function.name).and_then(procedure_name)
         {
             self.calls.push(name);
         }
@@ -578,7 +579,7 @@ pub(super) fn drop(cursor: &mut Cursor<'_>) -> Result<DropProcedures, SqlError> 
     }
     let mut procedures = Vec::new();
     loop {
-        let name = crate::procedure::name_of(cursor.qualified_name()?)?;
+        let name = procedure_name(cursor.qualified_name()?)?;
         let types = if cursor.take_symbol(b'(') {
             let arguments = arguments(cursor)?.into_iter();
             Some(arguments.filter(|argument| argument.mode != ArgumentMode::Out).map(|argument| argument.ty).collect())

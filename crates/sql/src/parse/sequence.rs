@@ -2,9 +2,31 @@
 
 use super::cursor::Cursor;
 use crate::schema::RelationName;
-use crate::sequence::SequenceOption;
 use crate::{SqlError, state};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// A clause of CREATE and ALTER SEQUENCE, or of an identity column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SequenceOption {
+    /// AS
+    Type(String),
+    /// INCREMENT BY
+    Increment(i64),
+    /// MINVALUE; `None` is NO MINVALUE.
+    Min(Option<i64>),
+    /// MAXVALUE; `None` is NO MAXVALUE.
+    Max(Option<i64>),
+    /// START WITH
+    Start(i64),
+    /// RESTART WITH; `None` restarts at the start.
+    Restart(Option<i64>),
+    /// CACHE, of which nothing is made.
+    Cache(i64),
+    /// CYCLE, NO CYCLE
+    Cycle(bool),
+    /// OWNED BY a table's column; `None` is NONE.
+    OwnedBy(Option<(RelationName, String)>),
+}
 
 /// CREATE SEQUENCE
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,7 +195,7 @@ fn owner(cursor: &mut Cursor<'_>) -> Result<Option<(RelationName, String)>, SqlE
         return Err(SqlError::new(state::SYNTAX_ERROR, "invalid OWNED BY option")
             .hint("Specify OWNED BY table.column or OWNED BY NONE."));
     }
-    Ok(Some((crate::bind::relation_name(&parts)?, column)))
+    Ok(Some((crate::parse::names::relation_name(&parts)?, column)))
 }
 
 fn number(cursor: &mut Cursor<'_>) -> Result<i64, SqlError> {

@@ -7,10 +7,8 @@ use super::definition::{self, Definition};
 use super::procedure::{self, CreateProcedure, DropProcedures};
 use super::sequence::{self, AlterSequence, CreateSequence};
 use crate::copy::CopyOptions;
-use crate::plan::ExplainOptions;
-use crate::schema::RelationName;
-use crate::sequence::quoted;
-use crate::settings::SEARCH_PATH;
+use crate::parse::ExplainOptions;
+use crate::schema::{RelationName, SEARCH_PATH, quoted};
 use crate::{SqlError, state};
 use hotrow_txn::{Concurrency, Isolation};
 

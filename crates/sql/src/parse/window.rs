@@ -3,10 +3,22 @@
 //! It is taken out before, and carried by the last item of the window's ORDER BY: a word with a blank in it, which no text can have.
 
 use super::lex::{self, Token as Lexed};
-use crate::window::Exclusion;
 use sqlparser::ast::{Expr, OrderByExpr};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+
+/// Which rows of a frame do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclusion {
+    /// All count.
+    Nothing,
+    /// The current one.
+    CurrentRow,
+    /// The current one and those that are equal to it in the order.
+    Group,
+    /// Those that are equal to it.
+    Ties,
+}
 
 /// What may be excluded: as it is written, as it is carried, and what it is.
 const EXCLUSIONS: [(&[&str], &str, Exclusion); 4] = [

@@ -2,16 +2,17 @@
 
 use super::Session;
 use super::run::{Output, Tag};
-use crate::bind::{Binder, column_of, undefined_table, used_by_default};
-use crate::catalog::{Table, Used};
+use crate::bind::{Binder, used_by_default};
+use crate::catalog::{Table, Used, column_of};
 use crate::database::parse_one;
 use crate::depth::with_room;
 use crate::exec::Fail;
 use crate::expr::Expr;
-use crate::foreign_key::Graph;
-use crate::locks::Mode;
+use crate::plan::{Access, Graph, Insert, Node, OnConflict, Path, Plan, Source};
+
 use crate::parse::utility::Copy;
-use crate::plan::{Access, Insert, Node, OnConflict, Path, Plan, Source};
+use crate::schema::undefined_table;
+use crate::table_lock::Mode;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_txn::{LockFor, Transaction};

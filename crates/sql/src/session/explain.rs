@@ -55,7 +55,7 @@ impl Session {
             told.close_time("Planning Time", analysis.planning_ns);
             told.close_time("Execution Time", taken_ns);
         }
-        for row in options.rows(&told) {
+        for row in told.rows(options.json) {
             output.row(columns, &[row])?;
         }
         Ok(Tag::Word("EXPLAIN"))

@@ -5,13 +5,14 @@ use crate::advisory::Scope;
 use crate::catalog::Changes;
 use crate::deferred::DeferredMark;
 use crate::exec::Fail;
-use crate::expr::now;
-use crate::locks::Mode;
+use crate::locks::lock_outcome;
 use crate::parse::Parsed;
 use crate::parse::utility::{Modes, Utility};
 use crate::settings::{CONCURRENCY, SavedSettings};
+use crate::table_lock::Mode;
+use crate::types::now;
 use crate::{SqlError, state};
-use hotrow_sync::{Arc, Wake};
+use hotrow_sync::Arc;
 use hotrow_txn::{Abort, Begin, Concurrency, Savepoint, Transaction};
 
 /// Where a session stands, as the protocol reports it.
@@ -460,21 +461,9 @@ impl Session {
     }
 
     /// Locks a table's name.
-    pub(super) fn lock_table(&mut self, lock: &Arc<crate::locks::TableLock>, mode: Mode) -> Result<(), Fail> {
+    pub(super) fn lock_table(&mut self, lock: &Arc<crate::table_lock::TableLock>, mode: Mode) -> Result<(), Fail> {
         let limit = self.names.settings.borrow().duration("lock_timeout");
-        lock_outcome(self.locks.acquire(lock, mode, (&self.database, &self.seat), limit)?)
-    }
-}
-
-/// What a wait for a table lock comes to.
-pub(crate) fn lock_outcome(wake: Wake) -> Result<(), Fail> {
-    match wake {
-        Wake::Ready => Ok(()),
-        Wake::Cancelled => Err(hotrow_txn::Abort::Cancelled.into()),
-        Wake::TimedOut => {
-            let message = "canceling statement due to lock timeout";
-            Err(SqlError::new(state::LOCK_NOT_AVAILABLE, message).into())
-        }
+        Ok(lock_outcome(self.locks.acquire(lock, mode, (self.database.shared(), &self.seat), limit)?)?)
     }
 }
 

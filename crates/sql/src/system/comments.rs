@@ -3,8 +3,8 @@
 use super::objects::{self, Kind, PG_CATALOG, PG_CLASS};
 use super::{Rows, oid, pg_catalog, text};
 use crate::catalog::{Comments, Part, Table};
+use crate::context::Names;
 use crate::schema::PUBLIC;
-use crate::sequence::Names;
 use hotrow_storage::Value;
 
 /// The numbers of catalogs that comments are about.
@@ -68,7 +68,7 @@ fn of_parts(
                 at.map(|at| (object.number, PG_CLASS, at + 1))
             }
             (Part::Index(name), Some(table)) => {
-                Some((names.database().catalog.number(&table.name_beside(name)), PG_CLASS, 0))
+                Some((names.shared().catalog.number(&table.name_beside(name)), PG_CLASS, 0))
             }
             (Part::Constraint(name), Some(table)) => {
                 Some((objects::number_of_constraint(names, table, name), PG_CONSTRAINT, 0))

@@ -3,10 +3,9 @@
 use super::{Rows, SystemRelation};
 use crate::catalog::{Table, View};
 use crate::contention::AtSpot;
-use crate::deadlock;
-use crate::schema;
-use crate::sequence::Names;
+use crate::context::Names;
 use crate::watched::Spot;
+use crate::{deadlock, schema};
 use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::Arc;
 
@@ -29,7 +28,7 @@ pub(super) fn relation() -> SystemRelation {
 }
 
 fn make(names: &Names, rows: &mut Rows<'_>) {
-    let (view, spots) = (names.view(), names.database().contention.spots());
+    let (view, spots) = (names.view(), names.shared().contention.spots());
     rows.rows.extend(spots.iter().filter_map(|(spot, at)| Some([place(spot, view)?, numbers(at)].concat())));
 }
 

@@ -4,7 +4,7 @@ use super::describe::{self, Constraint};
 use super::objects::{self, PG_CLASS};
 use super::{Rows, oid, text};
 use crate::catalog::Table;
-use crate::sequence::Names;
+use crate::context::Names;
 use hotrow_storage::{IndexRef, Value};
 
 /// The numbers of catalogs whose objects depend on others.
@@ -32,18 +32,18 @@ pub(super) fn rows(names: &Names, rows: &mut Rows<'_>) {
         of_table(names, &table, rows);
     }
     for sequence in names.view().sequences() {
-        let number = names.database().catalog.number(&sequence.name);
+        let number = names.shared().catalog.number(&sequence.name);
         let Some((table, column)) = &sequence.owner else { continue };
         let Some(table) = names.view().table(table) else { continue };
         let Some(at) = table.schema.column(column) else { continue };
         let is_identity = table.rules.identities.iter().any(|(known, _)| *known == at);
-        let owner = (PG_CLASS, names.database().catalog.number(table.name()), at + 1);
+        let owner = (PG_CLASS, names.shared().catalog.number(table.name()), at + 1);
         push(rows, (PG_CLASS, number, 0), owner, if is_identity { "i" } else { "a" });
     }
 }
 
 fn of_table(names: &Names, table: &Table, rows: &mut Rows<'_>) {
-    let catalog = &names.database().catalog;
+    let catalog = &names.shared().catalog;
     let number = catalog.number(table.name());
     let column = |at: usize| (PG_CLASS, number, at + 1);
     for at in 0..table.visible() {

@@ -1,13 +1,14 @@
 //! Definitions as SQL: what `pg_get_indexdef` and its like say.
 
 use super::objects::{self, Kind, Object};
-use crate::bind::{sequences_in, shown};
+use crate::expr::{Expr, Strictness, sequences_in, shown};
+
 use crate::catalog::{Table, View};
-use crate::expr::{Expr, Strictness, type_of};
+use crate::context::Names;
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::parse::window::restored;
-use crate::sequence::{Names, quoted};
-use crate::types::encode_text;
+use crate::schema::quoted;
+use crate::types::{encode_text, type_of};
 use bytes::BytesMut;
 use hotrow_storage::{IndexRef, Value};
 use hotrow_sync::Arc;
@@ -57,11 +58,11 @@ pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<Str
     };
     Some(match expr {
         Expr::Const(Value::Null | Value::Bool(_)) => shown(expr, Some(table)),
-        Expr::Const(value) if let Some(ty) = type_of(value).filter(|ty| !crate::bind::is_number(*ty)) => {
+        Expr::Const(value) if let Some(ty) = type_of(value).filter(|ty| !crate::types::is_number(*ty)) => {
             let mut text = BytesMut::new();
             encode_text(value, ty, names.styles(), &mut text);
             let text = String::from_utf8_lossy(&text).replace('\'', "''");
-            format!("'{text}'::{}", crate::bind::type_name(Some(table.schema.columns[column].ty)))
+            format!("'{text}'::{}", crate::types::type_name(Some(table.schema.columns[column].ty)))
         }
         expr => shown(expr, Some(table)),
     })

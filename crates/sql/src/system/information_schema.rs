@@ -5,8 +5,8 @@ use super::objects::{self, Kind, Object};
 use super::pg_catalog::{columns, identity};
 use super::{Maker, Rows, text};
 use crate::catalog::Table;
+use crate::context::Names;
 use crate::schema;
-use crate::sequence::Names;
 use hotrow_storage::{IndexRef, Type, Value};
 
 /// Who makes a relation's rows; none if it has none.
@@ -83,7 +83,7 @@ fn all_columns(names: &Names, rows: &mut Rows<'_>) {
                 ("udt_schema", text("pg_catalog")),
                 ("udt_name", text(objects::short_name(ty))),
                 ("dtd_identifier", text((at + 1).to_string())),
-                ("data_type", text(if is_array { "ARRAY".to_owned() } else { crate::bind::type_name(Some(ty)) })),
+                ("data_type", text(if is_array { "ARRAY".to_owned() } else { crate::types::type_name(Some(ty)) })),
                 ("is_self_referencing", yes(false)),
                 ("is_identity", yes(!identity(&object, at).is_empty())),
                 ("is_generated", text("NEVER")),
@@ -271,7 +271,7 @@ fn check_constraints(names: &Names, rows: &mut Rows<'_>) {
     each_constraint(names, |table, name, constraint| {
         if let Constraint::Check(condition) = constraint {
             let mut row = place(&CONSTRAINT, table.schema_name(), name);
-            row.push(("check_clause", text(crate::bind::shown(condition, Some(table)))));
+            row.push(("check_clause", text(crate::expr::shown(condition, Some(table)))));
             rows.push(row);
         }
     });

@@ -35,7 +35,7 @@ pub(crate) use objects::{
 };
 pub(crate) use operator_classes::has as has_operator_class;
 
-use crate::sequence::Names;
+use crate::context::Names;
 use hotrow_storage::{Array, Element, Type, Value};
 use hotrow_sync::OnceLock;
 use std::collections::HashMap;

@@ -6,12 +6,11 @@
 use super::SystemRelation;
 use super::other_types::{OTHERS, functions};
 use crate::catalog::Table;
+use crate::context::Names;
 use crate::parse::written_name;
-use crate::schema;
-use crate::sequence::Names;
-use crate::system;
 use crate::types::{from_oid, oid as type_oid};
 use crate::view::StoredView;
+use crate::{schema, system};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 
@@ -72,7 +71,7 @@ impl Object {
 
 /// All relations of the user, in the order of their names, then those of the system.
 pub(super) fn objects(names: &Names) -> Vec<Object> {
-    let (view, catalog) = (names.view(), &names.database().catalog);
+    let (view, catalog) = (names.view(), &names.shared().catalog);
     let of_user = |full: &str, kind| {
         let (schema, name) = schema::split(full);
         Object {
@@ -139,12 +138,12 @@ pub(super) fn indexes(table: &Table) -> impl Iterator<Item = IndexRef> {
 
 /// The number of a constraint.
 pub(super) fn number_of_constraint(names: &Names, table: &Table, constraint: &str) -> u32 {
-    names.database().catalog.number(&format!("{}\0constraint\0{constraint}", table.name()))
+    names.shared().catalog.number(&format!("{}\0constraint\0{constraint}", table.name()))
 }
 
 /// The number of a column's default.
 pub(super) fn number_of_default(names: &Names, table: &Table, column: usize) -> u32 {
-    names.database().catalog.number(&format!("{}\0default\0{}", table.name(), table.schema.columns[column].name))
+    names.shared().catalog.number(&format!("{}\0default\0{}", table.name(), table.schema.columns[column].name))
 }
 
 /// The number of the relation that a text means, such as `t`, `public.t`, `pg_class`; none if there is none.
@@ -156,7 +155,7 @@ pub(crate) fn number_of_relation(names: &Names, name: &str) -> Option<u32> {
         system::relation(&[schema.to_owned(), plain.clone()]).map(|relation| relation.number)
     };
     let full = names.view().find(&written);
-    let of_user = names.view().has_relation(&full).then(|| names.database().catalog.number(&full));
+    let of_user = names.view().has_relation(&full).then(|| names.shared().catalog.number(&full));
     of_user.or_else(system)
 }
 
@@ -164,7 +163,7 @@ pub(crate) fn number_of_relation(names: &Names, name: &str) -> Option<u32> {
 pub(crate) fn relation_of_number(names: &Names, number: u32) -> Option<String> {
     objects(names).into_iter().find(|object| object.number == number).map(|object| match object.schema {
         INFORMATION_SCHEMA => format!("information_schema.{}", object.name),
-        PG_CATALOG => crate::sequence::quoted(&object.name),
+        PG_CATALOG => crate::schema::quoted(&object.name),
         _ => names.view().written(&object.full),
     })
 }
@@ -176,7 +175,7 @@ pub(crate) fn schema_of_number(names: &Names, number: u32) -> Option<String> {
 
 /// The number of a schema of the user, or of `public`.
 pub(super) fn number_of_schema(names: &Names, name: &str) -> u32 {
-    if name == schema::PUBLIC { PUBLIC } else { names.database().catalog.number(&format!("\0schema\0{name}")) }
+    if name == schema::PUBLIC { PUBLIC } else { names.shared().catalog.number(&format!("\0schema\0{name}")) }
 }
 
 /// The number of the schema that a name means; none if there is none.
@@ -200,7 +199,7 @@ pub(super) fn schemas(names: &Names) -> Vec<(u32, String)> {
 pub(crate) fn size(names: &Names, number: u32) -> Option<u64> {
     let found = objects(names).into_iter().find(|object| object.number == number)?;
     Some(match &found.kind {
-        Kind::Table(table) => names.database().engine().memory(table.id).bytes(),
+        Kind::Table(table) => names.shared().engine().memory(table.id).bytes(),
         _ => 0,
     })
 }
@@ -270,7 +269,7 @@ pub(crate) fn number_of_type(name: &str) -> Option<u32> {
         all().find(|known| known.name == element).map(|known| known.array)
     };
     by_name.or_else(array).or_else(|| {
-        let ty = crate::parse::parse_type(name).and_then(|ty| crate::bind::data_type(&ty)).ok()?;
+        let ty = crate::parse::parse_type(name).and_then(|ty| crate::parse::data_type(&ty)).ok()?;
         Some(type_oid(ty))
     })
 }

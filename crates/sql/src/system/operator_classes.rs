@@ -2,7 +2,7 @@
 
 use super::objects::{OWNER, PG_CATALOG};
 use super::{Rows, oid, text};
-use crate::sequence::Names;
+use crate::context::Names;
 use crate::types::oid as type_oid;
 use hotrow_storage::{Type, Value};
 

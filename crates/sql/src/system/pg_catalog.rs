@@ -4,8 +4,8 @@ use super::describe::{self, Constraint};
 use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, TYPES};
 use super::other_types::OTHERS;
 use super::{Maker, Rows, depend, oid, operator_classes, other_types, text};
+use crate::context::Names;
 use crate::foreign_key::ReferentialAction;
-use crate::sequence::Names;
 use crate::types::{oid as type_oid, type_len, typmod};
 use hotrow_storage::{Array, Column, Element, IndexRef, Type, Value};
 
@@ -53,7 +53,7 @@ fn classes(names: &Names, rows: &mut Rows<'_>) {
         ];
         match &object.kind {
             Kind::Table(table) => {
-                let count = names.database().engine().row_count(table.id);
+                let count = names.shared().engine().row_count(table.id);
                 row.extend([
                     ("relam", oid(2)),
                     ("reltuples", Value::Float4(count as f32)),
@@ -235,7 +235,7 @@ fn indexes(names: &Names, rows: &mut Rows<'_>) {
         let method = method_number(describe::method(table, *index));
         rows.push(vec![
             ("indexrelid", oid(object.number)),
-            ("indrelid", oid(names.database().catalog.number(table.name()))),
+            ("indrelid", oid(names.shared().catalog.number(table.name()))),
             ("indnatts", count.clone()),
             ("indnkeyatts", count),
             ("indisunique", Value::Bool(describe::is_unique(table, *index))),
@@ -266,7 +266,7 @@ fn action_letter(action: ReferentialAction) -> &'static str {
 }
 
 fn constraints(names: &Names, rows: &mut Rows<'_>) {
-    let (view, catalog) = (names.view(), &names.database().catalog);
+    let (view, catalog) = (names.view(), &names.shared().catalog);
     for table in view.tables() {
         for (name, constraint) in describe::constraints(&table) {
             let mut row = vec![
@@ -324,7 +324,7 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
 fn sequences(names: &Names, rows: &mut Rows<'_>) {
     for sequence in names.view().sequences() {
         rows.push(vec![
-            ("seqrelid", oid(names.database().catalog.number(&sequence.name))),
+            ("seqrelid", oid(names.shared().catalog.number(&sequence.name))),
             ("seqtypid", oid(type_oid(sequence.ty))),
             ("seqstart", Value::Int8(sequence.start)),
             ("seqincrement", Value::Int8(sequence.increment)),

@@ -1,10 +1,9 @@
 //! The views of `pg_catalog`.
 
-use super::describe;
 use super::objects::{self, Kind, OWNER};
-use super::{Maker, Rows, oid, text};
+use super::{Maker, Rows, describe, oid, text};
+use crate::context::Names;
 use crate::schema;
-use crate::sequence::Names;
 use crate::settings::Known;
 use hotrow_storage::Value;
 
@@ -137,7 +136,7 @@ fn statistics(names: &Names, rows: &mut Rows<'_>) {
             ("relid", oid(object.number)),
             ("schemaname", text(&object.schema_name)),
             ("relname", text(&object.name)),
-            ("n_live_tup", Value::Int8(names.database().engine().row_count(table.id) as i64)),
+            ("n_live_tup", Value::Int8(names.shared().engine().row_count(table.id) as i64)),
         ]);
     }
 }

@@ -3,14 +3,15 @@
 use super::objects::{OWNER, POSTGRES};
 use super::{Maker, Rows, SystemRelation, oid, text};
 use crate::advisory::Key;
-use crate::blocking::{Awaited, Blocked, blocked, mode_name};
+use crate::blocking::{Awaited, Blocked, blocked};
 use crate::catalog::Table;
+use crate::context::Names;
 use crate::deadlock::{self, table_of};
-use crate::expr::now;
-use crate::locks::Mode;
 use crate::schema::shown;
+
 use crate::seat::{Seat, State};
-use crate::sequence::Names;
+use crate::table_lock::Mode;
+use crate::types::now;
 use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{LockPart, LockTarget};
@@ -55,8 +56,8 @@ fn waited(blocked: &Blocked) -> i64 {
 }
 
 fn activity(names: &Names, rows: &mut Rows<'_>) {
-    let waits = blocked(names.database());
-    for seat in names.database().activity.seats() {
+    let waits = blocked(names.shared());
+    for seat in names.shared().activity.seats() {
         let (doing, peer) = (seat.doing(), seat.peer().clone());
         let wait = waits.iter().find(|wait| Arc::ptr_eq(&wait.seat, &seat));
         let (kind, event) = match (wait, doing.state) {
@@ -104,7 +105,7 @@ fn event(awaited: &Awaited) -> &'static str {
 
 /// PostgreSQL's name for a mode of a lock on a table.
 fn table_mode(mode: &str) -> &'static str {
-    if mode == mode_name(Mode::Shared) { "AccessShareLock" } else { "AccessExclusiveLock" }
+    if mode == Mode::Shared.name() { "AccessShareLock" } else { "AccessExclusiveLock" }
 }
 
 /// PostgreSQL's name for a mode of a lock on something in a table.
@@ -125,7 +126,7 @@ fn locked(
     since: Option<i64>,
 ) -> Vec<(&'static str, Value<'static>)> {
     let number = |table: Option<&Arc<Table>>| match table {
-        Some(table) => oid(names.database().catalog.number(table.name())),
+        Some(table) => oid(names.shared().catalog.number(table.name())),
         None => Value::Null,
     };
     let (kind, relation, mode) = match target {
@@ -166,16 +167,16 @@ fn locked(
 /// Tables' locks and advisory ones; of rows' those that somebody waits for, as far as the engine knows them, and who holds them.
 fn locks(names: &Names, rows: &mut Rows<'_>) {
     let tables = names.view().tables();
-    for seat in names.database().activity.seats() {
+    for seat in names.shared().activity.seats() {
         for (lock, mode) in seat.tables.held() {
-            rows.push(locked(names, &tables, &seat, (&Awaited::Table(lock), mode_name(mode)), None));
+            rows.push(locked(names, &tables, &seat, (&Awaited::Table(lock), mode.name()), None));
         }
-        for (key, mode) in names.database().advisory.held(&seat) {
-            rows.push(locked(names, &tables, &seat, (&Awaited::Advisory(key), mode_name(mode)), None));
+        for (key, mode) in names.shared().advisory.held(&seat) {
+            rows.push(locked(names, &tables, &seat, (&Awaited::Advisory(key), mode.name()), None));
         }
     }
     let mut shown: Vec<(i32, Awaited)> = Vec::new();
-    for wait in blocked(names.database()) {
+    for wait in blocked(names.shared()) {
         let (mode, since) = (wait.mode.unwrap_or("shared"), now() - waited(&wait));
         rows.push(locked(names, &tables, &wait.seat, (&wait.awaited, mode), Some(since)));
         let Awaited::Lock(_) = wait.awaited else { continue };
@@ -193,7 +194,7 @@ fn locks(names: &Names, rows: &mut Rows<'_>) {
 
 fn blocking(names: &Names, rows: &mut Rows<'_>) {
     let tables = names.view().tables();
-    for wait in blocked(names.database()) {
+    for wait in blocked(names.shared()) {
         let micros = waited(&wait);
         let what = what(&wait.awaited, &tables);
         let row = |blocker: Vec<Value<'static>>| {

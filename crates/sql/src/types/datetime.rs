@@ -194,3 +194,8 @@ fn put_padded(value: i64, width: usize, out: &mut BytesMut) {
     out.put_bytes(b'0', width.saturating_sub(digits.len()));
     out.put_slice(digits.as_bytes());
 }
+
+/// The present time, in microseconds since 2000-01-01 UTC.
+pub fn now() -> i64 {
+    jiff::Timestamp::now().as_microsecond() - 946_684_800_000_000
+}

@@ -9,6 +9,7 @@
 //! | `number` | integers, floats and numerics as text; digits of base 10,000 |
 //! | `datetime`, `datetime_input`, `zone` | dates, times, timestamps, time zones |
 //! | [`interval`], `interval_style` | intervals |
+//! | `value` | the types of values, and their names |
 //! | `styles` | in which styles a session writes and reads texts: [`Styles`] |
 //!
 //! Dates and timestamps reach from 4714-11-24 BC to 9999-12-31 (PostgreSQL goes further, to 5874897 AD), and there are `infinity`
@@ -25,16 +26,19 @@ mod number;
 pub mod oid;
 mod styles;
 mod text;
+mod value;
 mod zone;
 
 pub use array::map_elements;
 pub use binary::{decode_binary, encode_binary, utf8};
-pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, date_parts, days_from_parts};
+pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, date_parts, days_from_parts, now};
 pub use length::{fit_char, fit_varchar};
 pub use number::fit_numeric;
 pub use oid::{from_oid, oid, type_len, typmod};
 pub use styles::{DateOrder, DateStyle, IntervalStyle, Styles};
 pub use text::{decode_text, decode_text_borrowed, encode_text};
+pub(crate) use value::{is_number, rank, without_negative_zero};
+pub use value::{number_literal, type_name, type_of};
 pub use zone::zone_offset_seconds;
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 //!
 //! The binder chooses them: what they take and return depends on the type of the elements.
 
-use super::{Env, Expr, Input, check_size, text_of, value_bytes};
+use super::{Env, Expr, Input, text_of, value_bytes};
 use crate::expr::{Comparison, compare, same};
+use crate::memory::check_size;
 use crate::types::encode_text;
 use crate::{SqlError, state};
 use bytes::BytesMut;

@@ -224,7 +224,7 @@ impl Function {
             }
             Function::DatabaseSize => {
                 let sizes =
-                    names.view().tables().into_iter().map(|table| names.database().engine().memory(table.id).bytes());
+                    names.view().tables().into_iter().map(|table| names.shared().engine().memory(table.id).bytes());
                 Ok(Value::Int8(sizes.sum::<u64>() as i64))
             }
             Function::EncodingNumber => {
@@ -248,7 +248,7 @@ impl Function {
                 None if text_of(first).bytes().all(|byte| byte.is_ascii_digit()) && !text_of(first).is_empty() => {
                     Ok(found(text_of(first).parse().ok()))
                 }
-                None => Err(crate::bind::undefined_table(text_of(first))),
+                None => Err(crate::schema::undefined_table(text_of(first))),
             },
             Function::RelationName => {
                 text(Some(system::relation_of_number(names, number).unwrap_or_else(|| number_or_none(number))))

@@ -1,9 +1,10 @@
 //! JSON that is made of values.
 
+use super::invalid;
 use super::several::append;
-use super::{check_size, invalid};
 use crate::expr::{Env, Expr, Input};
 use crate::json::normalise;
+use crate::memory::check_size;
 use crate::{MemoryLimit, SqlError};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::Value;

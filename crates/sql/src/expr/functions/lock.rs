@@ -4,11 +4,11 @@
 use super::{Arguments, Overload, integer_of};
 use crate::advisory::{Key, Scope, Wanted};
 use crate::client::Notice;
+use crate::context::Names;
 use crate::error::unsupported;
 use crate::expr::Env;
-use crate::locks::Mode;
 use crate::seat::Seat;
-use crate::sequence::Names;
+use crate::table_lock::Mode;
 use crate::{SqlError, blocking, state};
 use hotrow_storage::{Array, Element, Type, Value};
 use hotrow_sync::Arc;
@@ -83,10 +83,10 @@ impl Function {
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(names) = env.names else { return Err(unsupported("a look at the locks in this place")) };
         let blockers = || match i32::try_from(integer_of(first)) {
-            Ok(pid) => blocking::blockers_of(names.database(), pid),
+            Ok(pid) => blocking::blockers_of(names.shared(), pid),
             Err(_) => Vec::new(),
         };
-        let (advisory, seat) = (&names.database().advisory, &names.seat);
+        let (advisory, seat) = (&names.shared().advisory, &names.seat);
         let key = match second {
             Value::Null => Key::One(integer_of(first)),
             second => Key::Two(integer_of(first) as i32, integer_of(second) as i32),
@@ -112,7 +112,7 @@ impl Function {
             Function::Lock(mode, scope) => {
                 let wanted = Wanted { key, mode, scope };
                 if names.may_wait.get() {
-                    advisory.take(names.database(), seat, wanted)?;
+                    crate::locks::take_advisory(names.shared(), seat, wanted)?;
                 } else if !advisory.try_take(seat, wanted) {
                     return Err(unsupported("a wait for an advisory lock in a statement that looks at tables")
                         .hint("Take the lock by a SELECT without FROM."));
@@ -137,7 +137,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The session of this number that has a connection. There is a warning if there is none.
 fn other(pid: i64, names: &Names) -> Option<Arc<Seat>> {
-    let seats = names.database().activity.seats();
+    let seats = names.shared().activity.seats();
     let found = seats.into_iter().find(|seat| i64::from(seat.pid()) == pid && seat.backend().is_some());
     if found.is_none() {
         warn(names, format!("PID {pid} is not a PostgreSQL backend process"));
@@ -167,7 +167,7 @@ fn terminate(pid: i64, patience_ms: i64, names: &Names) -> Result<bool, SqlError
     check_here(names)?;
     let waiter = &names.seat.waiter;
     let end = waiter.now().after(Duration::from_millis(patience_ms));
-    let has_ended = || !names.database().activity.seats().iter().any(|other| Arc::ptr_eq(other, &seat));
+    let has_ended = || !names.shared().activity.seats().iter().any(|other| Arc::ptr_eq(other, &seat));
     while patience_ms > 0 && !has_ended() {
         if waiter.now() >= end {
             warn(names, format!("backend with PID {pid} did not terminate within {patience_ms} milliseconds"));

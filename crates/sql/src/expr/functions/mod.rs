@@ -44,7 +44,6 @@ pub use array::Function as ArrayFunction;
 pub use choose::{Choice, choose};
 pub(crate) use json_build::{finish as finish_json, write as write_json, write_key as write_json_key};
 pub use sequence::Function as SequenceFunction;
-pub use session::now;
 pub use several::Several;
 pub use time::{Field, unknown_unit};
 
@@ -204,14 +203,6 @@ impl Function {
             Function::Several(_) | Function::Array(_) => Ok(Value::Null),
         }
     }
-}
-
-/// An error if a string of so many bytes is larger than a value may be, or than the memory that is left.
-pub(crate) fn check_size(bytes: usize, memory: MemoryLimit) -> Result<(), SqlError> {
-    if bytes > 1 << 28 {
-        return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
-    }
-    memory.check_value(bytes)
 }
 
 /// The text of an argument; none if it is another value.

@@ -1,10 +1,10 @@
 //! Functions of numbers.
 
 use super::{Arguments, Overload, integer_of, invalid};
-use crate::expr::arith::{division_by_zero, numeric_overflow, out_of_range, without_negative_zero};
+use crate::expr::arith::{division_by_zero, numeric_overflow, out_of_range};
 use crate::expr::compare::float;
 use crate::expr::{Arithmetic, Strictness, cast};
-use crate::types::Styles;
+use crate::types::{Styles, without_negative_zero};
 use crate::{SqlError, SqlState, state};
 use hotrow_storage::{Decimal, Type, Value};
 use rust_decimal::RoundingStrategy;
@@ -160,7 +160,7 @@ impl Function {
             }
             _ => left.checked_abs(),
         };
-        let ty = crate::expr::type_of(first).unwrap_or(Type::Int8);
+        let ty = crate::types::type_of(first).unwrap_or(Type::Int8);
         let wide = result.ok_or_else(|| out_of_range(ty))?;
         cast(Value::Int8(wide), Type::Int8, ty, Strictness::Assignment, Styles::default())
     }

@@ -4,8 +4,9 @@
 //! and no conditions on what stands before or behind; these are refused. Of alternatives the first that matches is taken, where PostgreSQL takes
 //! the longest: that shows in what is replaced and extracted, not in whether there is a match.
 
-use super::{Arguments, Overload, check_size, integer_of, invalid, text_of};
+use super::{Arguments, Overload, integer_of, invalid, text_of};
 use crate::error::unsupported;
+use crate::memory::check_size;
 use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{ArrayBuilder, Element, Type, Value};
 use regex::{Captures, Regex, RegexBuilder};

@@ -4,8 +4,9 @@ use super::interval::age;
 use super::time::DAY;
 use super::{Arguments, Overload};
 use crate::SqlError;
+use crate::context::Names;
 use crate::expr::{Env, Strictness, cast};
-use crate::sequence::Names;
+use crate::types::now;
 use hotrow_storage::{Type, Value};
 use std::time::Duration;
 
@@ -151,11 +152,6 @@ fn pause<'a>(seconds: &Value<'_>, env: &Env<'_>) -> Result<Value<'a>, SqlError> 
     }
     env.check_cancelled()?;
     Ok(Value::text(""))
-}
-
-/// Microseconds since 2000-01-01 UTC.
-pub fn now() -> i64 {
-    jiff::Timestamp::now().as_microsecond() - 946_684_800_000_000
 }
 
 fn random() -> f64 {

@@ -67,7 +67,7 @@ impl Function {
                 names.setting(text_of(name)).map_or(Ok(Value::Null), |value| Ok(Value::Text(value.into())))
             }
             Function::TransactionNumber => Ok(Value::Int8(names.transaction_number() as i64)),
-            Function::Started => Ok(Value::TimestampTz(names.database().started())),
+            Function::Started => Ok(Value::TimestampTz(names.shared().started())),
         }
     }
 }

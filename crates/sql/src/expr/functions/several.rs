@@ -2,9 +2,10 @@
 
 use super::interval::make_interval;
 use super::text::{quote_identifier, quote_literal};
-use super::{check_size, invalid, json_build};
-use crate::expr::{Env, Expr, Input, compare, type_of};
-use crate::types::encode_text;
+use super::{invalid, json_build};
+use crate::expr::{Env, Expr, Input, compare};
+use crate::memory::check_size;
+use crate::types::{encode_text, type_of};
 use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};

@@ -1,7 +1,7 @@
 //! Dates and timestamps by a template: `YYYY-MM-DD HH24:MI:SS`.
 
-use super::check_size;
 use super::time::{JULIAN_EPOCH, Moment, people_year};
+use crate::memory::check_size;
 use crate::{MemoryLimit, SqlError};
 use std::fmt::Write;
 

@@ -1,8 +1,9 @@
 //! Functions of strings.
 
-use super::{Arguments, Overload, check_size, integer_of, invalid, text_of};
+use super::{Arguments, Overload, integer_of, invalid, text_of};
 use crate::expr::arith::out_of_range;
 use crate::expr::pattern::{lower, upper};
+use crate::memory::check_size;
 use crate::types::{Styles, decode_text, encode_text};
 use crate::{MemoryLimit, SqlError, state};
 use base64::Engine;

@@ -1,0 +1,52 @@
+//! Names as the syntax has them.
+
+use super::lex::cut_name;
+use crate::error::unsupported;
+use crate::schema::{PUBLIC, RelationName};
+use crate::{SqlError, state};
+use sqlparser::ast;
+
+/// An identifier as SQL means it.
+pub(crate) fn fold(ident: &ast::Ident) -> String {
+    cut_name(match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    })
+}
+
+/// The parts of a name.
+pub(crate) fn name_parts(name: &ast::ObjectName) -> Result<Vec<String>, SqlError> {
+    let part = |part: &ast::ObjectNamePart| match part {
+        ast::ObjectNamePart::Identifier(ident) => Ok(fold(ident)),
+        ast::ObjectNamePart::Function(_) => Err(unsupported("a function in a name")),
+    };
+    name.0.iter().map(part).collect()
+}
+
+/// A relation's name as it is written.
+pub(crate) fn object_name(name: &ast::ObjectName) -> Result<RelationName, SqlError> {
+    relation_name(&name_parts(name)?)
+}
+
+/// A relation's name from its parts.
+pub(crate) fn relation_name(parts: &[String]) -> Result<RelationName, SqlError> {
+    match parts {
+        parts if parts.iter().any(|part| part.contains('\0')) => {
+            Err(SqlError::new(state::INVALID_NAME, "a name cannot have a NUL in it"))
+        }
+        [name] => Ok(RelationName { schema: None, name: name.clone() }),
+        [schema, name] => Ok(RelationName { schema: Some(schema.clone()), name: name.clone() }),
+        [.., schema, name] => {
+            Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{schema}.{name}\" does not exist")))
+        }
+        [] => Err(SqlError::new(state::INVALID_NAME, "a name is missing")),
+    }
+}
+
+/// A procedure's name: all of them are in `public`.
+pub(crate) fn procedure_name(written: RelationName) -> Result<String, SqlError> {
+    match written.schema.as_deref() {
+        None | Some(PUBLIC) => Ok(written.name),
+        Some(_) => Err(unsupported("a procedure outside schema public")),
+    }
+}

@@ -1,0 +1,104 @@
+//! Types by their names.
+
+use super::parse_type;
+use crate::depth::with_room;
+use crate::error::unsupported;
+use crate::parse::names::name_parts;
+use crate::{SqlError, state};
+use hotrow_storage::{Element, Precision, Type};
+use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
+
+/// The type that a type's name means.
+pub fn data_type(ty: &DataType) -> Result<Type, SqlError> {
+    Ok(match ty {
+        DataType::Bool | DataType::Boolean => Type::Bool,
+        DataType::SmallInt(None) | DataType::Int2(None) => Type::Int2,
+        DataType::Int(None) | DataType::Integer(None) | DataType::Int4(None) => Type::Int4,
+        DataType::BigInt(None) | DataType::Int8(None) => Type::Int8,
+        DataType::Real | DataType::Float4 => Type::Float4,
+        DataType::Float8 | DataType::DoublePrecision | DataType::Float(ExactNumberInfo::None) => Type::Float8,
+        DataType::Float(ExactNumberInfo::Precision(1..=24)) => Type::Float4,
+        DataType::Float(ExactNumberInfo::Precision(25..=53)) => Type::Float8,
+        DataType::Numeric(info) | DataType::Decimal(info) | DataType::Dec(info) => Type::Numeric(precision(info)?),
+        DataType::Char(length) | DataType::Character(length) => {
+            Type::Char(self::length(length.as_ref(), "char")?.unwrap_or(1))
+        }
+        DataType::Varchar(length) | DataType::CharacterVarying(length) | DataType::CharVarying(length) => {
+            Type::Varchar(self::length(length.as_ref(), "varchar")?)
+        }
+        DataType::Text => Type::Text,
+        DataType::JSON => Type::Json,
+        DataType::JSONB => Type::Jsonb,
+        DataType::Bytea => Type::Bytea,
+        DataType::Date => Type::Date,
+        DataType::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Timestamp,
+        DataType::Timestamp(None | Some(6), _) => Type::TimestampTz,
+        DataType::Time(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => Type::Time,
+        DataType::Interval { fields: None, precision: None | Some(6) } => Type::Interval,
+        DataType::Uuid => Type::Uuid,
+        DataType::Timestamp(Some(_), _) => return Err(unsupported("a timestamp of less than six digits")),
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
+            let name = name_parts(name)?;
+            if let [schema, plain] = name.as_slice()
+                && schema == "pg_catalog"
+            {
+                return data_type(&parse_type(plain)?);
+            }
+            match name.last().map(String::as_str) {
+                Some("timestamptz") => Type::TimestampTz,
+                Some("bpchar" | "name" | "char") => Type::Text,
+                Some("oid" | "xid" | "cid") => Type::Int4,
+                _ => return Err(undefined_type(&name.join("."))),
+            }
+        }
+        DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
+            let element = with_room(|| data_type(element))?;
+            let several = || unsupported("an array of more than one dimension");
+            Type::Array(Element::of(element).ok_or_else(several)?)
+        }
+        DataType::Interval { .. } | DataType::Time(..) | DataType::Array(_) => {
+            return Err(unsupported(&format!("type {}", shown(ty)?)));
+        }
+        other => return Err(undefined_type(&shown(other)?)),
+    })
+}
+
+/// As a client writes it. Array types nest.
+fn shown(ty: &DataType) -> Result<String, SqlError> {
+    with_room(|| Ok(ty.to_string().to_lowercase()))
+}
+
+fn undefined_type(name: &str) -> SqlError {
+    SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
+}
+
+fn precision(info: &ExactNumberInfo) -> Result<Option<Precision>, SqlError> {
+    let (precision, scale) = match *info {
+        ExactNumberInfo::None => return Ok(None),
+        ExactNumberInfo::Precision(precision) => (precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, scale),
+    };
+    let wrong = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    let Some(digits) = u8::try_from(precision).ok().filter(|digits| *digits > 0) else {
+        return wrong(format!("NUMERIC precision {precision} must be between 1 and {}", u8::MAX));
+    };
+    match u8::try_from(scale) {
+        Ok(29..) if u64::try_from(scale).is_ok_and(|scale| scale <= precision) => {
+            wrong(format!("NUMERIC scale {scale} must be between 0 and 28"))
+        }
+        Ok(scale) if scale <= digits => Ok(Some(Precision { precision: digits, scale })),
+        _ => wrong(format!("NUMERIC scale {scale} must be between 0 and precision {precision}")),
+    }
+}
+
+fn length(length: Option<&CharacterLength>, name: &str) -> Result<Option<u32>, SqlError> {
+    let wrong = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    match length {
+        None => Ok(None),
+        Some(CharacterLength::IntegerLength { length: 0, .. }) => {
+            wrong(format!("length for type {name} must be at least 1"))
+        }
+        Some(CharacterLength::IntegerLength { length, .. }) if *length <= 10_485_760 => Ok(Some(*length as u32)),
+        Some(_) => wrong(format!("length for type {name} cannot exceed 10485760")),
+    }
+}

@@ -1,0 +1,193 @@
+//! What all sessions of a database share below their plans: the engine, the catalog, who is there, and what they wait for.
+
+use crate::activity::Activity;
+use crate::admission::Admission;
+use crate::advisory::AdvisoryLocks;
+use crate::catalog::{Catalog, Table};
+use crate::contention::{Contended, Contention};
+use crate::counters::Totals;
+use crate::turns::Turns;
+use crate::types::now;
+use crate::{MemoryLimit, Times, schema};
+use hotrow_storage::TableId;
+use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use hotrow_sync::{Arc, Mutex, meter};
+use hotrow_txn::{AdmissionStatistics, Engine, Isolation};
+use std::time::Duration;
+
+/// What can be chosen about the SQL front end.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The isolation level of transactions that do not say one.
+    pub default_isolation: Isolation,
+    /// How many plans of the simple protocol are kept, by their texts without literals.
+    pub plan_cache_entries: usize,
+    /// How many portals a session may have open.
+    pub max_portals: usize,
+    /// How many prepared statements a session may have.
+    pub max_statements: usize,
+    /// How long waits last, if `lock_timeout` says nothing, that nobody can tell from a deadlock: those of a circle that may lead through waits of
+    /// an engine that does not say who waits for whom; and how long a statement is tried again.
+    pub uncertain_wait: Duration,
+    /// How long a statement that meets a conflict is tried again, under an engine in which nobody waits, if neither `lock_timeout` nor
+    /// `deadlock_timeout` says.
+    pub conflict_wait: Duration,
+    /// Whether sessions begin with `hotrow.early_release = hot`, under an engine that has it.
+    pub early_release: bool,
+    /// The engines under which transactions choose to be optimistic or pessimistic, for who asks another one.
+    pub choosing_engines: Vec<&'static str>,
+    /// How often a statement outside a transaction block is tried again after an abort that a retry can cure.
+    pub max_retries: u32,
+    /// The longest pause before such a retry; the first ones are shorter.
+    pub max_retry_pause: Duration,
+    /// Whether blocks of sessions that abort each other are held back, under engines that have no [admission](Engine::admission) of their own.
+    pub holds_back: bool,
+    /// How much memory the process may have. What counts is what its allocator, a [`Metered`](hotrow_sync::meter::Metered) one, is asked
+    /// for; with another allocator it is only what tables map by themselves.
+    pub memory_limit: MemoryLimit,
+    /// Where sessions add up where their time goes, if anybody wants to know.
+    pub times: Option<Arc<Times>>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            default_isolation: Isolation::ReadCommitted,
+            plan_cache_entries: 1024,
+            max_portals: 1000,
+            max_statements: 10_000,
+            uncertain_wait: Duration::from_secs(10),
+            conflict_wait: Duration::from_secs(1),
+            early_release: false,
+            choosing_engines: Vec::new(),
+            max_retries: 10,
+            max_retry_pause: Duration::from_millis(20),
+            holds_back: true,
+            memory_limit: MemoryLimit::NONE,
+            times: None,
+        }
+    }
+}
+
+/// What all sessions of a database share.
+pub struct Shared {
+    engine: Arc<dyn Engine>,
+    pub(crate) config: Config,
+    pub(crate) catalog: Catalog,
+    /// How many clients may be connected, as far as anybody has said so.
+    max_connections: AtomicU32,
+    /// When it was made, in microseconds since 2000-01-01 UTC.
+    started: i64,
+    /// How many transactions' numbers have been asked for.
+    transactions: AtomicU64,
+    pub(crate) activity: Activity,
+    pub(crate) contention: Contention,
+    pub(crate) advisory: AdvisoryLocks,
+    /// Statements that are tried again in place of waiting.
+    pub(crate) turns: Arc<Turns>,
+    /// Blocks of sessions that abort each other, if the engine does not hold them back itself.
+    pub(crate) admission: Option<Arc<Admission>>,
+    /// Whether transactions may let others have rows before they commit: a commit may then be refused for what others have done.
+    pub(crate) releases_early: bool,
+    /// Held by the session that looks for a [circle of waits](crate::circle).
+    pub(crate) looks: Mutex<()>,
+}
+
+impl Shared {
+    /// An empty catalog over an engine, and nobody there.
+    pub(crate) fn new(engine: Arc<dyn Engine>, config: Config) -> Self {
+        meter::watch(config.memory_limit.bytes().unwrap_or(usize::MAX));
+        let admission = (config.holds_back && engine.admission().is_none()).then(Arc::default);
+        let releases_early = engine.early_release().is_some();
+        Self {
+            engine,
+            config,
+            catalog: Catalog::default(),
+            max_connections: AtomicU32::new(100),
+            started: now(),
+            transactions: AtomicU64::new(0),
+            activity: Activity::default(),
+            contention: Contention::default(),
+            advisory: AdvisoryLocks::default(),
+            turns: Arc::default(),
+            admission,
+            releases_early,
+            looks: Mutex::default(),
+        }
+    }
+
+    /// Where sessions add up where their time goes, if anybody wants to know.
+    pub fn times(&self) -> Option<&Times> {
+        self.config.times.as_deref()
+    }
+
+    /// How transactions are held back that abort each other: by the engine, or else by sessions. All zero if nobody is.
+    pub fn admission(&self) -> AdmissionStatistics {
+        let own = self.admission.as_ref().map(|admission| admission.statistics());
+        own.or_else(|| self.engine.admission()).unwrap_or_default()
+    }
+
+    /// What sessions have done so far.
+    pub fn totals(&self) -> Totals {
+        self.activity.totals()
+    }
+
+    /// When it was made, in microseconds since 2000-01-01 UTC.
+    pub(crate) fn started(&self) -> i64 {
+        self.started
+    }
+
+    /// A number for a transaction.
+    pub(crate) fn next_transaction(&self) -> u64 {
+        // The first ones are PostgreSQL's own.
+        self.transactions.fetch_add(1, Ordering::Relaxed) + 3
+    }
+
+    /// How many clients may be connected: what `SHOW max_connections` says.
+    pub fn set_max_connections(&self, limit: u32) {
+        self.max_connections.store(limit, Ordering::Release);
+    }
+
+    pub(crate) fn max_connections(&self) -> u32 {
+        self.max_connections.load(Ordering::Acquire)
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// How much memory the process may have.
+    pub fn memory_limit(&self) -> MemoryLimit {
+        self.config.memory_limit
+    }
+
+    /// Whether the engine keeps versions of rows, which those do that offer snapshots: nobody waits there for who changes a row, and a
+    /// commit may be refused for what others have done.
+    pub(crate) fn keeps_versions(&self) -> bool {
+        self.engine.info().isolation.contains(&Isolation::Snapshot)
+    }
+
+    /// The tables that there are.
+    pub fn tables(&self) -> Vec<TableId> {
+        self.catalog.tables().iter().map(|table| table.id).collect()
+    }
+
+    /// The names of the tables, how many rows each has, approximately while transactions run, and what contention there has been.
+    pub fn tables_in_numbers(&self) -> Vec<(String, u64, Contended)> {
+        let tables = self.catalog.tables();
+        let contended = self.contention.tables(&tables.iter().map(|table| table.id).collect::<Vec<_>>());
+        let rows = |table: &Table| self.engine.row_count(table.id);
+        tables
+            .iter()
+            .zip(contended)
+            .map(|(table, contended)| (schema::shown(table.name()), rows(table), contended))
+            .collect()
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("engine", &self.engine.info().name).finish_non_exhaustive()
+    }
+}

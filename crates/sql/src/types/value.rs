@@ -1,0 +1,82 @@
+//! Values by themselves: of which type they are, and what a number is as it is written.
+
+use super::{Styles, decode_text};
+use hotrow_storage::{Decimal, Element, Type, Value};
+
+/// A numeric has one zero only.
+pub(crate) fn without_negative_zero(mut value: Decimal) -> Decimal {
+    if value.is_zero() {
+        value.set_sign_positive(true);
+    }
+    value
+}
+
+/// The value of a number as it is written: the smallest of integer, bigint and numeric that holds it; `None` if none does.
+pub fn number_literal(text: &str) -> Option<Value<'static>> {
+    if let Ok(value) = text.parse::<i32>() {
+        return Some(Value::Int4(value));
+    }
+    if let Ok(value) = text.parse::<i64>() {
+        return Some(Value::Int8(value));
+    }
+    match decode_text(Type::Numeric(None), text, Styles::default()) {
+        Ok(Value::Numeric(value)) => Some(Value::Numeric(without_negative_zero(value))),
+        _ => None,
+    }
+}
+
+/// The type of a value that is not NULL.
+pub fn type_of(value: &Value<'_>) -> Option<Type> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(_) => Type::Bool,
+        Value::Int2(_) => Type::Int2,
+        Value::Int4(_) => Type::Int4,
+        Value::Int8(_) => Type::Int8,
+        Value::Float4(_) => Type::Float4,
+        Value::Float8(_) => Type::Float8,
+        Value::Numeric(_) => Type::Numeric(None),
+        Value::Text(_) => Type::Text,
+        Value::Json(_) => Type::Json,
+        Value::Jsonb(_) => Type::Jsonb,
+        Value::Bytea(_) => Type::Bytea,
+        Value::Date(_) => Type::Date,
+        Value::Timestamp(_) => Type::Timestamp,
+        Value::TimestampTz(_) => Type::TimestampTz,
+        Value::Time(_) => Type::Time,
+        Value::Interval(_) => Type::Interval,
+        Value::Uuid(_) => Type::Uuid,
+        Value::Array(array) => Type::Array(array.element()),
+    })
+}
+
+/// A type's name without its modifiers, as PostgreSQL's messages about operators have it.
+pub fn type_name(ty: Option<Type>) -> String {
+    match ty {
+        None => "unknown".to_owned(),
+        Some(Type::Numeric(_)) => "numeric".to_owned(),
+        Some(Type::Char(_)) => "character".to_owned(),
+        Some(Type::Varchar(_)) => "character varying".to_owned(),
+        Some(ty @ Type::Array(Element::Int2Vector | Element::OidVector)) => ty.to_string(),
+        Some(Type::Array(element)) => format!("{}[]", type_name(Some(element.ty()))),
+        Some(ty) => ty.to_string(),
+    }
+}
+
+/// The rank of a number's type in promotions.
+pub(crate) fn rank(ty: Type) -> Option<u8> {
+    Some(match ty {
+        Type::Int2 => 0,
+        Type::Int4 => 1,
+        Type::Int8 => 2,
+        Type::Numeric(_) => 3,
+        Type::Float4 => 4,
+        Type::Float8 => 5,
+        _ => return None,
+    })
+}
+
+/// Whether values are numbers.
+pub(crate) fn is_number(ty: Type) -> bool {
+    rank(ty).is_some()
+}

@@ -1,0 +1,138 @@
+//! Inside a crate, too, arrows run one way: its modules stand in layers.
+
+use crate::Violation;
+use crate::modules::{Modules, Use};
+use crate::tree::Tree;
+use std::collections::BTreeSet;
+
+/// A crate whose root modules stand in layers.
+struct Layered {
+    /// The folder of its sources.
+    folder: &'static str,
+    /// From the lowest: a module may use those of its own layer, and of lower ones.
+    layers: &'static [&'static [&'static str]],
+}
+
+const LAYERED: &[Layered] = &[Layered {
+    folder: "crates/sql/src/",
+    layers: &[
+        // Names, values, errors; to whom rows go.
+        &["error", "schema"],
+        &["depth", "json", "memory", "types"],
+        &["client", "copy", "isolation", "setting_value", "times"],
+        // Who is there, and what sessions lock, wait for and count.
+        &[
+            "activity",
+            "admission",
+            "advisory",
+            "contention",
+            "counters",
+            "seat",
+            "settings",
+            "table_lock",
+            "turns",
+            "watched",
+        ],
+        &["parse"],
+        // What there is.
+        &["catalog", "expected", "foreign_key", "procedure", "search_path", "sequence", "view"],
+        // What all sessions share, and the circles of their waits.
+        &["blocking", "circle", "deadlock", "locks", "shared"],
+        // Expressions, and what they may look at beside their row.
+        &["context", "expr", "system"],
+        &["deferred", "measured", "plan", "table_function", "window"],
+        &["bind"],
+        &["exec"],
+        &["database", "session", "shown"],
+    ],
+}];
+
+/// Uses against the layers that are still there, by the user and the used module. The list only gets shorter.
+///
+/// - The catalog keeps defaults, checks and procedures bound, where it should keep their texts.
+/// - An expression has queries in it.
+/// - What a session's expressions may look at is kept together with its transaction's checks.
+const AGAINST: &[(&str, &str)] = &[
+    ("catalog", "expr"),
+    ("procedure", "bind::procedure"),
+    ("procedure", "expr"),
+    ("procedure", "plan"),
+    ("expr", "plan"),
+    ("expr::frame", "plan"),
+    ("expr::shown", "plan"),
+    ("context", "deferred"),
+];
+
+/// No root module of a layered crate uses one of a higher layer, and each of them has its layer.
+pub fn layers(tree: &Tree) -> Vec<Violation> {
+    LAYERED.iter().flat_map(|layered| check(tree, layered, AGAINST)).collect()
+}
+
+fn check(tree: &Tree, layered: &Layered, against: &[(&str, &str)]) -> Vec<Violation> {
+    let modules = Modules::read(tree, layered.folder);
+    let layer_of = |name: &str| layered.layers.iter().position(|layer| layer.contains(&name));
+    let mut violations = Vec::new();
+    let mut refuse = |path: &str, line, message: String| violations.push(Violation::new(path, line, message));
+    for name in modules.at_root().into_iter().filter(|name| layer_of(name).is_none()) {
+        refuse(&format!("{}lib.rs", layered.folder), 1, format!("module {name} has no layer: give it one"));
+    }
+    let mut needed = BTreeSet::new();
+    for found @ Use { from, to, line } in modules.uses() {
+        // The root puts the crate together, and passes names on.
+        let (Some(from_root), Some(to_root)) = (from.first(), to.first()) else { continue };
+        if layer_of(from_root) >= layer_of(to_root) {
+            continue;
+        }
+        let names = (found.from.join("::"), found.to.join("::"));
+        match against.iter().find(|(user, used)| *user == names.0 && *used == names.1) {
+            Some(exception) => drop(needed.insert(exception)),
+            None => {
+                let message =
+                    format!("{} -> {} is against the layers: {to_root} is above {from_root}", names.0, names.1);
+                refuse(&modules.file(from).path, *line, message);
+            }
+        }
+    }
+    for (user, used) in against.iter().filter(|exception| !needed.contains(exception)) {
+        refuse("xtask/src/checks/layers.rs", 1, format!("{user} -> {used} is gone: unlist it"));
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::tests::planted;
+
+    const X: Layered = Layered { folder: "crates/x/src/", layers: &[&["low", "beside"], &["high"]] };
+
+    fn messages(low: &str, against: &[(&str, &str)]) -> String {
+        let root = "mod low; mod beside; mod high; pub use high::High;";
+        let tree = planted(&[
+            ("lib.rs", root),
+            ("low.rs", low),
+            ("beside.rs", "use crate::low::Low;"),
+            ("high/mod.rs", "pub mod deep; pub struct High; fn f(low: crate::low::Low) {}"),
+            ("high/deep.rs", "use super::High;"),
+        ]);
+        check(&tree, &X, against).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn an_arrow_back_is_refused_by_whatever_name_it_goes() {
+        assert_eq!(messages("use crate::beside::Beside;", &[]), "");
+        for back in ["use crate::high::High;", "use crate::High;", "fn f() { super::high::f() }", "use super::high;"] {
+            let found = messages(back, &[]);
+            assert!(found.starts_with("crates/x/src/low.rs:1: low -> high is against the layers"), "{back}: {found}");
+        }
+        assert!(messages("use crate::high::deep::f;", &[]).contains("low -> high::deep is against"));
+    }
+
+    #[test]
+    fn exceptions_are_in_use_and_modules_have_a_layer() {
+        assert_eq!(messages("use crate::High;", &[("low", "high")]), "");
+        assert!(messages("", &[("low", "high")]).contains("low -> high is gone"));
+        let tree = planted(&[("lib.rs", "mod other;"), ("other.rs", "")]);
+        assert!(check(&tree, &X, &[])[0].message.contains("module other has no layer"));
+    }
+}

@@ -1,0 +1,242 @@
+//! Which files of a crate use which others.
+//!
+//! A module that only passes a name on (`pub use`) is not used by it: the user of the name uses the module that defines it. Code of tests is
+//! left out, as it may look at everything.
+
+use crate::tokens::{Kind, Token, close_of, paths};
+use crate::tree::{File, Tree};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A module's path from the root of its crate; the root's is empty.
+pub type ModulePath = Vec<String>;
+
+/// The modules of one crate, a file each.
+pub struct Modules<'t> {
+    files: BTreeMap<ModulePath, &'t File>,
+    /// What `pub use` passes on: module and name, and the path that it stands for.
+    passed_on: BTreeMap<(ModulePath, String), ModulePath>,
+    uses: Vec<Use>,
+}
+
+/// A name of another module that a module uses.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Use {
+    /// The module that uses it.
+    pub from: ModulePath,
+    /// The module that has it.
+    pub to: ModulePath,
+    /// Where.
+    pub line: usize,
+}
+
+/// Modules whose code is of tests and models.
+const TEST_MODULES: [&str; 2] = ["tests", "model"];
+
+impl<'t> Modules<'t> {
+    /// Those of the crate whose sources are in this folder, such as `crates/sql/src/`.
+    pub fn read(tree: &'t Tree, folder: &str) -> Self {
+        let in_folder = |file: &'t File| Some((module_path(file.path.strip_prefix(folder)?), file));
+        let is_tested = |path: &ModulePath| path.iter().any(|part| TEST_MODULES.contains(&part.as_str()));
+        let files = tree.rust().filter_map(in_folder).filter(|(path, _)| !is_tested(path)).collect();
+        let mut modules = Self { files, passed_on: BTreeMap::new(), uses: Vec::new() };
+        let mut written = Vec::new();
+        for (module, file) in &modules.files {
+            let (of_module, passed_on) = written_paths(&without_tests(file.tokens()));
+            for path in passed_on {
+                if let (Some(name), Some(path)) = (path.0.last().cloned(), modules.absolute(module, &path.0)) {
+                    modules.passed_on.insert((module.clone(), name), path);
+                }
+            }
+            written.push((module.clone(), of_module));
+        }
+        for (from, paths) in written {
+            for (path, line) in paths {
+                let to = modules.absolute(&from, &path).and_then(|path| modules.defining(path));
+                if let Some(to) = to.filter(|to| *to != from) {
+                    modules.uses.push(Use { from: from.clone(), to, line });
+                }
+            }
+        }
+        modules
+    }
+
+    /// Every use of another module's names.
+    pub fn uses(&self) -> &[Use] {
+        &self.uses
+    }
+
+    /// The file of a module.
+    pub fn file(&self, module: &[String]) -> &'t File {
+        self.files[module]
+    }
+
+    /// The names of the modules at the crate's root.
+    pub fn at_root(&self) -> BTreeSet<&str> {
+        self.files.keys().filter_map(|path| path.first()).map(String::as_str).collect()
+    }
+
+    /// A path from the crate's root; none if it leads out of the crate.
+    fn absolute(&self, module: &[String], path: &[String]) -> Option<ModulePath> {
+        let (first, rest) = path.split_first()?;
+        match first.as_str() {
+            "crate" => Some(rest.to_vec()),
+            "self" => Some([module, rest].concat()),
+            "super" => {
+                let ups = path.iter().take_while(|part| *part == "super").count();
+                let above = &module[..module.len().checked_sub(ups)?];
+                Some([above, &path[ups..]].concat())
+            }
+            _ => Some([module, path].concat()).filter(|path| self.files.contains_key(&path[..=module.len()])),
+        }
+    }
+
+    /// The module that defines what a path means.
+    fn defining(&self, mut path: ModulePath) -> Option<ModulePath> {
+        // A name is passed on a few times at the most.
+        for _ in 0..8 {
+            let depth = (0..=path.len()).rev().find(|&depth| self.files.contains_key(&path[..depth]))?;
+            let module = path[..depth].to_vec();
+            let passed_on = path.get(depth).and_then(|name| self.passed_on.get(&(module.clone(), name.clone())));
+            match passed_on {
+                Some(target) if *target != path => path = [target, &path[depth + 1..]].concat(),
+                _ => return Some(module),
+            }
+        }
+        None
+    }
+
+    /// The circles: modules each of which uses all others of its circle, by way of others or not. The largest first.
+    pub fn circles(&self) -> Vec<BTreeSet<ModulePath>> {
+        let mut next: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = BTreeMap::new();
+        for found in &self.uses {
+            next.entry(&found.from).or_default().insert(&found.to);
+        }
+        let reached: BTreeMap<_, _> = next.keys().map(|&module| (module, reachable(&next, module))).collect();
+        let circle = |module: &&ModulePath| -> BTreeSet<ModulePath> {
+            let comes_back =
+                |other: &&&ModulePath| reached.get(**other).is_some_and(|of_other| of_other.contains(*module));
+            reached[*module].iter().filter(comes_back).map(|&other| other.clone()).collect()
+        };
+        let circles: BTreeSet<_> = next.keys().map(circle).filter(|circle| circle.len() > 1).collect();
+        let mut circles: Vec<_> = circles.into_iter().collect();
+        circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
+        circles
+    }
+}
+
+fn reachable<'m>(
+    next: &BTreeMap<&'m ModulePath, BTreeSet<&'m ModulePath>>,
+    from: &'m ModulePath,
+) -> BTreeSet<&'m ModulePath> {
+    let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = open.pop() {
+        for &other in next.get(module).into_iter().flatten() {
+            if reached.insert(other) {
+                open.push(other);
+            }
+        }
+    }
+    reached
+}
+
+/// `bind/mod.rs`, `bind.rs` and `bind/rows.rs` are `bind`, `bind` and `bind::rows`.
+fn module_path(file: &str) -> ModulePath {
+    let parts = file.trim_end_matches(".rs").split('/').map(str::to_owned);
+    let mut path: ModulePath = parts.collect();
+    if matches!(path.last().map(String::as_str), Some("mod" | "lib" | "main")) {
+        path.pop();
+    }
+    path
+}
+
+/// The tokens without inline modules of tests.
+fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
+    let (mut kept, mut at) = (Vec::with_capacity(tokens.len()), 0);
+    while at < tokens.len() {
+        let is_tests = tokens[at].is("mod")
+            && tokens.get(at + 1).is_some_and(|name| TEST_MODULES.contains(&name.text.as_str()))
+            && tokens.get(at + 2).is_some_and(|open| open.is("{"));
+        if is_tests {
+            at = close_of(&tokens, at + 2) + 1;
+        } else {
+            kept.push(tokens[at].clone());
+            at += 1;
+        }
+    }
+    kept
+}
+
+/// A path and its line.
+type Written = (ModulePath, usize);
+
+/// The paths that are used, and those that `pub use` passes on.
+fn written_paths(tokens: &[Token]) -> (Vec<Written>, Vec<Written>) {
+    let (mut used, mut passed_on, mut from) = (Vec::new(), Vec::new(), 0);
+    let found = |tokens: &[Token]| -> Vec<Written> {
+        paths(tokens).into_iter().map(|path| (path.segments, path.line)).collect()
+    };
+    for (at, _) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Word && token.is("use")) {
+        let is_public = at > 0 && (tokens[at - 1].is("pub") || tokens[at - 1].is(")"));
+        if is_public {
+            let end = at + tokens[at..].iter().position(|token| token.is(";")).unwrap_or(tokens.len() - at);
+            used.extend(found(&tokens[from..at]));
+            passed_on.extend(found(&tokens[at + 1..end]));
+            from = end;
+        }
+    }
+    used.extend(found(&tokens[from..]));
+    (used, passed_on)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A tree of planted files below `crates/x/src/`.
+    pub fn planted(files: &[(&str, &str)]) -> Tree {
+        let files = files.iter().map(|(path, text)| File::new(&format!("crates/x/src/{path}"), text)).collect();
+        Tree { root: Default::default(), files }
+    }
+
+    fn arrows(files: &[(&str, &str)]) -> Vec<String> {
+        let tree = planted(files);
+        let modules = Modules::read(&tree, "crates/x/src/");
+        modules.uses().iter().map(|found| format!("{} > {}", found.from.join("::"), found.to.join("::"))).collect()
+    }
+
+    #[test]
+    fn uses_lead_to_the_module_that_defines_a_name() {
+        let root = ("lib.rs", "mod a; mod b; pub use a::{Deep, Other};");
+        let a = ("a/mod.rs", "mod deep; pub(crate) use deep::Deep; pub struct Other; fn f() { deep::g() }");
+        let cases = [
+            ("use crate::Other;", "b > a"),
+            ("use crate::{Other as Another};", "b > a"),
+            ("use crate::Deep;", "b > a::deep"),
+            ("fn f(x: super::a::Deep) {}", "b > a::deep"),
+            ("use std::fmt; fn f() { other::g() }", ""),
+            ("mod tests { use crate::a; }", ""),
+        ];
+        for (text, expected) in cases {
+            let found = arrows(&[root, a, ("a/deep.rs", "pub struct Deep; pub fn g() {}"), ("b.rs", text)]);
+            let of_b: Vec<_> = found.iter().filter(|arrow| arrow.starts_with('b')).cloned().collect();
+            assert_eq!(of_b.join(", "), expected, "{text}");
+            assert!(found.contains(&"a > a::deep".to_owned()), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn circles_are_found_whole() {
+        let files = [
+            ("lib.rs", "mod a; mod b; mod c; mod d;"),
+            ("a.rs", "use crate::b::B;"),
+            ("b.rs", "use crate::c::C;"),
+            ("c.rs", "use crate::a::A; use crate::d::D;"),
+            ("d.rs", "pub struct D;"),
+        ];
+        let tree = planted(&files);
+        let circles = Modules::read(&tree, "crates/x/src/").circles();
+        let named: Vec<Vec<_>> =
+            circles.iter().map(|circle| circle.iter().map(|path| path.join("::")).collect()).collect();
+        assert_eq!(named, [["a", "b", "c"]]);
+    }
+}
