@@ -17,7 +17,7 @@ use hotrow_sync::{Arc, Latch};
 pub struct Sequence {
     /// What definitions that use it know it by; its name may change.
     pub id: u32,
-    /// Its [full name](schema).
+    /// Its [full name](crate::schema).
     pub name: String,
     /// The type of its numbers.
     pub ty: Type,
