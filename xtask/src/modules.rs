@@ -1,7 +1,7 @@
 //! Which files of a crate use which others.
 //!
-//! A module that only passes a name on (`pub use`) is not used by it: the user of the name uses the module that defines it. Code of tests is
-//! left out, as it may look at everything.
+//! A module that uses a name that the crate's root passes on (`pub use`) uses the module that defines it. Code of tests
+//! is left out, as it may look at everything. Methods are not seen.
 
 use crate::tokens::{Kind, Token, close_of, paths};
 use crate::tree::{File, Tree};
@@ -41,7 +41,11 @@ impl<'t> Modules<'t> {
         let mut modules = Self { files, passed_on: BTreeMap::new(), uses: Vec::new() };
         let mut written = Vec::new();
         for (module, file) in &modules.files {
-            let (of_module, passed_on) = written_paths(&without_tests(file.tokens()));
+            let (mut of_module, passed_on) = written_paths(&without_tests(file.tokens()));
+            // Only the root passes on what it does not use.
+            if !module.is_empty() {
+                of_module.extend(passed_on.iter().cloned());
+            }
             for path in passed_on {
                 if let (Some(name), Some(path)) = (path.0.last().cloned(), modules.absolute(module, &path.0)) {
                     modules.passed_on.insert((module.clone(), name), path);
@@ -104,39 +108,6 @@ impl<'t> Modules<'t> {
         }
         None
     }
-
-    /// The circles: modules each of which uses all others of its circle, by way of others or not. The largest first.
-    pub fn circles(&self) -> Vec<BTreeSet<ModulePath>> {
-        let mut next: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = BTreeMap::new();
-        for found in &self.uses {
-            next.entry(&found.from).or_default().insert(&found.to);
-        }
-        let reached: BTreeMap<_, _> = next.keys().map(|&module| (module, reachable(&next, module))).collect();
-        let circle = |module: &&ModulePath| -> BTreeSet<ModulePath> {
-            let comes_back =
-                |other: &&&ModulePath| reached.get(**other).is_some_and(|of_other| of_other.contains(*module));
-            reached[*module].iter().filter(comes_back).map(|&other| other.clone()).collect()
-        };
-        let circles: BTreeSet<_> = next.keys().map(circle).filter(|circle| circle.len() > 1).collect();
-        let mut circles: Vec<_> = circles.into_iter().collect();
-        circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
-        circles
-    }
-}
-
-fn reachable<'m>(
-    next: &BTreeMap<&'m ModulePath, BTreeSet<&'m ModulePath>>,
-    from: &'m ModulePath,
-) -> BTreeSet<&'m ModulePath> {
-    let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
-    while let Some(module) = open.pop() {
-        for &other in next.get(module).into_iter().flatten() {
-            if reached.insert(other) {
-                open.push(other);
-            }
-        }
-    }
-    reached
 }
 
 /// `bind/mod.rs`, `bind.rs` and `bind/rows.rs` are `bind`, `bind` and `bind::rows`.
@@ -222,21 +193,5 @@ pub(crate) mod tests {
             assert_eq!(of_b.join(", "), expected, "{text}");
             assert!(found.contains(&"a > a::deep".to_owned()), "{found:?}");
         }
-    }
-
-    #[test]
-    fn circles_are_found_whole() {
-        let files = [
-            ("lib.rs", "mod a; mod b; mod c; mod d;"),
-            ("a.rs", "use crate::b::B;"),
-            ("b.rs", "use crate::c::C;"),
-            ("c.rs", "use crate::a::A; use crate::d::D;"),
-            ("d.rs", "pub struct D;"),
-        ];
-        let tree = planted(&files);
-        let circles = Modules::read(&tree, "crates/x/src/").circles();
-        let named: Vec<Vec<_>> =
-            circles.iter().map(|circle| circle.iter().map(|path| path.join("::")).collect()).collect();
-        assert_eq!(named, [["a", "b", "c"]]);
     }
 }

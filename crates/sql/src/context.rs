@@ -1,4 +1,5 @@
-//! What a session's expressions know beside their row: the catalog, the settings, the numbers of sequences, the transaction.
+//! What a session's expressions know beside their row: the catalog, the settings, the numbers of sequences, the
+//! transaction.
 
 use crate::catalog::{Changes, View, column_of};
 use crate::client::Notice;

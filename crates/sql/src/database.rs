@@ -1,4 +1,4 @@
-//! A database as SQL sees it: an engine, a catalog, and plans to share.
+//! A database as SQL sees it: what sessions share below their plans ([`Shared`]), and the plans.
 
 use crate::bind::{Binder, planned};
 use crate::catalog::{Changes, Rules, Table, Used, View};
@@ -23,7 +23,7 @@ use std::ops::{Deref, Range};
 /// Longer texts' plans are not kept: who sends them sends data.
 const LONGEST_CACHED: usize = 64 << 10;
 
-/// A database: catalog, plan cache and table locks over an engine. Shared by all sessions.
+/// A database: what its sessions share. What is not about sessions and plans is [`Shared`]'s, to which it dereferences.
 pub struct Database {
     shared: Arc<Shared>,
     plans: RwLock<HashMap<String, Arc<Statement>>>,

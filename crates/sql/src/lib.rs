@@ -10,8 +10,8 @@
 //! its transaction, settings, statements and portals; a [`Statement`] is a plan that sessions share; a [`Client`] is whom a
 //! session talks to. Nothing here knows which engine runs, or which protocol the client speaks.
 //!
-//! Modules stand in layers, which a test checks: errors, names and values; sessions and what they lock; parse; the catalog; what sessions
-//! share; expressions; plans; bind; execute; the session.
+//! Modules stand in layers, which a test checks: errors, names and values; sessions and what they lock; parse; the
+//! catalog; what sessions share; expressions; plans; bind; execute; the session.
 //!
 //! PostgreSQL is the measure: its syntax, types, messages and codes. Differences that a user can see:
 //!

@@ -1,7 +1,7 @@
 //! Taking the locks that sessions wait for themselves: on tables' names, and advisory ones.
 //!
-//! **Deadlocks.** A session that waits looks for [circles](crate::circle), which may lead through locks of any kind. A circle that closes only
-//! because of a queue's order is opened by another order of that queue.
+//! **Deadlocks.** A session that waits looks for [circles](crate::circle), which may lead through locks of any kind. A
+//! circle that closes only because of a queue's order is opened by another order of that queue.
 
 use crate::advisory::Wanted;
 use crate::seat::Seat;
@@ -33,20 +33,8 @@ pub(crate) fn take_advisory(shared: &Shared, seat: &Arc<Seat>, wanted: Wanted) -
 }
 
 /// 55P03
-fn lock_timeout() -> SqlError {
+pub(crate) fn lock_timeout() -> SqlError {
     SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
-}
-
-/// What a wait for a table's lock comes to.
-///
-/// # Errors
-/// It took too long, or was cancelled.
-pub(crate) fn lock_outcome(wake: Wake) -> Result<(), SqlError> {
-    match wake {
-        Wake::Ready => Ok(()),
-        Wake::Cancelled => Err(Abort::Cancelled.into()),
-        Wake::TimedOut => Err(lock_timeout()),
-    }
 }
 
 /// The table locks of one transaction.

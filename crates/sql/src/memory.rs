@@ -30,6 +30,11 @@ pub(crate) struct Room {
     bytes: u64,
 }
 
+impl Room {
+    /// Nothing is set aside.
+    pub(crate) const NOTHING: Self = Self { bytes: 0 };
+}
+
 impl Drop for Room {
     fn drop(&mut self) {
         if self.bytes > 0 {
@@ -164,8 +169,8 @@ impl MemoryLimit {
         Ok(())
     }
 
-    /// Sets so many bytes aside for a text that is read; 53200 if there are not so many. What others have set aside and taken by now counts
-    /// twice.
+    /// Sets so many bytes aside for a text that is read; 53200 if there are not so many. What others have set aside and
+    /// taken by now counts twice.
     pub(crate) fn set_aside_bytes(self, bytes: u64) -> Result<Room, SqlError> {
         // Relaxed: as where it is given back.
         let all = SET_ASIDE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);

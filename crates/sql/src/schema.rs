@@ -1,4 +1,4 @@
-//! Schemas: what relations are called, and where those are looked for that are written without a schema.
+//! Schemas: what relations are called. `search_path` says which relation a name means that is written without a schema.
 //!
 //! The catalog knows a relation of `public` by its name, and one of another schema by its name with the schema behind it, between two
 //! NULs, which no identifier has: its *full name*. Messages [leave](without_schemas) the schema out, as PostgreSQL's do; those that

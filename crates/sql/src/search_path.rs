@@ -1,4 +1,5 @@
-//! The search path: which relation a name means that is written without a schema, and in which schema a new one is made.
+//! The search path: which relation a name means that is written without a schema, and in which schema a new one is
+//! made.
 
 use crate::catalog::View;
 use crate::schema::{PUBLIC, RelationName, full, parse_path, quoted, split, undefined_schema};

@@ -1,4 +1,5 @@
-//! What all sessions of a database share below their plans: the engine, the catalog, who is there, and what they wait for.
+//! What all sessions of a database share below their plans: the engine, the catalog, who is there, and what they wait
+//! for.
 
 use crate::activity::Activity;
 use crate::admission::Admission;

@@ -137,8 +137,8 @@ impl Waiter {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A waiter that parks the calling thread. `longest_spin` is how long it looks for the condition before it parks, at
-    /// the most: it learns how long that pays.
+    /// A waiter that parks the calling thread. `longest_spin` is how long it looks for the
+    /// condition before it parks, at the most: it learns how long that pays.
     pub fn thread(longest_spin: Duration) -> Self {
         Self::new(Arc::new(ThreadScheduler::new(longest_spin)))
     }

@@ -39,11 +39,11 @@ const LAYERED: &[Layered] = &[Layered {
         // What all sessions share, and the circles of their waits.
         &["blocking", "circle", "deadlock", "locks", "shared"],
         // Expressions, and what they may look at beside their row.
-        &["context", "expr", "system"],
+        &["context", "expr", "shown", "system"],
         &["deferred", "measured", "plan", "table_function", "window"],
         &["bind"],
         &["exec"],
-        &["database", "session", "shown"],
+        &["database", "session"],
     ],
 }];
 
@@ -75,6 +75,9 @@ fn check(tree: &Tree, layered: &Layered, against: &[(&str, &str)]) -> Vec<Violat
     let mut refuse = |path: &str, line, message: String| violations.push(Violation::new(path, line, message));
     for name in modules.at_root().into_iter().filter(|name| layer_of(name).is_none()) {
         refuse(&format!("{}lib.rs", layered.folder), 1, format!("module {name} has no layer: give it one"));
+    }
+    for name in layered.layers.iter().flat_map(|layer| layer.iter()).filter(|name| !modules.at_root().contains(*name)) {
+        refuse("xtask/src/checks/layers.rs", 1, format!("{}: there is no module {name}: unlist it", layered.folder));
     }
     let mut needed = BTreeSet::new();
     for found @ Use { from, to, line } in modules.uses() {
@@ -121,7 +124,13 @@ mod tests {
     #[test]
     fn an_arrow_back_is_refused_by_whatever_name_it_goes() {
         assert_eq!(messages("use crate::beside::Beside;", &[]), "");
-        for back in ["use crate::high::High;", "use crate::High;", "fn f() { super::high::f() }", "use super::high;"] {
+        for back in [
+            "pub(crate) use crate::high::High;",
+            "use crate::high::High;",
+            "use crate::High;",
+            "fn f() { super::high::f() }",
+            "use super::high;",
+        ] {
             let found = messages(back, &[]);
             assert!(found.starts_with("crates/x/src/low.rs:1: low -> high is against the layers"), "{back}: {found}");
         }
@@ -133,6 +142,8 @@ mod tests {
         assert_eq!(messages("use crate::High;", &[("low", "high")]), "");
         assert!(messages("", &[("low", "high")]).contains("low -> high is gone"));
         let tree = planted(&[("lib.rs", "mod other;"), ("other.rs", "")]);
-        assert!(check(&tree, &X, &[])[0].message.contains("module other has no layer"));
+        let found = check(&tree, &X, &[]);
+        assert!(found[0].message.contains("module other has no layer"));
+        assert!(found[1].message.contains("there is no module low"));
     }
 }

@@ -2,14 +2,13 @@
 
 use super::aggregate::{Given, aggregate_named};
 use super::json::refuse_json_function;
-use crate::parse::names::name_parts;
-use crate::types::type_name;
-
 use super::window::is_window_function;
 use super::{Binder, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
+use crate::parse::names::name_parts;
 use crate::table_function::TableFunction;
+use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};

@@ -2,13 +2,12 @@
 
 use super::catalog::registry;
 use super::json::json_operator;
-use crate::parse::data_type;
-use crate::parse::names::{fold, name_parts};
-use crate::types::{number_literal, type_name};
-
 use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Scope, Typed};
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness};
+use crate::parse::data_type;
+use crate::parse::names::{fold, name_parts};
+use crate::types::{number_literal, type_name};
 use crate::{SqlError, depth, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};

@@ -3,7 +3,6 @@
 use super::Fail;
 use super::ddl::Ddl;
 use crate::catalog::{Comments, Part, Table, column_of};
-
 use crate::parse::definition::{Commented, RelationKind};
 use crate::schema::{RelationName, Schema, plain, undefined_schema, undefined_table};
 use crate::sequence::Sequence;

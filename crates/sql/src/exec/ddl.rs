@@ -2,7 +2,7 @@
 
 use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};
-use super::{Fail, partition, storage};
+use super::{Fail, lock_outcome, partition, storage};
 use crate::bind::{bind_check, bind_default, not_a_table};
 use crate::catalog::{Catalog, Check, HIDDEN, Rules, Table, View};
 use crate::client::Notice;
@@ -10,7 +10,7 @@ use crate::context::Names;
 use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::{Env, Expr};
-use crate::locks::{HeldLocks, lock_outcome};
+use crate::locks::HeldLocks;
 use crate::parse::data_type;
 use crate::parse::names::{fold, object_name};
 use crate::schema::{self, RelationName, duplicate_table, plain, undefined_table};

@@ -60,12 +60,23 @@ mod window;
 mod window_frame;
 
 use crate::expr::{Env, Expr, Input};
+use crate::locks::lock_timeout;
 use crate::plan::{Node, Plan};
 use crate::system::SystemRelation;
 use crate::{SqlError, SqlState, state};
 use hotrow_storage::{TableId, Value};
+use hotrow_sync::Wake;
 use hotrow_txn::{Abort, Engine, Transaction};
 use std::ops::ControlFlow;
+
+/// What a wait for a table's lock comes to.
+pub(crate) fn lock_outcome(wake: Wake) -> Result<(), Fail> {
+    match wake {
+        Wake::Ready => Ok(()),
+        Wake::Cancelled => Err(Abort::Cancelled.into()),
+        Wake::TimedOut => Err(lock_timeout().into()),
+    }
+}
 
 /// Why a statement failed: its own error, or the engine gave the transaction up.
 #[derive(Clone, Debug, PartialEq)]

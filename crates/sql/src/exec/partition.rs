@@ -5,11 +5,10 @@
 
 use super::Fail;
 use super::ddl::{Ddl, Draft};
-use crate::parse::names::{fold, object_name};
-use crate::schema::{duplicate_table, undefined_table};
-
 use crate::catalog::Table;
 use crate::error::unsupported;
+use crate::parse::names::{fold, object_name};
+use crate::schema::{duplicate_table, undefined_table};
 use crate::{SqlError, state};
 use hotrow_storage::TableSchema;
 use hotrow_txn::Engine;

@@ -2,12 +2,11 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use crate::catalog::Table;
+use crate::error::unsupported;
 use crate::parse::definition::{Change, Definition, Granted, RelationKind};
 use crate::parse::names::name_parts;
 use crate::schema::{self, PUBLIC, RelationName, Schema, plain, undefined_schema, undefined_table};
-
-use crate::catalog::Table;
-use crate::error::unsupported;
 use crate::table_lock::Mode;
 use crate::view::StoredView;
 use crate::{SqlError, state};

@@ -3,7 +3,6 @@
 
 use super::ddl::shown;
 use crate::parse::names::{fold, object_name};
-
 use crate::system::has_operator_class;
 use crate::{SqlError, state};
 use hotrow_storage::{IndexKind, Type};

@@ -5,9 +5,8 @@
 //! as the abort that it is.
 
 use super::join::push_equal;
-use crate::expr::{Comparison, Content, Env, Expr, Frame, Input, Kept, Subqueries, compare, lost};
-
 use super::{Exec, Fail};
+use crate::expr::{Comparison, Content, Env, Expr, Frame, Input, Kept, Subqueries, compare, lost};
 use crate::plan::{Node, Subquery, SubqueryTest};
 use crate::{SqlError, depth, state};
 use hotrow_storage::{ArrayBuilder, Key, KeyBuilder, Value};

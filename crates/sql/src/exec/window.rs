@@ -1,11 +1,10 @@
 //! Window functions: the rows are kept, sorted as each window wants them, and gone through partition by partition.
 
 use super::aggregate::State;
-use crate::expr::{Env, Expr, Input, Kept};
-
 use super::sort::compare_rows;
 use super::window_frame::{Frame, Partition, Place};
 use super::{Exec, Fail, Flow, Sink, recycle};
+use crate::expr::{Env, Expr, Input, Kept};
 use crate::plan::AggregateCall;
 use crate::window::{Window, WindowCall, WindowFunction, WindowSort};
 use crate::{SqlError, depth, state};

@@ -6,7 +6,6 @@
 
 use super::{Env, Expr, Input};
 use crate::expr::Kept;
-
 use crate::plan::Subquery;
 use crate::{SqlError, state};
 use hotrow_storage::Value;

@@ -5,7 +5,6 @@ use super::normal::{normalise, without_nulls, write_string};
 use super::parse::{Visitor, visit};
 use super::walk::{Kind, elements, has, integer, kind, members, trim};
 use crate::memory::check_size;
-
 use crate::{MemoryLimit, SqlError, depth, state};
 
 fn invalid(message: &str) -> SqlError {

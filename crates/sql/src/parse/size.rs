@@ -30,7 +30,7 @@ impl MemoryLimit {
     #[inline]
     pub(crate) fn set_aside(self, sql: &str, tokens: &[Token]) -> Result<Room, SqlError> {
         if tokens.len() < SMALL_TOKENS || self == Self::NONE {
-            self.set_aside_bytes(0)
+            Ok(Room::NOTHING)
         } else {
             self.set_aside_bytes(bytes_of(sql, tokens) as u64)
         }

@@ -120,6 +120,22 @@ pub enum Utility {
     CloseCursor(Option<String>),
 }
 
+impl Utility {
+    /// The name of a statement that a read-only transaction refuses.
+    pub(crate) fn writes(&self) -> Option<&'static str> {
+        match self {
+            Utility::Truncate { .. } => Some("TRUNCATE TABLE"),
+            Utility::CreateSequence(_) => Some("CREATE SEQUENCE"),
+            Utility::AlterSequence(_) => Some("ALTER SEQUENCE"),
+            Utility::Define(definition) => Some(definition.tag()),
+            Utility::Copy(copy) if copy.from => Some("COPY FROM"),
+            Utility::CreateProcedure(_) => Some("CREATE PROCEDURE"),
+            Utility::DropProcedures(_) => Some("DROP PROCEDURE"),
+            _ => None,
+        }
+    }
+}
+
 /// Reads a statement that begins with one of the words of this module; `None` if it does not.
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Option<Utility>, SqlError> {
     let word = cursor.peek_word();

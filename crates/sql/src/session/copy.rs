@@ -8,9 +8,8 @@ use crate::database::parse_one;
 use crate::depth::with_room;
 use crate::exec::Fail;
 use crate::expr::Expr;
-use crate::plan::{Access, Graph, Insert, Node, OnConflict, Path, Plan, Source};
-
 use crate::parse::utility::Copy;
+use crate::plan::{Access, Graph, Insert, Node, OnConflict, Path, Plan, Source};
 use crate::schema::undefined_table;
 use crate::table_lock::Mode;
 use crate::{OutputColumn, SqlError, state};

@@ -4,8 +4,7 @@ use super::Session;
 use crate::advisory::Scope;
 use crate::catalog::Changes;
 use crate::deferred::DeferredMark;
-use crate::exec::Fail;
-use crate::locks::lock_outcome;
+use crate::exec::{Fail, lock_outcome};
 use crate::parse::Parsed;
 use crate::parse::utility::{Modes, Utility};
 use crate::settings::{CONCURRENCY, SavedSettings};
@@ -463,7 +462,7 @@ impl Session {
     /// Locks a table's name.
     pub(super) fn lock_table(&mut self, lock: &Arc<crate::table_lock::TableLock>, mode: Mode) -> Result<(), Fail> {
         let limit = self.names.settings.borrow().duration("lock_timeout");
-        Ok(lock_outcome(self.locks.acquire(lock, mode, (self.database.shared(), &self.seat), limit)?)?)
+        lock_outcome(self.locks.acquire(lock, mode, (self.database.shared(), &self.seat), limit)?)
     }
 }
 

@@ -34,20 +34,6 @@ impl Utility {
                 | Utility::Release(_)
         )
     }
-
-    /// The name of a statement that a read-only transaction refuses.
-    pub(crate) fn writes(&self) -> Option<&'static str> {
-        match self {
-            Utility::Truncate { .. } => Some("TRUNCATE TABLE"),
-            Utility::CreateSequence(_) => Some("CREATE SEQUENCE"),
-            Utility::AlterSequence(_) => Some("ALTER SEQUENCE"),
-            Utility::Define(definition) => Some(definition.tag()),
-            Utility::Copy(copy) if copy.from => Some("COPY FROM"),
-            Utility::CreateProcedure(_) => Some("CREATE PROCEDURE"),
-            Utility::DropProcedures(_) => Some("DROP PROCEDURE"),
-            _ => None,
-        }
-    }
 }
 
 impl Session {

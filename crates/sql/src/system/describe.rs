@@ -1,10 +1,9 @@
 //! Definitions as SQL: what `pg_get_indexdef` and its like say.
 
 use super::objects::{self, Kind, Object};
-use crate::expr::{Expr, Strictness, sequences_in, shown};
-
 use crate::catalog::{Table, View};
 use crate::context::Names;
+use crate::expr::{Expr, Strictness, sequences_in, shown};
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::parse::window::restored;
 use crate::schema::quoted;

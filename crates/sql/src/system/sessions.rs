@@ -8,7 +8,6 @@ use crate::catalog::Table;
 use crate::context::Names;
 use crate::deadlock::{self, table_of};
 use crate::schema::shown;
-
 use crate::seat::{Seat, State};
 use crate::table_lock::Mode;
 use crate::types::now;

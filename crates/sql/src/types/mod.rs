@@ -31,14 +31,14 @@ mod zone;
 
 pub use array::map_elements;
 pub use binary::{decode_binary, encode_binary, utf8};
-pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, date_parts, days_from_parts, now};
+pub(crate) use datetime::now;
+pub use datetime::{DATE_RANGE, TIMESTAMP_RANGE, check_date, check_timestamp, date_parts, days_from_parts};
 pub use length::{fit_char, fit_varchar};
 pub use number::fit_numeric;
 pub use oid::{from_oid, oid, type_len, typmod};
 pub use styles::{DateOrder, DateStyle, IntervalStyle, Styles};
 pub use text::{decode_text, decode_text_borrowed, encode_text};
-pub(crate) use value::{is_number, rank, without_negative_zero};
-pub use value::{number_literal, type_name, type_of};
+pub(crate) use value::{is_number, number_literal, rank, type_name, type_of, without_negative_zero};
 pub use zone::zone_offset_seconds;
 
 #[cfg(test)]

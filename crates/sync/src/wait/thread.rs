@@ -1,9 +1,9 @@
 //! Waiting on a thread of one's own.
 //!
-//! **How long a thread spins** before it blocks, it learns from its own waits. To block and to be woken costs some tens of microseconds,
-//! more where the core has gone idle meanwhile. A wait that ends within that time is better spun through. A wait that lasts longer is
-//! better blocked in, and then each spin before it is lost. What a wait lasts depends on the transactions that hold the locks here, so the
-//! allowance doubles with each short wait, up to what blocking costs, and halves with each long one.
+//! **How long a thread spins** before it blocks, it learns from its own waits. To block and to be woken costs some tens of
+//! microseconds, more where the core has gone idle meanwhile. A wait that ends within that time is better spun through.
+//! In a wait that lasts longer the spin is lost. The transactions that hold the locks here decide how long waits last, so
+//! the allowance doubles with each short wait, up to what blocking costs, and halves with each long one.
 //!
 //! **More threads than cores.** A thread that loses its core in the middle of a transaction keeps its locks. Who wants one of them gives its
 //! core away, with locks of its own. If those who run begin one new transaction after another, they meet the locks of all who are in the
@@ -129,11 +129,11 @@ impl ThreadScheduler {
     }
 
     /// Learns from a wait that ended with a notification.
-    fn learn(&self, waited: Duration) {
+    fn learn(&self, was_short: bool) {
         let (longest, allowance) = (nanoseconds(self.longest), nanoseconds(self.allowance()));
-        let learned = match waited <= self.longest {
+        let learned = match was_short {
             true => allowance.saturating_mul(2).min(longest),
-            false => (allowance / 2).max(longest / LEAST_ALLOWANCE),
+            false => (allowance / 2).max(longest / LEAST_ALLOWANCE).max(1),
         };
         // Relaxed: as in `allowance`.
         self.allowance_ns.store(learned, Ordering::Relaxed);
@@ -198,12 +198,19 @@ impl Scheduler for ThreadScheduler {
     }
 
     fn suspend(&self, deadline: Option<Time>) {
+        // One that was meant for an earlier wait says nothing of this one.
+        if self.take_notification() {
+            return;
+        }
         let began = self.now();
-        let has_passed = || deadline.is_some_and(|deadline| self.now() >= deadline);
-        let found = self.spin_until(deadline, || self.notified.load(Ordering::Acquire)) && self.take_notification();
-        let is_notified = found || !has_passed() && self.block_until(deadline);
-        if is_notified {
-            self.learn(self.now().since(began));
+        if self.spin_until(deadline, || self.notified.load(Ordering::Acquire)) && self.take_notification() {
+            self.learn(true);
+            return;
+        }
+        let has_passed = deadline.is_some_and(|deadline| self.now() >= deadline);
+        if !has_passed && self.block_until(deadline) {
+            // A part of that time was spent on coming back.
+            self.learn(self.now().since(began) <= 2 * self.longest);
         }
     }
 
@@ -266,19 +273,22 @@ mod tests {
     fn a_thread_spins_less_after_long_waits_and_more_after_short_ones() {
         let longest = Duration::from_micros(64);
         let scheduler = ThreadScheduler::new(longest);
-        let (short, long) = (longest, longest + Duration::from_nanos(1));
-        let allowances = |waited, times| -> Vec<_> {
+        let allowances = |was_short, times| -> Vec<_> {
             let allowance = |_| {
-                scheduler.learn(waited);
+                scheduler.learn(was_short);
                 scheduler.allowance().as_micros()
             };
             (0..times).map(allowance).collect()
         };
-        assert_eq!(allowances(long, 6), [32, 16, 8, 4, 4, 4]);
-        assert_eq!(allowances(short, 6), [8, 16, 32, 64, 64, 64]);
-        // A wait that nobody ended says nothing of others' locks.
+        assert_eq!(allowances(true, 1), [64]);
+        assert_eq!(allowances(false, 6), [32, 16, 8, 4, 4, 4]);
+        assert_eq!(allowances(true, 3), [8, 16, 32]);
+        // A wait that nobody ended says nothing of others' locks, and neither does a notification that came before it.
         scheduler.suspend(Some(scheduler.now().after(longest * 2)));
-        assert_eq!(scheduler.allowance(), longest);
+        scheduler.resume();
+        scheduler.suspend(None);
+        assert_eq!(scheduler.allowance().as_micros(), 32);
+        assert_eq!(allowances(true, 2), [64, 64]);
     }
 
     #[test]
