@@ -18,7 +18,7 @@ use hotrow_txn::Isolation;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-/// What a session's expressions know of the catalog: its sequences, and which numbers the session has had from them.
+/// What a session's expressions look at and change beside their row. One session uses it.
 #[derive(Debug)]
 pub struct Names {
     shared: Arc<Shared>,

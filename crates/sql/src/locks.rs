@@ -32,7 +32,7 @@ pub(crate) fn take_advisory(shared: &Shared, seat: &Arc<Seat>, wanted: Wanted) -
     }
 }
 
-/// 55P03
+/// 55P03: a wait for a lock has lasted as long as `lock_timeout` says.
 pub(crate) fn lock_timeout() -> SqlError {
     SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{ENGINES, EachRow, database, outcome, run, session};
+use common::{ENGINES, EachRow, database, outcome, run, session, waiting};
 use hotrow_storage::Value;
 
 #[test]
@@ -34,5 +34,27 @@ fn a_running_statement_is_cancelled_at_its_next_row() {
             session.waiter().clear_cancel();
             assert_eq!(outcome(&mut session, "select count(*), sum(n) from t"), "50|0", "{engine}: after {sql}");
         }
+    }
+}
+
+#[test]
+fn a_wait_for_a_table_that_is_cancelled_ends_its_transaction() {
+    for engine in ENGINES {
+        let database = database(engine);
+        let (mut ada, mut bob) = (session(&database), session(&database));
+        run(&mut ada, "create table t (id int primary key)");
+        run(&mut ada, "begin");
+        run(&mut ada, "alter table t add n int");
+        run(&mut bob, "begin");
+        let (waiter, waits) = waiting(&database, bob, "select id from t");
+        waiter.cancel();
+        let (mut bob, outcome_of_wait) = waits.join().expect("no panic");
+        assert!(outcome_of_wait.starts_with("57014"), "{engine}: {outcome_of_wait}");
+        let cancelled = database.totals().aborts().find(|(name, _)| *name == "cancelled");
+        assert_eq!(cancelled, Some(("cancelled", 1)), "{engine}: the engine has given the transaction up");
+        waiter.clear_cancel();
+        run(&mut bob, "rollback");
+        run(&mut ada, "commit");
+        assert_eq!(outcome(&mut bob, "select count(n) from t"), "0", "{engine}");
     }
 }

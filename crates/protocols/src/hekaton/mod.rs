@@ -25,8 +25,8 @@
 //! first writer waits for that one only if its caller says that it [gives way](hotrow_txn::Transaction::give_way); such waits can be part of a
 //! circle, too, and are found by the same search.
 //!
-//! **One hot row on several threads** is slower than on one: two threads make 0.75 to 0.88 of what one makes where every
-//! transaction updates the same row (`bench micro --hot-records 1`). There no two transactions can run side by side. Each
+//! **One hot row on several threads** is slower than on one where every transaction updates the same row (`bench micro
+//! --hot-records 1`). There no two transactions can run side by side. Each
 //! of them is refused once, is rolled back, and waits for its turn in the row's queue. When it has its turn, its core
 //! fetches from the other core what the last transaction wrote: the versions, their words, the index's links, the queue,
 //! and the memory of versions that have been collected.

@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `types` | type names, common types, coercion of literals and parameters to what their place wants |
+//! | `types` | common types, coercion of literals and parameters to what their place wants |
 //! | `expr` | expressions |
 //! | `operators` | comparison, arithmetic, concatenation |
 //! | `interval` | intervals: literals, operators, `make_interval` |

@@ -1,4 +1,4 @@
-//! Types: their names, which one several expressions have in common, and how an expression gets the type its place wants.
+//! Types: which one several expressions have in common, and how an expression gets the type its place wants.
 
 use super::{Binder, Typed};
 use crate::expr::{Expr, Strictness, can_cast, cast};

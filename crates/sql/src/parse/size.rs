@@ -36,3 +36,23 @@ impl MemoryLimit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_text_is_read_without_asking() {
+        let limit = MemoryLimit::new(1 << 20);
+        let set_aside = |sql: &str| {
+            let mut tokens = Vec::new();
+            tokenize(sql, &mut tokens).expect("it has no open quotes");
+            limit.set_aside(sql, &tokens).map(drop)
+        };
+        let large = format!("select {}1", "1 + ".repeat(1 << 12));
+        assert_eq!(set_aside(&large).expect_err("it takes more than there is").state.0, "53200");
+        // Somebody else has set aside all that there is.
+        let _room = MemoryLimit::new(usize::MAX).set_aside_bytes(1 << 40).expect("it has no bound");
+        assert_eq!(set_aside("delete from t"), Ok(()));
+    }
+}
