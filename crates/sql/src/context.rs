@@ -3,7 +3,6 @@
 
 use crate::catalog::{Changes, View, column_of};
 use crate::client::Notice;
-use crate::deferred::Deferred;
 use crate::parse::written_name;
 use crate::schema::{self, quoted, undefined_table};
 use crate::seat::Seat;
@@ -37,8 +36,6 @@ pub struct Names {
     pub(crate) transaction: Cell<u64>,
     /// The session's settings, which functions look at and change.
     pub(crate) settings: RefCell<Settings>,
-    /// Checks that the session's transaction has yet to make.
-    pub(crate) deferred: RefCell<Deferred>,
     /// What others may know of the session.
     pub(crate) seat: Arc<Seat>,
     /// Whether its statement may wait in the middle of an expression: it looks at no table.
@@ -82,7 +79,6 @@ impl Names {
             recent: RefCell::default(),
             rehearsal: RefCell::default(),
             read_only: Cell::new(false),
-            deferred: RefCell::default(),
         }
     }
 
@@ -121,7 +117,6 @@ impl Names {
     pub fn rehearsed(&self) {
         if let Some(Rehearsal { recent, .. }) = self.rehearsal.borrow_mut().take() {
             *self.recent.borrow_mut() = recent;
-            self.deferred.borrow_mut().clear();
         }
     }
 

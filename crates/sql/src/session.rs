@@ -36,6 +36,7 @@ use crate::catalog::View;
 use crate::client::{Client, Notice, OutputColumn};
 use crate::context::Names;
 use crate::database::{Database, plan};
+use crate::deferred::Deferred;
 use crate::exec::Scratch;
 use crate::locks::HeldLocks;
 use crate::parse::lex::{Token, long_names, tokenize, tokenize_within};
@@ -98,6 +99,8 @@ pub struct Session {
     /// The catalog's version, and the settings' count of paths, of which the names' path is.
     path_at: Option<(u64, u64)>,
     marks: Vec<Mark>,
+    /// The checks that the transaction has yet to make.
+    deferred: Deferred,
     /// How its blocks are let in.
     standing: Standing,
     /// Why the engine gave the block's transaction up, if it did.
@@ -157,6 +160,7 @@ impl Session {
             executed: 0,
             locks,
             marks: Vec::new(),
+            deferred: Deferred::default(),
             standing: Standing::default(),
             given_up: None,
             given_up_unheard: None,

@@ -51,7 +51,6 @@ const LAYERED: &[Layered] = &[Layered {
 ///
 /// - The catalog keeps defaults, checks and procedures bound, where it should keep their texts.
 /// - An expression has queries in it.
-/// - What a session's expressions may look at is kept together with its transaction's checks.
 const AGAINST: &[(&str, &str)] = &[
     ("catalog", "expr"),
     ("procedure", "bind::procedure"),
@@ -60,7 +59,6 @@ const AGAINST: &[(&str, &str)] = &[
     ("expr", "plan"),
     ("expr::frame", "plan"),
     ("expr::shown", "plan"),
-    ("context", "deferred"),
 ];
 
 /// No root module of a layered crate uses one of a higher layer, and each of them has its layer.

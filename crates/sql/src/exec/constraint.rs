@@ -332,7 +332,7 @@ impl Ddl<'_> {
 
     /// An error if the transaction has yet to check rows of a table.
     pub(super) fn check_settled(&self, table: &Table, what: &str) -> Result<(), SqlError> {
-        if !self.names.deferred.borrow().concerns(table.name()) {
+        if !self.deferred.concerns(table.name()) {
             return Ok(());
         }
         let message = format!("cannot {what} \"{}\" because it has pending trigger events", table.name());

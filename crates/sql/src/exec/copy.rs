@@ -78,15 +78,13 @@ impl Exec<'_> {
             return run(self);
         }
         let savepoint = self.txn.savepoint();
-        let deferred = self.env.names.map_or(0, |names| names.deferred.borrow().len());
+        let deferred = self.deferred.len();
         loop {
             let abort = match run(self) {
                 Err(Fail::Abort(abort @ (Abort::Conflict | Abort::WriteConflict))) => abort,
                 ended => return ended,
             };
-            if let Some(names) = self.env.names {
-                names.deferred.borrow_mut().truncate(deferred);
-            }
+            self.deferred.truncate(deferred);
             if !self.txn.give_way(Some(savepoint))? {
                 return Err(abort.into());
             }

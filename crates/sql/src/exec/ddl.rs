@@ -7,6 +7,7 @@ use crate::bind::{bind_check, bind_default, not_a_table};
 use crate::catalog::{Catalog, Check, HIDDEN, Rules, Table, View};
 use crate::client::Notice;
 use crate::context::Names;
+use crate::deferred::Deferred;
 use crate::depth::with_room;
 use crate::error::unsupported;
 use crate::expr::{Env, Expr};
@@ -29,6 +30,8 @@ pub(crate) struct Ddl<'a> {
     pub(crate) engine: &'a dyn Engine,
     pub(crate) catalog: &'a Catalog,
     pub(crate) names: &'a mut Names,
+    /// The checks that the transaction has yet to make.
+    pub(crate) deferred: &'a Deferred,
     pub(crate) locks: &'a mut HeldLocks,
     /// `lock_timeout`, if it is set.
     pub(crate) limit: Option<Duration>,

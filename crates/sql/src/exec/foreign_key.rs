@@ -145,12 +145,9 @@ impl Exec<'_> {
                 continue;
             }
             let key = event.foreign_key(graph);
-            if let Some(names) = self.env.names
-                && is_check(key, &event)
-                && names.deferred.borrow().defers(key)
-            {
+            if is_check(key, &event) && self.deferred.defers(key) {
                 self.env.memory.check()?;
-                names.deferred.borrow_mut().push(graph, event);
+                self.deferred.push(graph, event);
                 continue;
             }
             events.extend(self.handle(graph, event)?);
@@ -160,14 +157,12 @@ impl Exec<'_> {
 
     /// Makes the checks that were put off and are due.
     pub(crate) fn check_deferred(&mut self, ends: bool) -> Result<(), Fail> {
-        let Some(names) = self.env.names else { return Ok(()) };
         let mut from = 0;
         loop {
-            let due = names.deferred.borrow().due(from, ends);
-            let Some((at, pending)) = due else { return Ok(()) };
+            let Some((at, pending)) = self.deferred.due(from, ends) else { return Ok(()) };
             self.env.check_cancelled()?;
             self.handle(&pending.graph, pending.event)?;
-            names.deferred.borrow_mut().done(at);
+            self.deferred.done(at);
             from = at + 1;
         }
     }
@@ -234,7 +229,7 @@ impl Exec<'_> {
     /// Does what an action does to the rows that refer to a row; what happened to them. Nobody comes to refer to it meanwhile.
     fn act(&mut self, graph: &Arc<Graph>, change: &Change, params: &[Value<'static>]) -> Result<Vec<Event>, Fail> {
         let env = Env { params, frames: None, keeps_reads: true, ..self.env };
-        let mut exec = Exec { txn: &mut *self.txn, env, engine: self.engine, scratch: &mut *self.scratch };
+        let mut exec = self.with_env(env);
         let access = match &change.plan {
             ChangePlan::Delete(delete) => &delete.access,
             ChangePlan::Update(update) => &update.access,

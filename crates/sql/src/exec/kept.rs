@@ -36,8 +36,7 @@ impl Exec<'_> {
 
     /// The same with something more around the query.
     pub(super) fn inside<'f>(&'f mut self, frame: &'f Frame<'f>) -> Exec<'f> {
-        let env = Env { frames: Some(frame), ..self.env };
-        Exec { txn: &mut *self.txn, env, engine: self.engine, scratch: &mut *self.scratch }
+        self.with_env(Env { frames: Some(frame), ..self.env })
     }
 }
 

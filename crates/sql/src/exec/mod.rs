@@ -59,6 +59,7 @@ mod view;
 mod window;
 mod window_frame;
 
+use crate::deferred::Deferred;
 use crate::expr::{Env, Expr, Input};
 use crate::locks::lock_timeout;
 use crate::plan::{Node, Plan};
@@ -122,10 +123,18 @@ pub(crate) struct Exec<'x> {
     pub(crate) txn: &'x mut dyn Transaction,
     pub(crate) env: Env<'x>,
     pub(crate) engine: &'x dyn Engine,
+    /// The checks that the transaction has yet to make.
+    pub(crate) deferred: &'x mut Deferred,
     pub(crate) scratch: &'x mut Scratch,
 }
 
 impl Exec<'_> {
+    /// Runs a part of the plan whose expressions know something else.
+    fn with_env<'s>(&'s mut self, env: Env<'s>) -> Exec<'s> {
+        let (txn, deferred, scratch) = (&mut *self.txn, &mut *self.deferred, &mut *self.scratch);
+        Exec { txn, env, engine: self.engine, deferred, scratch }
+    }
+
     /// An error if there is no memory for a row of a table. Whoever writes asks at each.
     #[inline]
     pub(crate) fn check_memory(&self, table: TableId) -> Result<(), SqlError> {

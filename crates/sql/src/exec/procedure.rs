@@ -85,8 +85,7 @@ impl Exec<'_> {
 
     /// The same with the frame's values as parameters.
     fn within<'f>(&'f mut self, frame: &'f Frame<'_>) -> Exec<'f> {
-        let env = Env { params: &frame.values, ..self.env };
-        Exec { txn: &mut *self.txn, env, engine: self.engine, scratch: &mut *self.scratch }
+        self.with_env(Env { params: &frame.values, ..self.env })
     }
 
     fn run_in(&mut self, plan: &Plan, into: &[Target], frame: &mut Frame<'_>) -> Result<(), Fail> {

@@ -62,7 +62,8 @@ impl Exec<'_> {
     /// Does something in which expressions are evaluated that may have subqueries.
     pub(super) fn with_subqueries<R>(&mut self, work: impl FnOnce(&Env<'_>) -> Result<R, SqlError>) -> Result<R, Fail> {
         let (env, mut scratch) = (self.env, Vec::new());
-        let exec = Exec { txn: &mut *self.txn, env, engine: self.engine, scratch: &mut scratch };
+        let (txn, deferred) = (&mut *self.txn, &mut *self.deferred);
+        let exec = Exec { txn, env, engine: self.engine, deferred, scratch: &mut scratch };
         let runner = Runner { exec: RefCell::new(exec), answers: RefCell::default(), abort: Cell::new(None) };
         let frame = Frame { id: NOBODY, content: Content::Subqueries(&runner), next: env.frames };
         let done = work(&Env { frames: Some(&frame), ..env });

@@ -233,7 +233,8 @@ impl Session {
         let mut outcome = Ok(());
         let mut ended = true;
         for (statement, params) in statements {
-            let mut exec = Exec { txn: &mut rehearsal, env: env(params), engine, scratch: &mut self.scratch };
+            let (txn, env) = (&mut rehearsal, env(params));
+            let mut exec = Exec { txn, env, engine, deferred: &mut self.deferred, scratch: &mut self.scratch };
             let ran = exec.rows(&statement.plan, self.names.read_only.get(), &mut |_| Ok(ControlFlow::Continue(())));
             match ran {
                 Ok(_) => {}
@@ -250,11 +251,13 @@ impl Session {
             }
         }
         if ended {
-            let mut exec = Exec { txn: &mut rehearsal, env: env(&[]), engine, scratch: &mut self.scratch };
+            let (txn, env) = (&mut rehearsal, env(&[]));
+            let mut exec = Exec { txn, env, engine, deferred: &mut self.deferred, scratch: &mut self.scratch };
             // Violations are passed over.
             outcome = exec.check_deferred(true);
         }
         self.names.rehearsed();
+        self.deferred.clear();
         outcome
     }
 }

@@ -88,7 +88,7 @@ impl Session {
     /// Where a statement begins that is to be tried again in place of waiting, under an engine that leaves that to us.
     pub(super) fn start_request(&mut self, plan: &Plan) -> Option<Start> {
         let is_request = self.txn.retries_requests() || self.waits_for_writers() && !only_reads(plan);
-        let deferred = self.names.deferred.borrow().len();
+        let deferred = self.deferred.len();
         (is_request && is_plannable(plan))
             .then(|| if self.begun { Start::At(self.txn.savepoint(), deferred) } else { Start::Begin })
     }
@@ -134,11 +134,11 @@ impl Session {
         match start {
             Start::At(savepoint, deferred) => {
                 self.txn.rollback_to(savepoint);
-                self.names.deferred.borrow_mut().truncate(deferred);
+                self.deferred.truncate(deferred);
             }
             Start::Begin => {
                 self.withdraw_begin();
-                self.names.deferred.borrow_mut().truncate(0);
+                self.deferred.truncate(0);
             }
         }
         self.count_retried(attempts.timed);
@@ -156,7 +156,7 @@ impl Session {
             Start::Begin => (None, 0),
             Start::At(savepoint, deferred) => (Some(savepoint), deferred),
         };
-        self.names.deferred.borrow_mut().truncate(deferred);
+        self.deferred.truncate(deferred);
         let waited = self.txn.give_way(savepoint)?;
         if waited {
             // The engine's transaction is over if all of it was undone.

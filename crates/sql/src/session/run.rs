@@ -378,7 +378,8 @@ impl Session {
         let styles = self.names.styles();
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let env = Env { params, now, user, session_id, waiter, names, styles, memory, keeps_reads, frames: None };
-        (&self.user, Exec { txn: &mut self.txn, env, engine, scratch: &mut self.scratch })
+        let (txn, deferred, scratch) = (&mut self.txn, &mut self.deferred, &mut self.scratch);
+        (&self.user, Exec { txn, env, engine, deferred, scratch })
     }
 
     /// Runs DDL with all that it needs, and passes its notices on.
@@ -399,6 +400,7 @@ impl Session {
             engine: &**self.database.engine(),
             catalog: &self.database.catalog,
             names: &mut self.names,
+            deferred: &self.deferred,
             locks: &mut self.locks,
             limit,
             txn,

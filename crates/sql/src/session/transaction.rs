@@ -255,7 +255,7 @@ impl Session {
 
     /// Makes the checks that are due, all of them if the transaction `ends`.
     pub(super) fn check_deferred(&mut self, ends: bool) -> Result<(), Fail> {
-        if self.names.deferred.borrow().is_empty() {
+        if self.deferred.is_empty() {
             return Ok(());
         }
         let (_, mut exec) = self.exec(&[]);
@@ -287,7 +287,7 @@ impl Session {
             self.database.engine().drop_table(id);
         }
         self.marks.clear();
-        self.names.deferred.borrow_mut().clear();
+        self.deferred.clear();
         self.locks.release_all();
         self.give_advisory_back(Scope::Transaction);
     }
@@ -301,7 +301,7 @@ impl Session {
             self.standing.end();
         }
         self.marks.clear();
-        self.names.deferred.borrow_mut().clear();
+        self.deferred.clear();
         self.given_up = None;
         self.given_up_unheard = None;
         self.seat.end();
@@ -399,7 +399,7 @@ impl Session {
         self.require_block("SAVEPOINT")?;
         let engine = self.begun.then(|| self.txn.savepoint());
         let (changes, settings) = (self.names.changes.clone(), self.names.settings.borrow().save());
-        let deferred = self.names.deferred.borrow().mark();
+        let deferred = self.deferred.mark();
         let read_only = self.names.read_only.get();
         self.marks.push(Mark { name: name.to_owned(), engine, changes, settings, deferred, read_only });
         Ok(())
@@ -427,7 +427,7 @@ impl Session {
         self.names.read_only.set(mark.read_only);
         let reported = self.names.settings.borrow_mut().restore(&mark.settings);
         let changes = mark.changes.clone();
-        self.names.deferred.borrow_mut().rollback_to(&mark.deferred);
+        self.deferred.rollback_to(&mark.deferred);
         match mark.engine {
             Some(engine) => self.txn.rollback_to(engine),
             // The engine's transaction began later.

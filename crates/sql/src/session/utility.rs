@@ -185,7 +185,7 @@ impl Session {
                 return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
             }
         }
-        self.names.deferred.borrow_mut().set(names, deferred);
+        self.deferred.set(names, deferred);
         if deferred { Ok(()) } else { self.check_deferred(false) }
     }
 
