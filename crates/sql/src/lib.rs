@@ -46,6 +46,7 @@ mod json;
 mod locks;
 mod measured;
 mod memory;
+mod opaque;
 mod parse;
 mod plan;
 mod procedure;

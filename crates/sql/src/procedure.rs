@@ -1,23 +1,14 @@
 //! Procedures: statements that the database keeps, and runs as one.
 //!
-//! A [`Procedure`] is its text's syntax; a [`Body`] is that syntax bound and planned for the tables that there are. A body is
-//! made when the procedure is, kept with it, and made again when one of its tables or one of the procedures that it calls has
-//! become another one.
-//!
-//! A running body has a frame of values: first the arguments, then `found`, then the declared variables. Its expressions know
-//! them as parameters by their position.
+//! A [`Procedure`] is its text's syntax. What the binder makes of it, for the tables that there are, is kept with it and opaque
+//! to the catalog: it is made when the procedure is, and made again when one of its tables or one of the procedures that it calls
+//! has become another one.
 
-use crate::SqlError;
-use crate::bind::compile;
-use crate::catalog::{Used, View};
 use crate::expr::Expr;
+use crate::opaque::Opaque;
 use crate::parse::procedure::{ArgumentMode, BodySyntax};
-use crate::plan::Plan;
 use hotrow_storage::Type;
-use hotrow_sync::{Arc, RwLock};
-
-/// How deep procedures may call each other.
-pub const MAX_CALL_DEPTH: usize = 32;
+use hotrow_sync::RwLock;
 
 /// An argument of a procedure.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,32 +32,24 @@ pub struct Procedure {
     pub arguments: Vec<Argument>,
     /// What it does, as it was written.
     pub syntax: BodySyntax,
-    /// The same for the tables that there were when it was last asked for.
-    body: RwLock<Option<Arc<Body>>>,
+    /// What the binder made of the syntax for the tables that there were when the procedure was last called.
+    bound: RwLock<Option<Opaque>>,
 }
 
 impl Procedure {
     /// A procedure that has not been bound yet.
     pub fn new(name: String, arguments: Vec<Argument>, syntax: BodySyntax) -> Self {
-        Self { name, arguments, syntax, body: RwLock::default() }
+        Self { name, arguments, syntax, bound: RwLock::default() }
     }
 
-    /// The body for the tables that there are now; `depth` calls led here.
-    pub(crate) fn body(&self, view: View<'_>, depth: usize) -> Result<Arc<Body>, SqlError> {
-        let known = self.body.read().unwrap_or_else(|poison| poison.into_inner()).clone();
-        if let Some(body) = known.filter(|body| body.used.is_current(view)) {
-            return Ok(body);
-        }
-        let body = Arc::new(compile(self, view, false, depth)?);
-        if view.changes.is_empty() {
-            self.keep(body.clone());
-        }
-        Ok(body)
+    /// What the binder last made of the syntax, if anything.
+    pub(crate) fn bound(&self) -> Option<Opaque> {
+        self.bound.read().unwrap_or_else(|poison| poison.into_inner()).clone()
     }
 
-    /// Keeps a body for the next who asks.
-    pub(crate) fn keep(&self, body: Arc<Body>) {
-        *self.body.write().unwrap_or_else(|poison| poison.into_inner()) = Some(body);
+    /// Keeps what the binder has made of the syntax for the next call.
+    pub(crate) fn keep(&self, bound: Opaque) {
+        *self.bound.write().unwrap_or_else(|poison| poison.into_inner()) = Some(bound);
     }
 
     /// Name and arguments as they go in: `pay(integer, numeric)`.
@@ -78,71 +61,5 @@ impl Procedure {
     /// The arguments that go in.
     pub fn inputs(&self) -> impl Iterator<Item = &Argument> {
         self.arguments.iter().filter(|argument| argument.mode != ArgumentMode::Out)
-    }
-}
-
-/// What a procedure does, bound and planned.
-#[derive(Debug, Default)]
-pub struct Body {
-    /// How many values a frame has.
-    pub slots: usize,
-    /// How deep the calls in it go, itself counted.
-    pub depth: usize,
-    /// The statements.
-    pub steps: Vec<Step>,
-    /// What it uses, that of the procedures that it calls included.
-    pub used: Used,
-}
-
-/// A statement of a body.
-#[derive(Debug)]
-pub struct Step {
-    /// The line of the body, from one.
-    pub line: usize,
-    /// What it does.
-    pub kind: StepKind,
-}
-
-/// What a statement of a body does.
-#[derive(Debug)]
-pub enum StepKind {
-    /// Runs a plan; its first row goes into variables.
-    Run(Plan, Vec<Target>),
-    /// Calls a procedure; what comes out goes into variables.
-    Call(Call, Vec<Target>),
-    /// Gives a variable a value of its type.
-    Assign(usize, Expr),
-    /// The statements after the first condition that is true, or the last ones.
-    If(Vec<(Expr, Vec<Step>)>, Vec<Step>),
-    /// Ends the procedure.
-    Return,
-}
-
-/// A variable that takes a column's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// Its place in the frame.
-    pub slot: usize,
-    /// The column's type.
-    pub from: Type,
-    /// The variable's type.
-    pub to: Type,
-}
-
-/// A call of a procedure.
-#[derive(Debug)]
-pub struct Call {
-    /// The procedure.
-    pub procedure: Arc<Procedure>,
-    /// Its body.
-    pub body: Arc<Body>,
-    /// The arguments' values, of the arguments' types; NULL for those that only come out.
-    pub arguments: Vec<Expr>,
-}
-
-impl Call {
-    /// The arguments that come out, by their positions.
-    pub fn outputs(&self) -> impl Iterator<Item = (usize, &Argument)> {
-        self.procedure.arguments.iter().enumerate().filter(|(_, argument)| argument.mode != ArgumentMode::In)
     }
 }

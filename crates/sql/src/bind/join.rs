@@ -13,8 +13,8 @@ use super::{Binder, cost, path, push};
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expected::Expected;
-use crate::expr::{Comparison, Expr, lost};
-use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node, SubqueryTest};
+use crate::expr::{Comparison, Expr, SubqueryTest, lost};
+use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node};
 use crate::{SqlError, depth};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
@@ -498,7 +498,7 @@ impl Binder<'_> {
                         continue;
                     }
                     let operands = subquery.operands.clone();
-                    let Some(node) = Arc::get_mut(&mut subquery.plan) else { continue };
+                    let Some(node) = subquery.plan.get_mut::<Node>() else { continue };
                     let node = std::mem::replace(node, Node::One);
                     self.columns += operands.len();
                     let equal = |(at, operand)| {

@@ -65,7 +65,7 @@ mod with;
 
 pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, used_by_default};
 pub(crate) use explain::{explained, planned};
-pub(crate) use procedure::{Variables, compile};
+pub(crate) use procedure::{Variables, compile_new};
 pub use procedure::{argument_types, check_recursion, define_arguments};
 pub(crate) use scope::Scope;
 pub(crate) use view::{define_view, holds, not_a_table};

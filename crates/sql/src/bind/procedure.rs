@@ -8,13 +8,14 @@ use crate::catalog::View;
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
+use crate::opaque::Opaque;
 use crate::parse::data_type;
 use crate::parse::names::{fold, object_name, procedure_name};
 use crate::parse::procedure::{
     ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax,
 };
-use crate::plan::Plan;
-use crate::procedure::{Argument, Body, Call, MAX_CALL_DEPTH, Procedure, Step, StepKind, Target};
+use crate::plan::{Body, Call, Plan, Step, StepKind, Target};
+use crate::procedure::{Argument, Procedure};
 use crate::types::type_name;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
@@ -22,6 +23,9 @@ use hotrow_sync::Arc;
 use hotrow_txn::number_of;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use std::collections::BTreeSet;
+
+/// How deep procedures may call each other.
+const MAX_CALL_DEPTH: usize = 32;
 
 /// What names mean in a body, beside columns: its frame.
 #[derive(Debug)]
@@ -128,9 +132,31 @@ pub fn check_recursion(name: &str, body: &BodySyntax, view: View<'_>) -> Result<
     Ok(seen)
 }
 
+/// The body of a procedure for the tables that there are now; `depth` calls led here.
+///
+/// The body is kept with the procedure, and bound again only if something that it uses has become another thing. What a
+/// transaction has not committed makes a body of its own, which is not kept.
+fn body(procedure: &Procedure, view: View<'_>, depth: usize) -> Result<Arc<Body>, SqlError> {
+    let known = procedure.bound().and_then(|bound| bound.shared::<Body>());
+    if let Some(body) = known.filter(|body| body.used.is_current(view)) {
+        return Ok(body);
+    }
+    let body = Arc::new(compile(procedure, view, false, depth)?);
+    if view.changes.is_empty() {
+        procedure.keep(body.clone().into());
+    }
+    Ok(body)
+}
+
+/// Binds a procedure's body when the procedure is made, and keeps the body with it.
+pub(crate) fn compile_new(procedure: &Procedure, view: View<'_>) -> Result<(), SqlError> {
+    procedure.keep(Opaque::new(compile(procedure, view, true, 0)?));
+    Ok(())
+}
+
 /// Binds a procedure's body; `depth` calls led here. `located` says that the client has just sent its text, so that positions
 /// in it help.
-pub(crate) fn compile(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
+fn compile(procedure: &Procedure, view: View<'_>, located: bool, depth: usize) -> Result<Body, SqlError> {
     check_depth(depth + 1)?;
     with_room(|| compile_in_place(procedure, view, located, depth))
 }
@@ -391,7 +417,7 @@ impl Binder<'_> {
                 (_, None, None) => return Err(self.locate(wrong(Some(&procedure)), span)),
             });
         }
-        let body = procedure.body(self.view, self.call_depth)?;
+        let body = body(&procedure, self.view, self.call_depth)?;
         check_depth(self.call_depth + body.depth)?;
         self.use_body(&procedure, &body);
         Ok((Call { procedure, body, arguments }, slots))

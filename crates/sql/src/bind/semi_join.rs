@@ -13,9 +13,8 @@ use super::select::Bound;
 use super::subquery::asked;
 use super::{Binder, Scope};
 use crate::SqlError;
-use crate::expr::{Comparison, Expr};
-use crate::plan::{HashJoin, JoinKey, JoinKind, Node, Subquery, SubqueryTest};
-use hotrow_sync::Arc;
+use crate::expr::{Comparison, Expr, Subquery, SubqueryTest};
+use crate::plan::{HashJoin, JoinKey, JoinKind, Node};
 use sqlparser::ast;
 
 /// How the rows of EXISTS's query are found in a hash table.
@@ -183,7 +182,7 @@ pub(super) fn semi_join(
         return Ok((planned, Some(back(Expr::Subquery(subquery)))));
     }
     let Subquery { plan, test, frame, mut arguments, mut operands } = *subquery;
-    let plan = match Arc::try_unwrap(plan) {
+    let plan = match plan.into_inner::<Node>() {
         Ok(plan) => plan,
         Err(plan) => {
             let subquery = Subquery { plan, test, frame, arguments, operands };

@@ -5,12 +5,12 @@ use super::scope::Level;
 use super::select::Bound;
 use super::{Aggregates, Binder, Scope, Typed};
 use crate::error::unsupported;
-use crate::expr::{Comparison, Expr};
+use crate::expr::{Comparison, Expr, Subquery, SubqueryTest};
 use crate::parse::names::fold;
-use crate::plan::{Node, Subquery, SubqueryTest};
+use crate::opaque::Opaque;
+use crate::plan::Node;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
-use hotrow_sync::Arc;
 use sqlparser::ast::{self, BinaryOperator as B, Expr as A};
 
 impl Binder<'_> {
@@ -157,7 +157,7 @@ fn is_query(expr: &A) -> bool {
 
 pub(super) fn asked(plan: Node, level: Level, test: SubqueryTest, operands: Vec<Expr>) -> Expr {
     let arguments = level.columns.into_iter().map(Expr::Column).collect();
-    Expr::Subquery(Box::new(Subquery { plan: Arc::new(plan), test, frame: level.frame, arguments, operands }))
+    Expr::Subquery(Box::new(Subquery { plan: Opaque::new(plan), test, frame: level.frame, arguments, operands }))
 }
 
 fn negated_if(negated: bool, expr: Expr) -> Typed {

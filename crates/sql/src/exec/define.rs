@@ -2,7 +2,7 @@
 
 use super::Fail;
 use super::ddl::Ddl;
-use crate::bind::{argument_types, check_recursion, compile, define_arguments};
+use crate::bind::{argument_types, check_recursion, compile_new, define_arguments};
 use crate::parse::procedure::{CreateProcedure, DropProcedures};
 use crate::procedure::Procedure;
 use crate::table_lock::Mode;
@@ -39,8 +39,7 @@ impl Ddl<'_> {
         }
         check_recursion(&create.name, &create.body, self.view())?;
         let procedure = Procedure::new(create.name.clone(), arguments, create.body.clone());
-        let body = compile(&procedure, self.view(), true, 0)?;
-        procedure.keep(Arc::new(body));
+        compile_new(&procedure, self.view())?;
         self.names.changes.procedures.insert(create.name.clone(), Some(Arc::new(procedure)));
         Ok("CREATE PROCEDURE")
     }

@@ -2,8 +2,7 @@
 
 use super::{Exec, Fail, owned, width};
 use crate::expr::{Env, Expr, Input, Strictness, cast};
-use crate::plan::{Plan, read_only_violation};
-use crate::procedure::{Call, Step, StepKind, Target};
+use crate::plan::{Call, Plan, Step, StepKind, Target, read_only_violation};
 use crate::types::Styles;
 use crate::{SqlError, depth, state};
 use hotrow_storage::Value;

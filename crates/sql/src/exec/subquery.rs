@@ -6,8 +6,10 @@
 
 use super::join::push_equal;
 use super::{Exec, Fail};
-use crate::expr::{Comparison, Content, Env, Expr, Frame, Input, Kept, Subqueries, compare, lost};
-use crate::plan::{Node, Subquery, SubqueryTest};
+use crate::expr::{
+    Comparison, Content, Env, Expr, Frame, Input, Kept, Subqueries, Subquery, SubqueryTest, compare, lost,
+};
+use crate::plan::Node;
 use crate::{SqlError, depth, state};
 use hotrow_storage::{ArrayBuilder, Key, KeyBuilder, Value};
 use hotrow_txn::Abort;
@@ -127,7 +129,7 @@ impl Exec<'_> {
         match &subquery.test {
             SubqueryTest::Value => {
                 let mut value = None;
-                self.run(&subquery.plan, &mut |row| {
+                self.run(subquery.node(), &mut |row| {
                     if value.is_some() {
                         let message = "more than one row returned by a subquery used as an expression";
                         return Err(SqlError::new(state::CARDINALITY_VIOLATION, message));
@@ -139,7 +141,7 @@ impl Exec<'_> {
             }
             SubqueryTest::Array(element) => {
                 let (memory, mut array) = (self.env.memory, ArrayBuilder::new(*element));
-                self.run(&subquery.plan, &mut |row| {
+                self.run(subquery.node(), &mut |row| {
                     // The builder's buffer doubles.
                     memory.check_value(array.size().saturating_mul(2))?;
                     array.push(&row.value(0));
@@ -149,21 +151,21 @@ impl Exec<'_> {
             }
             SubqueryTest::Exists => {
                 let mut found = false;
-                self.run(&subquery.plan, &mut |_| {
+                self.run(subquery.node(), &mut |_| {
                     found = true;
                     Ok(ControlFlow::Break(()))
                 })?;
                 Ok(Answer::Value(Value::Bool(found)))
             }
             SubqueryTest::Matches(blanks, condition) => {
-                let width = match (&*subquery.plan, condition) {
+                let width = match (subquery.node(), condition) {
                     (Node::Project(_, exprs), Some(_)) => exprs.len(),
                     _ => 0,
                 };
                 let columns: Vec<_> = (0..width).collect();
                 let mut matching = Matching { rows: Kept::new(width), first: HashMap::new(), next: Vec::new() };
                 let memory = self.env.memory;
-                self.run(&subquery.plan, &mut |row| {
+                self.run(subquery.node(), &mut |row| {
                     memory.check_push(&matching.first)?;
                     memory.check_push(&matching.rows)?;
                     memory.check_push(&matching.next)?;
@@ -187,7 +189,7 @@ impl Exec<'_> {
                 let (all, nulls) = (Kept::new(columns.len()), Kept::new(columns.len()));
                 let mut rows = Rows { all, nulls, keys: hashed.then(HashSet::new) };
                 let (memory, is_single) = (self.env.memory, columns.len() == 1);
-                self.run(&subquery.plan, &mut |row| {
+                self.run(subquery.node(), &mut |row| {
                     memory.check_push(&rows.all)?;
                     memory.check_push(&rows.nulls)?;
                     match &mut rows.keys {

@@ -4,9 +4,7 @@
 //! a correlated subquery. Frames have numbers that differ within a statement, so that nobody counts levels; the innermost
 //! comes first. The rows of WITH and the way to run subqueries are found in frames, too.
 
-use super::{Env, Expr, Input};
-use crate::expr::Kept;
-use crate::plan::Subquery;
+use super::{Env, Expr, Input, Kept, Subquery};
 use crate::{SqlError, state};
 use hotrow_storage::Value;
 use std::fmt;

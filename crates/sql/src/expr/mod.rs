@@ -10,6 +10,7 @@
 //! | `kept` | rows that are kept |
 //! | `functions` | the functions by name, what they take, and what they do |
 //! | `pattern` | LIKE |
+//! | `subquery` | queries within expressions, whose plans are opaque here |
 //! | `shown` | expressions as people read them |
 //!
 //! A bound expression has been checked: its operands have types that its operator takes. Evaluating one over a row
@@ -25,6 +26,7 @@ pub mod interval;
 mod kept;
 mod pattern;
 mod shown;
+mod subquery;
 
 pub use arith::{Arithmetic, divide};
 pub use cast::{Strictness, can_cast, cast, fit};
@@ -36,8 +38,8 @@ pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Se
 pub(crate) use functions::{finish_json, value_bytes, write_json, write_json_key};
 pub use kept::Kept;
 pub(crate) use shown::{sequences_in, shown};
+pub use subquery::{Subquery, SubqueryTest};
 
-use crate::plan::Subquery;
 use hotrow_storage::{Type, Value};
 use std::cmp::Ordering;
 

@@ -1,8 +1,7 @@
 //! Expressions as people read them, and what definitions use.
 
-use super::{ArrayFunction, Comparison, Expr, Function, SequenceFunction as S};
+use super::{ArrayFunction, Comparison, Expr, Function, SequenceFunction as S, SubqueryTest};
 use crate::catalog::{Table, describe};
-use crate::plan::SubqueryTest;
 use hotrow_storage::{Type, Value};
 
 /// A condition, near enough to SQL to be recognised.

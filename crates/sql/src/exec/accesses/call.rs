@@ -7,8 +7,7 @@
 use super::Foresight;
 use crate::SqlError;
 use crate::expr::{Env, Expr, Input};
-use crate::plan::Plan;
-use crate::procedure::{Call, Step, StepKind};
+use crate::plan::{Call, Plan, Step, StepKind};
 use hotrow_storage::Value;
 use std::ops::ControlFlow::{self, Break, Continue};
 

@@ -1,7 +1,6 @@
 //! What the form of a plan tells of the rows that it touches, and of those that it returns, whatever its values are.
 
-use crate::plan::{Access, Node, Path, Plan, Range, Source};
-use crate::procedure::{Step, StepKind};
+use crate::plan::{Access, Node, Path, Plan, Range, Source, Step, StepKind};
 use hotrow_storage::IndexRef;
 
 /// What counts for a list of keys, of whatever length.

@@ -9,24 +9,26 @@
 
 mod aggregate;
 mod foreign_keys;
+mod procedure;
+mod subquery;
 
 pub use self::aggregate::{AggregateCall, AggregateFunction, AggregateOrder};
 pub use self::foreign_keys::{Change, ChangePlan, Graph, Keys, Reference, Referred};
+pub use self::procedure::{Body, Call, Step, StepKind, Target};
 use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
 use crate::expected::Expected;
-use crate::expr::{Comparison, Expr};
+use crate::expr::Expr;
 pub use crate::measured::{Analysis, Measured};
 use crate::parse::ExplainOptions;
 use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
-use crate::procedure::{Call, Step, StepKind};
 use crate::system::SystemRelation;
 use crate::table_function::RowsOf;
 use crate::window::Window;
 use crate::{OutputColumn, SqlError, state};
-use hotrow_storage::{Element, IndexRef, Type, Value};
+use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex};
 use hotrow_txn::{Direction, LockFor};
@@ -308,44 +310,6 @@ pub struct Recursive {
     pub start: Node,
     /// What does.
     pub step: Node,
-}
-
-/// A query within an expression.
-#[derive(Clone, Debug)]
-pub struct Subquery {
-    /// Its rows; where they are compared, in the types that are.
-    pub plan: Arc<Node>,
-    /// What is asked of them.
-    pub test: SubqueryTest,
-    /// The number of the frame around it.
-    pub frame: usize,
-    /// What the frame shows; if it is nothing, the answer is the same for all rows.
-    pub arguments: Vec<Expr>,
-    /// What its rows are compared with.
-    pub operands: Vec<Expr>,
-}
-
-impl PartialEq for Subquery {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.plan, &other.plan) && self.arguments == other.arguments && self.operands == other.operands
-    }
-}
-
-/// What is asked of a subquery's rows.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SubqueryTest {
-    /// The value of the only one.
-    Value,
-    /// Whether there is one.
-    Exists,
-    /// Whether there is one whose first columns equal the operands, where trailing blanks do not count in the columns that say so, and for
-    /// which the condition is true, if there is one. The condition alone looks at what the frame shows.
-    Matches(Vec<bool>, Option<Expr>),
-    /// The values of all as an array.
-    Array(Element),
-    /// Whether the comparison holds for one (ANY, IN), or for all if the flag says so. Trailing blanks do not count in the
-    /// columns that say so.
-    Compare(Comparison, bool, Vec<bool>),
 }
 
 /// How a table's rows are found.
