@@ -6,38 +6,38 @@ use std::any::Any;
 /// A value whose type only the layer that made it knows: the plan of a subquery in an expression, what the binder has made of a
 /// definition in the catalog. Clones share the value. Reading one compares the type's number, and costs no more than a call.
 #[derive(Clone, Debug)]
-pub(crate) struct Opaque(Arc<dyn Any + Send + Sync>);
+pub struct Opaque(Arc<dyn Any + Send + Sync>);
 
 impl Opaque {
     /// Keeps a value.
-    pub(crate) fn new<T: Any + Send + Sync>(value: T) -> Self {
+    pub fn new<T: Any + Send + Sync>(value: T) -> Self {
         Self(Arc::new(value))
     }
 
     /// The value, if it is a `T`.
     #[inline]
-    pub(crate) fn get<T: Any>(&self) -> Option<&T> {
+    pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
 
     /// The value to change, if it is a `T` and nothing shares it.
-    pub(crate) fn get_mut<T: Any>(&mut self) -> Option<&mut T> {
+    pub fn get_mut<T: Any>(&mut self) -> Option<&mut T> {
         Arc::get_mut(&mut self.0)?.downcast_mut()
     }
 
     /// The value to share, if it is a `T`.
-    pub(crate) fn shared<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+    pub fn shared<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.0.clone().downcast().ok()
     }
 
     /// The value itself, if it is a `T` and nothing shares it.
-    pub(crate) fn into_inner<T: Any + Send + Sync>(self) -> Result<T, Self> {
+    pub fn into_inner<T: Any + Send + Sync>(self) -> Result<T, Self> {
         let shared = self.0.downcast::<T>().map_err(Self)?;
         Arc::try_unwrap(shared).map_err(Self::from)
     }
 
     /// Whether both are the same value, shared.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }

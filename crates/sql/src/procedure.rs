@@ -4,14 +4,14 @@
 //! to the catalog: it is made when the procedure is, and made again when one of its tables or one of the procedures that it calls
 //! has become another one.
 
-use crate::expr::Expr;
+use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;
 use crate::parse::procedure::{ArgumentMode, BodySyntax};
 use hotrow_storage::Type;
 use hotrow_sync::RwLock;
 
 /// An argument of a procedure.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Argument {
     /// Its name, if it has one.
     pub name: Option<String>,
@@ -20,7 +20,7 @@ pub struct Argument {
     /// Its type. Lengths, precisions and scales do not count, but for `char(n)`.
     pub ty: Type,
     /// What it is if it is not given.
-    pub default: Option<Expr>,
+    pub default: Option<DefaultValue>,
 }
 
 /// A procedure.

@@ -1,37 +1,47 @@
-//! The expressions of a table's definition: DEFAULT and CHECK.
+//! The expressions of definitions, DEFAULT and CHECK, and those that ALTER TABLE runs.
 
 use super::{Binder, Scope, Typed};
-use crate::catalog::{Table, Used, View};
-use crate::depth::with_room;
-use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast, sequences_in};
+use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Used, View, Written};
+use crate::depth::{Syntax, with_room};
+use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
+use crate::opaque::Opaque;
 use crate::{SqlError, sequence, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
 
-/// A DEFAULT, as a value of its column. It looks at no column.
-pub fn bind_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<Expr, SqlError> {
-    with_room(|| default_in_place(expr, column, ty, view))
+/// A DEFAULT, as a value of its column or argument. It looks at no column.
+pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<DefaultValue, SqlError> {
+    with_room(|| {
+        let expression = Written { syntax: Syntax::new(expr.clone()), styles: view.styles };
+        let mut bound = bind_default(&expression, column, ty, view)?;
+        let mut sequences = Vec::new();
+        fix_sequences(&mut bound, view, &mut sequences)?;
+        let source = DefaultSource::Written { expression, sequences, bound: Opaque::new(bound) };
+        Ok(DefaultValue { source, types: vec![ty] })
+    })
 }
 
-fn default_in_place(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<Expr, SqlError> {
-    let mut binder = Binder::new("", 0, view, Vec::new());
-    let typed = binder.plain(expr, &Scope::default(), "DEFAULT expressions").map_err(|error| match error.state {
-        state::UNDEFINED_COLUMN => {
-            SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression")
-        }
-        _ => error,
-    })?;
-    let mut bound = as_written(&typed, ty).map_or_else(|| binder.assign(typed, column, ty), Ok).map_err(|error| {
-        match error.state {
-            state::DATATYPE_MISMATCH => {
-                let message = error.message.replacen("expression is", "default expression is", 1);
-                SqlError { message, ..error }
+fn bind_default(expression: &Written, column: &str, ty: Type, view: View<'_>) -> Result<Expr, SqlError> {
+    let mut binder = binder_of(expression, view);
+    let typed =
+        binder.plain(&expression.syntax, &Scope::default(), "DEFAULT expressions").map_err(|error| match error.state {
+            state::UNDEFINED_COLUMN => {
+                SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression")
             }
             _ => error,
+        })?;
+    as_written(&typed, ty).map_or_else(|| binder.assign(typed, column, ty), Ok).map_err(|error| match error.state {
+        state::DATATYPE_MISMATCH => {
+            let message = error.message.replacen("expression is", "default expression is", 1);
+            SqlError { message, ..error }
         }
-    })?;
-    fix_sequences(&mut bound, view)?;
-    Ok(bound)
+        _ => error,
+    })
+}
+
+/// A binder for an expression of a definition. There is no text that an error could point into.
+fn binder_of<'a>(expression: &Written, view: View<'a>) -> Binder<'a> {
+    Binder::new("", 0, View { styles: expression.styles, ..view }, Vec::new())
 }
 
 /// A literal of another type, which is cast when the default is wanted: until then it is shown as it was written.
@@ -41,40 +51,27 @@ fn as_written(typed: &Typed, to: Type) -> Option<Expr> {
     Some(Expr::Cast(literal, from, to, Strictness::Assignment))
 }
 
-/// A definition means its sequences whatever they will be called: names become numbers.
-fn fix_sequences(expr: &mut Expr, view: View<'_>) -> Result<(), SqlError> {
+/// A definition means its sequences whatever they will be called: their names become numbers, and are noted with these.
+fn fix_sequences(expr: &mut Expr, view: View<'_>, fixed: &mut Vec<(String, u32)>) -> Result<(), SqlError> {
     if let Expr::Call(Function::Sequence(S::NextValue | S::CurrentValue | S::SetValue), arguments) = expr
         && let Some(argument @ Expr::Const(Value::Text(_))) = arguments.first_mut()
         && let Expr::Const(Value::Text(name)) = argument
     {
         let id = sequence::named(view, name)?.id;
+        fixed.push((name.to_string(), id));
         *argument = Expr::Const(Value::Int8(i64::from(id)));
     }
-    expr.parts_mut().into_iter().try_for_each(|part| fix_sequences(part, view))
-}
-
-/// The next number of a sequence, as a column's DEFAULT.
-pub fn next_value(sequence: u32, ty: Type) -> Expr {
-    let next = Expr::Call(Function::Sequence(S::NextValue), vec![Expr::Const(Value::Int8(i64::from(sequence)))]);
-    if ty == Type::Int8 { next } else { Expr::Cast(Box::new(next), Type::Int8, ty, Strictness::Assignment) }
+    expr.parts_mut().into_iter().try_for_each(|part| fix_sequences(part, view, fixed))
 }
 
 /// Notes the sequences that a column's default takes numbers from.
 pub fn used_by_default(used: &mut Used, table: &Table, column: usize, view: View<'_>) {
     let Some(Some(default)) = table.rules.defaults.get(column) else { return };
-    for id in sequences_in(default) {
+    for id in default.sequences() {
         if let Some(sequence) = view.sequence_by_id(id) {
             used.add_sequence(&sequence, view);
         }
     }
-}
-
-/// An expression of one type as a value of a column of another; none if there is no cast that an assignment makes.
-pub fn bind_assignment(expr: Expr, from: Type, to: Type) -> Option<Expr> {
-    if from == to {
-        return Some(expr);
-    }
-    can_cast(from, to, Strictness::Assignment).then(|| Expr::Cast(Box::new(expr), from, to, Strictness::Assignment))
 }
 
 /// What ALTER COLUMN … TYPE … USING says, over the table's old columns.
@@ -92,11 +89,35 @@ pub fn bind_conversion(
     })
 }
 
-/// A CHECK constraint over a table's columns.
-pub fn bind_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<Expr, SqlError> {
+/// The condition of a CHECK constraint over a table's columns.
+pub fn define_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<Condition, SqlError> {
     with_room(|| {
-        let mut binder = Binder::new("", 0, view, Vec::new());
-        let typed = binder.plain(expr, &Scope::table(table, None), "check constraints")?;
-        binder.condition(typed, "CHECK")
+        let expression = Written { syntax: Syntax::new(expr.clone()), styles: view.styles };
+        let columns = columns_of(&bind_check(&expression, &Scope::table(table, None), view)?);
+        let columns = columns.into_iter().map(|column| (table.schema.columns[column].name.clone(), column));
+        let (columns, name): (Vec<_>, _) = (columns.collect(), table.name().to_owned());
+        // Bound by what is kept alone, so that the numbers of its columns are its own.
+        let bound = Opaque::new(bind_check(&expression, &Scope::of_condition(&name, &columns, table), view)?);
+        Ok(Condition { expression, table: name, columns, bound })
     })
+}
+
+fn bind_check(expression: &Written, scope: &Scope, view: View<'_>) -> Result<Expr, SqlError> {
+    let mut binder = binder_of(expression, view);
+    let typed = binder.plain(&expression.syntax, scope, "check constraints")?;
+    binder.condition(typed, "CHECK")
+}
+
+/// The columns that a condition looks at, in the order in which it mentions them.
+fn columns_of(condition: &Expr) -> Vec<usize> {
+    let mut columns = Vec::new();
+    condition.any(&mut |part| {
+        if let Expr::Column(column) = part
+            && !columns.contains(column)
+        {
+            columns.push(*column);
+        }
+        false
+    });
+    columns
 }

@@ -99,7 +99,8 @@ impl Binder<'_> {
         (0..table.schema.columns.len())
             .filter(has_default)
             .for_each(|column| super::used_by_default(used, &table, column, view));
-        let insert = Insert { table, source, targets, on_conflict, returning, foreign_keys };
+        let (defaults, checks) = (table.defaults(), table.checks());
+        let insert = Insert { table, source, targets, defaults, checks, on_conflict, returning, foreign_keys };
         Ok((Plan::Insert(Box::new(insert)), columns))
     }
 
@@ -148,8 +149,8 @@ impl Binder<'_> {
             return Err(unsupported("a subquery in ON CONFLICT DO UPDATE"));
         }
         let access = Access { table: table.clone(), path: Path::Key(Vec::new()), filter, lock: LockFor::Update };
-        let returning = returning.map(<[_]>::to_vec);
-        let update = Update { access, assignments, moves: false, source: None, returning, foreign_keys: None };
+        let (checks, returning) = (table.checks(), returning.map(<[_]>::to_vec));
+        let update = Update { access, assignments, checks, moves: false, source: None, returning, foreign_keys: None };
         Ok(OnConflict::Update(index, Box::new(update)))
     }
 
@@ -253,10 +254,11 @@ impl Binder<'_> {
         let (mut returning, columns) = self.returning(update.returning.as_deref(), &from.scope)?;
         let moves = assignments.iter().any(|(column, _)| table.schema.key.contains(column));
         let foreign_keys = self.foreign_keys_of_values(&table, false, &assignments)?;
+        let checks = table.checks();
         let values = assignments.iter().map(|(_, value)| value);
         if from.group.sources.len() == 1 && !values.chain(&filter).any(Expr::has_subquery) {
             let (access, _) = path::choose(table, filter, LockFor::Update, &[]);
-            let update = Update { access, assignments, moves, source: None, returning, foreign_keys };
+            let update = Update { access, assignments, checks, moves, source: None, returning, foreign_keys };
             return Ok((Plan::Update(Box::new(update)), columns));
         }
         from.group.conditions.extend(path::conjuncts(filter));
@@ -267,7 +269,7 @@ impl Binder<'_> {
         }
         let source = self.changing_query(&table, from, beside, returning.as_deref_mut())?;
         let access = by_key(table);
-        let update = Update { access, assignments, moves, source: Some(source), returning, foreign_keys };
+        let update = Update { access, assignments, checks, moves, source: Some(source), returning, foreign_keys };
         Ok((Plan::Update(Box::new(update)), columns))
     }
 
@@ -338,7 +340,7 @@ impl Binder<'_> {
             let ty = table.schema.columns[column].ty;
             let value = if is_default(value) {
                 super::used_by_default(&mut self.used, table, column, self.view);
-                table.rules.defaults.get(column).cloned().flatten().unwrap_or(Expr::NULL)
+                table.default_of(column)
             } else if table.rules.identities.contains(&(column, true)) {
                 return Err(generated_always(
                     table,
@@ -415,8 +417,7 @@ fn source_of(table: &Table, targets: &[usize], rows: Vec<Vec<Option<Expr>>>) -> 
     if !rows.iter().flatten().flatten().any(Expr::has_subquery) {
         return Source::Rows(rows);
     }
-    let default = |target: usize| table.rules.defaults.get(target).cloned().flatten().unwrap_or(Expr::NULL);
-    let value = |(value, &target): (Option<Expr>, &usize)| value.unwrap_or_else(|| default(target));
+    let value = |(value, &target): (Option<Expr>, &usize)| value.unwrap_or_else(|| table.default_of(target));
     let row = |row: Vec<Option<Expr>>| row.into_iter().zip(targets).map(value).collect();
     Source::Query(computed(rows.into_iter().map(row).collect()))
 }

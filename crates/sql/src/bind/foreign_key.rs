@@ -1,6 +1,6 @@
 //! What foreign keys ask of a statement that changes rows: look-ups and referential actions, planned.
 
-use super::{Binder, Typed, bind_assignment, path, used_by_default};
+use super::{Binder, Typed, path, used_by_default};
 use crate::SqlError;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
@@ -114,9 +114,9 @@ impl Binder<'_> {
         let value = |at: usize, column: usize| match action {
             Action::Cascade => {
                 let new = Expr::Param(types.len() + at);
-                bind_assignment(new, types[at], child.schema.columns[column].ty).unwrap_or(Expr::NULL)
+                new.assigned(types[at], child.schema.columns[column].ty).unwrap_or(Expr::NULL)
             }
-            Action::SetDefault => child.rules.defaults.get(column).cloned().flatten().unwrap_or(Expr::NULL),
+            Action::SetDefault => child.default_of(column),
             _ => Expr::NULL,
         };
         if matches!(action, Action::NoAction | Action::Restrict) {
@@ -131,8 +131,8 @@ impl Binder<'_> {
         } else {
             let assignments = key.columns.iter().enumerate().map(|(at, &column)| (column, value(at, column))).collect();
             let moves = key.columns.iter().any(|column| child.schema.key.contains(column));
-            let (source, returning) = (None, None);
-            ChangePlan::Update(Update { access, assignments, moves, source, returning, foreign_keys: None })
+            let (checks, source, returning) = (child.checks(), None, None);
+            ChangePlan::Update(Update { access, assignments, checks, moves, source, returning, foreign_keys: None })
         };
         let node = tables.iter().position(|known| Arc::ptr_eq(known, child)).unwrap_or_else(|| {
             tables.push(child.clone());

@@ -63,7 +63,7 @@ mod view;
 mod window;
 mod with;
 
-pub use ddl::{bind_assignment, bind_check, bind_conversion, bind_default, next_value, used_by_default};
+pub use ddl::{bind_conversion, define_check, define_default, used_by_default};
 pub(crate) use explain::{explained, planned};
 pub(crate) use procedure::{Variables, compile_new};
 pub use procedure::{argument_types, check_recursion, define_arguments};

@@ -3,7 +3,7 @@
 //! A name in a body is a column of the statement's table if there is one, else a variable; `procedure.name` is the variable.
 
 use super::types::without_modifier;
-use super::{Binder, Scope, Typed, bind_default};
+use super::{Binder, Scope, Typed, define_default};
 use crate::catalog::View;
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
@@ -86,7 +86,7 @@ pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<A
             Some(_) if argument.mode == ArgumentMode::Out => {
                 return wrong("only input parameters can have default values".to_owned());
             }
-            Some(expr) => Some(bind_default(expr, argument.name.as_deref().unwrap_or("argument"), ty, view)?),
+            Some(expr) => Some(define_default(expr, argument.name.as_deref().unwrap_or("argument"), ty, view)?),
             None if argument.mode != ArgumentMode::Out && arguments.iter().any(|known| known.default.is_some()) => {
                 return wrong("input parameters after one with a default value must also have defaults".to_owned());
             }
@@ -413,7 +413,7 @@ impl Binder<'_> {
                     }
                     self.coerce(typed, argument.ty, Strictness::Implicit)?
                 }
-                (_, None, Some(default)) => default.clone(),
+                (_, None, Some(default)) => default.value(),
                 (_, None, None) => return Err(self.locate(wrong(Some(&procedure)), span)),
             });
         }

@@ -8,7 +8,7 @@ use super::{Binder, Typed};
 use crate::catalog::Table;
 use crate::expr::Expr;
 use crate::parse::names::fold;
-use crate::{Origin, OutputColumn, SqlError, state};
+use crate::{Origin, OutputColumn, SqlError, schema, state};
 use hotrow_storage::Type;
 use sqlparser::ast;
 
@@ -121,6 +121,17 @@ impl Scope {
     /// The columns of one table.
     pub(crate) fn table(table: &Table, alias: Option<&str>) -> Self {
         Self { relations: vec![Relation::table(table, alias, 0)] }
+    }
+
+    /// The columns that a condition of a table looks at, under the names that they and the table had when it was defined.
+    pub(super) fn of_condition(table_name: &str, columns: &[(String, usize)], table: &Table) -> Self {
+        let column = |(name, at): &(String, usize)| OutputColumn::new(name.clone(), table.schema.columns[*at].ty);
+        let (schema, plain) = schema::split(table_name);
+        let relation = Relation {
+            full: Some(qualified(schema, plain)),
+            ..Relation::new(Some(plain.to_owned()), columns.iter().map(column), 0)
+        };
+        Self { relations: vec![relation] }
     }
 
     /// The columns of a result.

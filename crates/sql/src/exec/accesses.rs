@@ -235,7 +235,7 @@ impl Foresight<'_> {
         let table = &*insert.table;
         let value_of = |column: usize| {
             let given = insert.targets.iter().position(|&target| target == column).and_then(|at| exprs[at].as_ref());
-            given.or_else(|| table.rules.defaults.get(column).and_then(Option::as_ref))
+            given.or_else(|| insert.defaults.get(column).and_then(Option::as_ref))
         };
         let mut volatile = Vec::new();
         for column in table.indexes().flat_map(|index| table.index_columns(index)).copied() {

@@ -7,8 +7,8 @@ use super::Fail;
 use super::constraint::Dependents;
 use super::ddl::{Ddl, Draft, shown};
 use super::rebuild::NewColumn;
-use crate::bind::{bind_assignment, bind_conversion, bind_default};
-use crate::catalog::{Comments, Part, Table, column_of};
+use crate::bind::{bind_conversion, define_default};
+use crate::catalog::{Comments, DefaultValue, Part, Table, column_of};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::data_type;
@@ -149,7 +149,8 @@ impl Ddl<'_> {
         for option in &column.options {
             self.add_column_constraint(&mut draft, column, option)?;
         }
-        let default = draft.rules.defaults.last().cloned().flatten().unwrap_or(Expr::NULL);
+        let default = draft.rules.defaults.last().and_then(Option::as_ref);
+        let default = default.map_or(Expr::NULL, DefaultValue::value);
         let columns = kept(table).chain([NewColumn::Computed(default)]).collect();
         let mut changed = self.rebuilt(table, draft, columns)?;
         for option in &column.options {
@@ -199,7 +200,7 @@ impl Ddl<'_> {
         draft.schema.indexes.retain(|index| !index.columns.contains(&at));
         let Draft { schema, rules, partition_key } = &mut draft;
         rules.unique_constraints.retain(|unique| schema.indexes.iter().any(|index| index.name == *unique));
-        rules.checks.retain(|check| !check.condition.any(&mut |part| *part == Expr::Column(at)));
+        rules.checks.retain(|check| !check.condition.looks_at(at));
         rules.identities.retain(|(identity, _)| *identity != at);
         schema.columns.remove(at);
         rules.defaults.remove(at);
@@ -208,7 +209,8 @@ impl Ddl<'_> {
         schema.indexes.iter_mut().flat_map(|index| &mut index.columns).for_each(move_up);
         rules.identities.iter_mut().for_each(|(identity, _)| move_up(identity));
         rules.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(move_up);
-        rules.checks.iter_mut().for_each(|check| check.condition.change_columns(&move_up));
+        let checked = rules.checks.iter_mut().flat_map(|check| &mut check.condition.columns);
+        checked.for_each(|(_, column)| move_up(column));
         partition_key.iter_mut().for_each(move_up);
         let columns = (0..table.visible()).filter(|&column| column != at).map(NewColumn::Kept).collect();
         let changed = self.rebuilt(table, draft, columns)?;
@@ -330,7 +332,7 @@ impl Ddl<'_> {
                 Err(is_an_identity(table, name).into())
             }
             AlterColumnOperation::SetDefault { value } => {
-                let default = bind_default(value, name, ty, self.view())?;
+                let default = define_default(value, name, ty, self.view())?;
                 self.lock_sequences(&default)?;
                 draft.rules.defaults[at] = Some(default);
                 self.publish(table.with(table.schema.clone(), draft.rules));
@@ -384,13 +386,13 @@ impl Ddl<'_> {
         let old = &table.schema.columns[at];
         let name = &old.name;
         let ty = data_type(ty)?;
-        if table.rules.checks.iter().any(|check| check.condition.any(&mut |part| *part == Expr::Column(at))) {
+        if table.rules.checks.iter().any(|check| check.condition.looks_at(at)) {
             let what = "changing the type of a column that a CHECK constraint looks at";
             return Err(unsupported(what).hint("Drop the constraint, and add it again afterwards.").into());
         }
         let value = match using {
             Some(using) => bind_conversion(using, table, name, ty, self.view())?,
-            None => bind_assignment(Expr::Column(at), old.ty, ty).ok_or_else(|| {
+            None => Expr::Column(at).assigned(old.ty, ty).ok_or_else(|| {
                 let message = format!("column \"{name}\" cannot be cast automatically to type {}", type_name(Some(ty)));
                 SqlError::new(state::DATATYPE_MISMATCH, message)
                     .hint(format!("You might need to specify \"USING {name}::{}\".", type_name(Some(ty))))
@@ -405,13 +407,13 @@ impl Ddl<'_> {
                 self.publish_sequence(changed);
             }
         }
-        if let Some(default) = draft.rules.defaults[at].take() {
+        if let Some(default) = &mut draft.rules.defaults[at] {
             if !can_cast(old.ty, ty, Strictness::Assignment) {
                 let to = type_name(Some(ty));
                 let message = format!("default for column \"{name}\" cannot be cast automatically to type {to}");
                 return Err(SqlError::new(state::DATATYPE_MISMATCH, message).into());
             }
-            draft.rules.defaults[at] = bind_assignment(default, old.ty, ty);
+            default.types.push(ty);
         }
         draft.schema.columns[at].ty = ty;
         let mut columns: Vec<_> = kept(table).collect();

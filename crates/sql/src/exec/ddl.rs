@@ -3,14 +3,14 @@
 use super::comment::without_stale_comments;
 use super::constraint::{Dependents, check_immediate};
 use super::{Fail, lock_outcome, partition, storage};
-use crate::bind::{bind_check, bind_default, not_a_table};
-use crate::catalog::{Catalog, Check, HIDDEN, Rules, Table, View};
+use crate::bind::{define_check, define_default, not_a_table};
+use crate::catalog::{Catalog, Check, DefaultValue, HIDDEN, Rules, Table, View};
 use crate::client::Notice;
 use crate::context::Names;
 use crate::deferred::Deferred;
 use crate::depth::with_room;
 use crate::error::unsupported;
-use crate::expr::{Env, Expr};
+use crate::expr::Env;
 use crate::locks::HeldLocks;
 use crate::parse::data_type;
 use crate::parse::names::{fold, object_name};
@@ -244,7 +244,7 @@ impl Ddl<'_> {
         let serial = serial_type(&column.data_type);
         let ty = serial.map_or_else(|| data_type(&column.data_type), Ok)?;
         let (mut nullable, mut default) = (serial.is_none(), None);
-        let twice = |default: &mut Option<Expr>, new: Expr| match default.replace(new) {
+        let twice = |default: &mut Option<DefaultValue>, new: DefaultValue| match default.replace(new) {
             None => Ok(()),
             Some(_) => {
                 let on = format!("column \"{name}\" of table \"{}\"", draft.schema.name);
@@ -258,9 +258,9 @@ impl Ddl<'_> {
             match &option.option {
                 ColumnOption::NotNull => nullable = false,
                 ColumnOption::Default(expr) => {
-                    let bound = bind_default(expr, &name, ty, self.view())?;
-                    self.lock_sequences(&bound)?;
-                    twice(&mut default, bound)?;
+                    let new = define_default(expr, &name, ty, self.view())?;
+                    self.lock_sequences(&new)?;
+                    twice(&mut default, new)?;
                 }
                 ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
                     if !ty.is_integer() {
@@ -393,15 +393,16 @@ impl Ddl<'_> {
         expr: &ast::Expr,
     ) -> Result<Arc<Table>, Fail> {
         self.check_memory()?;
-        let condition = bind_check(expr, table, self.view())?;
-        let of = |column: usize| table.schema.columns[column].name.clone();
-        let column = single_column(&condition).map(of);
+        let condition = define_check(expr, table, self.view())?;
         let name = match name {
             Some(name) if table.has_name(&name) => return Err(duplicate_constraint(&name, table.name()).into()),
             Some(name) => name,
             None => {
-                let columns: Vec<_> = column.iter().map(String::as_str).collect();
-                let mut names = schema::made_names(table.plain_name(), &columns, "check");
+                let column = match &condition.columns[..] {
+                    [(column, _)] => Some(column.as_str()),
+                    _ => None,
+                };
+                let mut names = schema::made_names(table.plain_name(), column.as_slice(), "check");
                 names.find(|name| !table.has_name(name)).unwrap_or_default()
             }
         };
@@ -621,30 +622,13 @@ fn index_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>, SqlError> 
     columns.iter().map(name).collect()
 }
 
-/// The column that a condition looks at, if it is one only.
-fn single_column(condition: &crate::expr::Expr) -> Option<usize> {
-    let mut columns = Vec::new();
-    condition.any(&mut |part| {
-        if let crate::expr::Expr::Column(column) = part
-            && !columns.contains(column)
-        {
-            columns.push(*column);
-        }
-        false
-    });
-    match columns[..] {
-        [column] => Some(column),
-        _ => None,
-    }
-}
-
-/// The type of a serial column.
 /// 42710
 pub(super) fn duplicate_constraint(name: &str, table: &str) -> SqlError {
     let message = format!("constraint \"{name}\" for relation \"{table}\" already exists");
     SqlError::new(state::DUPLICATE_OBJECT, message)
 }
 
+/// The type of a serial column.
 fn serial_type(ty: &ast::DataType) -> Option<Type> {
     let ast::DataType::Custom(name, modifiers) = ty else { return None };
     let name = object_name(name).ok().filter(|_| modifiers.is_empty())?.name;

@@ -3,7 +3,7 @@
 use super::foreign_key::{Events, Missing};
 use super::{Exec, Fail, Sink, recycle, scan};
 use crate::catalog::{Table, describe};
-use crate::expr::{Env, Expr, Input};
+use crate::expr::{BoundCheck, Env, Expr, Input};
 use crate::plan::{Access, Delete, Insert, OnConflict, Path, Source, Update};
 use crate::{SqlError, state};
 use hotrow_storage::{IndexRef, Key, Row, RowMut, RowRef, Value};
@@ -290,7 +290,7 @@ impl<'i> Inserter<'i> {
     }
 
     fn set_default(&mut self, column: usize) -> Result<(), SqlError> {
-        let value = match self.insert.table.rules.defaults.get(column) {
+        let value = match self.insert.defaults.get(column) {
             Some(Some(default)) => default.eval(&self.env, &Input::NONE)?,
             _ => Value::Null,
         };
@@ -303,7 +303,7 @@ impl<'i> Inserter<'i> {
         let table = &self.insert.table;
         exec.check_memory(table.id)?;
         table.number_row(&mut self.row);
-        check_row(table, self.row.as_ref(), &self.env)?;
+        check_row(table, &self.insert.checks, self.row.as_ref(), &self.env)?;
         let missing = match &self.events {
             Some(events) => exec.missing(events, None, self.row.as_ref())?,
             None => Missing::new(),
@@ -394,7 +394,7 @@ fn change_row(
         return Ok(false);
     }
     assign(update, excluded, env, scratch, row)?;
-    check_row(&update.access.table, row.as_ref(), env)?;
+    check_row(&update.access.table, &update.checks, row.as_ref(), env)?;
     Ok(true)
 }
 
@@ -444,7 +444,7 @@ pub(super) fn answer(
 }
 
 /// NOT NULL and CHECK.
-pub(crate) fn check_row(table: &Table, row: RowRef<'_>, env: &Env<'_>) -> Result<(), SqlError> {
+fn check_row(table: &Table, checks: &[BoundCheck], row: RowRef<'_>, env: &Env<'_>) -> Result<(), SqlError> {
     for (at, column) in table.schema.columns.iter().enumerate() {
         if !column.nullable && row.is_null(at) {
             let message = format!(
@@ -457,7 +457,7 @@ pub(crate) fn check_row(table: &Table, row: RowRef<'_>, env: &Env<'_>) -> Result
                 .detail(format!("Failing row contains {}.", table.describe_row(row))));
         }
     }
-    for check in &table.rules.checks {
+    for check in checks {
         // NULL is no violation.
         if check.condition.eval(env, &Input::Row(row))? == Value::Bool(false) {
             let message =

@@ -63,9 +63,9 @@ impl Ddl<'_> {
     pub(super) fn check_rows(&mut self, table: &Arc<Table>) -> Result<(), Fail> {
         self.txn.check_owned_table(table.id)?;
         let mut failed = None;
-        let env = self.env;
+        let (env, checks) = (self.env, table.checks());
         self.txn.scan(&scan::everything(table), &mut |row| {
-            for check in &table.rules.checks {
+            for check in &checks {
                 match check.condition.eval(&env, &Input::Row(row)) {
                     Ok(Value::Bool(false)) => failed = Some(check_violated(table, &check.name)),
                     Ok(_) => continue,

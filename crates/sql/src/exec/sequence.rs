@@ -2,10 +2,8 @@
 
 use super::Fail;
 use super::ddl::{Ddl, Draft};
-use crate::bind::next_value;
-use crate::catalog::{Table, column_of};
+use crate::catalog::{DefaultValue, Table, column_of};
 use crate::error::unsupported;
-use crate::expr::{Expr, sequences_in};
 use crate::parse::sequence::{AlterSequence, CreateSequence, SequenceOption};
 use crate::schema::{duplicate_table, undefined_table};
 use crate::sequence::Sequence;
@@ -147,7 +145,7 @@ impl Ddl<'_> {
         column: &str,
         ty: Type,
         options: &[SequenceOption],
-    ) -> Result<Expr, SqlError> {
+    ) -> Result<DefaultValue, SqlError> {
         let table = &draft.schema.name;
         let columns = [column];
         let mut names = schema::made_names(schema::plain(table), &columns, "seq")
@@ -158,12 +156,12 @@ impl Ddl<'_> {
         let id = self.catalog.new_sequence_id();
         let sequence = Sequence::new(id, &name, ty, options)?;
         self.publish_sequence(Sequence { owner: Some((table.clone(), column.to_owned())), ..sequence });
-        Ok(next_value(id, ty))
+        Ok(DefaultValue::next_value(id, ty))
     }
 
     /// Keeps the sequences that a definition is about to use from being dropped.
-    pub(super) fn lock_sequences(&mut self, default: &Expr) -> Result<(), Fail> {
-        for id in sequences_in(default) {
+    pub(super) fn lock_sequences(&mut self, default: &DefaultValue) -> Result<(), Fail> {
+        for id in default.sequences() {
             let gone = || SqlError::new(state::UNDEFINED_TABLE, "the sequence of a default does not exist any more");
             let name = self.view().sequence_by_id(id).ok_or_else(gone)?.name.clone();
             self.lock(&name, Mode::Shared)?;
@@ -223,6 +221,6 @@ fn uses(table: &Table, sequence: u32) -> bool {
     table.rules.defaults.iter().any(|default| uses_in(default.as_ref(), sequence))
 }
 
-fn uses_in(default: Option<&Expr>, sequence: u32) -> bool {
-    default.is_some_and(|default| sequences_in(default).contains(&sequence))
+fn uses_in(default: Option<&DefaultValue>, sequence: u32) -> bool {
+    default.is_some_and(|default| default.sequences().contains(&sequence))
 }

@@ -6,6 +6,7 @@
 //! | `compare` | order and equality of values |
 //! | `arith` | arithmetic of numbers and dates, with PostgreSQL's promotions and errors |
 //! | `cast` | casts: explicit, on assignment, implicit |
+//! | `definition` | the expressions of definitions, bound |
 //! | `frame` | what is around a query: rows that it refers to, the way to its subqueries |
 //! | `kept` | rows that are kept |
 //! | `functions` | the functions by name, what they take, and what they do |
@@ -19,6 +20,7 @@
 mod arith;
 mod cast;
 mod compare;
+mod definition;
 mod eval;
 mod frame;
 mod functions;
@@ -31,13 +33,14 @@ mod subquery;
 pub use arith::{Arithmetic, divide};
 pub use cast::{Strictness, can_cast, cast, fit};
 pub use compare::{compare, same};
+pub use definition::BoundCheck;
 pub use eval::{Env, Input};
 pub(crate) use frame::lost;
 pub use frame::{Content, Frame, Subqueries};
 pub use functions::{ArrayFunction, Choice, Field, Function, SequenceFunction, Several, choose, unknown_unit};
 pub(crate) use functions::{finish_json, value_bytes, write_json, write_json_key};
 pub use kept::Kept;
-pub(crate) use shown::{sequences_in, shown};
+pub(crate) use shown::shown;
 pub use subquery::{Subquery, SubqueryTest};
 
 use hotrow_storage::{Type, Value};

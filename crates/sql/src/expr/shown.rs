@@ -1,6 +1,6 @@
-//! Expressions as people read them, and what definitions use.
+//! Expressions as people read them.
 
-use super::{ArrayFunction, Comparison, Expr, Function, SequenceFunction as S, SubqueryTest};
+use super::{ArrayFunction, Comparison, Expr, Function, SubqueryTest};
 use crate::catalog::{Table, describe};
 use hotrow_storage::{Type, Value};
 
@@ -57,18 +57,4 @@ pub(crate) fn shown(expr: &Expr, table: Option<&Table>) -> String {
             format!("(… {})", parts.join(", "))
         }
     }
-}
-
-/// The numbers of the sequences that a definition's expression uses.
-pub fn sequences_in(expr: &Expr) -> Vec<u32> {
-    let mut found = Vec::new();
-    expr.any(&mut |part| {
-        if let Expr::Call(Function::Sequence(S::NextValue | S::CurrentValue | S::SetValue), arguments) = part
-            && let Some(Expr::Const(Value::Int8(id))) = arguments.first()
-        {
-            found.extend(u32::try_from(*id).ok());
-        }
-        false
-    });
-    found
 }

@@ -11,7 +11,7 @@ use hotrow_storage::Element;
 #[derive(Clone, Debug)]
 pub struct Subquery {
     /// The plan of its rows, which are of the types in which they are compared.
-    pub(crate) plan: Opaque,
+    pub plan: Opaque,
     /// What is asked of the rows.
     pub test: SubqueryTest,
     /// The number of the frame around it.

@@ -18,7 +18,7 @@ pub use self::procedure::{Body, Call, Step, StepKind, Target};
 use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
 use crate::expected::Expected;
-use crate::expr::Expr;
+use crate::expr::{BoundCheck, Expr};
 pub use crate::measured::{Analysis, Measured};
 use crate::parse::ExplainOptions;
 use crate::parse::cursors::DeclareCursor;
@@ -416,6 +416,10 @@ pub struct Insert {
     pub source: Source,
     /// The table's columns that the source fills; the others take their defaults.
     pub targets: Vec<usize>,
+    /// The defaults of the table's columns.
+    pub defaults: Vec<Option<Expr>>,
+    /// The conditions that the table has for its rows.
+    pub checks: Vec<BoundCheck>,
     /// What to do about a row that is in the way.
     pub on_conflict: OnConflict,
     /// What to answer with, over the new row.
@@ -452,6 +456,8 @@ pub struct Update {
     pub access: Access,
     /// New values by column, over the old row.
     pub assignments: Vec<(usize, Expr)>,
+    /// The conditions that the table has for its rows.
+    pub checks: Vec<BoundCheck>,
     /// Whether a column of the primary key changes.
     pub moves: bool,
     /// If the rows and values come from a query: its rows have the key of the row to change, then what `assignments` and

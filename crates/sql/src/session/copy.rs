@@ -48,7 +48,9 @@ impl Session {
             let foreign_keys = self.lock_foreign_keys(&table)?;
             self.lock_defaults(&table, &targets)?;
             let on_conflict = OnConflict::Fail;
-            let insert = Insert { table, source, targets, on_conflict, returning: None, foreign_keys };
+            let (defaults, checks) = (table.defaults(), table.checks());
+            let insert =
+                Insert { table, source, targets, defaults, checks, on_conflict, returning: None, foreign_keys };
             let waits = self.waits_for_writers();
             let (_, mut exec) = self.exec(&[]);
             let rows = exec.copy_from(&insert, &copy.options, waits, output.client)?;

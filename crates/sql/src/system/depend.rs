@@ -63,7 +63,7 @@ fn of_table(names: &Names, table: &Table, rows: &mut Rows<'_>) {
                 of_constraints.push(index);
             }
             Constraint::Check(condition) => {
-                describe::columns_in(condition).into_iter().for_each(|at| push(rows, object, column(at), "a"));
+                condition.positions().into_iter().for_each(|at| push(rows, object, column(at), "a"));
             }
             Constraint::Foreign(key) => {
                 key.columns.iter().for_each(|&at| push(rows, object, column(at), "a"));

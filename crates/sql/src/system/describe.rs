@@ -1,9 +1,9 @@
 //! Definitions as SQL: what `pg_get_indexdef` and its like say.
 
 use super::objects::{self, Kind, Object};
-use crate::catalog::{Table, View};
+use crate::catalog::{Condition, Table, View};
 use crate::context::Names;
-use crate::expr::{Expr, Strictness, sequences_in, shown};
+use crate::expr::{Expr, Strictness, shown};
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::parse::window::restored;
 use crate::schema::quoted;
@@ -15,7 +15,7 @@ use hotrow_sync::Arc;
 /// A constraint of a table.
 pub(super) enum Constraint<'t> {
     Key(IndexRef),
-    Check(&'t Expr),
+    Check(&'t Condition),
     Foreign(&'t ForeignKey),
 }
 
@@ -45,13 +45,14 @@ pub(super) fn columns(table: &Table, positions: &[usize]) -> String {
 
 /// A column's DEFAULT; none if it has none.
 pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<String> {
-    let expr = table.rules.defaults.get(column)?.as_ref()?;
-    let sequence = sequences_in(expr).first().and_then(|id| names.view().sequence_by_id(*id));
+    let default = table.rules.defaults.get(column)?.as_ref()?;
+    let sequence = default.sequences().first().and_then(|id| names.view().sequence_by_id(*id));
     if let Some(sequence) = sequence {
         return Some(format!("nextval('{}'::regclass)", names.view().written(&sequence.name)));
     }
     // What an assignment does to the value is not shown.
-    let expr = match expr {
+    let value = default.value();
+    let expr = match &value {
         Expr::Cast(inner, .., Strictness::Assignment) => inner,
         expr => expr,
     };
@@ -65,20 +66,6 @@ pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<Str
         }
         expr => shown(expr, Some(table)),
     })
-}
-
-/// The columns that a condition looks at, in their order.
-pub(super) fn columns_in(condition: &Expr) -> Vec<usize> {
-    let mut columns = Vec::new();
-    condition.any(&mut |part| {
-        if let Expr::Column(column) = part {
-            columns.push(*column);
-        }
-        false
-    });
-    columns.sort_unstable();
-    columns.dedup();
-    columns
 }
 
 /// The name of the unique index by which a foreign key finds its rows.
@@ -150,7 +137,7 @@ pub(super) fn of_constraint(view: View<'_>, table: &Table, constraint: &Constrai
             let kind = if *index == IndexRef::Primary { "PRIMARY KEY" } else { "UNIQUE" };
             format!("{kind} ({})", columns(table, table.index_columns(*index)))
         }
-        Constraint::Check(condition) => format!("CHECK ({})", shown(condition, Some(table))),
+        Constraint::Check(condition) => format!("CHECK ({})", shown(&condition.over_table(), Some(table))),
         Constraint::Foreign(key) => {
             let referenced: Vec<_> = key.referenced.iter().map(|name| quoted(name)).collect();
             let mut said = format!(

@@ -233,7 +233,7 @@ fn constraint_column_usage(names: &Names, rows: &mut Rows<'_>) {
             }
             Constraint::Foreign(key) => (&key.table, key.referenced.clone()),
             Constraint::Check(condition) => {
-                let names = describe::columns_in(condition).into_iter().map(|at| table.schema.columns[at].name.clone());
+                let names = condition.positions().into_iter().map(|at| table.schema.columns[at].name.clone());
                 (table.name(), names.collect())
             }
         };
@@ -271,7 +271,7 @@ fn check_constraints(names: &Names, rows: &mut Rows<'_>) {
     each_constraint(names, |table, name, constraint| {
         if let Constraint::Check(condition) = constraint {
             let mut row = place(&CONSTRAINT, table.schema_name(), name);
-            row.push(("check_clause", text(crate::expr::shown(condition, Some(table)))));
+            row.push(("check_clause", text(crate::expr::shown(&condition.over_table(), Some(table)))));
             rows.push(row);
         }
     });

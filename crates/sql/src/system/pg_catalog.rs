@@ -293,7 +293,7 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
                         ("contype", text("c")),
                         ("connoinherit", Value::Bool(false)),
                         ("conbin", text(said)),
-                        ("conkey", super::columns(describe::columns_in(condition))),
+                        ("conkey", super::columns(condition.positions())),
                     ]);
                 }
                 Constraint::Foreign(key) => {

@@ -4,8 +4,11 @@
 //! transaction's own [`Changes`]; they become everybody's when it commits. The catalog's version goes up with every such
 //! commit: a plan made at another version is made again.
 
+mod expression;
+
+pub use expression::{Check, Condition, DefaultSource, DefaultValue, Written};
+
 use crate::expected::ExpectedRows;
-use crate::expr::Expr;
 use crate::foreign_key::{ForeignKey, Referrer};
 use crate::procedure::Procedure;
 use crate::schema::{self, RelationName, Schema};
@@ -22,15 +25,6 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The name of the hidden key column of a table without a primary key. No identifier can be empty.
 pub const HIDDEN: &str = "";
-
-/// A CHECK constraint.
-#[derive(Clone, Debug)]
-pub struct Check {
-    /// Its name.
-    pub name: String,
-    /// What must not be false of a row.
-    pub condition: Expr,
-}
 
 /// What a comment on a table, or on a view, is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +46,7 @@ pub type Comments = BTreeMap<Part, String>;
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// A column's DEFAULT, one a column.
-    pub defaults: Vec<Option<Expr>>,
+    pub defaults: Vec<Option<DefaultValue>>,
     /// CHECK constraints, in the order of their names as PostgreSQL checks them.
     pub checks: Vec<Check>,
     /// The primary key constraint's name; none if the key is hidden.

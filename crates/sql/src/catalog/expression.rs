@@ -1,0 +1,103 @@
+//! The expressions of definitions: DEFAULT and CHECK.
+//!
+//! The catalog keeps what was written, and what the syntax by itself does not say: the styles in which its literals are read, and
+//! what its names meant. So an expression means the same whatever its sequences and columns are called later.
+//!
+//! What the binder makes of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so that a
+//! mistake is an error of CREATE or ALTER, and every later definition of the table shares it. It is never out of date: a
+//! definition does not change, its functions and types are the server's own, and the type of a column does not change while a
+//! CHECK looks at the column. It must not be made again later, either: in a DEFAULT the literal `'today'` is the day of the
+//! definition.
+
+use crate::depth::Syntax;
+use crate::opaque::Opaque;
+use crate::types::Styles;
+use hotrow_storage::Type;
+use sqlparser::ast;
+
+/// An expression as it was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The syntax.
+    pub syntax: Syntax<ast::Expr>,
+    /// The styles in which its literals are read: those of the session that wrote it.
+    pub styles: Styles,
+}
+
+/// The value of a column or argument that is given none.
+#[derive(Clone, Debug)]
+pub struct DefaultValue {
+    /// Where the value comes from.
+    pub source: DefaultSource,
+    /// The types that the value is cast to, one after the other: the column's when the default was defined, and each that the
+    /// column has had since.
+    pub types: Vec<Type>,
+}
+
+/// Where a default value comes from.
+#[derive(Clone, Debug)]
+pub enum DefaultSource {
+    /// DEFAULT
+    Written {
+        /// The expression.
+        expression: Written,
+        /// The numbers of the sequences that its functions name, by these names.
+        sequences: Vec<(String, u32)>,
+        /// The expression, bound as a value of the first of the types.
+        bound: Opaque,
+    },
+    /// The next value of the sequence with this number, for a serial or identity column.
+    NextValue(u32),
+}
+
+impl DefaultValue {
+    /// The next value of a sequence, for a column of this type.
+    pub fn next_value(sequence: u32, ty: Type) -> Self {
+        Self { source: DefaultSource::NextValue(sequence), types: vec![ty] }
+    }
+
+    /// The numbers of the sequences that the value is made with.
+    pub fn sequences(&self) -> Vec<u32> {
+        match &self.source {
+            DefaultSource::Written { sequences, .. } => sequences.iter().map(|(_, id)| *id).collect(),
+            DefaultSource::NextValue(id) => vec![*id],
+        }
+    }
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Its name.
+    pub name: String,
+    /// The condition that must not be false of a row.
+    pub condition: Condition,
+}
+
+/// A condition over the columns of a table.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// The expression.
+    pub expression: Written,
+    /// The table's full name when the condition was defined.
+    pub table: String,
+    /// The columns that the condition looks at, in the order in which it mentions them: their names when it was defined, and
+    /// their positions now.
+    pub columns: Vec<(String, usize)>,
+    /// The expression, bound over these columns.
+    pub bound: Opaque,
+}
+
+impl Condition {
+    /// Whether the condition looks at a column.
+    pub fn looks_at(&self, column: usize) -> bool {
+        self.columns.iter().any(|(_, position)| *position == column)
+    }
+
+    /// The positions of the columns that the condition looks at, in their order.
+    pub fn positions(&self) -> Vec<usize> {
+        let mut positions: Vec<_> = self.columns.iter().map(|(_, position)| *position).collect();
+        positions.sort_unstable();
+        positions
+    }
+}

@@ -1,0 +1,76 @@
+//! The expressions of definitions, bound.
+//!
+//! The binder has bound them and put them into the definitions. A plan has its own copy of what it needs, so that nothing is
+//! looked up in a definition for each row.
+
+use super::{Expr, Function, SequenceFunction, Strictness, can_cast};
+use crate::catalog::{Condition, DefaultSource, DefaultValue, Table};
+use crate::opaque::Opaque;
+use hotrow_storage::{Type, Value};
+
+/// A CHECK constraint, bound.
+#[derive(Clone, Debug)]
+pub struct BoundCheck {
+    /// Its name.
+    pub name: String,
+    /// The condition that must not be false, over the table's columns.
+    pub condition: Expr,
+}
+
+impl Table {
+    /// The DEFAULT of each column, if it has one.
+    pub fn defaults(&self) -> Vec<Option<Expr>> {
+        self.rules.defaults.iter().map(|default| default.as_ref().map(DefaultValue::value)).collect()
+    }
+
+    /// The value of a column that is given none: its DEFAULT, or NULL.
+    pub fn default_of(&self, column: usize) -> Expr {
+        let default = self.rules.defaults.get(column).and_then(Option::as_ref);
+        default.map_or(Expr::NULL, DefaultValue::value)
+    }
+
+    /// The CHECK constraints, in the order in which they are checked.
+    pub fn checks(&self) -> Vec<BoundCheck> {
+        let checks = self.rules.checks.iter();
+        checks.map(|check| BoundCheck { name: check.name.clone(), condition: check.condition.over_table() }).collect()
+    }
+}
+
+impl DefaultValue {
+    /// The value, which looks at no column.
+    pub fn value(&self) -> Expr {
+        let value = match &self.source {
+            DefaultSource::Written { bound, .. } => bound_expression(bound).clone(),
+            DefaultSource::NextValue(sequence) => {
+                let sequence = Expr::Const(Value::Int8(i64::from(*sequence)));
+                let next = Expr::Call(Function::Sequence(SequenceFunction::NextValue), vec![sequence]);
+                next.cast_on_assignment(Type::Int8, self.types[0])
+            }
+        };
+        self.types.windows(2).fold(value, |value, types| value.cast_on_assignment(types[0], types[1]))
+    }
+}
+
+impl Condition {
+    /// The condition over the table's columns, wherever they are now.
+    pub fn over_table(&self) -> Expr {
+        let mut condition = bound_expression(&self.bound).clone();
+        condition.change_columns(&|column| *column = self.columns[*column].1);
+        condition
+    }
+}
+
+impl Expr {
+    /// An expression of one type as a value of a column of another; none if there is no cast that an assignment makes.
+    pub fn assigned(self, from: Type, to: Type) -> Option<Expr> {
+        (from == to || can_cast(from, to, Strictness::Assignment)).then(|| self.cast_on_assignment(from, to))
+    }
+
+    fn cast_on_assignment(self, from: Type, to: Type) -> Expr {
+        if from == to { self } else { Expr::Cast(Box::new(self), from, to, Strictness::Assignment) }
+    }
+}
+
+fn bound_expression(bound: &Opaque) -> &Expr {
+    bound.get().expect("the binder puts expressions into definitions")
+}
