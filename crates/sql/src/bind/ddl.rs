@@ -12,12 +12,12 @@ use sqlparser::ast;
 /// A DEFAULT, as a value of its column or argument. It looks at no column.
 pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<DefaultValue, SqlError> {
     with_room(|| {
-        let expression = Written { syntax: Syntax::new(expr.clone()), styles: view.styles };
+        let expression = Written::new(Syntax::new(expr.clone()), view.styles);
         let mut bound = bind_default(&expression, column, ty, view)?;
         let mut sequences = Vec::new();
         fix_sequences(&mut bound, view, &mut sequences)?;
-        let source = DefaultSource::Written { expression, sequences, bound: Opaque::new(bound) };
-        Ok(DefaultValue { source, types: vec![ty] })
+        expression.keep(Opaque::new(bound));
+        Ok(DefaultValue { source: DefaultSource::Written(expression, sequences), types: vec![ty] })
     })
 }
 
@@ -92,13 +92,14 @@ pub fn bind_conversion(
 /// The condition of a CHECK constraint over a table's columns.
 pub fn define_check(expr: &ast::Expr, table: &Table, view: View<'_>) -> Result<Condition, SqlError> {
     with_room(|| {
-        let expression = Written { syntax: Syntax::new(expr.clone()), styles: view.styles };
+        let expression = Written::new(Syntax::new(expr.clone()), view.styles);
         let columns = columns_of(&bind_check(&expression, &Scope::table(table, None), view)?);
         let columns = columns.into_iter().map(|column| (table.schema.columns[column].name.clone(), column));
-        let (columns, name): (Vec<_>, _) = (columns.collect(), table.name().to_owned());
-        // Bound by what is kept alone, so that the numbers of its columns are its own.
-        let bound = Opaque::new(bind_check(&expression, &Scope::of_condition(&name, &columns, table), view)?);
-        Ok(Condition { expression, table: name, columns, bound })
+        let condition = Condition { expression, columns: columns.collect(), table: table.name().to_owned() };
+        // Bound again by what is kept alone: the numbers of its columns are then its own.
+        let bound = bind_check(&condition.expression, &Scope::of_condition(&condition, table), view)?;
+        condition.expression.keep(Opaque::new(bound));
+        Ok(condition)
     })
 }
 

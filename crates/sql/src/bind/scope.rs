@@ -5,7 +5,7 @@
 //! nothing in a query are looked for in the queries around it.
 
 use super::{Binder, Typed};
-use crate::catalog::Table;
+use crate::catalog::{Condition, Table};
 use crate::expr::Expr;
 use crate::parse::names::fold;
 use crate::{Origin, OutputColumn, SqlError, schema, state};
@@ -124,12 +124,12 @@ impl Scope {
     }
 
     /// The columns that a condition of a table looks at, under the names that they and the table had when it was defined.
-    pub(super) fn of_condition(table_name: &str, columns: &[(String, usize)], table: &Table) -> Self {
+    pub(super) fn of_condition(condition: &Condition, table: &Table) -> Self {
         let column = |(name, at): &(String, usize)| OutputColumn::new(name.clone(), table.schema.columns[*at].ty);
-        let (schema, plain) = schema::split(table_name);
+        let (schema, plain) = schema::split(&condition.table);
         let relation = Relation {
             full: Some(qualified(schema, plain)),
-            ..Relation::new(Some(plain.to_owned()), columns.iter().map(column), 0)
+            ..Relation::new(Some(plain.to_owned()), condition.columns.iter().map(column), 0)
         };
         Self { relations: vec![relation] }
     }

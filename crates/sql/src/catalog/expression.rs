@@ -13,6 +13,7 @@ use crate::depth::Syntax;
 use crate::opaque::Opaque;
 use crate::types::Styles;
 use hotrow_storage::Type;
+use hotrow_sync::OnceLock;
 use sqlparser::ast;
 
 /// An expression as it was written.
@@ -22,6 +23,24 @@ pub struct Written {
     pub syntax: Syntax<ast::Expr>,
     /// The styles in which its literals are read: those of the session that wrote it.
     pub styles: Styles,
+    bound: OnceLock<Opaque>,
+}
+
+impl Written {
+    /// An expression that the binder has yet to bind.
+    pub fn new(syntax: Syntax<ast::Expr>, styles: Styles) -> Self {
+        Self { syntax, styles, bound: OnceLock::new() }
+    }
+
+    /// Keeps what the binder has made of the expression, unless it has done so before.
+    pub fn keep(&self, bound: Opaque) {
+        self.bound.get_or_init(|| bound);
+    }
+
+    /// What the binder has made of the expression.
+    pub fn bound(&self) -> Option<&Opaque> {
+        self.bound.get()
+    }
 }
 
 /// The value of a column or argument that is given none.
@@ -37,15 +56,9 @@ pub struct DefaultValue {
 /// Where a default value comes from.
 #[derive(Clone, Debug)]
 pub enum DefaultSource {
-    /// DEFAULT
-    Written {
-        /// The expression.
-        expression: Written,
-        /// The numbers of the sequences that its functions name, by these names.
-        sequences: Vec<(String, u32)>,
-        /// The expression, bound as a value of the first of the types.
-        bound: Opaque,
-    },
+    /// An expression, which is bound as a value of the first of the types, and the numbers of the sequences that its functions
+    /// name, by these names.
+    Written(Written, Vec<(String, u32)>),
     /// The next value of the sequence with this number, for a serial or identity column.
     NextValue(u32),
 }
@@ -59,7 +72,7 @@ impl DefaultValue {
     /// The numbers of the sequences that the value is made with.
     pub fn sequences(&self) -> Vec<u32> {
         match &self.source {
-            DefaultSource::Written { sequences, .. } => sequences.iter().map(|(_, id)| *id).collect(),
+            DefaultSource::Written(_, sequences) => sequences.iter().map(|(_, id)| *id).collect(),
             DefaultSource::NextValue(id) => vec![*id],
         }
     }
@@ -77,15 +90,13 @@ pub struct Check {
 /// A condition over the columns of a table.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// The expression.
+    /// The expression, which is bound over the columns that it looks at.
     pub expression: Written,
     /// The table's full name when the condition was defined.
     pub table: String,
     /// The columns that the condition looks at, in the order in which it mentions them: their names when it was defined, and
     /// their positions now.
     pub columns: Vec<(String, usize)>,
-    /// The expression, bound over these columns.
-    pub bound: Opaque,
 }
 
 impl Condition {

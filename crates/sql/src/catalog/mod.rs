@@ -42,6 +42,13 @@ pub enum Part {
 /// Comments on a relation and its parts.
 pub type Comments = BTreeMap<Part, String>;
 
+/// Gives the part that a comment is about another name.
+pub fn rename_comment(comments: &mut Comments, part: fn(String) -> Part, old: &str, new: &str) {
+    if let Some(comment) = comments.remove(&part(old.to_owned())) {
+        comments.insert(part(new.to_owned()), comment);
+    }
+}
+
 /// What is said about a table beside its schema.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {

@@ -8,7 +8,7 @@ use super::constraint::Dependents;
 use super::ddl::{Ddl, Draft, shown};
 use super::rebuild::NewColumn;
 use crate::bind::{bind_conversion, define_default};
-use crate::catalog::{Comments, DefaultValue, Part, Table, column_of};
+use crate::catalog::{DefaultValue, Part, Table, column_of, rename_comment};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::data_type;
@@ -421,13 +421,6 @@ impl Ddl<'_> {
         let changed = self.rebuilt(table, draft, columns)?;
         self.publish(changed);
         self.check_keys_of_column(table.name(), at)
-    }
-}
-
-/// A comment's part has another name.
-pub(super) fn rename_comment(comments: &mut Comments, part: fn(String) -> Part, old: &str, new: &str) {
-    if let Some(comment) = comments.remove(&part(old.to_owned())) {
-        comments.insert(part(new.to_owned()), comment);
     }
 }
 

@@ -14,7 +14,8 @@
 //! | `dml` | INSERT, UPDATE, DELETE |
 //! | `dml_from` | UPDATE … FROM, DELETE … USING |
 //! | `foreign_key` | what foreign keys check, and their actions |
-//! | `ddl`, `alter`, `rebuild` | definitions: a changed table is a new table |
+//! | `ddl` | what DDL works with |
+//! | `table`, `alter`, `rebuild` | definitions of tables and indexes: a changed table is a new table |
 //! | `constraint` | foreign keys in definitions |
 //! | `sequence` | sequences |
 //! | `partition` | partition keys |
@@ -54,6 +55,7 @@ mod sort;
 mod spread;
 mod storage;
 mod subquery;
+mod table;
 mod table_function;
 mod view;
 mod window;

@@ -1,7 +1,8 @@
 //! A table with another definition is another table: its rows are scanned from the old one and loaded into the new one.
 
-use super::ddl::{Ddl, Draft, complete_key};
+use super::ddl::{Ddl, Draft};
 use super::dml::describe_key;
+use super::table::complete_key;
 use super::{Fail, scan};
 use crate::catalog::Table;
 use crate::expr::{Env, Expr, Input};

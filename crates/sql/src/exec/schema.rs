@@ -2,7 +2,7 @@
 
 use super::Fail;
 use super::ddl::Ddl;
-use crate::catalog::Table;
+use crate::catalog::{Part, Table, rename_comment};
 use crate::error::unsupported;
 use crate::parse::definition::{Change, Definition, Granted, RelationKind};
 use crate::parse::names::name_parts;
@@ -417,7 +417,7 @@ impl Ddl<'_> {
             return Err(SqlError::new(state::UNDEFINED_COLUMN, message).into());
         };
         new.clone_into(&mut column.name);
-        super::alter::rename_comment(&mut changed.comments, crate::catalog::Part::Column, old, new);
+        rename_comment(&mut changed.comments, Part::Column, old, new);
         self.names.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
         match self.broken_views(&view.name).first() {
             Some(broken) => Err(would_break(broken).into()),

@@ -4,7 +4,7 @@
 //! looked up in a definition for each row.
 
 use super::{Expr, Function, SequenceFunction, Strictness, can_cast};
-use crate::catalog::{Condition, DefaultSource, DefaultValue, Table};
+use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Written};
 use crate::opaque::Opaque;
 use hotrow_storage::{Type, Value};
 
@@ -40,7 +40,7 @@ impl DefaultValue {
     /// The value, which looks at no column.
     pub fn value(&self) -> Expr {
         let value = match &self.source {
-            DefaultSource::Written { bound, .. } => bound_expression(bound).clone(),
+            DefaultSource::Written(expression, _) => bound(expression).clone(),
             DefaultSource::NextValue(sequence) => {
                 let sequence = Expr::Const(Value::Int8(i64::from(*sequence)));
                 let next = Expr::Call(Function::Sequence(SequenceFunction::NextValue), vec![sequence]);
@@ -54,7 +54,7 @@ impl DefaultValue {
 impl Condition {
     /// The condition over the table's columns, wherever they are now.
     pub fn over_table(&self) -> Expr {
-        let mut condition = bound_expression(&self.bound).clone();
+        let mut condition = bound(&self.expression).clone();
         condition.change_columns(&|column| *column = self.columns[*column].1);
         condition
     }
@@ -71,6 +71,7 @@ impl Expr {
     }
 }
 
-fn bound_expression(bound: &Opaque) -> &Expr {
-    bound.get().expect("the binder puts expressions into definitions")
+fn bound(expression: &Written) -> &Expr {
+    let bound = expression.bound().and_then(Opaque::get);
+    bound.expect("the binder binds an expression before a definition has it")
 }

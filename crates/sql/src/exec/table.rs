@@ -1,0 +1,528 @@
+//! CREATE, DROP and TRUNCATE of tables and indexes: what they do to the transaction's own catalog and to the engine.
+
+use super::comment::without_stale_comments;
+use super::constraint::{Dependents, check_immediate};
+use super::ddl::{Ddl, Draft, duplicate_constraint, shown};
+use super::{Fail, partition, storage};
+use crate::bind::{define_check, define_default, not_a_table};
+use crate::catalog::{Check, DefaultValue, HIDDEN, Rules, Table};
+use crate::error::unsupported;
+use crate::parse::data_type;
+use crate::parse::names::{fold, object_name};
+use crate::schema::{self, RelationName, duplicate_table, plain};
+use crate::table_lock::{Mode, TableLock};
+use crate::{SqlError, state};
+use hotrow_storage::{Column, Element, IndexKind, IndexSchema, TableSchema, Type};
+use hotrow_sync::Arc;
+use hotrow_sync::atomic::AtomicI64;
+use sqlparser::ast::{self, ColumnOption, TableConstraint};
+
+impl Ddl<'_> {
+    /// Makes the engine's table for a draft, and notes it in the transaction's catalog.
+    pub(super) fn define(
+        &mut self,
+        draft: Draft,
+        row_ids: Arc<AtomicI64>,
+        lock: Arc<TableLock>,
+    ) -> Result<Arc<Table>, SqlError> {
+        partition::check_admitted(self.engine, &draft.schema)?;
+        let id = self.engine.create_table(draft.schema);
+        self.names.changes.created.push(id);
+        self.txn.own_new_table(id);
+        Ok(Table::new(self.engine, id, draft.rules, row_ids, lock))
+    }
+
+    pub(super) fn publish(&mut self, table: Arc<Table>) {
+        let table = without_stale_comments(table);
+        self.names.changes.tables.insert(table.name().to_owned(), Some(table));
+    }
+
+    pub(super) fn create_table(&mut self, create: &ast::CreateTable) -> Result<&'static str, Fail> {
+        self.check_memory()?;
+        refuse_exotic(create)?;
+        if let Some(parent) = &create.partition_of {
+            storage::check_table(&create.table_options)?;
+            return self.create_partition(create, parent);
+        }
+        let name = self.placed(&object_name(&create.name)?)?;
+        let lock = self.lock(&name, Mode::Exclusive)?;
+        let exists = self.view().has_relation(&name);
+        if exists && create.if_not_exists {
+            self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
+            return Ok("CREATE TABLE");
+        }
+        storage::check_table(&create.table_options)?;
+        if exists {
+            return Err(duplicate_table(&name).into());
+        }
+        let mut draft = Draft {
+            schema: TableSchema { key: Vec::new(), ..TableSchema::new(&name, Vec::new(), &[]) },
+            rules: Rules::default(),
+            partition_key: None,
+        };
+        for column in &create.columns {
+            self.add_column(&mut draft, column)?;
+        }
+        // Keys first: CHECK may come before PRIMARY KEY, and names are given in this order.
+        for column in &create.columns {
+            for option in &column.options {
+                self.add_column_constraint(&mut draft, column, option)?;
+            }
+        }
+        for constraint in &create.constraints {
+            self.add_constraint(&mut draft, constraint)?;
+        }
+        draft.partition_key =
+            create.partition_by.as_ref().map(|by| partition::key_of(by, &draft.schema)).transpose()?;
+        complete_key(&mut draft)?;
+        let checks = create.columns.iter().flat_map(|column| {
+            column.options.iter().filter_map(|option| match &option.option {
+                ColumnOption::Check(check) => Some((option.name.as_ref().or(check.name.as_ref()), &*check.expr)),
+                _ => None,
+            })
+        });
+        let table_checks = create.constraints.iter().filter_map(|constraint| match constraint {
+            TableConstraint::Check(check) => Some((check.name.as_ref(), &*check.expr)),
+            _ => None,
+        });
+        let checks: Vec<_> = checks.chain(table_checks).collect();
+        let mut table = self.define(draft, Arc::new(AtomicI64::new(1)), lock)?;
+        for (name, expr) in checks {
+            let name = name.map(fold);
+            table = self.with_check(&table, name, expr)?;
+        }
+        self.publish(table);
+        for column in &create.columns {
+            self.add_references(&name, column)?;
+        }
+        for constraint in &create.constraints {
+            if let TableConstraint::ForeignKey(key) = constraint {
+                let table = self.owned_table(&name)?;
+                let columns: Vec<_> = key.columns.iter().map(fold).collect();
+                self.add_foreign_key(&table, key.name.as_ref().map(fold), &columns, key, true)?;
+            }
+        }
+        Ok("CREATE TABLE")
+    }
+
+    /// REFERENCES of a column of a table that is there.
+    pub(super) fn add_references(&mut self, table: &str, column: &ast::ColumnDef) -> Result<(), Fail> {
+        for option in &column.options {
+            let ColumnOption::ForeignKey(key) = &option.option else { continue };
+            let table = self.owned_table(table)?;
+            let name = option.name.as_ref().map(fold);
+            self.add_foreign_key(&table, name, &[fold(&column.name)], key, true)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_column(&mut self, draft: &mut Draft, column: &ast::ColumnDef) -> Result<(), SqlError> {
+        let name = fold(&column.name);
+        if draft.schema.column(&name).is_some() {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+        }
+        if draft.schema.columns.len() >= 1600 {
+            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "tables can have at most 1600 columns"));
+        }
+        let serial = serial_type(&column.data_type);
+        let ty = serial.map_or_else(|| data_type(&column.data_type), Ok)?;
+        let (mut nullable, mut default) = (serial.is_none(), None);
+        let twice = |default: &mut Option<DefaultValue>, new: DefaultValue| match default.replace(new) {
+            None => Ok(()),
+            Some(_) => {
+                let on = format!("column \"{name}\" of table \"{}\"", draft.schema.name);
+                Err(SqlError::new(state::SYNTAX_ERROR, format!("multiple default values specified for {on}")))
+            }
+        };
+        if serial.is_some() {
+            twice(&mut default, self.own_sequence(draft, &name, ty, &[])?)?;
+        }
+        for option in &column.options {
+            match &option.option {
+                ColumnOption::NotNull => nullable = false,
+                ColumnOption::Default(expr) => {
+                    let new = define_default(expr, &name, ty, self.view())?;
+                    self.lock_sequences(&new)?;
+                    twice(&mut default, new)?;
+                }
+                ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
+                    if !ty.is_integer() {
+                        let message = "identity column type must be smallint, integer, or bigint";
+                        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+                    }
+                    let options = Self::identity_options(sequence_options.as_deref())?;
+                    twice(&mut default, self.own_sequence(draft, &name, ty, &options)?)?;
+                    let always = matches!(generated_as, ast::GeneratedAs::Always);
+                    draft.rules.identities.push((draft.schema.columns.len(), always));
+                    nullable = false;
+                }
+                ColumnOption::Null
+                | ColumnOption::PrimaryKey(_)
+                | ColumnOption::Unique(_)
+                | ColumnOption::Check(_)
+                | ColumnOption::ForeignKey(_)
+                | ColumnOption::Collation(_) => {}
+                ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
+                    return Err(unsupported("a generated column").hint("Compute it in the query."));
+                }
+                other => return Err(unsupported(&format!("column option {}", shown(other)?))),
+            }
+        }
+        draft.schema.columns.push(Column { name, ty, nullable });
+        draft.rules.defaults.push(default);
+        Ok(())
+    }
+
+    pub(super) fn add_column_constraint(
+        &mut self,
+        draft: &mut Draft,
+        column: &ast::ColumnDef,
+        option: &ast::ColumnOptionDef,
+    ) -> Result<(), SqlError> {
+        let columns = vec![fold(&column.name)];
+        let name = option.name.as_ref().map(fold);
+        match &option.option {
+            ColumnOption::PrimaryKey(key) => {
+                check_immediate(key.characteristics.as_ref())?;
+                self.set_primary_key(draft, name, &columns)
+            }
+            ColumnOption::Unique(unique) => {
+                check_immediate(unique.characteristics.as_ref())?;
+                self.add_unique(draft, name, &columns)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// PRIMARY KEY and UNIQUE; CHECK and FOREIGN KEY come when the table is there.
+    pub(super) fn add_constraint(&mut self, draft: &mut Draft, constraint: &TableConstraint) -> Result<(), SqlError> {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => {
+                check_immediate(key.characteristics.as_ref())?;
+                let columns = index_columns(&key.columns)?;
+                self.set_primary_key(draft, key.name.as_ref().map(fold), &columns)
+            }
+            TableConstraint::Unique(unique) => {
+                if matches!(unique.nulls_distinct, ast::NullsDistinctOption::NotDistinct) {
+                    return Err(unsupported("NULLS NOT DISTINCT"));
+                }
+                check_immediate(unique.characteristics.as_ref())?;
+                let columns = index_columns(&unique.columns)?;
+                self.add_unique(draft, unique.name.as_ref().map(fold), &columns)
+            }
+            TableConstraint::Check(_) | TableConstraint::ForeignKey(_) => Ok(()),
+            other => Err(unsupported(&format!("constraint {}", shown(other)?))),
+        }
+    }
+
+    fn set_primary_key(&mut self, draft: &mut Draft, name: Option<String>, columns: &[String]) -> Result<(), SqlError> {
+        if draft.rules.primary_key.is_some() {
+            let message = format!("multiple primary keys for table \"{}\" are not allowed", draft.schema.name);
+            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+        }
+        let name = self.constraint_name(draft, name, &[], "pkey")?;
+        self.claim(&draft.name_beside(&name))?;
+        let key = positions(draft, columns)?;
+        for &column in &key {
+            draft.schema.columns[column].nullable = false;
+        }
+        draft.schema.key = key;
+        draft.rules.primary_key = Some(name);
+        Ok(())
+    }
+
+    fn add_unique(&mut self, draft: &mut Draft, name: Option<String>, columns: &[String]) -> Result<(), SqlError> {
+        let name = self.constraint_name(draft, name, columns, "key")?;
+        self.claim(&draft.name_beside(&name))?;
+        let columns = positions(draft, columns)?;
+        draft.rules.unique_constraints.push(name.clone());
+        draft.schema.indexes.push(IndexSchema { name, columns, kind: IndexKind::Ordered, unique: true });
+        Ok(())
+    }
+
+    /// A constraint's or index's name: the given one, which must be free, or one made of its table and columns.
+    pub(super) fn constraint_name(
+        &self,
+        draft: &Draft,
+        given: Option<String>,
+        columns: &[String],
+        suffix: &str,
+    ) -> Result<String, SqlError> {
+        let taken = |name: &str| {
+            self.view().has_relation(&draft.name_beside(name))
+                || plain(&draft.schema.name) == name
+                || draft.schema.indexes.iter().any(|index| index.name == name)
+                || draft.rules.primary_key.as_deref() == Some(name)
+        };
+        if let Some(name) = given {
+            if taken(&name) {
+                return Err(duplicate_table(&name));
+            }
+            let rules = &draft.rules;
+            let is_constraint = rules.checks.iter().any(|check| check.name == name)
+                || rules.foreign_keys.iter().any(|key| key.name == name);
+            return if is_constraint { Err(duplicate_constraint(&name, &draft.schema.name)) } else { Ok(name) };
+        }
+        let columns: Vec<_> = columns.iter().map(String::as_str).collect();
+        let mut names = schema::made_names(plain(&draft.schema.name), &columns, suffix);
+        Ok(names.find(|name| !taken(name)).unwrap_or_default())
+    }
+
+    /// A table's definition with one more CHECK, not yet checked against its rows.
+    pub(super) fn with_check(
+        &mut self,
+        table: &Arc<Table>,
+        name: Option<String>,
+        expr: &ast::Expr,
+    ) -> Result<Arc<Table>, Fail> {
+        self.check_memory()?;
+        let condition = define_check(expr, table, self.view())?;
+        let name = match name {
+            Some(name) if table.has_name(&name) => return Err(duplicate_constraint(&name, table.name()).into()),
+            Some(name) => name,
+            None => {
+                let column = match &condition.columns[..] {
+                    [(column, _)] => Some(column.as_str()),
+                    _ => None,
+                };
+                let mut names = schema::made_names(table.plain_name(), column.as_slice(), "check");
+                names.find(|name| !table.has_name(name)).unwrap_or_default()
+            }
+        };
+        let mut rules = table.rules.clone();
+        rules.checks.push(Check { name, condition });
+        rules.checks.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(table.with(table.schema.clone(), rules))
+    }
+
+    pub(super) fn create_index(&mut self, create: &ast::CreateIndex) -> Result<&'static str, Fail> {
+        if create.predicate.is_some() || !create.include.is_empty() {
+            return Err(unsupported("a partial or covering index").into());
+        }
+        if create.nulls_distinct == Some(false) {
+            return Err(unsupported("NULLS NOT DISTINCT").into());
+        }
+        let kind = match &create.using {
+            None | Some(ast::IndexType::BTree) => IndexKind::Ordered,
+            Some(ast::IndexType::Hash) => IndexKind::Hash,
+            Some(other) => {
+                let error = unsupported(&format!("index method {other}"));
+                return Err(error.hint("The index methods are btree and hash.").into());
+            }
+        };
+        if kind == IndexKind::Hash && create.unique {
+            let message = "access method \"hash\" does not support unique indexes";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).into());
+        }
+        let columns = index_columns(&create.columns)?;
+        let table = self.owned_table(&self.found(&create.table_name)?)?;
+        self.check_settled(&table, "CREATE INDEX")?;
+        let given = create.name.as_ref().map(object_name).transpose()?.map(|name| name.name);
+        if let Some(name) = &given
+            && create.if_not_exists
+            && self.view().has_relation(&table.name_beside(name))
+        {
+            self.notice(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists, skipping"));
+            return Ok("CREATE INDEX");
+        }
+        let mut draft = self.draft(&table);
+        let name = self.constraint_name(&draft, given, &columns, "idx")?;
+        self.claim(&draft.name_beside(&name))?;
+        let columns = positions(&draft, &columns)?;
+        for (column, &at) in create.columns.iter().zip(&columns) {
+            if let Some(class) = &column.operator_class {
+                storage::check_operator_class(class, kind, draft.schema.columns[at].ty)?;
+            }
+        }
+        storage::check_index(kind, &create.with)?;
+        draft.schema.indexes.push(IndexSchema { name, columns, kind, unique: create.unique });
+        self.rebuild(&table, draft)?;
+        Ok("CREATE INDEX")
+    }
+
+    pub(super) fn drop_index(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        let Some(table) = self.view().table_of_index(name) else {
+            let message = format!("index \"{name}\" does not exist");
+            if if_exists {
+                self.notice(state::UNDEFINED_OBJECT, format!("{message}, skipping"));
+                return Ok(());
+            }
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message).into());
+        };
+        let table = self.owned_table(table.name())?;
+        let name = plain(name);
+        self.check_settled(&table, "DROP INDEX")?;
+        let is_constraint = table.rules.primary_key.as_deref() == Some(name)
+            || table.rules.unique_constraints.iter().any(|known| known == name);
+        if is_constraint {
+            let on = format!("constraint {name} on table {}", table.name());
+            let message = format!("cannot drop index {name} because {on} requires it");
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .hint(format!("You can drop {on} instead."))
+                .into());
+        }
+        let dependents = self.dependents_of_index(&table, format!("index {name}"), name);
+        self.drop_dependent_keys(dependents, cascade)?;
+        let table = self.owned_table(table.name())?;
+        let mut draft = self.draft(&table);
+        draft.schema.indexes.retain(|index| index.name != name);
+        self.rebuild(&table, draft)
+    }
+
+    pub(super) fn drop_tables(&mut self, names: &[String], if_exists: bool, cascade: bool) -> Result<(), Fail> {
+        let mut tables: Vec<Arc<Table>> = Vec::with_capacity(names.len());
+        for name in names {
+            if self.view().view(name).is_some() {
+                let error = not_a_table(name, self.view());
+                return Err(error.hint("Use DROP VIEW to remove a view.").into());
+            }
+            if self.view().table(name).is_none() {
+                let message = format!("table \"{name}\" does not exist");
+                if !if_exists {
+                    return Err(SqlError::new(state::UNDEFINED_TABLE, message).into());
+                }
+                self.notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+            } else if !tables.iter().any(|table| table.name() == name) {
+                tables.push(self.owned_table(name)?);
+            }
+        }
+        let goes = |name: &str| tables.iter().any(|table| table.name() == name);
+        let mut dependents = Dependents::default();
+        for table in &tables {
+            self.check_settled(table, "DROP TABLE")?;
+            for (child, key) in self.referrers_of(table).iter().filter(|(child, _)| !goes(child.name())) {
+                dependents.push(child, key, &format!("table {}", self.view().written(table.name())));
+            }
+        }
+        if let [table] = &tables[..] {
+            dependents.subject = format!("table {}", self.view().written(table.name()));
+        }
+        self.drop_dependent_keys(dependents, cascade)?;
+        for table in &tables {
+            for key in table.rules.foreign_keys.iter().filter(|key| !goes(&key.table)) {
+                self.forget_referrer(&key.table, table.name(), &key.name)?;
+            }
+            self.drop_table(table, cascade)?;
+        }
+        Ok(())
+    }
+
+    fn drop_table(&mut self, table: &Table, cascade: bool) -> Result<(), Fail> {
+        self.txn.check_owned_table(table.id)?;
+        self.drop_views_of(table.name(), "table", &[], cascade)?;
+        self.names.changes.tables.insert(table.name().to_owned(), None);
+        self.drop_owned_sequences(table.name(), None, cascade)?;
+        Ok(())
+    }
+
+    /// TRUNCATE: an empty table in the place of each.
+    pub(crate) fn truncate(
+        &mut self,
+        names: &[RelationName],
+        restart: bool,
+        cascade: bool,
+    ) -> Result<&'static str, Fail> {
+        let names: Vec<_> = names.iter().map(|name| self.view().find(name)).collect();
+        for table in self.truncated(&names, cascade)? {
+            if restart {
+                for sequence in self.sequences_of(table.name(), None) {
+                    self.publish_sequence(sequence.restarted());
+                }
+            }
+            self.txn.check_owned_table(table.id)?;
+            let draft = Draft {
+                schema: (*table.schema).clone(),
+                rules: table.rules.clone(),
+                partition_key: table.partition_key(),
+            };
+            let empty = self.define(draft, table.row_ids.clone(), table.lock.clone())?;
+            self.publish(empty);
+        }
+        Ok("TRUNCATE TABLE")
+    }
+}
+
+/// Gives a draft without a primary key a hidden one, after its partition key if there is one.
+pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
+    let keys = draft.schema.indexes.iter().map(|index| &index.columns).chain([&draft.schema.key]);
+    keys.flatten().try_for_each(|&column| check_key_type(draft.schema.columns[column].ty))?;
+    if draft.rules.primary_key.is_none() {
+        draft.schema.key = draft.partition_key.into_iter().chain([draft.schema.columns.len()]).collect();
+        draft.schema.columns.push(Column::new(HIDDEN, Type::Int8));
+    }
+    // By a hidden key rows are found in the order in which they came.
+    draft.schema.ordered = true;
+    draft.schema.partitioned = draft.partition_key.is_some();
+    partition::check(draft)
+}
+
+/// An error if a key cannot have a column of this type: its values have no order, or one that is not that of a key's bytes.
+fn check_key_type(ty: Type) -> Result<(), SqlError> {
+    match ty {
+        Type::Json | Type::Array(Element::Json) => {
+            let message = "data type json has no default operator class for access method \"btree\"";
+            let hint = "You must specify an operator class for the index or define a default operator class for the data type.";
+            Err(SqlError::new(state::UNDEFINED_OBJECT, message).hint(hint))
+        }
+        Type::Jsonb | Type::Array(Element::Jsonb) => Err(unsupported("a key or an index with a column of type jsonb")),
+        _ => Ok(()),
+    }
+}
+
+fn positions(draft: &Draft, columns: &[String]) -> Result<Vec<usize>, SqlError> {
+    let mut found: Vec<usize> = Vec::with_capacity(columns.len());
+    for name in columns {
+        let position = draft.schema.column(name).filter(|_| name != HIDDEN).ok_or_else(|| {
+            let message = format!("column \"{name}\" named in key does not exist");
+            SqlError::new(state::UNDEFINED_COLUMN, message)
+        })?;
+        if found.contains(&position) {
+            let message = format!("column \"{name}\" appears twice in a key");
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+        }
+        found.push(position);
+    }
+    Ok(found)
+}
+
+fn index_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>, SqlError> {
+    let name = |column: &ast::IndexColumn| match &column.column.expr {
+        // An index is walked in both directions, so DESC makes no difference to what it can do.
+        ast::Expr::Identifier(ident) => Ok(fold(ident)),
+        _ => Err(unsupported("an index on an expression")),
+    };
+    columns.iter().map(name).collect()
+}
+
+/// The type of a serial column.
+fn serial_type(ty: &ast::DataType) -> Option<Type> {
+    let ast::DataType::Custom(name, modifiers) = ty else { return None };
+    let name = object_name(name).ok().filter(|_| modifiers.is_empty())?.name;
+    match name.as_str() {
+        "smallserial" | "serial2" => Some(Type::Int2),
+        "serial" | "serial4" => Some(Type::Int4),
+        "bigserial" | "serial8" => Some(Type::Int8),
+        _ => None,
+    }
+}
+
+fn refuse_exotic(create: &ast::CreateTable) -> Result<(), SqlError> {
+    let what = if create.temporary {
+        "a temporary table"
+    } else if create.query.is_some() {
+        "CREATE TABLE AS"
+    } else if create.like.is_some() {
+        "LIKE"
+    } else if create.inherits.is_some() {
+        "inheritance"
+    } else if create.on_commit.is_some() {
+        let message = "ON COMMIT can only be used on temporary tables";
+        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+    } else if create.external || create.or_replace {
+        "this kind of table"
+    } else {
+        return Ok(());
+    };
+    Err(unsupported(what))
+}
