@@ -1,16 +1,18 @@
 //! Calls of aggregate functions.
 
-use super::array::array_of;
-use super::calls::no_function;
-use super::json::{check_equality, check_order};
-use super::types::{common_number, plain_type, without_modifier};
-use super::{Aggregates, Binder, Scope, Typed};
+use crate::{SqlError, state};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::plan::{AggregateCall, AggregateFunction, AggregateOrder};
-use crate::{SqlError, state};
 use hotrow_storage::{Element, Type};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
+use super::array::array_of;
+use super::binder::{Aggregates, Binder};
+use super::errors::{ambiguous_function, no_function};
+use super::json::{check_equality, check_order};
+use super::scope::Scope;
+use super::typed::Typed;
+use super::types::{common_number, plain_type, without_modifier};
 
 /// A call as it is written.
 pub(super) struct Given<'g> {
@@ -191,7 +193,7 @@ impl Binder<'_> {
                 (given.ok_or_else(undetermined)?, if binary { Type::Jsonb } else { Type::Json })
             }
             AggregateFunction::Array(_) => {
-                let ty = given.ok_or_else(|| super::calls::ambiguous_function(name, &[None]))?;
+                let ty = given.ok_or_else(|| ambiguous_function(name, &[None]))?;
                 let ty = plain_type(ty);
                 (ty, Type::Array(array_of(ty)?))
             }

@@ -1,17 +1,20 @@
 //! Functions, and what looks like one.
 
-use super::aggregate::{Given, aggregate_named};
-use super::json::refuse_json_function;
-use super::window::is_window_function;
-use super::{Binder, Scope, Typed};
+use crate::{SqlError, state};
 use crate::error::unsupported;
 use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
 use crate::parse::names::name_parts;
 use crate::table_function::TableFunction;
 use crate::types::type_name;
-use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
+use super::aggregate::{Given, aggregate_named};
+use super::binder::Binder;
+use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_operator, no_prefix_operator};
+use super::json::refuse_json_function;
+use super::scope::Scope;
+use super::typed::Typed;
+use super::window::is_window_function;
 
 impl Binder<'_> {
     /// A function in any of its spellings.
@@ -119,9 +122,9 @@ impl Binder<'_> {
         let shown = symbol.trim_end_matches(" number");
         let types: Vec<_> = arguments.iter().map(|argument| argument.ty).collect();
         self.resolve(symbol, arguments).map_err(|error| match (error.state, types.as_slice()) {
-            (state::UNDEFINED_FUNCTION, [left, right]) => super::operators::no_operator(shown, *left, *right),
-            (state::UNDEFINED_FUNCTION, [only]) => super::operators::no_prefix_operator(shown, *only),
-            (state::AMBIGUOUS_FUNCTION, [left, right]) => super::operators::ambiguous_operator(shown, *left, *right),
+            (state::UNDEFINED_FUNCTION, [left, right]) => no_operator(shown, *left, *right),
+            (state::UNDEFINED_FUNCTION, [only]) => no_prefix_operator(shown, *only),
+            (state::AMBIGUOUS_FUNCTION, [left, right]) => ambiguous_operator(shown, *left, *right),
             _ => error,
         })
     }
@@ -293,16 +296,4 @@ impl Binder<'_> {
         }
         Ok(Typed::new(Expr::NullIf(Box::new((left, right)), blanks), ty))
     }
-}
-
-pub(super) fn ambiguous_function(name: &str, types: &[Option<Type>]) -> SqlError {
-    let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
-    SqlError::new(state::AMBIGUOUS_FUNCTION, format!("function {name}({}) is not unique", types.join(", ")))
-        .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
-}
-
-pub(super) fn no_function(name: &str, types: &[Option<Type>]) -> SqlError {
-    let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
-    SqlError::new(state::UNDEFINED_FUNCTION, format!("function {name}({}) does not exist", types.join(", ")))
-        .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
 }

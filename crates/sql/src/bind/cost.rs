@@ -3,12 +3,12 @@
 //! Known are the number of rows that a table had when somebody looked ([`expected`](crate::expected)), and its keys: a whole
 //! key has one row, and each of its columns has an equal part in that. Of other conditions nothing is known but their kind.
 
-use super::join::{Columns, Item, Shown, Source, served};
-use super::path;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
 use crate::plan::{Access, JoinKind, List, Node, Path, Range};
-use hotrow_storage::{IndexRef, Type, Value};
+use hotrow_storage::{IndexRef, Value};
+use super::group::{Columns, Item, Shown, Source};
+use super::path::{self, served};
 
 /// The rows that are expected of what nothing is known of.
 const UNKNOWN_ROWS: f64 = 10_000.0;
@@ -80,19 +80,6 @@ fn part_kept(condition: &Expr) -> f64 {
         Expr::Compare(..) | Expr::In(..) | Expr::Like(_) => 0.3,
         _ => 0.5,
     }
-}
-
-/// What it takes to compute an expression, in operators of the simplest kind.
-pub(super) fn effort(expr: &Expr) -> usize {
-    let own = match expr {
-        Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => return 0,
-        Expr::Subquery(_) => 10_000,
-        Expr::In(_, list, _) => list.len().div_ceil(2),
-        Expr::And(_) | Expr::Or(_) | Expr::Not(_) | Expr::IsNull(_) => 0,
-        Expr::Cast(_, Type::Text, to, _) if !to.is_text() => 2,
-        _ => 1,
-    };
-    own + expr.parts().into_iter().map(effort).sum::<usize>()
 }
 
 fn path_rows(table: &Table, path: &Path) -> f64 {

@@ -1,13 +1,15 @@
 //! The expressions of definitions, DEFAULT and CHECK, and those that ALTER TABLE runs.
 
-use super::{Binder, Scope, Typed};
+use crate::{SqlError, sequence, state};
 use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Used, View, Written};
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::opaque::Opaque;
-use crate::{SqlError, sequence, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
+use super::binder::Binder;
+use super::scope::Scope;
+use super::typed::Typed;
 
 /// A DEFAULT, as a value of its column or argument. It looks at no column.
 pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<DefaultValue, SqlError> {

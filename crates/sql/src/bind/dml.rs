@@ -1,21 +1,22 @@
 //! INSERT, UPDATE, DELETE.
 
-use super::from::From;
-use super::join::{Columns, Item, Source as FromItem};
-use super::select::{Bound, Output, computed};
-use super::{Binder, Scope, path};
+use crate::{OutputColumn, SqlError, parse, state};
 use crate::catalog::{Table, column_of};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::parse::names::{fold, name_parts, object_name};
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Source, Update};
-use crate::{OutputColumn, SqlError, parse, state};
 use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, AssignmentTarget, Expr as A, SetExpr};
-
-pub(super) type Planned = (Plan, Option<Vec<OutputColumn>>);
+use super::path;
+use super::binder::{Aggregates, Binder, span_of};
+use super::condition::conjuncts;
+use super::group::{Columns, Item, Source as FromItem};
+use super::query::{Bound, From, Output, PlanWithColumns, computed};
+use super::scope::Scope;
+use super::typed::Typed;
 
 /// An error if a statement has a clause that the parser reads for other dialects: PostgreSQL's has none of them, and it must not be passed over.
 fn refuse_foreign(clauses: &[(bool, &str)]) -> Result<(), SqlError> {
@@ -26,7 +27,7 @@ fn refuse_foreign(clauses: &[(bool, &str)]) -> Result<(), SqlError> {
 }
 
 impl Binder<'_> {
-    pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<Planned, SqlError> {
+    pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<PlanWithColumns, SqlError> {
         refuse_foreign(&[
             (insert.or.is_some(), "OR"),
             (insert.ignore, "IGNORE"),
@@ -73,7 +74,7 @@ impl Binder<'_> {
             return Err(insert
                 .columns
                 .get(width)
-                .map_or(error.clone(), |extra| self.locate(error, super::span_of(extra))));
+                .map_or(error.clone(), |extra| self.locate(error, span_of(extra))));
         }
         let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
         let scope = Scope::table(&table, alias.as_deref());
@@ -162,11 +163,11 @@ impl Binder<'_> {
         let mut targets = Vec::with_capacity(columns.len());
         for column in columns {
             let name = name_parts(column)?.pop().unwrap_or_default();
-            let target = column_of(table, &name).map_err(|error| self.locate(error, super::span_of(column)))?;
+            let target = column_of(table, &name).map_err(|error| self.locate(error, span_of(column)))?;
             if targets.contains(&target) {
                 let error =
                     SqlError::new(state::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once"));
-                return Err(self.locate(error, super::span_of(column)));
+                return Err(self.locate(error, span_of(column)));
             }
             targets.push(target);
         }
@@ -229,13 +230,13 @@ impl Binder<'_> {
         let mut exprs = Vec::with_capacity(targets.len());
         for (at, (column, &target)) in columns.iter().zip(targets).enumerate() {
             let wanted = &table.schema.columns[target];
-            let typed = super::Typed::new(Expr::Column(at), column.ty);
+            let typed = Typed::new(Expr::Column(at), column.ty);
             exprs.push(self.assign(typed, &wanted.name, wanted.ty)?);
         }
         Ok(Node::Project(Box::new(node), exprs))
     }
 
-    pub(super) fn update(&mut self, update: &ast::Update) -> Result<Planned, SqlError> {
+    pub(super) fn update(&mut self, update: &ast::Update) -> Result<PlanWithColumns, SqlError> {
         refuse_foreign(&[
             (update.or.is_some(), "OR"),
             (!update.order_by.is_empty(), "ORDER"),
@@ -261,7 +262,7 @@ impl Binder<'_> {
             let update = Update { access, assignments, checks, moves, source: None, returning, foreign_keys };
             return Ok((Plan::Update(Box::new(update)), columns));
         }
-        from.group.conditions.extend(path::conjuncts(filter));
+        from.group.conditions.extend(conjuncts(filter));
         let own = table.schema.columns.len();
         let mut beside = Vec::with_capacity(assignments.len());
         for (at, (_, value)) in assignments.iter_mut().enumerate() {
@@ -329,7 +330,7 @@ impl Binder<'_> {
             // Of `t.a` PostgreSQL takes `t` for the column.
             let parts = name_parts(target)?;
             let name = parts.first().map_or("", String::as_str);
-            let column = column_of(table, name).map_err(|error| self.locate(error, super::span_of(target)))?;
+            let column = column_of(table, name).map_err(|error| self.locate(error, span_of(target)))?;
             if parts.len() > 1 {
                 return Err(unsupported("assignment to a part of a column"));
             }
@@ -359,7 +360,7 @@ impl Binder<'_> {
         Ok(assignments)
     }
 
-    pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Planned, SqlError> {
+    pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<PlanWithColumns, SqlError> {
         refuse_foreign(&[
             (!delete.tables.is_empty(), "FROM"),
             (!delete.order_by.is_empty(), "ORDER"),
@@ -378,7 +379,7 @@ impl Binder<'_> {
             let delete = Delete { access, source: None, returning, foreign_keys };
             return Ok((Plan::Delete(Box::new(delete)), columns));
         }
-        from.group.conditions.extend(path::conjuncts(filter));
+        from.group.conditions.extend(conjuncts(filter));
         let source = self.changing_query(&table, from, Vec::new(), returning.as_deref_mut())?;
         let delete = Delete { access: by_key(table), source: Some(source), returning, foreign_keys };
         Ok((Plan::Delete(Box::new(delete)), columns))
@@ -391,13 +392,13 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<(Option<Vec<Expr>>, Option<Vec<OutputColumn>>), SqlError> {
         let Some(items) = items else { return Ok((None, None)) };
-        let outer = std::mem::replace(&mut self.aggregates, super::Aggregates::Refused("RETURNING"));
+        let outer = std::mem::replace(&mut self.aggregates, Aggregates::Refused("RETURNING"));
         let output = self.output(items, scope);
         self.aggregates = outer;
         let Output { mut exprs, columns, loose } = output?;
         for at in (0..exprs.len()).filter(|&at| loose[at]) {
             let expr = std::mem::replace(&mut exprs[at], Expr::NULL);
-            exprs[at] = self.resolved(super::Typed::unknown(expr))?.0;
+            exprs[at] = self.resolved(Typed::unknown(expr))?.0;
         }
         if exprs.iter().any(Expr::has_subquery) {
             return Err(unsupported("a subquery in RETURNING"));

@@ -1,17 +1,20 @@
 //! Expressions.
 
-use super::catalog::registry;
-use super::json::json_operator;
-use super::{Aggregates, Binder, MAX_DEPTH, NOWHERE, Scope, Typed};
+use crate::{SqlError, depth, state};
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness};
 use crate::parse::data_type;
 use crate::parse::names::{fold, name_parts};
 use crate::types::{number_literal, type_name};
-use crate::{SqlError, depth, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
 use sqlparser::tokenizer::Location;
+use super::binder::{Aggregates, Binder, MAX_DEPTH};
+use super::catalog::registry;
+use super::errors::no_operator;
+use super::json::json_operator;
+use super::scope::Scope;
+use super::typed::{NOWHERE, Typed};
 
 impl Binder<'_> {
     /// Binds an expression over the columns of `scope`.
@@ -336,7 +339,7 @@ impl Binder<'_> {
         let symbol = if ignore_case { "~~*" } else { "~~" };
         let is_text = |ty: Option<Type>| ty.is_none_or(Type::is_text);
         if !is_text(text.ty) || !is_text(pattern.ty) {
-            return Err(super::operators::no_operator(symbol, text.ty, pattern.ty));
+            return Err(no_operator(symbol, text.ty, pattern.ty));
         }
         // The padding of a `char` counts here, as in PostgreSQL.
         let text = match text.ty {

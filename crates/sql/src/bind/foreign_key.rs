@@ -1,6 +1,5 @@
 //! What foreign keys ask of a statement that changes rows: look-ups and referential actions, planned.
 
-use super::{Binder, Typed, path, used_by_default};
 use crate::SqlError;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
@@ -9,6 +8,11 @@ use crate::plan::{Access, Change, ChangePlan, Delete, Graph, Keys, Reference, Re
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
+use super::path;
+use super::binder::Binder;
+use super::condition::conjunction;
+use super::ddl::used_by_default;
+use super::typed::Typed;
 
 impl Binder<'_> {
     /// What a statement has to do with foreign keys that inserts rows into a table and updates these columns of others: nothing, if it does
@@ -98,7 +102,7 @@ impl Binder<'_> {
             let own = Typed::new(Expr::Column(column), table.schema.columns[column].ty);
             conditions.push(self.compare(Comparison::Equal, own, Typed::new(Expr::Param(at), ty))?.expr);
         }
-        Ok(path::choose(table.clone(), path::conjunction(conditions), lock, &[]).0)
+        Ok(path::choose(table.clone(), conjunction(conditions), lock, &[]).0)
     }
 
     /// What an action does to the rows that refer to values of these types.

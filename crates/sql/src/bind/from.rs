@@ -3,57 +3,25 @@
 //! A name in FROM is a query of WITH or a table; whatever else a name may stand for one day (a view, a catalog that is made up
 //! of what the server knows) is one more kind of rows: see [`Binder::named_item`].
 
-use super::join::{Group, Item, OuterJoin, Shown, Source};
-use super::scope::{Found, Level, Named, Relation};
-use super::select::Bound;
-use super::table_function::Written;
-use super::{Binder, Scope, Typed};
+use crate::{OutputColumn, SqlError, depth, state, system};
 use crate::catalog::Table;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
 use crate::parse::names::{fold, name_parts, object_name};
 use crate::plan::Node;
 use crate::table_function::TableFunction;
-use crate::{OutputColumn, SqlError, depth, state, system};
 use hotrow_sync::Arc;
-use hotrow_txn::LockFor;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
+use super::binder::Binder;
+use super::condition::conjuncts;
+use super::group::{Group, Item, OuterJoin, Shown, Source};
+use super::query::{Bound, From, Locking};
+use super::scope::{Found, Level, Named, Relation, Scope};
+use super::table_function::Written;
+use super::typed::Typed;
 
 /// As many FROM items as one query may have.
 const MAX_ITEMS: usize = 200;
-
-/// What stands in FROM, or in a part of it.
-#[derive(Debug, Default)]
-pub(super) struct From {
-    pub(super) group: Group,
-    pub(super) scope: Scope,
-}
-
-/// Which tables of a query FOR UPDATE locks.
-#[derive(Clone, Debug, Default)]
-pub(super) enum Locking {
-    /// None.
-    #[default]
-    None,
-    /// All, those of subqueries in FROM too.
-    All(LockFor),
-    /// Those of these aliases.
-    Of(Vec<(String, LockFor)>),
-}
-
-impl Locking {
-    /// For what the table is locked that is called this.
-    pub(super) fn of(&self, name: &str) -> LockFor {
-        match self {
-            Locking::None => LockFor::Read,
-            Locking::All(lock) => *lock,
-            Locking::Of(names) => {
-                let locks = names.iter().filter(|(locked, _)| locked == name).map(|(_, lock)| *lock);
-                locks.max().unwrap_or_default()
-            }
-        }
-    }
-}
 
 /// The ways of joining that there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -299,7 +267,7 @@ impl Binder<'_> {
                 let typed = self.plain(condition, &both, "JOIN conditions")?;
                 let condition = self.condition(typed, "JOIN/ON")?;
                 left.scope = both;
-                super::path::conjuncts(Some(condition))
+                conjuncts(Some(condition))
             }
             JoinConstraint::Using(names) => {
                 let mut columns = Vec::with_capacity(names.len());

@@ -1,19 +1,19 @@
 //! GROUP BY: expressions over the input become expressions over the groups.
 
-use super::join::{Group, Item};
-use super::json::check_equality;
-use super::path::Wanted;
-use super::scope::Relation;
-use super::select::{Order, Output};
-use super::set_returning::SetCall;
-use super::window::Windows;
-use super::{Aggregates, Binder, Scope};
+use crate::{SqlError, state};
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::parse::names::fold;
 use crate::plan::{AggregateCall, AggregateFunction};
-use crate::{SqlError, state};
 use sqlparser::ast::{self, Expr as A};
+use super::binder::{Aggregates, Binder};
+use super::group::{Group, Item};
+use super::json::check_equality;
+use super::path::Wanted;
+use super::query::{Order, Output};
+use super::scope::{Relation, Scope};
+use super::sets::SetCall;
+use super::windows::Windows;
 
 impl Group {
     /// The order in which the first row decides what the only aggregate function is: the least or the greatest value of a table's

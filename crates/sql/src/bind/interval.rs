@@ -1,7 +1,5 @@
 //! Intervals: literals with fields, operators, `make_interval`.
 
-use super::calls::no_function;
-use super::{Binder, Scope, Typed};
 use crate::SqlError;
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, Expr, Function, Several, Strictness};
@@ -9,6 +7,10 @@ use crate::parse::names::fold;
 use crate::types::interval::{Fields, Unit, parse};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, DateTimeField, Expr as A, FunctionArg, FunctionArgExpr};
+use super::binder::Binder;
+use super::errors::no_function;
+use super::scope::Scope;
+use super::typed::Typed;
 
 /// The arguments of `make_interval`.
 const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];

@@ -1,13 +1,15 @@
 //! Operators: which types they take, and what their operands are brought to.
 
-use super::json::check_equality;
-use super::types::{common, common_number, without_modifier};
-use super::{Binder, Typed};
-use crate::expr::{self, Arithmetic, Comparison, Expr, Strictness};
-use crate::types::{is_number, type_name, without_negative_zero};
 use crate::{SqlError, state};
+use crate::expr::{self, Arithmetic, Comparison, Expr, Strictness};
+use crate::types::{is_number, without_negative_zero};
 use hotrow_storage::{Type, Value};
 use std::mem::discriminant;
+use super::binder::Binder;
+use super::errors::{ambiguous_operator, no_operator, no_prefix_operator};
+use super::json::check_equality;
+use super::typed::Typed;
+use super::types::{common, common_number, without_modifier};
 
 impl Binder<'_> {
     /// `left <op> right`
@@ -184,24 +186,4 @@ fn common_or_float(left: Type, right: Type) -> Option<Type> {
         Some(Type::Float4) if left != right => Some(Type::Float8),
         other => other,
     }
-}
-
-const NO_OPERATOR_HINT: &str =
-    "No operator matches the given name and argument types. You might need to add explicit type casts.";
-
-pub(super) fn no_prefix_operator(symbol: &str, only: Option<Type>) -> SqlError {
-    let message = format!("operator does not exist: {symbol} {}", type_name(only));
-    SqlError::new(state::UNDEFINED_FUNCTION, message)
-        .hint("No operator matches the given name and argument type. You might need to add an explicit type cast.")
-}
-
-pub(super) fn ambiguous_operator(symbol: &str, left: Option<Type>, right: Option<Type>) -> SqlError {
-    let message = format!("operator is not unique: {} {symbol} {}", type_name(left), type_name(right));
-    SqlError::new(state::AMBIGUOUS_FUNCTION, message)
-        .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
-}
-
-pub(super) fn no_operator(symbol: &str, left: Option<Type>, right: Option<Type>) -> SqlError {
-    let message = format!("operator does not exist: {} {symbol} {}", type_name(left), type_name(right));
-    SqlError::new(state::UNDEFINED_FUNCTION, message).hint(NO_OPERATOR_HINT)
 }

@@ -5,15 +5,16 @@
 //! an OR, one index an arm. Every row found is checked against the whole condition again, except what the ranges of the primary
 //! key say already: a record never changes its key, while an entry of another index may be older than the row.
 
-use super::bounds::{Alternatives, Bound, Bounds, Test};
-use super::cost;
-use super::select::Order;
 use crate::catalog::Table;
 use crate::expr::{ArrayFunction, Comparison, Expr, Function};
 use crate::plan::{Access, List, Path, Range};
-use hotrow_storage::{IndexRef, Type, Value};
+use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
+use super::bounds::{Alternatives, Bound, Bounds, Test};
+use super::condition::{conjunction, conjuncts};
+use super::group::{Shown, localise};
+use super::query::Order;
 
 /// An order that an index could give: column, descending, NULLs first.
 pub(super) type Wanted = (usize, bool, bool);
@@ -265,42 +266,6 @@ fn has_blanks(table: &Table, column: usize) -> bool {
     matches!(table.schema.columns[column].ty, Type::Char(_))
 }
 
-/// What must all be true.
-pub(super) fn conjuncts(condition: Option<Expr>) -> Vec<Expr> {
-    match condition {
-        Some(Expr::And(list)) => flatten(list),
-        Some(other) => vec![other],
-        None => Vec::new(),
-    }
-}
-
-fn flatten(list: Vec<Expr>) -> Vec<Expr> {
-    let mut flat = Vec::with_capacity(list.len());
-    for expr in list {
-        match expr {
-            Expr::And(inner) => flat.extend(flatten(inner)),
-            other => flat.push(other),
-        }
-    }
-    flat
-}
-
-/// Their conjunction, what is computed at once first; none if there is nothing to check.
-pub(super) fn conjunction(mut list: Vec<Expr>) -> Option<Expr> {
-    list.retain(|expr| !super::select::is_true(expr));
-    // What is the same for all rows and no constant yet may be an error.
-    let decided = list.iter().all(|expr| matches!(expr, Expr::Const(_)) || !expr.is_row_independent());
-    if decided && list.iter().any(|expr| matches!(expr, Expr::Const(Value::Null | Value::Bool(false)))) {
-        return Some(Expr::bool(false));
-    }
-    list.sort_by_cached_key(cost::effort);
-    match list.len() {
-        0 => None,
-        1 => list.pop(),
-        _ => Some(Expr::And(list)),
-    }
-}
-
 /// The range of an ordered index for the rows of one alternative.
 fn range_of<'b, 'e>(table: &Table, index: IndexRef, bounds: &'b [Bound<'e>]) -> Option<Served<'b, 'e>> {
     let columns = table.index_columns(index);
@@ -395,4 +360,17 @@ fn order_of(
         return None;
     }
     Some(direction.unwrap_or_default())
+}
+
+/// A table's rows for each row of something else.
+pub(super) fn served(
+    table: &Arc<Table>,
+    lock: LockFor,
+    conditions: &[Expr],
+    own: &std::ops::Range<usize>,
+    shown: &mut Shown,
+) -> Access {
+    let mut conditions = conditions.to_vec();
+    conditions.iter_mut().for_each(|condition| localise(condition, own, shown));
+    choose(table.clone(), conjunction(conditions), lock, &[]).0
 }

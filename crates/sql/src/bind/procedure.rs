@@ -2,8 +2,7 @@
 //!
 //! A name in a body is a column of the statement's table if there is one, else a variable; `procedure.name` is the variable.
 
-use super::types::without_modifier;
-use super::{Binder, Scope, Typed, define_default};
+use crate::{OutputColumn, SqlError, state};
 use crate::catalog::View;
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
@@ -11,61 +10,24 @@ use crate::expr::{Expr, Strictness, can_cast};
 use crate::opaque::Opaque;
 use crate::parse::data_type;
 use crate::parse::names::{fold, object_name, procedure_name};
-use crate::parse::procedure::{
-    ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax,
-};
+use crate::parse::procedure::{ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax};
 use crate::plan::{Body, Call, Plan, Step, StepKind, Target};
 use crate::procedure::{Argument, Procedure};
 use crate::types::type_name;
-use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use hotrow_txn::number_of;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use std::collections::BTreeSet;
+use super::binder::{Binder, span_of};
+use super::ddl::define_default;
+use super::scope::Scope;
+use super::typed::Typed;
+use super::types::without_modifier;
+use super::variables::Variables;
 
 /// How deep procedures may call each other.
 const MAX_CALL_DEPTH: usize = 32;
-
-/// What names mean in a body, beside columns: its frame.
-#[derive(Debug)]
-pub(crate) struct Variables<'v> {
-    procedure: &'v str,
-    names: Vec<Option<&'v str>>,
-    types: Vec<Type>,
-    /// How many of them are arguments, and known by their numbers too.
-    arguments: usize,
-}
-
-impl<'v> Variables<'v> {
-    /// The variable of this name, with or without the procedure's.
-    pub(super) fn find(&self, procedure: Option<&str>, name: &str) -> Option<Typed> {
-        if procedure.is_some_and(|procedure| procedure != self.procedure) {
-            return None;
-        }
-        let slot = self.slot(name)?;
-        Some(Typed::new(Expr::Param(slot), self.types[slot]))
-    }
-
-    /// Whether `$number` is an argument.
-    pub(super) fn has_argument(&self, number: usize) -> bool {
-        number <= self.arguments
-    }
-
-    fn slot(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|known| *known == Some(name))
-    }
-
-    fn declare(&mut self, name: &'v str, ty: Type) -> Result<(), SqlError> {
-        if self.slot(name).is_some() {
-            let message = format!("duplicate declaration of \"{name}\"");
-            return Err(SqlError::new(state::SYNTAX_ERROR, message));
-        }
-        self.names.push(Some(name));
-        self.types.push(ty);
-        Ok(())
-    }
-}
 
 /// The arguments of a new procedure.
 pub fn define_arguments(list: &[ArgumentSyntax], view: View<'_>) -> Result<Vec<Argument>, SqlError> {
@@ -371,7 +333,7 @@ impl Binder<'_> {
                 return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error: CALL needs parentheses"));
             }
         };
-        let span = super::span_of(&function.name);
+        let span = span_of(&function.name);
         let name = procedure_name(object_name(&function.name)?)?;
         let mut given = Vec::with_capacity(list.len());
         for argument in list {

@@ -3,11 +3,12 @@
 //! A condition goes through what neither adds rows nor looks at other rows, as the expression that its columns stand for; where it
 //! can go no further, it stays as a filter.
 
-use super::path;
 use crate::expr::Expr;
 use crate::plan::{Access, JoinKind, Node, Path};
 use crate::window::WindowSort;
 use hotrow_storage::IndexRef;
+use super::path;
+use super::condition::{conjunction, conjuncts, is_volatile};
 
 /// The rows of a node of which a condition is true.
 pub(super) fn filtered(node: Node, condition: Expr) -> Node {
@@ -110,15 +111,10 @@ fn over(condition: &Expr, exprs: &[Expr]) -> Option<Expr> {
     replace(&mut condition, exprs).then_some(condition)
 }
 
-/// Whether the values of an expression may differ though it looks at the same row.
-pub(super) fn is_volatile(expr: &Expr) -> bool {
-    expr.any(&mut |part| matches!(part, Expr::Call(function, _) if function.is_volatile()))
-}
-
 /// An access with one more condition, by the best way for all of them.
 fn narrowed(access: Access, condition: Expr) -> Access {
     let Access { table, path, filter, lock } = access;
-    let mut conditions = path::conjuncts(filter);
+    let mut conditions = conjuncts(filter);
     let is_whole = match &path {
         Path::Range(range) => range.index != IndexRef::Primary,
         Path::Ranges(ranges) => ranges.iter().any(|range| range.index != IndexRef::Primary),
@@ -128,5 +124,5 @@ fn narrowed(access: Access, condition: Expr) -> Access {
         conditions.extend(path::conditions_of(&table, &path));
     }
     conditions.push(condition);
-    path::choose(table, path::conjunction(conditions), lock, &[]).0
+    path::choose(table, conjunction(conditions), lock, &[]).0
 }

@@ -4,13 +4,10 @@
 //! these numbers. Where a column lies in the rows that are at hand is known once the joins are planned. Names that mean
 //! nothing in a query are looked for in the queries around it.
 
-use super::{Binder, Typed};
+use crate::{Origin, OutputColumn, SqlError, schema, state};
 use crate::catalog::{Condition, Table};
 use crate::expr::Expr;
-use crate::parse::names::fold;
-use crate::{Origin, OutputColumn, SqlError, schema, state};
 use hotrow_storage::Type;
-use sqlparser::ast;
 
 /// The columns that names can mean.
 #[derive(Clone, Debug, Default)]
@@ -205,89 +202,6 @@ impl Scope {
             }
         }
         "?column?".to_owned()
-    }
-}
-
-impl Binder<'_> {
-    /// A column by its name.
-    pub(super) fn column(
-        &mut self,
-        relation: Option<&str>,
-        ident: &ast::Ident,
-        scope: &Scope,
-    ) -> Result<Typed, SqlError> {
-        let name = fold(ident);
-        let mut found = scope.find(relation, &name);
-        let mut at = self.outer.len();
-        while matches!(found, Found::Nothing) && at > 0 && !(relation.is_some_and(|wanted| scope.has(wanted))) {
-            at -= 1;
-            let level = &mut self.outer[at];
-            found = match level.scope.find(relation, &name) {
-                Found::Column(named) => {
-                    let mut typed = Typed::new(named.expr.clone(), named.ty);
-                    show(&mut typed.expr, level.frame, &mut level.columns);
-                    self.looked.push(at);
-                    return Ok(typed);
-                }
-                other => other,
-            };
-        }
-        match found {
-            Found::Column(named) => Ok(Typed::new(named.expr.clone(), named.ty)),
-            Found::Several => {
-                let error = SqlError::new(state::AMBIGUOUS_COLUMN, format!("column reference \"{name}\" is ambiguous"));
-                Err(self.locate(error, ident.span))
-            }
-            Found::Nothing => {
-                let message = match relation {
-                    Some(relation) => format!("column {relation}.{name} does not exist"),
-                    None => format!("column \"{name}\" does not exist"),
-                };
-                Err(self.locate(SqlError::new(state::UNDEFINED_COLUMN, message), ident.span))
-            }
-        }
-    }
-
-    /// The relation's column that an expression is; none if it is computed.
-    pub(super) fn origin(&self, expr: &Expr, scope: &Scope) -> Option<Origin> {
-        if !matches!(expr, Expr::Column(_)) {
-            return None;
-        }
-        scope.relations.iter().find_map(|relation| {
-            let at = relation.columns.iter().position(|named| named.expr == *expr)?;
-            match &relation.stored {
-                Some(table) => {
-                    let column = u16::try_from(at + 1).ok()?;
-                    Some(Origin { relation: self.view.catalog.number(table), column })
-                }
-                None => relation.columns[at].origin,
-            }
-        })
-    }
-
-    /// Whether a relation of this name is there, in the query or around it.
-    pub(super) fn knows_relation(&self, name: &str, scope: &Scope) -> bool {
-        scope.has(name) || self.outer.iter().any(|level| level.scope.has(name))
-    }
-
-    /// 42P01: no FROM item has this name.
-    pub(super) fn missing_relation(&self, name: &str, scope: &Scope) -> SqlError {
-        let scopes = std::iter::once(scope).chain(self.outer.iter().rev().map(|level| &level.scope));
-        let hidden = scopes.flat_map(Scope::relations).find(|known| known.table.as_deref() == Some(name));
-        if let Some(alias) = hidden.and_then(|known| known.name.as_ref()) {
-            let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
-            let hint = format!("Perhaps you meant to reference the table alias \"{alias}\".");
-            return SqlError::new(state::UNDEFINED_TABLE, message).hint(hint);
-        }
-        if self.beside.iter().any(|scope| scope.has(name)) {
-            let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
-            let hint = format!(
-                "There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."
-            );
-            return SqlError::new(state::UNDEFINED_TABLE, message).hint(hint);
-        }
-        let message = format!("missing FROM-clause entry for table \"{name}\"");
-        SqlError::new(state::UNDEFINED_TABLE, message)
     }
 }
 

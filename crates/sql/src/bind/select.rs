@@ -1,49 +1,25 @@
 //! Queries.
 
-use super::expr::{place, signed_number};
-use super::from::{From, Locking};
-use super::grouping::grouped_sets;
-use super::join::Columns;
-use super::json::{check_equality, check_order};
-use super::push::is_volatile;
-use super::set_returning::{SetCall, expand, field_column, refuse_open_groups, refuse_rows, used_by};
-use super::view::star;
-use super::{Aggregates, Binder, Scope, Typed, path};
+use crate::{OutputColumn, SqlError, depth, state};
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::parse::names::{fold, name_parts};
 use crate::plan::{AggregateCall, Node, SortKey};
-use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::{Type, Value};
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, Expr as A, SelectItem, SetExpr};
-
-/// The select list, bound.
-#[derive(Debug, Default)]
-pub(super) struct Output {
-    pub(super) exprs: Vec<Expr>,
-    pub(super) columns: Vec<OutputColumn>,
-    /// As in [`Bound`].
-    pub(super) loose: Vec<bool>,
-}
-
-/// One ORDER BY item, bound to a position in the output or to an expression of its own.
-#[derive(Debug)]
-pub(super) struct Order {
-    pub(super) expr: Expr,
-    pub(super) ty: Type,
-    pub(super) descending: bool,
-    pub(super) nulls_first: bool,
-}
-
-/// A query, bound.
-#[derive(Debug)]
-pub(super) struct Bound {
-    pub(super) node: Node,
-    pub(super) columns: Vec<OutputColumn>,
-    /// Of each column, whether its type is only a guess: it is a literal, NULL or a parameter.
-    pub(super) loose: Vec<bool>,
-}
+use super::path;
+use super::binder::{Aggregates, Binder};
+use super::condition::{conjuncts, is_volatile};
+use super::expr::{place, signed_number};
+use super::group::Columns;
+use super::grouping::grouped_sets;
+use super::json::{check_equality, check_order};
+use super::query::{Bound, From, Locking, Order, Output, computed, kept_for};
+use super::scope::Scope;
+use super::sets::{SetCall, expand, field_column, refuse_open_groups, refuse_rows, used_by};
+use super::typed::Typed;
+use super::view::star;
 
 impl Binder<'_> {
     /// A query: SELECT, VALUES, or several of them.
@@ -198,7 +174,7 @@ impl Binder<'_> {
         let From { mut group, scope } = self.from(&select.from)?;
         let around = self.outer.last().filter(|level| may_match && level.columns.is_empty()).map(|level| level.frame);
         let filter = self.selection(select.selection.as_ref(), &scope)?;
-        group.conditions.extend(path::conjuncts(filter));
+        group.conditions.extend(conjuncts(filter));
         self.aggregates = Aggregates::Found(Vec::new());
         let parts = self.select_parts(select, order_by, &scope);
         let found = std::mem::replace(&mut self.aggregates, Aggregates::Refused("FROM"));
@@ -662,23 +638,6 @@ fn above<'o>(output: &'o Output, orders: &'o [Order]) -> impl Iterator<Item = &'
     output.exprs.iter().chain(orders.iter().map(|order| &order.expr))
 }
 
-/// A node of which an operator with these expressions takes its rows: they are kept if that has subqueries.
-pub(super) fn kept_for<'e>(node: Node, width: usize, exprs: impl IntoIterator<Item = &'e Expr>) -> Node {
-    match exprs.into_iter().any(Expr::has_subquery) {
-        true => Node::Materialise(Box::new(node), (0..width).collect()),
-        false => node,
-    }
-}
-
-/// Computed rows.
-pub(super) fn computed(rows: Vec<Vec<Expr>>) -> Node {
-    if !rows.iter().flatten().any(Expr::has_subquery) {
-        return Node::Values(rows);
-    }
-    let row = |exprs| Node::Project(Box::new(Node::Materialise(Box::new(Node::One), Vec::new())), exprs);
-    Node::Append(rows.into_iter().map(row).collect())
-}
-
 fn refuse_exotic(select: &ast::Select) -> Result<(), SqlError> {
     let what = if select.into.is_some() {
         "SELECT INTO"
@@ -690,9 +649,4 @@ fn refuse_exotic(select: &ast::Select) -> Result<(), SqlError> {
         return Ok(());
     };
     Err(unsupported(what))
-}
-
-/// The constant TRUE needs no check.
-pub(super) fn is_true(expr: &Expr) -> bool {
-    *expr == Expr::Const(Value::Bool(true))
 }

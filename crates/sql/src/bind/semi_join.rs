@@ -5,27 +5,18 @@
 //! each row that is found there. As one of the conditions that rows must satisfy EXISTS is a join, anywhere else a test of the
 //! table.
 
-use super::from::Locking;
-use super::join::{Columns, Group, Item, Planned, Shown, localise, place, places, served};
-use super::path::conjunction;
-use super::push::{self, is_volatile};
-use super::select::Bound;
-use super::subquery::asked;
-use super::{Binder, Scope};
 use crate::SqlError;
 use crate::expr::{Comparison, Expr, Subquery, SubqueryTest};
 use crate::plan::{HashJoin, JoinKey, JoinKind, Node};
 use sqlparser::ast;
-
-/// How the rows of EXISTS's query are found in a hash table.
-#[derive(Debug)]
-pub(super) struct Matching {
-    /// The values of the row around the query that equal the query's first columns, over the frame; trailing blanks do not count where
-    /// the flag says so.
-    operands: Vec<(Expr, bool)>,
-    /// What else must be true, of the query's row and the frame.
-    condition: Option<Expr>,
-}
+use super::push;
+use super::binder::Binder;
+use super::condition::{conjunction, is_volatile};
+use super::group::{Columns, Group, Item, Planned, Shown, localise, place, places};
+use super::path::served;
+use super::query::{Bound, Locking, Matching};
+use super::scope::Scope;
+use super::subquery::asked;
 
 impl Binder<'_> {
     /// EXISTS

@@ -1,16 +1,17 @@
 //! UNION, INTERSECT, EXCEPT: columns of one type, whatever side they come from.
 
-use super::Binder;
-use super::json::check_equality;
-use super::select::Bound;
-use super::types::common;
+use crate::{OutputColumn, SqlError, depth, state};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, lost};
 use crate::plan::{Match, Node};
 use crate::types::type_name;
-use crate::{OutputColumn, SqlError, depth, state};
 use hotrow_storage::Type;
 use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
+use super::binder::Binder;
+use super::json::check_equality;
+use super::query::Bound;
+use super::typed::Typed;
+use super::types::common;
 
 impl Binder<'_> {
     /// A set operation; a chain of one of them is one node.
@@ -114,7 +115,7 @@ impl Binder<'_> {
     pub(super) fn cast_columns(&mut self, bound: &mut Bound, columns: &[OutputColumn]) -> Result<(), SqlError> {
         let mut exprs = Vec::with_capacity(columns.len());
         for (at, (column, wanted)) in bound.columns.iter().zip(columns).enumerate() {
-            let typed = super::Typed::new(Expr::Column(at), column.ty);
+            let typed = Typed::new(Expr::Column(at), column.ty);
             exprs.push(self.coerce(typed, wanted.ty, Strictness::Implicit)?);
         }
         if exprs.iter().any(|expr| !matches!(expr, Expr::Column(_))) {
@@ -135,13 +136,13 @@ impl Binder<'_> {
         match node {
             Node::Project(_, exprs) => {
                 let expr = std::mem::replace(&mut exprs[at], Expr::NULL);
-                exprs[at] = self.coerce(super::Typed::unknown(expr), ty, strictness)?;
+                exprs[at] = self.coerce(Typed::unknown(expr), ty, strictness)?;
                 Ok(())
             }
             Node::Values(rows) => {
                 for row in rows {
                     let expr = std::mem::replace(&mut row[at], Expr::NULL);
-                    row[at] = self.coerce(super::Typed::unknown(expr), ty, strictness)?;
+                    row[at] = self.coerce(Typed::unknown(expr), ty, strictness)?;
                 }
                 Ok(())
             }

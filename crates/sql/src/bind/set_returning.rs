@@ -3,55 +3,21 @@
 //! The functions of a query are collected while its select list, GROUP BY and ORDER BY are bound, as aggregates are. They run over the
 //! rows that their arguments look at: those of FROM, or the groups. Functions that are arguments of others run below these.
 
-use super::calls::no_function;
-use super::types::plain_type;
-use super::{Aggregates, Binder, Scope, Typed};
+use crate::{SqlError, state};
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::parse::names::name_parts;
-use crate::plan::Node;
 use crate::table_function::{RowsOf, TableFunction};
 use crate::types::type_name;
-use crate::{SqlError, state};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 use sqlparser::tokenizer::Span;
-
-/// The set-returning functions of a query's select list.
-#[derive(Debug, Default)]
-pub(super) struct Sets {
-    /// What was found so far. The arguments of one may have others before it in them.
-    pub(super) calls: Vec<SetCall>,
-    /// How many calls were bound, the same one more than once, and where the last one stands.
-    bound: usize,
-    last: Option<Span>,
-    /// PostgreSQL's name of the clause that is bound, if none may be in it.
-    refused: Option<&'static str>,
-}
-
-/// A call.
-#[derive(Clone, Debug)]
-pub(super) struct SetCall {
-    /// The number of its first column; the others follow.
-    first: usize,
-    pub(super) rows: RowsOf,
-}
-
-/// Between the name of a column whose values are rows and those of their fields.
-const FIELD: char = '\0';
-
-/// The name of the column that holds a field of another column's rows. No statement can have such a name in it.
-pub(super) fn field_column(column: &str, field: &str) -> String {
-    format!("{column}{FIELD}{field}")
-}
-
-/// An error if one of a result's columns is a field of a column that cannot be shown.
-pub(super) fn refuse_rows(columns: &[crate::OutputColumn]) -> Result<(), SqlError> {
-    match columns.iter().any(|column| column.name.contains(FIELD)) {
-        true => Err(unsupported("a row as a value")),
-        false => Ok(()),
-    }
-}
+use super::binder::{Aggregates, Binder, span_of};
+use super::errors::no_function;
+use super::scope::Scope;
+use super::sets::SetCall;
+use super::typed::Typed;
+use super::types::plain_type;
 
 impl Binder<'_> {
     /// The call of a set-returning function in an expression: its columns.
@@ -108,7 +74,7 @@ impl Binder<'_> {
             let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else { return Ok(None) };
             arguments.push(self.expr(argument, scope)?);
         }
-        let columns = self.set_call(TableFunction::ExpandArray, arguments, super::span_of(name))?;
+        let columns = self.set_call(TableFunction::ExpandArray, arguments, span_of(name))?;
         Ok(Some(["x", "n"].into_iter().zip(columns).collect()))
     }
 
@@ -261,122 +227,3 @@ impl Binder<'_> {
 }
 
 const MOVE: &str = "You might be able to move the set-returning function into a LATERAL FROM item.";
-
-/// The columns of set-returning functions that an expression looks at.
-fn columns_in(expr: &Expr, visit: &mut dyn FnMut(usize)) {
-    expr.any(&mut |part| {
-        if let Expr::Set(column) = part {
-            visit(*column);
-        }
-        false
-    });
-}
-
-/// The position of the call that a column belongs to.
-fn call_of(calls: &[SetCall], column: usize) -> usize {
-    calls.partition_point(|call| call.first <= column).saturating_sub(1)
-}
-
-/// Of each call, whether some of the expressions look at its rows, if only for an argument of another one.
-fn used<'e>(calls: &[SetCall], exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<bool> {
-    let mut used = vec![false; calls.len()];
-    for expr in exprs {
-        columns_in(expr, &mut |column| used[call_of(calls, column)] = true);
-    }
-    for at in (0..calls.len()).rev() {
-        if used[at] {
-            for argument in &calls[at].rows.arguments {
-                columns_in(argument, &mut |column| used[call_of(calls, column)] = true);
-            }
-        }
-    }
-    used
-}
-
-/// The calls that some of the expressions look at.
-pub(super) fn used_by<'e>(calls: &[SetCall], exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<SetCall> {
-    let used = used(calls, exprs);
-    calls.iter().zip(used).filter(|(_, used)| *used).map(|(call, _)| call.clone()).collect()
-}
-
-/// An error if functions above and below an aggregation have parameters: whether they are the same depends on the values.
-pub(super) fn refuse_open_groups(below: &[SetCall], above: &[SetCall]) -> Result<(), SqlError> {
-    let has_params = |calls: &[SetCall]| {
-        let mut arguments = calls.iter().flat_map(|call| &call.rows.arguments);
-        arguments.any(|argument| argument.any(&mut |part| matches!(part, Expr::Param(_))))
-    };
-    match below.is_empty() || above.is_empty() || !(has_params(below) || has_params(above)) {
-        true => Ok(()),
-        false => Err(unsupported("set-returning functions of parameters, of which some are grouped")),
-    }
-}
-
-/// Puts the functions that expressions look at over the node with the rows that they and their arguments look at, of so many
-/// columns if anything has subqueries, and makes the expressions look at the rows that come of it.
-pub(super) fn expand(mut node: Node, mut width: usize, calls: &[SetCall], exprs: &mut [&mut Expr]) -> Node {
-    if calls.is_empty() {
-        return node;
-    }
-    let mut waiting = used_by(calls, exprs.iter().map(|expr| &**expr));
-    if waiting.is_empty() {
-        return node;
-    }
-    // Where the columns of calls below begin, and how many of them there are before the node's own.
-    let mut places: Vec<(SetCall, usize)> = Vec::new();
-    let mut total = 0;
-    while !waiting.is_empty() {
-        let is_ready = |call: &SetCall| {
-            let mut ready = true;
-            for argument in &call.rows.arguments {
-                columns_in(argument, &mut |column| {
-                    ready &=
-                        places.iter().any(|(call, _)| (call.first..call.first + call.rows.width()).contains(&column));
-                });
-            }
-            ready
-        };
-        let (ready, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_ready);
-        waiting = later;
-        let mut level: Vec<RowsOf> = ready.iter().map(|call| call.rows.clone()).collect();
-        let arguments = level.iter_mut().flat_map(|rows| &mut rows.arguments);
-        let mut asks = false;
-        for argument in arguments {
-            asks |= argument.has_subquery();
-            look(argument, &places, total);
-        }
-        if asks && !matches!(node, Node::Materialise(..)) {
-            node = Node::Materialise(Box::new(node), (0..width).collect());
-        }
-        let added: usize = level.iter().map(RowsOf::width).sum();
-        node = Node::ProjectSet(Box::new(node), level);
-        places.iter_mut().for_each(|(_, place)| *place += added);
-        let mut place = 0;
-        for call in ready {
-            let own = call.rows.width();
-            places.push((call, place));
-            place += own;
-        }
-        total += added;
-        width += added;
-    }
-    let mut asks = false;
-    for expr in exprs.iter_mut() {
-        asks |= expr.has_subquery();
-        look(expr, &places, total);
-    }
-    if asks { Node::Materialise(Box::new(node), (0..width).collect()) } else { node }
-}
-
-/// Makes an expression look at rows that have functions' columns before the others.
-fn look(expr: &mut Expr, places: &[(SetCall, usize)], total: usize) {
-    match expr {
-        Expr::Column(column) => *column += total,
-        Expr::Set(column) => {
-            let holder = places.iter().find(|(call, _)| (call.first..call.first + call.rows.width()).contains(column));
-            if let Some((call, place)) = holder {
-                *expr = Expr::Column(place + *column - call.first);
-            }
-        }
-        other => other.parts_mut().into_iter().for_each(|part| look(part, places, total)),
-    }
-}

@@ -1,22 +1,18 @@
 //! Views: from a definition to what it means where it is mentioned.
 
-use super::Binder;
-use super::from::{From, Locking};
-use super::scope::{Named, Scope};
+use crate::{OutputColumn, SqlError, state};
 use crate::catalog::{Comments, View};
 use crate::client::are_alike;
 use crate::depth::{self, Syntax, with_room};
 use crate::parse::names::fold;
 use crate::schema::{self, RelationName, undefined_table};
 use crate::view::StoredView;
-use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor};
-use std::collections::HashMap;
-
-/// What each `*` means, by the line and the column where it stands.
-pub(super) type Stars = HashMap<(u64, u64), Vec<SelectItem>>;
+use super::binder::Binder;
+use super::query::{From, Locking, Stars};
+use super::scope::{Named, Scope};
 
 /// A view's definition from its query; `names` are those that its first columns are given.
 pub(crate) fn define_view(
@@ -72,12 +68,6 @@ pub(crate) fn not_a_table(name: &str, view: View<'_>) -> SqlError {
         Some(_) => SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a table")),
         None => undefined_table(name),
     }
-}
-
-/// 42809: a view where a table was wanted.
-pub(super) fn only_queried(name: &str) -> SqlError {
-    SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is a view: it can only be queried"))
-        .hint("Change the tables that it shows.")
 }
 
 /// The columns that `*`, or `relation.*`, means, with the names of their relations.

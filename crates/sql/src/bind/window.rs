@@ -1,72 +1,21 @@
 //! Window functions: their calls, OVER and WINDOW, and what stands above the rows that they make.
 
-use super::aggregate::{Given, aggregate_named};
-use super::calls::no_function;
-use super::select::{Order, Output, kept_for};
-use super::types::{common, plain_type, without_modifier};
-use super::{Aggregates, Binder, Scope, Typed};
+use crate::{SqlError, state};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
 use crate::parse::names::fold;
 use crate::parse::window::{Exclusion, exclusion_of};
-use crate::plan::{Node, SortKey};
 use crate::types::{is_number, type_name};
-use crate::window::{FrameBound, FrameUnits, Window, WindowCall, WindowFrame, WindowFunction, WindowSort};
-use crate::{SqlError, state};
+use crate::window::{FrameBound, FrameUnits, WindowCall, WindowFrame, WindowFunction};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, Expr as A, WindowFrameBound as B, WindowType};
-
-/// The window functions of a query.
-#[derive(Debug, Default)]
-pub(super) struct Windows {
-    /// Where they may not stand though aggregates may.
-    pub(super) refused: Option<&'static str>,
-    /// Those of WINDOW.
-    named: Vec<(String, Definition)>,
-    /// The calls that were found.
-    calls: Vec<Call>,
-}
-
-/// What OVER says.
-#[derive(Clone, Debug, PartialEq)]
-struct Definition {
-    partition: Vec<WindowKey>,
-    order: Vec<WindowKey>,
-    /// As it is written; else the default.
-    frame: Option<WindowFrame>,
-}
-
-/// What rows are sorted by.
-#[derive(Clone, Debug, PartialEq)]
-struct WindowKey {
-    expr: Expr,
-    ty: Type,
-    descending: bool,
-    nulls_first: bool,
-}
-
-#[derive(Debug, PartialEq)]
-struct Call {
-    partition: Vec<WindowKey>,
-    order: Vec<WindowKey>,
-    call: WindowCall,
-}
-
-/// The calls of one sort.
-struct Sorted {
-    /// In the order in which they were found.
-    number: usize,
-    keys: Vec<WindowKey>,
-    sort: WindowSort,
-}
-
-/// What lies between the rows of FROM, or the groups, and the select list.
-#[derive(Debug)]
-pub(super) struct Layer {
-    /// Expressions over the rows below: the columns of the rows that the functions look at.
-    pub(super) columns: Vec<Expr>,
-    sorts: Vec<WindowSort>,
-}
+use super::aggregate::{Given, aggregate_named};
+use super::binder::{Aggregates, Binder};
+use super::errors::no_function;
+use super::scope::Scope;
+use super::typed::Typed;
+use super::types::{common, plain_type, without_modifier};
+use super::windows::{Call, Definition, WindowKey};
 
 /// The window functions that are nothing else.
 const WINDOW_FUNCTIONS: [&str; 11] = [
@@ -471,113 +420,4 @@ fn any_element(typed: Typed) -> Result<(Expr, Type), SqlError> {
     let message = "could not determine polymorphic type because input has type unknown";
     let ty = typed.ty.ok_or_else(|| SqlError::new(state::DATATYPE_MISMATCH, message))?;
     Ok((typed.expr, plain_type(ty)))
-}
-
-impl Windows {
-    pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
-    }
-
-    /// What is evaluated over the rows below.
-    pub(super) fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
-        self.calls.iter_mut().flat_map(|Call { partition, order, call }| {
-            let keys = partition.iter_mut().chain(order).map(|key| &mut key.expr);
-            keys.chain(call.parts_mut())
-        })
-    }
-
-    /// The same, to look at.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Expr> {
-        self.calls.iter().flat_map(|Call { partition, order, call }| {
-            partition.iter().chain(order).map(|key| &key.expr).chain(call.parts())
-        })
-    }
-
-    /// Makes everything above the window functions look at their rows.
-    pub(super) fn layer(self, output: &mut Output, orders: &mut [Order]) -> Layer {
-        let (mut columns, mut sorts) = (Vec::new(), Vec::<Sorted>::new());
-        let mut places = Vec::with_capacity(self.calls.len());
-        for Call { partition, order, call } in self.calls {
-            let count = partition.len();
-            let keys: Vec<_> = partition.into_iter().chain(order).collect();
-            let found = sorts.iter().position(|known| known.keys == keys && known.sort.partition == count);
-            let at = found.unwrap_or_else(|| {
-                let sorted = keys.iter().map(|key| key.placed(&mut columns)).collect();
-                let sort = WindowSort { keys: sorted, partition: count, calls: Vec::new() };
-                sorts.push(Sorted { number: sorts.len(), keys, sort });
-                sorts.len() - 1
-            });
-            places.push((at, sorts[at].sort.calls.len()));
-            sorts[at].sort.calls.push(call);
-        }
-        // The rows of one sort are the next one's: what has more keys comes first, and leaves little to do for a part of them.
-        sorts.sort_by_key(|sorted| std::cmp::Reverse(sorted.keys.len()));
-        let numbers: Vec<_> = sorts.iter().map(|sorted| sorted.number).collect();
-        let mut sorts: Vec<_> = sorts.into_iter().map(|sorted| sorted.sort).collect();
-        let calls = sorts.iter_mut().flat_map(|sort| &mut sort.calls);
-        calls.flat_map(WindowCall::parts_mut).for_each(|part| over_columns(part, &mut columns));
-        let mut above: Vec<_> = output.exprs.iter_mut().chain(orders.iter_mut().map(|order| &mut order.expr)).collect();
-        above.iter_mut().for_each(|expr| over_columns(expr, &mut columns));
-        let before = |number: usize| {
-            let sorts = sorts.iter().zip(&numbers).take_while(|(_, known)| **known != number);
-            sorts.map(|(sort, _)| sort.calls.len()).sum::<usize>()
-        };
-        let places: Vec<_> = places.into_iter().map(|(number, call)| columns.len() + before(number) + call).collect();
-        above.into_iter().for_each(|expr| over_results(expr, &places));
-        Layer { columns, sorts }
-    }
-}
-
-impl WindowKey {
-    /// The key over columns, of which it becomes one.
-    fn placed(&self, columns: &mut Vec<Expr>) -> SortKey {
-        let column = place(&self.expr, columns);
-        let blanks = matches!(self.ty, Type::Char(_));
-        SortKey { column, descending: self.descending, nulls_first: self.nulls_first, blanks }
-    }
-}
-
-/// Where an expression is among the columns, with which it is from now on.
-fn place(expr: &Expr, columns: &mut Vec<Expr>) -> usize {
-    columns.iter().position(|known| known == expr).unwrap_or_else(|| {
-        columns.push(expr.clone());
-        columns.len() - 1
-    })
-}
-
-/// Makes an expression over the rows below one over the columns.
-fn over_columns(expr: &mut Expr, columns: &mut Vec<Expr>) {
-    match expr {
-        Expr::Const(_) | Expr::Param(_) | Expr::Window(_) => {}
-        Expr::Column(_) => *expr = Expr::Column(place(expr, columns)),
-        other => match columns.iter().position(|known| known == other) {
-            Some(at) => *other = Expr::Column(at),
-            None => other.parts_mut().into_iter().for_each(|part| over_columns(part, columns)),
-        },
-    }
-}
-
-fn over_results(expr: &mut Expr, places: &[usize]) {
-    match expr {
-        Expr::Window(call) => *expr = Expr::Column(places[*call]),
-        other => other.parts_mut().into_iter().for_each(|part| over_results(part, places)),
-    }
-}
-
-impl Layer {
-    /// How many columns its rows have.
-    pub(super) fn width(&self) -> usize {
-        self.columns.len() + self.sorts.iter().map(|sort| sort.calls.len()).sum::<usize>()
-    }
-
-    /// The window functions over the rows below.
-    pub(super) fn over(self, below: Node) -> Node {
-        let width = self.columns.len();
-        let calls = self.sorts.iter().flat_map(|sort| &sort.calls);
-        let looked_at: Vec<&Expr> =
-            calls.flat_map(|call| call.parts().into_iter().chain(call.frame.offsets())).collect();
-        let node = Node::Project(Box::new(below), self.columns);
-        let input = kept_for(node, width, looked_at);
-        Node::Window(Box::new(Window { input, sorts: self.sorts }))
-    }
 }

@@ -3,44 +3,14 @@
 //! One that is mentioned once is put where it is mentioned, so that conditions there find its indexes. Others are kept when
 //! the query begins, and read as often as they are mentioned.
 
-use super::Binder;
-use super::dml::Planned;
-use super::from::{From, Locking};
-use super::select::Bound;
+use crate::{OutputColumn, SqlError, state};
 use crate::error::unsupported;
 use crate::parse::names::{fold, name_parts};
 use crate::plan::{Node, Recursive};
 use crate::types::type_name;
-use crate::{OutputColumn, SqlError, state};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
-
-/// A query of WITH.
-#[derive(Debug)]
-pub(super) struct Named {
-    name: String,
-    columns: Vec<OutputColumn>,
-    /// The number under which its rows are kept.
-    rows: usize,
-    /// Its plan, until it is put somewhere.
-    plan: Option<Node>,
-    /// Whether it may be put where it is mentioned.
-    inline: bool,
-    references: usize,
-    within: Within,
-}
-
-/// Which part of a query itself is being bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Within {
-    /// None.
-    Nothing,
-    /// What is not UNION.
-    Other,
-    /// The one that it starts with.
-    Start,
-    /// The one that goes on with its rows, with so many queries around it.
-    Step(usize),
-}
+use super::binder::Binder;
+use super::query::{Bound, From, Locking, PlanWithColumns, WithQuery, Within};
 
 /// The change of rows that a statement is, whose WITH makes a query of it to the parser.
 pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
@@ -75,13 +45,13 @@ impl Binder<'_> {
                 && mentions(self.text, &name).is_some_and(|count| count <= own);
             let rows = self.new_frame();
             let (columns, plan) = (bound.columns, Some(bound.node));
-            self.named.push(Named { name, columns, rows, plan, inline, references: 0, within: Within::Nothing });
+            self.named.push(WithQuery { name, columns, rows, plan, inline, references: 0, within: Within::Nothing });
         }
         Ok(())
     }
 
     /// A change of rows, with the queries before it.
-    pub(super) fn change_with(&mut self, query: &ast::Query, change: &ast::Statement) -> Result<Planned, SqlError> {
+    pub(super) fn change_with(&mut self, query: &ast::Query, change: &ast::Statement) -> Result<PlanWithColumns, SqlError> {
         let first = self.named.len();
         if let Some(with) = &query.with {
             self.with(with)?;
@@ -145,7 +115,7 @@ impl Binder<'_> {
     /// A query of WITH RECURSIVE, whether or not it mentions itself.
     fn recursive_query(&mut self, name: &str, cte: &ast::Cte) -> Result<Bound, SqlError> {
         let query = &*cte.query;
-        let mut itself = Named {
+        let mut itself = WithQuery {
             name: name.to_owned(),
             columns: Vec::new(),
             rows: self.new_frame(),
@@ -186,7 +156,7 @@ impl Binder<'_> {
 
     /// How often the recursive term that is being bound has mentioned its query.
     pub(super) fn self_references(&self) -> usize {
-        let is_step = |query: &&Named| matches!(query.within, Within::Step(_));
+        let is_step = |query: &&WithQuery| matches!(query.within, Within::Step(_));
         self.named.iter().filter(is_step).map(|query| query.references).sum()
     }
 

@@ -14,8 +14,5 @@ pub use options::{CopyFormat, CopyOptions};
 pub use read::{CopyReader, CopyRow};
 pub use write::CopyWriter;
 
-/// What the binary format begins with.
-const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
-
 #[cfg(test)]
 mod tests;

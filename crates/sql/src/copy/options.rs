@@ -2,6 +2,9 @@
 
 use crate::{CopyEncoding, SqlError, state};
 
+/// The bytes that data in the binary format begins with.
+pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
+
 /// One of COPY's formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyFormat {

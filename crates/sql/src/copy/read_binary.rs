@@ -1,6 +1,6 @@
 //! The binary format: a header, rows of counted fields, a trailer.
 
-use super::SIGNATURE;
+use super::options::SIGNATURE;
 use super::read::CopyReader;
 use crate::SqlError;
 

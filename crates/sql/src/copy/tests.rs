@@ -1,5 +1,6 @@
 //! Data with the rows that PostgreSQL reads from it, whole and in pieces, and round trips.
 
+use super::options::SIGNATURE;
 use super::*;
 use hotrow_storage::{Type, Value};
 use proptest::prelude::*;

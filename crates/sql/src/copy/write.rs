@@ -1,6 +1,7 @@
 //! COPY data out: a piece per row.
 
-use super::{CopyFormat, CopyOptions, SIGNATURE};
+use super::options::SIGNATURE;
+use super::{CopyFormat, CopyOptions};
 use crate::types::{Styles, encode_binary, encode_text};
 use bytes::{BufMut, BytesMut};
 use hotrow_storage::{Type, Value};

@@ -9,7 +9,8 @@
 //! | `names`, `types` | what names mean |
 //! | `size` | what it takes to read a text |
 //! | `window` | what sqlparser does not know of windows |
-//! | this one | the split into statements, and the rest by crate sqlparser |
+//! | `syntax` | the rest, which crate sqlparser reads |
+//! | this one | the split into statements |
 
 mod copy;
 mod cursor;
@@ -22,31 +23,25 @@ pub mod normalise;
 pub mod procedure;
 pub mod sequence;
 mod size;
+mod syntax;
 mod types;
 pub mod utility;
 pub mod window;
 
 pub use explain::ExplainOptions;
 pub use size::reading_bytes;
+pub use syntax::{overrides_identities, parse_arguments, parse_expr, parse_type, position};
 pub use types::data_type;
 
 use crate::depth::{Syntax, with_room};
 use crate::schema::RelationName;
 use crate::{SqlError, state};
 use cursor::Cursor;
-use lex::{Token, TokenKind, character_position};
+use lex::{Token, character_position};
 use sqlparser::ast;
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Location, Tokenizer};
 use std::ops::Range;
+use syntax::{check_depth, parse_ast};
 use utility::Utility;
-
-/// How deep expressions and queries may nest.
-const MAX_DEPTH: usize = 128;
-
-/// How many words and operators may stand in a row.
-const MAX_LINKS: usize = 5000;
 
 /// A parsed statement.
 #[derive(Debug)]
@@ -100,92 +95,6 @@ fn parse_in_place(sql: &str, tokens: &[Token]) -> Result<Parsed, SqlError> {
     parse_ast(text).map(Parsed::Ast).map_err(shift)
 }
 
-fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> {
-    let dialect = PostgreSqlDialect {};
-    let tokens = Tokenizer::new(&dialect, text)
-        .tokenize_with_location()
-        .map_err(|error| syntax_error(text, &error.message, Some(error.location)))?;
-    let mut tokens = tokens;
-    let overriding = take_overriding(&mut tokens)?;
-    window::take_exclusions(&mut tokens);
-    sequence::sort_identity_clauses(&mut tokens);
-    let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
-    let mut statement = parser.parse_statement().map_err(|error| from_parser(text, error))?;
-    if let ast::Statement::Insert(insert) = &mut statement {
-        if insert.overwrite {
-            return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"OVERWRITE\""));
-        }
-        insert.overwrite = overriding;
-    }
-    let statement = Syntax::new(statement);
-    let rest = parser.peek_token();
-    if rest.token != sqlparser::tokenizer::Token::EOF {
-        return Err(at_or_near(text, rest.span.start));
-    }
-    Ok(statement)
-}
-
-/// Whether an INSERT says OVERRIDING SYSTEM VALUE: the values that it gives stand in place of those of an identity's sequence.
-pub fn overrides_identities(insert: &ast::Insert) -> bool {
-    // Hive's word, which nobody else has a use for, carries what the parser has no place for.
-    insert.overwrite
-}
-
-/// Takes OVERRIDING SYSTEM VALUE out of an INSERT, for the parser does not know it; whether it was there.
-fn take_overriding(tokens: &mut Vec<sqlparser::tokenizer::TokenWithSpan>) -> Result<bool, SqlError> {
-    use sqlparser::tokenizer::Token;
-    let word = |token: &Token, text: &str| matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text));
-    let words: Vec<usize> = (0..tokens.len()).filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_))).collect();
-    if !words.first().is_some_and(|&at| word(&tokens[at].token, "insert")) {
-        return Ok(false);
-    }
-    let is = |&at: &usize, text| word(&tokens[at].token, text);
-    let overriding =
-        words.windows(3).find(|words| is(&words[0], "overriding") && is(&words[2], "value") && !is(&words[1], "from"));
-    let Some(&[first, which, last]) = overriding else { return Ok(false) };
-    if !is(&which, "system") {
-        return Err(crate::error::unsupported("OVERRIDING USER VALUE").hint("Leave the identity's column out."));
-    }
-    tokens.drain(first..=last);
-    Ok(true)
-}
-
-/// The expressions of an argument list's text: `(1, 'a')`.
-pub fn parse_arguments(text: &str) -> Result<Syntax<Vec<ast::Expr>>, SqlError> {
-    let dialect = PostgreSqlDialect {};
-    let mut parser = Parser::new(&dialect)
-        .with_recursion_limit(MAX_DEPTH)
-        .try_with_sql(text)
-        .map_err(|error| from_parser(text, error))?;
-    let parse = |parser: &mut Parser<'_>| {
-        parser.expect_token(&sqlparser::tokenizer::Token::LParen)?;
-        let list = parser.parse_comma_separated0(Parser::parse_expr, sqlparser::tokenizer::Token::RParen)?;
-        parser.expect_token(&sqlparser::tokenizer::Token::RParen)?;
-        parser.expect_token(&sqlparser::tokenizer::Token::EOF)?;
-        Ok(list)
-    };
-    with_room(|| parse(&mut parser).map(Syntax::new).map_err(|error| from_parser(text, error)))
-}
-
-/// An expression.
-pub fn parse_expr(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
-    with_room(|| parse_expr_in_place(text))
-}
-
-fn parse_expr_in_place(text: &str) -> Result<Syntax<ast::Expr>, SqlError> {
-    let dialect = PostgreSqlDialect {};
-    let mut parser = Parser::new(&dialect)
-        .with_recursion_limit(MAX_DEPTH)
-        .try_with_sql(text)
-        .map_err(|error| from_parser(text, error))?;
-    let expr = parser.parse_expr().map(Syntax::new).map_err(|error| from_parser(text, error))?;
-    let rest = parser.peek_token();
-    if rest.token != sqlparser::tokenizer::Token::EOF {
-        return Err(at_or_near(text, rest.span.start));
-    }
-    Ok(expr)
-}
-
 /// The name of a relation that a string holds: `t`, `"T"`, `public.t`.
 pub fn written_name(text: &str) -> Result<RelationName, SqlError> {
     let mut tokens = Vec::new();
@@ -199,151 +108,4 @@ pub fn written_name(text: &str) -> Result<RelationName, SqlError> {
         state::SYNTAX_ERROR => SqlError::new(state::INVALID_NAME, "invalid name syntax"),
         _ => SqlError { position: None, ..error },
     })
-}
-
-/// A type's name.
-pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
-    let dialect = PostgreSqlDialect {};
-    let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|error| from_parser(text, error))?;
-    let ty = with_room(|| parser.parse_data_type().map_err(|error| from_parser(text, error)))?;
-    let rest = parser.peek_token();
-    if rest.token != sqlparser::tokenizer::Token::EOF {
-        return Err(at_or_near(text, rest.span.start));
-    }
-    Ok(ty)
-}
-
-/// sqlparser calls itself for what nests, and what it makes of a chain such as `a + b + c` nests to the left: neither may be deeper than
-/// there is [room](with_room) for.
-fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
-    for pair in tokens.windows(2) {
-        if let [Token { kind: TokenKind::String, end, .. }, next @ Token { kind: TokenKind::String, .. }] = pair {
-            return Err(adjacent_strings(sql, *end, next));
-        }
-    }
-    let mut outer = Vec::new();
-    let mut level = Level::default();
-    // The brackets of `int[][][]` stand side by side, and what they make nests.
-    let (mut brackets, mut after_bracket) = (0, false);
-    for token in tokens {
-        if token.is_symbol(b'[') {
-            brackets = if after_bracket { brackets + 1 } else { 1 };
-        }
-        after_bracket = token.is_symbol(b']');
-        match token.kind {
-            TokenKind::Symbol(b'(' | b'[') => outer.push(std::mem::take(&mut level)),
-            TokenKind::Symbol(b')' | b']') => {
-                let inner = std::mem::replace(&mut level, outer.pop().unwrap_or_default());
-                level.links += 1;
-                level.inner = level.inner.max(inner.depth());
-            }
-            TokenKind::Symbol(b',' | b';') => {
-                level.before = level.depth();
-                (level.links, level.inner) = (0, 0);
-            }
-            TokenKind::Symbol(_) | TokenKind::Word => level.links += 1,
-            _ => {}
-        }
-        if outer.len().max(brackets) > MAX_DEPTH || level.depth() > MAX_LINKS {
-            return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
-                .hint(format!("A statement may nest {MAX_DEPTH} deep and chain {MAX_LINKS} words and operators."))
-                .at(character_position(sql, token.start)));
-        }
-    }
-    Ok(())
-}
-
-/// How deep the syntax between two parentheses can be, at the most.
-#[derive(Debug, Default)]
-struct Level {
-    /// Words and operators since the last comma: each may put one more node above those before it.
-    links: usize,
-    /// The deepest of the parentheses since the last comma.
-    inner: usize,
-    /// The deepest of what was before that comma.
-    before: usize,
-}
-
-impl Level {
-    fn depth(&self) -> usize {
-        self.before.max(self.links + self.inner)
-    }
-}
-
-/// PostgreSQL joins strings on different lines, and refuses them on one.
-fn adjacent_strings(sql: &str, end: usize, next: &Token) -> SqlError {
-    if sql[end..next.start].contains('\n') {
-        return crate::error::unsupported("a string continued on another line").hint("Write it as one, or use ||.");
-    }
-    SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{}\"", next.text(sql)))
-        .at(character_position(sql, next.start))
-}
-
-fn from_parser(text: &str, error: ParserError) -> SqlError {
-    match error {
-        ParserError::RecursionLimitExceeded => {
-            SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
-                .hint(format!("A statement may nest {MAX_DEPTH} deep."))
-        }
-        ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
-            let location = location_in(&message);
-            match location {
-                _ if message.ends_with("found: EOF") => {
-                    SqlError::new(state::SYNTAX_ERROR, "syntax error at end of input")
-                        .at(character_position(text, text.len()))
-                }
-                Some(location) if message.contains("found:") => at_or_near(text, location),
-                _ => syntax_error(text, &message, location),
-            }
-        }
-    }
-}
-
-/// sqlparser's messages end with ` at Line: 1, Column: 8`.
-fn location_in(message: &str) -> Option<Location> {
-    let (_, tail) = message.rsplit_once("Line: ")?;
-    let (line, column) = tail.split_once(", Column: ")?;
-    Some(Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
-}
-
-/// PostgreSQL's words for what stands at a place.
-fn at_or_near(text: &str, location: Location) -> SqlError {
-    let offset = offset_of(text, location);
-    let mut tokens = Vec::new();
-    let known = lex::tokenize(text, &mut tokens).is_ok();
-    let message = match tokens.iter().find(|token| token.end > offset) {
-        Some(token) if known => format!("syntax error at or near \"{}\"", token.text(text)),
-        _ => "syntax error at end of input".to_owned(),
-    };
-    SqlError::new(state::SYNTAX_ERROR, message).at(character_position(text, offset))
-}
-
-fn syntax_error(text: &str, message: &str, location: Option<Location>) -> SqlError {
-    let message = message.rsplit_once(" at Line: ").map_or(message, |(message, _)| message);
-    let error = SqlError::new(state::SYNTAX_ERROR, format!("syntax error: {message}"));
-    match location {
-        Some(location) => error.at(character_position(text, offset_of(text, location))),
-        None => error,
-    }
-}
-
-/// The 1-based position, in characters, of an AST node's place.
-pub fn position(text: &str, location: Location) -> Option<u32> {
-    (location.line > 0).then(|| character_position(text, offset_of(text, location)))
-}
-
-fn offset_of(text: &str, location: Location) -> usize {
-    if location.line == 0 {
-        return text.len();
-    }
-    let line_start = match location.line {
-        1 => 0,
-        line => {
-            let newline = text.match_indices('\n').nth(usize::try_from(line - 2).unwrap_or(usize::MAX));
-            newline.map_or(text.len(), |(at, _)| at + 1)
-        }
-    };
-    let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
-    let line = &text[line_start..];
-    line_start + line.char_indices().nth(column).map_or(line.len(), |(at, _)| at)
 }

@@ -303,7 +303,7 @@ fn read_body(text: &str, offset: Option<u32>, ends: bool) -> Result<BodySyntax, 
     let mut tokens = Vec::new();
     let body = tokenize(text, &mut tokens)
         .and_then(|()| check_length(&tokens))
-        .and_then(|()| super::check_depth(text, &tokens))
+        .and_then(|()| super::syntax::check_depth(text, &tokens))
         .and_then(|()| Body::read(text, &tokens, offset, ends));
     body.map_err(|error| match (error.position, offset) {
         (Some(position), Some(offset)) => error.at(position + offset),
@@ -450,8 +450,8 @@ impl<'b> Body<'b> {
     /// IF, after its first word.
     fn conditional(&mut self) -> Result<StepKind, SqlError> {
         self.depth += 1;
-        if self.depth > super::MAX_DEPTH {
-            let hint = format!("IF may nest {} deep.", super::MAX_DEPTH);
+        if self.depth > super::syntax::MAX_DEPTH {
+            let hint = format!("IF may nest {} deep.", super::syntax::MAX_DEPTH);
             return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(hint));
         }
         let mut arms = Vec::new();
@@ -478,7 +478,7 @@ impl<'b> Body<'b> {
         let mut tokens = Vec::new();
         tokenize(&text, &mut tokens)?;
         let into = take_into(&mut text, &tokens, usize::from(inserts) * 2).map_err(|error| shifted(error, start))?;
-        let statement = super::parse_ast(&text).map_err(|error| shifted(error, start))?;
+        let statement = super::syntax::parse_ast(&text).map_err(|error| shifted(error, start))?;
         if let ast::Statement::Call(function) = &*statement
             && let Ok(name) = crate::parse::names::object_name(&function.name).and_then(procedure_name)
         {

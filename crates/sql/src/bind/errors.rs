@@ -1,0 +1,43 @@
+//! Errors that several kinds of expressions and statements have in common.
+
+use crate::{SqlError, state};
+use crate::types::type_name;
+use hotrow_storage::Type;
+
+pub(super) fn no_function(name: &str, types: &[Option<Type>]) -> SqlError {
+    let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
+    SqlError::new(state::UNDEFINED_FUNCTION, format!("function {name}({}) does not exist", types.join(", ")))
+        .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
+}
+
+pub(super) fn ambiguous_function(name: &str, types: &[Option<Type>]) -> SqlError {
+    let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
+    SqlError::new(state::AMBIGUOUS_FUNCTION, format!("function {name}({}) is not unique", types.join(", ")))
+        .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
+}
+
+const NO_OPERATOR_HINT: &str =
+    "No operator matches the given name and argument types. You might need to add explicit type casts.";
+
+pub(super) fn no_prefix_operator(symbol: &str, only: Option<Type>) -> SqlError {
+    let message = format!("operator does not exist: {symbol} {}", type_name(only));
+    SqlError::new(state::UNDEFINED_FUNCTION, message)
+        .hint("No operator matches the given name and argument type. You might need to add an explicit type cast.")
+}
+
+pub(super) fn ambiguous_operator(symbol: &str, left: Option<Type>, right: Option<Type>) -> SqlError {
+    let message = format!("operator is not unique: {} {symbol} {}", type_name(left), type_name(right));
+    SqlError::new(state::AMBIGUOUS_FUNCTION, message)
+        .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
+}
+
+pub(super) fn no_operator(symbol: &str, left: Option<Type>, right: Option<Type>) -> SqlError {
+    let message = format!("operator does not exist: {} {symbol} {}", type_name(left), type_name(right));
+    SqlError::new(state::UNDEFINED_FUNCTION, message).hint(NO_OPERATOR_HINT)
+}
+
+/// 42809: a view where a table was wanted.
+pub(super) fn only_queried(name: &str) -> SqlError {
+    SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is a view: it can only be queried"))
+        .hint("Change the tables that it shows.")
+}

@@ -1,0 +1,258 @@
+//! What is to be joined, and where a query's columns lie in the rows of a join.
+
+use crate::SqlError;
+use crate::catalog::Table;
+use crate::expr::{Expr, lost};
+use crate::plan::Node;
+use hotrow_sync::Arc;
+use hotrow_txn::LockFor;
+use std::ops::Range;
+use super::scope::show;
+
+/// The place of a column that is not there.
+const ABSENT: usize = usize::MAX;
+
+/// Sources that are joined, and what must be true of their rows.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub(super) sources: Vec<Source>,
+    pub(super) conditions: Vec<Expr>,
+}
+
+/// Something that has rows.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) item: Item,
+    /// Its columns among the query's.
+    pub(super) columns: Range<usize>,
+}
+
+/// What has rows.
+#[derive(Debug)]
+pub(super) enum Item {
+    Table(Arc<Table>, LockFor),
+    /// A query of its own; if it is LATERAL, with what it sees of other sources.
+    Rows(Box<Node>, Option<Shown>),
+    Outer(Box<OuterJoin>),
+}
+
+/// What a frame shows.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) frame: usize,
+    /// Columns of the query.
+    pub(super) columns: Vec<usize>,
+}
+
+/// A left or full join.
+#[derive(Debug)]
+pub(super) struct OuterJoin {
+    pub(super) full: bool,
+    pub(super) left: Group,
+    pub(super) right: Group,
+    pub(super) on: Vec<Expr>,
+}
+
+impl Group {
+    pub(super) fn append(&mut self, other: Group) {
+        self.sources.extend(other.sources);
+        self.conditions.extend(other.conditions);
+    }
+
+    pub(super) fn columns(&self) -> Range<usize> {
+        let start = self.sources.iter().map(|source| source.columns.start).min();
+        let end = self.sources.iter().map(|source| source.columns.end).max();
+        start.unwrap_or(0)..end.unwrap_or(0)
+    }
+
+    /// Whether a row that is to be locked may be one that an outer join makes up.
+    pub(super) fn locks_nullable(&self) -> bool {
+        self.sources.iter().any(|source| match &source.item {
+            Item::Outer(join) => join.right.locks() || (join.full && join.left.locks()),
+            Item::Table(..) | Item::Rows(..) => false,
+        })
+    }
+
+    fn locks(&self) -> bool {
+        self.sources.iter().any(|source| match &source.item {
+            Item::Table(_, lock) => lock.is_update(),
+            Item::Outer(join) => join.left.locks() || join.right.locks(),
+            Item::Rows(..) => false,
+        })
+    }
+
+    /// Moves conditions into outer joins, where that changes nothing; an outer join of whose made-up rows no condition can be
+    /// true is none.
+    pub(super) fn push_down(&mut self) {
+        let mut at = 0;
+        while at < self.conditions.len() {
+            let condition = &self.conditions[at];
+            let columns = Columns::of([condition]);
+            let holder = self.sources.iter().position(|source| {
+                matches!(source.item, Item::Outer(_)) && columns.any() && columns.within(&source.columns)
+            });
+            let Some(holder) = holder.filter(|_| !condition.has_subquery()) else {
+                at += 1;
+                continue;
+            };
+            let Item::Outer(join) = &mut self.sources[holder].item else { return };
+            if !join.full && rejects_nulls(condition, &join.right.columns()) {
+                let Item::Outer(join) = self.sources.remove(holder).item else { return };
+                self.append(join.left);
+                self.append(join.right);
+                self.conditions.extend(join.on);
+                at = 0;
+            } else if !join.full && columns.within(&join.left.columns()) {
+                let condition = self.conditions.remove(at);
+                join.left.conditions.push(condition);
+            } else {
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Whether a condition is not true of a row all of whose columns in a range are NULL.
+fn rejects_nulls(condition: &Expr, range: &Range<usize>) -> bool {
+    fn is_null(expr: &Expr, range: &Range<usize>) -> bool {
+        match expr {
+            Expr::Column(column) => range.contains(column),
+            Expr::Cast(inner, ..) | Expr::Negate(inner) => is_null(inner, range),
+            Expr::Arithmetic(_, pair) | Expr::Concat(pair) => is_null(&pair.0, range) || is_null(&pair.1, range),
+            _ => false,
+        }
+    }
+    match condition {
+        Expr::Compare(_, pair, _) => is_null(&pair.0, range) || is_null(&pair.1, range),
+        Expr::In(value, ..) => is_null(value, range),
+        Expr::Like(like) => is_null(&like.text, range) || is_null(&like.pattern, range),
+        Expr::Not(inner) => matches!(&**inner, Expr::IsNull(value) if is_null(value, range)),
+        _ => false,
+    }
+}
+
+/// A set of columns of a query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Columns(Vec<bool>);
+
+impl Columns {
+    /// Those that expressions look at.
+    pub(super) fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Self {
+        let mut columns = Self::default();
+        exprs.into_iter().for_each(|expr| columns.mark(expr));
+        columns
+    }
+
+    pub(super) fn mark(&mut self, expr: &Expr) {
+        let _ = expr.any(&mut |part| {
+            if let Expr::Column(column) = part {
+                self.insert(*column);
+            }
+            false
+        });
+    }
+
+    pub(super) fn insert(&mut self, column: usize) {
+        if self.0.len() <= column {
+            self.0.resize(column + 1, false);
+        }
+        self.0[column] = true;
+    }
+
+    pub(super) fn has(&self, column: usize) -> bool {
+        self.0.get(column).is_some_and(|has| *has)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..self.0.len()).filter(|&column| self.0[column])
+    }
+
+    pub(super) fn any(&self) -> bool {
+        self.0.contains(&true)
+    }
+
+    pub(super) fn within(&self, range: &Range<usize>) -> bool {
+        self.iter().all(|column| range.contains(&column))
+    }
+
+    pub(super) fn extend(&mut self, columns: impl Iterator<Item = usize>) {
+        columns.for_each(|column| self.insert(column));
+    }
+
+    pub(super) fn subset_of(&self, other: &Columns) -> bool {
+        self.iter().all(|column| other.has(column))
+    }
+}
+
+/// Rows, and where a query's columns lie in them.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) node: Node,
+    /// By column of the query.
+    pub(super) places: Vec<usize>,
+    /// Whether the rows come in the order that was wanted.
+    pub(super) in_order: bool,
+}
+
+impl Planned {
+    /// Rows that have the columns of a range only, one after the other.
+    pub(super) fn leaf(node: Node, columns: &Range<usize>) -> Self {
+        let places = (0..columns.end).map(|at| at.checked_sub(columns.start).unwrap_or(ABSENT)).collect();
+        Self { node, places, in_order: false }
+    }
+
+    pub(super) fn place_of(&self, column: usize) -> Option<usize> {
+        self.places.get(column).copied().filter(|&place| place != ABSENT)
+    }
+
+    /// The columns that are there, of those that are wanted.
+    pub(super) fn present(&self, wanted: &Columns) -> Vec<usize> {
+        wanted.iter().filter(|&column| self.place_of(column).is_some()).collect()
+    }
+
+    pub(super) fn places_of(&self, columns: &[usize]) -> Vec<usize> {
+        columns.iter().filter_map(|&column| self.place_of(column)).collect()
+    }
+
+    /// Makes an expression over the query's columns one over these rows.
+    pub(super) fn place(&self, expr: &mut Expr) -> Result<(), SqlError> {
+        place(expr, &self.places)
+    }
+
+    /// The same rows, kept, with the columns that are wanted.
+    pub(super) fn kept(self, wanted: &Columns) -> Self {
+        let columns = self.present(wanted);
+        let keep = self.places_of(&columns);
+        let node = Node::Materialise(Box::new(self.node), keep);
+        Self { node, places: places(&columns, &[]), in_order: self.in_order }
+    }
+}
+
+pub(super) fn place(expr: &mut Expr, places: &[usize]) -> Result<(), SqlError> {
+    match expr {
+        Expr::Column(column) => {
+            *column = places.get(*column).copied().filter(|&at| at != ABSENT).ok_or_else(|| lost("a column"))?;
+            Ok(())
+        }
+        other => other.parts_mut().into_iter().try_for_each(|part| place(part, places)),
+    }
+}
+
+/// The places of columns that lie one after the other.
+pub(super) fn places(first: &[usize], second: &[usize]) -> Vec<usize> {
+    let all = || first.iter().chain(second).copied();
+    let mut places = vec![ABSENT; all().max().map_or(0, |greatest| greatest + 1)];
+    for (place, column) in all().enumerate() {
+        places[column] = place;
+    }
+    places
+}
+
+/// Makes a condition one over a source's own row; it sees the other columns in a frame.
+pub(super) fn localise(expr: &mut Expr, own: &Range<usize>, shown: &mut Shown) {
+    match expr {
+        Expr::Column(column) if own.contains(column) => *column -= own.start,
+        Expr::Column(_) => show(expr, shown.frame, &mut shown.columns),
+        other => other.parts_mut().into_iter().for_each(|part| localise(part, own, shown)),
+    }
+}

@@ -1,0 +1,85 @@
+//! Statements: what each kind of them is bound and planned by.
+
+use super::binder::Binder;
+use super::with;
+use crate::depth::Syntax;
+use crate::error::unsupported;
+use crate::plan::{Plan, Statement};
+use crate::{OutputColumn, SqlError, state};
+use hotrow_storage::Type;
+use hotrow_sync::atomic::AtomicU64;
+use hotrow_sync::{Arc, Mutex};
+use sqlparser::ast;
+use std::ops::Range;
+
+impl Binder<'_> {
+    /// Binds and plans a statement. `sql` and the statement's `tokens` in it are kept to make the plan again.
+    pub(crate) fn statement(
+        mut self,
+        sql: Arc<str>,
+        tokens: Range<usize>,
+        statement: Syntax<ast::Statement>,
+    ) -> Result<Statement, SqlError> {
+        // Read before the tables are: a change in between makes the plan stale, not wrong.
+        let version = AtomicU64::new(self.view.catalog.version());
+        let declared = self.params.clone();
+        let (plan, columns) = self.plan(statement)?;
+        let untyped = |(index, ty): (usize, &Option<Type>)| {
+            ty.ok_or_else(|| {
+                let message = format!("could not determine data type of parameter ${}", index + 1);
+                SqlError::new(state::INDETERMINATE_DATATYPE, message)
+            })
+        };
+        let params = self.params.iter().enumerate().map(untyped).collect::<Result<_, _>>()?;
+        let private = self.used.is_changed(self.view.changes);
+        let path = self.view.path.cloned();
+        Ok(Statement {
+            sql,
+            tokens,
+            declared,
+            params,
+            columns,
+            plan,
+            used: self.used,
+            expected: if self.has_order { self.expected } else { Vec::new() },
+            version,
+            path,
+            private,
+            successor: Mutex::default(),
+        })
+    }
+
+    pub(super) fn plan(&mut self, statement: Syntax<ast::Statement>) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
+        use ast::Statement as S;
+        Ok(match &*statement {
+            S::Query(query) if let Some(change) = with::change(query) => self.change_with(query, change)?,
+            S::Query(query) => {
+                let (node, columns) = self.query(query)?;
+                (Plan::Query(node), Some(columns))
+            }
+            S::Insert(insert) => self.insert(insert)?,
+            S::Update(update) => self.update(update)?,
+            S::Delete(delete) => self.delete(delete)?,
+            S::Call(function) => self.call_statement(function)?,
+            S::CreateTable(_)
+            | S::CreateIndex(_)
+            | S::CreateView(_)
+            | S::AlterTable(_)
+            | S::AlterIndex { .. }
+            | S::Drop { .. } => (Plan::Ddl(statement.clone()), None),
+            other => return Err(unsupported(&first_words(&other.to_string()))),
+        })
+    }
+
+    /// A query with its columns, for COPY TO.
+    pub(crate) fn copy_query(
+        &mut self,
+        statement: Syntax<ast::Statement>,
+    ) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
+        self.plan(statement)
+    }
+}
+
+fn first_words(sql: &str) -> String {
+    sql.split_whitespace().take(2).collect::<Vec<_>>().join(" ").to_uppercase()
+}

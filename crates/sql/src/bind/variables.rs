@@ -1,0 +1,46 @@
+//! What names mean in the body of a procedure, beside columns.
+
+use crate::{SqlError, state};
+use crate::expr::Expr;
+use hotrow_storage::Type;
+use super::typed::Typed;
+
+/// What names mean in a body, beside columns: its frame.
+#[derive(Debug)]
+pub(crate) struct Variables<'v> {
+    pub(super) procedure: &'v str,
+    pub(super) names: Vec<Option<&'v str>>,
+    pub(super) types: Vec<Type>,
+    /// How many of them are arguments, and known by their numbers too.
+    pub(super) arguments: usize,
+}
+
+impl<'v> Variables<'v> {
+    /// The variable of this name, with or without the procedure's.
+    pub(super) fn find(&self, procedure: Option<&str>, name: &str) -> Option<Typed> {
+        if procedure.is_some_and(|procedure| procedure != self.procedure) {
+            return None;
+        }
+        let slot = self.slot(name)?;
+        Some(Typed::new(Expr::Param(slot), self.types[slot]))
+    }
+
+    /// Whether `$number` is an argument.
+    pub(super) fn has_argument(&self, number: usize) -> bool {
+        number <= self.arguments
+    }
+
+    pub(super) fn slot(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| *known == Some(name))
+    }
+
+    pub(super) fn declare(&mut self, name: &'v str, ty: Type) -> Result<(), SqlError> {
+        if self.slot(name).is_some() {
+            let message = format!("duplicate declaration of \"{name}\"");
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        }
+        self.names.push(Some(name));
+        self.types.push(ty);
+        Ok(())
+    }
+}
