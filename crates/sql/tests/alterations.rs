@@ -118,6 +118,31 @@ fn names_change() {
 }
 
 #[test]
+fn definitions_mean_what_they_meant() {
+    check(
+        "create sequence s start 5; create table t (z int, a int default nextval('s'), c smallint default 3, \
+         check (t.a > 0 and a < 9))",
+        &[
+            ("alter sequence s rename to r", "ALTER SEQUENCE"),
+            ("create sequence s", "CREATE SEQUENCE"),
+            ("alter table t rename column a to b", "ALTER TABLE"),
+            ("alter table t rename to u", "ALTER TABLE"),
+            ("alter table u drop column z", "ALTER TABLE"),
+            ("alter table u alter c type bigint", "ALTER TABLE"),
+            ("alter table u alter c type text", "ALTER TABLE"),
+            ("insert into u default values returning *", "5|3"),
+            ("insert into u (c) values ('x') returning *", "6|x"),
+            ("update u set b = default where b = 5 returning b", "7"),
+            ("update u set b = 9", "23514"),
+            ("insert into u (b) values (0)", "23514"),
+            ("select check_clause from information_schema.check_constraints", "((b > 0) AND (b < 9))"),
+            ("drop sequence r", "2BP01"),
+            ("drop sequence s", "DROP SEQUENCE"),
+        ],
+    );
+}
+
+#[test]
 fn alterations_are_part_of_their_transaction() {
     for engine in ENGINES {
         let database = database(engine);
