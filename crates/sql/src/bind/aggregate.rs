@@ -1,11 +1,5 @@
 //! Calls of aggregate functions.
 
-use crate::{SqlError, state};
-use crate::error::unsupported;
-use crate::expr::{Expr, Strictness};
-use crate::plan::{AggregateCall, AggregateFunction, AggregateOrder};
-use hotrow_storage::{Element, Type};
-use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
 use super::array::array_of;
 use super::binder::{Aggregates, Binder};
 use super::errors::{ambiguous_function, no_function};
@@ -13,6 +7,12 @@ use super::json::{check_equality, check_order};
 use super::scope::Scope;
 use super::typed::Typed;
 use super::types::{common_number, plain_type, without_modifier};
+use crate::error::unsupported;
+use crate::expr::{Expr, Strictness};
+use crate::plan::{AggregateCall, AggregateFunction, AggregateOrder};
+use crate::{SqlError, state};
+use hotrow_storage::{Element, Type};
+use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr};
 
 /// A call as it is written.
 pub(super) struct Given<'g> {

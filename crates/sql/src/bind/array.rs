@@ -1,19 +1,19 @@
 //! Arrays: how they are made, taken apart and compared.
 
-use crate::{SqlError, state};
-use crate::error::unsupported;
-use crate::expr::{ArrayFunction, Comparison, Expr, Function, Strictness, SubqueryTest};
-use crate::parse::names::fold;
-use crate::types::type_name;
-use hotrow_storage::{Array, Element, Type, Value};
-use sqlparser::ast::{self, AccessExpr, Expr as A, Subscript};
-use std::mem::discriminant;
 use super::binder::Binder;
 use super::errors::{no_function, no_operator};
 use super::scope::Scope;
 use super::sets::field_column;
 use super::typed::Typed;
 use super::types::{common, without_modifier};
+use crate::error::unsupported;
+use crate::expr::{ArrayFunction, Comparison, Expr, Function, Strictness, SubqueryTest};
+use crate::parse::names::fold;
+use crate::types::type_name;
+use crate::{SqlError, state};
+use hotrow_storage::{Array, Element, Type, Value};
+use sqlparser::ast::{self, AccessExpr, Expr as A, Subscript};
+use std::mem::discriminant;
 
 /// What the elements of a type are; none if it is open or no array.
 fn element(ty: Option<Type>) -> Option<Element> {

@@ -1,21 +1,21 @@
 //! The binder: what it knows of the statement that it binds, and how it looks names up in the catalog.
 
-use crate::{SqlError, parse, state, system};
-use crate::catalog::{Table, Used, View};
-use crate::expected::Expected;
-use crate::parse::names::{name_parts, object_name};
-use crate::plan::AggregateCall;
-use crate::schema::{RelationName, undefined_table};
-use hotrow_storage::Type;
-use hotrow_sync::Arc;
-use sqlparser::ast;
-use sqlparser::tokenizer::{Location, Span};
 use super::errors::only_queried;
 use super::query::{Locking, Matching, Stars, WithQuery};
 use super::scope::{Level, Scope};
 use super::sets::Sets;
 use super::variables::Variables;
 use super::windows::Windows;
+use crate::catalog::{Table, Used, View};
+use crate::expected::Expected;
+use crate::parse::names::{name_parts, object_name};
+use crate::plan::AggregateCall;
+use crate::schema::{RelationName, undefined_table};
+use crate::{SqlError, parse, state, system};
+use hotrow_storage::Type;
+use hotrow_sync::Arc;
+use sqlparser::ast;
+use sqlparser::tokenizer::{Location, Span};
 
 /// Whether aggregates may stand where an expression is bound, and those found.
 #[derive(Debug)]

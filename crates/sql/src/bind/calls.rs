@@ -1,13 +1,5 @@
 //! Functions, and what looks like one.
 
-use crate::{SqlError, state};
-use crate::error::unsupported;
-use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
-use crate::parse::names::name_parts;
-use crate::table_function::TableFunction;
-use crate::types::type_name;
-use hotrow_storage::{Type, Value};
-use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 use super::aggregate::{Given, aggregate_named};
 use super::binder::Binder;
 use super::errors::{ambiguous_function, ambiguous_operator, no_function, no_operator, no_prefix_operator};
@@ -15,6 +7,14 @@ use super::json::refuse_json_function;
 use super::scope::Scope;
 use super::typed::Typed;
 use super::window::is_window_function;
+use crate::error::unsupported;
+use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
+use crate::parse::names::name_parts;
+use crate::table_function::TableFunction;
+use crate::types::type_name;
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 impl Binder<'_> {
     /// A function in any of its spellings.

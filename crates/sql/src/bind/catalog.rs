@@ -1,14 +1,14 @@
 //! What tools write when they look into the catalogs: names for numbers and numbers for names, and operators with their schema.
 
+use super::binder::Binder;
+use super::scope::Scope;
+use super::typed::Typed;
 use crate::SqlError;
 use crate::error::unsupported;
 use crate::expr::Strictness;
 use crate::parse::names::name_parts;
 use hotrow_storage::Type;
 use sqlparser::ast::{BinaryOperator as B, DataType, Expr as A};
-use super::binder::Binder;
-use super::scope::Scope;
-use super::typed::Typed;
 
 /// The function that a cast to `regclass`, `regtype` and the like calls; none if the type is another one.
 pub(super) fn registry(ty: &DataType) -> Result<Option<&'static str>, SqlError> {

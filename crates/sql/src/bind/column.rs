@@ -1,12 +1,12 @@
 //! Columns by their names.
 
-use crate::{Origin, SqlError, state};
-use crate::expr::Expr;
-use crate::parse::names::fold;
-use sqlparser::ast;
 use super::binder::Binder;
 use super::scope::{Found, Scope, show};
 use super::typed::Typed;
+use crate::expr::Expr;
+use crate::parse::names::fold;
+use crate::{Origin, SqlError, state};
+use sqlparser::ast;
 
 impl Binder<'_> {
     /// A column by its name.

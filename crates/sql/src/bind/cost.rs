@@ -3,12 +3,12 @@
 //! Known are the number of rows that a table had when somebody looked ([`expected`](crate::expected)), and its keys: a whole
 //! key has one row, and each of its columns has an equal part in that. Of other conditions nothing is known but their kind.
 
+use super::group::{Columns, Item, Shown, Source};
+use super::path::{self, served};
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
 use crate::plan::{Access, JoinKind, List, Node, Path, Range};
 use hotrow_storage::{IndexRef, Value};
-use super::group::{Columns, Item, Shown, Source};
-use super::path::{self, served};
 
 /// The rows that are expected of what nothing is known of.
 const UNKNOWN_ROWS: f64 = 10_000.0;

@@ -1,15 +1,15 @@
 //! The expressions of definitions, DEFAULT and CHECK, and those that ALTER TABLE runs.
 
-use crate::{SqlError, sequence, state};
+use super::binder::Binder;
+use super::scope::Scope;
+use super::typed::Typed;
 use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Used, View, Written};
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::opaque::Opaque;
+use crate::{SqlError, sequence, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
-use super::binder::Binder;
-use super::scope::Scope;
-use super::typed::Typed;
 
 /// A DEFAULT, as a value of its column or argument. It looks at no column.
 pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) -> Result<DefaultValue, SqlError> {
@@ -26,11 +26,13 @@ pub fn define_default(expr: &ast::Expr, column: &str, ty: Type, view: View<'_>) 
 fn bind_default(expression: &Written, column: &str, ty: Type, view: View<'_>) -> Result<Expr, SqlError> {
     let mut binder = binder_of(expression, view);
     let typed =
-        binder.plain(&expression.syntax, &Scope::default(), "DEFAULT expressions").map_err(|error| match error.state {
-            state::UNDEFINED_COLUMN => {
-                SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression")
+        binder.plain(&expression.syntax, &Scope::default(), "DEFAULT expressions").map_err(|error| {
+            match error.state {
+                state::UNDEFINED_COLUMN => {
+                    SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression")
+                }
+                _ => error,
             }
-            _ => error,
         })?;
     as_written(&typed, ty).map_or_else(|| binder.assign(typed, column, ty), Ok).map_err(|error| match error.state {
         state::DATATYPE_MISMATCH => {

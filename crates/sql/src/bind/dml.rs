@@ -1,22 +1,22 @@
 //! INSERT, UPDATE, DELETE.
 
-use crate::{OutputColumn, SqlError, parse, state};
+use super::binder::{Aggregates, Binder, span_of};
+use super::condition::conjuncts;
+use super::group::{Columns, Item, Source as FromItem};
+use super::path;
+use super::query::{Bound, From, Output, PlanWithColumns, computed};
+use super::scope::Scope;
+use super::typed::Typed;
 use crate::catalog::{Table, column_of};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness};
 use crate::parse::names::{fold, name_parts, object_name};
 use crate::plan::{Access, Delete, Insert, Node, OnConflict, Path, Plan, Source, Update};
+use crate::{OutputColumn, SqlError, parse, state};
 use hotrow_storage::IndexRef;
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, AssignmentTarget, Expr as A, SetExpr};
-use super::path;
-use super::binder::{Aggregates, Binder, span_of};
-use super::condition::conjuncts;
-use super::group::{Columns, Item, Source as FromItem};
-use super::query::{Bound, From, Output, PlanWithColumns, computed};
-use super::scope::Scope;
-use super::typed::Typed;
 
 /// An error if a statement has a clause that the parser reads for other dialects: PostgreSQL's has none of them, and it must not be passed over.
 fn refuse_foreign(clauses: &[(bool, &str)]) -> Result<(), SqlError> {
@@ -71,10 +71,7 @@ impl Binder<'_> {
         };
         if width < targets.len() && !insert.columns.is_empty() {
             let error = SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions");
-            return Err(insert
-                .columns
-                .get(width)
-                .map_or(error.clone(), |extra| self.locate(error, span_of(extra))));
+            return Err(insert.columns.get(width).map_or(error.clone(), |extra| self.locate(error, span_of(extra))));
         }
         let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
         let scope = Scope::table(&table, alias.as_deref());

@@ -1,7 +1,7 @@
 //! Errors that several kinds of expressions and statements have in common.
 
-use crate::{SqlError, state};
 use crate::types::type_name;
+use crate::{SqlError, state};
 use hotrow_storage::Type;
 
 pub(super) fn no_function(name: &str, types: &[Option<Type>]) -> SqlError {

@@ -1,13 +1,13 @@
 //! What there is to tell of a plan, in PostgreSQL's manner.
 
+use super::condition::conjunction;
+use super::path::conditions_of;
+use super::told::{Operator, Told};
 use crate::expr::shown;
 use crate::measured::{Actual, Counts};
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source};
 use hotrow_storage::IndexRef;
 use hotrow_txn::Direction;
-use super::condition::conjunction;
-use super::path::conditions_of;
-use super::told::{Operator, Told};
 
 /// A plan that has not been run.
 pub(crate) fn planned(plan: &Plan) -> Told {

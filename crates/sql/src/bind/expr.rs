@@ -1,20 +1,20 @@
 //! Expressions.
 
-use crate::{SqlError, depth, state};
-use crate::error::unsupported;
-use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness};
-use crate::parse::data_type;
-use crate::parse::names::{fold, name_parts};
-use crate::types::{number_literal, type_name};
-use hotrow_storage::{Type, Value};
-use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
-use sqlparser::tokenizer::Location;
 use super::binder::{Aggregates, Binder, MAX_DEPTH};
 use super::catalog::registry;
 use super::errors::no_operator;
 use super::json::json_operator;
 use super::scope::Scope;
 use super::typed::{NOWHERE, Typed};
+use crate::error::unsupported;
+use crate::expr::{Arithmetic, ArrayFunction, Comparison, Expr, Like, Strictness};
+use crate::parse::data_type;
+use crate::parse::names::{fold, name_parts};
+use crate::types::{number_literal, type_name};
+use crate::{SqlError, depth, state};
+use hotrow_storage::{Type, Value};
+use sqlparser::ast::{self, BinaryOperator as B, CastKind, Expr as A, UnaryOperator as U};
+use sqlparser::tokenizer::Location;
 
 impl Binder<'_> {
     /// Binds an expression over the columns of `scope`.

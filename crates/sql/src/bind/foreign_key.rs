@@ -1,5 +1,10 @@
 //! What foreign keys ask of a statement that changes rows: look-ups and referential actions, planned.
 
+use super::binder::Binder;
+use super::condition::conjunction;
+use super::ddl::used_by_default;
+use super::path;
+use super::typed::Typed;
 use crate::SqlError;
 use crate::catalog::Table;
 use crate::expr::{Comparison, Expr};
@@ -8,11 +13,6 @@ use crate::plan::{Access, Change, ChangePlan, Delete, Graph, Keys, Reference, Re
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
-use super::path;
-use super::binder::Binder;
-use super::condition::conjunction;
-use super::ddl::used_by_default;
-use super::typed::Typed;
 
 impl Binder<'_> {
     /// What a statement has to do with foreign keys that inserts rows into a table and updates these columns of others: nothing, if it does

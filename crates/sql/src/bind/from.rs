@@ -3,15 +3,6 @@
 //! A name in FROM is a query of WITH or a table; whatever else a name may stand for one day (a view, a catalog that is made up
 //! of what the server knows) is one more kind of rows: see [`Binder::named_item`].
 
-use crate::{OutputColumn, SqlError, depth, state, system};
-use crate::catalog::Table;
-use crate::error::unsupported;
-use crate::expr::{Comparison, Expr};
-use crate::parse::names::{fold, name_parts, object_name};
-use crate::plan::Node;
-use crate::table_function::TableFunction;
-use hotrow_sync::Arc;
-use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
 use super::binder::Binder;
 use super::condition::conjuncts;
 use super::group::{Group, Item, OuterJoin, Shown, Source};
@@ -19,6 +10,15 @@ use super::query::{Bound, From, Locking};
 use super::scope::{Found, Level, Named, Relation, Scope};
 use super::table_function::Written;
 use super::typed::Typed;
+use crate::catalog::Table;
+use crate::error::unsupported;
+use crate::expr::{Comparison, Expr};
+use crate::parse::names::{fold, name_parts, object_name};
+use crate::plan::Node;
+use crate::table_function::TableFunction;
+use crate::{OutputColumn, SqlError, depth, state, system};
+use hotrow_sync::Arc;
+use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};
 
 /// As many FROM items as one query may have.
 const MAX_ITEMS: usize = 200;

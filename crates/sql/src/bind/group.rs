@@ -1,5 +1,6 @@
 //! What is to be joined, and where a query's columns lie in the rows of a join.
 
+use super::scope::show;
 use crate::SqlError;
 use crate::catalog::Table;
 use crate::expr::{Expr, lost};
@@ -7,7 +8,6 @@ use crate::plan::Node;
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use std::ops::Range;
-use super::scope::show;
 
 /// The place of a column that is not there.
 const ABSENT: usize = usize::MAX;

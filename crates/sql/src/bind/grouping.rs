@@ -1,11 +1,5 @@
 //! GROUP BY: expressions over the input become expressions over the groups.
 
-use crate::{SqlError, state};
-use crate::error::unsupported;
-use crate::expr::Expr;
-use crate::parse::names::fold;
-use crate::plan::{AggregateCall, AggregateFunction};
-use sqlparser::ast::{self, Expr as A};
 use super::binder::{Aggregates, Binder};
 use super::group::{Group, Item};
 use super::json::check_equality;
@@ -14,6 +8,12 @@ use super::query::{Order, Output};
 use super::scope::{Relation, Scope};
 use super::sets::SetCall;
 use super::windows::Windows;
+use crate::error::unsupported;
+use crate::expr::Expr;
+use crate::parse::names::fold;
+use crate::plan::{AggregateCall, AggregateFunction};
+use crate::{SqlError, state};
+use sqlparser::ast::{self, Expr as A};
 
 impl Group {
     /// The order in which the first row decides what the only aggregate function is: the least or the greatest value of a table's

@@ -1,5 +1,9 @@
 //! Intervals: literals with fields, operators, `make_interval`.
 
+use super::binder::Binder;
+use super::errors::no_function;
+use super::scope::Scope;
+use super::typed::Typed;
 use crate::SqlError;
 use crate::error::unsupported;
 use crate::expr::{Arithmetic, Expr, Function, Several, Strictness};
@@ -7,10 +11,6 @@ use crate::parse::names::fold;
 use crate::types::interval::{Fields, Unit, parse};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast::{self, DateTimeField, Expr as A, FunctionArg, FunctionArgExpr};
-use super::binder::Binder;
-use super::errors::no_function;
-use super::scope::Scope;
-use super::typed::Typed;
 
 /// The arguments of `make_interval`.
 const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];

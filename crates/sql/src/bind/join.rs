@@ -7,17 +7,17 @@
 //!
 //! What is expected is in `cost`.
 
-use crate::{SqlError, depth};
-use crate::error::unsupported;
-use crate::expected::Expected;
-use crate::expr::{Comparison, Expr, SubqueryTest, lost};
-use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node};
-use super::{cost, push};
 use super::binder::Binder;
 use super::condition::{conjunction, is_true};
 use super::group::{Columns, Group, Item, OuterJoin, Planned, Shown, Source, localise, place, places};
 use super::path::{self, served};
 use super::semi_join::semi_join;
+use super::{cost, push};
+use crate::error::unsupported;
+use crate::expected::Expected;
+use crate::expr::{Comparison, Expr, SubqueryTest, lost};
+use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node};
+use crate::{SqlError, depth};
 
 impl Binder<'_> {
     /// The plan of a group whose columns in `needed` are wanted, in this order if an index gives it.

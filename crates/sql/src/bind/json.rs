@@ -1,15 +1,15 @@
 //! JSON: its operators and subscripts, and what it cannot be used for.
 
-use crate::{SqlError, state};
-use crate::error::unsupported;
-use crate::expr::{ArrayFunction, Expr, Function, Strictness};
-use crate::types::type_name;
-use hotrow_storage::{Element, Type};
-use sqlparser::ast::{self, AccessExpr, BinaryOperator as B, Subscript};
 use super::binder::Binder;
 use super::errors::no_function;
 use super::scope::Scope;
 use super::typed::Typed;
+use crate::error::unsupported;
+use crate::expr::{ArrayFunction, Expr, Function, Strictness};
+use crate::types::type_name;
+use crate::{SqlError, state};
+use hotrow_storage::{Element, Type};
+use sqlparser::ast::{self, AccessExpr, BinaryOperator as B, Subscript};
 
 /// Whether a type has no equality and no order: `json`, and arrays of it.
 fn is_json(ty: Type) -> bool {

@@ -1,10 +1,10 @@
 //! The names of columns that nobody named.
 
+use super::binder::Binder;
 use crate::parse::data_type;
 use crate::parse::names::{fold, name_parts};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A};
-use super::binder::Binder;
 
 /// The name of what has none.
 const UNNAMED: &str = "?column?";

@@ -1,15 +1,15 @@
 //! Operators: which types they take, and what their operands are brought to.
 
-use crate::{SqlError, state};
-use crate::expr::{self, Arithmetic, Comparison, Expr, Strictness};
-use crate::types::{is_number, without_negative_zero};
-use hotrow_storage::{Type, Value};
-use std::mem::discriminant;
 use super::binder::Binder;
 use super::errors::{ambiguous_operator, no_operator, no_prefix_operator};
 use super::json::check_equality;
 use super::typed::Typed;
 use super::types::{common, common_number, without_modifier};
+use crate::expr::{self, Arithmetic, Comparison, Expr, Strictness};
+use crate::types::{is_number, without_negative_zero};
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+use std::mem::discriminant;
 
 impl Binder<'_> {
     /// `left <op> right`

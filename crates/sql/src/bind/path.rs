@@ -5,16 +5,16 @@
 //! an OR, one index an arm. Every row found is checked against the whole condition again, except what the ranges of the primary
 //! key say already: a record never changes its key, while an entry of another index may be older than the row.
 
+use super::bounds::{Alternatives, Bound, Bounds, Test};
+use super::condition::{conjunction, conjuncts};
+use super::group::{Shown, localise};
+use super::query::Order;
 use crate::catalog::Table;
 use crate::expr::{ArrayFunction, Comparison, Expr, Function};
 use crate::plan::{Access, List, Path, Range};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 use hotrow_txn::{Direction, LockFor};
-use super::bounds::{Alternatives, Bound, Bounds, Test};
-use super::condition::{conjunction, conjuncts};
-use super::group::{Shown, localise};
-use super::query::Order;
 
 /// An order that an index could give: column, descending, NULLs first.
 pub(super) type Wanted = (usize, bool, bool);

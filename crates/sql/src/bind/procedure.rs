@@ -2,7 +2,12 @@
 //!
 //! A name in a body is a column of the statement's table if there is one, else a variable; `procedure.name` is the variable.
 
-use crate::{OutputColumn, SqlError, state};
+use super::binder::{Binder, span_of};
+use super::ddl::define_default;
+use super::scope::Scope;
+use super::typed::Typed;
+use super::types::without_modifier;
+use super::variables::Variables;
 use crate::catalog::View;
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
@@ -10,21 +15,18 @@ use crate::expr::{Expr, Strictness, can_cast};
 use crate::opaque::Opaque;
 use crate::parse::data_type;
 use crate::parse::names::{fold, object_name, procedure_name};
-use crate::parse::procedure::{ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax};
+use crate::parse::procedure::{
+    ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax,
+};
 use crate::plan::{Body, Call, Plan, Step, StepKind, Target};
 use crate::procedure::{Argument, Procedure};
 use crate::types::type_name;
+use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 use hotrow_txn::number_of;
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, FunctionArguments};
 use std::collections::BTreeSet;
-use super::binder::{Binder, span_of};
-use super::ddl::define_default;
-use super::scope::Scope;
-use super::typed::Typed;
-use super::types::without_modifier;
-use super::variables::Variables;
 
 /// How deep procedures may call each other.
 const MAX_CALL_DEPTH: usize = 32;

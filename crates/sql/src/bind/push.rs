@@ -3,12 +3,12 @@
 //! A condition goes through what neither adds rows nor looks at other rows, as the expression that its columns stand for; where it
 //! can go no further, it stays as a filter.
 
+use super::condition::{conjunction, conjuncts, is_volatile};
+use super::path;
 use crate::expr::Expr;
 use crate::plan::{Access, JoinKind, Node, Path};
 use crate::window::WindowSort;
 use hotrow_storage::IndexRef;
-use super::path;
-use super::condition::{conjunction, conjuncts, is_volatile};
 
 /// The rows of a node of which a condition is true.
 pub(super) fn filtered(node: Node, condition: Expr) -> Node {

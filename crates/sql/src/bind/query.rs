@@ -1,5 +1,7 @@
 //! Queries and their parts, bound: what the clauses hand to each other.
 
+use super::group::Group;
+use super::scope::Scope;
 use crate::OutputColumn;
 use crate::expr::Expr;
 use crate::plan::{Node, Plan};
@@ -7,8 +9,6 @@ use hotrow_storage::Type;
 use hotrow_txn::LockFor;
 use sqlparser::ast::SelectItem;
 use std::collections::HashMap;
-use super::group::Group;
-use super::scope::Scope;
 
 /// The select list, bound.
 #[derive(Debug, Default)]

@@ -1,12 +1,12 @@
 //! Rows in expressions: `(a, b) < (1, 2)`, `(a, b) IN ((1, 2), (3, 4))`.
 
-use crate::{SqlError, state};
-use crate::error::unsupported;
-use crate::expr::{Comparison, Expr};
-use sqlparser::ast::Expr as A;
 use super::binder::Binder;
 use super::scope::Scope;
 use super::typed::Typed;
+use crate::error::unsupported;
+use crate::expr::{Comparison, Expr};
+use crate::{SqlError, state};
+use sqlparser::ast::Expr as A;
 
 impl Binder<'_> {
     /// `(a, b) <op> (c, d)`: equal if all parts are; less if the first that differs is.

@@ -4,9 +4,9 @@
 //! these numbers. Where a column lies in the rows that are at hand is known once the joins are planned. Names that mean
 //! nothing in a query are looked for in the queries around it.
 
-use crate::{Origin, OutputColumn, SqlError, schema, state};
 use crate::catalog::{Condition, Table};
 use crate::expr::Expr;
+use crate::{Origin, OutputColumn, SqlError, schema, state};
 use hotrow_storage::Type;
 
 /// The columns that names can mean.

@@ -1,25 +1,25 @@
 //! Queries.
 
-use crate::{OutputColumn, SqlError, depth, state};
-use crate::error::unsupported;
-use crate::expr::Expr;
-use crate::parse::names::{fold, name_parts};
-use crate::plan::{AggregateCall, Node, SortKey};
-use hotrow_storage::{Type, Value};
-use hotrow_txn::LockFor;
-use sqlparser::ast::{self, Expr as A, SelectItem, SetExpr};
-use super::path;
 use super::binder::{Aggregates, Binder};
 use super::condition::{conjuncts, is_volatile};
 use super::expr::{place, signed_number};
 use super::group::Columns;
 use super::grouping::grouped_sets;
 use super::json::{check_equality, check_order};
+use super::path;
 use super::query::{Bound, From, Locking, Order, Output, computed, kept_for};
 use super::scope::Scope;
 use super::sets::{SetCall, expand, field_column, refuse_open_groups, refuse_rows, used_by};
 use super::typed::Typed;
 use super::view::star;
+use crate::error::unsupported;
+use crate::expr::Expr;
+use crate::parse::names::{fold, name_parts};
+use crate::plan::{AggregateCall, Node, SortKey};
+use crate::{OutputColumn, SqlError, depth, state};
+use hotrow_storage::{Type, Value};
+use hotrow_txn::LockFor;
+use sqlparser::ast::{self, Expr as A, SelectItem, SetExpr};
 
 impl Binder<'_> {
     /// A query: SELECT, VALUES, or several of them.

@@ -5,18 +5,18 @@
 //! each row that is found there. As one of the conditions that rows must satisfy EXISTS is a join, anywhere else a test of the
 //! table.
 
-use crate::SqlError;
-use crate::expr::{Comparison, Expr, Subquery, SubqueryTest};
-use crate::plan::{HashJoin, JoinKey, JoinKind, Node};
-use sqlparser::ast;
-use super::push;
 use super::binder::Binder;
 use super::condition::{conjunction, is_volatile};
 use super::group::{Columns, Group, Item, Planned, Shown, localise, place, places};
 use super::path::served;
+use super::push;
 use super::query::{Bound, Locking, Matching};
 use super::scope::Scope;
 use super::subquery::asked;
+use crate::SqlError;
+use crate::expr::{Comparison, Expr, Subquery, SubqueryTest};
+use crate::plan::{HashJoin, JoinKey, JoinKind, Node};
+use sqlparser::ast;
 
 impl Binder<'_> {
     /// EXISTS

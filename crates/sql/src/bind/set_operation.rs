@@ -1,17 +1,17 @@
 //! UNION, INTERSECT, EXCEPT: columns of one type, whatever side they come from.
 
-use crate::{OutputColumn, SqlError, depth, state};
-use crate::error::unsupported;
-use crate::expr::{Expr, Strictness, lost};
-use crate::plan::{Match, Node};
-use crate::types::type_name;
-use hotrow_storage::Type;
-use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
 use super::binder::Binder;
 use super::json::check_equality;
 use super::query::Bound;
 use super::typed::Typed;
 use super::types::common;
+use crate::error::unsupported;
+use crate::expr::{Expr, Strictness, lost};
+use crate::plan::{Match, Node};
+use crate::types::type_name;
+use crate::{OutputColumn, SqlError, depth, state};
+use hotrow_storage::Type;
+use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
 
 impl Binder<'_> {
     /// A set operation; a chain of one of them is one node.

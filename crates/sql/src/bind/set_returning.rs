@@ -3,21 +3,21 @@
 //! The functions of a query are collected while its select list, GROUP BY and ORDER BY are bound, as aggregates are. They run over the
 //! rows that their arguments look at: those of FROM, or the groups. Functions that are arguments of others run below these.
 
-use crate::{SqlError, state};
-use crate::error::unsupported;
-use crate::expr::Expr;
-use crate::parse::names::name_parts;
-use crate::table_function::{RowsOf, TableFunction};
-use crate::types::type_name;
-use hotrow_storage::Type;
-use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
-use sqlparser::tokenizer::Span;
 use super::binder::{Aggregates, Binder, span_of};
 use super::errors::no_function;
 use super::scope::Scope;
 use super::sets::SetCall;
 use super::typed::Typed;
 use super::types::plain_type;
+use crate::error::unsupported;
+use crate::expr::Expr;
+use crate::parse::names::name_parts;
+use crate::table_function::{RowsOf, TableFunction};
+use crate::types::type_name;
+use crate::{SqlError, state};
+use hotrow_storage::Type;
+use sqlparser::ast::{self, Expr as A, FunctionArg, FunctionArgExpr, FunctionArguments};
+use sqlparser::tokenizer::Span;
 
 impl Binder<'_> {
     /// The call of a set-returning function in an expression: its columns.

@@ -49,7 +49,10 @@ impl Binder<'_> {
         })
     }
 
-    pub(super) fn plan(&mut self, statement: Syntax<ast::Statement>) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
+    pub(super) fn plan(
+        &mut self,
+        statement: Syntax<ast::Statement>,
+    ) -> Result<(Plan, Option<Vec<OutputColumn>>), SqlError> {
         use ast::Statement as S;
         Ok(match &*statement {
             S::Query(query) if let Some(change) = with::change(query) => self.change_with(query, change)?,

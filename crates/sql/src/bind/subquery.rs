@@ -1,17 +1,17 @@
 //! Subqueries of expressions.
 
-use crate::{SqlError, state};
+use super::binder::{Aggregates, Binder};
+use super::query::{Bound, Locking};
+use super::scope::{Level, Scope};
+use super::typed::Typed;
 use crate::error::unsupported;
 use crate::expr::{Comparison, Expr, Subquery, SubqueryTest};
 use crate::opaque::Opaque;
 use crate::parse::names::fold;
 use crate::plan::Node;
+use crate::{SqlError, state};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, BinaryOperator as B, Expr as A};
-use super::binder::{Aggregates, Binder};
-use super::query::{Bound, Locking};
-use super::scope::{Level, Scope};
-use super::typed::Typed;
 
 impl Binder<'_> {
     /// Anything with a subquery in it.

@@ -1,15 +1,15 @@
 //! Functions in FROM, whose results are rows.
 
-use crate::{OutputColumn, SqlError};
-use crate::parse::names::{fold, name_parts};
-use crate::plan::Node;
-use crate::table_function::{RowsOf, TableFunction};
-use hotrow_storage::Type;
-use sqlparser::ast::{self, Expr as A};
 use super::binder::{Aggregates, Binder};
 use super::query::From;
 use super::scope::Scope;
 use super::typed::Typed;
+use crate::parse::names::{fold, name_parts};
+use crate::plan::Node;
+use crate::table_function::{RowsOf, TableFunction};
+use crate::{OutputColumn, SqlError};
+use hotrow_storage::Type;
+use sqlparser::ast::{self, Expr as A};
 
 /// A function in FROM as it is written.
 pub(super) struct Written<'a> {

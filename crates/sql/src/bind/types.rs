@@ -1,12 +1,12 @@
 //! Types: which one several expressions have in common, and how an expression gets the type its place wants.
 
-use crate::{SqlError, state};
+use super::binder::Binder;
+use super::typed::Typed;
 use crate::expr::{Expr, Strictness, can_cast, cast};
 use crate::parse::names::fold;
 use crate::types::{Styles, decode_text, is_number, rank, type_name};
+use crate::{SqlError, state};
 use hotrow_storage::{Element, Type, Value};
-use super::binder::Binder;
-use super::typed::Typed;
 
 /// The number type that operands of these types are brought to; unknown ones follow the others. `None` if some are no
 /// numbers or all are unknown.

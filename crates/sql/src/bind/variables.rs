@@ -1,9 +1,9 @@
 //! What names mean in the body of a procedure, beside columns.
 
-use crate::{SqlError, state};
-use crate::expr::Expr;
-use hotrow_storage::Type;
 use super::typed::Typed;
+use crate::expr::Expr;
+use crate::{SqlError, state};
+use hotrow_storage::Type;
 
 /// What names mean in a body, beside columns: its frame.
 #[derive(Debug)]

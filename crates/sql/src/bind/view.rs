@@ -1,18 +1,18 @@
 //! Views: from a definition to what it means where it is mentioned.
 
-use crate::{OutputColumn, SqlError, state};
+use super::binder::Binder;
+use super::query::{From, Locking, Stars};
+use super::scope::{Named, Scope};
 use crate::catalog::{Comments, View};
 use crate::client::are_alike;
 use crate::depth::{self, Syntax, with_room};
 use crate::parse::names::fold;
 use crate::schema::{self, RelationName, undefined_table};
 use crate::view::StoredView;
+use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor};
-use super::binder::Binder;
-use super::query::{From, Locking, Stars};
-use super::scope::{Named, Scope};
 
 /// A view's definition from its query; `names` are those that its first columns are given.
 pub(crate) fn define_view(

@@ -1,14 +1,5 @@
 //! Window functions: their calls, OVER and WINDOW, and what stands above the rows that they make.
 
-use crate::{SqlError, state};
-use crate::error::unsupported;
-use crate::expr::{Expr, Strictness, can_cast};
-use crate::parse::names::fold;
-use crate::parse::window::{Exclusion, exclusion_of};
-use crate::types::{is_number, type_name};
-use crate::window::{FrameBound, FrameUnits, WindowCall, WindowFrame, WindowFunction};
-use hotrow_storage::{Type, Value};
-use sqlparser::ast::{self, Expr as A, WindowFrameBound as B, WindowType};
 use super::aggregate::{Given, aggregate_named};
 use super::binder::{Aggregates, Binder};
 use super::errors::no_function;
@@ -16,6 +7,15 @@ use super::scope::Scope;
 use super::typed::Typed;
 use super::types::{common, plain_type, without_modifier};
 use super::windows::{Call, Definition, WindowKey};
+use crate::error::unsupported;
+use crate::expr::{Expr, Strictness, can_cast};
+use crate::parse::names::fold;
+use crate::parse::window::{Exclusion, exclusion_of};
+use crate::types::{is_number, type_name};
+use crate::window::{FrameBound, FrameUnits, WindowCall, WindowFrame, WindowFunction};
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+use sqlparser::ast::{self, Expr as A, WindowFrameBound as B, WindowType};
 
 /// The window functions that are nothing else.
 const WINDOW_FUNCTIONS: [&str; 11] = [

@@ -1,10 +1,10 @@
 //! The window functions of a query, and what stands above the rows that they make.
 
+use super::query::{Order, Output, kept_for};
 use crate::expr::Expr;
 use crate::plan::{Node, SortKey};
 use crate::window::{Window, WindowCall, WindowFrame, WindowSort};
 use hotrow_storage::Type;
-use super::query::{Order, Output, kept_for};
 
 /// The window functions of a query.
 #[derive(Debug, Default)]

@@ -3,14 +3,14 @@
 //! One that is mentioned once is put where it is mentioned, so that conditions there find its indexes. Others are kept when
 //! the query begins, and read as often as they are mentioned.
 
-use crate::{OutputColumn, SqlError, state};
+use super::binder::Binder;
+use super::query::{Bound, From, Locking, PlanWithColumns, WithQuery, Within};
 use crate::error::unsupported;
 use crate::parse::names::{fold, name_parts};
 use crate::plan::{Node, Recursive};
 use crate::types::type_name;
+use crate::{OutputColumn, SqlError, state};
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
-use super::binder::Binder;
-use super::query::{Bound, From, Locking, PlanWithColumns, WithQuery, Within};
 
 /// The change of rows that a statement is, whose WITH makes a query of it to the parser.
 pub(super) fn change(query: &ast::Query) -> Option<&ast::Statement> {
@@ -51,7 +51,11 @@ impl Binder<'_> {
     }
 
     /// A change of rows, with the queries before it.
-    pub(super) fn change_with(&mut self, query: &ast::Query, change: &ast::Statement) -> Result<PlanWithColumns, SqlError> {
+    pub(super) fn change_with(
+        &mut self,
+        query: &ast::Query,
+        change: &ast::Statement,
+    ) -> Result<PlanWithColumns, SqlError> {
         let first = self.named.len();
         if let Some(with) = &query.with {
             self.with(with)?;
