@@ -2,72 +2,22 @@
 //!
 //! The binder chooses them: what they take and return depends on the type of the elements.
 
-use super::{Env, Expr, Input, text_of, value_bytes};
-use crate::expr::{Comparison, compare, same};
+use super::argument::{text_of, value_bytes};
+use super::function::ArrayFunction;
+use crate::expr::{Comparison, Env, Expr, Input, compare, same};
 use crate::memory::check_size;
 use crate::types::encode_text;
 use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Array, ArrayBuilder, Element, Value};
 
-/// A function of arrays. Where elements are named, they are those of the result, or those that are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// `ARRAY[…]`
-    Make(Element),
-    /// `value <op> ANY (array)`, or ALL if the first flag says so; trailing blanks do not count if the second does.
-    Any(Comparison, bool, bool),
-    /// `array[index]`
-    Subscript,
-    /// `array[from:to]`, of the array's elements; a bound that is left out is an end.
-    Slice(Element, bool, bool),
-    /// `array || array`
-    Concat(Element),
-    /// `array || element`
-    Append(Element),
-    /// `element || array`
-    Prepend(Element),
-    /// `array_remove`
-    Remove(Element),
-    /// `array_replace`
-    Replace(Element),
-    /// `trim_array`
-    Trim(Element),
-    /// `array_position`
-    Position,
-    /// `array_positions`
-    Positions,
-    /// `array @> array`
-    Contains,
-    /// `array <@ array`
-    Contained,
-    /// `array && array`
-    Overlaps,
-    /// `array_length`
-    Length,
-    /// `array_upper`
-    Upper,
-    /// `array_lower`
-    Lower,
-    /// `cardinality`
-    Cardinality,
-    /// `array_ndims`
-    Dimensions,
-    /// `array_dims`
-    Bounds,
-    /// `array_to_string`
-    ToText(Element),
-    /// `string_to_array`
-    FromText,
-}
-
 /// The most arguments of those that take a fixed number.
 const MOST_ARGUMENTS: usize = 3;
 
-impl Function {
+impl ArrayFunction {
     /// Whether NULL is the result where an argument is NULL.
     pub fn is_strict(self) -> bool {
-        use Function as F;
+        use ArrayFunction as F;
         matches!(
             self,
             F::Subscript
@@ -87,7 +37,7 @@ impl Function {
 
     /// The function's value.
     pub(super) fn call<'a>(self, arguments: &'a [Expr], env: &Env<'a>, row: &Input<'a>) -> Result<Value<'a>, SqlError> {
-        if let Function::Make(element) = self {
+        if let ArrayFunction::Make(element) = self {
             let mut builder = ArrayBuilder::new(element);
             for argument in arguments {
                 let value = argument.eval(env, row)?;
@@ -105,23 +55,23 @@ impl Function {
             }
             bytes = bytes.saturating_add(value_bytes(slot));
         }
-        if !matches!(self, Function::Any(..)) {
+        if !matches!(self, ArrayFunction::Any(..)) {
             // An element of few bytes has five more in an array.
-            check_size(bytes.saturating_mul(if self == Function::FromText { 6 } else { 1 }), env.memory)?;
+            check_size(bytes.saturating_mul(if self == ArrayFunction::FromText { 6 } else { 1 }), env.memory)?;
         }
         match &values {
             [Value::Array(left), Value::Array(right), _] => Ok(self.of_two(left, right)),
             [value, Value::Array(array), _] => Ok(self.of_last(value, array)),
             [Value::Array(array), ..] => self.of_first(array, &values[1..], arguments.len(), env),
-            [Value::Text(text), separator, null] if self == Function::FromText => {
+            [Value::Text(text), separator, null] if self == ArrayFunction::FromText => {
                 Ok(Value::Array(split(text, separator, null)))
             }
             [Value::Null, value, _] => Ok(match self {
-                Function::Append(element) => Value::Array(Array::new(element, [value.borrowed()])),
+                ArrayFunction::Append(element) => Value::Array(Array::new(element, [value.borrowed()])),
                 _ => Value::Null,
             }),
             [value, Value::Null, _] => Ok(match self {
-                Function::Prepend(element) => Value::Array(Array::new(element, [value.borrowed()])),
+                ArrayFunction::Prepend(element) => Value::Array(Array::new(element, [value.borrowed()])),
                 _ => Value::Null,
             }),
             _ => Ok(Value::Null),
@@ -130,10 +80,10 @@ impl Function {
 
     fn of_two(self, left: &Array<'_>, right: &Array<'_>) -> Value<'static> {
         match self {
-            Function::Concat(element) => Value::Array(Array::new(element, left.iter().chain(right))),
-            Function::Contains => Value::Bool(contains(left, right)),
-            Function::Contained => Value::Bool(contains(right, left)),
-            Function::Overlaps => Value::Bool(right.iter().any(|value| has(left, &value))),
+            ArrayFunction::Concat(element) => Value::Array(Array::new(element, left.iter().chain(right))),
+            ArrayFunction::Contains => Value::Bool(contains(left, right)),
+            ArrayFunction::Contained => Value::Bool(contains(right, left)),
+            ArrayFunction::Overlaps => Value::Bool(right.iter().any(|value| has(left, &value))),
             _ => Value::Null,
         }
     }
@@ -141,11 +91,11 @@ impl Function {
     /// Of a value and an array.
     fn of_last(self, value: &Value<'_>, array: &Array<'_>) -> Value<'static> {
         match self {
-            Function::Any(comparison, all, blanks) => any(comparison, all, blanks, value, array),
-            Function::Prepend(element) => {
+            ArrayFunction::Any(comparison, all, blanks) => any(comparison, all, blanks, value, array),
+            ArrayFunction::Prepend(element) => {
                 Value::Array(Array::new(element, std::iter::once(value.borrowed()).chain(array)))
             }
-            Function::Concat(_) if value.is_null() => Value::Array(array.clone().into_owned()),
+            ArrayFunction::Concat(_) if value.is_null() => Value::Array(array.clone().into_owned()),
             _ => Value::Null,
         }
     }
@@ -169,28 +119,28 @@ impl Function {
             false => Value::Null,
         };
         Ok(match self {
-            Function::Subscript => match first.as_int().and_then(|index| index.checked_sub(start)) {
+            ArrayFunction::Subscript => match first.as_int().and_then(|index| index.checked_sub(start)) {
                 Some(at @ 0..) => array.iter().nth(at as usize).map_or(Value::Null, Value::into_owned),
                 _ => Value::Null,
             },
-            Function::Slice(element, has_from, has_to) => {
+            ArrayFunction::Slice(element, has_from, has_to) => {
                 let from = if has_from { index(first, 1) } else { 1 }.max(1);
                 let to = if has_to { index(second, 0) } else { array.len() };
                 let part = array.iter().skip(from - 1).take(to.saturating_sub(from - 1));
                 Value::Array(Array::new(element, part))
             }
-            Function::Append(element) => Value::Array(Array::new(element, array.iter().chain([first.borrowed()]))),
-            Function::Concat(_) => Value::Array(array.clone().into_owned()),
-            Function::Remove(element) => {
+            ArrayFunction::Append(element) => Value::Array(Array::new(element, array.iter().chain([first.borrowed()]))),
+            ArrayFunction::Concat(_) => Value::Array(array.clone().into_owned()),
+            ArrayFunction::Remove(element) => {
                 Value::Array(Array::new(element, array.iter().filter(|value| !same(value, first, false))))
             }
-            Function::Replace(element) => {
+            ArrayFunction::Replace(element) => {
                 let by = |value| if same(&value, first, false) { second.borrowed() } else { value };
                 let size = array.len().saturating_mul(value_bytes(second)).saturating_add(array.bytes().len());
                 check_size(size, env.memory)?;
                 Value::Array(Array::new(element, array.iter().map(by)))
             }
-            Function::Trim(element) => {
+            ArrayFunction::Trim(element) => {
                 let (count, length) = (first.as_int().unwrap_or(0), array.len());
                 let Some(left) = usize::try_from(count).ok().and_then(|count| length.checked_sub(count)) else {
                     let message = format!("number of elements to trim must be between 0 and {length}");
@@ -198,7 +148,7 @@ impl Function {
                 };
                 Value::Array(Array::new(element, array.iter().take(left)))
             }
-            Function::Position => {
+            ArrayFunction::Position => {
                 if count > 2 && second.is_null() {
                     return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "initial position must not be null"));
                 }
@@ -206,18 +156,18 @@ impl Function {
                 let found = array.iter().skip(start - 1).position(|value| same(&value, first, false));
                 found.map_or(Value::Null, |at| Value::Int4((start + at) as i32))
             }
-            Function::Positions => {
+            ArrayFunction::Positions => {
                 let places = (1..).zip(array).filter(|(_, value)| same(value, first, false));
                 Value::Array(Array::new(Element::Int4, places.map(|(at, _)| Value::Int4(at))))
             }
-            Function::Length => of_dimension(array.len() as i32),
-            Function::Lower => of_dimension(array.first_index()),
-            Function::Upper => of_dimension(array.first_index() + array.len() as i32 - 1),
-            Function::Cardinality => Value::Int4(array.len() as i32),
-            Function::Dimensions | Function::Bounds if array.is_empty() => Value::Null,
-            Function::Dimensions => Value::Int4(1),
-            Function::Bounds => Value::Text(format!("[1:{}]", array.len()).into()),
-            Function::ToText(element) => match first {
+            ArrayFunction::Length => of_dimension(array.len() as i32),
+            ArrayFunction::Lower => of_dimension(array.first_index()),
+            ArrayFunction::Upper => of_dimension(array.first_index() + array.len() as i32 - 1),
+            ArrayFunction::Cardinality => Value::Int4(array.len() as i32),
+            ArrayFunction::Dimensions | ArrayFunction::Bounds if array.is_empty() => Value::Null,
+            ArrayFunction::Dimensions => Value::Int4(1),
+            ArrayFunction::Bounds => Value::Text(format!("[1:{}]", array.len()).into()),
+            ArrayFunction::ToText(element) => match first {
                 Value::Text(separator) => join(array, element, separator, second, env)?,
                 _ => Value::Null,
             },

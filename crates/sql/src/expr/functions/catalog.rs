@@ -1,63 +1,17 @@
 //! Functions that look into the catalogs. A relation that there is not is NULL, as an object's number may be out of date.
 
-use super::{Arguments, Overload, integer_of, text_of};
+use super::argument::{Arguments, integer_of, text_of};
+use super::function::{CatalogFunction, Function, Overload};
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::{SqlError, state, system};
 use hotrow_storage::{Array, Element, Type, Value};
 
-/// A function of the catalogs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Function {
-    FormatType,
-    UserById,
-    IsVisible,
-    /// Everything that is not a relation is visible by its name.
-    AnyIsVisible,
-    Expression,
-    IndexDefinition,
-    ConstraintDefinition,
-    ViewDefinition,
-    /// Of an object, perhaps of a certain catalog.
-    Comment,
-    ColumnComment,
-    /// There is none on what all databases share.
-    SharedComment,
-    Encoding,
-    /// Everybody may do everything.
-    Privilege,
-    PrettySize,
-    IsInRecovery,
-    /// The number of a relation by its name; NULL, or for `regclass` an error, if there is none.
-    ToRelation,
-    RelationNumber,
-    RelationName,
-    ToType,
-    TypeNumber,
-    TypeName,
-    SchemaNumber,
-    SchemaName,
-    /// There are no functions but those of the system, which have names and no numbers.
-    ProcedureNamed,
-    ProcedureName,
-    /// The schemas that are searched; those of the system, too, if the argument is true.
-    CurrentSchemas,
-    /// Of what there is nothing of: statistics' columns, a function's arguments, triggers.
-    NoText,
-    Size,
-    DatabaseSize,
-    EncodingNumber,
-    Empty,
-    /// There is no schema of temporary tables.
-    NoSchema,
-}
-
 macro_rules! overloads {
     ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
         const {
             &[$(Overload {
-                function: super::Function::Catalog(Function::$function),
+                function: Function::Catalog(CatalogFunction::$function),
                 arguments: &[$($argument),*],
                 result: $result,
             }),*]
@@ -173,7 +127,7 @@ fn of_privileges(name: &str) -> &'static [Overload] {
     }
 }
 
-impl Function {
+impl CatalogFunction {
     /// The function's value.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(names) = env.names else { return Err(unsupported("a look into the catalogs in this place")) };
@@ -181,32 +135,34 @@ impl Function {
         let text = |text: Option<String>| Ok(text.map_or(Value::Null, |text| Value::Text(text.into())));
         let found = |number: Option<u32>| number.map_or(Value::Null, |number| Value::Int4(number.cast_signed()));
         match self {
-            Function::FormatType => {
+            CatalogFunction::FormatType => {
                 let modifier = i32::try_from(integer_of(second)).unwrap_or(-1);
                 text(Some(system::format_type(number, modifier)))
             }
-            Function::UserById => Ok(Value::text("postgres")),
-            Function::IsVisible => Ok(system::is_visible(names, number).map_or(Value::Null, Value::Bool)),
-            Function::AnyIsVisible | Function::Privilege => Ok(Value::Bool(true)),
-            Function::IsInRecovery => Ok(Value::Bool(false)),
-            Function::Expression => text(Some(text_of(first).to_owned())),
-            Function::IndexDefinition => {
+            CatalogFunction::UserById => Ok(Value::text("postgres")),
+            CatalogFunction::IsVisible => Ok(system::is_visible(names, number).map_or(Value::Null, Value::Bool)),
+            CatalogFunction::AnyIsVisible | CatalogFunction::Privilege => Ok(Value::Bool(true)),
+            CatalogFunction::IsInRecovery => Ok(Value::Bool(false)),
+            CatalogFunction::Expression => text(Some(text_of(first).to_owned())),
+            CatalogFunction::IndexDefinition => {
                 let column = usize::try_from(integer_of(second)).unwrap_or_default();
                 text(system::index_definition(names, number, column))
             }
-            Function::ConstraintDefinition => text(system::constraint_definition(names, number)),
-            Function::ViewDefinition => text(system::view_definition(names, number)),
-            Function::Comment => {
+            CatalogFunction::ConstraintDefinition => text(system::constraint_definition(names, number)),
+            CatalogFunction::ViewDefinition => text(system::view_definition(names, number)),
+            CatalogFunction::Comment => {
                 let catalog = if second.is_null() { None } else { Some(text_of(second)) };
                 text(system::comment_on(names, number, catalog, 0))
             }
-            Function::ColumnComment => match usize::try_from(integer_of(second)) {
+            CatalogFunction::ColumnComment => match usize::try_from(integer_of(second)) {
                 Ok(column) if column > 0 => text(system::comment_on(names, number, None, column)),
                 _ => Ok(Value::Null),
             },
-            Function::SharedComment | Function::NoText => Ok(Value::Null),
-            Function::Size => Ok(system::size(names, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64))),
-            Function::ProcedureNamed => {
+            CatalogFunction::SharedComment | CatalogFunction::NoText => Ok(Value::Null),
+            CatalogFunction::Size => {
+                Ok(system::size(names, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64)))
+            }
+            CatalogFunction::ProcedureNamed => {
                 let name = text_of(first);
                 let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
                 if system::is_type_function(plain) {
@@ -214,54 +170,56 @@ impl Function {
                 }
                 Err(SqlError::new(state::UNDEFINED_FUNCTION, format!("function \"{name}\" does not exist")))
             }
-            Function::ProcedureName => text(Some(number_or_none(number))),
-            Function::SchemaNumber => match system::number_of_schema_name(names, &regnamespace(text_of(first))) {
-                Some(number) => Ok(found(Some(number))),
-                None => Err(crate::schema::undefined_schema(&regnamespace(text_of(first)))),
-            },
-            Function::SchemaName => {
+            CatalogFunction::ProcedureName => text(Some(number_or_none(number))),
+            CatalogFunction::SchemaNumber => {
+                match system::number_of_schema_name(names, &regnamespace(text_of(first))) {
+                    Some(number) => Ok(found(Some(number))),
+                    None => Err(crate::schema::undefined_schema(&regnamespace(text_of(first)))),
+                }
+            }
+            CatalogFunction::SchemaName => {
                 text(Some(system::schema_of_number(names, number).unwrap_or_else(|| number_or_none(number))))
             }
-            Function::DatabaseSize => {
+            CatalogFunction::DatabaseSize => {
                 let sizes =
                     names.view().tables().into_iter().map(|table| names.shared().engine().memory(table.id).bytes());
                 Ok(Value::Int8(sizes.sum::<u64>() as i64))
             }
-            Function::EncodingNumber => {
+            CatalogFunction::EncodingNumber => {
                 let is_utf8 = matches!(text_of(first).to_lowercase().replace('-', "").as_str(), "utf8" | "unicode");
                 Ok(Value::Int4(if is_utf8 { 6 } else { -1 }))
             }
-            Function::Empty => Ok(Value::text("")),
-            Function::NoSchema => Ok(Value::Int4(0)),
-            Function::CurrentSchemas => {
+            CatalogFunction::Empty => Ok(Value::text("")),
+            CatalogFunction::NoSchema => Ok(Value::Int4(0)),
+            CatalogFunction::CurrentSchemas => {
                 let view = names.view();
                 let path: Vec<_> = view.path_schemas().collect();
                 let is_implicit = *first == Value::Bool(true) && !path.contains(&"pg_catalog");
                 let schemas = is_implicit.then_some("pg_catalog").into_iter().chain(path).map(Value::text);
                 Ok(Value::Array(Array::new(Element::Text, schemas)))
             }
-            Function::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
-            Function::PrettySize => text(Some(pretty(integer_of(first)))),
-            Function::ToRelation => Ok(found(system::number_of_relation(names, text_of(first)))),
-            Function::RelationNumber => match system::number_of_relation(names, text_of(first)) {
+            CatalogFunction::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
+            CatalogFunction::PrettySize => text(Some(pretty(integer_of(first)))),
+            CatalogFunction::ToRelation => Ok(found(system::number_of_relation(names, text_of(first)))),
+            CatalogFunction::RelationNumber => match system::number_of_relation(names, text_of(first)) {
                 Some(number) => Ok(found(Some(number))),
                 None if text_of(first).bytes().all(|byte| byte.is_ascii_digit()) && !text_of(first).is_empty() => {
                     Ok(found(text_of(first).parse().ok()))
                 }
                 None => Err(crate::schema::undefined_table(text_of(first))),
             },
-            Function::RelationName => {
+            CatalogFunction::RelationName => {
                 text(Some(system::relation_of_number(names, number).unwrap_or_else(|| number_or_none(number))))
             }
-            Function::ToType => Ok(found(system::number_of_type(text_of(first)))),
-            Function::TypeNumber => match system::number_of_type(text_of(first)) {
+            CatalogFunction::ToType => Ok(found(system::number_of_type(text_of(first)))),
+            CatalogFunction::TypeNumber => match system::number_of_type(text_of(first)) {
                 Some(number) => Ok(found(Some(number))),
                 None => {
                     let message = format!("type \"{}\" does not exist", text_of(first));
                     Err(SqlError::new(state::UNDEFINED_OBJECT, message))
                 }
             },
-            Function::TypeName => {
+            CatalogFunction::TypeName => {
                 let name = system::type_of_number(number);
                 text(Some(name.unwrap_or_else(|| number_or_none(number))))
             }

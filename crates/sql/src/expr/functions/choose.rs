@@ -4,7 +4,8 @@
 //! of these, those with the most types that are preferred in their category; then open arguments (literals and parameters) are taken for strings if
 //! some function takes strings there, or for the one category that all take. If several are left, the call is ambiguous.
 
-use super::{Function, Overload, overloads};
+use super::function::{Function, Overload};
+use super::{catalog, interval, json, lock, number, pattern, sequence, session, setting, text, time};
 use crate::expr::{Strictness, can_cast};
 use hotrow_storage::Type;
 use std::mem::discriminant;
@@ -123,4 +124,20 @@ fn category(ty: Type) -> Category {
 
 fn is_preferred(ty: Type) -> bool {
     matches!(ty, Type::Bool | Type::Float8 | Type::Text | Type::TimestampTz | Type::Interval)
+}
+
+/// The functions of a name.
+fn overloads(name: &str) -> Vec<Overload> {
+    let of_values = [
+        number::named(name),
+        text::named(name),
+        json::named(name),
+        pattern::named(name),
+        time::named(name),
+        interval::named(name),
+    ];
+    let of_names =
+        [sequence::named(name), catalog::named(name), session::named(name), lock::named(name), setting::named(name)];
+    let lists = of_values.into_iter().chain(of_names);
+    lists.flatten().copied().collect()
 }

@@ -1,24 +1,13 @@
 //! Functions of intervals and times of day.
 
-use super::time::{DAY, Field, Moment, SECOND, unknown_unit, unsupported_unit};
-use super::{Arguments, Overload, integer_of};
+use super::argument::{Arguments, integer_of};
+use super::function::{Field, Function, IntervalFunction, Overload};
+use super::time::{DAY, Moment, SECOND, unknown_unit, unsupported_unit};
 use crate::expr::compare::float;
 use crate::expr::interval::out_of_range;
 use crate::types::{check_timestamp, days_from_parts};
 use crate::{SqlError, state};
 use hotrow_storage::{Decimal, Interval, Type, Value};
-
-/// A function of intervals or times of day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Function {
-    Age,
-    JustifyDays,
-    JustifyHours,
-    JustifyInterval,
-    DateBin,
-    MakeTime,
-}
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
@@ -27,7 +16,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
             const {
                 &[$(Overload {
-                    function: super::Function::Interval(Function::$function),
+                    function: Function::Interval(IntervalFunction::$function),
                     arguments: &[$($argument),*],
                     result: $result,
                 }),*]
@@ -50,25 +39,31 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-impl Function {
+impl IntervalFunction {
     /// The function's value; its arguments are of the types of one of its overloads.
     pub(super) fn call(self, arguments: &Arguments<'_>) -> Result<Value<'static>, SqlError> {
         let [first, second, third, ..] = arguments;
         Ok(match (self, first, second) {
             (
-                Function::Age,
+                IntervalFunction::Age,
                 Value::Timestamp(later) | Value::TimestampTz(later),
                 Value::Timestamp(earlier) | Value::TimestampTz(earlier),
             ) => Value::Interval(age(*later, *earlier)?),
-            (Function::JustifyDays, Value::Interval(interval), _) => Value::Interval(justify_days(*interval)?),
-            (Function::JustifyHours, Value::Interval(interval), _) => Value::Interval(justify_hours(*interval)?),
-            (Function::JustifyInterval, Value::Interval(interval), _) => Value::Interval(justify(*interval)?),
-            (Function::DateBin, Value::Interval(stride), Value::Timestamp(moment) | Value::TimestampTz(moment)) => {
+            (IntervalFunction::JustifyDays, Value::Interval(interval), _) => Value::Interval(justify_days(*interval)?),
+            (IntervalFunction::JustifyHours, Value::Interval(interval), _) => {
+                Value::Interval(justify_hours(*interval)?)
+            }
+            (IntervalFunction::JustifyInterval, Value::Interval(interval), _) => Value::Interval(justify(*interval)?),
+            (
+                IntervalFunction::DateBin,
+                Value::Interval(stride),
+                Value::Timestamp(moment) | Value::TimestampTz(moment),
+            ) => {
                 let (Value::Timestamp(origin) | Value::TimestampTz(origin)) = third else { return Ok(Value::Null) };
                 let start = bin(*stride, *moment, *origin)?;
                 if matches!(second, Value::Timestamp(_)) { Value::Timestamp(start) } else { Value::TimestampTz(start) }
             }
-            (Function::MakeTime, hour, minute) => {
+            (IntervalFunction::MakeTime, hour, minute) => {
                 Value::Time(make_time(integer_of(hour), integer_of(minute), float(third))?)
             }
             _ => Value::Null,

@@ -1,58 +1,22 @@
 //! Functions of JSON, and the operators that are such.
 
-use super::{Arguments, Overload, text_of};
+use super::argument::{Arguments, text_of};
+use super::function::{Function, JsonFunction, Overload};
 use crate::json::{self, Kind, Place};
 use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{Element, Type, Value};
-
-/// A function of a `json` or `jsonb`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// `->`, `->>`: a part; as a text if the flag says so.
-    Part(bool),
-    /// `#>`, `#>>`: where a path leads to, likewise.
-    Path(bool),
-    /// A subscript: as `->`, by a number or a key that is a text.
-    Subscript,
-    /// `?`
-    HasKey,
-    /// `?|`, `?&`: whether all keys are there, or any.
-    HasKeys(bool),
-    /// `@>`
-    Contains,
-    /// `<@`
-    Contained,
-    /// `||`
-    Concat,
-    /// `-`
-    Delete,
-    /// `#-`
-    DeletePath,
-    /// `json_typeof`
-    TypeOf,
-    /// `json_array_length`
-    ArrayLength,
-    /// `jsonb_set`
-    Set,
-    /// `jsonb_insert`
-    Insert,
-    /// `jsonb_strip_nulls`
-    StripNulls,
-    /// `jsonb_pretty`
-    Pretty,
-}
 
 const TEXTS: Type = Type::Array(Element::Text);
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
-    use Function as F;
+    use JsonFunction as F;
     use Type::{Bool, Int4, Json, Jsonb, Text};
     macro_rules! overloads {
         ($($function:expr, ($($argument:expr),*) -> $result:expr);* $(;)?) => {
             const {
                 &[$(Overload {
-                    function: super::Function::Json($function), arguments: &[$($argument),*], result: $result,
+                    function: Function::Json($function), arguments: &[$($argument),*], result: $result,
                 }),*]
             }
         };
@@ -137,7 +101,7 @@ fn like(value: &Value<'_>, part: &str) -> Value<'static> {
     }
 }
 
-impl Function {
+impl JsonFunction {
     /// The function's value.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = arguments;
@@ -146,15 +110,15 @@ impl Function {
         let flag = |value: &Value<'_>, default: bool| if let Value::Bool(flag) = value { *flag } else { default };
         Ok(match self {
             // A scalar is its own only element.
-            Function::Part(as_text) if is_own_element(first, second) => return shown(first, Some(text), as_text),
-            Function::Part(as_text) => return shown(first, part(text, second), as_text),
-            Function::Subscript => return shown(first, subscript(text, second), false),
-            Function::Path(as_text) => {
+            JsonFunction::Part(as_text) if is_own_element(first, second) => return shown(first, Some(text), as_text),
+            JsonFunction::Part(as_text) => return shown(first, part(text, second), as_text),
+            JsonFunction::Subscript => return shown(first, subscript(text, second), false),
+            JsonFunction::Path(as_text) => {
                 let path = texts(second);
                 return shown(first, at_path(text, &path), as_text);
             }
-            Function::HasKey => Value::Bool(json::has(text, text_of(second))),
-            Function::HasKeys(all) => {
+            JsonFunction::HasKey => Value::Bool(json::has(text, text_of(second))),
+            JsonFunction::HasKeys(all) => {
                 let keys = texts(second);
                 let mut keys = known(&keys);
                 Value::Bool(if all {
@@ -163,10 +127,10 @@ impl Function {
                     keys.any(|key| json::has(text, key))
                 })
             }
-            Function::Contains => Value::Bool(json::contains(text, json_of(second))?),
-            Function::Contained => Value::Bool(json::contains(json_of(second), text)?),
-            Function::Concat => jsonb(json::concat(text, json_of(second))?),
-            Function::Delete => jsonb(match second {
+            JsonFunction::Contains => Value::Bool(json::contains(text, json_of(second))?),
+            JsonFunction::Contained => Value::Bool(json::contains(json_of(second), text)?),
+            JsonFunction::Concat => jsonb(json::concat(text, json_of(second))?),
+            JsonFunction::Delete => jsonb(match second {
                 Value::Array(_) => {
                     let keys = texts(second);
                     json::delete_keys(text, &known(&keys).collect::<Vec<_>>())?
@@ -174,19 +138,19 @@ impl Function {
                 Value::Text(key) => json::delete_keys(text, &[key])?,
                 index => json::delete_element(text, index.as_int().unwrap_or(0))?,
             }),
-            Function::DeletePath => jsonb(json::delete_path(text, &steps(&texts(second)))?),
-            Function::TypeOf => Value::text(json::kind(text).name()),
-            Function::ArrayLength => Value::Int4(array_length(text)?),
-            Function::Set => {
+            JsonFunction::DeletePath => jsonb(json::delete_path(text, &steps(&texts(second)))?),
+            JsonFunction::TypeOf => Value::text(json::kind(text).name()),
+            JsonFunction::ArrayLength => Value::Int4(array_length(text)?),
+            JsonFunction::Set => {
                 let place = Place::Set(flag(fourth, true));
                 jsonb(json::set(text, &steps(&texts(second)), json_of(third), place)?)
             }
-            Function::Insert => {
+            JsonFunction::Insert => {
                 let place = if flag(fourth, false) { Place::After } else { Place::Before };
                 jsonb(json::set(text, &steps(&texts(second)), json_of(third), place)?)
             }
-            Function::StripNulls => jsonb(json::strip_nulls(text)?),
-            Function::Pretty => Value::Text(json::pretty(text, memory)?.into()),
+            JsonFunction::StripNulls => jsonb(json::strip_nulls(text)?),
+            JsonFunction::Pretty => Value::Text(json::pretty(text, memory)?.into()),
         })
     }
 }

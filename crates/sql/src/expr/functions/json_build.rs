@@ -1,6 +1,6 @@
 //! JSON that is made of values.
 
-use super::invalid;
+use super::argument::invalid;
 use super::several::append;
 use crate::expr::{Env, Expr, Input};
 use crate::json::normalise;

@@ -1,7 +1,8 @@
 //! Functions of locks and of the sessions that hold them: who is in whose way, advisory locks, and how sessions are
 //! ended.
 
-use super::{Arguments, Overload, integer_of};
+use super::argument::{Arguments, integer_of};
+use super::function::{Function, LockFunction, Overload};
 use crate::advisory::{Key, Scope, Wanted};
 use crate::client::Notice;
 use crate::context::Names;
@@ -15,25 +16,6 @@ use hotrow_sync::Arc;
 use hotrow_txn::Abort;
 use std::time::Duration;
 
-/// A function of locks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Function {
-    BlockingPids,
-    /// Whether one of some sessions is in the way of a session.
-    IsBlocked,
-    /// Takes an advisory lock, and waits for it.
-    Lock(Mode, Scope),
-    /// Takes one if that can be done at once.
-    TryLock(Mode, Scope),
-    Unlock(Mode),
-    UnlockAll,
-    /// Cancels the statement of a session.
-    Cancel,
-    /// Ends a session.
-    Terminate,
-}
-
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
     use Mode::{Exclusive, Shared};
@@ -43,7 +25,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         ($($function:expr, ($($argument:expr),*) -> $result:expr);* $(;)?) => {
             const {
                 &[$(Overload {
-                    function: super::Function::Lock($function),
+                    function: Function::Lock($function),
                     arguments: &[$($argument),*],
                     result: $result,
                 }),*]
@@ -57,28 +39,28 @@ pub fn named(name: &str) -> &'static [Overload] {
         };
     }
     match name {
-        "pg_advisory_lock" => of_numbers!(Function::Lock(Exclusive, Scope::Session), Text),
-        "pg_advisory_lock_shared" => of_numbers!(Function::Lock(Shared, Scope::Session), Text),
-        "pg_advisory_xact_lock" => of_numbers!(Function::Lock(Exclusive, Scope::Transaction), Text),
-        "pg_advisory_xact_lock_shared" => of_numbers!(Function::Lock(Shared, Scope::Transaction), Text),
-        "pg_try_advisory_lock" => of_numbers!(Function::TryLock(Exclusive, Scope::Session), Bool),
-        "pg_try_advisory_lock_shared" => of_numbers!(Function::TryLock(Shared, Scope::Session), Bool),
-        "pg_try_advisory_xact_lock" => of_numbers!(Function::TryLock(Exclusive, Scope::Transaction), Bool),
-        "pg_try_advisory_xact_lock_shared" => of_numbers!(Function::TryLock(Shared, Scope::Transaction), Bool),
-        "pg_advisory_unlock" => of_numbers!(Function::Unlock(Exclusive), Bool),
-        "pg_advisory_unlock_shared" => of_numbers!(Function::Unlock(Shared), Bool),
-        "pg_advisory_unlock_all" => overloads![Function::UnlockAll, () -> Text],
-        "pg_blocking_pids" => overloads![Function::BlockingPids, (Int4) -> PIDS],
-        "pg_cancel_backend" => overloads![Function::Cancel, (Int4) -> Bool],
+        "pg_advisory_lock" => of_numbers!(LockFunction::Lock(Exclusive, Scope::Session), Text),
+        "pg_advisory_lock_shared" => of_numbers!(LockFunction::Lock(Shared, Scope::Session), Text),
+        "pg_advisory_xact_lock" => of_numbers!(LockFunction::Lock(Exclusive, Scope::Transaction), Text),
+        "pg_advisory_xact_lock_shared" => of_numbers!(LockFunction::Lock(Shared, Scope::Transaction), Text),
+        "pg_try_advisory_lock" => of_numbers!(LockFunction::TryLock(Exclusive, Scope::Session), Bool),
+        "pg_try_advisory_lock_shared" => of_numbers!(LockFunction::TryLock(Shared, Scope::Session), Bool),
+        "pg_try_advisory_xact_lock" => of_numbers!(LockFunction::TryLock(Exclusive, Scope::Transaction), Bool),
+        "pg_try_advisory_xact_lock_shared" => of_numbers!(LockFunction::TryLock(Shared, Scope::Transaction), Bool),
+        "pg_advisory_unlock" => of_numbers!(LockFunction::Unlock(Exclusive), Bool),
+        "pg_advisory_unlock_shared" => of_numbers!(LockFunction::Unlock(Shared), Bool),
+        "pg_advisory_unlock_all" => overloads![LockFunction::UnlockAll, () -> Text],
+        "pg_blocking_pids" => overloads![LockFunction::BlockingPids, (Int4) -> PIDS],
+        "pg_cancel_backend" => overloads![LockFunction::Cancel, (Int4) -> Bool],
         "pg_terminate_backend" => {
-            overloads![Function::Terminate, (Int4) -> Bool; Function::Terminate, (Int4, Int8) -> Bool]
+            overloads![LockFunction::Terminate, (Int4) -> Bool; LockFunction::Terminate, (Int4, Int8) -> Bool]
         }
-        "pg_isolation_test_session_is_blocked" => overloads![Function::IsBlocked, (Int4, PIDS) -> Bool],
+        "pg_isolation_test_session_is_blocked" => overloads![LockFunction::IsBlocked, (Int4, PIDS) -> Bool],
         _ => &[],
     }
 }
 
-impl Function {
+impl LockFunction {
     /// The function's value.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         let Some(names) = env.names else { return Err(unsupported("a look at the locks in this place")) };
@@ -92,14 +74,16 @@ impl Function {
             second => Key::Two(integer_of(first) as i32, integer_of(second) as i32),
         };
         Ok(match self {
-            Function::Cancel | Function::Terminate if names.is_rehearsing() => Value::Bool(true),
-            Function::Cancel => Value::Bool(cancel(integer_of(first), names)?),
-            Function::Terminate => {
+            LockFunction::Cancel | LockFunction::Terminate if names.is_rehearsing() => Value::Bool(true),
+            LockFunction::Cancel => Value::Bool(cancel(integer_of(first), names)?),
+            LockFunction::Terminate => {
                 let patience = if second.is_null() { 0 } else { integer_of(second) };
                 Value::Bool(terminate(integer_of(first), patience, names)?)
             }
-            Function::BlockingPids => Value::Array(Array::new(Element::Int4, blockers().into_iter().map(Value::Int4))),
-            Function::IsBlocked => {
+            LockFunction::BlockingPids => {
+                Value::Array(Array::new(Element::Int4, blockers().into_iter().map(Value::Int4)))
+            }
+            LockFunction::IsBlocked => {
                 let Value::Array(pids) = second else { return Ok(Value::Bool(false)) };
                 let blockers = blockers();
                 let is_in_the_way = |pid: Value<'_>| {
@@ -108,8 +92,10 @@ impl Function {
                 Value::Bool(pids.iter().any(is_in_the_way))
             }
             // A statement that runs without effect takes nothing.
-            Function::Lock(..) | Function::Unlock(_) | Function::UnlockAll if names.is_rehearsing() => Value::Null,
-            Function::Lock(mode, scope) => {
+            LockFunction::Lock(..) | LockFunction::Unlock(_) | LockFunction::UnlockAll if names.is_rehearsing() => {
+                Value::Null
+            }
+            LockFunction::Lock(mode, scope) => {
                 let wanted = Wanted { key, mode, scope };
                 if names.may_wait.get() {
                     crate::locks::take_advisory(names.shared(), seat, wanted)?;
@@ -119,12 +105,12 @@ impl Function {
                 }
                 Value::text("")
             }
-            Function::TryLock(mode, scope) => {
+            LockFunction::TryLock(mode, scope) => {
                 let wanted = Wanted { key, mode, scope };
                 Value::Bool(!names.is_rehearsing() && advisory.try_take(seat, wanted))
             }
-            Function::Unlock(mode) => Value::Bool(advisory.give_back(seat, key, mode)),
-            Function::UnlockAll => {
+            LockFunction::Unlock(mode) => Value::Bool(advisory.give_back(seat, key, mode)),
+            LockFunction::UnlockAll => {
                 advisory.give_all_back(seat, Scope::Session);
                 Value::text("")
             }

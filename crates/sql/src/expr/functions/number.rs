@@ -1,6 +1,7 @@
 //! Functions of numbers.
 
-use super::{Arguments, Overload, integer_of, invalid};
+use super::argument::{Arguments, integer_of, invalid};
+use super::function::{Function, NumberFunction, Overload};
 use crate::expr::arith::{division_by_zero, numeric_overflow, out_of_range};
 use crate::expr::compare::float;
 use crate::expr::{Arithmetic, Strictness, cast};
@@ -12,58 +13,15 @@ use rust_decimal::RoundingStrategy;
 /// π / 180.
 const RADIANS_PER_DEGREE: f64 = 0.017_453_292_519_943_295;
 
-/// A function of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Function {
-    Abs,
-    Sign,
-    Ceil,
-    Floor,
-    Round,
-    Trunc,
-    Mod,
-    Div,
-    Gcd,
-    Lcm,
-    Scale,
-    TrimScale,
-    Sqrt,
-    Cbrt,
-    Exp,
-    Ln,
-    Log,
-    Power,
-    Pi,
-    Degrees,
-    Radians,
-    Sin,
-    Cos,
-    Tan,
-    Cot,
-    Asin,
-    Acos,
-    Atan,
-    Atan2,
-    Sinh,
-    Cosh,
-    Tanh,
-    BitNot,
-    ShiftLeft,
-    ShiftRight,
-    ToHex,
-    WidthBucket,
-}
-
 const NUMERIC: Type = Type::Numeric(None);
 
-const fn of(function: Function, arguments: &'static [Type], result: Type) -> Overload {
-    Overload { function: super::Function::Number(function), arguments, result }
+const fn of(function: NumberFunction, arguments: &'static [Type], result: Type) -> Overload {
+    Overload { function: Function::Number(function), arguments, result }
 }
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
-    use Function as F;
+    use NumberFunction as F;
     use Type::{Float4, Float8, Int2, Int4, Int8, Text};
     macro_rules! overloads {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
@@ -122,16 +80,16 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-impl Function {
+impl NumberFunction {
     /// The function's value; its arguments are of the types of one of its overloads.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>) -> Result<Value<'a>, SqlError> {
         let [first, second, ..] = arguments;
         Ok(match (self, first) {
-            (Function::Pi, _) => Value::Float8(std::f64::consts::PI),
-            (Function::Mod, _) => Arithmetic::Modulo.apply(first, second)?,
-            (Function::Scale, Value::Numeric(number)) => Value::Int4(number.scale() as i32),
-            (Function::WidthBucket, _) => width_bucket(arguments)?,
-            (Function::Abs, Value::Float4(number)) => Value::Float4(number.abs()),
+            (NumberFunction::Pi, _) => Value::Float8(std::f64::consts::PI),
+            (NumberFunction::Mod, _) => Arithmetic::Modulo.apply(first, second)?,
+            (NumberFunction::Scale, Value::Numeric(number)) => Value::Int4(number.scale() as i32),
+            (NumberFunction::WidthBucket, _) => width_bucket(arguments)?,
+            (NumberFunction::Abs, Value::Float4(number)) => Value::Float4(number.abs()),
             (_, Value::Int2(_) | Value::Int4(_) | Value::Int8(_)) => self.on_integers(first, second)?,
             (_, Value::Numeric(number)) => Value::Numeric(self.on_decimal(*number, second)?),
             _ => Value::Float8(self.on_float(float(first), float(second))?),
@@ -143,18 +101,20 @@ impl Function {
         // A shift is by its last bits, as the processor does it.
         let places = |bits: u32| (right as u32) & (bits - 1);
         let result = match (self, first) {
-            (Function::BitNot, _) => Some(!left),
-            (Function::ToHex, Value::Int8(_)) => return Ok(Value::Text(format!("{left:x}").into())),
-            (Function::ToHex, _) => return Ok(Value::Text(format!("{:x}", left as i32).into())),
-            (Function::ShiftLeft, Value::Int2(number)) => Some(i64::from((i32::from(*number) << places(32)) as i16)),
-            (Function::ShiftLeft, Value::Int4(number)) => Some(i64::from(number << places(32))),
-            (Function::ShiftLeft, _) => Some(left << places(64)),
-            (Function::ShiftRight, Value::Int2(number)) => Some(i64::from(i32::from(*number) >> places(32))),
-            (Function::ShiftRight, Value::Int4(number)) => Some(i64::from(number >> places(32))),
-            (Function::ShiftRight, _) => Some(left >> places(64)),
-            (Function::Gcd, _) => i64::try_from(gcd(left, right)).ok(),
-            (Function::Lcm, _) if left == 0 || right == 0 => Some(0),
-            (Function::Lcm, _) => {
+            (NumberFunction::BitNot, _) => Some(!left),
+            (NumberFunction::ToHex, Value::Int8(_)) => return Ok(Value::Text(format!("{left:x}").into())),
+            (NumberFunction::ToHex, _) => return Ok(Value::Text(format!("{:x}", left as i32).into())),
+            (NumberFunction::ShiftLeft, Value::Int2(number)) => {
+                Some(i64::from((i32::from(*number) << places(32)) as i16))
+            }
+            (NumberFunction::ShiftLeft, Value::Int4(number)) => Some(i64::from(number << places(32))),
+            (NumberFunction::ShiftLeft, _) => Some(left << places(64)),
+            (NumberFunction::ShiftRight, Value::Int2(number)) => Some(i64::from(i32::from(*number) >> places(32))),
+            (NumberFunction::ShiftRight, Value::Int4(number)) => Some(i64::from(number >> places(32))),
+            (NumberFunction::ShiftRight, _) => Some(left >> places(64)),
+            (NumberFunction::Gcd, _) => i64::try_from(gcd(left, right)).ok(),
+            (NumberFunction::Lcm, _) if left == 0 || right == 0 => Some(0),
+            (NumberFunction::Lcm, _) => {
                 let product = (left.unsigned_abs() / gcd(left, right)).checked_mul(right.unsigned_abs());
                 product.and_then(|product| i64::try_from(product).ok())
             }
@@ -168,14 +128,14 @@ impl Function {
     fn on_decimal(self, number: Decimal, second: &Value<'_>) -> Result<Decimal, SqlError> {
         let places = integer_of(second);
         Ok(match self {
-            Function::Abs => number.abs(),
-            Function::Sign if number.is_zero() => Decimal::ZERO,
-            Function::Sign if number.is_sign_negative() => Decimal::NEGATIVE_ONE,
-            Function::Sign => Decimal::ONE,
-            Function::Ceil => without_negative_zero(number.ceil()),
-            Function::Floor => number.floor(),
-            Function::TrimScale => number.normalize(),
-            Function::Div => {
+            NumberFunction::Abs => number.abs(),
+            NumberFunction::Sign if number.is_zero() => Decimal::ZERO,
+            NumberFunction::Sign if number.is_sign_negative() => Decimal::NEGATIVE_ONE,
+            NumberFunction::Sign => Decimal::ONE,
+            NumberFunction::Ceil => without_negative_zero(number.ceil()),
+            NumberFunction::Floor => number.floor(),
+            NumberFunction::TrimScale => number.normalize(),
+            NumberFunction::Div => {
                 let Value::Numeric(divisor) = second else { return Ok(number) };
                 if divisor.is_zero() {
                     return Err(division_by_zero());
@@ -185,56 +145,58 @@ impl Function {
                 let quotient = whole.and_then(|whole| whole.checked_div(*divisor)).ok_or_else(numeric_overflow)?;
                 without_negative_zero(quotient.trunc())
             }
-            Function::Trunc => round(number, places, RoundingStrategy::ToZero)?,
+            NumberFunction::Trunc => round(number, places, RoundingStrategy::ToZero)?,
             _ => round(number, places, RoundingStrategy::MidpointAwayFromZero)?,
         })
     }
 
     fn on_float(self, value: f64, second: f64) -> Result<f64, SqlError> {
         let result = match self {
-            Function::Abs => value.abs(),
-            Function::Sign if value == 0.0 || value.is_nan() => value,
-            Function::Sign => value.signum(),
-            Function::Ceil => value.ceil(),
-            Function::Floor => value.floor(),
-            Function::Trunc => value.trunc(),
-            Function::Round => value.round_ties_even(),
-            Function::Cbrt => value.cbrt(),
-            Function::Sqrt if value < 0.0 => {
+            NumberFunction::Abs => value.abs(),
+            NumberFunction::Sign if value == 0.0 || value.is_nan() => value,
+            NumberFunction::Sign => value.signum(),
+            NumberFunction::Ceil => value.ceil(),
+            NumberFunction::Floor => value.floor(),
+            NumberFunction::Trunc => value.trunc(),
+            NumberFunction::Round => value.round_ties_even(),
+            NumberFunction::Cbrt => value.cbrt(),
+            NumberFunction::Sqrt if value < 0.0 => {
                 let message = "cannot take square root of a negative number";
                 return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
             }
-            Function::Sqrt => value.sqrt(),
-            Function::Ln | Function::Log if value <= 0.0 => {
+            NumberFunction::Sqrt => value.sqrt(),
+            NumberFunction::Ln | NumberFunction::Log if value <= 0.0 => {
                 let what = if value == 0.0 { "zero" } else { "a negative number" };
                 let message = format!("cannot take logarithm of {what}");
                 return Err(SqlError::new(state::INVALID_ARGUMENT_FOR_LOGARITHM, message));
             }
-            Function::Ln => value.ln(),
-            Function::Log => value.log10(),
-            Function::Exp => return checked(value.exp(), value),
-            Function::Power => {
+            NumberFunction::Ln => value.ln(),
+            NumberFunction::Log => value.log10(),
+            NumberFunction::Exp => return checked(value.exp(), value),
+            NumberFunction::Power => {
                 return Arithmetic::Power
                     .apply(&Value::Float8(value), &Value::Float8(second))
                     .map(|power| float(&power));
             }
-            Function::Degrees => return checked(value / RADIANS_PER_DEGREE, value),
-            Function::Radians => value * RADIANS_PER_DEGREE,
-            Function::Asin | Function::Acos if value.abs() > 1.0 => return Err(no_angle()),
-            Function::Sin | Function::Cos | Function::Tan | Function::Cot if value.is_infinite() => {
+            NumberFunction::Degrees => return checked(value / RADIANS_PER_DEGREE, value),
+            NumberFunction::Radians => value * RADIANS_PER_DEGREE,
+            NumberFunction::Asin | NumberFunction::Acos if value.abs() > 1.0 => return Err(no_angle()),
+            NumberFunction::Sin | NumberFunction::Cos | NumberFunction::Tan | NumberFunction::Cot
+                if value.is_infinite() =>
+            {
                 return Err(no_angle());
             }
-            Function::Sin => value.sin(),
-            Function::Cos => value.cos(),
-            Function::Tan => value.tan(),
-            Function::Cot => 1.0 / value.tan(),
-            Function::Asin => value.asin(),
-            Function::Acos => value.acos(),
-            Function::Atan => value.atan(),
-            Function::Atan2 => value.atan2(second),
+            NumberFunction::Sin => value.sin(),
+            NumberFunction::Cos => value.cos(),
+            NumberFunction::Tan => value.tan(),
+            NumberFunction::Cot => 1.0 / value.tan(),
+            NumberFunction::Asin => value.asin(),
+            NumberFunction::Acos => value.acos(),
+            NumberFunction::Atan => value.atan(),
+            NumberFunction::Atan2 => value.atan2(second),
             // These two are infinite where they leave the range.
-            Function::Sinh => value.sinh(),
-            Function::Cosh => value.cosh(),
+            NumberFunction::Sinh => value.sinh(),
+            NumberFunction::Cosh => value.cosh(),
             _ => value.tanh(),
         };
         Ok(result)

@@ -4,39 +4,14 @@
 //! and no conditions on what stands before or behind; these are refused. Of alternatives the first that matches is taken, where PostgreSQL takes
 //! the longest: that shows in what is replaced and extracted, not in whether there is a match.
 
-use super::{Arguments, Overload, integer_of, invalid, text_of};
+use super::argument::{Arguments, integer_of, invalid, text_of};
+use super::function::{Function, Overload, PatternFunction};
 use crate::error::unsupported;
 use crate::memory::check_size;
 use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{ArrayBuilder, Element, Type, Value};
 use regex::{Captures, Regex, RegexBuilder};
 use std::cell::RefCell;
-
-/// A function of regular expressions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// Whether a text matches.
-    Matches {
-        /// Upper and lower case are the same.
-        ignore_case: bool,
-        /// Whether it does not.
-        negated: bool,
-    },
-    /// `SIMILAR TO`; the third argument is the escape character.
-    Similar,
-    /// `regexp_like`
-    Like,
-    /// `regexp_count`
-    Count,
-    /// `regexp_replace`
-    Replace,
-    /// `substring(text from pattern)`
-    Extract,
-    /// `regexp_match`
-    Parts,
-    /// `regexp_split_to_array`
-    Split,
-}
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
@@ -46,7 +21,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         ($($function:expr, ($($argument:expr),*) -> $result:expr);* $(;)?) => {
             const {
                 &[$(Overload {
-                    function: super::Function::Pattern($function), arguments: &[$($argument),*], result: $result,
+                    function: Function::Pattern($function), arguments: &[$($argument),*], result: $result,
                 }),*]
             }
         };
@@ -54,8 +29,8 @@ pub fn named(name: &str) -> &'static [Overload] {
     macro_rules! matches {
         ($ignore_case:literal, $negated:literal) => {
             overloads![
-                Function::Matches { ignore_case: $ignore_case, negated: $negated }, (Text, Text) -> Bool;
-                Function::Matches { ignore_case: $ignore_case, negated: $negated }, (Type::Char(1), Text) -> Bool;
+                PatternFunction::Matches { ignore_case: $ignore_case, negated: $negated }, (Text, Text) -> Bool;
+                PatternFunction::Matches { ignore_case: $ignore_case, negated: $negated }, (Type::Char(1), Text) -> Bool;
             ]
         };
     }
@@ -65,54 +40,54 @@ pub fn named(name: &str) -> &'static [Overload] {
         "!~" => matches!(false, true),
         "!~*" => matches!(true, true),
         "similar to" => overloads![
-            Function::Similar, (Text, Text, Text) -> Bool;
-            Function::Similar, (Type::Char(1), Text, Text) -> Bool;
+            PatternFunction::Similar, (Text, Text, Text) -> Bool;
+            PatternFunction::Similar, (Type::Char(1), Text, Text) -> Bool;
         ],
         "regexp_like" => overloads![
-            Function::Like, (Text, Text) -> Bool;
-            Function::Like, (Text, Text, Text) -> Bool;
+            PatternFunction::Like, (Text, Text) -> Bool;
+            PatternFunction::Like, (Text, Text, Text) -> Bool;
         ],
         "regexp_count" => overloads![
-            Function::Count, (Text, Text) -> Int4;
-            Function::Count, (Text, Text, Int4) -> Int4;
-            Function::Count, (Text, Text, Int4, Text) -> Int4;
+            PatternFunction::Count, (Text, Text) -> Int4;
+            PatternFunction::Count, (Text, Text, Int4) -> Int4;
+            PatternFunction::Count, (Text, Text, Int4, Text) -> Int4;
         ],
         "regexp_replace" => overloads![
-            Function::Replace, (Text, Text, Text) -> Text;
-            Function::Replace, (Text, Text, Text, Text) -> Text;
+            PatternFunction::Replace, (Text, Text, Text) -> Text;
+            PatternFunction::Replace, (Text, Text, Text, Text) -> Text;
         ],
         "regexp_match" => overloads![
-            Function::Parts, (Text, Text) -> TEXTS;
-            Function::Parts, (Text, Text, Text) -> TEXTS;
+            PatternFunction::Parts, (Text, Text) -> TEXTS;
+            PatternFunction::Parts, (Text, Text, Text) -> TEXTS;
         ],
         "regexp_split_to_array" => overloads![
-            Function::Split, (Text, Text) -> TEXTS;
-            Function::Split, (Text, Text, Text) -> TEXTS;
+            PatternFunction::Split, (Text, Text) -> TEXTS;
+            PatternFunction::Split, (Text, Text, Text) -> TEXTS;
         ],
-        "substring" | "regexp_substr" => overloads![Function::Extract, (Text, Text) -> Text],
+        "substring" | "regexp_substr" => overloads![PatternFunction::Extract, (Text, Text) -> Text],
         _ => &[],
     }
 }
 
-impl Function {
+impl PatternFunction {
     /// The function's value.
     pub(super) fn call<'a>(self, arguments: Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = &arguments;
         let (text, pattern) = (text_of(first), text_of(second));
         match self {
-            Function::Matches { ignore_case, negated } => {
+            PatternFunction::Matches { ignore_case, negated } => {
                 let options = Options { ignore_case, ..Options::default() };
                 with_regex(pattern, options, |regex| Ok(Value::Bool(regex.is_match(text) != negated)))
             }
-            Function::Similar => {
+            PatternFunction::Similar => {
                 let pattern = similar(pattern, text_of(third))?;
                 with_regex(&pattern, Options::default(), |regex| Ok(Value::Bool(regex.is_match(text))))
             }
-            Function::Like => {
+            PatternFunction::Like => {
                 let options = Options::read(text_of(third), "regexp_like")?;
                 with_regex(pattern, options, |regex| Ok(Value::Bool(regex.is_match(text))))
             }
-            Function::Count => {
+            PatternFunction::Count => {
                 let options = Options::read(text_of(fourth), "regexp_count")?;
                 let start = match third {
                     Value::Null => 1,
@@ -135,25 +110,25 @@ impl Function {
                     Ok(Value::Int4(found))
                 })
             }
-            Function::Replace => {
+            PatternFunction::Replace => {
                 let options = Options::read(text_of(fourth), "")?;
                 with_regex(pattern, options, |regex| replace(text, regex, text_of(third), options.global, memory))
                     .map(|text| Value::Text(text.into()))
             }
-            Function::Extract => with_regex(pattern, Options::default(), |regex| {
+            PatternFunction::Extract => with_regex(pattern, Options::default(), |regex| {
                 let found = regex.captures(text);
                 // A part in parentheses if there is one, else all that matches.
                 let part = found.and_then(|found| if found.len() > 1 { found.get(1) } else { found.get(0) });
                 Ok(part.map_or(Value::Null, |part| Value::Text(part.as_str().to_owned().into())))
             }),
-            Function::Parts => {
+            PatternFunction::Parts => {
                 let options = Options::read(text_of(third), "regexp_match")
                     .map_err(|error| error.hint("Use the regexp_matches function instead."))?;
                 with_regex(pattern, options, |regex| {
                     Ok(regex.captures(text).map_or(Value::Null, |found| parts(&found)))
                 })
             }
-            Function::Split => {
+            PatternFunction::Split => {
                 let options = Options::read(text_of(third), "regexp_split_to_array")?;
                 with_regex(pattern, options, |regex| Ok(split(text, regex)))
             }

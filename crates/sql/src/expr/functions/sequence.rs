@@ -1,21 +1,11 @@
 //! Functions of sequences.
 
-use super::{Arguments, Overload, integer_of, text_of};
+use super::argument::{Arguments, integer_of, text_of};
+use super::function::{Function, Overload, SequenceFunction};
 use crate::SqlError;
 use crate::error::unsupported;
 use crate::expr::Env;
 use hotrow_storage::{Type, Value};
-
-/// A function that looks into the catalog for a sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Function {
-    NextValue,
-    CurrentValue,
-    LastValue,
-    SetValue,
-    SerialSequence,
-}
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
@@ -24,7 +14,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
             const {
                 &[$(Overload {
-                    function: super::Function::Sequence(Function::$function),
+                    function: Function::Sequence(SequenceFunction::$function),
                     arguments: &[$($argument),*],
                     result: $result,
                 }),*]
@@ -41,7 +31,7 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-impl Function {
+impl SequenceFunction {
     /// The function's value.
     pub(super) fn call<'a>(
         self,
@@ -50,13 +40,13 @@ impl Function {
     ) -> Result<Value<'a>, SqlError> {
         let Some(names) = env.names else { return Err(unsupported("a sequence in this place")) };
         Ok(match self {
-            Function::NextValue => Value::Int8(names.next_value(first)?),
-            Function::CurrentValue => Value::Int8(names.current_value(first)?),
-            Function::LastValue => Value::Int8(names.last_value()?),
-            Function::SetValue => {
+            SequenceFunction::NextValue => Value::Int8(names.next_value(first)?),
+            SequenceFunction::CurrentValue => Value::Int8(names.current_value(first)?),
+            SequenceFunction::LastValue => Value::Int8(names.last_value()?),
+            SequenceFunction::SetValue => {
                 Value::Int8(names.set_value(first, integer_of(second), *third != Value::Bool(false))?)
             }
-            Function::SerialSequence => {
+            SequenceFunction::SerialSequence => {
                 let name = names.serial_sequence(text_of(first), text_of(second))?;
                 name.map_or(Value::Null, |name| Value::Text(name.into()))
             }

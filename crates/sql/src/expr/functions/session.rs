@@ -1,8 +1,9 @@
 //! Functions of the session and of nothing, and `pg_sleep`.
 
+use super::argument::Arguments;
+use super::function::{Function, Overload, SessionFunction};
 use super::interval::age;
 use super::time::DAY;
-use super::{Arguments, Overload};
 use crate::SqlError;
 use crate::context::Names;
 use crate::expr::{Env, Strictness, cast};
@@ -10,34 +11,13 @@ use crate::types::now;
 use hotrow_storage::{Type, Value};
 use std::time::Duration;
 
-/// A function without arguments, but for the last one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Function {
-    Now,
-    ClockTimestamp,
-    CurrentDate,
-    LocalTimestamp,
-    LocalTime,
-    Age,
-    Random,
-    RandomUuid,
-    Version,
-    CurrentUser,
-    CurrentDatabase,
-    CurrentSchema,
-    BackendPid,
-    ClientEncoding,
-    Sleep,
-}
-
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
     macro_rules! returning {
         ($function:ident, $result:ident) => {
             const {
                 &[Overload {
-                    function: super::Function::Session(Function::$function),
+                    function: Function::Session(SessionFunction::$function),
                     arguments: &[],
                     result: Type::$result,
                 }]
@@ -48,7 +28,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "pg_sleep" => {
             const {
                 &[Overload {
-                    function: super::Function::Session(Function::Sleep),
+                    function: Function::Session(SessionFunction::Sleep),
                     arguments: &[Type::Float8],
                     result: Type::Text,
                 }]
@@ -62,7 +42,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         "age" => {
             const {
                 &[Overload {
-                    function: super::Function::Session(Function::Age),
+                    function: Function::Session(SessionFunction::Age),
                     arguments: &[Type::Timestamp],
                     result: Type::Interval,
                 }]
@@ -80,64 +60,70 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-impl Function {
+impl SessionFunction {
     /// Whether two calls may differ within one statement.
     pub(super) fn is_volatile(self) -> bool {
-        matches!(self, Function::Random | Function::ClockTimestamp | Function::RandomUuid | Function::Sleep)
+        matches!(
+            self,
+            SessionFunction::Random
+                | SessionFunction::ClockTimestamp
+                | SessionFunction::RandomUuid
+                | SessionFunction::Sleep
+        )
     }
 
     /// Whether others notice that it was called.
     pub(super) fn acts(self) -> bool {
-        self == Function::Sleep
+        self == SessionFunction::Sleep
     }
 
     /// How a call is written.
     pub(super) fn written(self) -> Option<&'static str> {
         Some(match self {
-            Function::Now => "now()",
-            Function::ClockTimestamp => "clock_timestamp()",
-            Function::CurrentDate => "CURRENT_DATE",
-            Function::LocalTimestamp => "LOCALTIMESTAMP",
-            Function::LocalTime => "LOCALTIME",
-            Function::Random => "random()",
-            Function::RandomUuid => "gen_random_uuid()",
-            Function::Version => "version()",
-            Function::CurrentUser => "CURRENT_USER",
-            Function::CurrentDatabase => "current_database()",
-            Function::CurrentSchema => "CURRENT_SCHEMA",
-            Function::BackendPid => "pg_backend_pid()",
-            Function::ClientEncoding => "pg_client_encoding()",
-            Function::Sleep | Function::Age => return None,
+            SessionFunction::Now => "now()",
+            SessionFunction::ClockTimestamp => "clock_timestamp()",
+            SessionFunction::CurrentDate => "CURRENT_DATE",
+            SessionFunction::LocalTimestamp => "LOCALTIMESTAMP",
+            SessionFunction::LocalTime => "LOCALTIME",
+            SessionFunction::Random => "random()",
+            SessionFunction::RandomUuid => "gen_random_uuid()",
+            SessionFunction::Version => "version()",
+            SessionFunction::CurrentUser => "CURRENT_USER",
+            SessionFunction::CurrentDatabase => "current_database()",
+            SessionFunction::CurrentSchema => "CURRENT_SCHEMA",
+            SessionFunction::BackendPid => "pg_backend_pid()",
+            SessionFunction::ClientEncoding => "pg_client_encoding()",
+            SessionFunction::Sleep | SessionFunction::Age => return None,
         })
     }
 
     /// The function's value.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
         Ok(match self {
-            Function::Random => Value::Float8(random()),
-            Function::Now => Value::TimestampTz(env.now),
-            Function::LocalTimestamp => Value::Timestamp(env.now),
-            Function::LocalTime => Value::Time(env.now.rem_euclid(DAY)),
-            Function::Age => {
+            SessionFunction::Random => Value::Float8(random()),
+            SessionFunction::Now => Value::TimestampTz(env.now),
+            SessionFunction::LocalTimestamp => Value::Timestamp(env.now),
+            SessionFunction::LocalTime => Value::Time(env.now.rem_euclid(DAY)),
+            SessionFunction::Age => {
                 let Value::Timestamp(moment) = arguments[0] else { return Ok(Value::Null) };
                 Value::Interval(age(env.now - env.now.rem_euclid(DAY), moment)?)
             }
-            Function::ClockTimestamp => Value::TimestampTz(now()),
-            Function::CurrentDate => {
+            SessionFunction::ClockTimestamp => Value::TimestampTz(now()),
+            SessionFunction::CurrentDate => {
                 let now = Value::TimestampTz(env.now);
                 return cast(now, Type::TimestampTz, Type::Date, Strictness::Explicit, env.styles);
             }
-            Function::Version => Value::text(crate::settings::VERSION),
-            Function::CurrentUser => Value::text(env.user),
-            Function::CurrentDatabase => Value::text("postgres"),
-            Function::CurrentSchema => {
+            SessionFunction::Version => Value::text(crate::settings::VERSION),
+            SessionFunction::CurrentUser => Value::text(env.user),
+            SessionFunction::CurrentDatabase => Value::text("postgres"),
+            SessionFunction::CurrentSchema => {
                 let schema = env.names.and_then(|names| names.view().current_schema().map(str::to_owned));
                 schema.map_or(Value::Null, |schema| Value::Text(schema.into()))
             }
-            Function::BackendPid => Value::Int4(env.session_id),
-            Function::RandomUuid => Value::Uuid(random_uuid()),
-            Function::ClientEncoding => Value::text("UTF8"),
-            Function::Sleep => return pause(&arguments[0], env),
+            SessionFunction::BackendPid => Value::Int4(env.session_id),
+            SessionFunction::RandomUuid => Value::Uuid(random_uuid()),
+            SessionFunction::ClientEncoding => Value::text("UTF8"),
+            SessionFunction::Sleep => return pause(&arguments[0], env),
         })
     }
 }

@@ -1,23 +1,11 @@
 //! Functions of the session's settings, and of its transaction's number.
 
-use super::{Arguments, Overload, text_of};
+use super::argument::{Arguments, text_of};
+use super::function::{Function, Overload, SettingFunction};
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
-
-/// A function of the session's settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// `current_setting(name [, missing_ok])`
-    Current,
-    /// `set_config(name, value, is_local)`: NULL is the default value.
-    Set,
-    /// `txid_current()`
-    TransactionNumber,
-    /// `pg_postmaster_start_time()`
-    Started,
-}
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
@@ -26,7 +14,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
             const {
                 &[$(Overload {
-                    function: super::Function::Setting(Function::$function),
+                    function: Function::Setting(SettingFunction::$function),
                     arguments: &[$($argument),*],
                     result: $result,
                 }),*]
@@ -42,10 +30,10 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-impl Function {
+impl SettingFunction {
     /// Whether the value is NULL if an argument is.
     pub(super) fn is_strict(self) -> bool {
-        self != Function::Set
+        self != SettingFunction::Set
     }
 
     /// The function's value.
@@ -53,12 +41,12 @@ impl Function {
         let Some(names) = env.names else { return Err(unsupported("a look at the session in this place")) };
         let [name, second, third, ..] = arguments;
         match self {
-            Function::Current => match names.setting(text_of(name)) {
+            SettingFunction::Current => match names.setting(text_of(name)) {
                 Ok(value) => Ok(Value::Text(value.into())),
                 Err(error) if error.state == state::UNDEFINED_OBJECT && *second == Value::Bool(true) => Ok(Value::Null),
                 Err(error) => Err(error),
             },
-            Function::Set => {
+            SettingFunction::Set => {
                 if name.is_null() {
                     return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
                 }
@@ -66,8 +54,8 @@ impl Function {
                 names.set_config(text_of(name), value, *third == Value::Bool(true))?;
                 names.setting(text_of(name)).map_or(Ok(Value::Null), |value| Ok(Value::Text(value.into())))
             }
-            Function::TransactionNumber => Ok(Value::Int8(names.transaction_number() as i64)),
-            Function::Started => Ok(Value::TimestampTz(names.shared().started())),
+            SettingFunction::TransactionNumber => Ok(Value::Int8(names.transaction_number() as i64)),
+            SettingFunction::Started => Ok(Value::TimestampTz(names.shared().started())),
         }
     }
 }

@@ -1,41 +1,16 @@
 //! Functions of any number of arguments.
 
+use super::argument::invalid;
+use super::function::Several;
 use super::interval::make_interval;
+use super::json_build;
 use super::text::{quote_identifier, quote_literal};
-use super::{invalid, json_build};
 use crate::expr::{Env, Expr, Input, compare};
 use crate::memory::check_size;
 use crate::types::{encode_text, type_of};
 use crate::{SqlError, state};
 use bytes::BytesMut;
 use hotrow_storage::{Type, Value};
-
-/// A function of any number of arguments, which may be NULL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Several {
-    /// The greatest; NULLs are left out.
-    Greatest,
-    /// The least; NULLs are left out.
-    Least,
-    /// All as one text; NULLs are left out.
-    Concat,
-    /// The same with the first between the others.
-    ConcatWithSeparator,
-    /// The first with the others in its places.
-    Format,
-    /// How many are NULL.
-    CountNulls,
-    /// How many are not.
-    CountValues,
-    /// The interval of so many years, months, weeks, days, hours, minutes and seconds.
-    MakeInterval,
-    /// Keys and values as a JSON object; a `jsonb` if the flag says so.
-    JsonObject(bool),
-    /// Values as a JSON array, likewise.
-    JsonArray(bool),
-    /// A value as JSON, likewise.
-    ToJson(bool),
-}
 
 impl Several {
     /// The function of a name that takes any values as they are, and its result's type.

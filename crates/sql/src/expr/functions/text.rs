@@ -1,6 +1,7 @@
 //! Functions of strings.
 
-use super::{Arguments, Overload, integer_of, invalid, text_of};
+use super::argument::{Arguments, integer_of, invalid, text_of};
+use super::function::{Function, Overload, TextFunction};
 use crate::expr::arith::out_of_range;
 use crate::expr::pattern::{lower, upper};
 use crate::memory::check_size;
@@ -14,52 +15,17 @@ use hotrow_storage::{Type, Value};
 use md5::{Digest, Md5};
 use std::borrow::Cow;
 
-/// A function of strings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Function {
-    Length,
-    OctetLength,
-    BitLength,
-    Lower,
-    Upper,
-    Initcap,
-    Substring,
-    Overlay,
-    Trim,
-    TrimStart,
-    TrimEnd,
-    Position,
-    StartsWith,
-    Replace,
-    Translate,
-    Left,
-    Right,
-    Repeat,
-    Reverse,
-    PadLeft,
-    PadRight,
-    SplitPart,
-    Ascii,
-    Character,
-    QuoteIdentifier,
-    QuoteLiteral,
-    Md5,
-    Encode,
-    Decode,
-}
-
 const CHAR: Type = Type::Char(1);
 
 /// The functions of a name.
 pub fn named(name: &str) -> &'static [Overload] {
-    use Function as F;
+    use TextFunction as F;
     use Type::{Bool, Bytea, Int4, Text};
     macro_rules! overloads {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
             const {
                 &[$(Overload {
-                    function: super::Function::Text(F::$function), arguments: &[$($argument),*], result: $result,
+                    function: Function::Text(F::$function), arguments: &[$($argument),*], result: $result,
                 }),*]
             }
         };
@@ -99,7 +65,7 @@ pub fn named(name: &str) -> &'static [Overload] {
     }
 }
 
-impl Function {
+impl TextFunction {
     /// The function's value; its arguments are of the types of one of its overloads.
     pub(super) fn call<'a>(self, arguments: Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, fourth, ..] = arguments;
@@ -112,9 +78,9 @@ impl Function {
 
     fn on_bytes<'a>(self, bytes: &[u8], format: &Value<'_>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         match self {
-            Function::BitLength => count(bytes.len().saturating_mul(8)),
-            Function::Md5 => Ok(md5(bytes)),
-            Function::Encode => encode(bytes, text_of(format), memory).map(|text| Value::Text(text.into())),
+            TextFunction::BitLength => count(bytes.len().saturating_mul(8)),
+            TextFunction::Md5 => Ok(md5(bytes)),
+            TextFunction::Encode => encode(bytes, text_of(format), memory).map(|text| Value::Text(text.into())),
             _ => count(bytes.len()),
         }
     }
@@ -130,38 +96,38 @@ impl Function {
         let number = integer_of(second);
         let other = text_of(second);
         let owned = match self {
-            Function::Length => return count(text.chars().count()),
-            Function::OctetLength => return count(text.len()),
-            Function::BitLength => return count(text.len().saturating_mul(8)),
-            Function::Ascii => return Ok(Value::Int4(text.chars().next().map_or(0, |first| first as i32))),
-            Function::Position => return count(text.find(other).map_or(0, |at| text[..at].chars().count() + 1)),
-            Function::StartsWith => return Ok(Value::Bool(text.starts_with(other))),
-            Function::Decode => return decode(&text, other).map(|bytes| Value::Bytea(bytes.into())),
-            Function::Md5 => return Ok(md5(text.as_bytes())),
-            Function::Substring => return Ok(Value::Text(substring(text, number, third.as_int())?)),
-            Function::Lower => lower(&text),
-            Function::Upper => upper(&text),
-            Function::Initcap => initcap(&text),
-            Function::Overlay => overlay(&text, other, integer_of(third), fourth.as_int(), memory)?,
-            Function::Trim => text.trim_matches(in_set(second)).to_owned(),
-            Function::TrimStart => text.trim_start_matches(in_set(second)).to_owned(),
-            Function::TrimEnd => text.trim_end_matches(in_set(second)).to_owned(),
-            Function::Replace => replace(text, other, text_of(third), memory)?,
-            Function::Translate => translate(&text, other, text_of(third)),
-            Function::Left => text.chars().take(kept(&text, number)).collect(),
-            Function::Right => text.chars().skip(text.chars().count() - kept(&text, number)).collect(),
-            Function::Repeat => {
+            TextFunction::Length => return count(text.chars().count()),
+            TextFunction::OctetLength => return count(text.len()),
+            TextFunction::BitLength => return count(text.len().saturating_mul(8)),
+            TextFunction::Ascii => return Ok(Value::Int4(text.chars().next().map_or(0, |first| first as i32))),
+            TextFunction::Position => return count(text.find(other).map_or(0, |at| text[..at].chars().count() + 1)),
+            TextFunction::StartsWith => return Ok(Value::Bool(text.starts_with(other))),
+            TextFunction::Decode => return decode(&text, other).map(|bytes| Value::Bytea(bytes.into())),
+            TextFunction::Md5 => return Ok(md5(text.as_bytes())),
+            TextFunction::Substring => return Ok(Value::Text(substring(text, number, third.as_int())?)),
+            TextFunction::Lower => lower(&text),
+            TextFunction::Upper => upper(&text),
+            TextFunction::Initcap => initcap(&text),
+            TextFunction::Overlay => overlay(&text, other, integer_of(third), fourth.as_int(), memory)?,
+            TextFunction::Trim => text.trim_matches(in_set(second)).to_owned(),
+            TextFunction::TrimStart => text.trim_start_matches(in_set(second)).to_owned(),
+            TextFunction::TrimEnd => text.trim_end_matches(in_set(second)).to_owned(),
+            TextFunction::Replace => replace(text, other, text_of(third), memory)?,
+            TextFunction::Translate => translate(&text, other, text_of(third)),
+            TextFunction::Left => text.chars().take(kept(&text, number)).collect(),
+            TextFunction::Right => text.chars().skip(text.chars().count() - kept(&text, number)).collect(),
+            TextFunction::Repeat => {
                 let times = usize::try_from(number).unwrap_or(0);
                 check_size(text.len().saturating_mul(times), memory)?;
                 text.repeat(times)
             }
-            Function::Reverse => text.chars().rev().collect(),
-            Function::PadLeft => pad(&text, number, third, true, memory)?,
-            Function::PadRight => pad(&text, number, third, false, memory)?,
-            Function::SplitPart => return Ok(Value::Text(split_part(text, other, integer_of(third))?)),
-            Function::QuoteIdentifier => quote_identifier(&text),
-            Function::QuoteLiteral => quote_literal(&text),
-            Function::Character | Function::Encode => text.into_owned(),
+            TextFunction::Reverse => text.chars().rev().collect(),
+            TextFunction::PadLeft => pad(&text, number, third, true, memory)?,
+            TextFunction::PadRight => pad(&text, number, third, false, memory)?,
+            TextFunction::SplitPart => return Ok(Value::Text(split_part(text, other, integer_of(third))?)),
+            TextFunction::QuoteIdentifier => quote_identifier(&text),
+            TextFunction::QuoteLiteral => quote_literal(&text),
+            TextFunction::Character | TextFunction::Encode => text.into_owned(),
         };
         Ok(Value::Text(owned.into()))
     }

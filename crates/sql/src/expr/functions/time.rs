@@ -1,53 +1,13 @@
 //! Functions of dates and timestamps.
 
-use super::{Arguments, Overload, integer_of, interval, invalid, template, template_read, text_of};
+use super::argument::{Arguments, integer_of, invalid, text_of};
+use super::function::{Field, Function, Overload, TimeFunction};
+use super::{interval, template, template_read};
 use crate::error::unsupported;
 use crate::expr::compare::float;
 use crate::types::{check_timestamp, date_parts, days_from_parts, zone_offset_seconds};
 use crate::{MemoryLimit, SqlError, state};
 use hotrow_storage::{Decimal, Type, Value};
-
-/// A function of dates and timestamps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Function {
-    Extract(Field),
-    DatePart,
-    DateTrunc,
-    ToCharacters,
-    ToDate,
-    ToTimestamp,
-    MakeDate,
-    MakeTimestamp,
-    IsFinite,
-    AtTimeZone,
-}
-
-/// A part of a date or timestamp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are SQL's")]
-pub enum Field {
-    Millennium,
-    Century,
-    Decade,
-    Year,
-    IsoYear,
-    Quarter,
-    Month,
-    Week,
-    Day,
-    DayOfWeek,
-    IsoDayOfWeek,
-    DayOfYear,
-    Julian,
-    Hour,
-    Minute,
-    Second,
-    Milliseconds,
-    Microseconds,
-    Epoch,
-    Timezone,
-}
 
 impl Field {
     /// The field of this name, in lower case.
@@ -107,7 +67,7 @@ pub fn named(name: &str) -> &'static [Overload] {
         ($($function:ident($($argument:expr),*) -> $result:expr),* $(,)?) => {
             const {
                 &[$(Overload {
-                    function: super::Function::Time(Function::$function),
+                    function: Function::Time(TimeFunction::$function),
                     arguments: &[$($argument),*],
                     result: $result,
                 }),*]
@@ -150,13 +110,13 @@ const UNIX_TO_EPOCH_SECONDS: i64 = 946_684_800;
 /// The Julian day of 2000-01-01.
 pub(super) const JULIAN_EPOCH: i64 = 2_451_545;
 
-impl Function {
+impl TimeFunction {
     /// The function's value; its arguments are of the types of one of its overloads.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, memory: MemoryLimit) -> Result<Value<'a>, SqlError> {
         let [first, second, third, ..] = arguments;
         match self {
-            Function::Extract(field) => extract(field, first),
-            Function::DatePart => {
+            TimeFunction::Extract(field) => extract(field, first),
+            TimeFunction::DatePart => {
                 let name = text_of(first);
                 let field = field_named(name, second)?;
                 if let Some(infinity) = infinity(second)
@@ -172,29 +132,29 @@ impl Function {
                     number => Value::Float8(float(&number)),
                 })
             }
-            Function::DateTrunc => {
+            TimeFunction::DateTrunc => {
                 let field = field_named(text_of(first), second)?;
                 truncate(field, second, text_of(first))
             }
-            Function::ToCharacters => match micros(first) {
+            TimeFunction::ToCharacters => match micros(first) {
                 Some(i64::MIN | i64::MAX) | None => Ok(Value::Null),
                 Some(moment) => {
                     let zoned = matches!(first, Value::TimestampTz(_));
                     Ok(Value::Text(template::write(moment, text_of(second), zoned, memory)?.into()))
                 }
             },
-            Function::ToDate => {
+            TimeFunction::ToDate => {
                 let micros = template_read::read(text_of(first), text_of(second))?;
                 Ok(Value::Date(micros.div_euclid(DAY) as i32))
             }
-            Function::ToTimestamp => match first {
+            TimeFunction::ToTimestamp => match first {
                 Value::Text(text) => template_read::read(text, text_of(second)).map(Value::TimestampTz),
                 seconds => from_unix(float(seconds)),
             },
-            Function::MakeDate => make_date(integer_of(first), integer_of(second), integer_of(third)),
-            Function::MakeTimestamp => make_timestamp(arguments),
-            Function::IsFinite => Ok(Value::Bool(infinity(first).is_none())),
-            Function::AtTimeZone => at_time_zone(text_of(first), second),
+            TimeFunction::MakeDate => make_date(integer_of(first), integer_of(second), integer_of(third)),
+            TimeFunction::MakeTimestamp => make_timestamp(arguments),
+            TimeFunction::IsFinite => Ok(Value::Bool(infinity(first).is_none())),
+            TimeFunction::AtTimeZone => at_time_zone(text_of(first), second),
         }
     }
 }

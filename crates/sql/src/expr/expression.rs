@@ -1,0 +1,150 @@
+//! Expressions, bound.
+
+use super::{Arithmetic, Comparison, Function, Strictness, Subquery};
+use hotrow_storage::{Type, Value};
+
+/// A pattern match.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Like {
+    /// The text.
+    pub text: Expr,
+    /// The pattern.
+    pub pattern: Expr,
+    /// The character that takes the next one's meaning away; none if empty.
+    pub escape: Option<char>,
+    /// ILIKE.
+    pub ignore_case: bool,
+    /// NOT LIKE.
+    pub negated: bool,
+}
+
+/// A bound expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A value.
+    Const(Value<'static>),
+    /// A parameter, from zero.
+    Param(usize),
+    /// A column of the input row.
+    Column(usize),
+    /// A column of a row around the query: the frame's number, and the position in what it shows.
+    Outer(usize, usize),
+    /// The result of an aggregate, by its position in the query's list; gone once the plan is made.
+    Aggregate(usize),
+    /// The result of a window function, likewise.
+    Window(usize),
+    /// A column of the rows that set-returning functions of the select list make, by its number there; gone once the plan is made.
+    Set(usize),
+    /// All of them.
+    And(Vec<Expr>),
+    /// Any of them.
+    Or(Vec<Expr>),
+    /// NOT
+    Not(Box<Expr>),
+    /// IS NULL
+    IsNull(Box<Expr>),
+    /// IS TRUE, IS FALSE
+    IsBool(Box<Expr>, bool),
+    /// IS NOT DISTINCT FROM; both `char` if the flag says so
+    Same(Box<(Expr, Expr)>, bool),
+    /// A comparison; trailing blanks do not count if the flag says so (`char`).
+    Compare(Comparison, Box<(Expr, Expr)>, bool),
+    /// Arithmetic; operands are of one type but for dates.
+    Arithmetic(Arithmetic, Box<(Expr, Expr)>),
+    /// Unary minus.
+    Negate(Box<Expr>),
+    /// `||` of texts or byte strings.
+    Concat(Box<(Expr, Expr)>),
+    /// IN a list; trailing blanks do not count if the flag says so.
+    In(Box<Expr>, Vec<Expr>, bool),
+    /// LIKE
+    Like(Box<Like>),
+    /// The first arm whose condition is true, or the last.
+    Case(Vec<(Expr, Expr)>, Box<Expr>),
+    /// The first that is not NULL.
+    Coalesce(Vec<Expr>),
+    /// NULL if both are equal.
+    NullIf(Box<(Expr, Expr)>, bool),
+    /// A function.
+    Call(Function, Vec<Expr>),
+    /// A cast from one type to another.
+    Cast(Box<Expr>, Type, Type, Strictness),
+    /// A subquery.
+    Subquery(Box<Subquery>),
+}
+
+impl Expr {
+    /// The constant TRUE, FALSE.
+    pub fn bool(value: bool) -> Self {
+        Expr::Const(Value::Bool(value))
+    }
+
+    /// NULL
+    pub const NULL: Expr = Expr::Const(Value::Null);
+
+    /// The expression's direct parts.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),
+            Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => Vec::new(),
+            Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter().collect(),
+            Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
+            Expr::Cast(expr, ..) => vec![expr],
+            Expr::Same(pair, _) | Expr::Compare(_, pair, _) | Expr::NullIf(pair, _) => vec![&pair.0, &pair.1],
+            Expr::Arithmetic(_, pair) | Expr::Concat(pair) => vec![&pair.0, &pair.1],
+            Expr::In(expr, list, _) => std::iter::once(&**expr).chain(list).collect(),
+            Expr::Subquery(subquery) => subquery.operands.iter().chain(&subquery.arguments).collect(),
+            Expr::Like(like) => vec![&like.text, &like.pattern],
+            Expr::Case(arms, otherwise) => {
+                arms.iter().flat_map(|(when, then)| [when, then]).chain(std::iter::once(&**otherwise)).collect()
+            }
+        }
+    }
+
+    /// The same parts, to change.
+    pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Expr::Const(_) | Expr::Param(_) | Expr::Column(_) | Expr::Outer(..) => Vec::new(),
+            Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) => Vec::new(),
+            Expr::And(list) | Expr::Or(list) | Expr::Coalesce(list) | Expr::Call(_, list) => list.iter_mut().collect(),
+            Expr::Not(expr) | Expr::IsNull(expr) | Expr::IsBool(expr, _) | Expr::Negate(expr) => vec![expr],
+            Expr::Cast(expr, ..) => vec![expr],
+            Expr::Same(pair, _) | Expr::Compare(_, pair, _) | Expr::NullIf(pair, _) => {
+                let (left, right) = &mut **pair;
+                vec![left, right]
+            }
+            Expr::Arithmetic(_, pair) | Expr::Concat(pair) => {
+                let (left, right) = &mut **pair;
+                vec![left, right]
+            }
+            Expr::In(expr, list, _) => std::iter::once(&mut **expr).chain(list).collect(),
+            Expr::Subquery(subquery) => subquery.operands.iter_mut().chain(&mut subquery.arguments).collect(),
+            Expr::Like(like) => vec![&mut like.text, &mut like.pattern],
+            Expr::Case(arms, otherwise) => {
+                arms.iter_mut().flat_map(|(when, then)| [when, then]).chain(std::iter::once(&mut **otherwise)).collect()
+            }
+        }
+    }
+
+    /// Changes the numbers of the columns that the expression looks at.
+    pub fn change_columns(&mut self, change: &dyn Fn(&mut usize)) {
+        if let Expr::Column(column) = self {
+            change(column);
+        }
+        self.parts_mut().into_iter().for_each(|part| part.change_columns(change));
+    }
+
+    /// Whether some part of the expression, or itself, satisfies `test`.
+    pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        test(self) || self.parts().into_iter().any(|part| part.any(test))
+    }
+
+    /// Whether the value is the same for every row: it looks at no column.
+    pub fn is_row_independent(&self) -> bool {
+        !self.any(&mut |part| match part {
+            Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Set(_) | Expr::Subquery(_) => true,
+            Expr::Call(function, _) => function.is_volatile(),
+            _ => false,
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! The arguments of functions.
+
+use crate::{SqlError, state};
+use hotrow_storage::Value;
+
+/// The most arguments of a function that takes so many and no others.
+pub(super) const MOST_ARGUMENTS: usize = 6;
+
+/// Arguments as a function gets them. Those that are not given are NULL, the others are not.
+pub(super) type Arguments<'a> = [Value<'a>; MOST_ARGUMENTS];
+
+/// The text of an argument; none if it is another value.
+pub(super) fn text_of<'v>(value: &'v Value<'_>) -> &'v str {
+    match value {
+        Value::Text(text) => text,
+        _ => "",
+    }
+}
+
+/// The integer of an argument; zero if it is another value.
+pub(super) fn integer_of(value: &Value<'_>) -> i64 {
+    value.as_int().unwrap_or(0)
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> SqlError {
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
+/// What a value takes beside itself.
+pub(crate) fn value_bytes(value: &Value<'_>) -> usize {
+    match value {
+        Value::Text(text) | Value::Json(text) | Value::Jsonb(text) => text.len(),
+        Value::Bytea(bytes) => bytes.len(),
+        Value::Array(array) => array.bytes().len(),
+        _ => 0,
+    }
+}

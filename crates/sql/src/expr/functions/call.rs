@@ -1,0 +1,105 @@
+//! Calls of functions, and what is known of them beforehand.
+
+use super::argument::{Arguments, MOST_ARGUMENTS, value_bytes};
+use super::function::{Field, Function, SessionFunction, TimeFunction};
+use crate::expr::{Env, Expr, Input};
+use crate::{MemoryLimit, SqlError};
+use hotrow_storage::Value;
+
+impl Function {
+    /// Extracts a part of a date or timestamp.
+    pub fn extract(field: Field) -> Self {
+        Function::Time(TimeFunction::Extract(field))
+    }
+
+    /// How a call without arguments is written; none if it takes some.
+    pub(crate) fn written(self) -> Option<&'static str> {
+        match self {
+            Function::Session(function) => function.written(),
+            _ => None,
+        }
+    }
+
+    /// Whether two calls with the same arguments may differ within one statement.
+    pub fn is_volatile(self) -> bool {
+        match self {
+            Function::Session(function) => function.is_volatile(),
+            Function::Sequence(_) | Function::Catalog(_) | Function::Lock(_) | Function::Setting(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a call does what no rollback undoes and others could notice, or what statements after it depend on. Numbers that a
+    /// sequence has given are not taken back either, but nobody minds.
+    pub(crate) fn acts(self) -> bool {
+        match self {
+            Function::Session(function) => function.acts(),
+            Function::Catalog(_) | Function::Lock(_) | Function::Setting(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the function is NULL if an argument is.
+    #[inline]
+    pub(crate) fn is_strict(self) -> bool {
+        match self {
+            Function::Setting(function) => function.is_strict(),
+            _ => true,
+        }
+    }
+
+    /// What a function of JSON makes of constants; none if it is another one, or fails.
+    pub(crate) fn of_constants(self, constants: &[&Value<'static>]) -> Option<Value<'static>> {
+        let Function::Json(function) = self else { return None };
+        let mut values: Arguments<'static> = [const { Value::Null }; MOST_ARGUMENTS];
+        for (slot, constant) in values.iter_mut().zip(constants) {
+            *slot = (*constant).clone();
+        }
+        function.call(&values, MemoryLimit::NONE).ok()
+    }
+
+    /// Whether a call takes the session away from whatever else it does, so that nothing may be held meanwhile.
+    pub(crate) fn waits(self) -> bool {
+        matches!(self, Function::Session(SessionFunction::Sleep))
+    }
+
+    /// Calls the function.
+    pub(in crate::expr) fn call<'a>(
+        self,
+        arguments: &'a [Expr],
+        env: &Env<'a>,
+        row: &Input<'a>,
+    ) -> Result<Value<'a>, SqlError> {
+        if let Function::Several(function) = self {
+            return function.call(arguments, env, row);
+        }
+        if let Function::Array(function) = self {
+            return function.call(arguments, env, row);
+        }
+        let mut values: Arguments<'a> = [const { Value::Null }; MOST_ARGUMENTS];
+        let mut bytes = 0;
+        for (slot, argument) in values.iter_mut().zip(arguments) {
+            *slot = argument.eval(env, row)?;
+            if slot.is_null() && self.is_strict() {
+                return Ok(Value::Null);
+            }
+            bytes += value_bytes(slot);
+        }
+        // What is made of long arguments is as long; who makes more of them asks for more.
+        env.memory.check_value(bytes)?;
+        match self {
+            Function::Number(function) => function.call(&values),
+            Function::Text(function) => function.call(values, env.memory),
+            Function::Json(function) => function.call(&values, env.memory),
+            Function::Pattern(function) => function.call(values, env.memory),
+            Function::Time(function) => function.call(&values, env.memory),
+            Function::Interval(function) => function.call(&values),
+            Function::Sequence(function) => function.call(&values, env),
+            Function::Catalog(function) => function.call(&values, env),
+            Function::Session(function) => function.call(&values, env),
+            Function::Lock(function) => function.call(&values, env),
+            Function::Setting(function) => function.call(&values, env),
+            Function::Several(_) | Function::Array(_) => Ok(Value::Null),
+        }
+    }
+}
