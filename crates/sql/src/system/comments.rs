@@ -1,7 +1,8 @@
 //! `pg_description`: what COMMENT ON has said, numbered.
 
 use super::objects::{self, Kind, PG_CATALOG, PG_CLASS};
-use super::{Rows, oid, pg_catalog, text};
+use super::pg_catalog;
+use super::relation::{Rows, oid, text};
 use crate::catalog::{Comments, Part, Table};
 use crate::context::Names;
 use crate::schema::PUBLIC;

@@ -1,6 +1,6 @@
 //! `hotrow_contention`: which rows and ranges sessions have waited for, or met conflicts at.
 
-use super::{Rows, SystemRelation};
+use super::relation::{Maker, Rows};
 use crate::catalog::{Table, View};
 use crate::contention::AtSpot;
 use crate::context::Names;
@@ -9,22 +9,9 @@ use crate::{deadlock, schema};
 use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::Arc;
 
-/// The relation.
-pub(super) fn relation() -> SystemRelation {
-    let columns = vec![
-        ("kind", Type::Text),
-        ("table_name", Type::Text),
-        ("index_name", Type::Text),
-        ("key", Type::Text),
-        ("waits", Type::Int8),
-        ("wait_ms", Type::Float8),
-        ("longest_ms", Type::Float8),
-        ("conflicts", Type::Int8),
-        ("missed", Type::Int8),
-        ("statements", Type::Text),
-    ];
-    let (schema, name) = ("pg_catalog", "hotrow_contention");
-    SystemRelation { schema, name, is_view: true, columns, maker: Some(make), number: 0 }
+/// What makes the rows of the relation of this name.
+pub(super) fn maker(name: &str) -> Option<Maker> {
+    (name == "hotrow_contention").then_some(make)
 }
 
 fn make(names: &Names, rows: &mut Rows<'_>) {

@@ -2,7 +2,7 @@
 
 use super::describe::{self, Constraint};
 use super::objects::{self, PG_CLASS};
-use super::{Rows, oid, text};
+use super::relation::{Rows, oid, text};
 use crate::catalog::Table;
 use crate::context::Names;
 use hotrow_storage::{IndexRef, Value};

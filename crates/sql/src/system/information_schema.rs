@@ -3,7 +3,7 @@
 use super::describe::{self, Constraint};
 use super::objects::{self, Kind, Object};
 use super::pg_catalog::{columns, identity};
-use super::{Maker, Rows, text};
+use super::relation::{Maker, Rows, text};
 use crate::catalog::Table;
 use crate::context::Names;
 use crate::schema;

@@ -3,14 +3,15 @@
 //! A relation of the user has a number from the first time that somebody looks at it in a catalog, and keeps it as long as it keeps its name.
 //! Types have PostgreSQL's numbers.
 
-use super::SystemRelation;
+use super::all;
 use super::other_types::{OTHERS, functions};
+use super::relation::SystemRelation;
 use crate::catalog::Table;
 use crate::context::Names;
 use crate::parse::written_name;
+use crate::schema;
 use crate::types::{from_oid, oid as type_oid};
 use crate::view::StoredView;
-use crate::{schema, system};
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 
@@ -94,7 +95,7 @@ pub(super) fn objects(names: &Names) -> Vec<Object> {
     all.extend(view.sequences().iter().map(|sequence| of_user(&sequence.name, Kind::Sequence)));
     all.extend(view.views().into_iter().map(|view| of_user(&view.name.clone(), Kind::View(view))));
     all.sort_by(|one, other| one.full.cmp(&other.full));
-    all.extend(system::all().list.iter().map(system_object));
+    all.extend(all::all().list.iter().map(system_object));
     all
 }
 
@@ -152,7 +153,7 @@ pub(crate) fn number_of_relation(names: &Names, name: &str) -> Option<u32> {
     let plain = &written.name;
     let system = || {
         let schema = written.schema.as_deref().unwrap_or("pg_catalog");
-        system::relation(&[schema.to_owned(), plain.clone()]).map(|relation| relation.number)
+        all::relation(&[schema.to_owned(), plain.clone()]).map(|relation| relation.number)
     };
     let full = names.view().find(&written);
     let of_user = names.view().has_relation(&full).then(|| names.shared().catalog.number(&full));

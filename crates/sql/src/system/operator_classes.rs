@@ -1,7 +1,7 @@
 //! Operator classes: how an index orders or hashes values of a type. There is one for each type, and its numbers are PostgreSQL's.
 
 use super::objects::{OWNER, PG_CATALOG};
-use super::{Rows, oid, text};
+use super::relation::{Rows, oid, text};
 use crate::context::Names;
 use crate::types::oid as type_oid;
 use hotrow_storage::{Type, Value};

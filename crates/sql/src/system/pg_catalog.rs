@@ -3,7 +3,8 @@
 use super::describe::{self, Constraint};
 use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, TYPES};
 use super::other_types::OTHERS;
-use super::{Maker, Rows, depend, oid, operator_classes, other_types, text};
+use super::relation::{Maker, Rows, oid, text};
+use super::{depend, operator_classes, other_types};
 use crate::context::Names;
 use crate::foreign_key::ReferentialAction;
 use crate::types::{oid as type_oid, type_len, typmod};
@@ -285,7 +286,7 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
                 Constraint::Key(index) => row.extend([
                     ("contype", text(if *index == IndexRef::Primary { "p" } else { "u" })),
                     ("conindid", oid(catalog.number(&table.name_beside(name)))),
-                    ("conkey", super::columns(table.index_columns(*index).iter().copied())),
+                    ("conkey", super::relation::columns(table.index_columns(*index).iter().copied())),
                 ]),
                 Constraint::Check(condition) => {
                     let said = describe::of_constraint(view, &table, &constraint);
@@ -293,7 +294,7 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
                         ("contype", text("c")),
                         ("connoinherit", Value::Bool(false)),
                         ("conbin", text(said)),
-                        ("conkey", super::columns(condition.positions())),
+                        ("conkey", super::relation::columns(condition.positions())),
                     ]);
                 }
                 Constraint::Foreign(key) => {
@@ -311,8 +312,8 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
                         ("confupdtype", text(action_letter(key.on_update))),
                         ("confdeltype", text(action_letter(key.on_delete))),
                         ("confmatchtype", text(if key.full { "f" } else { "s" })),
-                        ("conkey", super::columns(key.columns.iter().copied())),
-                        ("confkey", super::columns(places)),
+                        ("conkey", super::relation::columns(key.columns.iter().copied())),
+                        ("confkey", super::relation::columns(places)),
                     ]);
                 }
             }

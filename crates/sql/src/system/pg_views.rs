@@ -1,7 +1,8 @@
 //! The views of `pg_catalog`.
 
+use super::describe;
 use super::objects::{self, Kind, OWNER};
-use super::{Maker, Rows, describe, oid, text};
+use super::relation::{Maker, Rows, oid, text};
 use crate::context::Names;
 use crate::schema;
 use crate::settings::Known;

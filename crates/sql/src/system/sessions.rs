@@ -1,7 +1,7 @@
 //! What sessions do and wait for: `pg_stat_activity`, `pg_locks`, `hotrow_blocking`.
 
 use super::objects::{OWNER, POSTGRES};
-use super::{Maker, Rows, SystemRelation, oid, text};
+use super::relation::{Maker, Rows, oid, text};
 use crate::advisory::Key;
 use crate::blocking::{Awaited, Blocked, blocked};
 use crate::catalog::Table;
@@ -20,29 +20,9 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
     Some(match name {
         "pg_stat_activity" => activity,
         "pg_locks" => locks,
+        "hotrow_blocking" => blocking,
         _ => return None,
     })
-}
-
-/// `hotrow_blocking`: a row for each session that waits and each that is in its way.
-pub(super) fn relation() -> SystemRelation {
-    let columns = vec![
-        ("waiting_pid", Type::Int4),
-        ("waiting_statement", Type::Text),
-        ("waits_since", Type::TimestampTz),
-        ("wait_ms", Type::Float8),
-        ("waits_for", Type::Text),
-        ("table_name", Type::Text),
-        ("key", Type::Text),
-        ("mode", Type::Text),
-        ("blocking_pid", Type::Int4),
-        ("blocking_state", Type::Text),
-        ("blocking_statement", Type::Text),
-        ("holds", Type::Text),
-        ("is_certain", Type::Bool),
-    ];
-    let (schema, name) = ("pg_catalog", "hotrow_blocking");
-    SystemRelation { schema, name, is_view: true, columns, maker: Some(blocking), number: 0 }
 }
 
 fn time(time: i64) -> Value<'static> {
@@ -191,6 +171,7 @@ fn locks(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
+/// A row for each session that waits and each that is in its way.
 fn blocking(names: &Names, rows: &mut Rows<'_>) {
     let tables = names.view().tables();
     for wait in blocked(names.shared()) {

@@ -1,0 +1,86 @@
+//! The list of all system relations.
+
+use super::objects;
+use super::relation::SystemRelation;
+use hotrow_storage::{Element, Type};
+use hotrow_sync::OnceLock;
+use std::collections::HashMap;
+
+/// All system relations.
+#[derive(Debug)]
+pub(super) struct All {
+    /// In the order of their schemas and names.
+    pub(super) list: Vec<SystemRelation>,
+    /// Their positions by schema and name.
+    by_name: HashMap<(&'static str, &'static str), usize>,
+}
+
+/// All system relations.
+pub(super) fn all() -> &'static All {
+    static ALL: OnceLock<All> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut list: Vec<_> = include_str!("relations.txt").lines().filter_map(read).collect();
+        for (at, relation) in list.iter_mut().enumerate() {
+            relation.number = objects::number_of_system(at, relation.name);
+        }
+        let by_name = list.iter().enumerate().map(|(at, relation)| ((relation.schema, relation.name), at)).collect();
+        All { list, by_name }
+    })
+}
+
+/// Reads a line: `schema.name kind column type, column type`.
+fn read(line: &'static str) -> Option<SystemRelation> {
+    let (whole, rest) = line.split_once(' ')?;
+    let (schema, name) = whole.split_once('.')?;
+    let (kind, columns) = rest.split_once(' ')?;
+    let column = |column: &'static str| {
+        let (name, ty) = column.split_once(' ')?;
+        Some((name, column_type(ty)?))
+    };
+    let columns = columns.split(", ").map(column).collect::<Option<Vec<_>>>()?;
+    Some(SystemRelation { schema, name, is_view: kind == "v", columns, number: 0 })
+}
+
+fn column_type(name: &str) -> Option<Type> {
+    if let Some(element) = name.strip_suffix("[]") {
+        return Element::of(column_type(element)?).map(Type::Array);
+    }
+    Some(match name {
+        "bool" => Type::Bool,
+        "int2" => Type::Int2,
+        "int4" => Type::Int4,
+        "int8" => Type::Int8,
+        "float4" => Type::Float4,
+        "float8" => Type::Float8,
+        "numeric" => Type::Numeric(None),
+        "text" => Type::Text,
+        "bytea" => Type::Bytea,
+        "date" => Type::Date,
+        "int2vector" => Type::Array(Element::Int2Vector),
+        "oidvector" => Type::Array(Element::OidVector),
+        "timestamptz" => Type::TimestampTz,
+        _ => return None,
+    })
+}
+
+/// The relation that a name means, which may say the schema.
+pub(crate) fn relation(parts: &[String]) -> Option<&'static SystemRelation> {
+    let key = match parts {
+        [name] => ("pg_catalog", name.as_str()),
+        [schema, name] => (schema.as_str(), name.as_str()),
+        _ => return None,
+    };
+    all().by_name.get(&key).map(|&at| &all().list[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_relation() {
+        let lines = include_str!("relations.txt").lines();
+        assert_eq!(lines.filter(|line| read(line).is_none()).collect::<Vec<_>>(), Vec::<&str>::new());
+        assert_eq!(all().by_name.len(), all().list.len(), "a name stands twice");
+    }
+}

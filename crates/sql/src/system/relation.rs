@@ -1,0 +1,75 @@
+//! A system relation, and its rows in the making.
+
+use crate::context::Names;
+use hotrow_storage::{Array, Element, Type, Value};
+
+/// A relation that the server makes up.
+#[derive(Debug)]
+pub struct SystemRelation {
+    /// Its schema.
+    pub schema: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Whether PostgreSQL has a view of this name, or none.
+    pub(super) is_view: bool,
+    /// Its columns.
+    pub columns: Vec<(&'static str, Type)>,
+    /// Its number, which its rows have, too.
+    pub(super) number: u32,
+}
+
+impl SystemRelation {
+    /// Its columns, and after them one that its rows have though `*` does not show it: the relation's number.
+    pub(crate) fn all_columns(&self) -> impl Iterator<Item = (&'static str, Type)> {
+        self.columns.iter().copied().chain(std::iter::once(("tableoid", Type::Int4)))
+    }
+}
+
+/// Makes the rows of a relation, as a session sees them at this moment.
+pub(super) type Maker = fn(&Names, &mut Rows<'_>);
+
+/// Rows of a relation in the making.
+#[derive(Debug)]
+pub(super) struct Rows<'r> {
+    pub(super) relation: &'r SystemRelation,
+    pub(super) rows: Vec<Vec<Value<'static>>>,
+}
+
+impl Rows<'_> {
+    /// One more row with these columns. Others are zero, false and NULL in `pg_catalog`, and NULL elsewhere.
+    pub(super) fn push(&mut self, values: Vec<(&str, Value<'static>)>) {
+        let plain = |ty: Type| match ty {
+            _ if self.relation.schema != "pg_catalog" => Value::Null,
+            Type::Bool => Value::Bool(false),
+            Type::Int2 => Value::Int2(0),
+            Type::Int4 => Value::Int4(0),
+            Type::Int8 => Value::Int8(0),
+            Type::Float4 => Value::Float4(0.0),
+            _ => Value::Null,
+        };
+        let mut row: Vec<_> = self.relation.columns.iter().map(|(_, ty)| plain(*ty)).collect();
+        for (name, value) in values {
+            let place = self.relation.columns.iter().position(|(known, _)| *known == name);
+            debug_assert!(place.is_some(), "{} has no column {name}", self.relation.name);
+            if let Some(place) = place {
+                row[place] = value;
+            }
+        }
+        self.rows.push(row);
+    }
+}
+
+/// A text.
+pub(super) fn text(text: impl Into<String>) -> Value<'static> {
+    Value::Text(text.into().into())
+}
+
+/// An object's number.
+pub(super) fn oid(number: u32) -> Value<'static> {
+    Value::Int4(number.cast_signed())
+}
+
+/// Columns' numbers, counted from zero, as an array that counts from one.
+pub(super) fn columns(positions: impl IntoIterator<Item = usize>) -> Value<'static> {
+    Value::Array(Array::new(Element::Int2, positions.into_iter().map(|at| Value::Int2(at as i16 + 1))))
+}

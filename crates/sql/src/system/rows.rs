@@ -1,0 +1,27 @@
+//! Which file makes the rows of which relation.
+
+use super::relation::{Maker, Rows, SystemRelation, oid};
+use super::{contention, information_schema, pg_catalog, pg_views, sessions};
+use crate::context::Names;
+use hotrow_storage::Value;
+
+impl SystemRelation {
+    /// Its rows at this moment, as a session sees them, with all columns.
+    pub fn rows(&self, names: &Names) -> Vec<Vec<Value<'static>>> {
+        let mut rows = Rows { relation: self, rows: Vec::new() };
+        // What no file makes rows of is empty.
+        if let Some(make) = self.maker() {
+            make(names, &mut rows);
+        }
+        rows.rows.iter_mut().for_each(|row| row.push(oid(self.number)));
+        rows.rows
+    }
+
+    fn maker(&self) -> Option<Maker> {
+        if self.schema != "pg_catalog" {
+            return information_schema::maker(self.name);
+        }
+        let of_postgres = pg_catalog::maker(self.name).or_else(|| pg_views::maker(self.name));
+        of_postgres.or_else(|| sessions::maker(self.name)).or_else(|| contention::maker(self.name))
+    }
+}
