@@ -1,5 +1,5 @@
-//! What a session's expressions know beside their row: the catalog, the settings, the numbers of sequences, the
-//! transaction.
+//! A session's context: what its expressions know beside their row, which is the catalog, the settings, the numbers of
+//! sequences, and how the transaction was begun.
 
 use crate::catalog::{Changes, View, column_of};
 use crate::client::Notice;
@@ -17,9 +17,9 @@ use hotrow_txn::Isolation;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-/// What a session's expressions look at and change beside their row. One session uses it.
+/// What a session's expressions look at and change beside their row. One session uses it, for all its transactions.
 #[derive(Debug)]
-pub struct Names {
+pub struct SessionContext {
     shared: Arc<Shared>,
     /// What the session's transaction has changed.
     pub(crate) changes: Changes,
@@ -61,7 +61,7 @@ struct Rehearsal {
     sequences: HashMap<u32, Arc<Sequence>>,
 }
 
-impl Names {
+impl SessionContext {
     /// Of a new session.
     pub(crate) fn new(shared: Arc<Shared>, seat: Arc<Seat>) -> Self {
         let isolation = shared.config.default_isolation;

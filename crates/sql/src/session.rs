@@ -34,7 +34,7 @@ use crate::admission::Standing;
 use crate::advisory::Scope;
 use crate::catalog::View;
 use crate::client::{Client, Notice, OutputColumn};
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::database::{Database, plan};
 use crate::deferred::Deferred;
 use crate::exec::Scratch;
@@ -95,7 +95,7 @@ pub struct Session {
     executed: u64,
     locks: HeldLocks,
     /// The catalog as the session sees it.
-    names: Names,
+    names: SessionContext,
     /// The catalog's version, and the settings' count of paths, of which the names' path is.
     path_at: Option<(u64, u64)>,
     marks: Vec<Mark>,
@@ -140,7 +140,7 @@ impl Session {
         Self {
             txn,
             counted: Statistics::default(),
-            names: Names::new(database.shared().clone(), seat.clone()),
+            names: SessionContext::new(database.shared().clone(), seat.clone()),
             seat,
             shown: 0,
             path_at: None,

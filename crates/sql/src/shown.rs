@@ -1,12 +1,12 @@
 //! What functions see and change of the session: its settings as they are shown, where the transaction, or the engine, has the last word.
 
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::settings::{CONCURRENCY, EARLY_RELEASE, Known};
 use crate::{SqlError, Times, isolation, state};
 use hotrow_sync::meter;
 use hotrow_txn::{AdmissionStatistics, EarlyReleaseStatistics, EngineInfo, LockStatistics, Setting, VersionStatistics};
 
-impl Names {
+impl SessionContext {
     /// A setting's value.
     ///
     /// # Errors

@@ -252,7 +252,7 @@ impl Ddl<'_> {
             table.row_ids.clone(),
             lock,
         );
-        self.names.changes.tables.insert(table.name().to_owned(), None);
+        self.context.changes.tables.insert(table.name().to_owned(), None);
         self.publish(renamed.clone());
         self.rename_owner(table.name(), None, (new, None));
         self.rename_in_keys(&renamed, table.name())

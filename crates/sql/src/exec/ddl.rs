@@ -4,7 +4,7 @@
 use super::{Fail, lock_outcome};
 use crate::catalog::{Catalog, Rules, Table, View};
 use crate::client::Notice;
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::deferred::Deferred;
 use crate::depth::with_room;
 use crate::error::unsupported;
@@ -24,7 +24,7 @@ use std::time::Duration;
 pub(crate) struct Ddl<'a> {
     pub(crate) engine: &'a dyn Engine,
     pub(crate) catalog: &'a Catalog,
-    pub(crate) names: &'a mut Names,
+    pub(crate) context: &'a mut SessionContext,
     /// The checks that the transaction has yet to make.
     pub(crate) deferred: &'a Deferred,
     pub(crate) locks: &'a mut HeldLocks,
@@ -85,13 +85,13 @@ impl Ddl<'_> {
     }
 
     pub(super) fn view(&self) -> View<'_> {
-        self.names.view()
+        self.context.view()
     }
 
     /// Locks a name.
     pub(super) fn lock(&mut self, name: &str, mode: Mode) -> Result<Arc<TableLock>, Fail> {
         let lock = self.catalog.lock(name);
-        let wake = self.locks.acquire(&lock, mode, (self.names.shared(), &self.names.seat), self.limit)?;
+        let wake = self.locks.acquire(&lock, mode, (self.context.shared(), &self.context.seat), self.limit)?;
         lock_outcome(wake)?;
         Ok(lock)
     }

@@ -14,7 +14,7 @@
 //! A rehearsal changes nothing, and finds violations that are none: it passes over them, and goes along each way once.
 
 use super::{Exec, Fail, scan};
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::deferred::{Event, EventKind};
 use crate::expr::{Env, Input};
 use crate::foreign_key::{ForeignKey, ReferentialAction as Action, values_of};
@@ -223,7 +223,7 @@ impl Exec<'_> {
     }
 
     fn is_rehearsal(&self) -> bool {
-        self.env.names.is_some_and(Names::is_rehearsing)
+        self.env.context.is_some_and(SessionContext::is_rehearsing)
     }
 
     /// Does what an action does to the rows that refer to a row; what happened to them. Nobody comes to refer to it meanwhile.

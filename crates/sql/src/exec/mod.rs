@@ -213,7 +213,7 @@ impl Exec<'_> {
 
     fn system(&mut self, relation: &SystemRelation, sink: Sink<'_>) -> Result<(), Fail> {
         // None where rows are judged after the statement: nobody asks there.
-        for row in self.env.names.map(|names| relation.rows(names)).unwrap_or_default() {
+        for row in self.env.context.map(|context| relation.rows(context)).unwrap_or_default() {
             self.env.check_cancelled()?;
             if sink(&Input::Values(&row))?.is_break() {
                 break;

@@ -42,7 +42,7 @@ impl Ddl<'_> {
         let new = self.define(draft, old.row_ids.clone(), old.lock.clone())?;
         let mut row = Row::new(&new.layout);
         let mut failed = None;
-        let (engine, env) = (self.engine, Env { names: Some(&*self.names), ..self.env });
+        let (engine, env) = (self.engine, Env { context: Some(&*self.context), ..self.env });
         self.txn.scan(&scan::everything(old), &mut |from| match env
             .check_cancelled()
             .and_then(|()| env.memory.check_write(|| false))

@@ -268,7 +268,8 @@ fn residual(filter: &Expr, env: &Env<'_>) -> Residual {
     let Env { now, session_id, styles, memory, keeps_reads, .. } = *env;
     Residual::new(move |row| {
         let (params, user, waiter) = (&params, &user, &waiter);
-        let env = Env { params, now, user, session_id, waiter, names: None, styles, memory, keeps_reads, frames: None };
+        let env =
+            Env { params, now, user, session_id, waiter, context: None, styles, memory, keeps_reads, frames: None };
         // The visitor of the row finds the error again. The engine may hold a latch here.
         waiter.is_cancelled() || filter.is_true(&env, &Input::Row(row)).unwrap_or(true)
     })

@@ -3,7 +3,7 @@
 use super::arith::negate;
 use super::frame::{self, Content, Frame, lost};
 use super::{Expr, Like, cast, compare, pattern, same, value_bytes};
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::memory::check_size;
 use crate::types::Styles;
 use crate::{MemoryLimit, SqlError, depth};
@@ -70,7 +70,7 @@ pub struct Env<'a> {
     /// How the session waits, and where it is told to stop.
     pub waiter: &'a Waiter,
     /// The catalog, for the functions that look into it; none where rows are judged after the statement.
-    pub names: Option<&'a Names>,
+    pub context: Option<&'a SessionContext>,
     /// How the session writes and reads texts.
     pub styles: Styles,
     /// How much memory there may be. Whoever keeps rows asks at each.

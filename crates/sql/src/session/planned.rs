@@ -205,10 +205,10 @@ impl Session {
         self.planning.corrections = 0;
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
-        let names = Some(&self.names);
+        let context = Some(&self.names);
         let (keeps_reads, styles) = (self.asks_at_reads(), self.names.styles());
         let env =
-            |params| Env { params, now, user, session_id, waiter, names, styles, memory, keeps_reads, frames: None };
+            |params| Env { params, now, user, session_id, waiter, context, styles, memory, keeps_reads, frames: None };
         let accesses = &mut self.planning.accesses;
         if self.wanted == Wanted::Rows {
             for (statement, params) in statements {

@@ -374,10 +374,10 @@ impl Session {
     /// What a plan runs with.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
-        let (names, keeps_reads) = (Some(&self.names), self.asks_at_reads());
+        let (context, keeps_reads) = (Some(&self.names), self.asks_at_reads());
         let styles = self.names.styles();
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
-        let env = Env { params, now, user, session_id, waiter, names, styles, memory, keeps_reads, frames: None };
+        let env = Env { params, now, user, session_id, waiter, context, styles, memory, keeps_reads, frames: None };
         let (txn, deferred, scratch) = (&mut self.txn, &mut self.deferred, &mut self.scratch);
         (&self.user, Exec { txn, env, engine, deferred, scratch })
     }
@@ -393,13 +393,23 @@ impl Session {
         let memory = self.database.memory_limit();
         let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
         let (keeps_reads, styles) = (false, self.names.styles());
-        let env =
-            Env { params: &[], now, user, session_id, waiter, names: None, styles, memory, keeps_reads, frames: None };
+        let env = Env {
+            params: &[],
+            now,
+            user,
+            session_id,
+            waiter,
+            context: None,
+            styles,
+            memory,
+            keeps_reads,
+            frames: None,
+        };
         let mut notices = Vec::new();
         let mut ddl = Ddl {
             engine: &**self.database.engine(),
             catalog: &self.database.catalog,
-            names: &mut self.names,
+            context: &mut self.names,
             deferred: &self.deferred,
             locks: &mut self.locks,
             limit,

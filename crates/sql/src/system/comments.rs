@@ -4,7 +4,7 @@ use super::objects::{self, Kind, PG_CATALOG, PG_CLASS};
 use super::pg_catalog;
 use super::relation::{Rows, oid, text};
 use crate::catalog::{Comments, Part, Table};
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::schema::PUBLIC;
 use hotrow_storage::Value;
 
@@ -23,22 +23,22 @@ struct Comment {
 }
 
 /// All comments.
-fn comments(names: &Names) -> Vec<Comment> {
+fn comments(context: &SessionContext) -> Vec<Comment> {
     let mut all = Vec::new();
     let catalog_comment = || "system catalog schema".to_owned();
     all.push(Comment { object: PG_CATALOG, catalog: PG_NAMESPACE, column: 0, text: catalog_comment() });
-    let view = names.view();
+    let view = context.view();
     for (name, schema) in view.schemas() {
         let standard =
             || (name == PUBLIC && view.schema(PUBLIC).is_none()).then(|| "standard public schema".to_owned());
-        let object = objects::number_of_schema(names, &name);
+        let object = objects::number_of_schema(context, &name);
         let text = schema.comment.clone().or_else(standard);
         all.extend(text.map(|text| Comment { object, catalog: PG_NAMESPACE, column: 0, text }));
     }
-    for object in objects::objects(names) {
+    for object in objects::objects(context) {
         match &object.kind {
-            Kind::Table(table) => of_parts(&object, &table.rules.comments, names, Some(table), &mut all),
-            Kind::View(view) => of_parts(&object, &view.comments, names, None, &mut all),
+            Kind::Table(table) => of_parts(&object, &table.rules.comments, context, Some(table), &mut all),
+            Kind::View(view) => of_parts(&object, &view.comments, context, None, &mut all),
             Kind::Sequence => {
                 let sequence = view.sequence(&object.full);
                 let text = sequence.and_then(|sequence| sequence.comment.clone());
@@ -53,7 +53,7 @@ fn comments(names: &Names) -> Vec<Comment> {
 fn of_parts(
     object: &objects::Object,
     comments: &Comments,
-    names: &Names,
+    context: &SessionContext,
     table: Option<&Table>,
     all: &mut Vec<Comment>,
 ) {
@@ -69,10 +69,10 @@ fn of_parts(
                 at.map(|at| (object.number, PG_CLASS, at + 1))
             }
             (Part::Index(name), Some(table)) => {
-                Some((names.shared().catalog.number(&table.name_beside(name)), PG_CLASS, 0))
+                Some((context.shared().catalog.number(&table.name_beside(name)), PG_CLASS, 0))
             }
             (Part::Constraint(name), Some(table)) => {
-                Some((objects::number_of_constraint(names, table, name), PG_CONSTRAINT, 0))
+                Some((objects::number_of_constraint(context, table, name), PG_CONSTRAINT, 0))
             }
             (Part::Index(_) | Part::Constraint(_), None) => None,
         };
@@ -82,8 +82,8 @@ fn of_parts(
 }
 
 /// The rows of `pg_description`.
-pub(super) fn descriptions(names: &Names, rows: &mut Rows<'_>) {
-    for comment in comments(names) {
+pub(super) fn descriptions(context: &SessionContext, rows: &mut Rows<'_>) {
+    for comment in comments(context) {
         rows.push(vec![
             ("objoid", oid(comment.object)),
             ("classoid", oid(comment.catalog)),
@@ -94,7 +94,12 @@ pub(super) fn descriptions(names: &Names, rows: &mut Rows<'_>) {
 }
 
 /// The comment on an object, of this catalog if one is given, or on one of its columns.
-pub(crate) fn comment_on(names: &Names, object: u32, catalog: Option<&str>, column: usize) -> Option<String> {
+pub(crate) fn comment_on(
+    context: &SessionContext,
+    object: u32,
+    catalog: Option<&str>,
+    column: usize,
+) -> Option<String> {
     let catalog = match catalog {
         None => None,
         Some("pg_class") => Some(PG_CLASS),
@@ -105,5 +110,5 @@ pub(crate) fn comment_on(names: &Names, object: u32, catalog: Option<&str>, colu
     let is_it = |comment: &Comment| {
         comment.object == object && comment.column == column && catalog.is_none_or(|catalog| catalog == comment.catalog)
     };
-    comments(names).into_iter().find(is_it).map(|comment| comment.text)
+    comments(context).into_iter().find(is_it).map(|comment| comment.text)
 }

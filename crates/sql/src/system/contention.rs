@@ -3,7 +3,7 @@
 use super::relation::{Maker, Rows};
 use crate::catalog::{Table, View};
 use crate::contention::AtSpot;
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::watched::Spot;
 use crate::{deadlock, schema};
 use hotrow_storage::{IndexRef, Type, Value};
@@ -14,8 +14,8 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
     (name == "hotrow_contention").then_some(make)
 }
 
-fn make(names: &Names, rows: &mut Rows<'_>) {
-    let (view, spots) = (names.view(), names.shared().contention.spots());
+fn make(context: &SessionContext, rows: &mut Rows<'_>) {
+    let (view, spots) = (context.view(), context.shared().contention.spots());
     rows.rows.extend(spots.iter().filter_map(|(spot, at)| Some([place(spot, view)?, numbers(at)].concat())));
 }
 

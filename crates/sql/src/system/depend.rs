@@ -4,7 +4,7 @@ use super::describe::{self, Constraint};
 use super::objects::{self, PG_CLASS};
 use super::relation::{Rows, oid, text};
 use crate::catalog::Table;
-use crate::context::Names;
+use crate::context::SessionContext;
 use hotrow_storage::{IndexRef, Value};
 
 /// The numbers of catalogs whose objects depend on others.
@@ -27,35 +27,35 @@ fn push(rows: &mut Rows<'_>, object: Address, on: Address, kind: &'static str) {
 }
 
 /// Sequences, defaults, indexes and constraints, and the columns and indexes that they need.
-pub(super) fn rows(names: &Names, rows: &mut Rows<'_>) {
-    for table in names.view().tables() {
-        of_table(names, &table, rows);
+pub(super) fn rows(context: &SessionContext, rows: &mut Rows<'_>) {
+    for table in context.view().tables() {
+        of_table(context, &table, rows);
     }
-    for sequence in names.view().sequences() {
-        let number = names.shared().catalog.number(&sequence.name);
+    for sequence in context.view().sequences() {
+        let number = context.shared().catalog.number(&sequence.name);
         let Some((table, column)) = &sequence.owner else { continue };
-        let Some(table) = names.view().table(table) else { continue };
+        let Some(table) = context.view().table(table) else { continue };
         let Some(at) = table.schema.column(column) else { continue };
         let is_identity = table.rules.identities.iter().any(|(known, _)| *known == at);
-        let owner = (PG_CLASS, names.shared().catalog.number(table.name()), at + 1);
+        let owner = (PG_CLASS, context.shared().catalog.number(table.name()), at + 1);
         push(rows, (PG_CLASS, number, 0), owner, if is_identity { "i" } else { "a" });
     }
 }
 
-fn of_table(names: &Names, table: &Table, rows: &mut Rows<'_>) {
-    let catalog = &names.shared().catalog;
+fn of_table(context: &SessionContext, table: &Table, rows: &mut Rows<'_>) {
+    let catalog = &context.shared().catalog;
     let number = catalog.number(table.name());
     let column = |at: usize| (PG_CLASS, number, at + 1);
     for at in 0..table.visible() {
-        if describe::default(names, table, at).is_some()
+        if describe::default(context, table, at).is_some()
             && !table.rules.identities.iter().any(|(known, _)| *known == at)
         {
-            push(rows, (PG_ATTRDEF, objects::number_of_default(names, table, at), 0), column(at), "a");
+            push(rows, (PG_ATTRDEF, objects::number_of_default(context, table, at), 0), column(at), "a");
         }
     }
     let mut of_constraints = Vec::new();
     for (name, constraint) in describe::constraints(table) {
-        let object = (PG_CONSTRAINT, objects::number_of_constraint(names, table, name), 0);
+        let object = (PG_CONSTRAINT, objects::number_of_constraint(context, table, name), 0);
         match constraint {
             Constraint::Key(index) => {
                 table.index_columns(index).iter().for_each(|&at| push(rows, object, column(at), "a"));
@@ -67,12 +67,12 @@ fn of_table(names: &Names, table: &Table, rows: &mut Rows<'_>) {
             }
             Constraint::Foreign(key) => {
                 key.columns.iter().for_each(|&at| push(rows, object, column(at), "a"));
-                let Some(referenced) = names.view().table(&key.table) else { continue };
+                let Some(referenced) = context.view().table(&key.table) else { continue };
                 let other = catalog.number(&key.table);
                 for at in key.referenced.iter().filter_map(|name| referenced.schema.column(name)) {
                     push(rows, object, (PG_CLASS, other, at + 1), "n");
                 }
-                if let Some(index) = describe::referenced_index(names, key) {
+                if let Some(index) = describe::referenced_index(context, key) {
                     push(rows, object, (PG_CLASS, catalog.number(&referenced.name_beside(&index)), 0), "n");
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::objects::{self, Kind, Object};
 use crate::catalog::{Condition, Table, View};
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::expr::{Expr, Strictness, shown};
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::parse::window::restored;
@@ -44,11 +44,11 @@ pub(super) fn columns(table: &Table, positions: &[usize]) -> String {
 }
 
 /// A column's DEFAULT; none if it has none.
-pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<String> {
+pub(super) fn default(context: &SessionContext, table: &Table, column: usize) -> Option<String> {
     let default = table.rules.defaults.get(column)?.as_ref()?;
-    let sequence = default.sequences().first().and_then(|id| names.view().sequence_by_id(*id));
+    let sequence = default.sequences().first().and_then(|id| context.view().sequence_by_id(*id));
     if let Some(sequence) = sequence {
-        return Some(format!("nextval('{}'::regclass)", names.view().written(&sequence.name)));
+        return Some(format!("nextval('{}'::regclass)", context.view().written(&sequence.name)));
     }
     // What an assignment does to the value is not shown.
     let value = default.value();
@@ -60,7 +60,7 @@ pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<Str
         Expr::Const(Value::Null | Value::Bool(_)) => shown(expr, Some(table)),
         Expr::Const(value) if let Some(ty) = type_of(value).filter(|ty| !crate::types::is_number(*ty)) => {
             let mut text = BytesMut::new();
-            encode_text(value, ty, names.styles(), &mut text);
+            encode_text(value, ty, context.styles(), &mut text);
             let text = String::from_utf8_lossy(&text).replace('\'', "''");
             format!("'{text}'::{}", crate::types::type_name(Some(table.schema.columns[column].ty)))
         }
@@ -69,8 +69,8 @@ pub(super) fn default(names: &Names, table: &Table, column: usize) -> Option<Str
 }
 
 /// The name of the unique index by which a foreign key finds its rows.
-pub(super) fn referenced_index(names: &Names, key: &ForeignKey) -> Option<String> {
-    let table = names.view().table(&key.table)?;
+pub(super) fn referenced_index(context: &SessionContext, key: &ForeignKey) -> Option<String> {
+    let table = context.view().table(&key.table)?;
     let columns: Option<Vec<_>> = key.referenced.iter().map(|name| table.schema.column(name)).collect();
     let columns = columns?;
     let has_them = |index: &IndexRef| {
@@ -81,13 +81,13 @@ pub(super) fn referenced_index(names: &Names, key: &ForeignKey) -> Option<String
     Some(table.index_name(found).to_owned())
 }
 
-fn find(names: &Names, number: u32) -> Option<Object> {
-    objects::objects(names).into_iter().find(|object| object.number == number)
+fn find(context: &SessionContext, number: u32) -> Option<Object> {
+    objects::objects(context).into_iter().find(|object| object.number == number)
 }
 
 /// CREATE INDEX, or the name of one column of it if that is not zero.
-pub(crate) fn index_definition(names: &Names, number: u32, column: usize) -> Option<String> {
-    let object = find(names, number)?;
+pub(crate) fn index_definition(context: &SessionContext, number: u32, column: usize) -> Option<String> {
+    let object = find(context, number)?;
     let Kind::Index(table, index) = &object.kind else { return None };
     if let Some(at) = column.checked_sub(1) {
         return table.index_columns(*index).get(at).map(|&column| quoted(&table.schema.columns[column].name));
@@ -118,15 +118,15 @@ pub(super) fn method(table: &Table, index: IndexRef) -> &'static str {
 }
 
 /// What a constraint says.
-pub(crate) fn constraint_definition(names: &Names, number: u32) -> Option<String> {
-    let tables = names.view().tables();
+pub(crate) fn constraint_definition(context: &SessionContext, number: u32) -> Option<String> {
+    let tables = context.view().tables();
     tables.iter().find_map(|table| {
         let of_number =
-            |(name, _): &(&str, Constraint<'_>)| objects::number_of_constraint(names, table, name) == number;
+            |(name, _): &(&str, Constraint<'_>)| objects::number_of_constraint(context, table, name) == number;
         constraints(table)
             .into_iter()
             .find(of_number)
-            .map(|(_, constraint)| of_constraint(names.view(), table, &constraint))
+            .map(|(_, constraint)| of_constraint(context.view(), table, &constraint))
     })
 }
 
@@ -180,8 +180,8 @@ pub(super) fn action_name(action: ReferentialAction) -> &'static str {
 }
 
 /// The query of a view.
-pub(crate) fn view_definition(names: &Names, number: u32) -> Option<String> {
-    let Kind::View(view) = find(names, number)?.kind else { return None };
+pub(crate) fn view_definition(context: &SessionContext, number: u32) -> Option<String> {
+    let Kind::View(view) = find(context, number)?.kind else { return None };
     Some(of_view(&view))
 }
 

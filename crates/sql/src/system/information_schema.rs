@@ -5,7 +5,7 @@ use super::objects::{self, Kind, Object};
 use super::pg_catalog::{columns, identity};
 use super::relation::{Maker, Rows, text};
 use crate::catalog::Table;
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::schema;
 use hotrow_storage::{IndexRef, Type, Value};
 
@@ -41,24 +41,24 @@ fn place<'n>(prefix: &'n [&'n str; 3], schema: &str, name: &str) -> Vec<(&'n str
 const TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
 const CONSTRAINT: [&str; 3] = ["constraint_catalog", "constraint_schema", "constraint_name"];
 
-fn catalog_name(_: &Names, rows: &mut Rows<'_>) {
+fn catalog_name(_: &SessionContext, rows: &mut Rows<'_>) {
     rows.push(vec![("catalog_name", text(DATABASE))]);
 }
 
-fn schemata(names: &Names, rows: &mut Rows<'_>) {
-    for (_, name) in objects::schemas(names) {
+fn schemata(context: &SessionContext, rows: &mut Rows<'_>) {
+    for (_, name) in objects::schemas(context) {
         let place = place(&["catalog_name", "schema_name", "schema_owner"], &name, "postgres");
         rows.push(place);
     }
 }
 
 /// Tables and views: those of the user, and the system relations.
-fn shown(names: &Names) -> impl Iterator<Item = Object> {
-    objects::objects(names).into_iter().filter(|object| matches!(object.letter(), "r" | "v"))
+fn shown(context: &SessionContext) -> impl Iterator<Item = Object> {
+    objects::objects(context).into_iter().filter(|object| matches!(object.letter(), "r" | "v"))
 }
 
-fn tables(names: &Names, rows: &mut Rows<'_>) {
-    for object in shown(names) {
+fn tables(context: &SessionContext, rows: &mut Rows<'_>) {
+    for object in shown(context) {
         let is_table = object.letter() == "r";
         let mut row = place(&TABLE, &object.schema_name, &object.name);
         row.extend([
@@ -70,8 +70,8 @@ fn tables(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn all_columns(names: &Names, rows: &mut Rows<'_>) {
-    for object in shown(names) {
+fn all_columns(context: &SessionContext, rows: &mut Rows<'_>) {
+    for object in shown(context) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
             let mut row = place(&TABLE, &object.schema_name, &object.name);
             let is_array = matches!(ty, Type::Array(_));
@@ -93,7 +93,7 @@ fn all_columns(names: &Names, rows: &mut Rows<'_>) {
             match identity(&object, at) {
                 "" => {
                     if let Kind::Table(table) = &object.kind
-                        && let Some(default) = describe::default(names, table, at)
+                        && let Some(default) = describe::default(context, table, at)
                     {
                         row.push(("column_default", text(default)));
                     }
@@ -140,8 +140,8 @@ fn of_type(ty: Type) -> Vec<(&'static str, Value<'static>)> {
     }
 }
 
-fn views(names: &Names, rows: &mut Rows<'_>) {
-    for view in names.view().views() {
+fn views(context: &SessionContext, rows: &mut Rows<'_>) {
+    for view in context.view().views() {
         let mut row = place(&TABLE, schema::split(&view.name).0, schema::plain(&view.name));
         row.extend([
             ("view_definition", text(describe::of_view(&view))),
@@ -153,8 +153,8 @@ fn views(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn sequences(names: &Names, rows: &mut Rows<'_>) {
-    for sequence in names.view().sequences() {
+fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {
+    for sequence in context.view().sequences() {
         let (schema, name) = schema::split(&sequence.name);
         let mut row = place(&["sequence_catalog", "sequence_schema", "sequence_name"], schema, name);
         row.extend([
@@ -171,16 +171,16 @@ fn sequences(names: &Names, rows: &mut Rows<'_>) {
 }
 
 /// Calls `each` for all constraints of all tables.
-fn each_constraint(names: &Names, mut each: impl FnMut(&Table, &str, &Constraint<'_>)) {
-    for table in names.view().tables() {
+fn each_constraint(context: &SessionContext, mut each: impl FnMut(&Table, &str, &Constraint<'_>)) {
+    for table in context.view().tables() {
         for (name, constraint) in describe::constraints(&table) {
             each(&table, name, &constraint);
         }
     }
 }
 
-fn table_constraints(names: &Names, rows: &mut Rows<'_>) {
-    each_constraint(names, |table, name, constraint| {
+fn table_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
+    each_constraint(context, |table, name, constraint| {
         let (kind, deferrable, deferred) = match constraint {
             Constraint::Key(IndexRef::Primary) => ("PRIMARY KEY", false, false),
             Constraint::Key(_) => ("UNIQUE", false, false),
@@ -200,8 +200,8 @@ fn table_constraints(names: &Names, rows: &mut Rows<'_>) {
     });
 }
 
-fn key_column_usage(names: &Names, rows: &mut Rows<'_>) {
-    each_constraint(names, |table, name, constraint| {
+fn key_column_usage(context: &SessionContext, rows: &mut Rows<'_>) {
+    each_constraint(context, |table, name, constraint| {
         let (columns, is_foreign) = match constraint {
             Constraint::Key(index) => (table.index_columns(*index), false),
             Constraint::Foreign(key) => (&key.columns[..], true),
@@ -224,8 +224,8 @@ fn key_column_usage(names: &Names, rows: &mut Rows<'_>) {
 }
 
 /// The columns that keys consist of, those that foreign keys lead to, and those that CHECKs look at.
-fn constraint_column_usage(names: &Names, rows: &mut Rows<'_>) {
-    each_constraint(names, |table, name, constraint| {
+fn constraint_column_usage(context: &SessionContext, rows: &mut Rows<'_>) {
+    each_constraint(context, |table, name, constraint| {
         let (of, columns): (&str, Vec<String>) = match constraint {
             Constraint::Key(index) => {
                 let names = table.index_columns(*index).iter().map(|&at| table.schema.columns[at].name.clone());
@@ -246,11 +246,11 @@ fn constraint_column_usage(names: &Names, rows: &mut Rows<'_>) {
     });
 }
 
-fn referential_constraints(names: &Names, rows: &mut Rows<'_>) {
-    each_constraint(names, |table, name, constraint| {
+fn referential_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
+    each_constraint(context, |table, name, constraint| {
         let Constraint::Foreign(key) = constraint else { return };
         let mut row = place(&CONSTRAINT, table.schema_name(), name);
-        let unique = describe::referenced_index(names, key);
+        let unique = describe::referenced_index(context, key);
         if let Some(unique) = unique {
             row.extend(place(
                 &["unique_constraint_catalog", "unique_constraint_schema", "unique_constraint_name"],
@@ -267,8 +267,8 @@ fn referential_constraints(names: &Names, rows: &mut Rows<'_>) {
     });
 }
 
-fn check_constraints(names: &Names, rows: &mut Rows<'_>) {
-    each_constraint(names, |table, name, constraint| {
+fn check_constraints(context: &SessionContext, rows: &mut Rows<'_>) {
+    each_constraint(context, |table, name, constraint| {
         if let Constraint::Check(condition) = constraint {
             let mut row = place(&CONSTRAINT, table.schema_name(), name);
             row.push(("check_clause", text(crate::expr::shown(&condition.over_table(), Some(table)))));

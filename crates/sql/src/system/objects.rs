@@ -7,7 +7,7 @@ use super::all;
 use super::other_types::{OTHERS, functions};
 use super::relation::SystemRelation;
 use crate::catalog::Table;
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::parse::written_name;
 use crate::schema;
 use crate::types::{from_oid, oid as type_oid};
@@ -71,15 +71,15 @@ impl Object {
 }
 
 /// All relations of the user, in the order of their names, then those of the system.
-pub(super) fn objects(names: &Names) -> Vec<Object> {
-    let (view, catalog) = (names.view(), &names.shared().catalog);
+pub(super) fn objects(context: &SessionContext) -> Vec<Object> {
+    let (view, catalog) = (context.view(), &context.shared().catalog);
     let of_user = |full: &str, kind| {
         let (schema, name) = schema::split(full);
         Object {
             number: catalog.number(full),
             name: name.to_owned(),
             full: full.to_owned(),
-            schema: number_of_schema(names, schema),
+            schema: number_of_schema(context, schema),
             schema_name: schema.to_owned(),
             kind,
         }
@@ -138,79 +138,79 @@ pub(super) fn indexes(table: &Table) -> impl Iterator<Item = IndexRef> {
 }
 
 /// The number of a constraint.
-pub(super) fn number_of_constraint(names: &Names, table: &Table, constraint: &str) -> u32 {
-    names.shared().catalog.number(&format!("{}\0constraint\0{constraint}", table.name()))
+pub(super) fn number_of_constraint(context: &SessionContext, table: &Table, constraint: &str) -> u32 {
+    context.shared().catalog.number(&format!("{}\0constraint\0{constraint}", table.name()))
 }
 
 /// The number of a column's default.
-pub(super) fn number_of_default(names: &Names, table: &Table, column: usize) -> u32 {
-    names.shared().catalog.number(&format!("{}\0default\0{}", table.name(), table.schema.columns[column].name))
+pub(super) fn number_of_default(context: &SessionContext, table: &Table, column: usize) -> u32 {
+    context.shared().catalog.number(&format!("{}\0default\0{}", table.name(), table.schema.columns[column].name))
 }
 
 /// The number of the relation that a text means, such as `t`, `public.t`, `pg_class`; none if there is none.
-pub(crate) fn number_of_relation(names: &Names, name: &str) -> Option<u32> {
+pub(crate) fn number_of_relation(context: &SessionContext, name: &str) -> Option<u32> {
     let written = written_name(name).ok()?;
     let plain = &written.name;
     let system = || {
         let schema = written.schema.as_deref().unwrap_or("pg_catalog");
         all::relation(&[schema.to_owned(), plain.clone()]).map(|relation| relation.number)
     };
-    let full = names.view().find(&written);
-    let of_user = names.view().has_relation(&full).then(|| names.shared().catalog.number(&full));
+    let full = context.view().find(&written);
+    let of_user = context.view().has_relation(&full).then(|| context.shared().catalog.number(&full));
     of_user.or_else(system)
 }
 
 /// The name of the relation with a number.
-pub(crate) fn relation_of_number(names: &Names, number: u32) -> Option<String> {
-    objects(names).into_iter().find(|object| object.number == number).map(|object| match object.schema {
+pub(crate) fn relation_of_number(context: &SessionContext, number: u32) -> Option<String> {
+    objects(context).into_iter().find(|object| object.number == number).map(|object| match object.schema {
         INFORMATION_SCHEMA => format!("information_schema.{}", object.name),
         PG_CATALOG => crate::schema::quoted(&object.name),
-        _ => names.view().written(&object.full),
+        _ => context.view().written(&object.full),
     })
 }
 
 /// The name of the schema with a number.
-pub(crate) fn schema_of_number(names: &Names, number: u32) -> Option<String> {
-    schemas(names).into_iter().find(|(known, _)| *known == number).map(|(_, name)| name)
+pub(crate) fn schema_of_number(context: &SessionContext, number: u32) -> Option<String> {
+    schemas(context).into_iter().find(|(known, _)| *known == number).map(|(_, name)| name)
 }
 
 /// The number of a schema of the user, or of `public`.
-pub(super) fn number_of_schema(names: &Names, name: &str) -> u32 {
-    if name == schema::PUBLIC { PUBLIC } else { names.shared().catalog.number(&format!("\0schema\0{name}")) }
+pub(super) fn number_of_schema(context: &SessionContext, name: &str) -> u32 {
+    if name == schema::PUBLIC { PUBLIC } else { context.shared().catalog.number(&format!("\0schema\0{name}")) }
 }
 
 /// The number of the schema that a name means; none if there is none.
-pub(crate) fn number_of_schema_name(names: &Names, name: &str) -> Option<u32> {
-    schemas(names).into_iter().find(|(_, known)| known == name).map(|(number, _)| number)
+pub(crate) fn number_of_schema_name(context: &SessionContext, name: &str) -> Option<u32> {
+    schemas(context).into_iter().find(|(_, known)| known == name).map(|(number, _)| number)
 }
 
 /// All schemas, numbered.
-pub(super) fn schemas(names: &Names) -> Vec<(u32, String)> {
+pub(super) fn schemas(context: &SessionContext) -> Vec<(u32, String)> {
     let mut all = vec![
         (PG_CATALOG, "pg_catalog".to_owned()),
         (PUBLIC, "public".to_owned()),
         (INFORMATION_SCHEMA, "information_schema".to_owned()),
     ];
-    let of_user = names.view().schemas().into_keys().filter(|name| name != schema::PUBLIC);
-    all.extend(of_user.map(|name| (number_of_schema(names, &name), name)));
+    let of_user = context.view().schemas().into_keys().filter(|name| name != schema::PUBLIC);
+    all.extend(of_user.map(|name| (number_of_schema(context, &name), name)));
     all
 }
 
 /// Bytes that a table takes, its indexes included; zero of what is no table, and none of what is not there.
-pub(crate) fn size(names: &Names, number: u32) -> Option<u64> {
-    let found = objects(names).into_iter().find(|object| object.number == number)?;
+pub(crate) fn size(context: &SessionContext, number: u32) -> Option<u64> {
+    let found = objects(context).into_iter().find(|object| object.number == number)?;
     Some(match &found.kind {
-        Kind::Table(table) => names.shared().engine().memory(table.id).bytes(),
+        Kind::Table(table) => context.shared().engine().memory(table.id).bytes(),
         _ => 0,
     })
 }
 
 /// Whether a relation is found by its name alone.
-pub(crate) fn is_visible(names: &Names, number: u32) -> Option<bool> {
-    let found = objects(names).into_iter().find(|object| object.number == number);
+pub(crate) fn is_visible(context: &SessionContext, number: u32) -> Option<bool> {
+    let found = objects(context).into_iter().find(|object| object.number == number);
     found.map(|object| match object.kind {
         Kind::System(_) => object.schema == PG_CATALOG,
-        _ => names.view().is_visible(&object.full),
+        _ => context.view().is_visible(&object.full),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::objects::{OWNER, PG_CATALOG};
 use super::relation::{Rows, oid, text};
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::types::oid as type_oid;
 use hotrow_storage::{Type, Value};
 
@@ -66,7 +66,7 @@ fn accepted(ty: Type) -> u32 {
 }
 
 /// The rows of `pg_opclass`.
-pub(super) fn rows(_: &Names, rows: &mut Rows<'_>) {
+pub(super) fn rows(_: &SessionContext, rows: &mut Rows<'_>) {
     for (ty, name, ordered, hashed) in CLASSES {
         for (method, (number, family)) in [(BTREE, ordered), (HASH, hashed)] {
             rows.push(vec![

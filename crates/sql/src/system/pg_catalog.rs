@@ -5,7 +5,7 @@ use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, TYPES};
 use super::other_types::OTHERS;
 use super::relation::{Maker, Rows, oid, text};
 use super::{depend, operator_classes, other_types};
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::foreign_key::ReferentialAction;
 use crate::types::{oid as type_oid, type_len, typmod};
 use hotrow_storage::{Array, Column, Element, IndexRef, Type, Value};
@@ -33,14 +33,14 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
     })
 }
 
-fn namespaces(names: &Names, rows: &mut Rows<'_>) {
-    for (number, name) in objects::schemas(names) {
+fn namespaces(context: &SessionContext, rows: &mut Rows<'_>) {
+    for (number, name) in objects::schemas(context) {
         rows.push(vec![("oid", oid(number)), ("nspname", text(name)), ("nspowner", oid(OWNER))]);
     }
 }
 
-fn classes(names: &Names, rows: &mut Rows<'_>) {
-    for object in objects::objects(names) {
+fn classes(context: &SessionContext, rows: &mut Rows<'_>) {
+    for object in objects::objects(context) {
         let mut row = vec![
             ("oid", oid(object.number)),
             ("relname", text(&object.name)),
@@ -54,7 +54,7 @@ fn classes(names: &Names, rows: &mut Rows<'_>) {
         ];
         match &object.kind {
             Kind::Table(table) => {
-                let count = names.shared().engine().row_count(table.id);
+                let count = context.shared().engine().row_count(table.id);
                 row.extend([
                     ("relam", oid(2)),
                     ("reltuples", Value::Float4(count as f32)),
@@ -117,12 +117,12 @@ fn collation(ty: Type) -> u32 {
     if ty.is_text() { 100 } else { 0 }
 }
 
-fn attributes(names: &Names, rows: &mut Rows<'_>) {
-    for object in objects::objects(names) {
+fn attributes(context: &SessionContext, rows: &mut Rows<'_>) {
+    for object in objects::objects(context) {
         for (at, (name, ty, nullable)) in columns(&object).into_iter().enumerate() {
             let identity = identity(&object, at);
             let has_default = match &object.kind {
-                Kind::Table(table) => identity.is_empty() && describe::default(names, table, at).is_some(),
+                Kind::Table(table) => identity.is_empty() && describe::default(context, table, at).is_some(),
                 _ => false,
             };
             let len = type_len(ty);
@@ -150,14 +150,14 @@ fn attributes(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn defaults(names: &Names, rows: &mut Rows<'_>) {
-    for object in objects::objects(names) {
+fn defaults(context: &SessionContext, rows: &mut Rows<'_>) {
+    for object in objects::objects(context) {
         let Kind::Table(table) = &object.kind else { continue };
         for column in 0..table.visible() {
-            let Some(default) = describe::default(names, table, column) else { continue };
+            let Some(default) = describe::default(context, table, column) else { continue };
             if identity(&object, column).is_empty() {
                 rows.push(vec![
-                    ("oid", oid(objects::number_of_default(names, table, column))),
+                    ("oid", oid(objects::number_of_default(context, table, column))),
                     ("adrelid", oid(object.number)),
                     ("adnum", Value::Int2(column as i16 + 1)),
                     ("adbin", text(default)),
@@ -167,7 +167,7 @@ fn defaults(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn types(_: &Names, rows: &mut Rows<'_>) {
+fn types(_: &SessionContext, rows: &mut Rows<'_>) {
     for known in TYPES.iter().chain(&OTHERS) {
         let is_vector = known.category == "A";
         let own = vec![
@@ -228,15 +228,15 @@ fn oid_vector(numbers: impl IntoIterator<Item = u32>) -> Value<'static> {
     Value::Array(Array::new(Element::OidVector, numbers.into_iter().map(oid)))
 }
 
-fn indexes(names: &Names, rows: &mut Rows<'_>) {
-    for object in objects::objects(names) {
+fn indexes(context: &SessionContext, rows: &mut Rows<'_>) {
+    for object in objects::objects(context) {
         let Kind::Index(table, index) = &object.kind else { continue };
         let columns = table.index_columns(*index);
         let count = Value::Int2(columns.len() as i16);
         let method = method_number(describe::method(table, *index));
         rows.push(vec![
             ("indexrelid", oid(object.number)),
-            ("indrelid", oid(names.shared().catalog.number(table.name()))),
+            ("indrelid", oid(context.shared().catalog.number(table.name()))),
             ("indnatts", count.clone()),
             ("indnkeyatts", count),
             ("indisunique", Value::Bool(describe::is_unique(table, *index))),
@@ -266,14 +266,14 @@ fn action_letter(action: ReferentialAction) -> &'static str {
     }
 }
 
-fn constraints(names: &Names, rows: &mut Rows<'_>) {
-    let (view, catalog) = (names.view(), &names.shared().catalog);
+fn constraints(context: &SessionContext, rows: &mut Rows<'_>) {
+    let (view, catalog) = (context.view(), &context.shared().catalog);
     for table in view.tables() {
         for (name, constraint) in describe::constraints(&table) {
             let mut row = vec![
-                ("oid", oid(objects::number_of_constraint(names, &table, name))),
+                ("oid", oid(objects::number_of_constraint(context, &table, name))),
                 ("conname", text(name)),
-                ("connamespace", oid(objects::number_of_schema(names, table.schema_name()))),
+                ("connamespace", oid(objects::number_of_schema(context, table.schema_name()))),
                 ("convalidated", Value::Bool(true)),
                 ("conrelid", oid(catalog.number(table.name()))),
                 ("confupdtype", text(" ")),
@@ -299,7 +299,7 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
                 }
                 Constraint::Foreign(key) => {
                     let referenced = view.table(&key.table);
-                    let index = describe::referenced_index(names, key);
+                    let index = describe::referenced_index(context, key);
                     let index = index.zip(referenced.as_ref()).map(|(name, table)| table.name_beside(&name));
                     let places = key.referenced.iter().filter_map(|name| referenced.as_ref()?.schema.column(name));
                     row.extend([
@@ -322,10 +322,10 @@ fn constraints(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn sequences(names: &Names, rows: &mut Rows<'_>) {
-    for sequence in names.view().sequences() {
+fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {
+    for sequence in context.view().sequences() {
         rows.push(vec![
-            ("seqrelid", oid(names.shared().catalog.number(&sequence.name))),
+            ("seqrelid", oid(context.shared().catalog.number(&sequence.name))),
             ("seqtypid", oid(type_oid(sequence.ty))),
             ("seqstart", Value::Int8(sequence.start)),
             ("seqincrement", Value::Int8(sequence.increment)),
@@ -337,13 +337,13 @@ fn sequences(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn access_methods(_: &Names, rows: &mut Rows<'_>) {
+fn access_methods(_: &SessionContext, rows: &mut Rows<'_>) {
     for (number, name, kind) in [(2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i")] {
         rows.push(vec![("oid", oid(number)), ("amname", text(name)), ("amtype", text(kind))]);
     }
 }
 
-fn collations(_: &Names, rows: &mut Rows<'_>) {
+fn collations(_: &SessionContext, rows: &mut Rows<'_>) {
     for (number, name, provider) in [(100, "default", "d"), (950, "C", "c")] {
         rows.push(vec![
             ("oid", oid(number)),
@@ -357,7 +357,7 @@ fn collations(_: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn databases(_: &Names, rows: &mut Rows<'_>) {
+fn databases(_: &SessionContext, rows: &mut Rows<'_>) {
     rows.push(vec![
         ("oid", oid(objects::POSTGRES)),
         ("datname", text("postgres")),
@@ -372,7 +372,7 @@ fn databases(_: &Names, rows: &mut Rows<'_>) {
     ]);
 }
 
-fn roles(_: &Names, rows: &mut Rows<'_>) {
+fn roles(_: &SessionContext, rows: &mut Rows<'_>) {
     let can =
         ["rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolreplication", "rolbypassrls"];
     let mut row = vec![("oid", oid(OWNER)), ("rolname", text("postgres")), ("rolconnlimit", Value::Int4(-1))];
@@ -380,7 +380,7 @@ fn roles(_: &Names, rows: &mut Rows<'_>) {
     rows.push(row);
 }
 
-fn tablespaces(_: &Names, rows: &mut Rows<'_>) {
+fn tablespaces(_: &SessionContext, rows: &mut Rows<'_>) {
     for (number, name) in [(1663, "pg_default"), (1664, "pg_global")] {
         rows.push(vec![("oid", oid(number)), ("spcname", text(name)), ("spcowner", oid(OWNER))]);
     }

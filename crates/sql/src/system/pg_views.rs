@@ -3,7 +3,7 @@
 use super::describe;
 use super::objects::{self, Kind, OWNER};
 use super::relation::{Maker, Rows, oid, text};
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::schema;
 use crate::settings::Known;
 use hotrow_storage::Value;
@@ -23,8 +23,8 @@ pub(super) fn maker(name: &str) -> Option<Maker> {
     })
 }
 
-fn tables(names: &Names, rows: &mut Rows<'_>) {
-    for table in names.view().tables() {
+fn tables(context: &SessionContext, rows: &mut Rows<'_>) {
+    for table in context.view().tables() {
         rows.push(vec![
             ("schemaname", text(table.schema_name())),
             ("tablename", text(table.plain_name())),
@@ -35,8 +35,8 @@ fn tables(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn indexes(names: &Names, rows: &mut Rows<'_>) {
-    for table in names.view().tables() {
+fn indexes(context: &SessionContext, rows: &mut Rows<'_>) {
+    for table in context.view().tables() {
         for index in objects::indexes(&table) {
             rows.push(vec![
                 ("schemaname", text(table.schema_name())),
@@ -48,8 +48,8 @@ fn indexes(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn views(names: &Names, rows: &mut Rows<'_>) {
-    for view in names.view().views() {
+fn views(context: &SessionContext, rows: &mut Rows<'_>) {
+    for view in context.view().views() {
         rows.push(vec![
             ("schemaname", text(schema::split(&view.name).0)),
             ("viewname", text(schema::plain(&view.name))),
@@ -59,8 +59,8 @@ fn views(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn sequences(names: &Names, rows: &mut Rows<'_>) {
-    for sequence in names.view().sequences() {
+fn sequences(context: &SessionContext, rows: &mut Rows<'_>) {
+    for sequence in context.view().sequences() {
         let place = *sequence.place.lock();
         rows.push(vec![
             ("schemaname", text(schema::split(&sequence.name).0)),
@@ -78,7 +78,7 @@ fn sequences(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn roles(_: &Names, rows: &mut Rows<'_>) {
+fn roles(_: &SessionContext, rows: &mut Rows<'_>) {
     let can =
         ["rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolreplication", "rolbypassrls"];
     let mut row = vec![
@@ -91,7 +91,7 @@ fn roles(_: &Names, rows: &mut Rows<'_>) {
     rows.push(row);
 }
 
-fn users(_: &Names, rows: &mut Rows<'_>) {
+fn users(_: &SessionContext, rows: &mut Rows<'_>) {
     rows.push(vec![
         ("usename", text("postgres")),
         ("usesysid", oid(OWNER)),
@@ -104,10 +104,10 @@ fn users(_: &Names, rows: &mut Rows<'_>) {
 }
 
 /// What SHOW ALL shows, and limits that drivers ask for.
-fn settings(names: &Names, rows: &mut Rows<'_>) {
+fn settings(context: &SessionContext, rows: &mut Rows<'_>) {
     let limits = [("block_size", "8192"), ("max_function_args", "100"), ("max_index_keys", "32")];
     let limits = limits.map(|(name, value)| (name.to_owned(), value.to_owned(), None));
-    let mut all: Vec<_> = limits.into_iter().chain(names.all_settings()).collect();
+    let mut all: Vec<_> = limits.into_iter().chain(context.all_settings()).collect();
     all.sort_by_cached_key(|(name, ..)| name.to_lowercase());
     for (name, value, known) in all {
         let is_custom = known.is_none() && name.contains('.');
@@ -130,14 +130,14 @@ fn settings(names: &Names, rows: &mut Rows<'_>) {
     }
 }
 
-fn statistics(names: &Names, rows: &mut Rows<'_>) {
-    for object in objects::objects(names) {
+fn statistics(context: &SessionContext, rows: &mut Rows<'_>) {
+    for object in objects::objects(context) {
         let Kind::Table(table) = &object.kind else { continue };
         rows.push(vec![
             ("relid", oid(object.number)),
             ("schemaname", text(&object.schema_name)),
             ("relname", text(&object.name)),
-            ("n_live_tup", Value::Int8(names.shared().engine().row_count(table.id) as i64)),
+            ("n_live_tup", Value::Int8(context.shared().engine().row_count(table.id) as i64)),
         ]);
     }
 }

@@ -1,6 +1,6 @@
 //! A system relation, and its rows in the making.
 
-use crate::context::Names;
+use crate::context::SessionContext;
 use hotrow_storage::{Array, Element, Type, Value};
 
 /// A relation that the server makes up.
@@ -26,7 +26,7 @@ impl SystemRelation {
 }
 
 /// Makes the rows of a relation, as a session sees them at this moment.
-pub(super) type Maker = fn(&Names, &mut Rows<'_>);
+pub(super) type Maker = fn(&SessionContext, &mut Rows<'_>);
 
 /// Rows of a relation in the making.
 #[derive(Debug)]

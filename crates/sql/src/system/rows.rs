@@ -2,16 +2,16 @@
 
 use super::relation::{Maker, Rows, SystemRelation, oid};
 use super::{contention, information_schema, pg_catalog, pg_views, sessions};
-use crate::context::Names;
+use crate::context::SessionContext;
 use hotrow_storage::Value;
 
 impl SystemRelation {
     /// Its rows at this moment, as a session sees them, with all columns.
-    pub fn rows(&self, names: &Names) -> Vec<Vec<Value<'static>>> {
+    pub fn rows(&self, context: &SessionContext) -> Vec<Vec<Value<'static>>> {
         let mut rows = Rows { relation: self, rows: Vec::new() };
         // What no file makes rows of is empty.
         if let Some(make) = self.maker() {
-            make(names, &mut rows);
+            make(context, &mut rows);
         }
         rows.rows.iter_mut().for_each(|row| row.push(oid(self.number)));
         rows.rows

@@ -5,7 +5,7 @@ use super::relation::{Maker, Rows, oid, text};
 use crate::advisory::Key;
 use crate::blocking::{Awaited, Blocked, blocked};
 use crate::catalog::Table;
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::deadlock::{self, table_of};
 use crate::schema::shown;
 use crate::seat::{Seat, State};
@@ -34,9 +34,9 @@ fn waited(blocked: &Blocked) -> i64 {
     blocked.seat.waiter.now().since(blocked.since).as_micros() as i64
 }
 
-fn activity(names: &Names, rows: &mut Rows<'_>) {
-    let waits = blocked(names.shared());
-    for seat in names.shared().activity.seats() {
+fn activity(context: &SessionContext, rows: &mut Rows<'_>) {
+    let waits = blocked(context.shared());
+    for seat in context.shared().activity.seats() {
         let (doing, peer) = (seat.doing(), seat.peer().clone());
         let wait = waits.iter().find(|wait| Arc::ptr_eq(&wait.seat, &seat));
         let (kind, event) = match (wait, doing.state) {
@@ -98,14 +98,14 @@ fn row_mode(mode: &str) -> &'static str {
 
 /// A lock that somebody holds, or waits for.
 fn locked(
-    names: &Names,
+    context: &SessionContext,
     tables: &[Arc<Table>],
     seat: &Seat,
     (target, mode): (&Awaited, &'static str),
     since: Option<i64>,
 ) -> Vec<(&'static str, Value<'static>)> {
     let number = |table: Option<&Arc<Table>>| match table {
-        Some(table) => oid(names.shared().catalog.number(table.name())),
+        Some(table) => oid(context.shared().catalog.number(table.name())),
         None => Value::Null,
     };
     let (kind, relation, mode) = match target {
@@ -144,27 +144,27 @@ fn locked(
 }
 
 /// Tables' locks and advisory ones; of rows' those that somebody waits for, as far as the engine knows them, and who holds them.
-fn locks(names: &Names, rows: &mut Rows<'_>) {
-    let tables = names.view().tables();
-    for seat in names.shared().activity.seats() {
+fn locks(context: &SessionContext, rows: &mut Rows<'_>) {
+    let tables = context.view().tables();
+    for seat in context.shared().activity.seats() {
         for (lock, mode) in seat.tables.held() {
-            rows.push(locked(names, &tables, &seat, (&Awaited::Table(lock), mode.name()), None));
+            rows.push(locked(context, &tables, &seat, (&Awaited::Table(lock), mode.name()), None));
         }
-        for (key, mode) in names.shared().advisory.held(&seat) {
-            rows.push(locked(names, &tables, &seat, (&Awaited::Advisory(key), mode.name()), None));
+        for (key, mode) in context.shared().advisory.held(&seat) {
+            rows.push(locked(context, &tables, &seat, (&Awaited::Advisory(key), mode.name()), None));
         }
     }
     let mut shown: Vec<(i32, Awaited)> = Vec::new();
-    for wait in blocked(names.shared()) {
+    for wait in blocked(context.shared()) {
         let (mode, since) = (wait.mode.unwrap_or("shared"), now() - waited(&wait));
-        rows.push(locked(names, &tables, &wait.seat, (&wait.awaited, mode), Some(since)));
+        rows.push(locked(context, &tables, &wait.seat, (&wait.awaited, mode), Some(since)));
         let Awaited::Lock(_) = wait.awaited else { continue };
         for blocker in &wait.blockers {
             let known = (blocker.seat.pid(), wait.awaited.clone());
             if let Some(mode) = blocker.holds
                 && !shown.contains(&known)
             {
-                rows.push(locked(names, &tables, &blocker.seat, (&wait.awaited, mode), None));
+                rows.push(locked(context, &tables, &blocker.seat, (&wait.awaited, mode), None));
                 shown.push(known);
             }
         }
@@ -172,9 +172,9 @@ fn locks(names: &Names, rows: &mut Rows<'_>) {
 }
 
 /// A row for each session that waits and each that is in its way.
-fn blocking(names: &Names, rows: &mut Rows<'_>) {
-    let tables = names.view().tables();
-    for wait in blocked(names.shared()) {
+fn blocking(context: &SessionContext, rows: &mut Rows<'_>) {
+    let tables = context.view().tables();
+    for wait in blocked(context.shared()) {
         let micros = waited(&wait);
         let what = what(&wait.awaited, &tables);
         let row = |blocker: Vec<Value<'static>>| {

@@ -130,7 +130,7 @@ fn of_privileges(name: &str) -> &'static [Overload] {
 impl CatalogFunction {
     /// The function's value.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
-        let Some(names) = env.names else { return Err(unsupported("a look into the catalogs in this place")) };
+        let Some(context) = env.context else { return Err(unsupported("a look into the catalogs in this place")) };
         let number = u32::try_from(integer_of(first)).unwrap_or_default();
         let text = |text: Option<String>| Ok(text.map_or(Value::Null, |text| Value::Text(text.into())));
         let found = |number: Option<u32>| number.map_or(Value::Null, |number| Value::Int4(number.cast_signed()));
@@ -140,27 +140,27 @@ impl CatalogFunction {
                 text(Some(system::format_type(number, modifier)))
             }
             CatalogFunction::UserById => Ok(Value::text("postgres")),
-            CatalogFunction::IsVisible => Ok(system::is_visible(names, number).map_or(Value::Null, Value::Bool)),
+            CatalogFunction::IsVisible => Ok(system::is_visible(context, number).map_or(Value::Null, Value::Bool)),
             CatalogFunction::AnyIsVisible | CatalogFunction::Privilege => Ok(Value::Bool(true)),
             CatalogFunction::IsInRecovery => Ok(Value::Bool(false)),
             CatalogFunction::Expression => text(Some(text_of(first).to_owned())),
             CatalogFunction::IndexDefinition => {
                 let column = usize::try_from(integer_of(second)).unwrap_or_default();
-                text(system::index_definition(names, number, column))
+                text(system::index_definition(context, number, column))
             }
-            CatalogFunction::ConstraintDefinition => text(system::constraint_definition(names, number)),
-            CatalogFunction::ViewDefinition => text(system::view_definition(names, number)),
+            CatalogFunction::ConstraintDefinition => text(system::constraint_definition(context, number)),
+            CatalogFunction::ViewDefinition => text(system::view_definition(context, number)),
             CatalogFunction::Comment => {
                 let catalog = if second.is_null() { None } else { Some(text_of(second)) };
-                text(system::comment_on(names, number, catalog, 0))
+                text(system::comment_on(context, number, catalog, 0))
             }
             CatalogFunction::ColumnComment => match usize::try_from(integer_of(second)) {
-                Ok(column) if column > 0 => text(system::comment_on(names, number, None, column)),
+                Ok(column) if column > 0 => text(system::comment_on(context, number, None, column)),
                 _ => Ok(Value::Null),
             },
             CatalogFunction::SharedComment | CatalogFunction::NoText => Ok(Value::Null),
             CatalogFunction::Size => {
-                Ok(system::size(names, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64)))
+                Ok(system::size(context, number).map_or(Value::Null, |bytes| Value::Int8(bytes as i64)))
             }
             CatalogFunction::ProcedureNamed => {
                 let name = text_of(first);
@@ -172,17 +172,17 @@ impl CatalogFunction {
             }
             CatalogFunction::ProcedureName => text(Some(number_or_none(number))),
             CatalogFunction::SchemaNumber => {
-                match system::number_of_schema_name(names, &regnamespace(text_of(first))) {
+                match system::number_of_schema_name(context, &regnamespace(text_of(first))) {
                     Some(number) => Ok(found(Some(number))),
                     None => Err(crate::schema::undefined_schema(&regnamespace(text_of(first)))),
                 }
             }
             CatalogFunction::SchemaName => {
-                text(Some(system::schema_of_number(names, number).unwrap_or_else(|| number_or_none(number))))
+                text(Some(system::schema_of_number(context, number).unwrap_or_else(|| number_or_none(number))))
             }
             CatalogFunction::DatabaseSize => {
                 let sizes =
-                    names.view().tables().into_iter().map(|table| names.shared().engine().memory(table.id).bytes());
+                    context.view().tables().into_iter().map(|table| context.shared().engine().memory(table.id).bytes());
                 Ok(Value::Int8(sizes.sum::<u64>() as i64))
             }
             CatalogFunction::EncodingNumber => {
@@ -192,7 +192,7 @@ impl CatalogFunction {
             CatalogFunction::Empty => Ok(Value::text("")),
             CatalogFunction::NoSchema => Ok(Value::Int4(0)),
             CatalogFunction::CurrentSchemas => {
-                let view = names.view();
+                let view = context.view();
                 let path: Vec<_> = view.path_schemas().collect();
                 let is_implicit = *first == Value::Bool(true) && !path.contains(&"pg_catalog");
                 let schemas = is_implicit.then_some("pg_catalog").into_iter().chain(path).map(Value::text);
@@ -200,8 +200,8 @@ impl CatalogFunction {
             }
             CatalogFunction::Encoding => Ok(Value::text(if number == 6 { "UTF8" } else { "" })),
             CatalogFunction::PrettySize => text(Some(pretty(integer_of(first)))),
-            CatalogFunction::ToRelation => Ok(found(system::number_of_relation(names, text_of(first)))),
-            CatalogFunction::RelationNumber => match system::number_of_relation(names, text_of(first)) {
+            CatalogFunction::ToRelation => Ok(found(system::number_of_relation(context, text_of(first)))),
+            CatalogFunction::RelationNumber => match system::number_of_relation(context, text_of(first)) {
                 Some(number) => Ok(found(Some(number))),
                 None if text_of(first).bytes().all(|byte| byte.is_ascii_digit()) && !text_of(first).is_empty() => {
                     Ok(found(text_of(first).parse().ok()))
@@ -209,7 +209,7 @@ impl CatalogFunction {
                 None => Err(crate::schema::undefined_table(text_of(first))),
             },
             CatalogFunction::RelationName => {
-                text(Some(system::relation_of_number(names, number).unwrap_or_else(|| number_or_none(number))))
+                text(Some(system::relation_of_number(context, number).unwrap_or_else(|| number_or_none(number))))
             }
             CatalogFunction::ToType => Ok(found(system::number_of_type(text_of(first)))),
             CatalogFunction::TypeNumber => match system::number_of_type(text_of(first)) {

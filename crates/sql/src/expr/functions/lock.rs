@@ -5,7 +5,7 @@ use super::argument::{Arguments, integer_of};
 use super::function::{Function, LockFunction, Overload};
 use crate::advisory::{Key, Scope, Wanted};
 use crate::client::Notice;
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::error::unsupported;
 use crate::expr::Env;
 use crate::seat::Seat;
@@ -63,22 +63,22 @@ pub fn named(name: &str) -> &'static [Overload] {
 impl LockFunction {
     /// The function's value.
     pub(super) fn call<'a>(self, [first, second, ..]: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
-        let Some(names) = env.names else { return Err(unsupported("a look at the locks in this place")) };
+        let Some(context) = env.context else { return Err(unsupported("a look at the locks in this place")) };
         let blockers = || match i32::try_from(integer_of(first)) {
-            Ok(pid) => blocking::blockers_of(names.shared(), pid),
+            Ok(pid) => blocking::blockers_of(context.shared(), pid),
             Err(_) => Vec::new(),
         };
-        let (advisory, seat) = (&names.shared().advisory, &names.seat);
+        let (advisory, seat) = (&context.shared().advisory, &context.seat);
         let key = match second {
             Value::Null => Key::One(integer_of(first)),
             second => Key::Two(integer_of(first) as i32, integer_of(second) as i32),
         };
         Ok(match self {
-            LockFunction::Cancel | LockFunction::Terminate if names.is_rehearsing() => Value::Bool(true),
-            LockFunction::Cancel => Value::Bool(cancel(integer_of(first), names)?),
+            LockFunction::Cancel | LockFunction::Terminate if context.is_rehearsing() => Value::Bool(true),
+            LockFunction::Cancel => Value::Bool(cancel(integer_of(first), context)?),
             LockFunction::Terminate => {
                 let patience = if second.is_null() { 0 } else { integer_of(second) };
-                Value::Bool(terminate(integer_of(first), patience, names)?)
+                Value::Bool(terminate(integer_of(first), patience, context)?)
             }
             LockFunction::BlockingPids => {
                 Value::Array(Array::new(Element::Int4, blockers().into_iter().map(Value::Int4)))
@@ -92,13 +92,13 @@ impl LockFunction {
                 Value::Bool(pids.iter().any(is_in_the_way))
             }
             // A statement that runs without effect takes nothing.
-            LockFunction::Lock(..) | LockFunction::Unlock(_) | LockFunction::UnlockAll if names.is_rehearsing() => {
+            LockFunction::Lock(..) | LockFunction::Unlock(_) | LockFunction::UnlockAll if context.is_rehearsing() => {
                 Value::Null
             }
             LockFunction::Lock(mode, scope) => {
                 let wanted = Wanted { key, mode, scope };
-                if names.may_wait.get() {
-                    crate::locks::take_advisory(names.shared(), seat, wanted)?;
+                if context.may_wait.get() {
+                    crate::locks::take_advisory(context.shared(), seat, wanted)?;
                 } else if !advisory.try_take(seat, wanted) {
                     return Err(unsupported("a wait for an advisory lock in a statement that looks at tables")
                         .hint("Take the lock by a SELECT without FROM."));
@@ -107,7 +107,7 @@ impl LockFunction {
             }
             LockFunction::TryLock(mode, scope) => {
                 let wanted = Wanted { key, mode, scope };
-                Value::Bool(!names.is_rehearsing() && advisory.try_take(seat, wanted))
+                Value::Bool(!context.is_rehearsing() && advisory.try_take(seat, wanted))
             }
             LockFunction::Unlock(mode) => Value::Bool(advisory.give_back(seat, key, mode)),
             LockFunction::UnlockAll => {
@@ -122,50 +122,50 @@ impl LockFunction {
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The session of this number that has a connection. There is a warning if there is none.
-fn other(pid: i64, names: &Names) -> Option<Arc<Seat>> {
-    let seats = names.shared().activity.seats();
+fn other(pid: i64, context: &SessionContext) -> Option<Arc<Seat>> {
+    let seats = context.shared().activity.seats();
     let found = seats.into_iter().find(|seat| i64::from(seat.pid()) == pid && seat.backend().is_some());
     if found.is_none() {
-        warn(names, format!("PID {pid} is not a PostgreSQL backend process"));
+        warn(context, format!("PID {pid} is not a PostgreSQL backend process"));
     }
     found
 }
 
-fn warn(names: &Names, message: String) {
-    names.notices.borrow_mut().push(Notice { severity: "WARNING", error: SqlError::new(state::WARNING, message) });
+fn warn(context: &SessionContext, message: String) {
+    context.notices.borrow_mut().push(Notice { severity: "WARNING", error: SqlError::new(state::WARNING, message) });
 }
 
 /// `pg_cancel_backend`. A session of any user may cancel any other: all users have the rights of a superuser.
-fn cancel(pid: i64, names: &Names) -> Result<bool, SqlError> {
-    let Some(seat) = other(pid, names) else { return Ok(false) };
+fn cancel(pid: i64, context: &SessionContext) -> Result<bool, SqlError> {
+    let Some(seat) = other(pid, context) else { return Ok(false) };
     seat.backend().into_iter().for_each(|backend| backend.cancel());
-    check_here(names)?;
+    check_here(context)?;
     Ok(true)
 }
 
 /// `pg_terminate_backend`, which waits for so many milliseconds until the session has ended.
-fn terminate(pid: i64, patience_ms: i64, names: &Names) -> Result<bool, SqlError> {
+fn terminate(pid: i64, patience_ms: i64, context: &SessionContext) -> Result<bool, SqlError> {
     let Ok(patience_ms) = u64::try_from(patience_ms) else {
         return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "\"timeout\" must not be negative"));
     };
-    let Some(seat) = other(pid, names) else { return Ok(false) };
+    let Some(seat) = other(pid, context) else { return Ok(false) };
     seat.backend().into_iter().for_each(|backend| backend.terminate());
-    check_here(names)?;
-    let waiter = &names.seat.waiter;
+    check_here(context)?;
+    let waiter = &context.seat.waiter;
     let end = waiter.now().after(Duration::from_millis(patience_ms));
-    let has_ended = || !names.shared().activity.seats().iter().any(|other| Arc::ptr_eq(other, &seat));
+    let has_ended = || !context.shared().activity.seats().iter().any(|other| Arc::ptr_eq(other, &seat));
     while patience_ms > 0 && !has_ended() {
         if waiter.now() >= end {
-            warn(names, format!("backend with PID {pid} did not terminate within {patience_ms} milliseconds"));
+            warn(context, format!("backend with PID {pid} did not terminate within {patience_ms} milliseconds"));
             return Ok(false);
         }
         waiter.rest(LOOK);
-        check_here(names)?;
+        check_here(context)?;
     }
     Ok(true)
 }
 
 /// An error if the session itself was cancelled.
-fn check_here(names: &Names) -> Result<(), SqlError> {
-    if names.seat.waiter.is_cancelled() { Err(Abort::Cancelled.into()) } else { Ok(()) }
+fn check_here(context: &SessionContext) -> Result<(), SqlError> {
+    if context.seat.waiter.is_cancelled() { Err(Abort::Cancelled.into()) } else { Ok(()) }
 }

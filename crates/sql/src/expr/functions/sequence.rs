@@ -38,16 +38,16 @@ impl SequenceFunction {
         [first, second, third, ..]: &Arguments<'a>,
         env: &Env<'a>,
     ) -> Result<Value<'a>, SqlError> {
-        let Some(names) = env.names else { return Err(unsupported("a sequence in this place")) };
+        let Some(context) = env.context else { return Err(unsupported("a sequence in this place")) };
         Ok(match self {
-            SequenceFunction::NextValue => Value::Int8(names.next_value(first)?),
-            SequenceFunction::CurrentValue => Value::Int8(names.current_value(first)?),
-            SequenceFunction::LastValue => Value::Int8(names.last_value()?),
+            SequenceFunction::NextValue => Value::Int8(context.next_value(first)?),
+            SequenceFunction::CurrentValue => Value::Int8(context.current_value(first)?),
+            SequenceFunction::LastValue => Value::Int8(context.last_value()?),
             SequenceFunction::SetValue => {
-                Value::Int8(names.set_value(first, integer_of(second), *third != Value::Bool(false))?)
+                Value::Int8(context.set_value(first, integer_of(second), *third != Value::Bool(false))?)
             }
             SequenceFunction::SerialSequence => {
-                let name = names.serial_sequence(text_of(first), text_of(second))?;
+                let name = context.serial_sequence(text_of(first), text_of(second))?;
                 name.map_or(Value::Null, |name| Value::Text(name.into()))
             }
         })

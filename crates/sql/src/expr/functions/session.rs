@@ -5,7 +5,7 @@ use super::function::{Function, Overload, SessionFunction};
 use super::interval::age;
 use super::time::DAY;
 use crate::SqlError;
-use crate::context::Names;
+use crate::context::SessionContext;
 use crate::expr::{Env, Strictness, cast};
 use crate::types::now;
 use hotrow_storage::{Type, Value};
@@ -117,7 +117,7 @@ impl SessionFunction {
             SessionFunction::CurrentUser => Value::text(env.user),
             SessionFunction::CurrentDatabase => Value::text("postgres"),
             SessionFunction::CurrentSchema => {
-                let schema = env.names.and_then(|names| names.view().current_schema().map(str::to_owned));
+                let schema = env.context.and_then(|context| context.view().current_schema().map(str::to_owned));
                 schema.map_or(Value::Null, |schema| Value::Text(schema.into()))
             }
             SessionFunction::BackendPid => Value::Int4(env.session_id),
@@ -133,7 +133,7 @@ fn pause<'a>(seconds: &Value<'_>, env: &Env<'_>) -> Result<Value<'a>, SqlError> 
     let Value::Float8(seconds) = seconds else { return Ok(Value::Null) };
     // Nobody waits for longer than a century.
     let duration = Duration::try_from_secs_f64(seconds.clamp(0.0, 4e9)).unwrap_or_default();
-    if !env.names.is_some_and(Names::is_rehearsing) {
+    if !env.context.is_some_and(SessionContext::is_rehearsing) {
         env.waiter.rest(duration);
     }
     env.check_cancelled()?;

@@ -38,10 +38,10 @@ impl SettingFunction {
 
     /// The function's value.
     pub(super) fn call<'a>(self, arguments: &Arguments<'a>, env: &Env<'a>) -> Result<Value<'a>, SqlError> {
-        let Some(names) = env.names else { return Err(unsupported("a look at the session in this place")) };
+        let Some(context) = env.context else { return Err(unsupported("a look at the session in this place")) };
         let [name, second, third, ..] = arguments;
         match self {
-            SettingFunction::Current => match names.setting(text_of(name)) {
+            SettingFunction::Current => match context.setting(text_of(name)) {
                 Ok(value) => Ok(Value::Text(value.into())),
                 Err(error) if error.state == state::UNDEFINED_OBJECT && *second == Value::Bool(true) => Ok(Value::Null),
                 Err(error) => Err(error),
@@ -51,11 +51,11 @@ impl SettingFunction {
                     return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
                 }
                 let value = if let Value::Text(value) = second { Some(&**value) } else { None };
-                names.set_config(text_of(name), value, *third == Value::Bool(true))?;
-                names.setting(text_of(name)).map_or(Ok(Value::Null), |value| Ok(Value::Text(value.into())))
+                context.set_config(text_of(name), value, *third == Value::Bool(true))?;
+                context.setting(text_of(name)).map_or(Ok(Value::Null), |value| Ok(Value::Text(value.into())))
             }
-            SettingFunction::TransactionNumber => Ok(Value::Int8(names.transaction_number() as i64)),
-            SettingFunction::Started => Ok(Value::TimestampTz(names.shared().started())),
+            SettingFunction::TransactionNumber => Ok(Value::Int8(context.transaction_number() as i64)),
+            SettingFunction::Started => Ok(Value::TimestampTz(context.shared().started())),
         }
     }
 }
