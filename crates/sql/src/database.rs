@@ -1,10 +1,10 @@
 //! A database as SQL sees it: what sessions share below their plans ([`Shared`]), and the plans.
 
 use crate::bind::{Binder, planned};
+use crate::catalog::expected::Expected;
 use crate::catalog::{Changes, Rules, Table, Used, View};
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
-use crate::expected::Expected;
 use crate::parse::lex::{Token, character_position};
 use crate::parse::utility::Utility;
 use crate::parse::{self, Parsed};

@@ -90,7 +90,7 @@ pub struct Shared {
     pub(crate) admission: Option<Arc<Admission>>,
     /// Whether transactions may let others have rows before they commit: a commit may then be refused for what others have done.
     pub(crate) releases_early: bool,
-    /// Held by the session that looks for a [circle of waits](crate::circle).
+    /// Held by the session that looks for a [circle of waits](crate::locks::circle).
     pub(crate) looks: Mutex<()>,
 }
 

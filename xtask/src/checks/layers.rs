@@ -34,12 +34,12 @@ const LAYERED: &[Layered] = &[Layered {
         ],
         &["parse"],
         // What there is.
-        &["catalog", "expected", "foreign_key", "procedure", "search_path", "sequence", "view"],
+        &["catalog"],
         // What all sessions share, and the circles of their waits.
-        &["blocking", "circle", "deadlock", "locks", "shared"],
+        &["locks", "shared"],
         // Expressions, and what they may look at beside their row.
-        &["context", "expr", "shown", "system"],
-        &["deferred", "measured", "plan", "table_function", "window"],
+        &["context", "expr", "system"],
+        &["plan"],
         &["bind"],
         &["exec"],
         &["database", "session"],

@@ -10,7 +10,7 @@ use super::window::is_window_function;
 use crate::error::unsupported;
 use crate::expr::{self, Choice, Expr, Field, Function, Several, Strictness};
 use crate::parse::names::name_parts;
-use crate::table_function::TableFunction;
+use crate::plan::table_function::TableFunction;
 use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
@@ -265,7 +265,7 @@ impl Binder<'_> {
         if matches!(name, "nextval" | "currval" | "setval") {
             match arguments.first().map(|argument| &argument.expr) {
                 Some(Expr::Const(Value::Text(written))) => {
-                    if let Ok(sequence) = crate::sequence::named(self.view, written) {
+                    if let Ok(sequence) = crate::catalog::sequence::named(self.view, written) {
                         self.used.add_sequence(&sequence, self.view);
                     }
                 }

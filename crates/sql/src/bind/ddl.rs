@@ -3,11 +3,12 @@
 use super::binder::Binder;
 use super::scope::Scope;
 use super::typed::Typed;
+use crate::catalog::sequence;
 use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Used, View, Written};
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
 use crate::opaque::Opaque;
-use crate::{SqlError, sequence, state};
+use crate::{SqlError, state};
 use hotrow_storage::{Type, Value};
 use sqlparser::ast;
 

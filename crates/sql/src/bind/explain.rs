@@ -4,7 +4,7 @@ use super::condition::conjunction;
 use super::path::conditions_of;
 use super::told::{Operator, Told};
 use crate::expr::shown;
-use crate::measured::{Actual, Counts};
+use crate::plan::measured::{Actual, Counts};
 use crate::plan::{Access, HashJoin, JoinKind, Node, Path, Plan, Source};
 use hotrow_storage::IndexRef;
 use hotrow_txn::Direction;

@@ -15,7 +15,7 @@ use crate::error::unsupported;
 use crate::expr::{Comparison, Expr};
 use crate::parse::names::{fold, name_parts, object_name};
 use crate::plan::Node;
-use crate::table_function::TableFunction;
+use crate::plan::table_function::TableFunction;
 use crate::{OutputColumn, SqlError, depth, state, system};
 use hotrow_sync::Arc;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor};

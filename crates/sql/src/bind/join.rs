@@ -13,8 +13,8 @@ use super::group::{Columns, Group, Item, OuterJoin, Planned, Shown, Source, loca
 use super::path::{self, served};
 use super::semi_join::semi_join;
 use super::{cost, push};
+use crate::catalog::expected::Expected;
 use crate::error::unsupported;
-use crate::expected::Expected;
 use crate::expr::{Comparison, Expr, SubqueryTest, lost};
 use crate::plan::{Access, HashJoin, JoinKey, JoinKind, NestedLoop, Node};
 use crate::{SqlError, depth};

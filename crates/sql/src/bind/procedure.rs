@@ -9,6 +9,7 @@ use super::typed::Typed;
 use super::types::without_modifier;
 use super::variables::Variables;
 use crate::catalog::View;
+use crate::catalog::procedure::{Argument, Procedure};
 use crate::depth::{Syntax, with_room};
 use crate::error::unsupported;
 use crate::expr::{Expr, Strictness, can_cast};
@@ -19,7 +20,6 @@ use crate::parse::procedure::{
     ArgumentMode, ArgumentSyntax, BodySyntax, Expression, Fragment, StepKind as SyntaxKind, StepSyntax,
 };
 use crate::plan::{Body, Call, Plan, Step, StepKind, Target};
-use crate::procedure::{Argument, Procedure};
 use crate::types::type_name;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::Type;

@@ -6,8 +6,8 @@
 use super::condition::{conjunction, conjuncts, is_volatile};
 use super::path;
 use crate::expr::Expr;
+use crate::plan::window::WindowSort;
 use crate::plan::{Access, JoinKind, Node, Path};
-use crate::window::WindowSort;
 use hotrow_storage::IndexRef;
 
 /// The rows of a node of which a condition is true.

@@ -12,7 +12,7 @@ use super::types::plain_type;
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::parse::names::name_parts;
-use crate::table_function::{RowsOf, TableFunction};
+use crate::plan::table_function::{RowsOf, TableFunction};
 use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::Type;

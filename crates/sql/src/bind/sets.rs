@@ -4,7 +4,7 @@ use crate::SqlError;
 use crate::error::unsupported;
 use crate::expr::Expr;
 use crate::plan::Node;
-use crate::table_function::RowsOf;
+use crate::plan::table_function::RowsOf;
 use sqlparser::tokenizer::Span;
 
 /// The set-returning functions of a query's select list.

@@ -6,7 +6,7 @@ use super::scope::Scope;
 use super::typed::Typed;
 use crate::parse::names::{fold, name_parts};
 use crate::plan::Node;
-use crate::table_function::{RowsOf, TableFunction};
+use crate::plan::table_function::{RowsOf, TableFunction};
 use crate::{OutputColumn, SqlError};
 use hotrow_storage::Type;
 use sqlparser::ast::{self, Expr as A};

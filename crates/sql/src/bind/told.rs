@@ -2,7 +2,7 @@
 
 use crate::MemoryLimit;
 use crate::json::{pretty, write_string};
-use crate::measured::Actual;
+use crate::plan::measured::Actual;
 use hotrow_storage::Value;
 
 /// An operator.

@@ -3,12 +3,12 @@
 use super::binder::Binder;
 use super::query::{From, Locking, Stars};
 use super::scope::{Named, Scope};
+use crate::catalog::view::StoredView;
 use crate::catalog::{Comments, View};
 use crate::client::are_alike;
 use crate::depth::{self, Syntax, with_room};
 use crate::parse::names::fold;
 use crate::schema::{self, RelationName, undefined_table};
-use crate::view::StoredView;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_sync::Arc;
 use hotrow_txn::LockFor;

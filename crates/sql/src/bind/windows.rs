@@ -2,8 +2,8 @@
 
 use super::query::{Order, Output, kept_for};
 use crate::expr::Expr;
+use crate::plan::window::{Window, WindowCall, WindowFrame, WindowSort};
 use crate::plan::{Node, SortKey};
-use crate::window::{Window, WindowCall, WindowFrame, WindowSort};
 use hotrow_storage::Type;
 
 /// The window functions of a query.

@@ -3,25 +3,42 @@
 //! A [`Table`] is a definition that never changes. DDL makes another one, and with it another table of the engine, in the
 //! transaction's own [`Changes`]; they become everybody's when it commits. The catalog's version goes up with every such
 //! commit: a plan made at another version is made again.
+//!
+//! Definitions are kept as syntax. What the binder makes of them may lie beside them, but the catalog cannot read it.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `expression` | DEFAULT and CHECK |
+//! | `foreign_key` | foreign keys |
+//! | `procedure`, `sequence`, `view` | procedures, sequences, views |
+//! | `search_path` | which relation a name means |
+//! | `expected` | how many rows a table is expected to have |
+//! | this one | tables; all definitions, and a transaction's changes of them |
 
+pub mod expected;
 mod expression;
+pub mod foreign_key;
+pub mod procedure;
+pub mod search_path;
+pub mod sequence;
+pub mod view;
 
 pub use expression::{Check, Condition, DefaultSource, DefaultValue, Written};
 
-use crate::expected::ExpectedRows;
-use crate::foreign_key::{ForeignKey, Referrer};
-use crate::procedure::Procedure;
 use crate::schema::{self, RelationName, Schema};
-use crate::sequence::Sequence;
 use crate::table_lock::TableLock;
 use crate::types::Styles;
-use crate::view::StoredView;
 use crate::{SqlError, state};
+use expected::ExpectedRows;
+use foreign_key::{ForeignKey, Referrer};
 use hotrow_storage::{IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowRef, TableId, TableSchema, Value};
 use hotrow_sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use hotrow_sync::{Arc, RwLock};
 use hotrow_txn::Engine;
+use procedure::Procedure;
+use sequence::Sequence;
 use std::collections::{BTreeMap, HashMap};
+use view::StoredView;
 
 /// The name of the hidden key column of a table without a primary key. No identifier can be empty.
 pub const HIDDEN: &str = "";

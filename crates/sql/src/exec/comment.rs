@@ -2,12 +2,12 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use crate::catalog::sequence::Sequence;
+use crate::catalog::view::StoredView;
 use crate::catalog::{Comments, Part, Table, column_of};
 use crate::parse::definition::{Commented, RelationKind};
 use crate::schema::{RelationName, Schema, plain, undefined_schema, undefined_table};
-use crate::sequence::Sequence;
 use crate::table_lock::Mode;
-use crate::view::StoredView;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 

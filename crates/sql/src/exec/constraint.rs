@@ -5,9 +5,9 @@
 use super::ddl::{Ddl, duplicate_constraint};
 use super::{Fail, scan};
 use crate::bind::Binder;
+use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer, referrers, values_of};
 use crate::catalog::{Rules, Table};
 use crate::expr::{Env, Strictness, can_cast};
-use crate::foreign_key::{ForeignKey, ReferentialAction, Referrer, referrers, values_of};
 use crate::parse::names::fold;
 use crate::schema::made_names;
 use crate::types::type_name;

@@ -3,8 +3,8 @@
 use super::Fail;
 use super::ddl::Ddl;
 use crate::bind::{argument_types, check_recursion, compile_new, define_arguments};
+use crate::catalog::procedure::Procedure;
 use crate::parse::procedure::{CreateProcedure, DropProcedures};
-use crate::procedure::Procedure;
 use crate::table_lock::Mode;
 use crate::types::type_name;
 use crate::{SqlError, state};

@@ -14,10 +14,10 @@
 //! A rehearsal changes nothing, and finds violations that are none: it passes over them, and goes along each way once.
 
 use super::{Exec, Fail, scan};
+use crate::catalog::foreign_key::{ForeignKey, ReferentialAction as Action, values_of};
 use crate::context::SessionContext;
-use crate::deferred::{Event, EventKind};
 use crate::expr::{Env, Input};
-use crate::foreign_key::{ForeignKey, ReferentialAction as Action, values_of};
+use crate::plan::deferred::{Event, EventKind};
 use crate::plan::{Access, Change, ChangePlan, Graph, Keys, Path, Referred};
 use hotrow_storage::{Key, RowRef, Value};
 use hotrow_sync::Arc;

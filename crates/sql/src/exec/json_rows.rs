@@ -2,7 +2,7 @@
 
 use super::table_function::Next;
 use crate::json::{self, Kind};
-use crate::table_function::{JsonRows, Parts};
+use crate::plan::table_function::{JsonRows, Parts};
 use crate::{SqlError, state};
 use hotrow_storage::Value;
 

@@ -1,7 +1,7 @@
 //! Operators that count what they do, for EXPLAIN ANALYZE.
 
 use super::{Exec, Fail, Sink};
-use crate::measured::Measured;
+use crate::plan::measured::Measured;
 use hotrow_sync::Time;
 
 impl Exec<'_> {

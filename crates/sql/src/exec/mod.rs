@@ -61,9 +61,9 @@ mod view;
 mod window;
 mod window_frame;
 
-use crate::deferred::Deferred;
 use crate::expr::{Env, Expr, Input};
 use crate::locks::lock_timeout;
+use crate::plan::deferred::Deferred;
 use crate::plan::{Node, Plan};
 use crate::system::SystemRelation;
 use crate::{SqlError, SqlState, state};

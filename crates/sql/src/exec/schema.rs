@@ -2,13 +2,13 @@
 
 use super::Fail;
 use super::ddl::Ddl;
+use crate::catalog::view::StoredView;
 use crate::catalog::{Part, Table, rename_comment};
 use crate::error::unsupported;
 use crate::parse::definition::{Change, Definition, Granted, RelationKind};
 use crate::parse::names::name_parts;
 use crate::schema::{self, PUBLIC, RelationName, Schema, plain, undefined_schema, undefined_table};
 use crate::table_lock::Mode;
-use crate::view::StoredView;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;

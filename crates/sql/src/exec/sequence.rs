@@ -2,11 +2,11 @@
 
 use super::Fail;
 use super::ddl::{Ddl, Draft};
+use crate::catalog::sequence::Sequence;
 use crate::catalog::{DefaultValue, Table, column_of};
 use crate::error::unsupported;
 use crate::parse::sequence::{AlterSequence, CreateSequence, SequenceOption};
 use crate::schema::{duplicate_table, undefined_table};
-use crate::sequence::Sequence;
 use crate::table_lock::Mode;
 use crate::{SqlError, schema, state};
 use hotrow_storage::Type;

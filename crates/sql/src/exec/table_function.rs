@@ -3,7 +3,7 @@
 use super::{Exec, Fail, Sink, json_rows};
 use crate::expr::{Arithmetic, Env, Input, compare};
 use crate::plan::Node;
-use crate::table_function::{RowsOf, TableFunction};
+use crate::plan::table_function::{RowsOf, TableFunction};
 use crate::{SqlError, state};
 use hotrow_storage::{Elements, Interval, Value};
 use std::ops::ControlFlow;

@@ -3,11 +3,11 @@
 use super::Fail;
 use super::ddl::{Ddl, shown};
 use crate::bind::{define_view, holds, not_a_table};
+use crate::catalog::view::StoredView;
 use crate::error::unsupported;
 use crate::parse::names::{fold, object_name};
 use crate::schema::duplicate_table;
 use crate::table_lock::Mode;
-use crate::view::StoredView;
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 use sqlparser::ast;

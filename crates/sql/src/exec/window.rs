@@ -6,7 +6,7 @@ use super::window_frame::{Frame, Partition, Place};
 use super::{Exec, Fail, Flow, Sink, recycle};
 use crate::expr::{Env, Expr, Input, Kept};
 use crate::plan::AggregateCall;
-use crate::window::{Window, WindowCall, WindowFunction, WindowSort};
+use crate::plan::window::{Window, WindowCall, WindowFunction, WindowSort};
 use crate::{SqlError, depth, state};
 use hotrow_storage::Value;
 use std::ops::{ControlFlow, Range};

@@ -5,7 +5,7 @@
 use crate::expr::{Arithmetic, Env, Input, Kept, compare};
 use crate::parse::window::Exclusion;
 use crate::plan::SortKey;
-use crate::window::{FrameBound, FrameUnits, WindowFrame, WindowSort};
+use crate::plan::window::{FrameBound, FrameUnits, WindowFrame, WindowSort};
 use crate::{SqlError, state};
 use hotrow_storage::{Interval, Value};
 use std::ops::Range;

@@ -6,7 +6,7 @@
 
 use super::{Access, Delete, Update};
 use crate::catalog::Table;
-use crate::foreign_key::ForeignKey;
+use crate::catalog::foreign_key::ForeignKey;
 use hotrow_sync::Arc;
 
 /// The tables that a statement may change through foreign keys. The first is its own.

@@ -6,33 +6,46 @@
 //! While a table is walked the transaction is busy. Who uses it at each row of an input keeps these rows first: a nested loop the
 //! columns of its outer side that are wanted, and any other operator whose expressions have subqueries takes its rows from
 //! a [`Node::Materialise`]. So no subquery is part of an [`Access`].
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `aggregate`, `window`, `table_function` | what functions over several rows, or of several rows, are asked for |
+//! | `subquery` | the plans of subqueries in expressions |
+//! | `procedure` | the bodies of procedures |
+//! | `foreign_keys`, `deferred` | what foreign keys ask of changed rows, at once and later |
+//! | `measured` | operators that count |
+//! | this one | statements, operators, and the ways to rows |
 
 mod aggregate;
+pub(crate) mod deferred;
 mod foreign_keys;
+pub mod measured;
 mod procedure;
 mod subquery;
+pub mod table_function;
+pub mod window;
 
 pub use self::aggregate::{AggregateCall, AggregateFunction, AggregateOrder};
 pub use self::foreign_keys::{Change, ChangePlan, Graph, Keys, Reference, Referred};
+pub use self::measured::{Analysis, Measured};
 pub use self::procedure::{Body, Call, Step, StepKind, Target};
+use crate::catalog::expected::Expected;
 use crate::catalog::{Table, Used};
 use crate::depth::Syntax;
-use crate::expected::Expected;
 use crate::expr::{BoundCheck, Expr};
-pub use crate::measured::{Analysis, Measured};
 use crate::parse::ExplainOptions;
 use crate::parse::cursors::DeclareCursor;
 use crate::parse::lex::tokenize;
 use crate::parse::utility::Utility;
 use crate::system::SystemRelation;
-use crate::table_function::RowsOf;
-use crate::window::Window;
 use crate::{OutputColumn, SqlError, state};
 use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use hotrow_sync::{Arc, Mutex};
 use hotrow_txn::{Direction, LockFor};
 use sqlparser::ast;
+use table_function::RowsOf;
+use window::Window;
 
 /// A plan for one statement.
 #[derive(Debug)]

@@ -5,9 +5,9 @@
 
 use super::Plan;
 use crate::catalog::Used;
+use crate::catalog::procedure::{Argument, Procedure};
 use crate::expr::Expr;
 use crate::parse::procedure::ArgumentMode;
-use crate::procedure::{Argument, Procedure};
 use hotrow_storage::Type;
 use hotrow_sync::Arc;
 

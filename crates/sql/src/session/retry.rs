@@ -3,10 +3,11 @@
 use super::Session;
 use super::planned::is_plannable;
 use super::transaction::Phase;
+use crate::locks::deadlock;
 use crate::plan::{Plan, only_reads};
 use crate::turns::Turn;
 use crate::watched::Spot;
-use crate::{SqlError, deadlock, state};
+use crate::{SqlError, state};
 use hotrow_sync::Time;
 use hotrow_txn::{Abort, Savepoint, Transaction};
 use std::time::Duration;

@@ -6,10 +6,10 @@ use super::retry::Attempts;
 use super::transaction::{Phase, runs_when_failed};
 use super::{Session, plan};
 use crate::catalog::View;
+use crate::catalog::expected::Expected;
 use crate::client::{Client, OutputColumn, are_alike};
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
-use crate::expected::Expected;
 use crate::expr::{Env, Input};
 use crate::parse::Parsed;
 use crate::parse::lex::{Token, character_position, tokenize_within};
@@ -459,7 +459,7 @@ impl Session {
         for &at in &statement.used.sequence_params {
             let Some(Value::Text(name)) = params.get(at) else { continue };
             // What is wrong with the name is said when the statement runs.
-            let Ok(sequence) = crate::sequence::named(self.view(), name) else { continue };
+            let Ok(sequence) = crate::catalog::sequence::named(self.view(), name) else { continue };
             let lock = self.database.catalog.lock(&sequence.name);
             self.lock_table(&lock, Mode::Shared)?;
         }

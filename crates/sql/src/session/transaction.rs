@@ -3,10 +3,10 @@
 use super::Session;
 use crate::advisory::Scope;
 use crate::catalog::Changes;
-use crate::deferred::DeferredMark;
 use crate::exec::{Fail, lock_outcome};
 use crate::parse::Parsed;
 use crate::parse::utility::{Modes, Utility};
+use crate::plan::deferred::DeferredMark;
 use crate::settings::{CONCURRENCY, SavedSettings};
 use crate::table_lock::Mode;
 use crate::types::now;

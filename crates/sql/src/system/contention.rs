@@ -4,8 +4,9 @@ use super::relation::{Maker, Rows};
 use crate::catalog::{Table, View};
 use crate::contention::AtSpot;
 use crate::context::SessionContext;
+use crate::locks::deadlock;
+use crate::schema;
 use crate::watched::Spot;
-use crate::{deadlock, schema};
 use hotrow_storage::{IndexRef, Type, Value};
 use hotrow_sync::Arc;
 

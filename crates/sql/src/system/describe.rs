@@ -1,10 +1,10 @@
 //! Definitions as SQL: what `pg_get_indexdef` and its like say.
 
 use super::objects::{self, Kind, Object};
+use crate::catalog::foreign_key::{ForeignKey, ReferentialAction};
 use crate::catalog::{Condition, Table, View};
 use crate::context::SessionContext;
 use crate::expr::{Expr, Strictness, shown};
-use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::parse::window::restored;
 use crate::schema::quoted;
 use crate::types::{encode_text, type_of};
@@ -186,7 +186,7 @@ pub(crate) fn view_definition(context: &SessionContext, number: u32) -> Option<S
 }
 
 /// The query of a view.
-pub(super) fn of_view(view: &Arc<crate::view::StoredView>) -> String {
+pub(super) fn of_view(view: &Arc<crate::catalog::view::StoredView>) -> String {
     format!(" {};", restored(view.query.to_string()))
 }
 

@@ -7,11 +7,11 @@ use super::all;
 use super::other_types::{OTHERS, functions};
 use super::relation::SystemRelation;
 use crate::catalog::Table;
+use crate::catalog::view::StoredView;
 use crate::context::SessionContext;
 use crate::parse::written_name;
 use crate::schema;
 use crate::types::{from_oid, oid as type_oid};
-use crate::view::StoredView;
 use hotrow_storage::{IndexRef, Type};
 use hotrow_sync::Arc;
 

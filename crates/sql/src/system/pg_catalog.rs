@@ -5,8 +5,8 @@ use super::objects::{self, Kind, OWNER, Object, PG_CATALOG, TYPES};
 use super::other_types::OTHERS;
 use super::relation::{Maker, Rows, oid, text};
 use super::{depend, operator_classes, other_types};
+use crate::catalog::foreign_key::ReferentialAction;
 use crate::context::SessionContext;
-use crate::foreign_key::ReferentialAction;
 use crate::types::{oid as type_oid, type_len, typmod};
 use hotrow_storage::{Array, Column, Element, IndexRef, Type, Value};
 

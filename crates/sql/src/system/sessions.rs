@@ -3,10 +3,10 @@
 use super::objects::{OWNER, POSTGRES};
 use super::relation::{Maker, Rows, oid, text};
 use crate::advisory::Key;
-use crate::blocking::{Awaited, Blocked, blocked};
 use crate::catalog::Table;
 use crate::context::SessionContext;
-use crate::deadlock::{self, table_of};
+use crate::locks::blocking::{Awaited, Blocked, blocked};
+use crate::locks::deadlock::{self, table_of};
 use crate::schema::shown;
 use crate::seat::{Seat, State};
 use crate::table_lock::Mode;

@@ -1,6 +1,6 @@
 //! Checks of foreign keys that are put off to the transaction's end, or until SET CONSTRAINTS asks for them.
 
-use crate::foreign_key::ForeignKey;
+use crate::catalog::foreign_key::ForeignKey;
 use crate::plan::Graph;
 use hotrow_storage::{Key, Value};
 use hotrow_sync::Arc;

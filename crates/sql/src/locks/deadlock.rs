@@ -1,8 +1,8 @@
 //! What the victim of a deadlock is told: a line for each wait of the cycle, as PostgreSQL does.
 
 use crate::advisory::Key;
-use crate::blocking::Awaited;
 use crate::catalog::{Table, View, describe};
+use crate::locks::blocking::Awaited;
 use hotrow_storage::{IndexRef, TableId};
 use hotrow_sync::Arc;
 use hotrow_txn::{Deadlock, LockPart, LockTarget, WaitsFor};

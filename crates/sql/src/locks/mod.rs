@@ -1,13 +1,19 @@
 //! Taking the locks that sessions wait for themselves: on tables' names, and advisory ones.
 //!
-//! **Deadlocks.** A session that waits looks for [circles](crate::circle), which may lead through locks of any kind. A
+//! `blocking` tells which session waits for which, `circle` finds deadlocks, and `deadlock` says what a victim is told.
+//!
+//! **Deadlocks.** A session that waits looks for [circles](circle), which may lead through locks of any kind. A
 //! circle that closes only because of a queue's order is opened by another order of that queue.
+
+pub(crate) mod blocking;
+mod circle;
+pub(crate) mod deadlock;
 
 use crate::advisory::Wanted;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::table_lock::{AwaitedLock, Mode, ShownLocks, TableLock};
-use crate::{SqlError, circle, state};
+use crate::{SqlError, state};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Wake};
 use hotrow_txn::Abort;

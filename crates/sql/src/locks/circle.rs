@@ -19,13 +19,14 @@
 //! gives up. So a session gives up that finds itself in an uncertain circle whose waits have all lasted for
 //! [`uncertain_wait`](crate::Config::uncertain_wait); any other waits on.
 
-use crate::blocking::{Awaited, Blocked, Sessions};
+use super::deadlock;
+use crate::SqlError;
 use crate::catalog::{Changes, View};
+use crate::locks::blocking::{Awaited, Blocked, Sessions};
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::table_lock::Mode;
 use crate::types::Styles;
-use crate::{SqlError, deadlock};
 use hotrow_sync::atomic::{AtomicBool, Ordering};
 use hotrow_sync::{Arc, Time, Waiter, Wake};
 use hotrow_txn::Abort;

@@ -1,12 +1,14 @@
 //! A session's context: what its expressions know beside their row, which is the catalog, the settings, the numbers of
 //! sequences, and how the transaction was begun.
 
+mod shown;
+
+use crate::catalog::sequence::{Sequence, named};
 use crate::catalog::{Changes, View, column_of};
 use crate::client::Notice;
 use crate::parse::written_name;
 use crate::schema::{self, quoted, undefined_table};
 use crate::seat::Seat;
-use crate::sequence::{Sequence, named};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::types::Styles;
