@@ -3,8 +3,9 @@
 use hotrow_sync::Arc;
 use std::any::Any;
 
-/// A value whose type only the layer that made it knows: the plan of a subquery in an expression, what the binder has made of a
-/// definition in the catalog. Clones share the value. Reading one compares the type's number, and costs no more than a call.
+/// A value whose type only the layer that made it knows: the plan of a subquery in an expression, what the binder has
+/// made of a definition in the catalog. Clones share the value. Reading one compares the type's number, and costs no
+/// more than a call.
 #[derive(Clone, Debug)]
 pub struct Opaque(Arc<dyn Any + Send + Sync>);
 

@@ -1,7 +1,8 @@
 //! What a join is expected to cost, in rows.
 //!
-//! Known are the number of rows that a table had when somebody looked ([`expected`](crate::catalog::expected)), and its keys: a whole
-//! key has one row, and each of its columns has an equal part in that. Of other conditions nothing is known but their kind.
+//! Known are the number of rows that a table had when somebody looked ([`expected`](crate::catalog::expected)), and its
+//! keys: a whole key has one row, and each of its columns has an equal part in that. Of other conditions nothing is
+//! known but their kind.
 
 use super::group::{Columns, Item, Shown, Source};
 use super::path::{self, served};

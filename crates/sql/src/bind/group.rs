@@ -81,8 +81,8 @@ impl Group {
         })
     }
 
-    /// Moves conditions into outer joins, where that changes nothing; an outer join of whose made-up rows no condition can be
-    /// true is none.
+    /// Moves conditions into outer joins, where that changes nothing; an outer join of whose made-up rows no condition
+    /// can be true is none.
     pub(super) fn push_down(&mut self) {
         let mut at = 0;
         while at < self.conditions.len() {

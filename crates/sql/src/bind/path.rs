@@ -1,9 +1,10 @@
 //! How a table's rows are found: by primary key, by ranges of indexes, or all of them.
 //!
-//! What conditions say of an index's columns is in `bounds`. An index serves them if each of their alternatives bounds its leading
-//! column: each alternative is a range of it, or as many as a list has values. If no index serves all, several may serve the arms of
-//! an OR, one index an arm. Every row found is checked against the whole condition again, except what the ranges of the primary
-//! key say already: a record never changes its key, while an entry of another index may be older than the row.
+//! What conditions say of an index's columns is in `bounds`. An index serves them if each of their alternatives bounds
+//! its leading column: each alternative is a range of it, or as many as a list has values. If no index serves all,
+//! several may serve the arms of an OR, one index an arm. Every row found is checked against the whole condition again,
+//! except what the ranges of the primary key say already: a record never changes its key, while an entry of another
+//! index may be older than the row.
 
 use super::bounds::{Alternatives, Bound, Bounds, Test};
 use super::condition::{conjunction, conjuncts};
@@ -51,8 +52,9 @@ pub(super) fn plain_columns(orders: &[Order]) -> Vec<Wanted> {
     deciding.map(plain).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The best way to the rows that satisfy `filter`, and whether it gives them in the order that is wanted. Rows that are to be sorted are
-/// all locked before, and those that nobody gets are then missing to others who pass over locked ones: for them the order comes first.
+/// The best way to the rows that satisfy `filter`, and whether it gives them in the order that is wanted. Rows that are
+/// to be sorted are all locked before, and those that nobody gets are then missing to others who pass over locked ones:
+/// for them the order comes first.
 pub(super) fn choose(table: Arc<Table>, filter: Option<Expr>, lock: LockFor, order: &[Wanted]) -> (Access, bool) {
     let conjuncts = conjuncts(filter);
     let bounds = Bounds::of(&table, &conjuncts);

@@ -101,8 +101,8 @@ pub(super) enum Within {
 /// How the rows of EXISTS's query are found in a hash table.
 #[derive(Debug)]
 pub(super) struct Matching {
-    /// The values of the row around the query that equal the query's first columns, over the frame; trailing blanks do not count where
-    /// the flag says so.
+    /// The values of the row around the query that equal the query's first columns, over the frame; trailing blanks do
+    /// not count where the flag says so.
     pub(super) operands: Vec<(Expr, bool)>,
     /// What else must be true, of the query's row and the frame.
     pub(super) condition: Option<Expr>,

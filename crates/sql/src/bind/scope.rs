@@ -1,8 +1,8 @@
 //! The columns that names can mean.
 //!
-//! The columns of all FROM items of a query are numbered in the order in which they stand there; expressions are bound over
-//! these numbers. Where a column lies in the rows that are at hand is known once the joins are planned. Names that mean
-//! nothing in a query are looked for in the queries around it.
+//! The columns of all FROM items of a query are numbered in the order in which they stand there; expressions are bound
+//! over these numbers. Where a column lies in the rows that are at hand is known once the joins are planned. Names that
+//! mean nothing in a query are looked for in the queries around it.
 
 use crate::catalog::{Condition, Table};
 use crate::expr::Expr;
@@ -120,7 +120,8 @@ impl Scope {
         Self { relations: vec![Relation::table(table, alias, 0)] }
     }
 
-    /// The columns that a condition of a table looks at, under the names that they and the table had when it was defined.
+    /// The columns that a condition of a table looks at, under the names that they and the table had when it was
+    /// defined.
     pub(super) fn of_condition(condition: &Condition, table: &Table) -> Self {
         let column = |(name, at): &(String, usize)| OutputColumn::new(name.clone(), table.schema.columns[*at].ty);
         let (schema, plain) = schema::split(&condition.table);

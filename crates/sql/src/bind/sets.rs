@@ -80,7 +80,8 @@ pub(super) fn used_by<'e>(calls: &[SetCall], exprs: impl IntoIterator<Item = &'e
     calls.iter().zip(used).filter(|(_, used)| *used).map(|(call, _)| call.clone()).collect()
 }
 
-/// An error if functions above and below an aggregation have parameters: whether they are the same depends on the values.
+/// An error if functions above and below an aggregation have parameters: whether they are the same depends on the
+/// values.
 pub(super) fn refuse_open_groups(below: &[SetCall], above: &[SetCall]) -> Result<(), SqlError> {
     let has_params = |calls: &[SetCall]| {
         let mut arguments = calls.iter().flat_map(|call| &call.rows.arguments);
@@ -92,8 +93,8 @@ pub(super) fn refuse_open_groups(below: &[SetCall], above: &[SetCall]) -> Result
     }
 }
 
-/// Puts the functions that expressions look at over the node with the rows that they and their arguments look at, of so many
-/// columns if anything has subqueries, and makes the expressions look at the rows that come of it.
+/// Puts the functions that expressions look at over the node with the rows that they and their arguments look at, of so
+/// many columns if anything has subqueries, and makes the expressions look at the rows that come of it.
 pub(super) fn expand(mut node: Node, mut width: usize, calls: &[SetCall], exprs: &mut [&mut Expr]) -> Node {
     if calls.is_empty() {
         return node;

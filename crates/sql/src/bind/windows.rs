@@ -95,7 +95,8 @@ impl Windows {
             places.push((at, sorts[at].sort.calls.len()));
             sorts[at].sort.calls.push(call);
         }
-        // The rows of one sort are the next one's: what has more keys comes first, and leaves little to do for a part of them.
+        // The rows of one sort are the next one's: what has more keys comes first, and leaves little to do for a part
+        // of them.
         sorts.sort_by_key(|sorted| std::cmp::Reverse(sorted.keys.len()));
         let numbers: Vec<_> = sorts.iter().map(|sorted| sorted.number).collect();
         let mut sorts: Vec<_> = sorts.into_iter().map(|sorted| sorted.sort).collect();

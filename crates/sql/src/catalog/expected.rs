@@ -1,8 +1,9 @@
 //! How many rows a table is expected to have.
 //!
-//! Plans of joins are made for expectations, and are kept; the engine is not asked while a plan is made, since no lock keeps the table there.
-//! Who is about to run such a plan holds the locks of its tables: he looks how many rows there are, notes it for the next plan, and makes this
-//! one again if he finds that it was made for quite others. All other plans look at nothing.
+//! Plans of joins are made for expectations, and are kept; the engine is not asked while a plan is made, since no lock
+//! keeps the table there. Who is about to run such a plan holds the locks of its tables: he looks how many rows there
+//! are, notes it for the next plan, and makes this one again if he finds that it was made for quite others. All other
+//! plans look at nothing.
 
 use crate::catalog::Table;
 use hotrow_sync::Arc;
@@ -58,7 +59,8 @@ impl Expected {
         self.table.expected_rows.note(engine.row_count(self.table.id).max(LEAST));
     }
 
-    /// Whether what is expected now is about the same: not eight times as much, nor an eighth, where tables of a hundred rows are as good as empty.
+    /// Whether what is expected now is about the same: not eight times as much, nor an eighth, where tables of a
+    /// hundred rows are as good as empty.
     pub fn holds(&self) -> bool {
         let (one, other) = (self.rows.saturating_add(100), self.table.expected_rows.get().saturating_add(100));
         one.max(other) / one.min(other) < 8

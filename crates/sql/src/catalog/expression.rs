@@ -1,13 +1,13 @@
 //! The expressions of definitions: DEFAULT and CHECK.
 //!
-//! The catalog keeps what was written, and what the syntax by itself does not say: the styles in which its literals are read, and
-//! what its names meant. So an expression means the same whatever its sequences and columns are called later.
+//! The catalog keeps what was written, and what the syntax by itself does not say: the styles in which its literals are
+//! read, and what its names meant. So an expression means the same whatever its sequences and columns are called later.
 //!
-//! What the binder makes of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so that a
-//! mistake is an error of CREATE or ALTER, and every later definition of the table shares it. It is never out of date: a
-//! definition does not change, its functions and types are the server's own, and the type of a column does not change while a
-//! CHECK looks at the column. It must not be made again later, either: in a DEFAULT the literal `'today'` is the day of the
-//! definition.
+//! What the binder makes of an expression is [`Opaque`] here. The binder makes it when the expression is defined, so
+//! that a mistake is an error of CREATE or ALTER, and every later definition of the table shares it. It is never out of
+//! date: a definition does not change, its functions and types are the server's own, and the type of a column does not
+//! change while a CHECK looks at the column. It must not be made again later, either: in a DEFAULT the literal
+//! `'today'` is the day of the definition.
 
 use crate::depth::Syntax;
 use crate::opaque::Opaque;
@@ -48,16 +48,16 @@ impl Written {
 pub struct DefaultValue {
     /// Where the value comes from.
     pub source: DefaultSource,
-    /// The types that the value is cast to, one after the other: the column's when the default was defined, and each that the
-    /// column has had since.
+    /// The types that the value is cast to, one after the other: the column's when the default was defined, and each
+    /// that the column has had since.
     pub types: Vec<Type>,
 }
 
 /// Where a default value comes from.
 #[derive(Clone, Debug)]
 pub enum DefaultSource {
-    /// An expression, which is bound as a value of the first of the types, and the numbers of the sequences that its functions
-    /// name, by these names.
+    /// An expression, which is bound as a value of the first of the types, and the numbers of the sequences that its
+    /// functions name, by these names.
     Written(Written, Vec<(String, u32)>),
     /// The next value of the sequence with this number, for a serial or identity column.
     NextValue(u32),
@@ -94,8 +94,8 @@ pub struct Condition {
     pub expression: Written,
     /// The table's full name when the condition was defined.
     pub table: String,
-    /// The columns that the condition looks at, in the order in which it mentions them: their names when it was defined, and
-    /// their positions now.
+    /// The columns that the condition looks at, in the order in which it mentions them: their names when it was
+    /// defined, and their positions now.
     pub columns: Vec<(String, usize)>,
 }
 

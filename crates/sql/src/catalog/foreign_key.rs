@@ -1,7 +1,8 @@
 //! Foreign keys: what the catalog knows of them.
 //!
 //! The table that has the key knows all of it ([`ForeignKey`]), and the table that it leads to knows of it by name
-//! ([`Referrer`]), so that making or dropping a key changes both definitions, and every plan for either of them is made again.
+//! ([`Referrer`]), so that making or dropping a key changes both definitions, and every plan for either of them is made
+//! again.
 
 use crate::catalog::{Table, View, describe};
 use crate::{SqlError, state};

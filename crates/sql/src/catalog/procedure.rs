@@ -1,8 +1,8 @@
 //! Procedures: statements that the database keeps, and runs as one.
 //!
-//! A [`Procedure`] is its text's syntax. What the binder makes of it, for the tables that there are, is kept with it and opaque
-//! to the catalog: it is made when the procedure is, and made again when one of its tables or one of the procedures that it calls
-//! has become another one.
+//! A [`Procedure`] is its text's syntax. What the binder makes of it, for the tables that there are, is kept with it
+//! and opaque to the catalog: it is made when the procedure is, and made again when one of its tables or one of the
+//! procedures that it calls has become another one.
 
 use crate::catalog::DefaultValue;
 use crate::opaque::Opaque;

@@ -1,4 +1,5 @@
-//! What functions see and change of the session: its settings as they are shown, where the transaction, or the engine, has the last word.
+//! What functions see and change of the session: its settings as they are shown, where the transaction, or the engine,
+//! has the last word.
 
 use crate::context::SessionContext;
 use crate::settings::{CONCURRENCY, EARLY_RELEASE, Known};
@@ -23,7 +24,8 @@ impl SessionContext {
         settings.all().map(|(name, value, known)| (name.to_owned(), self.shown(name, value), known)).collect()
     }
 
-    /// Changes a setting for the session, or for its transaction; `None` is the default. Statements that run without effect change none.
+    /// Changes a setting for the session, or for its transaction; `None` is the default. Statements that run without
+    /// effect change none.
     ///
     /// # Errors
     /// There is no such setting, it has no such value, or the transaction has begun with another one.
@@ -103,7 +105,8 @@ fn versions(statistics: Option<VersionStatistics>) -> String {
     format!("alive {alive}, garbage {garbage}, held {held}, transactions {transactions}{oldest}")
 }
 
-/// What an engine has locked, and how it holds transactions back and lets others have rows early if it has done so, in words.
+/// What an engine has locked, and how it holds transactions back and lets others have rows early if it has done so, in
+/// words.
 fn locks(
     statistics: Option<LockStatistics>,
     admission: AdmissionStatistics,

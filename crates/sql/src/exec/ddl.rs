@@ -1,5 +1,5 @@
-//! DDL: what it works with (the session's own catalog, the locks on names, definitions in the making), and which statement is
-//! run where.
+//! DDL: what it works with (the session's own catalog, the locks on names, definitions in the making), and which
+//! statement is run where.
 
 use super::{Fail, lock_outcome};
 use crate::catalog::{Catalog, Rules, Table, View};

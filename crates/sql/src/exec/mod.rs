@@ -27,7 +27,8 @@
 //! | this one | the tree of operators |
 //!
 //! Rows are pushed from the leaves to a [`Sink`] while the engine walks its index: nothing is kept that need not be. A
-//! sink must not use the transaction, which is busy: who needs it at each row keeps the rows first (see [`crate::plan`]).
+//! sink must not use the transaction, which is busy: who needs it at each row keeps the rows first (see
+//! [`crate::plan`]).
 
 pub(crate) mod accesses;
 mod aggregate;

@@ -457,7 +457,8 @@ pub(super) fn complete_key(draft: &mut Draft) -> Result<(), SqlError> {
     partition::check(draft)
 }
 
-/// An error if a key cannot have a column of this type: its values have no order, or one that is not that of a key's bytes.
+/// An error if a key cannot have a column of this type: its values have no order, or one that is not that of a key's
+/// bytes.
 fn check_key_type(ty: Type) -> Result<(), SqlError> {
     match ty {
         Type::Json | Type::Array(Element::Json) => {

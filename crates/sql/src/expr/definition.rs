@@ -1,7 +1,7 @@
 //! The expressions of definitions, bound.
 //!
-//! The binder has bound them and put them into the definitions. A plan has its own copy of what it needs, so that nothing is
-//! looked up in a definition for each row.
+//! The binder has bound them and put them into the definitions. A plan has its own copy of what it needs, so that
+//! nothing is looked up in a definition for each row.
 
 use super::{Expr, Function, SequenceFunction, Strictness, can_cast};
 use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Written};

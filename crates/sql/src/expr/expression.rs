@@ -33,7 +33,8 @@ pub enum Expr {
     Aggregate(usize),
     /// The result of a window function, likewise.
     Window(usize),
-    /// A column of the rows that set-returning functions of the select list make, by its number there; gone once the plan is made.
+    /// A column of the rows that set-returning functions of the select list make, by its number there; gone once the
+    /// plan is made.
     Set(usize),
     /// All of them.
     And(Vec<Expr>),

@@ -1,8 +1,8 @@
 //! What the expressions of a query see of what is around it.
 //!
-//! A frame is put around whatever runs once for each row of something else: the inner side of a nested loop, a LATERAL item,
-//! a correlated subquery. Frames have numbers that differ within a statement, so that nobody counts levels; the innermost
-//! comes first. The rows of WITH and the way to run subqueries are found in frames, too.
+//! A frame is put around whatever runs once for each row of something else: the inner side of a nested loop, a LATERAL
+//! item, a correlated subquery. Frames have numbers that differ within a statement, so that nobody counts levels; the
+//! innermost comes first. The rows of WITH and the way to run subqueries are found in frames, too.
 
 use super::{Env, Expr, Input, Kept, Subquery};
 use crate::{SqlError, state};
@@ -70,7 +70,8 @@ pub(crate) fn lost(what: &str) -> SqlError {
 }
 
 impl Expr {
-    /// Whether a subquery is part of the expression, so that evaluating it takes the transaction, or what waits as long as one may.
+    /// Whether a subquery is part of the expression, so that evaluating it takes the transaction, or what waits as long
+    /// as one may.
     pub(crate) fn has_subquery(&self) -> bool {
         self.any(&mut |part| match part {
             Expr::Subquery(_) => true,

@@ -1,7 +1,7 @@
 //! Queries within expressions.
 //!
-//! An expression says what is asked of a subquery's rows. How the rows are found is a plan, which the layers above know: the
-//! binder makes it, and whatever runs the subquery reads it.
+//! An expression says what is asked of a subquery's rows. How the rows are found is a plan, which the layers above
+//! know: the binder makes it, and whatever runs the subquery reads it.
 
 use super::{Comparison, Expr};
 use crate::opaque::Opaque;
@@ -35,12 +35,13 @@ pub enum SubqueryTest {
     Value,
     /// Whether there is a row.
     Exists,
-    /// Whether there is a row whose first columns equal the operands, where trailing blanks do not count in the columns that say
-    /// so, and for which the condition is true, if there is one. Only the condition looks at what the frame shows.
+    /// Whether there is a row whose first columns equal the operands, where trailing blanks do not count in the columns
+    /// that say so, and for which the condition is true, if there is one. Only the condition looks at what the frame
+    /// shows.
     Matches(Vec<bool>, Option<Expr>),
     /// The values of all rows as an array.
     Array(Element),
-    /// Whether the comparison holds for one row (ANY, IN), or for all rows if the flag says so. Trailing blanks do not count in
-    /// the columns that say so.
+    /// Whether the comparison holds for one row (ANY, IN), or for all rows if the flag says so. Trailing blanks do not
+    /// count in the columns that say so.
     Compare(Comparison, bool, Vec<bool>),
 }

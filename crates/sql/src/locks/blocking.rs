@@ -1,8 +1,8 @@
 //! Who waits for whom, among sessions.
 //!
-//! That a session waits its [`Waiter`] knows, under every engine. What for, and who is in the way, know those who have what it waits
-//! for: table locks are the session's own, rows' are the engine's. Where an engine does not know who is in the way it is somebody of those who are in a
-//! transaction: all of them are told, and that it is not certain.
+//! That a session waits its [`Waiter`] knows, under every engine. What for, and who is in the way, know those who have
+//! what it waits for: table locks are the session's own, rows' are the engine's. Where an engine does not know who is
+//! in the way it is somebody of those who are in a transaction: all of them are told, and that it is not certain.
 
 use crate::advisory::Key;
 use crate::seat::Seat;

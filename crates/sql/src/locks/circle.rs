@@ -14,8 +14,8 @@
 //! 2. A session that waits neither takes nor gives back locks. So a circle whose waits are all the same at two looks
 //!    was there between them: a session is a victim only after it has seen its circle twice.
 //!
-//! **What an engine does not say.** A wait in an engine that does not say who waits for whom may be for any session in a
-//! transaction. A circle that leads through such a wait is *uncertain*. The waits of a deadlock last until somebody
+//! **What an engine does not say.** A wait in an engine that does not say who waits for whom may be for any session in
+//! a transaction. A circle that leads through such a wait is *uncertain*. The waits of a deadlock last until somebody
 //! gives up. So a session gives up that finds itself in an uncertain circle whose waits have all lasted for
 //! [`uncertain_wait`](crate::Config::uncertain_wait); any other waits on.
 
@@ -156,8 +156,8 @@ impl<'d> Look<'d> {
         wait.as_ref().filter(|wait| wait.is_certain)
     }
 
-    /// Whether a session may be in a circle of waits that are all so old: a session that waits for what nobody knows may
-    /// wait for anybody in a transaction.
+    /// Whether a session may be in a circle of waits that are all so old: a session that waits for what nobody knows
+    /// may wait for anybody in a transaction.
     fn may_be_in_circle(&self, start: Node, is_old: impl Fn(Time) -> bool) -> bool {
         let mut reached = vec![false; self.sessions.seats.len()];
         let mut next = vec![start];

@@ -40,7 +40,8 @@ pub(super) fn parse_ast(text: &str) -> Result<Syntax<ast::Statement>, SqlError> 
     Ok(statement)
 }
 
-/// Whether an INSERT says OVERRIDING SYSTEM VALUE: the values that it gives stand in place of those of an identity's sequence.
+/// Whether an INSERT says OVERRIDING SYSTEM VALUE: the values that it gives stand in place of those of an identity's
+/// sequence.
 pub fn overrides_identities(insert: &ast::Insert) -> bool {
     // Hive's word, which nobody else has a use for, carries what the parser has no place for.
     insert.overwrite
@@ -113,8 +114,8 @@ pub fn parse_type(text: &str) -> Result<ast::DataType, SqlError> {
     Ok(ty)
 }
 
-/// sqlparser calls itself for what nests, and what it makes of a chain such as `a + b + c` nests to the left: neither may be deeper than
-/// there is [room](with_room) for.
+/// sqlparser calls itself for what nests, and what it makes of a chain such as `a + b + c` nests to the left: neither
+/// may be deeper than there is [room](with_room) for.
 pub(super) fn check_depth(sql: &str, tokens: &[Token]) -> Result<(), SqlError> {
     for pair in tokens.windows(2) {
         if let [Token { kind: TokenKind::String, end, .. }, next @ Token { kind: TokenKind::String, .. }] = pair {

@@ -1,8 +1,8 @@
 //! What a statement that changes rows does about foreign keys.
 //!
-//! A plan that changes rows has a [`Graph`]: its table and those that it may come to by referential actions, each with the
-//! look-ups and changes that its keys ask for, planned. A look-up's parameters are the values of the key's columns, in their
-//! order; those of a change are the values that rows refer to, and then, of an update, the new ones.
+//! A plan that changes rows has a [`Graph`]: its table and those that it may come to by referential actions, each with
+//! the look-ups and changes that its keys ask for, planned. A look-up's parameters are the values of the key's columns,
+//! in their order; those of a change are the values that rows refer to, and then, of an update, the new ones.
 
 use super::{Access, Delete, Update};
 use crate::catalog::Table;

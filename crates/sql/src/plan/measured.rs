@@ -1,6 +1,7 @@
 //! EXPLAIN ANALYZE: a plan whose operators count what they do.
 //!
-//! A plan that is to be measured is another one from the beginning: its operators stand within [`Measured`] ones. All other plans are what they were.
+//! A plan that is to be measured is another one from the beginning: its operators stand within [`Measured`] ones. All
+//! other plans are what they were.
 
 use crate::parse::ExplainOptions;
 use crate::plan::{Node, Plan, Source, Statement};
@@ -106,7 +107,8 @@ impl fmt::Display for Actual {
 }
 
 impl Node {
-    /// Has the operators of a plan count. What only hands rows on does not, and what is kept for subqueries is looked for by name.
+    /// Has the operators of a plan count. What only hands rows on does not, and what is kept for subqueries is looked
+    /// for by name.
     pub(crate) fn measure(&mut self, timed: bool) {
         self.each_input_mut(&mut |input| input.measure(timed));
         if !matches!(self, Node::Materialise(..) | Node::Project(..) | Node::With(..)) {

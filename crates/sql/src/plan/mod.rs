@@ -1,11 +1,11 @@
 //! Plans: what the binder makes and the executor runs.
 //!
-//! A query is a tree of [`Node`]s. Rows go from the leaves to the root, pushed one at a time; a node that must see all its
-//! input before its first row (sort, aggregate) keeps it.
+//! A query is a tree of [`Node`]s. Rows go from the leaves to the root, pushed one at a time; a node that must see all
+//! its input before its first row (sort, aggregate) keeps it.
 //!
-//! While a table is walked the transaction is busy. Who uses it at each row of an input keeps these rows first: a nested loop the
-//! columns of its outer side that are wanted, and any other operator whose expressions have subqueries takes its rows from
-//! a [`Node::Materialise`]. So no subquery is part of an [`Access`].
+//! While a table is walked the transaction is busy. Who uses it at each row of an input keeps these rows first: a
+//! nested loop the columns of its outer side that are wanted, and any other operator whose expressions have subqueries
+//! takes its rows from a [`Node::Materialise`]. So no subquery is part of an [`Access`].
 //!
 //! | file | what |
 //! | --- | --- |
@@ -83,8 +83,8 @@ pub struct Declare {
     pub query: Arc<Statement>,
 }
 
-/// The error of a plan that writes, or locks as if to write, in a transaction that is read-only. What a procedure does is
-/// looked at when it does it.
+/// The error of a plan that writes, or locks as if to write, in a transaction that is read-only. What a procedure does
+/// is looked at when it does it.
 pub fn read_only_violation(plan: &Plan) -> Option<SqlError> {
     let what = match plan {
         Plan::Insert(_) => "INSERT",
@@ -157,9 +157,11 @@ pub enum Node {
     Window(Box<Window>),
     /// Computed columns.
     Project(Box<Node>, Vec<Expr>),
-    /// Each row as often as the longest of the functions has rows for it: theirs, NULLs after the end of a shorter one, then its own columns.
+    /// Each row as often as the longest of the functions has rows for it: theirs, NULLs after the end of a shorter one,
+    /// then its own columns.
     ProjectSet(Box<Node>, Vec<RowsOf>),
-    /// In order, cut to the given number of columns. Of rows that are equal in so many of the first keys only the first, if that is not zero.
+    /// In order, cut to the given number of columns. Of rows that are equal in so many of the first keys only the
+    /// first, if that is not zero.
     Sort(Box<Node>, Vec<SortKey>, usize, usize),
     /// Each row once.
     Distinct(Box<Node>),
@@ -248,8 +250,8 @@ pub enum JoinKind {
     Anti,
 }
 
-/// A join whose inner side runs once for each row of the outer side: the inner side finds its rows by it. A row of the join has
-/// the kept columns, then those of the inner side.
+/// A join whose inner side runs once for each row of the outer side: the inner side finds its rows by it. A row of the
+/// join has the kept columns, then those of the inner side.
 #[derive(Debug)]
 pub struct NestedLoop {
     /// Inner or left.
@@ -266,8 +268,9 @@ pub struct NestedLoop {
     pub inner: Node,
 }
 
-/// A join whose inner side is kept, in a hash table if values of both sides must be equal. A row of the join has the columns
-/// that are wanted of the outer side, then those of the inner one; a row of a semi or anti join has the first only.
+/// A join whose inner side is kept, in a hash table if values of both sides must be equal. A row of the join has the
+/// columns that are wanted of the outer side, then those of the inner one; a row of a semi or anti join has the first
+/// only.
 #[derive(Debug)]
 pub struct HashJoin {
     /// Any.
@@ -357,15 +360,15 @@ pub enum Path {
     Key(Vec<Expr>),
     /// One range of an index: a range without lists.
     Range(Range),
-    /// Several ranges, each row once: those of OR, of lists, of rows of values. They go one way, in the order of their index if it
-    /// is one index.
+    /// Several ranges, each row once: those of OR, of lists, of rows of values. They go one way, in the order of their
+    /// index if it is one index.
     Ranges(Vec<Range>),
     /// All of them.
     Full,
 }
 
-/// A range of an index: leading columns equal, the next one bounded. With lists it is as many ranges as there are combinations of
-/// their values.
+/// A range of an index: leading columns equal, the next one bounded. With lists it is as many ranges as there are
+/// combinations of their values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
     /// The index.
@@ -473,8 +476,8 @@ pub struct Update {
     pub checks: Vec<BoundCheck>,
     /// Whether a column of the primary key changes.
     pub moves: bool,
-    /// If the rows and values come from a query: its rows have the key of the row to change, then what `assignments` and
-    /// `returning` look at after the table's own columns.
+    /// If the rows and values come from a query: its rows have the key of the row to change, then what `assignments`
+    /// and `returning` look at after the table's own columns.
     pub source: Option<Box<Node>>,
     /// What to answer with, over the new row.
     pub returning: Option<Vec<Expr>>,
@@ -487,8 +490,8 @@ pub struct Update {
 pub struct Delete {
     /// The rows to delete.
     pub access: Access,
-    /// If they come from a query: its rows have the key of the row to delete, then what `returning` looks at after the table's
-    /// own columns.
+    /// If they come from a query: its rows have the key of the row to delete, then what `returning` looks at after the
+    /// table's own columns.
     pub source: Option<Box<Node>>,
     /// What to answer with, over the old row.
     pub returning: Option<Vec<Expr>>,

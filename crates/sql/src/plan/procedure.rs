@@ -1,7 +1,7 @@
 //! The bodies of procedures, bound and planned.
 //!
-//! A running body has a frame of values: first the arguments, then `found`, then the declared variables. Its expressions know
-//! them as parameters by their position.
+//! A running body has a frame of values: first the arguments, then `found`, then the declared variables. Its
+//! expressions know them as parameters by their position.
 
 use super::Plan;
 use crate::catalog::Used;

@@ -1,5 +1,5 @@
-//! System relations: what the server knows, as rows to query. They are made up when a query asks, and no part of any transaction but that they show
-//! the catalog as the transaction sees it.
+//! System relations: what the server knows, as rows to query. They are made up when a query asks, and no part of any
+//! transaction but that they show the catalog as the transaction sees it.
 //!
 //! | file | relations |
 //! | --- | --- |

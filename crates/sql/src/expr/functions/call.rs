@@ -29,8 +29,8 @@ impl Function {
         }
     }
 
-    /// Whether a call does what no rollback undoes and others could notice, or what statements after it depend on. Numbers that a
-    /// sequence has given are not taken back either, but nobody minds.
+    /// Whether a call does what no rollback undoes and others could notice, or what statements after it depend on.
+    /// Numbers that a sequence has given are not taken back either, but nobody minds.
     pub(crate) fn acts(self) -> bool {
         match self {
             Function::Session(function) => function.acts(),

@@ -1,8 +1,9 @@
 //! Which function a call means: PostgreSQL's rules.
 //!
-//! Of the functions of the name that take as many arguments of types that the given ones can be cast to, those with the most exact matches are left;
-//! of these, those with the most types that are preferred in their category; then open arguments (literals and parameters) are taken for strings if
-//! some function takes strings there, or for the one category that all take. If several are left, the call is ambiguous.
+//! Of the functions of the name that take as many arguments of types that the given ones can be cast to, those with the
+//! most exact matches are left; of these, those with the most types that are preferred in their category; then open
+//! arguments (literals and parameters) are taken for strings if some function takes strings there, or for the one
+//! category that all take. If several are left, the call is ambiguous.
 
 use super::function::{Function, Overload};
 use super::{catalog, interval, json, lock, number, pattern, sequence, session, setting, text, time};

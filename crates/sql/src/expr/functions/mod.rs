@@ -22,8 +22,9 @@
 //! | `setting` | of settings |
 //! | `array` | of arrays |
 //!
-//! Each file has a list of its functions by name, with the types that they take and return, and a `call` that does what they do. A function is not
-//! called if one of its arguments is NULL; then it is NULL. Only those in `several` and `array` say otherwise.
+//! Each file has a list of its functions by name, with the types that they take and return, and a `call` that does what
+//! they do. A function is not called if one of its arguments is NULL; then it is NULL. Only those in `several` and
+//! `array` say otherwise.
 
 mod argument;
 mod array;

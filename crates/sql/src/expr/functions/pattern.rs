@@ -30,7 +30,8 @@ pub fn named(name: &str) -> &'static [Overload] {
         ($ignore_case:literal, $negated:literal) => {
             overloads![
                 PatternFunction::Matches { ignore_case: $ignore_case, negated: $negated }, (Text, Text) -> Bool;
-                PatternFunction::Matches { ignore_case: $ignore_case, negated: $negated }, (Type::Char(1), Text) -> Bool;
+                PatternFunction::Matches { ignore_case: $ignore_case, negated: $negated },
+                    (Type::Char(1), Text) -> Bool;
             ]
         };
     }
