@@ -4,12 +4,14 @@
 //! what the client is to be told of each is held until that can happen no more. A pipeline runs when its first statement is
 //! executed; who executes the others is told what has come of them.
 
+use super::Session;
 use super::held::Held;
+use super::output::Output;
 use super::planned::{Wanted, is_plannable};
 use super::retry::Attempts;
-use super::run::{Output, Source};
+use super::run::Bound;
+use super::text::{Ready, Source};
 use super::transaction::Phase;
-use super::{Ready, Session};
 use crate::client::Client;
 use crate::exec::Fail;
 use crate::parse::Parsed;
@@ -27,6 +29,12 @@ pub(super) struct Member<'s> {
     params: Vec<Value<'static>>,
     /// Its place in a query string; a prepared statement has none.
     source: Option<Source<'s>>,
+}
+
+impl Member<'_> {
+    fn bound(&self) -> Bound<'_> {
+        Bound { statement: &self.statement, params: &self.params, source: self.source.as_ref() }
+    }
 }
 
 /// A pipeline of the extended protocol: statements that the client sends together and ends with one Sync.
@@ -67,7 +75,11 @@ impl Session {
             Ready::Cached(statement, _) => is_plannable(&statement.plan),
             Ready::Parsed(parsed, _) => matches!(parsed, Parsed::Ast(_)),
         };
-        if self.wanted == Wanted::Nothing || ready.len() < 2 || self.phase != Phase::Idle || !ready.iter().all(may) {
+        if self.one_shot.wanted == Wanted::Nothing
+            || ready.len() < 2
+            || self.transaction.phase != Phase::Idle
+            || !ready.iter().all(may)
+        {
             return None;
         }
         self.start_implicit();
@@ -110,17 +122,17 @@ impl Session {
     /// Whether the engine would like to know which statements are sent together with the next one: see
     /// [`announce_pipeline`](Self::announce_pipeline).
     pub fn wants_pipeline(&self) -> bool {
-        self.wanted != Wanted::Nothing
-            && self.phase == Phase::Implicit
-            && self.executed == 0
-            && !self.begun
-            && !self.pipeline.has_run()
+        self.one_shot.wanted != Wanted::Nothing
+            && self.transaction.phase == Phase::Implicit
+            && self.transaction.executed == 0
+            && !self.engine.begun
+            && !self.one_shot.pipeline.has_run()
     }
 
     /// Says that the client executes these statements after the next [`execute`](Self::execute), with these values for their
     /// parameters, all rows of each, and then ends the transaction. They are then planned, and run, as one transaction.
     pub fn announce_pipeline(&mut self, rest: Vec<(Arc<Statement>, Vec<Value<'static>>)>) {
-        self.pipeline.announced = rest;
+        self.one_shot.pipeline.announced = rest;
     }
 
     /// The plan of a statement that the client will [`parse`](Self::parse).
@@ -133,8 +145,8 @@ impl Session {
 
     /// Whether a statement that is executed is one of a pipeline. The first one makes all of them run.
     pub(super) fn pipelines(&mut self, statement: &Arc<Statement>, params: &[Value<'static>]) -> bool {
-        let rest = std::mem::take(&mut self.pipeline.announced);
-        if self.pipeline.has_run() {
+        let rest = std::mem::take(&mut self.one_shot.pipeline.announced);
+        if self.one_shot.pipeline.has_run() {
             return true;
         }
         let plannable = |statement: &Statement| {
@@ -151,21 +163,21 @@ impl Session {
         let members: Vec<_> = std::iter::once(first).chain(rest).map(member).collect();
         let mut told = Vec::new();
         let ran = self.within_limit(|session| session.run_members(&members, false, &mut told));
-        self.pipeline.told = members.into_iter().map(|member| member.statement).zip(told).collect();
-        self.pipeline.error = ran.err();
+        self.one_shot.pipeline.told = members.into_iter().map(|member| member.statement).zip(told).collect();
+        self.one_shot.pipeline.error = ran.err();
         true
     }
 
     /// Tells the client what has come of the next statement of the pipeline.
     pub(super) fn tell_next(&mut self, statement: &Statement, client: &mut dyn Client) -> Result<(), SqlError> {
-        if let Some((announced, mut held)) = self.pipeline.told.pop_front() {
+        if let Some((announced, mut held)) = self.one_shot.pipeline.told.pop_front() {
             if announced.sql != statement.sql {
                 let message = "a pipeline's statements are not those that were announced";
                 return Err(SqlError::new(state::INTERNAL_ERROR, message));
             }
             held.tell(client, &self.waiter)?;
         }
-        match self.pipeline.error.take_if(|_| self.pipeline.told.is_empty()) {
+        match self.one_shot.pipeline.error.take_if(|_| self.one_shot.pipeline.told.is_empty()) {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -175,7 +187,7 @@ impl Session {
     /// client is to be told of each, and of one that has a mistake until then.
     fn run_members(&mut self, members: &[Member<'_>], commits: bool, told: &mut Vec<Held>) -> Result<(), SqlError> {
         let mut attempts = Attempts::after(self.waiter.waited_ns());
-        self.planning.start();
+        self.one_shot.planning.start();
         self.seat.counters.count_statements(members.len());
         loop {
             self.start_implicit();
@@ -188,7 +200,7 @@ impl Session {
                 Err(Fail::Abort(abort)) => {
                     // Nobody has seen any of them.
                     told.clear();
-                    self.executed = 0;
+                    self.transaction.executed = 0;
                     self.after_abort(abort, true, &mut attempts)?;
                 }
             }
@@ -196,37 +208,32 @@ impl Session {
     }
 
     fn attempt_members(&mut self, members: &[Member<'_>], told: &mut Vec<Held>) -> Result<(), Fail> {
-        let mut fresh = Vec::with_capacity(members.len());
-        for Member { statement, params, source } in members {
-            fresh.push(match self.lock_and_refresh(statement, params, source.as_ref())? {
-                Some(replanned) => {
-                    self.forget_accesses();
-                    // A plan from the source has its literals in it.
-                    (replanned, if source.is_some() { &[][..] } else { &params[..] })
-                }
-                None => (statement.clone(), &params[..]),
-            });
+        let mut replanned = Vec::with_capacity(members.len());
+        for member in members {
+            replanned.push(self.lock_and_refresh(member.bound())?);
         }
-        let list: Vec<_> = fresh.iter().map(|(statement, params)| (&**statement, *params)).collect();
+        let fresh: Vec<_> =
+            members.iter().zip(&replanned).map(|(member, plan)| member.bound().with(plan.as_ref())).collect();
+        let list: Vec<_> = fresh.iter().map(|bound| (&**bound.statement, bound.params)).collect();
         self.plan_accesses(&list)?;
         // With what is known now, whichever of them is planned anew meanwhile.
         if !list.iter().all(|(statement, _)| self.is_apart(statement)) {
             self.begin_engine()?;
         }
-        for ((statement, params), member) in fresh.iter().zip(members) {
+        for bound in fresh {
             told.push(Held::new(self.database.memory_limit()));
             let Some(held) = told.last_mut() else { break };
-            held.styles(self.names.styles());
+            held.styles(self.context.styles());
             // The first one has what was planned and waited for with it.
-            if self.executed > 0 {
+            if self.transaction.executed > 0 {
                 self.restart_limit();
             }
-            let mut output = if member.source.is_some() { Output::simple(held, false) } else { Output::extended(held) };
-            let attempted = self.attempt(statement, params, member.source.as_ref(), &mut output);
-            self.report_troubles(Some(statement));
+            let mut output = if bound.source.is_some() { Output::simple(held, false) } else { Output::extended(held) };
+            let attempted = self.attempt(bound, &mut output);
+            self.report_troubles(Some(bound.statement));
             let tag = attempted?;
             tag.tell(held)?;
-            self.executed += 1;
+            self.transaction.executed += 1;
         }
         Ok(())
     }

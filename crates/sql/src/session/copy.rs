@@ -1,7 +1,7 @@
 //! COPY: the table, the columns, and who may use them; the rows go through `exec::copy`.
 
 use super::Session;
-use super::run::{Output, Tag};
+use super::output::{Output, Tag};
 use crate::bind::{Binder, used_by_default};
 use crate::catalog::{Table, Used, column_of};
 use crate::database::parse_one;
@@ -40,8 +40,8 @@ impl Session {
             targets = (0..table.visible()).collect();
         }
         if copy.from {
-            if self.locks.is_exclusive(&table.lock) {
-                self.txn.own_table(table.id);
+            if self.transaction.locks.is_exclusive(&table.lock) {
+                self.engine.txn.own_table(table.id);
             }
             // Every column that is listed comes from the data: the row list only says so.
             let source = Source::Query(Node::One);

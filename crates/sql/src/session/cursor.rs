@@ -4,8 +4,8 @@
 //! limit on memory.
 
 use super::Session;
+use super::output::{Output, Tag};
 use super::portal::Rest;
-use super::run::{Output, Tag};
 use crate::client::{OutputColumn, are_alike};
 use crate::exec::Fail;
 use crate::parse::cursors::{DeclareCursor, Direction, Fetch};
@@ -120,10 +120,10 @@ impl Session {
         if !hold {
             self.require_block("DECLARE CURSOR")?;
         }
-        if self.cursors.columns(name).is_some() || self.portals.get(name).is_some() {
+        if self.kept.cursors.columns(name).is_some() || self.kept.portals.get(name).is_some() {
             return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")).into());
         }
-        if self.cursors.open.len() >= self.database.config.max_portals {
+        if self.kept.cursors.open.len() >= self.database.config.max_portals {
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many cursors").into());
         }
         let mut rest = Rest::new(self.database.memory_limit());
@@ -135,9 +135,9 @@ impl Session {
             scrolls: *scroll != Some(false),
             hold: *hold,
             outlives: false,
-            savepoints: self.marks.len(),
+            savepoints: self.transaction.marks.len(),
         };
-        self.cursors.open.insert(name.clone(), cursor);
+        self.kept.cursors.open.insert(name.clone(), cursor);
         Ok(Tag::Word("DECLARE CURSOR"))
     }
 
@@ -148,7 +148,7 @@ impl Session {
         described: Option<&[OutputColumn]>,
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
-        let cursor = self.cursors.get(&fetch.name)?;
+        let cursor = self.kept.cursors.get(&fetch.name)?;
         let columns = cursor.columns.clone();
         if !fetch.silent && described.is_some_and(|described| !are_alike(described, &columns)) {
             let message = "cached plan must not change result type";
@@ -166,7 +166,7 @@ impl Session {
             if self.waiter.is_cancelled() {
                 return Err(hotrow_txn::Abort::Cancelled.into());
             }
-            output.row(None, &self.cursors.get(&fetch.name)?.rows[number - 1])?;
+            output.row(None, &self.kept.cursors.get(&fetch.name)?.rows[number - 1])?;
         }
         Ok(Tag::Rows("FETCH", count as u64))
     }
@@ -175,10 +175,10 @@ impl Session {
     pub(super) fn close_cursor(&mut self, name: Option<&str>) -> Result<Tag, SqlError> {
         match name {
             None => {
-                self.cursors.clear();
+                self.kept.cursors.clear();
                 Ok(Tag::Word("CLOSE CURSOR ALL"))
             }
-            Some(name) if self.cursors.close(name) => Ok(Tag::Word("CLOSE CURSOR")),
+            Some(name) if self.kept.cursors.close(name) => Ok(Tag::Word("CLOSE CURSOR")),
             Some(name) => Err(no_cursor(name)),
         }
     }

@@ -1,7 +1,7 @@
 //! EXPLAIN ANALYZE.
 
 use super::Session;
-use super::run::{Output, Tag};
+use super::output::{Output, Tag};
 use crate::OutputColumn;
 use crate::bind::explained;
 use crate::exec::Fail;
@@ -22,12 +22,12 @@ impl Session {
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
         let (statement, options) = (&analysis.statement, analysis.options);
-        let before = *self.txn.statistics();
+        let before = *self.engine.txn.statistics();
         let start = Time::now();
         self.plan_accesses(&[(statement, params)])?;
         self.begin_engine()?;
         statement.plan.reset_counts();
-        let read_only = self.names.read_only.get();
+        let read_only = self.context.read_only.get();
         let (_, mut exec) = self.exec(params);
         let mut answered = 0;
         let rows = exec.rows(&statement.plan, read_only, &mut |_| {
@@ -35,7 +35,7 @@ impl Session {
             Ok(ControlFlow::Continue(()))
         })?;
         let taken_ns = Time::now().since(start).as_nanos() as u64;
-        let waited = self.txn.statistics().since(&before);
+        let waited = self.engine.txn.statistics().since(&before);
         let top = match statement.plan {
             Plan::Query(_) => None,
             _ => Some((answered, options.timing.then_some(taken_ns))),

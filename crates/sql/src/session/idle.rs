@@ -34,7 +34,7 @@ impl Session {
 
     /// How long the session may be idle, if there is a limit, and what its end is called.
     fn idle_end(&self) -> Option<(Duration, SqlState, &'static str)> {
-        let (setting, state, kind) = match self.phase {
+        let (setting, state, kind) = match self.transaction.phase {
             Phase::Block | Phase::Failed => {
                 let state = state::IDLE_IN_TRANSACTION_SESSION_TIMEOUT;
                 ("idle_in_transaction_session_timeout", state, "idle-in-transaction")
@@ -42,17 +42,21 @@ impl Session {
             Phase::Idle => ("idle_session_timeout", state::IDLE_SESSION_TIMEOUT, "idle-session"),
             Phase::Implicit => return None,
         };
-        let limit = self.names.settings.borrow().duration(setting)?;
+        let limit = self.context.settings.borrow().duration(setting)?;
         Some((limit, state, kind))
     }
 
     /// Gives the block up if it shuts others out and its time is over. Returns when to look again, if it is to be.
     fn look_after_exclusion(&mut self, idle: Duration) -> Option<Duration> {
-        let exclusion = if self.phase == Phase::Block && self.begun { self.txn.exclusion() } else { Exclusion::None };
+        let exclusion = if self.transaction.phase == Phase::Block && self.engine.begun {
+            self.engine.txn.exclusion()
+        } else {
+            Exclusion::None
+        };
         if exclusion == Exclusion::None {
             return None;
         }
-        let limit = self.names.settings.borrow().exclusive_idle_timeout()?;
+        let limit = self.context.settings.borrow().exclusive_idle_timeout()?;
         if idle < limit {
             return Some(limit);
         }
@@ -65,8 +69,8 @@ impl Session {
 
     /// Gives the block up if it has seen what was rolled back. Returns when to look again, if it has seen what may be.
     fn look_after_leaders(&mut self, idle: Duration) -> Option<Duration> {
-        let is_in_block = matches!(self.phase, Phase::Block | Phase::Failed) && self.begun;
-        match if is_in_block { self.txn.prospect() } else { Prospect::Open } {
+        let is_in_block = matches!(self.transaction.phase, Phase::Block | Phase::Failed) && self.engine.begun;
+        match if is_in_block { self.engine.txn.prospect() } else { Prospect::Open } {
             Prospect::Open => None,
             Prospect::Follows => Some(idle + LOOK_AFTER_LEADERS.max(idle / 8)),
             Prospect::Doomed => {
@@ -78,11 +82,11 @@ impl Session {
 
     /// Gives the block up while its client says nothing. That it has failed already the client knows.
     fn give_up_unheard(&mut self, abort: Abort) {
-        let unheard = (self.phase == Phase::Block).then_some(abort);
+        let unheard = (self.transaction.phase == Phase::Block).then_some(abort);
         self.engine_aborted(abort);
         self.note_failure(abort);
         self.fail_transaction();
-        self.given_up_unheard = unheard;
+        self.transaction.given_up_unheard = unheard;
         self.rest();
     }
 

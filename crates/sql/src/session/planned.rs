@@ -16,6 +16,7 @@
 //! [acts](crate::catalog::Used::acts).
 
 use super::Session;
+use super::batch::Pipeline;
 use super::transaction::Phase;
 use crate::exec::{Exec, Fail, accesses};
 use crate::expr::Env;
@@ -45,7 +46,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    pub(super) fn of(info: &EngineInfo, txn: &dyn Transaction) -> Self {
+    fn of(info: &EngineInfo, txn: &dyn Transaction) -> Self {
         match (info.needs_accesses, txn.locks_accesses()) {
             (true, _) => Wanted::All,
             (false, true) => Wanted::Rows,
@@ -81,6 +82,26 @@ enum Stage {
     /// Nothing, and nothing needs to be: it only reads, at a level at which the engine reads row by row; or it has no rows that the
     /// engine could lock together.
     Needless,
+}
+
+/// What the engine is told of a transaction whose end is known before it begins.
+pub(super) struct OneShot {
+    /// What the engine wants to know.
+    pub(super) wanted: Wanted,
+    pub(super) planning: Planning,
+    /// Whether the next statement is a transaction of its own.
+    pub(super) whole: bool,
+    /// Whether the session runs the present statement again if it meets another transaction's change.
+    pub(super) starts_over: bool,
+    /// The statements that the client has sent together with the next one.
+    pub(super) pipeline: Pipeline,
+}
+
+impl OneShot {
+    pub(super) fn new(info: &EngineInfo, txn: &dyn Transaction) -> Self {
+        let (planning, pipeline) = (Planning::default(), Pipeline::default());
+        Self { wanted: Wanted::of(info, txn), planning, whole: false, starts_over: false, pipeline }
+    }
 }
 
 impl Planning {
@@ -120,20 +141,20 @@ impl Planning {
 impl Session {
     /// How often access sets had to be found out by a rehearsal, and how often they were wrong.
     pub fn estimates(&self) -> Estimates {
-        self.planning.estimates
+        self.one_shot.planning.estimates
     }
 
     /// Says that the client ends the transaction after the next [`execute`](Self::execute): its statement is all there is.
     pub fn announce_sync(&mut self) {
-        self.whole = true;
+        self.one_shot.whole = true;
     }
 
     /// Decides whether the statement that is to run is a transaction to be planned; `whole` says that no other one follows.
     pub(super) fn start_planning(&mut self, statement: &Statement, whole: bool) {
-        self.planning.stage = Stage::Off;
-        let fresh = self.phase == Phase::Implicit && self.executed == 0 && !self.begun;
+        self.one_shot.planning.stage = Stage::Off;
+        let fresh = self.transaction.phase == Phase::Implicit && self.transaction.executed == 0 && !self.engine.begun;
         if whole && fresh && self.are_planned([statement]) {
-            self.planning.start();
+            self.one_shot.planning.start();
         }
     }
 
@@ -142,17 +163,17 @@ impl Session {
         let all = || statements.clone().into_iter();
         let only_read = || all().all(|statement| only_reads(&statement.plan));
         all().all(|statement| self.may_be_planned(statement))
-            && (self.wanted == Wanted::All
+            && (self.one_shot.wanted == Wanted::All
                 || accesses::name_several_rows(all().map(|statement| &statement.plan))
                     && (self.keeps_reads() || !only_read()))
     }
 
     /// Whether a statement may be part of a planned transaction.
     pub(super) fn may_be_planned(&self, statement: &Statement) -> bool {
-        match self.wanted {
+        match self.one_shot.wanted {
             Wanted::Nothing => false,
             Wanted::Rows => {
-                let is_refused = self.names.read_only.get() && read_only_violation(&statement.plan).is_some();
+                let is_refused = self.context.read_only.get() && read_only_violation(&statement.plan).is_some();
                 !is_refused && !statement.used.acts && accesses::has_few_rows(&statement.plan)
             }
             Wanted::All => is_plannable(&statement.plan),
@@ -161,81 +182,82 @@ impl Session {
 
     /// Whether rows must be held back until it is known that the attempt touches nothing outside its access set, or that it has got all its locks.
     pub(super) fn holds_back(&self, plan: &Plan) -> bool {
-        let is_needed = match self.wanted {
+        let is_needed = match self.one_shot.wanted {
             Wanted::Nothing => false,
             Wanted::Rows => true,
             Wanted::All => !accesses::is_known_query(plan) && !self.reads_row_by_row(only_reads(plan)),
         };
-        is_needed && self.planning.stage != Stage::Off
+        is_needed && self.one_shot.planning.stage != Stage::Off
     }
 
     /// Whether the engine gives a transaction that only reads no more than read committed, and so needs no plan of it.
     fn reads_row_by_row(&self, only_reads: bool) -> bool {
-        only_reads && self.database.engine().info().granted(self.names.isolation.get()) == Isolation::ReadCommitted
+        only_reads && self.database.engine().info().granted(self.context.isolation.get()) == Isolation::ReadCommitted
     }
 
     /// A plan was made again: what its predecessor would have touched says nothing.
     pub(super) fn forget_accesses(&mut self) {
-        if self.planning.is_one_shot() {
-            self.planning.stage = Stage::Unknown;
+        if self.one_shot.planning.is_one_shot() {
+            self.one_shot.planning.stage = Stage::Unknown;
         }
     }
 
     /// After an abort, before the engine's transaction is undone: whether it was for a wrong access set, corrected now.
     pub(super) fn correct_accesses(&mut self, abort: Abort) -> bool {
-        let wrong = abort == Abort::OutsidePlan && self.planning.stage == Stage::Known;
+        let wrong = abort == Abort::OutsidePlan && self.one_shot.planning.stage == Stage::Known;
         if wrong {
-            self.planning.corrected(&mut self.txn);
+            self.one_shot.planning.corrected(&mut self.engine.txn);
         }
         wrong
     }
 
     /// Finds out what statements will touch, if that is to be found out. Their tables are locked.
     pub(super) fn plan_accesses(&mut self, statements: &[(&Statement, &[Value<'static>])]) -> Result<(), Fail> {
-        if self.begun || self.planning.stage != Stage::Unknown {
+        if self.engine.begun || self.one_shot.planning.stage != Stage::Unknown {
             return Ok(());
         }
         let only_reads = statements.iter().all(|(statement, _)| only_reads(&statement.plan));
-        self.planning.only_reads = only_reads;
+        self.one_shot.planning.only_reads = only_reads;
         if self.reads_row_by_row(only_reads) {
-            self.planning.stage = Stage::Needless;
+            self.one_shot.planning.stage = Stage::Needless;
             return Ok(());
         }
-        self.planning.accesses.clear();
-        self.planning.corrections = 0;
-        let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
+        self.one_shot.planning.accesses.clear();
+        self.one_shot.planning.corrections = 0;
+        let (now, user, session_id, waiter) = (self.transaction.now, self.user.as_str(), self.id, &self.waiter);
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
-        let context = Some(&self.names);
-        let (keeps_reads, styles) = (self.asks_at_reads(), self.names.styles());
+        let context = Some(&self.context);
+        let (keeps_reads, styles) = (self.asks_at_reads(), self.context.styles());
         let env =
             |params| Env { params, now, user, session_id, waiter, context, styles, memory, keeps_reads, frames: None };
-        let accesses = &mut self.planning.accesses;
-        if self.wanted == Wanted::Rows {
+        let accesses = &mut self.one_shot.planning.accesses;
+        if self.one_shot.wanted == Wanted::Rows {
             for (statement, params) in statements {
                 accesses::add_rows(&statement.plan, env(params), ROWS_MAX, accesses);
             }
             let is_useful = (2..=ROWS_MAX).contains(&accesses.rows().len());
-            self.planning.stage = if is_useful { Stage::Known } else { Stage::Needless };
+            self.one_shot.planning.stage = if is_useful { Stage::Known } else { Stage::Needless };
             return Ok(());
         }
-        let complete = self.planning.sets == 0
+        let complete = self.one_shot.planning.sets == 0
             && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));
-        self.planning.sets += 1;
-        self.planning.stage = Stage::Known;
+        self.one_shot.planning.sets += 1;
+        self.one_shot.planning.stage = Stage::Known;
         if complete {
             return Ok(());
         }
         accesses.clear();
-        self.planning.estimates.reconnaissances += 1;
-        let shapes = &mut self.planning.shapes;
-        let mut rehearsal = Reconnaissance::begin(&mut self.txn, shapes, accesses)?;
-        self.names.rehearse();
+        self.one_shot.planning.estimates.reconnaissances += 1;
+        let shapes = &mut self.one_shot.planning.shapes;
+        let mut rehearsal = Reconnaissance::begin(&mut self.engine.txn, shapes, accesses)?;
+        self.context.rehearse();
         let mut outcome = Ok(());
         let mut ended = true;
         for (statement, params) in statements {
             let (txn, env) = (&mut rehearsal, env(params));
-            let mut exec = Exec { txn, env, engine, deferred: &mut self.deferred, scratch: &mut self.scratch };
-            let ran = exec.rows(&statement.plan, self.names.read_only.get(), &mut |_| Ok(ControlFlow::Continue(())));
+            let mut exec =
+                Exec { txn, env, engine, deferred: &mut self.transaction.deferred, scratch: &mut self.scratch };
+            let ran = exec.rows(&statement.plan, self.context.read_only.get(), &mut |_| Ok(ControlFlow::Continue(())));
             match ran {
                 Ok(_) => {}
                 // What it saw may be no state that ever was; the run will tell. Until here it has touched what it has touched.
@@ -252,12 +274,13 @@ impl Session {
         }
         if ended {
             let (txn, env) = (&mut rehearsal, env(&[]));
-            let mut exec = Exec { txn, env, engine, deferred: &mut self.deferred, scratch: &mut self.scratch };
+            let mut exec =
+                Exec { txn, env, engine, deferred: &mut self.transaction.deferred, scratch: &mut self.scratch };
             // Violations are passed over.
             outcome = exec.check_deferred(true);
         }
-        self.names.rehearsed();
-        self.deferred.clear();
+        self.context.rehearsed();
+        self.transaction.deferred.clear();
         outcome
     }
 }

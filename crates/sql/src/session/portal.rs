@@ -1,7 +1,8 @@
 //! Portals: bound statements, executed at once or in pieces.
 
 use super::Session;
-use super::run::Output;
+use super::output::Output;
+use super::run::Bound;
 use super::transaction::{Phase, runs_when_failed};
 use crate::client::{Client, CopyEncoding, Notice, OutputColumn};
 use crate::plan::{Plan, Statement};
@@ -64,18 +65,18 @@ impl Session {
         statement: &Arc<Statement>,
         params: &mut dyn FnMut(&mut Vec<Value<'static>>) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
-        if self.phase == Phase::Failed && !runs_when_failed(&statement.plan) {
+        if self.transaction.phase == Phase::Failed && !runs_when_failed(&statement.plan) {
             return Err(self.failed_block());
         }
         self.database.memory_limit().check()?;
         self.start_implicit();
-        if self.portals.get(name).is_none() {
-            if self.portals.len() >= self.database.config.max_portals {
+        if self.kept.portals.get(name).is_none() {
+            if self.kept.portals.len() >= self.database.config.max_portals {
                 return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many portals"));
             }
-            self.portals.insert(name, Portal::default());
+            self.kept.portals.insert(name, Portal::default());
         }
-        let Some(portal) = self.portals.get_mut(name) else { return Err(no_portal(name)) };
+        let Some(portal) = self.kept.portals.get_mut(name) else { return Err(no_portal(name)) };
         if portal.statement.is_some() && !name.is_empty() {
             return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
         }
@@ -94,32 +95,32 @@ impl Session {
     }
 
     pub(super) fn portal(&self, name: &str) -> Result<&Portal, SqlError> {
-        self.portals.get(name).filter(|portal| portal.statement.is_some()).ok_or_else(|| no_portal(name))
+        self.kept.portals.get(name).filter(|portal| portal.statement.is_some()).ok_or_else(|| no_portal(name))
     }
 
     /// Forgets a portal; one that does not exist is none.
     pub fn close_portal(&mut self, portal: &str) {
-        self.cursors.close(portal);
+        self.kept.cursors.close(portal);
         if portal.is_empty() {
-            if let Some(unnamed) = self.portals.get_mut("") {
+            if let Some(unnamed) = self.kept.portals.get_mut("") {
                 unnamed.close();
             }
         } else {
-            self.portals.remove(portal);
+            self.kept.portals.remove(portal);
         }
     }
 
     /// Portals end with their transaction.
     pub(super) fn close_portals(&mut self) {
-        self.portals.clear_named();
+        self.kept.portals.clear_named();
         self.close_portal("");
     }
 
     /// Runs a portal, or goes on with it: sends up to `max_rows` rows, all if that is zero.
     pub fn execute(&mut self, portal: &str, max_rows: usize, client: &mut dyn Client) -> Result<Executed, SqlError> {
-        client.styles(self.names.styles());
+        client.styles(self.context.styles());
         let executed = self.execute_portal(portal, max_rows, client);
-        self.whole = false;
+        self.one_shot.whole = false;
         if executed.is_err() {
             self.fail();
         }
@@ -127,7 +128,7 @@ impl Session {
     }
 
     fn execute_portal(&mut self, name: &str, max_rows: usize, client: &mut dyn Client) -> Result<Executed, SqlError> {
-        let Some(portal) = self.portals.get_mut(name) else { return Err(no_portal(name)) };
+        let Some(portal) = self.kept.portals.get_mut(name) else { return Err(no_portal(name)) };
         if let Some(rest) = &mut portal.rest {
             return rest.send(max_rows, client);
         }
@@ -140,16 +141,16 @@ impl Session {
             self.tell_next(&statement, client).map(|()| (Executed::Complete, None))
         } else if in_pieces {
             let mut rest = Rest::new(self.database.memory_limit());
-            self.run(&statement, &params, None, true, &mut Output::extended(&mut rest)).and_then(|()| {
+            self.run(Bound::prepared(&statement, &params), true, &mut Output::extended(&mut rest)).and_then(|()| {
                 let executed = rest.send(max_rows, client)?;
                 Ok((executed, Some(rest)))
             })
         } else {
             let output = &mut Output::extended(client);
-            self.run(&statement, &params, None, true, output).map(|()| (Executed::Complete, None))
+            self.run(Bound::prepared(&statement, &params), true, output).map(|()| (Executed::Complete, None))
         };
-        let open = matches!(self.phase, Phase::Implicit | Phase::Block);
-        if let Some(portal) = self.portals.get_mut(name) {
+        let open = matches!(self.transaction.phase, Phase::Implicit | Phase::Block);
+        if let Some(portal) = self.kept.portals.get_mut(name) {
             portal.params = params;
             if open {
                 portal.statement = Some(statement);
@@ -161,7 +162,7 @@ impl Session {
             }
         }
         let (executed, rest) = result?;
-        if let (Some(portal), Some(rest), true) = (self.portals.get_mut(name), rest, open) {
+        if let (Some(portal), Some(rest), true) = (self.kept.portals.get_mut(name), rest, open) {
             portal.rest = Some(rest);
         }
         Ok(executed)

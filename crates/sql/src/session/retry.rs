@@ -59,9 +59,10 @@ impl Session {
     /// `unseen` says that nobody would notice.
     pub(super) fn after_abort(&mut self, abort: Abort, unseen: bool, attempts: &mut Attempts) -> Result<(), SqlError> {
         let corrected = self.correct_accesses(abort);
-        let unseen = unseen && self.phase == Phase::Implicit && (self.executed == 0 || corrected);
+        let unseen =
+            unseen && self.transaction.phase == Phase::Implicit && (self.transaction.executed == 0 || corrected);
         let retryable = abort.is_retryable() && !self.is_lock_timeout(abort);
-        if unseen && retryable && !corrected && self.begun {
+        if unseen && retryable && !corrected && self.engine.begun {
             match self.give_way(Start::Begin, attempts) {
                 Ok(true) => {
                     self.engine_aborted(abort);
@@ -88,10 +89,10 @@ impl Session {
 
     /// Where a statement begins that is to be tried again in place of waiting, under an engine that leaves that to us.
     pub(super) fn start_request(&mut self, plan: &Plan) -> Option<Start> {
-        let is_request = self.txn.retries_requests() || self.waits_for_writers() && !only_reads(plan);
-        let deferred = self.deferred.len();
+        let is_request = self.engine.txn.retries_requests() || self.waits_for_writers() && !only_reads(plan);
+        let deferred = self.transaction.deferred.len();
         (is_request && is_plannable(plan))
-            .then(|| if self.begun { Start::At(self.txn.savepoint(), deferred) } else { Start::Begin })
+            .then(|| if self.engine.begun { Start::At(self.engine.txn.savepoint(), deferred) } else { Start::Begin })
     }
 
     /// Whether a statement that meets another transaction's change of a row waits for that transaction to end and then begins again, while its own
@@ -103,7 +104,8 @@ impl Session {
     /// Whether a statement is the whole of a transaction that is run again as often as it meets another one's change of a row, so that it can
     /// leave the row to those that came before.
     pub(super) fn lines_up(&self, plan: &Plan) -> bool {
-        let is_first = self.phase == Phase::Implicit && self.executed == 0 && !self.begun;
+        let is_first =
+            self.transaction.phase == Phase::Implicit && self.transaction.executed == 0 && !self.engine.begun;
         is_first && self.database.keeps_versions() && is_plannable(plan) && !only_reads(plan)
     }
 
@@ -117,36 +119,33 @@ impl Session {
     ) -> Result<(), Abort> {
         let is_conflict = matches!(abort, Abort::Conflict | Abort::WriteConflict);
         let Some(start) = start.filter(|_| is_conflict) else { return Err(abort) };
-        if !self.txn.retries_requests() && self.give_way(start, attempts)? {
+        if !self.engine.txn.retries_requests() && self.give_way(start, attempts)? {
             return Ok(());
         }
         let now = self.waiter.now();
         let since = *attempts.since.get_or_insert(now);
-        let limit = self
-            .names
-            .settings
-            .borrow()
-            .duration("lock_timeout")
-            .or_else(|| self.names.settings.borrow().duration("deadlock_timeout"));
+        let settings = self.context.settings.borrow();
+        let limit = settings.duration("lock_timeout").or_else(|| settings.duration("deadlock_timeout"));
+        drop(settings);
         let limit = limit.unwrap_or(self.database.config.conflict_wait);
         if now.since(since) >= limit {
             return Err(Abort::Timeout);
         }
         match start {
             Start::At(savepoint, deferred) => {
-                self.txn.rollback_to(savepoint);
-                self.deferred.truncate(deferred);
+                self.engine.txn.rollback_to(savepoint);
+                self.transaction.deferred.truncate(deferred);
             }
             Start::Begin => {
                 self.withdraw_begin();
-                self.deferred.truncate(0);
+                self.transaction.deferred.truncate(0);
             }
         }
         self.count_retried(attempts.timed);
         attempts.requests += 1;
         self.seat.counters.count_retry();
         let turn = attempts.turn.get_or_insert_with(|| Turn::new(&self.database.turns, &self.waiter));
-        let spot = self.txn.last_conflict().cloned().unwrap_or(Spot::Begin);
+        let spot = self.engine.txn.last_conflict().cloned().unwrap_or(Spot::Begin);
         turn.wait(&spot, pause(attempts.requests, LONGEST_REQUEST_PAUSE), since.after(limit));
         Ok(())
     }
@@ -157,11 +156,11 @@ impl Session {
             Start::Begin => (None, 0),
             Start::At(savepoint, deferred) => (Some(savepoint), deferred),
         };
-        self.deferred.truncate(deferred);
-        let waited = self.txn.give_way(savepoint)?;
+        self.transaction.deferred.truncate(deferred);
+        let waited = self.engine.txn.give_way(savepoint)?;
         if waited {
             // The engine's transaction is over if all of it was undone.
-            self.begun &= savepoint.is_some();
+            self.engine.begun &= savepoint.is_some();
             self.count_retried(attempts.timed);
             self.count_wait(attempts);
         }
@@ -180,13 +179,13 @@ impl Session {
     /// The time, and the lock manager's so far, if anybody wants to know where it goes.
     pub(super) fn timed_attempt(&mut self) -> Option<(Time, u64)> {
         self.database.config.times.as_ref()?;
-        Some((self.waiter.now(), self.txn.statistics().lock_manager_ns))
+        Some((self.waiter.now(), self.engine.txn.statistics().lock_manager_ns))
     }
 
     /// Counts an attempt that was in vain.
     fn count_retried(&mut self, begun: Option<(Time, u64)>) {
         if let (Some(times), Some((begin, locked_before))) = (&self.database.config.times, begun) {
-            let locked = Duration::from_nanos(self.txn.statistics().lock_manager_ns - locked_before);
+            let locked = Duration::from_nanos(self.engine.txn.statistics().lock_manager_ns - locked_before);
             times.count_retried(self.waiter.now().since(begin).saturating_sub(locked));
         }
     }
@@ -203,7 +202,7 @@ impl Session {
         let now = self.waiter.now();
         let since = *attempts.since.get_or_insert(now);
         let limit =
-            self.names.settings.borrow().duration("lock_timeout").unwrap_or(self.database.config.uncertain_wait);
+            self.context.settings.borrow().duration("lock_timeout").unwrap_or(self.database.config.uncertain_wait);
         now.since(since) < limit
     }
 
@@ -217,12 +216,12 @@ impl Session {
 
     /// Whether a wait has lasted as long as the client wants one to.
     pub(super) fn is_lock_timeout(&self, abort: Abort) -> bool {
-        abort == Abort::Timeout && self.names.settings.borrow().duration("lock_timeout").is_some()
+        abort == Abort::Timeout && self.context.settings.borrow().duration("lock_timeout").is_some()
     }
 
     /// Whether attempts in place of a wait have.
     fn was_kept_off(&self, abort: Abort, unseen: bool) -> bool {
-        unseen && abort == Abort::WriteConflict && self.names.settings.borrow().duration("lock_timeout").is_some()
+        unseen && abort == Abort::WriteConflict && self.context.settings.borrow().duration("lock_timeout").is_some()
     }
 
     /// An abort in the client's terms: a time-out that it asked for is no suspicion of a deadlock, and a deadlock has a story.
@@ -231,7 +230,7 @@ impl Session {
             return SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
         }
         let error = SqlError::from(abort);
-        match self.txn.deadlock() {
+        match self.engine.txn.deadlock() {
             Some(deadlock) if abort == Abort::Deadlock => error.detail(deadlock::detail(deadlock, self.view())),
             _ => error,
         }

@@ -1,115 +1,44 @@
-//! One statement: locks on its tables, a plan that is still true, and execution, in as many [attempts](super::retry) as it takes.
+//! One statement: locks on its tables, a plan that is still true, and execution, in as many [attempts](super::retry) as it
+//! takes.
 
+use super::Session;
 use super::held::Held;
+use super::output::{Output, Tag};
 use super::planned::{Wanted, is_plannable};
 use super::retry::Attempts;
-use super::transaction::{Phase, runs_when_failed};
-use super::{Session, plan};
-use crate::catalog::View;
-use crate::catalog::expected::Expected;
-use crate::client::{Client, OutputColumn, are_alike};
+use super::text::Source;
+use super::transaction::{Phase, is_transaction_control, runs_when_failed};
 use crate::exec::ddl::Ddl;
 use crate::exec::{Exec, Fail};
 use crate::expr::{Env, Input};
-use crate::parse::Parsed;
-use crate::parse::lex::{Token, character_position, tokenize_within};
 use crate::plan::{Plan, Statement, only_reads, read_only_violation};
-use crate::table_lock::Mode;
-use crate::{SqlError, parse, state};
+use crate::{SqlError, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
-use hotrow_sync::atomic::Ordering;
 use hotrow_txn::{Abort, Isolation, Transaction};
-use std::io::Write;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
-/// Where a statement of the simple protocol stands. Nothing was promised about its result before it runs, unlike a
-/// prepared one's.
-pub(super) struct Source<'s> {
-    pub(super) text: &'s Arc<str>,
-    /// Those of the whole text.
-    pub(super) tokens: &'s [Token],
-    /// The statement's own.
-    pub(super) range: Range<usize>,
+/// A statement that is to run, with the values of its parameters.
+#[derive(Clone, Copy)]
+pub(super) struct Bound<'s> {
+    pub(super) statement: &'s Arc<Statement>,
+    pub(super) params: &'s [Value<'static>],
+    /// Its place in a text of the simple protocol. A prepared statement has none: its columns and parameters do not change.
+    pub(super) source: Option<&'s Source<'s>>,
 }
 
-impl Source<'_> {
-    /// A plan for the statement with its literals.
-    pub(super) fn plan(&self, parsed: Parsed, view: View<'_>) -> Result<Arc<Statement>, SqlError> {
-        let statement = plan(parsed, self.text, self.tokens, self.range.clone(), view, Vec::new())?;
-        if statement.params.is_empty() {
-            return Ok(Arc::new(statement));
-        }
-        let at = self.text.find('$').unwrap_or(0);
-        Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1").at(character_position(self.text, at)))
-    }
-}
-
-/// Where a statement's results go.
-pub(super) struct Output<'c> {
-    pub(super) client: &'c mut dyn Client,
-    /// Whether the columns are to be announced.
-    describe: bool,
-    /// Whether an implicit transaction is to be committed before the statement is said to be complete.
-    commit: bool,
-    /// Whether the client has seen anything, or sent data that cannot be asked for again.
-    pub(super) sent: bool,
-}
-
-impl<'c> Output<'c> {
-    /// The simple protocol; `last` in its query string.
-    pub(super) fn simple(client: &'c mut dyn Client, last: bool) -> Self {
-        Self { client, describe: true, commit: last, sent: false }
+impl<'s> Bound<'s> {
+    /// A prepared statement.
+    pub(super) fn prepared(statement: &'s Arc<Statement>, params: &'s [Value<'static>]) -> Self {
+        Self { statement, params, source: None }
     }
 
-    /// The extended protocol: columns are described and the transaction is committed apart from it.
-    pub(super) fn extended(client: &'c mut dyn Client) -> Self {
-        Self { client, describe: false, commit: false, sent: false }
-    }
-
-    pub(super) fn columns(&mut self, columns: Option<&[OutputColumn]>) -> Result<(), SqlError> {
-        if let Some(columns) = columns
-            && self.describe
-        {
-            self.describe = false;
-            self.sent = true;
-            self.client.columns(columns)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn row(&mut self, columns: Option<&[OutputColumn]>, values: &[Value<'_>]) -> Result<(), SqlError> {
-        self.columns(columns)?;
-        self.sent = true;
-        self.client.row(values)
-    }
-}
-
-/// A command tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tag {
-    Word(&'static str),
-    /// With the number of rows.
-    Rows(&'static str, u64),
-    /// The client has been told.
-    Told,
-}
-
-impl Tag {
-    pub(super) fn tell(self, client: &mut dyn Client) -> Result<(), SqlError> {
-        match self {
-            Tag::Told => Ok(()),
-            Tag::Word(word) => client.complete(word),
-            Tag::Rows(word, rows) => {
-                // Long enough for any word of ours and twenty digits: no allocation for a tag.
-                let mut buffer = [0; 48];
-                let mut rest = &mut buffer[..];
-                let written = write!(rest, "{word} {rows}");
-                let left = rest.len();
-                let text = std::str::from_utf8(&buffer[..48 - left]).unwrap_or(word);
-                debug_assert!(written.is_ok(), "a tag fits its buffer");
-                client.complete(text)
-            }
+    /// The same with the plan that was made in the place of its own, if there is one. A plan from the source has its literals in it.
+    pub(super) fn with(self, replanned: Option<&'s Arc<Statement>>) -> Self {
+        match replanned {
+            Some(statement) if self.source.is_some() => Self { statement, params: &[], ..self },
+            Some(statement) => Self { statement, ..self },
+            None => self,
         }
     }
 }
@@ -131,47 +60,18 @@ impl Session {
 
     /// A statement may last as long as `statement_timeout` says from now on. Whether there is such a limit.
     pub(super) fn restart_limit(&self) -> bool {
-        let limit = self.names.settings.borrow().duration("statement_timeout");
+        let limit = self.context.settings.borrow().duration("statement_timeout");
         if let Some(limit) = limit {
             self.waiter.set_limit(Some(self.waiter.now().after(limit)));
         }
         limit.is_some()
     }
 
-    /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody noticing;
-    /// without a source it is a prepared one, whose columns and parameters do not change.
-    pub(super) fn run(
-        &mut self,
-        statement: &Arc<Statement>,
-        params: &[Value<'static>],
-        source: Option<&Source<'_>>,
-        alone: bool,
-        output: &mut Output<'_>,
-    ) -> Result<(), SqlError> {
-        output.client.styles(self.names.styles());
-        let result = self.within_limit(|session| session.run_unlimited(statement, params, source, alone, output));
-        self.report_troubles(Some(statement));
-        result
-    }
-
-    /// Adds what a statement, or a commit without one, has met to what all have.
-    #[inline]
-    pub(super) fn report_troubles(&mut self, statement: Option<&Statement>) {
-        if self.txn.has_troubles() {
-            let text = statement.map_or("COMMIT", Statement::text);
-            self.database.contention.add(self.txn.troubles(), text);
-        }
-    }
-
-    fn run_unlimited(
-        &mut self,
-        statement: &Arc<Statement>,
-        params: &[Value<'static>],
-        source: Option<&Source<'_>>,
-        alone: bool,
-        output: &mut Output<'_>,
-    ) -> Result<(), SqlError> {
-        if self.phase == Phase::Failed && !runs_when_failed(&statement.plan) {
+    /// Runs a statement and tells the client its result. `alone` says that it may be tried again without anybody noticing.
+    pub(super) fn run(&mut self, bound: Bound<'_>, alone: bool, output: &mut Output<'_>) -> Result<(), SqlError> {
+        let statement = bound.statement;
+        output.client.styles(self.context.styles());
+        if self.transaction.phase == Phase::Failed && !runs_when_failed(&statement.plan) {
             return Err(self.failed_block());
         }
         if matches!(statement.plan, Plan::Empty) {
@@ -179,27 +79,39 @@ impl Session {
         }
         self.seat.counters.count_statements(1);
         self.show_settings();
-        let whole = std::mem::take(&mut self.whole);
-        let ends = matches!(&statement.plan, Plan::Utility(utility) if utility.is_transaction_control());
-        if !ends {
+        let whole = std::mem::take(&mut self.one_shot.whole);
+        if !is_transaction_control(&statement.plan) {
             self.start_implicit();
         }
         self.start_planning(statement, whole);
-        let ends = (output.commit || whole) && self.phase == Phase::Implicit;
+        let ends = (output.commit || whole) && self.transaction.phase == Phase::Implicit;
+        let result = self.within_limit(|session| session.run_in_attempts(bound, alone, ends, output));
+        self.report_troubles(Some(statement));
+        result
+    }
+
+    /// Attempts a statement until it has run, or the client is to be told why not. `ends` says that its transaction ends with it.
+    fn run_in_attempts(
+        &mut self,
+        bound: Bound<'_>,
+        alone: bool,
+        ends: bool,
+        output: &mut Output<'_>,
+    ) -> Result<(), SqlError> {
+        let plan = &bound.statement.plan;
         let commits = self.commits_early(ends);
-        let attempts = Attempts::after(self.waiter.waited_ns());
-        let (mut attempts, mut held) = (attempts, Held::new(self.database.memory_limit()));
-        let start = self.start_request(&statement.plan);
-        self.starts_over = alone && self.lines_up(&statement.plan);
+        let mut attempts = Attempts::after(self.waiter.waited_ns());
+        let mut held = Held::new(self.database.memory_limit());
+        let start = self.start_request(plan);
+        self.one_shot.starts_over = alone && self.lines_up(plan);
         let tag = loop {
             held.clear();
             attempts.timed = self.timed_attempt();
-            let waits = commits && self.awaits_commit(&statement.plan);
-            let attempted = if self.holds_back(&statement.plan) || waits || start.is_some() {
-                let mut holding = Output { client: &mut held, describe: output.describe, commit: false, sent: false };
-                self.attempt(statement, params, source, &mut holding)
+            let waits = commits && self.awaits_commit(plan);
+            let attempted = if self.holds_back(plan) || waits || start.is_some() {
+                self.attempt(bound, &mut output.holding(&mut held))
             } else {
-                self.attempt(statement, params, source, output)
+                self.attempt(bound, output)
             };
             let attempted = match attempted {
                 // The commit waits for nothing that the rows would have to wait for. Until then the client may cancel.
@@ -234,11 +146,20 @@ impl Session {
             return tag.tell(output.client);
         }
         held.tell(output.client, &self.waiter)?;
-        self.executed += 1;
+        self.transaction.executed += 1;
         if output.commit {
             self.finish_implicit()?;
         }
         tag.tell(output.client)
+    }
+
+    /// Adds what a statement, or a commit without one, has met to what all have.
+    #[inline]
+    pub(super) fn report_troubles(&mut self, statement: Option<&Statement>) {
+        if self.engine.txn.has_troubles() {
+            let text = statement.map_or("COMMIT", Statement::text);
+            self.database.contention.add(self.engine.txn.troubles(), text);
+        }
     }
 
     /// Whether the commit, if the statement `ends` the transaction, belongs to the attempt: an engine that keeps versions, or lets others have what is
@@ -250,7 +171,7 @@ impl Session {
     /// What belongs to an attempt of a statement that `ends` its transaction: under an engine that plans the checks that were put off,
     /// since they may touch what nobody has foreseen; and the commit if it may be refused.
     pub(super) fn end_attempt(&mut self, ends: bool, commits: bool) -> Result<(), Fail> {
-        if ends && self.wanted == Wanted::All && self.phase == Phase::Implicit {
+        if ends && self.one_shot.wanted == Wanted::All && self.transaction.phase == Phase::Implicit {
             self.check_deferred(true)?;
         }
         if commits { self.commit_attempt() } else { Ok(()) }
@@ -263,7 +184,7 @@ impl Session {
 
     /// Whether the transaction keeps what it has read until it ends: it locks it, or looks at it again.
     pub(super) fn keeps_reads(&self) -> bool {
-        self.database.engine().info().granted(self.names.isolation.get()) != Isolation::ReadCommitted
+        self.database.engine().info().granted(self.context.isolation.get()) != Isolation::ReadCommitted
     }
 
     /// Whether there must be memory for what the transaction keeps of its reads.
@@ -271,24 +192,14 @@ impl Session {
         self.database.memory_limit().bytes().is_some() && self.keeps_reads()
     }
 
-    pub(super) fn attempt(
-        &mut self,
-        statement: &Arc<Statement>,
-        params: &[Value<'static>],
-        source: Option<&Source<'_>>,
-        output: &mut Output<'_>,
-    ) -> Result<Tag, Fail> {
+    /// Runs a statement once, with a plan that is true now.
+    pub(super) fn attempt(&mut self, bound: Bound<'_>, output: &mut Output<'_>) -> Result<Tag, Fail> {
         if self.waiter.is_cancelled() {
             return Err(Abort::Cancelled.into());
         }
-        let replanned = self.lock_and_refresh(statement, params, source)?;
-        if replanned.is_some() {
-            self.forget_accesses();
-        }
-        // A plan from the source has its literals in it.
-        let params = if replanned.is_some() && source.is_some() { &[] } else { params };
-        let statement = replanned.as_ref().unwrap_or(statement);
-        if self.names.read_only.get()
+        let replanned = self.lock_and_refresh(bound)?;
+        let Bound { statement, params, .. } = bound.with(replanned.as_ref());
+        if self.context.read_only.get()
             && let Some(error) = read_only_violation(&statement.plan)
         {
             return Err(error.into());
@@ -319,30 +230,35 @@ impl Session {
             }
             Plan::Declare(declare) => self.declare_cursor(declare, params),
             Plan::Analyze(analysis) => self.analyze(analysis, statement.columns(), params, output),
-            Plan::Query(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Call(_) => {
-                self.names.may_wait.set(statement.used.tables.is_empty());
-                if !self.is_apart(statement) {
-                    self.plan_accesses(&[(statement, params)])?;
-                    self.begin_engine()?;
-                }
-                self.execute_plan(statement, params, output)
-            }
+            Plan::Query(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("SELECT", rows)),
+            Plan::Insert(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("INSERT 0", rows)),
+            Plan::Update(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("UPDATE", rows)),
+            Plan::Delete(_) => self.execute_rows(statement, params, output).map(|rows| Tag::Rows("DELETE", rows)),
+            Plan::Call(_) => self.execute_rows(statement, params, output).map(|_| Tag::Word("CALL")),
         }
     }
 
     /// Whether a statement asks nothing of the engine: so one that looks at the sessions is answered whoever keeps the database. In a block it
     /// is part of the block's transaction.
     pub(super) fn is_apart(&self, statement: &Statement) -> bool {
-        statement.used.tables.is_empty() && self.phase == Phase::Implicit && matches!(statement.plan, Plan::Query(_))
+        statement.used.tables.is_empty()
+            && self.transaction.phase == Phase::Implicit
+            && matches!(statement.plan, Plan::Query(_))
     }
 
-    fn execute_plan(
+    /// Reads and writes rows, and tells the client those of the result. Returns how many rows the command tag counts.
+    fn execute_rows(
         &mut self,
         statement: &Statement,
         params: &[Value<'static>],
         output: &mut Output<'_>,
-    ) -> Result<Tag, Fail> {
-        let read_only = self.names.read_only.get();
+    ) -> Result<u64, Fail> {
+        self.context.may_wait.set(statement.used.tables.is_empty());
+        if !self.is_apart(statement) {
+            self.plan_accesses(&[(statement, params)])?;
+            self.begin_engine()?;
+        }
+        let read_only = self.context.read_only.get();
         let (_, mut exec) = self.exec(params);
         let columns = statement.columns();
         let rows = exec.rows(&statement.plan, read_only, &mut |row: &Input<'_>| {
@@ -351,34 +267,27 @@ impl Session {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        for notice in self.names.notices.take() {
-            if self.names.settings.borrow().tells(notice.severity) {
+        for notice in self.context.notices.take() {
+            if self.context.settings.borrow().tells(notice.severity) {
                 output.client.notice(notice);
             }
         }
-        if self.names.settings.borrow().has_untold() {
-            for (name, value) in self.names.settings.borrow_mut().untold() {
+        if self.context.settings.borrow().has_untold() {
+            for (name, value) in self.context.settings.borrow_mut().untold() {
                 output.client.parameter(name, &value);
             }
         }
-        Ok(match &statement.plan {
-            Plan::Query(_) => Tag::Rows("SELECT", rows),
-            Plan::Insert(_) => Tag::Rows("INSERT 0", rows),
-            Plan::Update(_) => Tag::Rows("UPDATE", rows),
-            Plan::Delete(_) => Tag::Rows("DELETE", rows),
-            Plan::Call(_) => Tag::Word("CALL"),
-            _ => Tag::Told,
-        })
+        Ok(rows)
     }
 
     /// What a plan runs with.
     pub(super) fn exec<'s>(&'s mut self, params: &'s [Value<'static>]) -> (&'s str, Exec<'s>) {
         let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
-        let (context, keeps_reads) = (Some(&self.names), self.asks_at_reads());
-        let styles = self.names.styles();
-        let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
+        let (context, keeps_reads) = (Some(&self.context), self.asks_at_reads());
+        let styles = self.context.styles();
+        let (now, user, session_id, waiter) = (self.transaction.now, self.user.as_str(), self.id, &self.waiter);
         let env = Env { params, now, user, session_id, waiter, context, styles, memory, keeps_reads, frames: None };
-        let (txn, deferred, scratch) = (&mut self.txn, &mut self.deferred, &mut self.scratch);
+        let (txn, deferred, scratch) = (&mut self.engine.txn, &mut self.transaction.deferred, &mut self.scratch);
         (&self.user, Exec { txn, env, engine, deferred, scratch })
     }
 
@@ -388,11 +297,11 @@ impl Session {
         run: impl FnOnce(&mut Ddl<'_>) -> Result<&'static str, Fail>,
         output: &mut Output<'_>,
     ) -> Result<Tag, Fail> {
-        let limit = self.names.settings.borrow().duration("lock_timeout");
-        let txn: &mut dyn Transaction = &mut self.txn;
+        let limit = self.context.settings.borrow().duration("lock_timeout");
+        let txn: &mut dyn Transaction = &mut self.engine.txn;
         let memory = self.database.memory_limit();
-        let (now, user, session_id, waiter) = (self.now, self.user.as_str(), self.id, &self.waiter);
-        let (keeps_reads, styles) = (false, self.names.styles());
+        let (now, user, session_id, waiter) = (self.transaction.now, self.user.as_str(), self.id, &self.waiter);
+        let (keeps_reads, styles) = (false, self.context.styles());
         let env = Env {
             params: &[],
             now,
@@ -409,9 +318,9 @@ impl Session {
         let mut ddl = Ddl {
             engine: &**self.database.engine(),
             catalog: &self.database.catalog,
-            context: &mut self.names,
-            deferred: &self.deferred,
-            locks: &mut self.locks,
+            context: &mut self.context,
+            deferred: &self.transaction.deferred,
+            locks: &mut self.transaction.locks,
             limit,
             txn,
             env,
@@ -419,105 +328,10 @@ impl Session {
         };
         let tag = run(&mut ddl);
         for notice in notices {
-            if self.names.settings.borrow().tells(notice.severity) {
+            if self.context.settings.borrow().tells(notice.severity) {
                 output.client.notice(notice);
             }
         }
         tag.map(Tag::Word)
-    }
-
-    /// Takes shared locks on a statement's tables; another plan, if the present one is not true any more.
-    pub(super) fn lock_and_refresh(
-        &mut self,
-        statement: &Arc<Statement>,
-        params: &[Value<'static>],
-        source: Option<&Source<'_>>,
-    ) -> Result<Option<Arc<Statement>>, Fail> {
-        let mut replanned: Option<Arc<Statement>> = None;
-        self.follow_path();
-        loop {
-            let current = replanned.as_ref().unwrap_or(statement);
-            for lock in current.used.locks() {
-                self.lock_table(lock, Mode::Shared)?;
-            }
-            self.lock_sequences(current, params)?;
-            if self.is_fresh(current) {
-                return Ok(replanned);
-            }
-            replanned = Some(match source {
-                Some(source) => {
-                    let tokens = &source.tokens[source.range.clone()];
-                    source.plan(parse::parse(source.text, tokens)?, self.view())?
-                }
-                None => self.succeed(statement, current)?,
-            });
-        }
-    }
-
-    /// Takes shared locks on the sequences that parameters name.
-    fn lock_sequences(&mut self, statement: &Statement, params: &[Value<'static>]) -> Result<(), Fail> {
-        for &at in &statement.used.sequence_params {
-            let Some(Value::Text(name)) = params.get(at) else { continue };
-            // What is wrong with the name is said when the statement runs.
-            let Ok(sequence) = crate::catalog::sequence::named(self.view(), name) else { continue };
-            let lock = self.database.catalog.lock(&sequence.name);
-            self.lock_table(&lock, Mode::Shared)?;
-        }
-        Ok(())
-    }
-
-    /// Whether all tables and procedures of a plan are the ones that their names mean now, and have about as many rows as it was made for. The
-    /// locks of the tables are held.
-    fn is_fresh(&self, statement: &Statement) -> bool {
-        let holds = |expected: &Expected| {
-            expected.look(&**self.database.engine());
-            expected.holds()
-        };
-        let version = self.database.catalog.version();
-        let known = statement.version.load(Ordering::Acquire) == version && statement.path == self.names.path;
-        if known && self.names.changes.is_empty() && !statement.private {
-            return statement.expected.iter().all(holds);
-        }
-        let view = self.view();
-        let fresh = statement.used.is_current(view) && statement.expected.iter().all(holds);
-        if fresh && self.names.changes.is_empty() && !statement.private {
-            statement.version.store(version, Ordering::Release);
-        }
-        fresh
-    }
-
-    /// The plan after one that is not true any more: the one that somebody made for this reason, if it is not the one at hand, or a new one.
-    fn succeed(&self, statement: &Statement, current: &Arc<Statement>) -> Result<Arc<Statement>, SqlError> {
-        let known = || statement.successor.lock().unwrap_or_else(|poison| poison.into_inner());
-        if let Some(successor) = &*known()
-            && !Arc::ptr_eq(successor, current)
-        {
-            return Ok(successor.clone());
-        }
-        let fresh = self.replan(current)?;
-        if !fresh.private {
-            *known() = Some(fresh.clone());
-        }
-        Ok(fresh)
-    }
-
-    /// A prepared statement's plan for the tables that there are now.
-    fn replan(&self, statement: &Statement) -> Result<Arc<Statement>, SqlError> {
-        let mut tokens = Vec::new();
-        let _room = tokenize_within(&statement.sql, &mut tokens, self.database.memory_limit())?;
-        // The text may hold several statements of one query string; the plan says where its own is.
-        let range = statement.tokens.clone();
-        let parsed = parse::parse(&statement.sql, &tokens[range.clone()])?;
-        let types = statement.params.iter().copied().map(Some).collect();
-        let mut fresh = plan(parsed, &statement.sql, &tokens, range, self.view(), types)?;
-        fresh.declared.clone_from(&statement.declared);
-        let is_alike = match (fresh.columns(), statement.columns()) {
-            (Some(fresh), Some(known)) => are_alike(fresh, known),
-            (fresh, known) => fresh.is_some() == known.is_some(),
-        };
-        if !is_alike || fresh.params != statement.params {
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
-        }
-        Ok(Arc::new(fresh))
     }
 }

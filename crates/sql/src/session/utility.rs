@@ -1,7 +1,8 @@
 //! Transaction control, settings, prepared statements, LOCK, TRUNCATE and the like.
 
 use super::Session;
-use super::run::{Output, Tag};
+use super::output::{Output, Tag};
+use super::run::Bound;
 use super::transaction::Phase;
 use crate::advisory::Scope;
 use crate::bind::Binder;
@@ -20,21 +21,6 @@ use crate::{SqlError, SqlState, isolation, state};
 use hotrow_storage::Value;
 use hotrow_sync::Arc;
 use hotrow_txn::Transaction;
-
-impl Utility {
-    /// Whether it begins or ends transactions, so that it runs outside one.
-    pub(super) fn is_transaction_control(&self) -> bool {
-        matches!(
-            self,
-            Utility::Begin { .. }
-                | Utility::Commit { .. }
-                | Utility::Rollback { .. }
-                | Utility::RollbackTo(_)
-                | Utility::Savepoint(_)
-                | Utility::Release(_)
-        )
-    }
-}
 
 impl Session {
     pub(super) fn utility(
@@ -68,7 +54,7 @@ impl Session {
                 Tag::Word("ROLLBACK")
             }
             Utility::SetTransaction(modes) => {
-                if self.phase == Phase::Implicit {
+                if self.transaction.phase == Phase::Implicit {
                     let message = "SET TRANSACTION can only be used in transaction blocks";
                     self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
                 }
@@ -76,7 +62,7 @@ impl Session {
                 Tag::Word("SET")
             }
             Utility::SetConstraints { names, deferred } => {
-                if self.phase == Phase::Implicit {
+                if self.transaction.phase == Phase::Implicit {
                     let message = "SET CONSTRAINTS can only be used in transaction blocks";
                     self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
                 }
@@ -92,7 +78,7 @@ impl Session {
             Utility::Deallocate(name) => self.deallocate(name.as_deref())?,
             Utility::DiscardAll => self.discard_all(output)?,
             Utility::DiscardSequences => {
-                self.names.forget_numbers();
+                self.context.forget_numbers();
                 Tag::Word("DISCARD SEQUENCES")
             }
             Utility::Discard(tag) => Tag::Word(tag),
@@ -134,17 +120,17 @@ impl Session {
         if chain {
             self.require_block(if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" })?;
         }
-        if matches!(self.phase, Phase::Idle | Phase::Implicit) {
+        if matches!(self.transaction.phase, Phase::Idle | Phase::Implicit) {
             self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
         }
-        let concurrency = self.names.settings.borrow().concurrency();
+        let concurrency = self.context.settings.borrow().concurrency();
         let modes = Modes {
-            isolation: Some(self.names.isolation.get()),
-            read_only: Some(self.names.read_only.get()),
+            isolation: Some(self.context.isolation.get()),
+            read_only: Some(self.context.read_only.get()),
             concurrency,
         };
-        let unheard = commit && self.given_up_unheard.is_some();
-        let commit = commit && self.phase != Phase::Failed;
+        let unheard = commit && self.transaction.given_up_unheard.is_some();
+        let commit = commit && self.transaction.phase != Phase::Failed;
         let ended = if unheard {
             let error = self.failed_block();
             self.rollback_all();
@@ -155,7 +141,7 @@ impl Session {
             self.rollback_all();
             Ok(())
         };
-        for (name, value) in self.names.settings.borrow_mut().end_transaction(commit && ended.is_ok()) {
+        for (name, value) in self.context.settings.borrow_mut().end_transaction(commit && ended.is_ok()) {
             output.client.parameter(name, &value);
         }
         ended?;
@@ -185,7 +171,7 @@ impl Session {
                 return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).into());
             }
         }
-        self.deferred.set(names, deferred);
+        self.transaction.deferred.set(names, deferred);
         if deferred { Ok(()) } else { self.check_deferred(false) }
     }
 
@@ -204,26 +190,26 @@ impl Session {
     }
 
     fn set(&mut self, name: &str, value: Option<&str>, local: bool, output: &mut Output<'_>) -> Result<Tag, Fail> {
-        if local && self.phase != Phase::Block {
+        if local && self.transaction.phase != Phase::Block {
             let message = "SET LOCAL can only be used in transaction blocks";
             self.warn(output, state::NO_ACTIVE_SQL_TRANSACTION, message);
         }
         match (name, value) {
             ("transaction_isolation", Some(value)) => {
                 // The setting's own words; the transaction takes the level.
-                let level = isolation::parse(&self.names.settings.borrow().foreseen(name, Some(value))?).ok();
+                let level = isolation::parse(&self.context.settings.borrow().foreseen(name, Some(value))?).ok();
                 self.set_modes(Modes { isolation: level, ..Modes::default() })?;
             }
             ("transaction_read_only", Some(value)) => {
-                let read_only = self.names.settings.borrow().foreseen(name, Some(value))? == "on";
+                let read_only = self.context.settings.borrow().foreseen(name, Some(value))? == "on";
                 self.set_modes(Modes { read_only: Some(read_only), ..Modes::default() })?;
             }
             _ => {
                 if name == CONCURRENCY {
                     self.check_concurrency(value)?;
                 }
-                self.names.check_early_release(name, value)?;
-                if let Some((name, value)) = self.names.settings.borrow_mut().set(name, value, local)? {
+                self.context.check_early_release(name, value)?;
+                if let Some((name, value)) = self.context.settings.borrow_mut().set(name, value, local)? {
                     output.client.parameter(name, value);
                 }
             }
@@ -233,13 +219,13 @@ impl Session {
 
     fn show(&mut self, name: &str, statement: &Statement, output: &mut Output<'_>) -> Result<Tag, Fail> {
         if name == "all" {
-            for (name, value, _) in self.names.all_settings() {
+            for (name, value, _) in self.context.all_settings() {
                 let row = [Value::text(&name), Value::text(&value), Value::text("")];
                 output.row(statement.columns(), &row)?;
             }
             return Ok(Tag::Word("SHOW"));
         }
-        let value = self.names.setting(name)?;
+        let value = self.context.setting(name)?;
         output.row(statement.columns(), &[Value::text(&value)])?;
         Ok(Tag::Word("SHOW"))
     }
@@ -252,7 +238,7 @@ impl Session {
             None => {
                 self.check_concurrency(None)?;
                 let before = self.parameters();
-                self.names.settings.borrow_mut().reset_all();
+                self.context.settings.borrow_mut().reset_all();
                 for ((name, old), (_, new)) in before.into_iter().zip(self.parameters()) {
                     if old != new {
                         output.client.parameter(name, &new);
@@ -304,32 +290,32 @@ impl Session {
         {
             return Err(crate::error::unsupported("EXECUTE of EXECUTE").into());
         }
-        self.attempt(statement, params, None, output)
+        self.attempt(Bound::prepared(statement, params), output)
     }
 
     fn deallocate(&mut self, name: Option<&str>) -> Result<Tag, Fail> {
         match name {
             None => {
-                self.statements.clear();
+                self.kept.statements.clear();
                 Ok(Tag::Word("DEALLOCATE ALL"))
             }
             Some(name) => {
                 self.statement(name)?;
-                self.statements.remove(name);
+                self.kept.statements.remove(name);
                 Ok(Tag::Word("DEALLOCATE"))
             }
         }
     }
 
     fn discard_all(&mut self, output: &mut Output<'_>) -> Result<Tag, Fail> {
-        if self.phase == Phase::Block {
+        if self.transaction.phase == Phase::Block {
             let message = "DISCARD ALL cannot run inside a transaction block";
             return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message).into());
         }
-        self.statements.clear();
-        self.cursors.clear();
+        self.kept.statements.clear();
+        self.kept.cursors.clear();
         self.give_advisory_back(Scope::Session);
-        self.names.forget_numbers();
+        self.context.forget_numbers();
         self.reset(None, output)?;
         Ok(Tag::Word("DISCARD ALL"))
     }
@@ -337,7 +323,7 @@ impl Session {
     /// Tells the client of something that it may have meant otherwise, unless it wants to hear of nothing but errors.
     pub(super) fn warn(&self, output: &mut Output<'_>, state: SqlState, message: &str) {
         const SEVERITY: &str = "WARNING";
-        if self.names.settings.borrow().tells(SEVERITY) {
+        if self.context.settings.borrow().tells(SEVERITY) {
             output.client.notice(Notice { severity: SEVERITY, error: SqlError::new(state, message) });
         }
     }
@@ -351,7 +337,7 @@ impl Session {
             let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
             if nowait {
                 let wait = Some(std::time::Duration::ZERO);
-                let wake = self.locks.acquire(&table.lock, mode, (&self.database, &self.seat), wait)?;
+                let wake = self.transaction.locks.acquire(&table.lock, mode, (&self.database, &self.seat), wait)?;
                 if wake != hotrow_sync::Wake::Ready {
                     let message = format!("could not obtain lock on relation \"{name}\"");
                     return Err(SqlError::new(state::LOCK_NOT_AVAILABLE, message).into());
@@ -362,7 +348,7 @@ impl Session {
             // The definition may have changed while we waited for the lock.
             let table = self.view().table(name).ok_or_else(|| undefined_table(name))?;
             if exclusive {
-                self.txn.own_table(table.id);
+                self.engine.txn.own_table(table.id);
             }
         }
         Ok(Tag::Word("LOCK TABLE"))

@@ -1,0 +1,114 @@
+//! The engine's part of a session's transactions.
+
+use super::Session;
+use super::transaction::Phase;
+use crate::database::Database;
+use crate::exec::Fail;
+use crate::settings::CONCURRENCY;
+use crate::watched::Watched;
+use crate::{SqlError, state};
+use hotrow_sync::Waiter;
+use hotrow_txn::{Begin, Concurrency, Statistics, Transaction};
+
+/// The engine's transaction of a session.
+pub(super) struct EngineTransaction {
+    pub(super) txn: Watched,
+    /// Whether a transaction runs.
+    pub(super) begun: bool,
+    /// What had been counted when the last transaction was over.
+    counted: Statistics,
+    /// What the last transaction was, where optimistic and pessimistic ones take turns.
+    turn: Concurrency,
+}
+
+impl EngineTransaction {
+    pub(super) fn new(database: &Database, waiter: &Waiter) -> Self {
+        let mut txn = Watched::new(database.engine(), waiter);
+        txn.statistics().timed = database.config.times.is_some();
+        Self { txn, begun: false, counted: Statistics::default(), turn: Concurrency::Pessimistic }
+    }
+}
+
+impl Session {
+    /// Begins the engine's transaction, if it has not begun.
+    pub(super) fn begin_engine(&mut self) -> Result<(), Fail> {
+        if !self.engine.begun {
+            let concurrency = self.next_concurrency();
+            let accesses = self.one_shot.planning.accesses();
+            let begin = Begin {
+                isolation: self.context.isolation.get(),
+                concurrency,
+                accesses,
+                one_shot: self.one_shot.planning.is_one_shot() || self.one_shot.starts_over,
+                read_only: self.context.read_only.get() || self.one_shot.planning.only_reads(),
+                label: self.id.unsigned_abs(),
+                ..Begin::default()
+            };
+            self.engine.begun = true;
+            self.seat.begin_engine();
+            self.engine.txn.begin(&begin)?;
+        }
+        Ok(())
+    }
+
+    /// What the transaction that begins is to be.
+    fn next_concurrency(&mut self) -> Option<Concurrency> {
+        if !self.context.settings.borrow().mixes_concurrency() {
+            return self.context.settings.borrow().concurrency();
+        }
+        self.engine.turn = match self.engine.turn {
+            Concurrency::Optimistic => Concurrency::Pessimistic,
+            Concurrency::Pessimistic => Concurrency::Optimistic,
+        };
+        Some(self.engine.turn)
+    }
+
+    /// Whether transactions may be made optimistic or pessimistic; `None` is what the session began with.
+    ///
+    /// # Errors
+    /// The engine has no choice, the present transaction has begun with another one, or there is nothing of this name.
+    pub(super) fn check_concurrency(&self, value: Option<&str>) -> Result<(), SqlError> {
+        let wanted = self.context.settings.borrow().foreseen(CONCURRENCY, value)?;
+        let info = self.database.engine().info();
+        if wanted != "default" && info.concurrency.is_none() {
+            let message = format!("engine {} does not let transactions choose to be {wanted}", info.name);
+            let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message);
+            return Err(match &self.database.config.choosing_engines[..] {
+                [] => error,
+                engines => error.hint(format!("Engines that do: {}.", engines.join(", "))),
+            });
+        }
+        if self.engine.begun && wanted != self.context.settings.borrow().show(CONCURRENCY)?.1 {
+            let message = format!("{CONCURRENCY} must be set before any query of a transaction");
+            return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
+        }
+        Ok(())
+    }
+
+    /// A block waits for its client: if the session says so, hot rows that it has changed go to others. What a savepoint would bring back stays.
+    pub(super) fn release_early(&mut self) {
+        let may = self.transaction.phase == Phase::Block && self.engine.begun && self.transaction.marks.is_empty();
+        if may && self.context.settings.borrow().releases_early() {
+            self.engine.txn.retire_writes();
+        }
+    }
+
+    /// Nothing is left of the engine's transaction, and its next statement begins it again.
+    pub(super) fn withdraw_begin(&mut self) {
+        if self.engine.begun {
+            self.engine.txn.abort();
+            self.engine.begun = false;
+        }
+    }
+
+    /// Counts the transaction's locks and waits, and the lock manager's time, if anybody wants to know where it goes.
+    pub(super) fn count_locking(&mut self) {
+        let now = *self.engine.txn.statistics();
+        let counted = now.since(&self.engine.counted);
+        self.engine.counted = now;
+        self.seat.counters.count_locking(&counted);
+        if let Some(times) = &self.database.config.times {
+            times.count_transaction(&counted);
+        }
+    }
+}

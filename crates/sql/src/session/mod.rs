@@ -1,0 +1,281 @@
+//! A client's session: the protocol's operations, and the state between them.
+//!
+//! A text goes this way: [`Session::simple_query`] reads it (`text`), or [`Session::parse`], [`Session::bind`] and
+//! [`Session::execute`] do so in turns (`prepared`, `portal`). Each statement then comes to `Session::run` (`run`), which begins a
+//! transaction (`transaction`, `engine`), makes as many attempts as it takes (`retry`), each with a plan that is true
+//! (`fresh`), and tells the client the result (`output`, `held`).
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `text` | a text becomes statements and their plans |
+//! | `prepared` | what is kept by name: statements, portals, cursors |
+//! | `portal`, `named` | bound statements, executed in pieces; values by name |
+//! | `cursor` | cursors |
+//! | `run` | one statement: attempts, and what each of them executes |
+//! | `fresh` | locks on a statement's tables, and its plan made again if it is not true any more |
+//! | `retry` | what the engine gave up is undone, waited for, and tried again |
+//! | `planned` | transactions that are planned before they begin |
+//! | `batch` | several statements as one of them: those of a query string, those of a pipeline |
+//! | `output`, `held` | where results go: to the client at once, or later |
+//! | `transaction` | BEGIN to COMMIT, failures, savepoints |
+//! | `engine` | the engine's part of a transaction |
+//! | `idle` | a session whose client says nothing |
+//! | `explain` | EXPLAIN ANALYZE |
+//! | `copy` | COPY |
+//! | `utility` | settings, PREPARE and EXECUTE, LOCK, TRUNCATE and the like |
+
+mod batch;
+mod copy;
+mod cursor;
+mod engine;
+mod explain;
+mod fresh;
+mod held;
+mod idle;
+mod named;
+mod output;
+mod planned;
+mod portal;
+mod prepared;
+mod retry;
+mod run;
+mod text;
+mod transaction;
+mod utility;
+
+pub use portal::Executed;
+pub use transaction::TransactionStatus;
+
+use crate::SqlError;
+use crate::advisory::Scope;
+use crate::catalog::View;
+use crate::catalog::search_path::effective;
+use crate::client::Client;
+use crate::context::SessionContext;
+use crate::database::Database;
+use crate::exec::Scratch;
+use crate::seat::{Backend, Seat, State};
+use crate::settings::CONCURRENCY;
+use crate::types::Styles;
+use engine::EngineTransaction;
+use hotrow_sync::{Arc, Waiter};
+use hotrow_txn::Transaction;
+use planned::OneShot;
+use prepared::Kept;
+use std::net::SocketAddr;
+use text::Reader;
+use transaction::{Phase, SqlTransaction};
+
+/// A client's session. One thread at a time uses it.
+///
+/// Every error leaves the transaction as PostgreSQL does: aborted until ROLLBACK within a block, rolled back outside one.
+pub struct Session {
+    database: Arc<Database>,
+    id: i32,
+    user: String,
+    waiter: Waiter,
+    /// What others may know of the session.
+    seat: Arc<Seat>,
+    /// Which of the settings' changes others know of.
+    shown: u64,
+    /// The catalog as the session sees it, its settings, and what else its expressions look at.
+    context: SessionContext,
+    /// The catalog's version, and the settings' count of paths, of which the names' path is.
+    path_at: Option<(u64, u64)>,
+    /// What SQL knows of the present transaction.
+    transaction: SqlTransaction,
+    /// What the engine does of it.
+    engine: EngineTransaction,
+    /// What the engine is told of a transaction whose end is known before it begins.
+    one_shot: OneShot,
+    kept: Kept,
+    reader: Reader,
+    scratch: Scratch,
+}
+
+impl Session {
+    pub(crate) fn new(database: Arc<Database>, user: &str, id: i32, waiter: Waiter) -> Self {
+        let engine = EngineTransaction::new(&database, &waiter);
+        let transaction = SqlTransaction::default();
+        let seat = Arc::new(Seat::new(user, id, waiter.clone(), transaction.locks.shown().clone()));
+        database.activity.enter(&seat);
+        Self {
+            context: SessionContext::new(database.shared().clone(), seat.clone()),
+            one_shot: OneShot::new(database.engine().info(), &engine.txn),
+            seat,
+            shown: 0,
+            path_at: None,
+            database,
+            id,
+            user: user.to_owned(),
+            waiter,
+            transaction,
+            engine,
+            kept: Kept::default(),
+            reader: Reader::default(),
+            scratch: Scratch::new(),
+        }
+    }
+
+    /// Whether others may wait for what it does next: it is in a transaction, or holds an advisory lock.
+    pub fn may_be_waited_for(&self) -> bool {
+        self.seat.may_be_waited_for()
+    }
+
+    /// How the session waits; cancelling it ends the present statement.
+    pub fn waiter(&self) -> &Waiter {
+        &self.waiter
+    }
+
+    /// The session's number, which `pg_backend_pid()` shows.
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// How the session's texts are written and read.
+    pub fn styles(&self) -> Styles {
+        self.context.styles()
+    }
+
+    /// Gives the session the number by which clients cancel it.
+    pub fn set_id(&mut self, id: i32) {
+        self.id = id;
+        self.seat.set_pid(id);
+    }
+
+    /// Says how other sessions cancel this one's statements, and end it.
+    pub fn set_backend(&mut self, backend: Arc<dyn Backend>) {
+        self.seat.set_backend(backend);
+    }
+
+    /// Says where the client is, if it is connected by a network.
+    pub fn set_address(&mut self, address: Option<SocketAddr>) {
+        self.seat.peer().address = address;
+    }
+
+    /// The settings that clients follow, for the start of a connection.
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        self.context.settings.borrow().reported()
+    }
+
+    /// A setting that the client asks for when it connects. RESET comes back to it.
+    pub fn set_parameter(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        if name.eq_ignore_ascii_case(CONCURRENCY) {
+            self.check_concurrency(Some(value))?;
+        }
+        self.context.check_early_release(name, Some(value))?;
+        self.context.settings.borrow_mut().set_initial(name, value)?;
+        self.show_settings();
+        Ok(())
+    }
+
+    /// Runs all statements of a query string; several make one transaction unless they say otherwise. Stops at the first error.
+    /// The unnamed prepared statement is forgotten.
+    pub fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<(), SqlError> {
+        self.kept.statements.remove("");
+        self.seat.run(sql);
+        let result = self.run_text(sql, client);
+        self.one_shot.whole = false;
+        if result.is_err() {
+            self.fail();
+        }
+        self.idle();
+        self.rest();
+        result
+    }
+
+    /// Ends a batch of the extended protocol: commits the implicit transaction.
+    pub fn sync(&mut self) -> Result<(), SqlError> {
+        let result = self.finish_implicit();
+        if result.is_err() {
+            self.fail();
+        }
+        self.idle();
+        self.rest();
+        result
+    }
+
+    /// An error happened outside the session: the transaction is failed, as after a failed statement.
+    pub fn fail(&mut self) {
+        self.fail_transaction();
+    }
+
+    /// The client is gone: aborts and releases everything.
+    pub fn end(&mut self) {
+        self.rollback_all();
+        self.give_advisory_back(Scope::Session);
+        self.kept.clear();
+        self.idle();
+    }
+
+    /// Looks for relations where `search_path` says, of the schemas that there are now.
+    fn follow_path(&mut self) {
+        let at = (self.database.catalog.version(), self.context.settings.borrow().paths());
+        let own = !self.context.changes.schemas.is_empty();
+        if self.path_at != Some(at) || own {
+            let settings = self.context.settings.borrow();
+            let path = effective(settings.search_path(), &self.user, self.context.view());
+            drop(settings);
+            self.context.path = path;
+            self.path_at = (!own).then_some(at);
+        }
+    }
+
+    /// The catalog with this transaction's own changes.
+    fn view(&self) -> View<'_> {
+        self.context.view()
+    }
+
+    /// Lets others know of the settings that concern them, if any has changed.
+    #[inline]
+    fn show_settings(&mut self) {
+        if self.shown != self.context.settings.borrow().changes() {
+            self.show_changed_settings();
+        }
+    }
+
+    #[cold]
+    fn show_changed_settings(&mut self) {
+        let settings = self.context.settings.borrow();
+        self.shown = settings.changes();
+        let mut peer = self.seat.peer();
+        let name = settings.show("application_name").map_or("", |(_, name)| name);
+        if peer.application != name {
+            name.clone_into(&mut peer.application);
+        }
+        peer.lock_timeout = self.context.settings.borrow().duration("lock_timeout");
+        peer.deadlock_timeout = self.context.settings.borrow().duration("deadlock_timeout");
+    }
+
+    /// Lets others know that the session waits for its client.
+    #[inline]
+    fn rest(&mut self) {
+        self.show_settings();
+        self.seat.rest(match self.transaction.phase {
+            Phase::Idle | Phase::Implicit => State::Idle,
+            Phase::Block => State::InTransaction,
+            Phase::Failed => State::Failed,
+        });
+    }
+
+    fn idle(&mut self) {
+        self.release_early();
+        self.engine.txn.idle();
+        // Of the commit at a batch's end.
+        self.report_troubles(None);
+        self.reader.shrink();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end();
+        self.database.activity.leave(&self.seat);
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).field("user", &self.user).finish_non_exhaustive()
+    }
+}

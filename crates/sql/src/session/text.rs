@@ -1,0 +1,256 @@
+//! A client's text becomes statements: tokens, a parse, and a plan, which is a cached one if the text without its literals has
+//! been planned before.
+
+use super::Session;
+use super::output::Output;
+use super::run::Bound;
+use crate::catalog::View;
+use crate::client::{Client, Notice};
+use crate::database::plan;
+use crate::parse::lex::{Token, character_position, long_names, tokenize, tokenize_within};
+use crate::parse::normalise::Normalised;
+use crate::parse::{self, Parsed};
+use crate::plan::Statement;
+use crate::types::Styles;
+use crate::{SqlError, state};
+use hotrow_storage::{Type, Value};
+use hotrow_sync::Arc;
+use std::ops::Range;
+
+/// The capacity that an idle session keeps to read the next query string, in tokens.
+const KEPT_TOKENS: usize = 1024;
+
+/// The buffers with which a session reads its client's texts.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    tokens: Vec<Token>,
+    normalised: Normalised,
+    cache_key: String,
+}
+
+impl Reader {
+    /// Gives the memory back that a long query string has needed.
+    pub(super) fn shrink(&mut self) {
+        if self.tokens.capacity() > KEPT_TOKENS {
+            *self = Self::default();
+        }
+    }
+}
+
+/// A statement of a query string, before it runs.
+pub(super) enum Ready {
+    /// A cached plan and the literals for it.
+    Cached(Arc<Statement>, Vec<Value<'static>>),
+    /// Parsed; its literals taken out, if its plan is to be cached.
+    Parsed(Parsed, Option<Normalised>),
+}
+
+/// Where a statement of the simple protocol stands. Nothing was promised about its result before it runs, unlike a
+/// prepared one's.
+pub(super) struct Source<'s> {
+    pub(super) text: &'s Arc<str>,
+    /// Those of the whole text.
+    pub(super) tokens: &'s [Token],
+    /// The statement's own.
+    pub(super) range: Range<usize>,
+}
+
+impl Source<'_> {
+    /// A plan for the statement with its literals.
+    pub(super) fn plan(&self, parsed: Parsed, view: View<'_>) -> Result<Arc<Statement>, SqlError> {
+        let statement = plan(parsed, self.text, self.tokens, self.range.clone(), view, Vec::new())?;
+        if statement.params.is_empty() {
+            return Ok(Arc::new(statement));
+        }
+        let at = self.text.find('$').unwrap_or(0);
+        Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1").at(character_position(self.text, at)))
+    }
+}
+
+impl Session {
+    /// Runs the statements of a query string, which are one transaction unless they say otherwise.
+    pub(super) fn run_text(&mut self, sql: &str, client: &mut dyn Client) -> Result<(), SqlError> {
+        let mut tokens = std::mem::take(&mut self.reader.tokens);
+        tokens.clear();
+        let result = self.query_string(sql, &mut tokens, client);
+        self.reader.tokens = tokens;
+        result
+    }
+
+    fn tell_long_names(&self, sql: &str, tokens: &[Token], tell: &mut dyn FnMut(Notice)) {
+        const SEVERITY: &str = "NOTICE";
+        for (name, cut) in long_names(sql, tokens) {
+            if self.context.settings.borrow().tells(SEVERITY) {
+                let message = format!("identifier \"{name}\" will be truncated to \"{cut}\"");
+                tell(Notice { severity: SEVERITY, error: SqlError::new(state::NAME_TOO_LONG, message) });
+            }
+        }
+    }
+
+    fn query_string(&mut self, sql: &str, tokens: &mut Vec<Token>, client: &mut dyn Client) -> Result<(), SqlError> {
+        let room = tokenize_within(sql, tokens, self.database.memory_limit())?;
+        let ranges = parse::split(sql, tokens);
+        if ranges.is_empty() {
+            return client.empty();
+        }
+        self.tell_long_names(sql, tokens, &mut |notice| client.notice(notice));
+        let text: Arc<str> = sql.into();
+        // Everything is parsed before anything runs, so that a mistake in the last statement stops the first.
+        let mut ready = Vec::with_capacity(ranges.len());
+        for range in &ranges {
+            ready.push(self.ready(sql, &tokens[range.clone()])?);
+        }
+        drop(room);
+        let count = ranges.len();
+        if let Some(members) = self.batch(&mut ready, &text, tokens, &ranges) {
+            return self.within_limit(|session| session.run_batch(&members, client));
+        }
+        for (at, (range, ready)) in ranges.into_iter().zip(ready).enumerate() {
+            let mut output = Output::simple(client, at + 1 == count);
+            self.one_shot.whole = count == 1;
+            let source = Source { text: &text, tokens, range };
+            self.run_ready(&source, ready, count == 1, &mut output)?;
+        }
+        self.finish_implicit()
+    }
+
+    /// A statement's cached plan, or its parse.
+    pub(super) fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
+        self.follow_path();
+        let mut normalised = std::mem::take(&mut self.reader.normalised);
+        let cacheable = self.context.changes.is_empty() && normalised.fill(sql, tokens);
+        let cached = if cacheable { self.cached(&normalised) } else { None };
+        let ready = match cached {
+            Some((statement, values)) => Ready::Cached(statement, values),
+            None => {
+                let kept = cacheable.then(|| normalised.clone());
+                Ready::Parsed(parse::parse(sql, tokens)?, kept)
+            }
+        };
+        self.reader.normalised = normalised;
+        Ok(ready)
+    }
+
+    fn cached(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
+        self.reader.cache_key.clear();
+        push_styles(&mut self.reader.cache_key, self.context.styles());
+        push_path(&mut self.reader.cache_key, self.context.path.as_deref());
+        self.reader.cache_key.push_str(&normalised.kinds);
+        self.reader.cache_key.push(' ');
+        self.reader.cache_key.push_str(&normalised.text);
+        let statement = self.database.cached(&self.reader.cache_key)?;
+        let values = literals(&statement, &normalised.values, self.context.styles())?;
+        Some((statement, values))
+    }
+
+    fn run_ready(
+        &mut self,
+        source: &Source<'_>,
+        ready: Ready,
+        alone: bool,
+        output: &mut Output<'_>,
+    ) -> Result<(), SqlError> {
+        let (statement, params) = self.resolve(source, ready)?;
+        self.run(Bound { statement: &statement, params: &params, source: Some(source) }, alone, output)
+    }
+
+    /// A statement's plan, and its parameters' values.
+    pub(super) fn resolve(
+        &mut self,
+        source: &Source<'_>,
+        ready: Ready,
+    ) -> Result<(Arc<Statement>, Vec<Value<'static>>), SqlError> {
+        match ready {
+            Ready::Cached(statement, values) => Ok((statement, values)),
+            Ready::Parsed(parsed, normalised) => {
+                self.check_not_failed(&parsed)?;
+                self.follow_path();
+                self.start_implicit();
+                let _room =
+                    self.database.memory_limit().set_aside(source.text, &source.tokens[source.range.clone()])?;
+                if let Some(planned) = normalised.and_then(|normalised| self.plan_normalised(&normalised)) {
+                    return Ok(planned);
+                }
+                Ok((source.plan(parsed, self.view())?, Vec::new()))
+            }
+        }
+    }
+
+    /// A plan for the text without its literals, kept for the next one; none if that does not work, for whatever reason: then
+    /// the statement is planned with its literals, and its errors tell where they are.
+    fn plan_normalised(&mut self, normalised: &Normalised) -> Option<(Arc<Statement>, Vec<Value<'static>>)> {
+        let mut tokens = Vec::new();
+        tokenize(&normalised.text, &mut tokens).ok()?;
+        let parsed = parse::parse(&normalised.text, &tokens).ok()?;
+        let text: Arc<str> = normalised.text.as_str().into();
+        let statement = plan(parsed, &text, &tokens, 0..tokens.len(), self.view(), normalised.types()).ok()?;
+        let values = literals(&statement, &normalised.values, self.context.styles())?;
+        let statement = Arc::new(statement);
+        if !statement.private {
+            let mut key = String::new();
+            push_styles(&mut key, self.context.styles());
+            push_path(&mut key, self.context.path.as_deref());
+            key.push_str(&normalised.kinds);
+            key.push(' ');
+            key.push_str(&normalised.text);
+            self.database.cache(key, &statement);
+        }
+        Some((statement, values))
+    }
+
+    /// Parses and plans a text of at most one statement.
+    pub(super) fn plan_text(
+        &self,
+        sql: &str,
+        types: &[Option<Type>],
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<Arc<Statement>, SqlError> {
+        let mut tokens = Vec::new();
+        let _room = tokenize_within(sql, &mut tokens, self.database.memory_limit())?;
+        self.tell_long_names(sql, &tokens, tell);
+        let ranges = parse::split(sql, &tokens);
+        let range = match &ranges[..] {
+            [] => 0..0,
+            [range] => range.clone(),
+            _ => {
+                let message = "cannot insert multiple commands into a prepared statement";
+                return Err(SqlError::new(state::SYNTAX_ERROR, message));
+            }
+        };
+        let parsed = parse::parse(sql, &tokens[range.clone()])?;
+        self.check_not_failed(&parsed)?;
+        let mut statement = plan(parsed, &sql.into(), &tokens, range, self.view(), types.to_vec())?;
+        self.describe_fetch(&mut statement);
+        Ok(Arc::new(statement))
+    }
+}
+
+/// Begins the key of a plan whose literals may have been read in an unusual style.
+fn push_styles(key: &mut String, styles: Styles) {
+    if styles != Styles::default() {
+        key.push_str(&format!("{styles:?}\0"));
+    }
+}
+
+/// Begins the key of a plan that is not for everybody.
+fn push_path(key: &mut String, path: Option<&[String]>) {
+    for schema in path.unwrap_or_default() {
+        key.push_str(schema);
+        key.push('\0');
+    }
+    if path.is_some() {
+        key.push('\0');
+    }
+}
+
+/// The literals as values of the parameters' types; none if one is not a value of its type.
+fn literals(statement: &Statement, values: &[Value<'static>], styles: Styles) -> Option<Vec<Value<'static>>> {
+    let literal = |(value, ty): (&Value<'static>, &Type)| match value {
+        Value::Text(text) => crate::types::decode_text(*ty, text, styles).ok(),
+        other => Some(other.clone()),
+    };
+    if values.len() != statement.params.len() {
+        return None;
+    }
+    values.iter().zip(&statement.params).map(literal).collect()
+}
