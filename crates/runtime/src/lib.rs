@@ -13,18 +13,21 @@
 //! | [`drive`] | worker threads that run procedures for a measured time, one at a time on each |
 //! | [`drive_pool`] | the same with several on each, which goes on with another one when one waits |
 //! | [`RunReport`] | what they counted |
-//! | [`Planner`], [`Reconnaissance`] | access sets for engines that need them, of procedures that do not know theirs |
+//! | [`Planner`] | the access sets of procedures, for engines that need them |
+//! | [`Estimate`], [`Reconnaissance`] | access sets that nobody knows beforehand |
 //! | [`Session`] | interactive transactions on an engine chosen at run time |
 //! | [`simulation`] | many transactions on one thread, interleaved at every access by a seed |
 //!
 //! The runtime names no protocol: it is generic over [`Transaction`](hotrow_txn::Transaction).
 
 mod driver;
+mod estimate;
 #[cfg(test)]
 mod fake;
-mod ollp;
+mod planner;
 mod pool;
 mod random;
+mod reconnaissance;
 mod report;
 mod retry;
 mod run;
@@ -34,9 +37,11 @@ pub mod simulation;
 mod stop;
 
 pub use driver::drive;
-pub use ollp::{Estimates, Planner, Reconnaissance, Shapes};
+pub use estimate::{Corrected, Estimate, Estimates};
+pub use planner::Planner;
 pub use pool::{PoolConfig, Slot, drive_pool};
 pub use random::Random;
+pub use reconnaissance::{Reconnaissance, Shapes};
 pub use report::{Aborts, Breakdown, Counts, KindCount, Kinds, RunReport};
 pub use retry::{Retry, RetryConfig};
 pub use run::{RunConfig, RunError};

@@ -321,7 +321,7 @@ mod tests {
     use super::*;
     use crate::KindCount;
     use crate::fake::{Fake, NeedsLevel, ReadOne, Tells};
-    use crate::ollp::HINT_ROWS_MAX;
+    use crate::planner::HINT_ROWS_MAX;
     use std::time::Duration;
 
     fn runner(aborts: &[Abort], change: impl FnOnce(&mut OneShotConfig)) -> OneShot<Fake> {

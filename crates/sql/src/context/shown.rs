@@ -64,15 +64,15 @@ impl SessionContext {
 
     /// The number of the session's transaction, which no other one has had since the server began.
     pub(crate) fn transaction_number(&self) -> u64 {
-        if self.transaction.get() == 0 {
-            self.transaction.set(self.shared().next_transaction());
+        if self.transaction.number.get() == 0 {
+            self.transaction.number.set(self.shared().next_transaction());
         }
-        self.transaction.get()
+        self.transaction.number.get()
     }
 
     fn shown(&self, name: &str, value: &str) -> String {
         let engine = self.shared().engine();
-        let granted = engine.info().granted(self.isolation.get());
+        let granted = engine.info().granted(self.transaction.isolation.get());
         match name {
             "transaction_isolation" => isolation::name(granted).to_owned(),
             "hotrow.isolation" => granted.name().to_owned(),
@@ -85,7 +85,7 @@ impl SessionContext {
             "hotrow.times" => times(self.shared().config.times.as_deref()),
             "max_connections" => self.shared().max_connections().to_string(),
             "hotrow.versions" => versions(engine.versions()),
-            "transaction_read_only" => if self.read_only.get() { "on" } else { "off" }.to_owned(),
+            "transaction_read_only" => if self.transaction.read_only.get() { "on" } else { "off" }.to_owned(),
             _ => value.to_owned(),
         }
     }

@@ -252,7 +252,7 @@ impl Ddl<'_> {
             table.row_ids.clone(),
             lock,
         );
-        self.context.changes.tables.insert(table.name().to_owned(), None);
+        self.context.transaction.changes.tables.insert(table.name().to_owned(), None);
         self.publish(renamed.clone());
         self.rename_owner(table.name(), None, (new, None));
         self.rename_in_keys(&renamed, table.name())

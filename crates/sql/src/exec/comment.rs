@@ -52,7 +52,7 @@ impl Ddl<'_> {
                     return Err(undefined_schema(name).into());
                 }
                 let schema = Schema { comment: text.map(str::to_owned) };
-                self.context.changes.schemas.insert(name.clone(), Some(Arc::new(schema)));
+                self.context.transaction.changes.schemas.insert(name.clone(), Some(Arc::new(schema)));
             }
         }
         Ok(())
@@ -95,7 +95,7 @@ impl Ddl<'_> {
         let view = self.view().view(name).ok_or_else(|| undefined_table(name))?;
         let mut changed: StoredView = (*view).clone();
         put(&mut changed.comments, part, text);
-        self.context.changes.views.insert(name.to_owned(), Some(Arc::new(changed)));
+        self.context.transaction.changes.views.insert(name.to_owned(), Some(Arc::new(changed)));
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ impl Ddl<'_> {
         check_recursion(&create.name, &create.body, self.view())?;
         let procedure = Procedure::new(create.name.clone(), arguments, create.body.clone());
         compile_new(&procedure, self.view())?;
-        self.context.changes.procedures.insert(create.name.clone(), Some(Arc::new(procedure)));
+        self.context.transaction.changes.procedures.insert(create.name.clone(), Some(Arc::new(procedure)));
         Ok("CREATE PROCEDURE")
     }
 
@@ -54,7 +54,7 @@ impl Ddl<'_> {
                 None => true,
             };
             if self.view().procedure(name).filter(matching).is_some() {
-                self.context.changes.procedures.insert(name.clone(), None);
+                self.context.transaction.changes.procedures.insert(name.clone(), None);
                 continue;
             }
             let shown = match &types {

@@ -148,7 +148,7 @@ impl Ddl<'_> {
             }
             claimed => claimed?,
         }
-        self.context.changes.schemas.insert(name.to_owned(), Some(Arc::new(Schema::default())));
+        self.context.transaction.changes.schemas.insert(name.to_owned(), Some(Arc::new(Schema::default())));
         Ok(())
     }
 
@@ -212,13 +212,13 @@ impl Ddl<'_> {
         for view in &names {
             self.lock(view, Mode::Exclusive)?;
             self.drop_views_of(view, "view", &names, true)?;
-            self.context.changes.views.insert(view.clone(), None);
+            self.context.transaction.changes.views.insert(view.clone(), None);
         }
         self.drop_tables(&tables, false, true)?;
         for sequence in sequences {
             self.drop_sequence(&sequence, false, true)?;
         }
-        self.context.changes.schemas.insert(name.to_owned(), None);
+        self.context.transaction.changes.schemas.insert(name.to_owned(), None);
         Ok(())
     }
 
@@ -242,8 +242,8 @@ impl Ddl<'_> {
     fn rename_schema(&mut self, old: &str, new: &str) -> Result<(), Fail> {
         let schema = self.owned_schema(old, "rename")?;
         self.claim_schema(new)?;
-        self.context.changes.schemas.insert(old.to_owned(), None);
-        self.context.changes.schemas.insert(new.to_owned(), Some(schema));
+        self.context.transaction.changes.schemas.insert(old.to_owned(), None);
+        self.context.transaction.changes.schemas.insert(new.to_owned(), Some(schema));
         let (tables, views, sequences) = self.contents(old);
         for name in tables {
             let table = self.owned_table(&name)?;
@@ -296,9 +296,9 @@ impl Ddl<'_> {
         self.lock(new, Mode::Exclusive)?;
         // It may show what has been moved before it.
         let view = self.view().view(&view.name).ok_or_else(|| undefined_table(&view.name))?;
-        self.context.changes.views.insert(view.name.clone(), None);
+        self.context.transaction.changes.views.insert(view.name.clone(), None);
         let moved = StoredView { name: new.to_owned(), ..(*view).clone() };
-        self.context.changes.views.insert(new.to_owned(), Some(Arc::new(moved)));
+        self.context.transaction.changes.views.insert(new.to_owned(), Some(Arc::new(moved)));
         self.move_in_views(&view.name, new);
         Ok(())
     }
@@ -317,7 +317,7 @@ impl Ddl<'_> {
             {
                 new.clone_into(name);
             }
-            self.context.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
+            self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
         }
     }
 
@@ -397,9 +397,9 @@ impl Ddl<'_> {
     pub(super) fn rename_view(&mut self, view: &StoredView, new: &str) -> Result<(), Fail> {
         let new = schema::full(schema::split(&view.name).0, new);
         self.claim(&new)?;
-        self.context.changes.views.insert(view.name.clone(), None);
+        self.context.transaction.changes.views.insert(view.name.clone(), None);
         let renamed = StoredView { name: new.clone(), ..view.clone() };
-        self.context.changes.views.insert(new, Some(Arc::new(renamed)));
+        self.context.transaction.changes.views.insert(new, Some(Arc::new(renamed)));
         match self.broken_views(&view.name).first() {
             Some(broken) => Err(would_break(broken).into()),
             None => Ok(()),
@@ -418,7 +418,7 @@ impl Ddl<'_> {
         };
         new.clone_into(&mut column.name);
         rename_comment(&mut changed.comments, Part::Column, old, new);
-        self.context.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
+        self.context.transaction.changes.views.insert(view.name.clone(), Some(Arc::new(changed)));
         match self.broken_views(&view.name).first() {
             Some(broken) => Err(would_break(broken).into()),
             None => Ok(()),

@@ -55,7 +55,7 @@ impl Ddl<'_> {
 
     /// Gives a sequence another full name, which is free.
     pub(super) fn move_sequence(&mut self, sequence: &Sequence, new: String) {
-        self.context.changes.sequences.insert(sequence.name.clone(), None);
+        self.context.transaction.changes.sequences.insert(sequence.name.clone(), None);
         self.publish_sequence(Sequence { name: new, ..sequence.clone() });
     }
 
@@ -96,7 +96,7 @@ impl Ddl<'_> {
             }
             self.publish(table.with(table.schema.clone(), rules));
         }
-        self.context.changes.sequences.insert(name.to_owned(), None);
+        self.context.transaction.changes.sequences.insert(name.to_owned(), None);
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl Ddl<'_> {
     }
 
     pub(super) fn publish_sequence(&mut self, sequence: Sequence) {
-        self.context.changes.sequences.insert(sequence.name.clone(), Some(Arc::new(sequence)));
+        self.context.transaction.changes.sequences.insert(sequence.name.clone(), Some(Arc::new(sequence)));
     }
 
     fn set_owner(&mut self, sequence: &mut Sequence, options: &[SequenceOption]) -> Result<(), Fail> {

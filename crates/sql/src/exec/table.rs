@@ -27,14 +27,14 @@ impl Ddl<'_> {
     ) -> Result<Arc<Table>, SqlError> {
         partition::check_admitted(self.engine, &draft.schema)?;
         let id = self.engine.create_table(draft.schema);
-        self.context.changes.created.push(id);
+        self.context.transaction.changes.created.push(id);
         self.txn.own_new_table(id);
         Ok(Table::new(self.engine, id, draft.rules, row_ids, lock))
     }
 
     pub(super) fn publish(&mut self, table: Arc<Table>) {
         let table = without_stale_comments(table);
-        self.context.changes.tables.insert(table.name().to_owned(), Some(table));
+        self.context.transaction.changes.tables.insert(table.name().to_owned(), Some(table));
     }
 
     pub(super) fn create_table(&mut self, create: &ast::CreateTable) -> Result<&'static str, Fail> {
@@ -411,7 +411,7 @@ impl Ddl<'_> {
     fn drop_table(&mut self, table: &Table, cascade: bool) -> Result<(), Fail> {
         self.txn.check_owned_table(table.id)?;
         self.drop_views_of(table.name(), "table", &[], cascade)?;
-        self.context.changes.tables.insert(table.name().to_owned(), None);
+        self.context.transaction.changes.tables.insert(table.name().to_owned(), None);
         self.drop_owned_sequences(table.name(), None, cascade)?;
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Ddl<'_> {
             check_replacement(known, &view)?;
             view.comments.clone_from(&known.comments);
         }
-        self.context.changes.views.insert(name, Some(Arc::new(view)));
+        self.context.transaction.changes.views.insert(name, Some(Arc::new(view)));
         Ok("CREATE VIEW")
     }
 
@@ -59,7 +59,7 @@ impl Ddl<'_> {
             self.lock(name, Mode::Exclusive)?;
             if self.view().view(name).is_some() {
                 self.drop_views_of(name, "view", &names, cascade)?;
-                self.context.changes.views.insert(name.clone(), None);
+                self.context.transaction.changes.views.insert(name.clone(), None);
             } else if self.view().table(name).is_some() {
                 let error = SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a view"));
                 return Err(error.hint("Use DROP TABLE to remove a table.").into());
@@ -104,7 +104,7 @@ impl Ddl<'_> {
     pub(super) fn drop_dependents(&mut self, views: &[Arc<StoredView>]) -> Result<(), Fail> {
         for view in views {
             self.lock(&view.name, Mode::Exclusive)?;
-            self.context.changes.views.insert(view.name.clone(), None);
+            self.context.transaction.changes.views.insert(view.name.clone(), None);
         }
         match views {
             [view] => self.notice(

@@ -36,11 +36,11 @@ impl Session {
             let concurrency = self.next_concurrency();
             let accesses = self.one_shot.planning.accesses();
             let begin = Begin {
-                isolation: self.context.isolation.get(),
+                isolation: self.context.transaction.isolation.get(),
                 concurrency,
                 accesses,
                 one_shot: self.one_shot.planning.is_one_shot() || self.one_shot.starts_over,
-                read_only: self.context.read_only.get() || self.one_shot.planning.only_reads(),
+                read_only: self.context.transaction.read_only.get() || self.one_shot.planning.only_reads(),
                 label: self.id.unsigned_abs(),
                 ..Begin::default()
             };

@@ -63,12 +63,12 @@ impl Session {
         };
         let version = self.database.catalog.version();
         let known = statement.version.load(Ordering::Acquire) == version && statement.path == self.context.path;
-        if known && self.context.changes.is_empty() && !statement.private {
+        if known && self.context.transaction.changes.is_empty() && !statement.private {
             return statement.expected.iter().all(holds);
         }
         let view = self.view();
         let fresh = statement.used.is_current(view) && statement.expected.iter().all(holds);
-        if fresh && self.context.changes.is_empty() && !statement.private {
+        if fresh && self.context.transaction.changes.is_empty() && !statement.private {
             statement.version.store(version, Ordering::Release);
         }
         fresh

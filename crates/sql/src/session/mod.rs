@@ -211,7 +211,7 @@ impl Session {
     /// Looks for relations where `search_path` says, of the schemas that there are now.
     fn follow_path(&mut self) {
         let at = (self.database.catalog.version(), self.context.settings.borrow().paths());
-        let own = !self.context.changes.schemas.is_empty();
+        let own = !self.context.transaction.changes.schemas.is_empty();
         if self.path_at != Some(at) || own {
             let settings = self.context.settings.borrow();
             let path = effective(settings.search_path(), &self.user, self.context.view());

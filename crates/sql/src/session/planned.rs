@@ -22,14 +22,10 @@ use crate::exec::{Exec, Fail, accesses};
 use crate::expr::Env;
 use crate::parse::utility::Utility;
 use crate::plan::{Plan, Statement, only_reads, read_only_violation};
-use hotrow_runtime::{Estimates, Reconnaissance, Shapes};
+use hotrow_runtime::{Corrected, Estimate, Estimates};
 use hotrow_storage::Value;
 use hotrow_txn::{Abort, Accesses, EngineInfo, Isolation, Transaction};
 use std::ops::ControlFlow;
-
-/// Corrections of one set before it is made anew, and sets before there is none.
-const CORRECTIONS: u32 = 4;
-const SETS: u32 = 4;
 
 /// The most rows that are locked together: a session keeps the memory of its list.
 const ROWS_MAX: usize = 1_000;
@@ -58,15 +54,10 @@ impl Wanted {
 /// The access set of the transaction at hand, and what has become of it.
 #[derive(Debug, Default)]
 pub(super) struct Planning {
-    accesses: Accesses,
+    estimate: Estimate,
     /// Whether its statements write nothing.
     only_reads: bool,
-    shapes: Shapes,
     stage: Stage,
-    /// Corrections of this set, and sets, of this transaction.
-    corrections: u32,
-    sets: u32,
-    estimates: Estimates,
 }
 
 /// What is known of a transaction's accesses.
@@ -77,6 +68,8 @@ enum Stage {
     Off,
     /// Nothing yet.
     Unknown,
+    /// Not enough: a reconnaissance comes first.
+    Sought,
     /// As far as anybody knows, all.
     Known,
     /// Nothing, and nothing needs to be: it only reads, at a level at which the engine reads row by row; or it has no rows that the
@@ -106,12 +99,13 @@ impl OneShot {
 
 impl Planning {
     pub(super) fn start(&mut self) {
-        (self.stage, self.corrections, self.sets) = (Stage::Unknown, 0, 0);
+        self.estimate.begin();
+        self.stage = Stage::Unknown;
     }
 
     /// What to tell the engine.
     pub(super) fn accesses(&self) -> Option<&Accesses> {
-        (self.stage == Stage::Known).then_some(&self.accesses)
+        (self.stage == Stage::Known).then_some(self.estimate.accesses())
     }
 
     /// Whether the engine's transaction is all that there is to run.
@@ -124,24 +118,20 @@ impl Planning {
         self.is_one_shot() && self.only_reads
     }
 
-    /// Another attempt begins. The tables may have become others meanwhile, so that only a corrected set is kept.
-    fn corrected(&mut self, txn: &mut dyn Transaction) {
-        self.estimates.wrong += 1;
-        self.corrections += 1;
-        if self.corrections <= CORRECTIONS {
-            txn.add_missing(&mut self.accesses);
-        } else if self.sets < SETS {
-            self.stage = Stage::Unknown;
-        } else {
-            self.stage = Stage::Off;
-        }
+    /// Corrects the set after an attempt that touched something else.
+    fn correct(&mut self, txn: &mut dyn Transaction) {
+        self.stage = match self.estimate.correct(txn, |_| ()) {
+            Corrected::Known => Stage::Known,
+            Corrected::Unknown => Stage::Sought,
+            Corrected::Hopeless => Stage::Off,
+        };
     }
 }
 
 impl Session {
     /// How often access sets had to be found out by a rehearsal, and how often they were wrong.
     pub fn estimates(&self) -> Estimates {
-        self.one_shot.planning.estimates
+        self.one_shot.planning.estimate.estimates()
     }
 
     /// Says that the client ends the transaction after the next [`execute`](Self::execute): its statement is all there is.
@@ -173,7 +163,8 @@ impl Session {
         match self.one_shot.wanted {
             Wanted::Nothing => false,
             Wanted::Rows => {
-                let is_refused = self.context.read_only.get() && read_only_violation(&statement.plan).is_some();
+                let is_refused =
+                    self.context.transaction.read_only.get() && read_only_violation(&statement.plan).is_some();
                 !is_refused && !statement.used.acts && accesses::has_few_rows(&statement.plan)
             }
             Wanted::All => is_plannable(&statement.plan),
@@ -192,13 +183,17 @@ impl Session {
 
     /// Whether the engine gives a transaction that only reads no more than read committed, and so needs no plan of it.
     fn reads_row_by_row(&self, only_reads: bool) -> bool {
-        only_reads && self.database.engine().info().granted(self.context.isolation.get()) == Isolation::ReadCommitted
+        only_reads
+            && self.database.engine().info().granted(self.context.transaction.isolation.get())
+                == Isolation::ReadCommitted
     }
 
     /// A plan was made again: what its predecessor would have touched says nothing.
     pub(super) fn forget_accesses(&mut self) {
-        if self.one_shot.planning.is_one_shot() {
-            self.one_shot.planning.stage = Stage::Unknown;
+        let planning = &mut self.one_shot.planning;
+        if planning.is_one_shot() {
+            planning.estimate.begin();
+            planning.stage = Stage::Sought;
         }
     }
 
@@ -206,14 +201,15 @@ impl Session {
     pub(super) fn correct_accesses(&mut self, abort: Abort) -> bool {
         let wrong = abort == Abort::OutsidePlan && self.one_shot.planning.stage == Stage::Known;
         if wrong {
-            self.one_shot.planning.corrected(&mut self.engine.txn);
+            self.one_shot.planning.correct(&mut self.engine.txn);
         }
         wrong
     }
 
     /// Finds out what statements will touch, if that is to be found out. Their tables are locked.
     pub(super) fn plan_accesses(&mut self, statements: &[(&Statement, &[Value<'static>])]) -> Result<(), Fail> {
-        if self.engine.begun || self.one_shot.planning.stage != Stage::Unknown {
+        let stage = self.one_shot.planning.stage;
+        if self.engine.begun || !matches!(stage, Stage::Unknown | Stage::Sought) {
             return Ok(());
         }
         let only_reads = statements.iter().all(|(statement, _)| only_reads(&statement.plan));
@@ -222,63 +218,49 @@ impl Session {
             self.one_shot.planning.stage = Stage::Needless;
             return Ok(());
         }
-        self.one_shot.planning.accesses.clear();
-        self.one_shot.planning.corrections = 0;
         let (now, user, session_id, waiter) = (self.transaction.now, self.user.as_str(), self.id, &self.waiter);
-        let (engine, memory) = (&**self.database.engine(), self.database.memory_limit());
+        let memory = self.database.memory_limit();
         let context = Some(&self.context);
         let (keeps_reads, styles) = (self.asks_at_reads(), self.context.styles());
         let env =
             |params| Env { params, now, user, session_id, waiter, context, styles, memory, keeps_reads, frames: None };
-        let accesses = &mut self.one_shot.planning.accesses;
+        let planning = &mut self.one_shot.planning;
+        let accesses = planning.estimate.accesses_mut();
         if self.one_shot.wanted == Wanted::Rows {
             for (statement, params) in statements {
                 accesses::add_rows(&statement.plan, env(params), ROWS_MAX, accesses);
             }
             let is_useful = (2..=ROWS_MAX).contains(&accesses.rows().len());
-            self.one_shot.planning.stage = if is_useful { Stage::Known } else { Stage::Needless };
+            planning.stage = if is_useful { Stage::Known } else { Stage::Needless };
             return Ok(());
         }
-        let complete = self.one_shot.planning.sets == 0
-            && statements.iter().all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses));
-        self.one_shot.planning.sets += 1;
-        self.one_shot.planning.stage = Stage::Known;
-        if complete {
-            return Ok(());
+        planning.stage = Stage::Known;
+        if stage == Stage::Unknown {
+            let mut all = statements.iter();
+            if all.all(|(statement, params)| accesses::fill(&statement.plan, env(params), accesses)) {
+                return Ok(());
+            }
+            accesses.clear();
         }
-        accesses.clear();
-        self.one_shot.planning.estimates.reconnaissances += 1;
-        let shapes = &mut self.one_shot.planning.shapes;
-        let mut rehearsal = Reconnaissance::begin(&mut self.engine.txn, shapes, accesses)?;
+        let engine = &**self.database.engine();
+        let (deferred, scratch) = (&mut self.transaction.deferred, &mut self.scratch);
         self.context.rehearse();
-        let mut outcome = Ok(());
-        let mut ended = true;
-        for (statement, params) in statements {
-            let (txn, env) = (&mut rehearsal, env(params));
-            let mut exec =
-                Exec { txn, env, engine, deferred: &mut self.transaction.deferred, scratch: &mut self.scratch };
-            let ran = exec.rows(&statement.plan, self.context.read_only.get(), &mut |_| Ok(ControlFlow::Continue(())));
-            match ran {
-                Ok(_) => {}
-                // What it saw may be no state that ever was; the run will tell. Until here it has touched what it has touched.
-                Err(Fail::Sql(_)) if !waiter.is_cancelled() => ended = false,
-                Err(Fail::Abort(Abort::User)) => ended = false,
-                Err(fail) => {
-                    ended = false;
-                    outcome = Err(fail);
+        let outcome = planning.estimate.reconnoitre(&mut self.engine.txn, |txn| {
+            let read_only = self.context.transaction.read_only.get();
+            for (statement, params) in statements {
+                let mut exec = Exec { txn, env: env(params), engine, deferred, scratch };
+                match exec.rows(&statement.plan, read_only, &mut |_| Ok(ControlFlow::Continue(()))) {
+                    Ok(_) => {}
+                    // What it saw may be no state that ever was; the run will tell. Until here it has touched what it has
+                    // touched.
+                    Err(Fail::Sql(_)) if !waiter.is_cancelled() => return Ok(()),
+                    Err(Fail::Abort(Abort::User)) => return Ok(()),
+                    Err(fail) => return Err(fail),
                 }
             }
-            if !ended {
-                break;
-            }
-        }
-        if ended {
-            let (txn, env) = (&mut rehearsal, env(&[]));
-            let mut exec =
-                Exec { txn, env, engine, deferred: &mut self.transaction.deferred, scratch: &mut self.scratch };
             // Violations are passed over.
-            outcome = exec.check_deferred(true);
-        }
+            Exec { txn, env: env(&[]), engine, deferred, scratch }.check_deferred(true)
+        });
         self.context.rehearsed();
         self.transaction.deferred.clear();
         outcome

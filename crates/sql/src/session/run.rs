@@ -184,7 +184,7 @@ impl Session {
 
     /// Whether the transaction keeps what it has read until it ends: it locks it, or looks at it again.
     pub(super) fn keeps_reads(&self) -> bool {
-        self.database.engine().info().granted(self.context.isolation.get()) != Isolation::ReadCommitted
+        self.database.engine().info().granted(self.context.transaction.isolation.get()) != Isolation::ReadCommitted
     }
 
     /// Whether there must be memory for what the transaction keeps of its reads.
@@ -199,7 +199,7 @@ impl Session {
         }
         let replanned = self.lock_and_refresh(bound)?;
         let Bound { statement, params, .. } = bound.with(replanned.as_ref());
-        if self.context.read_only.get()
+        if self.context.transaction.read_only.get()
             && let Some(error) = read_only_violation(&statement.plan)
         {
             return Err(error.into());
@@ -258,7 +258,7 @@ impl Session {
             self.plan_accesses(&[(statement, params)])?;
             self.begin_engine()?;
         }
-        let read_only = self.context.read_only.get();
+        let read_only = self.context.transaction.read_only.get();
         let (_, mut exec) = self.exec(params);
         let columns = statement.columns();
         let rows = exec.rows(&statement.plan, read_only, &mut |row: &Input<'_>| {

@@ -118,7 +118,7 @@ impl Session {
     pub(super) fn ready(&mut self, sql: &str, tokens: &[Token]) -> Result<Ready, SqlError> {
         self.follow_path();
         let mut normalised = std::mem::take(&mut self.reader.normalised);
-        let cacheable = self.context.changes.is_empty() && normalised.fill(sql, tokens);
+        let cacheable = self.context.transaction.changes.is_empty() && normalised.fill(sql, tokens);
         let cached = if cacheable { self.cached(&normalised) } else { None };
         let ready = match cached {
             Some((statement, values)) => Ready::Cached(statement, values),

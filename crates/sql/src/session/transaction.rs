@@ -113,9 +113,9 @@ impl Session {
     fn start(&mut self) {
         self.transaction.now = now();
         self.seat.begin(self.transaction.now);
-        self.context.transaction.set(0);
-        self.context.isolation.set(self.context.settings.borrow().default_isolation());
-        self.context.read_only.set(self.context.settings.borrow().default_read_only());
+        self.context.transaction.number.set(0);
+        self.context.transaction.isolation.set(self.context.settings.borrow().default_isolation());
+        self.context.transaction.read_only.set(self.context.settings.borrow().default_read_only());
         self.transaction.executed = 0;
     }
 
@@ -143,7 +143,7 @@ impl Session {
     /// SET TRANSACTION and BEGIN's modes.
     pub(super) fn set_modes(&mut self, modes: Modes) -> Result<(), SqlError> {
         if let Some(isolation) = modes.isolation
-            && isolation != self.context.isolation.get()
+            && isolation != self.context.transaction.isolation.get()
         {
             let message = if self.engine.begun {
                 "SET TRANSACTION ISOLATION LEVEL must be called before any query"
@@ -153,10 +153,10 @@ impl Session {
             if self.engine.begun || !self.transaction.marks.is_empty() {
                 return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
             }
-            self.context.isolation.set(isolation);
+            self.context.transaction.isolation.set(isolation);
         }
         if let Some(read_only) = modes.read_only
-            && read_only != self.context.read_only.get()
+            && read_only != self.context.transaction.read_only.get()
         {
             // A transaction may bind itself not to write at any time.
             let message = if self.transaction.marks.is_empty() {
@@ -167,7 +167,7 @@ impl Session {
             if !read_only && (self.engine.begun || !self.transaction.marks.is_empty()) {
                 return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
             }
-            self.context.read_only.set(read_only);
+            self.context.transaction.read_only.set(read_only);
         }
         if let Some(concurrency) = modes.concurrency {
             self.check_concurrency(Some(concurrency.name()))?;
@@ -201,7 +201,7 @@ impl Session {
             self.seat.counters.count_commit();
         }
         self.engine.begun = false;
-        let changes = std::mem::take(&mut self.context.changes);
+        let changes = std::mem::take(&mut self.context.transaction.changes);
         if !changes.is_empty() {
             let replaced = self.database.catalog.apply(&changes);
             let kept = |id| changes.tables.values().flatten().any(|table| table.id == id);
@@ -238,7 +238,7 @@ impl Session {
         }
         self.withdraw_begin();
         self.database.turns.released();
-        for id in std::mem::take(&mut self.context.changes).created {
+        for id in std::mem::take(&mut self.context.transaction.changes).created {
             self.database.engine().drop_table(id);
         }
         self.transaction.marks.clear();
@@ -342,9 +342,9 @@ impl Session {
     pub(super) fn savepoint(&mut self, name: &str) -> Result<(), SqlError> {
         self.require_block("SAVEPOINT")?;
         let engine = self.engine.begun.then(|| self.engine.txn.savepoint());
-        let (changes, settings) = (self.context.changes.clone(), self.context.settings.borrow().save());
+        let (changes, settings) = (self.context.transaction.changes.clone(), self.context.settings.borrow().save());
         let deferred = self.transaction.deferred.mark();
-        let read_only = self.context.read_only.get();
+        let read_only = self.context.transaction.read_only.get();
         self.transaction.marks.push(Mark { name: name.to_owned(), engine, changes, settings, deferred, read_only });
         Ok(())
     }
@@ -354,7 +354,7 @@ impl Session {
         self.require_block("RELEASE SAVEPOINT")?;
         let at = self.mark(name)?;
         // What a savepoint's part of the transaction may do says nothing of the rest.
-        self.context.read_only.set(self.transaction.marks[at].read_only);
+        self.context.transaction.read_only.set(self.transaction.marks[at].read_only);
         self.transaction.marks.truncate(at);
         self.kept.cursors.release(at);
         Ok(())
@@ -368,7 +368,7 @@ impl Session {
         }
         let at = self.mark(name)?;
         let mark = &self.transaction.marks[at];
-        self.context.read_only.set(mark.read_only);
+        self.context.transaction.read_only.set(mark.read_only);
         let reported = self.context.settings.borrow_mut().restore(&mark.settings);
         let changes = mark.changes.clone();
         self.transaction.deferred.rollback_to(&mark.deferred);
@@ -378,8 +378,8 @@ impl Session {
             None => self.withdraw_begin(),
         }
         // Tables made since then are dropped when the transaction ends.
-        let created = std::mem::take(&mut self.context.changes.created);
-        self.context.changes = Changes { created, ..changes };
+        let created = std::mem::take(&mut self.context.transaction.changes.created);
+        self.context.transaction.changes = Changes { created, ..changes };
         self.transaction.marks.truncate(at + 1);
         self.kept.cursors.roll_back_to(at + 1);
         self.transaction.phase = Phase::Block;

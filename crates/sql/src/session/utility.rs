@@ -125,8 +125,8 @@ impl Session {
         }
         let concurrency = self.context.settings.borrow().concurrency();
         let modes = Modes {
-            isolation: Some(self.context.isolation.get()),
-            read_only: Some(self.context.read_only.get()),
+            isolation: Some(self.context.transaction.isolation.get()),
+            read_only: Some(self.context.transaction.read_only.get()),
             concurrency,
         };
         let unheard = commit && self.transaction.given_up_unheard.is_some();

@@ -1,0 +1,129 @@
+//! An access set that nobody knows beforehand: it is estimated by a reconnaissance, and corrected by the runs that it
+//! was wrong for.
+//!
+//! **What is corrected.** A set that the caller knew is corrected by what its run missed. A set that a reconnaissance found is
+//! found anew by another reconnaissance, and what the run missed comes on top: either the data has moved, and much of
+//! the set with it, or the transaction depends on its own writes, which no reconnaissance sees.
+//!
+//! **Bounds.** A set that the caller knew is corrected [`CORRECTIONS`] times, and then looked for. After [`RECONNAISSANCES`] the last
+//! set is corrected as often; then there is no hope of one, and the transaction runs without, which keeps all others off
+//! the database: so every transaction ends.
+
+use crate::reconnaissance::{Reconnaissance, Shapes};
+use hotrow_txn::{Abort, Accesses, Transaction};
+
+/// Corrections of one set.
+pub const CORRECTIONS: u32 = 4;
+
+/// Reconnaissances for one transaction before it runs without a set.
+pub const RECONNAISSANCES: u32 = 4;
+
+/// The estimated access set of the transaction at hand, and how often it was wrong.
+#[derive(Debug, Default)]
+pub struct Estimate {
+    accesses: Accesses,
+    /// What reconnaissances have missed of this transaction's accesses, as its runs found out.
+    missing: Accesses,
+    shapes: Shapes,
+    /// Corrections since the last reconnaissance.
+    corrections: u32,
+    /// Reconnaissances for this transaction.
+    reconnaissances: u32,
+    estimates: Estimates,
+}
+
+/// How often access sets were looked for, and how often they were wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimates {
+    /// Runs in reconnaissance.
+    pub reconnaissances: u64,
+    /// Runs that touched something outside their access set.
+    pub wrong: u64,
+}
+
+/// What a set is after a correction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Corrected {
+    /// Good for the next attempt.
+    Known,
+    /// To be looked for by a reconnaissance: what is left in it is what the last one missed.
+    Unknown,
+    /// Wrong too often.
+    Hopeless,
+}
+
+impl Estimate {
+    /// Forgets the last transaction's set.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.accesses.clear();
+        self.missing.clear();
+        (self.corrections, self.reconnaissances) = (0, 0);
+    }
+
+    /// The set.
+    #[inline]
+    pub fn accesses(&self) -> &Accesses {
+        &self.accesses
+    }
+
+    /// The set, for a caller who knows some of it.
+    #[inline]
+    pub fn accesses_mut(&mut self) -> &mut Accesses {
+        &mut self.accesses
+    }
+
+    /// Whether the present transaction was looked at by a reconnaissance.
+    pub fn is_found(&self) -> bool {
+        self.reconnaissances > 0
+    }
+
+    /// Runs something in reconnaissance on `txn`, on which no transaction runs, and adds to the set what it touches.
+    ///
+    /// # Errors
+    /// Those of `run`, and what kept the engine from it.
+    pub fn reconnoitre<T: Transaction + ?Sized, E: From<Abort>>(
+        &mut self,
+        txn: &mut T,
+        run: impl FnOnce(&mut Reconnaissance<'_, T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut reconnaissance = Reconnaissance::begin(txn, &mut self.shapes, &mut self.accesses)?;
+        let outcome = run(&mut reconnaissance);
+        drop(reconnaissance);
+        self.estimates.reconnaissances += 1;
+        self.reconnaissances += 1;
+        self.corrections = 0;
+        outcome
+    }
+
+    /// Corrects the set after an attempt on `txn` that ended with [`Abort::OutsidePlan`] and is not yet undone. `know` fills in what the
+    /// caller knows of a set that is to be looked for.
+    #[cold]
+    pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, know: impl FnOnce(&mut Accesses)) -> Corrected {
+        self.estimates.wrong += 1;
+        self.corrections += 1;
+        let is_stale = self.reconnaissances > 0 && self.corrections == 1;
+        if self.reconnaissances < RECONNAISSANCES && (is_stale || self.corrections > CORRECTIONS) {
+            txn.add_missing(&mut self.missing);
+            self.accesses.clear();
+            know(&mut self.accesses);
+            self.accesses.extend(&self.missing);
+            Corrected::Unknown
+        } else if self.corrections <= CORRECTIONS {
+            txn.add_missing(&mut self.accesses);
+            Corrected::Known
+        } else {
+            Corrected::Hopeless
+        }
+    }
+
+    /// What was counted since the estimate was made or last [`reset`](Self::reset).
+    pub fn estimates(&self) -> Estimates {
+        self.estimates
+    }
+
+    /// Counts from zero again.
+    pub fn reset(&mut self) {
+        self.estimates = Estimates::default();
+    }
+}

@@ -1,0 +1,146 @@
+//! The numbers that a session gets from sequences: `nextval`, `currval`, `lastval` and `setval`.
+
+use super::SessionContext;
+use crate::catalog::column_of;
+use crate::catalog::sequence::{Sequence, named};
+use crate::parse::written_name;
+use crate::schema::{self, quoted, undefined_table};
+use crate::{SqlError, state};
+use hotrow_storage::Value;
+use hotrow_sync::Arc;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// The numbers that a session has got.
+#[derive(Debug, Default)]
+pub(super) struct SequenceNumbers {
+    recent: RefCell<Recent>,
+    /// What statements that run without effect have got.
+    rehearsal: RefCell<Option<Rehearsal>>,
+}
+
+/// The last number that a session got of each sequence.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    values: HashMap<u32, i64>,
+    /// The sequence of the last one.
+    last: Option<u32>,
+}
+
+/// What statements that run without effect do to sequences.
+#[derive(Debug)]
+struct Rehearsal {
+    /// What to come back to.
+    recent: Recent,
+    /// The sequences, with places of their own.
+    sequences: HashMap<u32, Arc<Sequence>>,
+}
+
+impl SessionContext {
+    /// Whether statements run without effect.
+    pub(crate) fn is_rehearsing(&self) -> bool {
+        self.numbers.rehearsal.borrow().is_some()
+    }
+
+    /// DISCARD SEQUENCES: the session has had no number so far.
+    pub(crate) fn forget_numbers(&self) {
+        *self.numbers.recent.borrow_mut() = Recent::default();
+    }
+
+    /// From here to [`rehearsed`](Self::rehearsed) nothing is taken: statements run to find out what they will touch.
+    pub fn rehearse(&self) {
+        *self.numbers.rehearsal.borrow_mut() =
+            Some(Rehearsal { recent: self.numbers.recent.borrow().clone(), sequences: HashMap::new() });
+    }
+
+    /// Ends a rehearsal, if there is one.
+    pub fn rehearsed(&self) {
+        if let Some(Rehearsal { recent, .. }) = self.numbers.rehearsal.borrow_mut().take() {
+            *self.numbers.recent.borrow_mut() = recent;
+        }
+    }
+
+    /// The sequence that an argument means: a name, or a definition's number of it.
+    fn sequence(&self, argument: &Value<'_>) -> Result<Arc<Sequence>, SqlError> {
+        let sequence = match argument {
+            Value::Text(name) => named(self.view(), name)?,
+            other => {
+                let id = other.as_int().and_then(|id| u32::try_from(id).ok());
+                let found = id.and_then(|id| self.view().sequence_by_id(id));
+                found.ok_or_else(|| SqlError::new(state::UNDEFINED_TABLE, "the sequence does not exist any more"))?
+            }
+        };
+        let mut rehearsal = self.numbers.rehearsal.borrow_mut();
+        let Some(Rehearsal { sequences, .. }) = &mut *rehearsal else { return Ok(sequence) };
+        let own = sequences.entry(sequence.id).or_insert_with(|| Arc::new(sequence.detached()));
+        Ok(own.clone())
+    }
+
+    fn check_may_write(&self, function: &str) -> Result<(), SqlError> {
+        if !self.transaction.read_only.get() {
+            return Ok(());
+        }
+        let message = format!("cannot execute {function}() in a read-only transaction");
+        Err(SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message))
+    }
+
+    /// `nextval`
+    pub fn next_value(&self, sequence: &Value<'_>) -> Result<i64, SqlError> {
+        let sequence = self.sequence(sequence)?;
+        self.check_may_write("nextval")?;
+        let value = sequence.next()?;
+        self.remember(sequence.id, value);
+        Ok(value)
+    }
+
+    fn remember(&self, id: u32, value: i64) {
+        let mut recent = self.numbers.recent.borrow_mut();
+        recent.values.insert(id, value);
+        recent.last = Some(id);
+    }
+
+    /// `currval`
+    pub fn current_value(&self, sequence: &Value<'_>) -> Result<i64, SqlError> {
+        let sequence = self.sequence(sequence)?;
+        self.numbers.recent.borrow().values.get(&sequence.id).copied().ok_or_else(|| {
+            let message = format!("currval of sequence \"{}\" is not yet defined in this session", sequence.name);
+            SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        })
+    }
+
+    /// `lastval`
+    pub fn last_value(&self) -> Result<i64, SqlError> {
+        let recent = self.numbers.recent.borrow();
+        let known = recent.last.filter(|id| self.view().sequence_by_id(*id).is_some());
+        known.and_then(|id| recent.values.get(&id).copied()).ok_or_else(|| {
+            let message = "lastval is not yet defined in this session";
+            SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        })
+    }
+
+    /// `setval`
+    pub fn set_value(&self, sequence: &Value<'_>, value: i64, is_taken: bool) -> Result<i64, SqlError> {
+        let sequence = self.sequence(sequence)?;
+        self.check_may_write("setval")?;
+        sequence.set(value, is_taken)?;
+        if is_taken {
+            self.numbers.recent.borrow_mut().values.insert(sequence.id, value);
+        }
+        Ok(value)
+    }
+
+    /// `pg_get_serial_sequence`: the name of the sequence that a column owns.
+    pub fn serial_sequence(&self, table: &str, column: &str) -> Result<Option<String>, SqlError> {
+        let view = self.view();
+        let table = view.find(&written_name(table)?);
+        let Some(known) = view.table(&table) else { return Err(undefined_table(&table)) };
+        column_of(&known, column)?;
+        let owner = Some((table, column.to_owned()));
+        let found = view.sequences().into_iter().find(|sequence| sequence.owner == owner);
+        let written = |name: &str| {
+            let (schema, name) = schema::split(name);
+            format!("{}.{}", quoted(schema), quoted(name))
+        };
+        Ok(found.map(|sequence| written(&sequence.name)))
+    }
+}
