@@ -7,7 +7,7 @@ use crate::context::SessionContext;
 use crate::locks::deadlock;
 use crate::schema;
 use crate::watched::Spot;
-use hotrow_storage::{IndexRef, Type, Value};
+use hotrow_storage::{IndexRef, Value};
 use hotrow_sync::Arc;
 
 /// What makes the rows of the relation of this name.

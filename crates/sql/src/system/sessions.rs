@@ -11,7 +11,7 @@ use crate::schema::shown;
 use crate::seat::{Seat, State};
 use crate::table_lock::Mode;
 use crate::types::now;
-use hotrow_storage::{IndexRef, Type, Value};
+use hotrow_storage::{IndexRef, Value};
 use hotrow_sync::Arc;
 use hotrow_txn::{LockPart, LockTarget};
 
