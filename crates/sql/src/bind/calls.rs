@@ -265,7 +265,7 @@ impl Binder<'_> {
         if matches!(name, "nextval" | "currval" | "setval") {
             match arguments.first().map(|argument| &argument.expr) {
                 Some(Expr::Const(Value::Text(written))) => {
-                    if let Ok(sequence) = crate::catalog::sequence::named(self.view, written) {
+                    if let Ok(sequence) = self.view.named_sequence(written) {
                         self.used.add_sequence(&sequence, self.view);
                     }
                 }

@@ -3,7 +3,6 @@
 use super::binder::Binder;
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::catalog::sequence;
 use crate::catalog::{Condition, DefaultSource, DefaultValue, Table, Used, View, Written};
 use crate::depth::{Syntax, with_room};
 use crate::expr::{Expr, Function, SequenceFunction as S, Strictness, can_cast};
@@ -62,7 +61,7 @@ fn fix_sequences(expr: &mut Expr, view: View<'_>, fixed: &mut Vec<(String, u32)>
         && let Some(argument @ Expr::Const(Value::Text(_))) = arguments.first_mut()
         && let Expr::Const(Value::Text(name)) = argument
     {
-        let id = sequence::named(view, name)?.id;
+        let id = view.named_sequence(name)?.id;
         fixed.push((name.to_string(), id));
         *argument = Expr::Const(Value::Int8(i64::from(id)));
     }

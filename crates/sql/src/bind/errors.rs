@@ -4,12 +4,14 @@ use crate::types::type_name;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 
+/// 42883
 pub(super) fn no_function(name: &str, types: &[Option<Type>]) -> SqlError {
     let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
     SqlError::new(state::UNDEFINED_FUNCTION, format!("function {name}({}) does not exist", types.join(", ")))
         .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
 }
 
+/// 42725
 pub(super) fn ambiguous_function(name: &str, types: &[Option<Type>]) -> SqlError {
     let types: Vec<_> = types.iter().map(|ty| type_name(*ty)).collect();
     SqlError::new(state::AMBIGUOUS_FUNCTION, format!("function {name}({}) is not unique", types.join(", ")))
@@ -19,18 +21,21 @@ pub(super) fn ambiguous_function(name: &str, types: &[Option<Type>]) -> SqlError
 const NO_OPERATOR_HINT: &str =
     "No operator matches the given name and argument types. You might need to add explicit type casts.";
 
+/// 42883
 pub(super) fn no_prefix_operator(symbol: &str, only: Option<Type>) -> SqlError {
     let message = format!("operator does not exist: {symbol} {}", type_name(only));
     SqlError::new(state::UNDEFINED_FUNCTION, message)
         .hint("No operator matches the given name and argument type. You might need to add an explicit type cast.")
 }
 
+/// 42725
 pub(super) fn ambiguous_operator(symbol: &str, left: Option<Type>, right: Option<Type>) -> SqlError {
     let message = format!("operator is not unique: {} {symbol} {}", type_name(left), type_name(right));
     SqlError::new(state::AMBIGUOUS_FUNCTION, message)
         .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
 }
 
+/// 42883
 pub(super) fn no_operator(symbol: &str, left: Option<Type>, right: Option<Type>) -> SqlError {
     let message = format!("operator does not exist: {} {symbol} {}", type_name(left), type_name(right));
     SqlError::new(state::UNDEFINED_FUNCTION, message).hint(NO_OPERATOR_HINT)

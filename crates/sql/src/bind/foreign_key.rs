@@ -7,7 +7,7 @@ use super::path;
 use super::typed::Typed;
 use crate::SqlError;
 use crate::catalog::Table;
-use crate::catalog::foreign_key::{ForeignKey, ReferentialAction as Action, referrers};
+use crate::catalog::foreign_key::{ForeignKey, ReferentialAction as Action};
 use crate::expr::{Comparison, Expr};
 use crate::plan::{Access, Change, ChangePlan, Delete, Graph, Keys, Reference, Referred, Update};
 use hotrow_storage::Type;
@@ -30,7 +30,7 @@ impl Binder<'_> {
         let sets = |columns: &[usize]| assignments.iter().any(|(column, _)| columns.contains(column));
         // A row whose primary key changes is another row to the checks that were put off.
         let refers = inserts || sets(&table.schema.key) || rules.foreign_keys.iter().any(|key| sets(&key.columns));
-        let mut keys = referrers(self.view, table).into_iter().map(|(_, key)| key);
+        let mut keys = self.view.referrers(table).into_iter().map(|(_, key)| key);
         let is_referred = keys.any(|key| sets(&table.referenced_columns(&key)));
         self.foreign_keys(table, refers && !rules.foreign_keys.is_empty(), is_referred)
     }
@@ -76,7 +76,7 @@ impl Binder<'_> {
             let lookup = self.look_up(&parent, &columns, &types, LockFor::Read)?;
             keys.references.push(Reference { key: key.clone(), lookup });
         }
-        for (child, key) in referrers(self.view, &table).into_iter().filter(|_| lost) {
+        for (child, key) in self.view.referrers(&table).into_iter().filter(|_| lost) {
             self.used.add_table(&child);
             let columns = table.referenced_columns(&key);
             let types = types_of(&table, &columns);

@@ -111,6 +111,7 @@ pub(super) struct Matching {
 /// What each `*` means, by the line and the column where it stands.
 pub(super) type Stars = HashMap<(u64, u64), Vec<SelectItem>>;
 
+/// The plan of a statement, and the columns of its result if it has one.
 pub(super) type PlanWithColumns = (Plan, Option<Vec<OutputColumn>>);
 
 /// A node of which an operator with these expressions takes its rows: they are kept if that has subqueries.

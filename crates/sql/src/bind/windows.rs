@@ -35,6 +35,7 @@ pub(super) struct WindowKey {
     pub(super) nulls_first: bool,
 }
 
+/// A call of a window function, with the rows that it looks at.
 #[derive(Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) partition: Vec<WindowKey>,

@@ -4,10 +4,9 @@
 //! ([`Referrer`]), so that making or dropping a key changes both definitions, and every plan for either of them is made
 //! again.
 
-use crate::catalog::{Table, View, describe};
+use crate::catalog::{Table, describe};
 use crate::{SqlError, state};
 use hotrow_storage::{RowRef, Value};
-use hotrow_sync::Arc;
 
 /// What becomes of the rows that refer to a row that is deleted, or whose key is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,14 +131,4 @@ impl Table {
     pub fn referenced_columns(&self, key: &ForeignKey) -> Vec<usize> {
         key.referenced.iter().filter_map(|name| self.schema.column(name)).collect()
     }
-}
-
-/// The foreign keys that lead to a table, with the tables that have them.
-pub fn referrers(view: View<'_>, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
-    let found = |referrer: &Referrer| {
-        let child = view.table(&referrer.table)?;
-        let key = child.foreign_key(&referrer.constraint)?.clone();
-        Some((child, key))
-    };
-    table.rules.referrers.iter().filter_map(found).collect()
 }

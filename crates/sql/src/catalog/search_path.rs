@@ -2,7 +2,9 @@
 //! made.
 
 use crate::catalog::View;
-use crate::schema::{PUBLIC, RelationName, full, parse_path, quoted, split, undefined_schema};
+use crate::catalog::sequence::Sequence;
+use crate::parse::written_name;
+use crate::schema::{PUBLIC, RelationName, full, parse_path, quoted, split, undefined_schema, undefined_table};
 use crate::{SqlError, state};
 use hotrow_sync::Arc;
 
@@ -25,6 +27,18 @@ impl View<'_> {
                 places.find(|place| self.has_relation(place)).unwrap_or_else(|| full("", &name.name))
             }
         }
+    }
+
+    /// The sequence of a name as functions are given it: `s`, `"S"`, `public.s`.
+    ///
+    /// # Errors
+    /// There is no relation of this name, or it is no sequence.
+    pub fn named_sequence(&self, name: &str) -> Result<Arc<Sequence>, SqlError> {
+        let name = self.find(&written_name(name)?);
+        self.sequence(&name).ok_or_else(|| match self.has_relation(&name) {
+            true => SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a sequence")),
+            false => undefined_table(&name),
+        })
     }
 
     /// The full name of a relation that is to be made.

@@ -5,10 +5,7 @@
 //! number, and a number that was taken by one that rolls back is a gap. A sequence that is rolled back with the
 //! transaction that made it takes its place along, for nobody else knows it.
 
-use crate::catalog::View;
 use crate::parse::sequence::SequenceOption;
-use crate::parse::written_name;
-use crate::schema::undefined_table;
 use crate::{SqlError, state};
 use hotrow_storage::Type;
 use hotrow_sync::{Arc, Latch};
@@ -222,13 +219,4 @@ fn check_options(options: &[SequenceOption]) -> Result<(), SqlError> {
 
 fn wrong(message: String) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
-}
-
-/// The sequence of a name as functions are given it: `s`, `"S"`, `public.s`.
-pub fn named(view: View<'_>, name: &str) -> Result<Arc<Sequence>, SqlError> {
-    let name = view.find(&written_name(name)?);
-    view.sequence(&name).ok_or_else(|| match view.has_relation(&name) {
-        true => SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a sequence")),
-        false => undefined_table(&name),
-    })
 }

@@ -2,7 +2,7 @@
 
 use super::SessionContext;
 use crate::catalog::column_of;
-use crate::catalog::sequence::{Sequence, named};
+use crate::catalog::sequence::Sequence;
 use crate::parse::written_name;
 use crate::schema::{self, quoted, undefined_table};
 use crate::{SqlError, state};
@@ -63,7 +63,7 @@ impl SessionContext {
     /// The sequence that an argument means: a name, or a definition's number of it.
     fn sequence(&self, argument: &Value<'_>) -> Result<Arc<Sequence>, SqlError> {
         let sequence = match argument {
-            Value::Text(name) => named(self.view(), name)?,
+            Value::Text(name) => self.view().named_sequence(name)?,
             other => {
                 let id = other.as_int().and_then(|id| u32::try_from(id).ok());
                 let found = id.and_then(|id| self.view().sequence_by_id(id));

@@ -5,7 +5,7 @@
 use super::ddl::{Ddl, duplicate_constraint};
 use super::{Fail, scan};
 use crate::bind::Binder;
-use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer, referrers, values_of};
+use crate::catalog::foreign_key::{ForeignKey, ReferentialAction, Referrer, values_of};
 use crate::catalog::{Rules, Table};
 use crate::expr::{Env, Strictness, can_cast};
 use crate::parse::names::fold;
@@ -241,7 +241,7 @@ impl Ddl<'_> {
 
     /// The keys that lead to a table.
     pub(super) fn referrers_of(&self, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
-        referrers(self.view(), table)
+        self.view().referrers(table)
     }
 
     /// Those of them that find their rows by this index.

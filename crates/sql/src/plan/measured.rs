@@ -1,23 +1,11 @@
-//! EXPLAIN ANALYZE: a plan whose operators count what they do.
+//! Operators that count what they do, for EXPLAIN ANALYZE.
 //!
 //! A plan that is to be measured is another one from the beginning: its operators stand within [`Measured`] ones. All
 //! other plans are what they were.
 
-use crate::parse::ExplainOptions;
-use crate::plan::{Node, Plan, Source, Statement};
+use super::node::Node;
 use hotrow_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
-
-/// EXPLAIN ANALYZE of a statement.
-#[derive(Debug)]
-pub struct Analysis {
-    /// What it is to tell.
-    pub options: ExplainOptions,
-    /// The statement; its plan is measured.
-    pub statement: Statement,
-    /// How long planning took, in nanoseconds.
-    pub planning_ns: u64,
-}
 
 /// An operator that counts.
 #[derive(Debug)]
@@ -126,53 +114,10 @@ impl Node {
         }
     }
 
-    fn reset_counts(&self) {
+    pub(super) fn reset_counts(&self) {
         if let Node::Measured(measured) = self {
             measured.counts.reset();
         }
         self.each_input(&mut |input| input.reset_counts());
-    }
-}
-
-impl Plan {
-    fn root(&self) -> Option<&Node> {
-        match self {
-            Plan::Query(node) => Some(node),
-            Plan::Insert(insert) => match &insert.source {
-                Source::Query(node) => Some(node),
-                Source::Rows(_) => None,
-            },
-            Plan::Update(update) => update.source.as_deref(),
-            Plan::Delete(delete) => delete.source.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// The query of a plan, if it has one; of a change the one whose rows say what is changed.
-    pub(crate) fn query_mut(&mut self) -> Option<&mut Node> {
-        match self {
-            Plan::Query(node) => Some(node),
-            Plan::Insert(insert) => match &mut insert.source {
-                Source::Query(node) => Some(node),
-                Source::Rows(_) => None,
-            },
-            Plan::Update(update) => update.source.as_deref_mut(),
-            Plan::Delete(delete) => delete.source.as_deref_mut(),
-            _ => None,
-        }
-    }
-
-    /// Has the operators of a plan count.
-    pub(crate) fn measure(&mut self, timed: bool) {
-        if let Some(root) = self.query_mut() {
-            root.measure(timed);
-        }
-    }
-
-    /// Its operators have done nothing yet.
-    pub(crate) fn reset_counts(&self) {
-        if let Some(root) = self.root() {
-            root.reset_counts();
-        }
     }
 }

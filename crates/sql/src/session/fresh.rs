@@ -47,7 +47,7 @@ impl Session {
         for &at in &statement.used.sequence_params {
             let Some(Value::Text(name)) = params.get(at) else { continue };
             // What is wrong with the name is said when the statement runs.
-            let Ok(sequence) = crate::catalog::sequence::named(self.view(), name) else { continue };
+            let Ok(sequence) = self.view().named_sequence(name) else { continue };
             let lock = self.database.catalog.lock(&sequence.name);
             self.lock_table(&lock, Mode::Shared)?;
         }

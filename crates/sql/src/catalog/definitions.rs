@@ -1,0 +1,328 @@
+//! All definitions by their names, and what a transaction has changed of them.
+
+use super::foreign_key::{ForeignKey, Referrer};
+use super::procedure::Procedure;
+use super::sequence::Sequence;
+use super::table::Table;
+use super::view::StoredView;
+use crate::schema::{self, Schema};
+use crate::table_lock::TableLock;
+use crate::types::Styles;
+use hotrow_storage::TableId;
+use hotrow_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use hotrow_sync::{Arc, RwLock};
+use std::collections::{BTreeMap, HashMap};
+
+/// All sequences: by name, and the names by number.
+#[derive(Debug, Default)]
+struct Sequences {
+    by_name: BTreeMap<String, Arc<Sequence>>,
+    by_id: HashMap<u32, Arc<Sequence>>,
+}
+
+/// All tables, and the locks on their names.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    procedures: RwLock<BTreeMap<String, Arc<Procedure>>>,
+    sequences: RwLock<Sequences>,
+    views: RwLock<BTreeMap<String, Arc<StoredView>>>,
+    schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
+    /// The number of the newest sequence.
+    last_sequence: AtomicU32,
+    locks: RwLock<HashMap<String, Arc<TableLock>>>,
+    /// The numbers by which the system relations know what has been looked at there.
+    numbers: RwLock<HashMap<String, u32>>,
+    version: AtomicU64,
+}
+
+impl Catalog {
+    /// Goes up with every change.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<Arc<Table>> {
+        self.tables.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        self.tables.read().unwrap_or_else(|poison| poison.into_inner()).values().cloned().collect()
+    }
+
+    /// The procedure of this name.
+    pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
+        self.procedures.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    }
+
+    /// The view of this name.
+    pub fn view(&self, name: &str) -> Option<Arc<StoredView>> {
+        self.views.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    }
+
+    /// The schema of this name, if it is one of the user's.
+    pub fn schema(&self, name: &str) -> Option<Arc<Schema>> {
+        self.schemas.read().unwrap_or_else(|poison| poison.into_inner()).get(name).cloned()
+    }
+
+    /// The sequence of this name.
+    pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
+        self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_name.get(name).cloned()
+    }
+
+    /// The sequence of this number.
+    pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
+        self.sequences.read().unwrap_or_else(|poison| poison.into_inner()).by_id.get(&id).cloned()
+    }
+
+    /// The number of what has this name, in the system relations: the same as long as the server runs.
+    pub fn number(&self, name: &str) -> u32 {
+        /// Smaller ones are PostgreSQL's own.
+        const FIRST: u32 = 16_384;
+        if let Some(number) = self.numbers.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
+            return *number;
+        }
+        let mut numbers = self.numbers.write().unwrap_or_else(|poison| poison.into_inner());
+        let next = FIRST + numbers.len() as u32;
+        *numbers.entry(name.to_owned()).or_insert(next)
+    }
+
+    /// A number for a new sequence.
+    pub fn new_sequence_id(&self) -> u32 {
+        self.last_sequence.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// The lock on a name, whether or not there is a table of that name.
+    pub fn lock(&self, name: &str) -> Arc<TableLock> {
+        if let Some(lock) = self.locks.read().unwrap_or_else(|poison| poison.into_inner()).get(name) {
+            return lock.clone();
+        }
+        let mut locks = self.locks.write().unwrap_or_else(|poison| poison.into_inner());
+        // Names that nobody uses any more go now and then.
+        if locks.len() >= 1024 && locks.len().is_power_of_two() {
+            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        }
+        locks.entry(name.to_owned()).or_default().clone()
+    }
+
+    /// Makes a transaction's changes everybody's, and returns the tables that they replaced.
+    pub fn apply(&self, changes: &Changes) -> Vec<Arc<Table>> {
+        let mut tables = self.tables.write().unwrap_or_else(|poison| poison.into_inner());
+        let mut procedures = self.procedures.write().unwrap_or_else(|poison| poison.into_inner());
+        for (name, change) in &changes.procedures {
+            match change {
+                Some(procedure) => procedures.insert(name.clone(), procedure.clone()),
+                None => procedures.remove(name),
+            };
+        }
+        let mut schemas = self.schemas.write().unwrap_or_else(|poison| poison.into_inner());
+        for (name, change) in &changes.schemas {
+            match change {
+                Some(schema) => schemas.insert(name.clone(), schema.clone()),
+                None => schemas.remove(name),
+            };
+        }
+        let mut views = self.views.write().unwrap_or_else(|poison| poison.into_inner());
+        for (name, change) in &changes.views {
+            match change {
+                Some(view) => views.insert(name.clone(), view.clone()),
+                None => views.remove(name),
+            };
+        }
+        let mut sequences = self.sequences.write().unwrap_or_else(|poison| poison.into_inner());
+        // A name may be given to another sequence: all that go do so before any comes.
+        for name in changes.sequences.keys() {
+            if let Some(gone) = sequences.by_name.remove(name) {
+                sequences.by_id.remove(&gone.id);
+            }
+        }
+        for sequence in changes.sequences.values().flatten() {
+            sequences.by_name.insert(sequence.name.clone(), sequence.clone());
+            sequences.by_id.insert(sequence.id, sequence.clone());
+        }
+        let mut replaced = Vec::new();
+        for (name, change) in &changes.tables {
+            replaced.extend(match change {
+                Some(table) => tables.insert(name.clone(), table.clone()),
+                None => tables.remove(name),
+            });
+        }
+        self.version.fetch_add(1, Ordering::AcqRel);
+        replaced
+    }
+}
+
+/// What a transaction has changed and not committed yet.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// A table's definition, or that there is none any more.
+    pub tables: BTreeMap<String, Option<Arc<Table>>>,
+    /// A procedure, or that there is none any more.
+    pub procedures: BTreeMap<String, Option<Arc<Procedure>>>,
+    /// A sequence, or that there is none any more.
+    pub sequences: BTreeMap<String, Option<Arc<Sequence>>>,
+    /// A view, or that there is none any more.
+    pub views: BTreeMap<String, Option<Arc<StoredView>>>,
+    /// A schema, or that there is none any more.
+    pub schemas: BTreeMap<String, Option<Arc<Schema>>>,
+    /// The engine's tables made on the way, in use or not.
+    pub created: Vec<TableId>,
+}
+
+impl Changes {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+            && self.procedures.is_empty()
+            && self.sequences.is_empty()
+            && self.views.is_empty()
+            && self.schemas.is_empty()
+            && self.created.is_empty()
+    }
+}
+
+/// The catalog as a transaction sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Everybody's.
+    pub catalog: &'a Catalog,
+    /// The transaction's own.
+    pub changes: &'a Changes,
+    /// Where relations are looked for whose schema is not said; none if in `public` only.
+    pub path: Option<&'a Arc<[String]>>,
+    /// How literals of dates and the like are read.
+    pub styles: Styles,
+}
+
+impl View<'_> {
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<Arc<Table>> {
+        match self.changes.tables.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.table(name),
+        }
+    }
+
+    /// The procedure of this name.
+    pub fn procedure(&self, name: &str) -> Option<Arc<Procedure>> {
+        match self.changes.procedures.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.procedure(name),
+        }
+    }
+
+    /// The view of this name.
+    pub fn view(&self, name: &str) -> Option<Arc<StoredView>> {
+        match self.changes.views.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.view(name),
+        }
+    }
+
+    /// The schema of this name, if it is one of the user's.
+    pub fn schema(&self, name: &str) -> Option<Arc<Schema>> {
+        match self.changes.schemas.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.schema(name),
+        }
+    }
+
+    /// The names of all schemas of the user and of `public`, in their order, with what is known of them.
+    pub fn schemas(&self) -> BTreeMap<String, Arc<Schema>> {
+        let mut all = self.catalog.schemas.read().unwrap_or_else(|poison| poison.into_inner()).clone();
+        for (name, change) in &self.changes.schemas {
+            match change {
+                Some(schema) => all.insert(name.clone(), schema.clone()),
+                None => all.remove(name),
+            };
+        }
+        all.entry(schema::PUBLIC.to_owned()).or_default();
+        all
+    }
+
+    /// All views.
+    pub fn views(&self) -> Vec<Arc<StoredView>> {
+        let known = self.catalog.views.read().unwrap_or_else(|poison| poison.into_inner());
+        let known = known.values().filter(|known| !self.changes.views.contains_key(&known.name));
+        known.chain(self.changes.views.values().flatten()).cloned().collect()
+    }
+
+    /// The sequence of this name.
+    pub fn sequence(&self, name: &str) -> Option<Arc<Sequence>> {
+        match self.changes.sequences.get(name) {
+            Some(change) => change.clone(),
+            None => self.catalog.sequence(name),
+        }
+    }
+
+    /// The sequence of this number.
+    pub fn sequence_by_id(&self, id: u32) -> Option<Arc<Sequence>> {
+        if self.changes.sequences.is_empty() {
+            return self.catalog.sequence_by_id(id);
+        }
+        let own = self.changes.sequences.values().flatten().find(|sequence| sequence.id == id).cloned();
+        let known = || self.catalog.sequence_by_id(id);
+        own.or_else(|| known().filter(|known| !self.changes.sequences.contains_key(&known.name)))
+    }
+
+    /// All sequences.
+    pub fn sequences(&self) -> Vec<Arc<Sequence>> {
+        let known = self.catalog.sequences.read().unwrap_or_else(|poison| poison.into_inner());
+        let known = known.by_name.values().filter(|known| !self.changes.sequences.contains_key(&known.name));
+        known.chain(self.changes.sequences.values().flatten()).cloned().collect()
+    }
+
+    /// Whether a definition is the one that its name means.
+    pub fn is_table(&self, table: &Arc<Table>) -> bool {
+        self.table(table.name()).is_some_and(|now| Arc::ptr_eq(&now, table))
+    }
+
+    /// The same for a procedure.
+    pub fn is_procedure(&self, procedure: &Arc<Procedure>) -> bool {
+        self.procedure(&procedure.name).is_some_and(|now| Arc::ptr_eq(&now, procedure))
+    }
+
+    /// The same for a view.
+    pub fn is_view(&self, view: &Arc<StoredView>) -> bool {
+        self.view(&view.name).is_some_and(|now| Arc::ptr_eq(&now, view))
+    }
+
+    /// The foreign keys that lead to a table, with the tables that have them.
+    pub fn referrers(&self, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
+        let found = |referrer: &Referrer| {
+            let child = self.table(&referrer.table)?;
+            let key = child.foreign_key(&referrer.constraint)?.clone();
+            Some((child, key))
+        };
+        table.rules.referrers.iter().filter_map(found).collect()
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        let mut tables: Vec<_> =
+            self.catalog.tables().into_iter().filter(|table| !self.changes.tables.contains_key(table.name())).collect();
+        tables.extend(self.changes.tables.values().flatten().cloned());
+        tables
+    }
+
+    /// The table that has an index of this name (a primary key's is one).
+    pub fn table_of_index(&self, name: &str) -> Option<Arc<Table>> {
+        let (schema, name) = schema::split(name);
+        let has = |table: &Arc<Table>| {
+            table.schema_name() == schema
+                && (table.rules.primary_key.as_deref() == Some(name)
+                    || table.schema.indexes.iter().any(|index| index.name == name))
+        };
+        self.tables().into_iter().find(has)
+    }
+
+    /// Whether a table, view, index or sequence has this name.
+    pub fn has_relation(&self, name: &str) -> bool {
+        self.table(name).is_some()
+            || self.view(name).is_some()
+            || self.sequence(name).is_some()
+            || self.table_of_index(name).is_some()
+    }
+}

@@ -1,0 +1,60 @@
+//! EXPLAIN ANALYZE: a statement whose operators [count](super::measured) what they do.
+
+use super::change::Source;
+use super::node::Node;
+use super::statement::{Plan, Statement};
+use crate::parse::ExplainOptions;
+
+/// EXPLAIN ANALYZE of a statement.
+#[derive(Debug)]
+pub struct Analysis {
+    /// What it is to tell.
+    pub options: ExplainOptions,
+    /// The statement; its plan is measured.
+    pub statement: Statement,
+    /// How long planning took, in nanoseconds.
+    pub planning_ns: u64,
+}
+
+impl Plan {
+    fn root(&self) -> Option<&Node> {
+        match self {
+            Plan::Query(node) => Some(node),
+            Plan::Insert(insert) => match &insert.source {
+                Source::Query(node) => Some(node),
+                Source::Rows(_) => None,
+            },
+            Plan::Update(update) => update.source.as_deref(),
+            Plan::Delete(delete) => delete.source.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The query of a plan, if it has one; of a change the one whose rows say what is changed.
+    pub(crate) fn query_mut(&mut self) -> Option<&mut Node> {
+        match self {
+            Plan::Query(node) => Some(node),
+            Plan::Insert(insert) => match &mut insert.source {
+                Source::Query(node) => Some(node),
+                Source::Rows(_) => None,
+            },
+            Plan::Update(update) => update.source.as_deref_mut(),
+            Plan::Delete(delete) => delete.source.as_deref_mut(),
+            _ => None,
+        }
+    }
+
+    /// Has the operators of a plan count.
+    pub(crate) fn measure(&mut self, timed: bool) {
+        if let Some(root) = self.query_mut() {
+            root.measure(timed);
+        }
+    }
+
+    /// Its operators have done nothing yet.
+    pub(crate) fn reset_counts(&self) {
+        if let Some(root) = self.root() {
+            root.reset_counts();
+        }
+    }
+}
