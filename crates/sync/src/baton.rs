@@ -196,8 +196,8 @@ impl<T> DerefMut for Held<'_, T> {
 impl<T> Drop for Held<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // A release is a plain store on the machines we know, so it costs a settled thread nothing that nobody else
-        // reads it.
+        // The release is needed only if the thread has not settled. On the machines we know it is a plain store in
+        // either case.
         self.baton.holder.store(self.after, Ordering::Release);
     }
 }

@@ -116,7 +116,7 @@ pub enum Resumed<R> {
 
 /// A body that runs on a stack of its own. It stays on the thread that made it.
 pub struct Coroutine<R: 'static> {
-    /// None only after the coroutine was consumed.
+    /// The coroutine; `None` only after it was consumed.
     inner: Option<corosensei::Coroutine<(), (), R>>,
     suspender: Arc<Suspender>,
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// A value that has its cache lines for itself.
+/// A value that shares its cache lines with no other value.
 ///
 /// It is 128 bytes, because the adjacent-line prefetcher of x86-64 fetches lines in pairs.
 #[derive(Debug, Default)]

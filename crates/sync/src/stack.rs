@@ -38,7 +38,8 @@ fn left_of_thread(here: usize) -> usize {
 /// The bytes that a thread is assumed to have left if the system says nothing about its stack.
 const UNKNOWN_BYTES: usize = 256 << 10;
 
-/// The most that may lie below the lowest address that the system reports: a guard page, of any size that there is.
+/// The bytes at the bottom of the stack that the system reports which are left unused: a guard page of any existing
+/// size may lie there.
 const GUARD_BYTES: usize = 64 << 10;
 
 #[cfg(target_os = "linux")]

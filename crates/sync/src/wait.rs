@@ -39,7 +39,7 @@ impl Time {
         Time(u64::try_from(clock_start().elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// This time plus `duration`, saturating.
+    /// The time `duration` after this one, saturating.
     pub fn after(self, duration: Duration) -> Self {
         Time(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
@@ -113,7 +113,7 @@ struct Shared {
     scheduler: Arc<dyn Scheduler>,
 }
 
-/// Only every so many calls of [`Waiter::yield_now`] does the scheduler look at the clock.
+/// The number of calls of [`Waiter::yield_now`] for one look at the clock.
 const CALLS_EACH_LOOK: u64 = 16;
 
 /// The ends of a cancelled waiter and of a waiter without a limit.

@@ -115,7 +115,7 @@ impl Drop for AboutToGoOn {
 }
 
 impl ThreadScheduler {
-    /// A scheduler that spins for `longest` at the most before it blocks the thread.
+    /// A scheduler that spins for at most `longest` before it blocks the thread.
     pub fn new(longest: Duration) -> Self {
         if !longest.is_zero() {
             // Relaxed: as in `is_crowded`.
