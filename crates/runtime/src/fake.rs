@@ -1,4 +1,4 @@
-//! A transaction object for this crate's own tests: it has no data, and aborts when it is told to.
+//! A transaction object for this crate's own tests: it has no data, and aborts as the test says.
 
 use hotrow_storage::{Key, RowMut, RowRef, TableId};
 use hotrow_txn::{
@@ -7,19 +7,19 @@ use hotrow_txn::{
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Commits fail with the next abort of the list, and succeed once it is empty.
+/// A transaction object without data. Commits fail with the next abort of the list, and succeed once it is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Fake {
     pub aborts: VecDeque<Abort>,
     /// Every call, in order.
     pub calls: Vec<&'static str>,
-    /// How many accesses each `begin` was told of.
+    /// For each `begin`, the number of accesses that it was given.
     pub told: Vec<usize>,
-    /// Whether each `begin` wants to be optimistic or pessimistic.
+    /// For each `begin`, whether it asks for optimistic or pessimistic.
     pub ways: Vec<Option<Concurrency>>,
-    /// The level of each `begin`.
+    /// For each `begin`, its isolation level.
     pub levels: Vec<Isolation>,
-    /// What it answers to [`Transaction::locks_accesses`].
+    /// The answer to [`Transaction::locks_accesses`].
     pub locks_accesses: bool,
     statistics: Statistics,
 }
@@ -96,7 +96,7 @@ impl Transaction for Fake {
     }
 }
 
-/// A procedure that needs a level.
+/// A procedure that needs an isolation level.
 pub(crate) struct NeedsLevel(pub Isolation);
 
 impl Procedure for NeedsLevel {
@@ -113,7 +113,7 @@ impl Procedure for NeedsLevel {
     }
 }
 
-/// A procedure that will read so many rows, as it says.
+/// A procedure that announces that it will read this many rows.
 pub(crate) struct Tells(pub i64);
 
 impl Procedure for Tells {
@@ -128,7 +128,7 @@ impl Procedure for Tells {
     }
 }
 
-/// Reads one key, and returns what it is told to.
+/// A procedure that reads one key, and returns the given result.
 pub(crate) struct ReadOne(pub Result<i64, Abort>);
 
 impl Procedure for ReadOne {

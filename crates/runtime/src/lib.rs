@@ -1,4 +1,5 @@
-//! What runs transactions: workers for one-shot procedures, sessions for interactive ones, and a simulator for tests.
+//! The runtime of transactions: workers for one-shot procedures, sessions for interactive ones, and a simulator for
+//! tests.
 //!
 //! The shortest useful program over a transaction object `txn` that waits through `waiter`:
 //!
@@ -11,9 +12,9 @@
 //! | --- | --- |
 //! | [`OneShot`] | runs procedures on one transaction object, with retry and back-off |
 //! | [`drive`] | worker threads that run procedures for a measured time, one at a time on each |
-//! | [`drive_pool`] | the same with several on each, which goes on with another one when one waits |
-//! | [`RunReport`] | what they counted |
-//! | [`Planner`], [`Reconnaissance`] | access sets for engines that need them, of procedures that do not know theirs |
+//! | [`drive_pool`] | workers that each run several procedures at a time, and switch when one waits |
+//! | [`RunReport`] | the counts of a run |
+//! | [`Planner`], [`Reconnaissance`] | access sets for engines that need them and procedures that do not know theirs |
 //! | [`Session`] | interactive transactions on an engine chosen at run time |
 //! | [`simulation`] | many transactions on one thread, interleaved at every access by a seed |
 //!

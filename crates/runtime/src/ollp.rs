@@ -1,8 +1,8 @@
-//! Access sets that are not known beforehand: reconnaissance, and what happens when its estimate was wrong.
+//! Access sets that are not known beforehand: reconnaissance, and the correction of wrong estimates.
 //!
-//! **Paper.** ORTHRUS §3.2 calls it OLLP. An engine that needs the access set runs a procedure whose set is not known
-//! once without isolation and without effects, and takes what it touched for the set. If the run itself then touches
-//! something else, it aborts, the set is corrected, and it starts again.
+//! **Paper.** ORTHRUS §3.2 calls it OLLP. If an engine needs the access set and a procedure's set is not known, the
+//! procedure first runs once without isolation and without effects. The accesses that it makes are the estimate of the
+//! set. If the real run then makes other accesses, it aborts, the set is corrected, and the run starts again.
 //!
 //! | paper | code |
 //! | --- | --- |
@@ -10,13 +10,14 @@
 //! | access estimate, annotation | [`Accesses`] |
 //! | update of the annotation, abort, restart | [`Planner::correct`], [`Transaction::add_missing`] |
 //!
-//! **What is corrected.** A set that the procedure told is corrected by what its run missed. One that a reconnaissance found is
-//! made anew by another one, and what the run missed comes on top: either the data has moved, and much of the set with it, or the
-//! procedure depends on its own writes, which no reconnaissance sees.
+//! **What is corrected.** If the procedure announced its set, the accesses that the set lacked are added to it. If a
+//! reconnaissance found the set, another reconnaissance replaces it, and the accesses that the set lacked are added. In
+//! that case either the data has moved, and much of the set with it, or the procedure depends on its own writes, which
+//! no reconnaissance sees.
 //!
-//! **Bounds.** A set that was told is corrected [`CORRECTIONS`] times, and then looked for. After [`RECONNAISSANCES`] the last
-//! set is corrected as often; then the procedure runs without one, which keeps everybody else off the database: so every
-//! procedure ends.
+//! **Bounds.** A set that was announced is corrected up to [`CORRECTIONS`] times, and then replaced by reconnaissance.
+//! After [`RECONNAISSANCES`] reconnaissances the last set is corrected as often. Then the procedure runs without a set,
+//! which keeps all other transactions off the database. So every procedure ends.
 
 use hotrow_storage::{
     IndexId, IndexKind, IndexRef, Key, KeySpec, Row, RowLayout, RowMut, RowRef, TableId, TableSchema,
@@ -29,56 +30,57 @@ use hotrow_txn::{
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
 
-/// Corrections of one set.
+/// The number of corrections of one set.
 pub const CORRECTIONS: u32 = 4;
 
-/// Reconnaissances of one procedure before it runs without a set.
+/// The number of reconnaissances of one procedure before it runs without a set.
 pub const RECONNAISSANCES: u32 = 4;
 
-/// The most rows of a hint to an engine that only looks them up together: what is fetched for the first ones must still be in a core's cache when the last ones are fetched.
+/// The most rows of a hint to an engine that only looks them up together. Rows that are fetched first must still be in
+/// a core's cache when the last ones are fetched.
 pub const HINT_ROWS_MAX: usize = 1024;
 
-/// The access set of the procedure at hand, and what has become of it: what a runner keeps.
+/// The access set of the present procedure, and its state, for a runner to keep.
 #[derive(Debug, Default)]
 pub struct Planner {
     accesses: Accesses,
-    /// What reconnaissances have missed of this procedure's accesses, as its runs found out.
+    /// The accesses that reconnaissances of this procedure have missed, as its runs found out.
     missing: Accesses,
     shapes: Shapes,
     stage: Stage,
-    /// The most rows of this procedure's set of which the engine is told, if it does without.
+    /// The most rows of this procedure's set that are passed to an engine that does not need the set.
     rows_max: usize,
-    /// Corrections since the last reconnaissance, and reconnaissances, of this procedure.
+    /// The number of corrections of this procedure since the last reconnaissance; `tries` counts its reconnaissances.
     corrections: u32,
     tries: u32,
     estimates: Estimates,
 }
 
-/// How often access sets were looked for, and how often they were wrong.
+/// Counts of reconnaissances, and of wrong estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimates {
-    /// Runs in reconnaissance.
+    /// The runs in reconnaissance.
     pub reconnaissances: u64,
-    /// Runs that touched something outside their access set.
+    /// The runs that accessed something outside their access set.
     pub wrong: u64,
 }
 
-/// What is known of the present procedure's accesses.
+/// The state of knowledge about the present procedure's accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// All that is needed, for engines that do without.
+    /// The engine does not need the set; what is known is a hint.
     #[default]
     Hint,
-    /// Not enough: a reconnaissance comes first.
+    /// The set is not known well enough: a reconnaissance comes first.
     Unknown,
-    /// As far as anybody knows, all.
+    /// The set is complete, as far as the planner knows.
     Known,
-    /// It cannot be known: the procedure runs alone.
+    /// The set cannot be found: the procedure runs alone.
     Hopeless,
 }
 
 impl Planner {
-    /// Asks the next procedure, which is to run on `txn`, for its accesses.
+    /// Asks the next procedure, which will run on `txn`, for its accesses.
     #[inline]
     pub fn begin<T: Transaction + ?Sized>(&mut self, txn: &T, procedure: &impl Procedure) {
         self.accesses.clear();
@@ -93,7 +95,7 @@ impl Planner {
         }
     }
 
-    /// The next procedure's accesses shall not be told to an engine that does without them.
+    /// Begins a procedure whose accesses are not passed to the engine. For engines that do not need them.
     #[inline]
     pub fn begin_without(&mut self) {
         self.accesses.clear();
@@ -106,10 +108,10 @@ impl Planner {
         self.stage == Stage::Unknown
     }
 
-    /// Runs the procedure in reconnaissance on `txn`, and keeps what it touched beside what is known.
+    /// Runs the procedure in reconnaissance on `txn`, and adds the accesses that it makes to those that are known.
     ///
     /// # Errors
-    /// What kept the engine from it. A procedure that gives up in reconnaissance has touched what it has touched.
+    /// If the engine aborts it. If the procedure itself gives up, the accesses until then are kept, without an error.
     pub fn reconnoitre<T: Transaction + ?Sized, P: Procedure>(
         &mut self,
         txn: &mut T,
@@ -130,7 +132,7 @@ impl Planner {
         }
     }
 
-    /// What to tell the engine of the next attempt.
+    /// The access set to pass to the engine for the next attempt.
     #[inline]
     pub fn accesses(&self) -> Option<&Accesses> {
         match self.stage {
@@ -141,7 +143,7 @@ impl Planner {
         }
     }
 
-    /// An attempt on `txn` ended with [`Abort::OutsidePlan`] and is not yet undone: corrects the set.
+    /// Corrects the set, after an attempt on `txn` has ended with [`Abort::OutsidePlan`] and before it is undone.
     #[cold]
     pub fn correct<T: Transaction + ?Sized>(&mut self, txn: &mut T, procedure: &impl Procedure) {
         self.estimates.wrong += 1;
@@ -160,25 +162,25 @@ impl Planner {
         }
     }
 
-    /// What was counted since the planner was made or last [`reset`](Self::reset).
+    /// The counts since the planner was made or last [`reset`](Self::reset).
     pub fn estimates(&self) -> Estimates {
         self.estimates
     }
 
-    /// Counts from zero again.
+    /// Sets the counts to zero.
     pub fn reset(&mut self) {
         self.estimates = Estimates::default();
     }
 }
 
-/// How the keys of tables are made: of those that were asked about so far. A table's definition never changes, and its
-/// number is never used again.
+/// The rules that make the keys of tables, for the tables that were asked for so far. They stay valid: a table's
+/// definition never changes, and its number is never reused.
 #[derive(Debug, Default)]
 pub struct Shapes {
     tables: HashMap<TableId, Arc<Shape>>,
 }
 
-/// Definitions are forgotten when there are so many: tables come and go.
+/// All shapes are forgotten once there are this many, since tables are made and dropped.
 const SHAPES_MAX: usize = 1024;
 
 impl Shapes {
@@ -195,7 +197,7 @@ impl Shapes {
     }
 }
 
-/// How the keys of one table are made.
+/// The rules that make the keys of one table.
 #[derive(Debug)]
 struct Shape {
     layout: std::sync::Arc<RowLayout>,
@@ -222,7 +224,7 @@ impl Shape {
         key_of(&self.key, row)
     }
 
-    /// Whether the entries of an index have an order, so that a scan can break off within a range.
+    /// Whether the entries of an index have an order, so that a scan can stop within a range.
     fn is_ordered(&self, index: IndexRef) -> bool {
         match index {
             IndexRef::Primary => self.ordered,
@@ -256,11 +258,12 @@ fn key_of(spec: &KeySpec, row: RowRef<'_>) -> Key {
     spec.key(spec.parts().iter().map(|part| row.value(part.column)))
 }
 
-/// A transaction that finds out what a procedure will touch: it reads what is committed, changes nothing, and notes every
-/// access in an access set.
+/// A transaction that finds out what a procedure will access: it reads committed data, changes nothing, and adds every
+/// access to an access set.
 ///
-/// Writes seem to succeed, as far as the rows that are there allow it, but are not seen by later reads: the estimate of a
-/// procedure that depends on its own writes is wrong, and corrected by its run. Dropped, it is over.
+/// Writes seem to succeed, as far as the existing rows allow, but later reads do not see them. So the estimate for a
+/// procedure that depends on its own writes is wrong, and its run corrects it. Dropping the value ends the
+/// reconnaissance.
 #[derive(Debug)]
 pub struct Reconnaissance<'a, T: Transaction + ?Sized> {
     txn: &'a mut T,
@@ -269,11 +272,11 @@ pub struct Reconnaissance<'a, T: Transaction + ?Sized> {
 }
 
 impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
-    /// Begins a reconnaissance on `txn`, on which no transaction runs, of a procedure whose accesses are to be added to
+    /// Begins a reconnaissance on `txn`, on which no transaction runs. The accesses of the procedure are added to
     /// `accesses`.
     ///
     /// # Errors
-    /// The engine's, if it cannot begin.
+    /// If the engine cannot begin a transaction.
     pub fn begin(txn: &'a mut T, shapes: &'a mut Shapes, accesses: &'a mut Accesses) -> Result<Self, Abort> {
         let begin = Begin { reconnaissance: true, one_shot: true, ..Begin::at(Isolation::ReadCommitted) };
         if let Err(abort) = txn.begin(&begin) {
@@ -287,7 +290,7 @@ impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
         self.shapes.of(self.txn, table)
     }
 
-    /// Notes that the entries of a row come or go, in the primary index and all others.
+    /// Adds the entries of a row that is inserted or deleted, in the primary index and in all others.
     fn push_entries(&mut self, table: TableId, shape: &Shape, row: RowRef<'_>) {
         let key = shape.key_of(row);
         self.accesses.push_entry(table, IndexRef::Primary, key.clone(), key.clone());
@@ -298,7 +301,7 @@ impl<'a, T: Transaction + ?Sized> Reconnaissance<'a, T> {
 }
 
 impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
-    /// It has begun already.
+    /// Fails, since the reconnaissance has begun already.
     fn begin(&mut self, _begin: &Begin<'_>) -> Result<(), Abort> {
         Err(Abort::User)
     }
@@ -362,7 +365,7 @@ impl<T: Transaction + ?Sized> Transaction for Reconnaissance<'_, T> {
         Ok(Write::Done)
     }
 
-    /// Notes the range as far as the visit went. The rows in it are known by it.
+    /// Adds the range as far as the scan visited it. The range includes its rows.
     fn scan(&mut self, scan: &Scan, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) -> Result<(), Abort> {
         let shape = self.shape(scan.table)?;
         let intent = match scan.lock {

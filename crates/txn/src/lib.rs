@@ -1,16 +1,17 @@
-//! The vocabulary of transactions. No behaviour, but for the rule by which they are let in where they fail because of each other.
+//! The vocabulary of transactions. It has no behaviour, except for the rule that limits how many transactions are let
+//! in where they make each other fail.
 //!
 //! | noun | what it is |
 //! | --- | --- |
-//! | [`Protocol`] | a concurrency-control protocol: what it keeps beside a record, per worker and per transaction |
+//! | [`Protocol`] | a concurrency-control protocol: its data beside a record, per worker and per transaction |
 //! | [`Transaction`] | what a transaction can do; object-safe, so that SQL is compiled once |
-//! | [`Wrapper`] | a transaction around another one |
+//! | [`Wrapper`] | a transaction object around another one |
 //! | [`Procedure`] | a one-shot transaction, written once for all engines |
-//! | [`Accesses`] | what a procedure will touch, when it is known beforehand |
+//! | [`Accesses`] | what a procedure will read and write, as far as it is known beforehand |
 //! | [`Engine`] | a database under one protocol chosen at run time |
-//! | [`Deadlock`] | what the victim of a deadlock is told |
-//! | [`LoadLimit`] | how many transactions are let in where they fail because of each other |
-//! | [`Tickets`] | which of them are let in, and for how long |
+//! | [`Deadlock`] | the cycle of waits that a deadlock's victim was part of |
+//! | [`LoadLimit`] | how many transactions are let in where they make each other fail |
+//! | [`Tickets`] | which of these are let in, and for how long that counts |
 //! | [`Abort`] | why a transaction cannot go on, and whether a retry can help |
 
 mod abort;

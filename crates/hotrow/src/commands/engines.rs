@@ -37,7 +37,7 @@ fn object(engine: &EngineInfo) -> Value {
     })
 }
 
-/// A few lines for each engine, within 80 columns: what it is, how it runs, and where it comes from.
+/// Prints a few lines for each engine, within 80 columns: what it does, how it runs, and its source.
 fn print_table(engines: &[EngineInfo], out: &mut dyn Write) -> io::Result<()> {
     for engine in engines {
         writeln!(out, "{:<19}{}", engine.name, engine.summary)?;

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 /// A transaction object whose every access is a step of a [`Task`].
 ///
-/// Aborts are no steps: they happen while a transaction object is dropped too, in the middle of an unwinding.
+/// Aborts are not steps: they also happen while a transaction object is dropped in the middle of an unwinding.
 pub struct Simulated {
     inner: Box<dyn Transaction>,
     task: Task,
