@@ -1,6 +1,6 @@
-//! The transactions of a trial.
+//! The random transactions of a trial.
 
-use super::table::{BY_CODE, BY_GROUP, CODE, GROUP, GROUPS, Table};
+use super::table::{BY_CODE, BY_GROUP, CODE, GROUP, GROUPS, TrialTable};
 use fastrand::Rng;
 use hotrow_storage::{IndexRef, Key, Value};
 use hotrow_txn::{
@@ -8,7 +8,7 @@ use hotrow_txn::{
 };
 use std::ops::{Bound, ControlFlow};
 
-/// What the transactions do.
+/// The kind of transactions of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum TrialWorkload {
     /// Read and update rows that are there: dirty, lost and skewed reads and writes
@@ -18,7 +18,7 @@ pub enum TrialWorkload {
 }
 
 impl TrialWorkload {
-    /// How many keys there are: few, so that transactions meet.
+    /// Returns the number of keys: few, so that transactions conflict.
     pub(super) fn keys(self) -> i64 {
         match self {
             TrialWorkload::Registers => 24,
@@ -26,7 +26,7 @@ impl TrialWorkload {
         }
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             TrialWorkload::Registers => "registers",
@@ -35,16 +35,16 @@ impl TrialWorkload {
     }
 }
 
-/// One call.
+/// One call of a transaction.
 #[derive(Clone, Debug)]
 enum Step {
     Read(i64),
     ReadForUpdate(i64),
-    /// Sets the group.
+    /// Sets the group of a row.
     Update(i64, i32),
-    /// Sets the unique code.
+    /// Sets the unique code of a row.
     SetCode(i64, Option<i32>),
-    /// Changes nothing that an index has.
+    /// Writes a row without changing any indexed column.
     Touch(i64),
     Insert(i64, i32, Option<i32>),
     Delete(i64),
@@ -53,29 +53,30 @@ enum Step {
     RollbackToSavepoint,
 }
 
-/// A transaction: calls, and whether it takes them back at last.
+/// A transaction: its calls, and how it ends.
 #[derive(Clone, Debug)]
-pub struct Work<'t> {
-    table: &'t Table,
+pub struct RandomTransaction<'t> {
+    table: &'t TrialTable,
     steps: Vec<Step>,
+    /// Whether its user rolls it back at the end.
     rolls_back: bool,
-    /// Others may have what it has written as soon as it has.
+    /// Whether it retires its writes at once, so that other transactions may take its rows before it has committed.
     retires: bool,
 }
 
-impl<'t> Work<'t> {
-    /// A random one.
-    pub fn random(random: &mut Rng, workload: TrialWorkload, table: &'t Table) -> Self {
+impl<'t> RandomTransaction<'t> {
+    /// Returns a random transaction.
+    pub fn random(random: &mut Rng, workload: TrialWorkload, table: &'t TrialTable) -> Self {
         let step = match workload {
             TrialWorkload::Registers => Step::of_registers,
             TrialWorkload::Predicate => Step::of_predicate,
         };
         let mut steps: Vec<_> = (0..random.usize(1..=4)).map(|_| step(random, table)).collect();
-        // A second look at the first thing: it is to be as it was.
+        // A repeated first call, which must find the same as before.
         if random.u8(..100) < 30 {
             steps.push(steps[0].clone());
         }
-        // A part that is taken back.
+        // A part that is rolled back to a savepoint.
         if random.u8(..100) < 10 {
             let at = random.usize(..steps.len());
             steps.insert(at, Step::Savepoint);
@@ -87,7 +88,7 @@ impl<'t> Work<'t> {
     }
 }
 
-impl Procedure for Work<'_> {
+impl Procedure for RandomTransaction<'_> {
     type Output = ();
 
     fn accesses(&self, accesses: &mut Accesses) {
@@ -109,8 +110,8 @@ impl Procedure for Work<'_> {
 }
 
 impl Step {
-    fn of_registers(random: &mut Rng, table: &Table) -> Self {
-        // Even keys are there.
+    fn of_registers(random: &mut Rng, table: &TrialTable) -> Self {
+        // Only even keys have rows.
         let key = random.i64(0..table.keys / 2) * 2;
         match random.u8(..100) {
             0..50 => Step::Read(key),
@@ -120,7 +121,7 @@ impl Step {
         }
     }
 
-    fn of_predicate(random: &mut Rng, table: &Table) -> Self {
+    fn of_predicate(random: &mut Rng, table: &TrialTable) -> Self {
         let (key, group) = (random.i64(0..table.keys), random.i32(0..GROUPS));
         let code = |random: &mut Rng| random.bool().then(|| random.i32(0..8));
         match random.u8(..100) {
@@ -140,8 +141,8 @@ impl Step {
         }
     }
 
-    /// A few neighbouring keys, or one or two groups, in either direction.
-    fn scan(random: &mut Rng, table: &Table) -> Self {
+    /// Returns a scan of a few neighbouring keys, or of one or two groups, in either direction.
+    fn scan(random: &mut Rng, table: &TrialTable) -> Self {
         let (index, lower, upper) = match random.bool() {
             true => {
                 let from = random.i64(0..table.keys);
@@ -158,7 +159,7 @@ impl Step {
         Step::Scan(Scan { lower, upper, direction, lock, ..Scan::all(table.id, index) })
     }
 
-    fn accesses(&self, table: &Table, accesses: &mut Accesses) {
+    fn accesses(&self, table: &TrialTable, accesses: &mut Accesses) {
         match self {
             Step::Read(key) => accesses.push(table.id, Key::Int(*key), Intent::Read),
             Step::ReadForUpdate(key) => accesses.push(table.id, Key::Int(*key), Intent::Write),
@@ -168,7 +169,7 @@ impl Step {
             | Step::Insert(key, ..)
             | Step::Delete(key) => {
                 accesses.push(table.id, Key::Int(*key), Intent::Write);
-                // Which entries of the indexes come and go depends on the row.
+                // Which index entries the call inserts and deletes depends on the row.
                 accesses.set_partial();
             }
             Step::Scan(scan) => {
@@ -183,7 +184,7 @@ impl Step {
     fn call<T: Transaction + ?Sized>(
         &self,
         txn: &mut T,
-        table: &Table,
+        table: &TrialTable,
         savepoint: &mut Savepoint,
     ) -> Result<(), Abort> {
         let write = match self {
