@@ -132,10 +132,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::reproduce::figure::Figure;
     use crate::reproduce::figures::FIGURES;
-    use crate::reproduce::results::tests::{Made, QUICK, made_up};
+    use crate::reproduce::results::tests::{MadeUpPoint, QUICK, made_up};
 
     /// Judges a figure's claims by made-up data. What is called weaker must hold wherever the claim does.
-    pub(crate) fn check(figure: &Figure, value: impl Fn(Made<'_>) -> f64, expected: &[bool]) {
+    pub(crate) fn check(figure: &Figure, value: impl Fn(MadeUpPoint<'_>) -> f64, expected: &[bool]) {
         let results = made_up(figure, value);
         let verdicts: Vec<_> = figure.claims.iter().map(|claim| claim.verdict(&results)).collect();
         let holding: Vec<_> = verdicts.iter().map(|verdict| matches!(verdict, Verdict::Holds(_))).collect();
@@ -148,7 +148,7 @@ pub(crate) mod tests {
     }
 
     /// Judges what is weaker than a figure's claims, in their order, by made-up data.
-    pub(crate) fn check_weaker(figure: &Figure, value: impl Fn(Made<'_>) -> f64, expected: &[bool]) {
+    pub(crate) fn check_weaker(figure: &Figure, value: impl Fn(MadeUpPoint<'_>) -> f64, expected: &[bool]) {
         let results = made_up(figure, value);
         let weaker = figure.claims.iter().filter_map(|claim| claim.weaker);
         let verdicts: Vec<_> = weaker.map(|weaker| weaker.verdict(&results)).collect();

@@ -25,8 +25,8 @@ pub struct ReproduceOptions {
     #[arg(long, conflicts_with_all = ["figures", "out", "quick"])]
     list: bool,
 
-    /// End each run after so many transactions of each worker, on tables of a few rows: shows that everything works, and
-    /// measures nothing
+    /// End each run after so many transactions of each worker, on tables of a few rows: shows that everything works,
+    /// and measures nothing
     #[arg(long, value_name = "N", conflicts_with = "quick", requires = "figures", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,

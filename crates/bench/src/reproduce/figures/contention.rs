@@ -1,7 +1,8 @@
 //! A figure of our own: the range of contention, for choosing an engine.
 
 use crate::reproduce::claim::{Claim, Finding, everywhere, leads};
-use crate::reproduce::figure::{Chart, Figure, Panel, Paper, Plan, Point, Series};
+use crate::reproduce::figure::{Figure, Paper};
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 

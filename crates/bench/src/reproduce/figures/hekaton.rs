@@ -1,7 +1,8 @@
 //! What the figures of the Hekaton paper share: its three schemes, its tables, and its numbers of threads.
 
 use crate::reproduce::claim::{Finding, all, leads};
-use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::figure::Paper;
+use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 

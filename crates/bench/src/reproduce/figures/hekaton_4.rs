@@ -2,7 +2,8 @@
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, VERSIONED, large, schemes, short};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -103,12 +104,12 @@ fn scales(results: &Results, series: &str, least: f64) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let threads = |made: Made<'_>| made.label.parse::<f64>().expect("a number of threads").min(2.0);
-        let paper = |made: Made<'_>| {
+        let threads = |made: MadeUpPoint<'_>| made.label.parse::<f64>().expect("a number of threads").min(2.0);
+        let paper = |made: MadeUpPoint<'_>| {
             threads(made)
                 * match made.series {
                     SINGLE => 100.0,
@@ -118,14 +119,14 @@ mod tests {
                 }
         };
         check(&FIGURE, paper, &[true; 4]);
-        let slow = |made: Made<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
+        let slow = |made: MadeUpPoint<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
         check(&FIGURE, slow, &[false, true, false, false]);
         check(&FIGURE, |_| 50.0, &[false, false, true, false]);
     }
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| {
+        let less = |made: MadeUpPoint<'_>| {
             let threads = if made.label == "1" { 1.0 } else { 1.8 };
             threads
                 * match made.series {
@@ -135,7 +136,7 @@ mod tests {
                 }
         };
         check_weaker(&FIGURE, less, &[true; 3]);
-        let other = |made: Made<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
+        let other = |made: MadeUpPoint<'_>| if made.series == SINGLE { 50.0 } else { 20.0 };
         check_weaker(&FIGURE, other, &[false; 3]);
     }
 }

@@ -2,7 +2,8 @@
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, gains, large, schemes, short, versions_lead};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::At;
 use crate::reproduce::scale::Scale;
 
@@ -69,17 +70,17 @@ mod tests {
     use super::*;
     use crate::reproduce::claim::tests::check;
     use crate::reproduce::figures::hekaton::SINGLE;
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match made.series {
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 20.0 + 10.0 * made.way,
             OPTIMISTIC => 13.0 + 20.0 * made.way,
             _ => 9.0 + 24.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 3]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 20.0 + 10.0 * made.way,
             OPTIMISTIC => 13.0,
             _ => 9.0,

@@ -3,7 +3,8 @@
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, crowds, gains, hot, labelled, schemes};
 use super::hekaton_6::reading;
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
@@ -82,16 +83,16 @@ fn lead_at_many(results: &Results, locking: f64, optimistic: f64) -> Option<Find
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match made.series {
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 10.0 + 2.0 * made.way,
             _ => 10.0 + 20.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 2]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 20.0 + 10.0 * made.way,
             _ => 15.0,
         };
@@ -100,12 +101,12 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 10.0,
             _ => 12.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 10.0,
             _ => 10.0,
         };

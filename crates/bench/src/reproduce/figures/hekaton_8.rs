@@ -4,7 +4,8 @@ use super::hekaton::{
     HEKATON, SINGLE, VERSIONED, crowds, labelled, large, readers, schemes_by_kind, short, versions_lead,
 };
 use crate::reproduce::claim::{Claim, Finding, Weaker, all, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
@@ -126,19 +127,19 @@ fn kept(results: &Results, panel: &str, name: &str) -> Option<(f64, String)> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let readers = |made: Made<'_>| made.label.parse::<f64>().expect("a number of readers");
-        let threads = |made: Made<'_>| if made.panel == "a" { 2.0 } else { 8.0 };
-        let paper = |made: Made<'_>| match (made.series, readers(made)) {
+        let readers = |made: MadeUpPoint<'_>| made.label.parse::<f64>().expect("a number of readers");
+        let threads = |made: MadeUpPoint<'_>| if made.panel == "a" { 2.0 } else { 8.0 };
+        let paper = |made: MadeUpPoint<'_>| match (made.series, readers(made)) {
             (SINGLE, 0.0) => 20.0,
             (SINGLE, readers) => 3.9 / readers.powi(3),
             (_, readers) => 10.0 * (1.0 - readers / threads(made)),
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match (made.series, readers(made)) {
+        let other = |made: MadeUpPoint<'_>| match (made.series, readers(made)) {
             (SINGLE, readers) => 20.0 * (1.0 - readers / threads(made)),
             (_, 0.0) => 10.0,
             _ => 2.0,
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| {
+        let less = |made: MadeUpPoint<'_>| {
             let readers = made.label.parse::<f64>().expect("a number of readers");
             let threads = if made.panel == "a" { 2.0 } else { 8.0 };
             match (made.series, readers) {
@@ -159,7 +160,7 @@ mod tests {
             }
         };
         check_weaker(&FIGURE, less, &[true; 3]);
-        let other = |made: Made<'_>| match (made.series, made.label) {
+        let other = |made: MadeUpPoint<'_>| match (made.series, made.label) {
             (SINGLE, _) => 20.0,
             (_, "0") => 10.0,
             _ => 2.0,

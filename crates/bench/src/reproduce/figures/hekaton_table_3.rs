@@ -2,7 +2,8 @@
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, large, schemes};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::{Isolation, number_of};
@@ -85,7 +86,8 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// Whether a scheme loses at most so many per cent of its throughput at read committed: the median over the repetitions.
+/// Whether a scheme loses at most so many per cent of its throughput at read committed: the median over the
+/// repetitions.
 fn drops(results: &Results, name: &str, level: usize, most: f64) -> Option<Finding> {
     let series = results.plan.panels[0].series.iter().find(|series| series.name == name)?;
     let runs = |point| results.runs(0, point, series).iter().map(|run| series.value.of(run));
@@ -100,12 +102,12 @@ fn drops(results: &Results, name: &str, level: usize, most: f64) -> Option<Findi
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn the_papers_numbers_confirm_its_claims_and_others_refute_them() {
-        let level = |made: Made<'_>| (made.way * 2.0) as usize;
-        let paper = |made: Made<'_>| match made.series {
+        let level = |made: MadeUpPoint<'_>| (made.way * 2.0) as usize;
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => [2080.0, 2042.0, 2042.0][level(made)],
             LOCKING => [974.0, 963.0, 877.0][level(made)],
             _ => [1387.0, 1272.0, 1121.0][level(made)],
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| {
+        let less = |made: MadeUpPoint<'_>| {
             let drops = match made.series {
                 SINGLE => [100.0, 97.0, 96.0],
                 _ => [100.0, 96.0, 91.0],
@@ -124,7 +126,7 @@ mod tests {
             drops[(made.way * 2.0) as usize]
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |made: Made<'_>| [100.0, 80.0, 60.0][(made.way * 2.0) as usize];
+        let other = |made: MadeUpPoint<'_>| [100.0, 80.0, 60.0][(made.way * 2.0) as usize];
         check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

@@ -2,7 +2,8 @@
 
 use super::hekaton::{HEKATON, LOCKING, OPTIMISTIC, SINGLE, VERSIONED, schemes};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::At;
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
@@ -60,11 +61,11 @@ static CLAIMS: [Claim; 2] = [
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn the_papers_numbers_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match made.series {
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 4220.0,
             LOCKING => 3130.0,
             _ => 3121.0,
@@ -75,12 +76,12 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             SINGLE => 110.0,
             _ => 100.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |_: Made<'_>| 100.0;
+        let other = |_: MadeUpPoint<'_>| 100.0;
         check_weaker(&FIGURE, other, &[false; 1]);
     }
 }

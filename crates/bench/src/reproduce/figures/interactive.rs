@@ -1,7 +1,8 @@
 //! What the figures of the interactive paper share: its three methods, its tables, and its numbers of clients.
 
 use crate::reproduce::claim::Finding;
-use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::figure::Paper;
+use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -45,7 +46,7 @@ pub(super) fn clients(scale: &Scale) -> &'static [u64] {
 /// Adds to a finding what the server's processors did for it: clients on the same machine have no part in that.
 pub(super) fn with_server_cpu(results: &Results, panel: &str, at: At, finding: Option<Finding>) -> Option<Finding> {
     let Finding { holds, mut evidence } = finding?;
-    let cpu = |name| results.median_of(panel, name, at, |run| run.cpu_us_per_txn);
+    let cpu = |name| results.median_of(panel, name, at, |run| run.transactions.cpu_us_per_txn);
     let [ilock, row_locking, lock_table] = [cpu(ILOCK)?, cpu(ROW_LOCKING)?, cpu(LOCK_TABLE)?];
     evidence += &format!(
         "; a transaction took the server {ilock:.0} µs of CPU under {ILOCK}, {row_locking:.0} under {ROW_LOCKING}, \
@@ -62,7 +63,8 @@ pub(super) fn warehouses(scale: &Scale) -> u64 {
     scale.pick(WAREHOUSES_PER_CORE * scale.cores, 10 * scale.cores, 2)
 }
 
-/// TPC-C's tables: a hundredth of what the specification has in each warehouse, so that as many fit into memory as there are.
+/// TPC-C's tables: a hundredth of what the specification has in each warehouse, so that as many fit into memory as
+/// there are.
 pub(super) fn tpcc(scale: &Scale, warehouses: u64) -> String {
     let (items, customers) = scale.pick((1000, 100), (1000, 100), (100, 10));
     format!("tpcc {SERVERS} --warehouses {warehouses} --items {items} --customers {customers}")

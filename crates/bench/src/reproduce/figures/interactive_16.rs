@@ -4,7 +4,8 @@ use super::interactive::{
     ILOCK, INTERACTIVE, LOCK_TABLE, PATIENCE, ROW_LOCKING, STRETCH, clients, methods, micro, with_server_cpu,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -89,7 +90,7 @@ fn writes_too(results: &Results, row_locking: f64, lock_table: f64) -> Option<Fi
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
@@ -108,14 +109,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, ILOCK) | ("a", ROW_LOCKING) => 45.0,
             ("a", _) => 20.0,
             (_, ROW_LOCKING) => 12.0,
             _ => 28.0,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |_: Made<'_>| 10.0;
+        let other = |_: MadeUpPoint<'_>| 10.0;
         check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

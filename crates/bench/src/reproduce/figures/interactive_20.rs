@@ -3,8 +3,10 @@
 use super::interactive::{
     ILOCK, INTERACTIVE, LOCK_TABLE, METHODS, PATIENCE, ROW_LOCKING, STRETCH, busy_terminals, tpcc, warehouses,
 };
+use crate::report::EngineReport;
 use crate::reproduce::claim::{Claim, Finding, Weaker, all};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series, Value};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series, Value};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -121,8 +123,8 @@ static CLAIMS: [Claim; 4] = [
 /// Whether the lock manager takes more time of a transaction under Lock-Table than under iLock.
 fn lock_table_costs_more(results: &Results) -> Option<Finding> {
     let us = |panel| {
-        let time = |run: &crate::report::EngineReport| {
-            run.breakdown_us.get("lock_manager").and_then(serde_json::Value::as_f64).unwrap_or(0.0)
+        let time = |run: &EngineReport| {
+            run.costs.breakdown_us.get("lock_manager").and_then(serde_json::Value::as_f64).unwrap_or(0.0)
         };
         results.median_of(panel, LOCKS, At::Last, time)
     };
@@ -131,7 +133,8 @@ fn lock_table_costs_more(results: &Results) -> Option<Finding> {
     Some(Finding { holds: lock_table > 1.05 * ilock, evidence })
 }
 
-/// Whether little of iLock's time goes to locks and switches, and `judge` says that enough is work, beside the larger of these.
+/// Whether little of iLock's time goes to locks and switches, and `judge` says that enough is work, beside the larger
+/// of these.
 fn ilock_works(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Finding> {
     let (mut holds, mut evidence) = (true, Vec::new());
     for number in 0..results.points("a") {
@@ -152,11 +155,11 @@ fn ilock_works(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Fi
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn bars_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", WORK) => 72.0,
             ("b", LOCKS) => 10.0 + 40.0 * made.way,
             ("c", LOCKS) => 15.0,
@@ -166,7 +169,7 @@ mod tests {
             _ => 20.0,
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             LOCKS => 30.0,
             _ => 10.0,
         };
@@ -175,14 +178,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", WORK) => 40.0,
             ("c", LOCKS) => 10.0,
             (_, COROUTINES) => 0.5,
             _ => 5.0,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             LOCKS => 30.0,
             _ => 10.0,
         };

@@ -1,6 +1,7 @@
 //! What the figures of the ORTHRUS paper share: its table, its transactions, and its deadlock policies.
 
-use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::figure::Paper;
+use crate::reproduce::plan::Series;
 use crate::reproduce::scale::Scale;
 
 /// The paper.
@@ -47,8 +48,8 @@ pub(super) fn ten_updates(threads: u64, hot_records: u64, hot_ops: u64, position
 }
 
 /// The number of hot rows, of which each transaction updates two, at which a transaction meets as many others in flight
-/// as one does with the paper's 80 threads on 64 hot rows: about five. With few threads there is no such number; then it
-/// is four, the least that leaves some transactions alone.
+/// as one does with the paper's 80 threads on 64 hot rows: about five. With few threads there is no such number; then
+/// it is four, the least that leaves some transactions alone.
 pub(super) fn as_contended_as_the_paper(threads: u64) -> u64 {
     let meeting = |threads: u64, hot: u64| {
         let (hot, others) = (hot as f64, threads as f64 - 1.0);

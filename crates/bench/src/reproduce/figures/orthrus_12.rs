@@ -2,7 +2,8 @@
 
 use super::orthrus::{DEADLOCK_FREE, ORTHRUS, as_contended_as_the_paper, table, ten_updates};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -123,18 +124,18 @@ fn last_of_best(results: &Results, series: &str) -> Option<(f64, String)> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let threads = |made: Made<'_>| made.label.parse::<f64>().expect("a number of threads");
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let threads = |made: MadeUpPoint<'_>| made.label.parse::<f64>().expect("a number of threads");
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", _) => 10.0 * threads(made).min(2.0),
             (_, DEADLOCK_FREE) => 20.0,
             _ => 20.0 - 12.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match (made.panel, made.series) {
+        let other = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", _) => 10.0,
             (_, DEADLOCK_FREE) => 20.0 - 12.0 * made.way,
             _ => 10.0 + 5.0 * made.way,
@@ -144,12 +145,12 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 20.0 - 2.0 * made.way,
             _ => 10.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 20.0 - 12.0 * made.way,
             _ => 10.0,
         };

@@ -4,7 +4,8 @@ use super::orthrus::{
     DEADLOCK_FREE, DREADLOCKS, HANDLING, ORTHRUS, WAIT_DIE, WAIT_FOR, policies, table_of_policies, ten_updates,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -162,11 +163,11 @@ fn detection_leads(results: &Results, panel: &str) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a" | "c", DEADLOCK_FREE) => 100.0 - 40.0 * made.way,
             ("a" | "c", WAIT_DIE) => 90.0 - 63.0 * made.way,
             ("a" | "c", _) => 90.0 - 80.0 * made.way,
@@ -180,7 +181,7 @@ mod tests {
             _ => 100.0 - 24.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 6]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 80.0,
             WAIT_DIE => 90.0,
             _ => 81.0 + 20.0 * made.way * f64::from(u8::from(made.panel == "a")),
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", DEADLOCK_FREE) => 97.0 - 20.0 * made.way,
             ("e", DEADLOCK_FREE) => 80.0,
             ("e", _) => 90.0,
@@ -198,7 +199,7 @@ mod tests {
             _ => 100.0 - 30.0 * made.way,
         };
         check_weaker(&FIGURE, less, &[true; 3]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 80.0,
             WAIT_DIE => 90.0,
             _ => 81.0,

@@ -4,7 +4,8 @@ use super::orthrus::{
     DEADLOCK_FREE, DREADLOCKS, HANDLING, ORTHRUS, WAIT_DIE, WAIT_FOR, policies, table_of_policies, ten_updates,
 };
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, left_half, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
@@ -131,11 +132,11 @@ fn lead_grows(results: &Results) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims() {
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", _) => 100.0 - 40.0 * made.way,
             (_, DEADLOCK_FREE) => 100.0 - 50.0 * made.way,
             (_, WAIT_DIE) => 80.0 - 58.0 * made.way,
@@ -146,24 +147,24 @@ mod tests {
 
     #[test]
     fn other_curves_refute_them() {
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 50.0 - 30.0 * made.way,
             WAIT_DIE => 100.0 - 50.0 * made.way,
             _ => 90.0 - 30.0 * made.way,
         };
         check(&FIGURE, other, &[false; 5]);
-        let equal = |_: Made<'_>| 100.0;
+        let equal = |_: MadeUpPoint<'_>| 100.0;
         check(&FIGURE, equal, &[true, true, false, true, false]);
     }
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("b", DEADLOCK_FREE) => 97.0 - 40.0 * made.way,
             _ => 100.0 - 50.0 * made.way,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             DEADLOCK_FREE => 50.0 - 30.0 * made.way,
             _ => 100.0 - 50.0 * made.way,
         };

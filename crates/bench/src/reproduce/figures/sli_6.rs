@@ -2,11 +2,11 @@
 
 use crate::report::EngineReport;
 use crate::reproduce::claim::{Claim, Finding, Weaker};
-use crate::reproduce::figure::{self, Chart, Figure, Panel, Paper, Plan, Point, Series};
+use crate::reproduce::figure::{Figure, Paper};
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series, Value};
 use crate::reproduce::results::{At, Results, median};
 use crate::reproduce::scale::Scale;
 use hotrow_txn::number_of;
-use serde_json::Value;
 
 /// The paper.
 static SLI: Paper = Paper { name: "sli", title: "Improving OLTP Scalability using Speculative Lock Inheritance" };
@@ -90,8 +90,7 @@ fn plan(scale: &Scale) -> Plan {
 }
 
 fn parts() -> Vec<Series> {
-    let part =
-        |name, part| Series { name, engine: "2pl-dreadlocks", value: figure::Value::Share(part), is_reference: false };
+    let part = |name, part| Series { name, engine: "2pl-dreadlocks", value: Value::Share(part), is_reference: false };
     vec![part(WORK, "work"), part(LOCK_MANAGER, "lock_manager"), part(WAIT, "wait"), part(ABORTED, "other")]
 }
 
@@ -169,8 +168,9 @@ fn bar(results: &Results, label: &str) -> Option<At> {
 /// Whether the lock manager's time for a transaction is at least so many times as long under load.
 fn contention_grows(results: &Results, least: f64) -> Option<Finding> {
     let at = bar(results, TATP_MIX)?;
-    let in_microseconds =
-        |run: &EngineReport| run.breakdown_us.get("lock_manager").and_then(Value::as_f64).unwrap_or(0.0);
+    let in_microseconds = |run: &EngineReport| {
+        run.costs.breakdown_us.get("lock_manager").and_then(serde_json::Value::as_f64).unwrap_or(0.0)
+    };
     let microseconds = |panel| results.median_of(panel, LOCK_MANAGER, at, in_microseconds);
     let (alone, together) = (microseconds("a")?, microseconds("b")?);
     let ratio = together / alone.max(f64::MIN_POSITIVE);
@@ -182,11 +182,11 @@ fn contention_grows(results: &Results, least: f64) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn bars_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match (made.panel, made.series, made.label) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series, made.label) {
             ("a", LOCK_MANAGER, _) => 15.0,
             (_, LOCK_MANAGER, STOCK_LEVEL) => 10.0,
             (_, LOCK_MANAGER, _) => 60.0,
@@ -195,7 +195,7 @@ mod tests {
             _ => 20.0,
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match (made.series, made.label) {
+        let other = |made: MadeUpPoint<'_>| match (made.series, made.label) {
             (LOCK_MANAGER, STOCK_LEVEL) => 50.0,
             (LOCK_MANAGER, _) => 30.0,
             (WAIT, _) => 10.0,
@@ -206,14 +206,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series, made.label) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series, made.label) {
             ("a", LOCK_MANAGER, STOCK_LEVEL) => 30.0,
             ("a", LOCK_MANAGER, _) => 15.0,
             (_, LOCK_MANAGER, _) => 24.0,
             _ => 20.0,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |_: Made<'_>| 30.0;
+        let other = |_: MadeUpPoint<'_>| 30.0;
         check_weaker(&FIGURE, other, &[false; 2]);
     }
 }

@@ -1,6 +1,7 @@
 //! What the figures of the VLL paper share: the names of the systems that it compares, and its partitions.
 
-use crate::reproduce::figure::{Paper, Series};
+use crate::reproduce::figure::Paper;
+use crate::reproduce::plan::Series;
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 use hotrow_runtime::PoolConfig;
@@ -25,8 +26,8 @@ pub(super) const PER_CORE: &str = "per-core lock manager";
 /// How long a message between two partitions is on its way, in microseconds.
 const NETWORK_DELAY_US: u64 = 100;
 
-/// How many transactions a worker keeps: as many as it can. The paper's queue is bounded by how many transactions in it are
-/// blocked (§2.1), and by nothing else; those that wait for a message do not count.
+/// How many transactions a worker keeps: as many as it can. The paper's queue is bounded by how many transactions in it
+/// are blocked (§2.1), and by nothing else; those that wait for a message do not count.
 pub(super) const SLOTS: usize = PoolConfig::MAX_SLOTS;
 
 /// The systems that have a partition on each core (§3.1.1).

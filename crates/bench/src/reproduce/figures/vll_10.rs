@@ -2,7 +2,8 @@
 
 use super::vll::{HSTORE, PER_CORE, SCA, VLL, VLL_PAPER, hot_records, label, partition_engines, partitions};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -110,18 +111,18 @@ fn rises(results: &Results, panel: &str, over: &str, under: &str, least: f64) ->
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match made.series {
+        let paper = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 10.0,
             PER_CORE => 80.0 - 40.0 * made.way,
             VLL => 95.0 - 80.0 * made.way,
             _ => 100.0 - 62.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 10.0 + 5.0 * made.way,
             PER_CORE => 80.0 - 60.0 * made.way,
             VLL => 100.0 - 40.0 * made.way,
@@ -132,14 +133,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 10.0 + made.way,
             PER_CORE => 80.0 - 33.0 * made.way,
             VLL => 100.0 - 50.0 * made.way,
             _ => 97.0 - 48.5 * made.way,
         };
         check_weaker(&FIGURE, less, &[true; 3]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 10.0 + 5.0 * made.way,
             PER_CORE => 80.0 - 60.0 * made.way,
             VLL => 100.0 - 40.0 * made.way,

@@ -2,7 +2,8 @@
 
 use super::vll::{BLOCKS, BLOCKS_SCA, RANGES, RANGES_SCA, VLL_PAPER, greatest_ratio};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::At;
 use crate::reproduce::scale::Scale;
 

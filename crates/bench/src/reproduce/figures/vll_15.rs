@@ -2,7 +2,8 @@
 
 use super::vll::{BLOCKS, RANGES, VLL, VLL_PAPER};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -49,8 +50,8 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// Records of a range whose ends have so many bits in common, on average: one end is anywhere in the lower half of those with
-/// these bits, the other in the upper half.
+/// Records of a range whose ends have so many bits in common, on average: one end is anywhere in the lower half of
+/// those with these bits, the other in the upper half.
 fn average_length(common: u32) -> u64 {
     match KEY_BITS - common {
         0 => 1,

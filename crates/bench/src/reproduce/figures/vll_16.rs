@@ -2,7 +2,8 @@
 
 use super::vll::{ATOMIC, HSTORE, NOTHING, PER_CORE, TWO_PHASE, VLL, VLL_PAPER};
 use crate::reproduce::claim::{Claim, Finding, Weaker};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series, Value};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series, Value};
 use crate::reproduce::results::{Results, median};
 use crate::reproduce::scale::Scale;
 
@@ -120,8 +121,8 @@ fn manager_costs(results: &Results, least: f64) -> Option<Finding> {
     Some(Finding { holds: vll > 0.0 && manager >= least * vll, evidence })
 }
 
-/// What a series costs above no locking, in microseconds, with as many records as in the paper: the median of the differences
-/// within one repetition.
+/// What a series costs above no locking, in microseconds, with as many records as in the paper: the median of the
+/// differences within one repetition.
 fn overhead(results: &Results, panel: &str, series: &str) -> Option<f64> {
     let label = RECORDS.to_string();
     let number = results.plan.panels.iter().position(|other| other.id == panel)?;
@@ -139,11 +140,11 @@ fn overhead(results: &Results, panel: &str, series: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn costs_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| {
+        let paper = |made: MadeUpPoint<'_>| {
             let drift = made.repetition as f64;
             let locking = match (made.panel, made.series) {
                 (_, NOTHING | HSTORE) => 0.0,
@@ -155,7 +156,7 @@ mod tests {
             drift + 1.0 + locking
         };
         check(&FIGURE, paper, &[true; 4]);
-        let other = |made: Made<'_>| match (made.panel, made.series) {
+        let other = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, NOTHING) => 1.0,
             ("a", VLL) => 1.8,
             ("b", VLL) => 1.9,
@@ -166,13 +167,13 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match made.series {
+        let less = |made: MadeUpPoint<'_>| match made.series {
             NOTHING => 1.0,
             VLL => 2.0,
             _ => 8.0,
         };
         check_weaker(&FIGURE, less, &[true; 1]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             NOTHING => 1.0,
             VLL => 2.0,
             _ => 5.0,

@@ -2,7 +2,8 @@
 
 use super::vll::{ATOMIC, NOTHING, SCA, SLOTS, TWO_PHASE, VLL, VLL_PAPER, greatest_ratio, label};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point, Series};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -245,11 +246,11 @@ fn overhead(results: &Results, panel: &str, series: &str, at: At) -> Option<f64>
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| {
+        let paper = |made: MadeUpPoint<'_>| {
             let bubble = 1.0 + 2.0 * made.way * (1.0 - made.way);
             let short = 1.0 + 0.1 * made.way * (1.0 - made.way);
             match (made.panel, made.series) {
@@ -267,7 +268,7 @@ mod tests {
             }
         };
         check(&FIGURE, paper, &[true; 10]);
-        let other = |made: Made<'_>| match (made.panel, made.series) {
+        let other = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, NOTHING) => 100.0,
             ("a", VLL) => 80.0,
             ("a", SCA) => 70.0,
@@ -300,7 +301,7 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, NOTHING) => 100.0,
             ("a" | "e", VLL) => 96.0,
             ("a", SCA) => 120.0,
@@ -312,7 +313,7 @@ mod tests {
             _ => 70.0,
         };
         check_weaker(&FIGURE, less, &[true; 5]);
-        let other = |made: Made<'_>| match (made.panel, made.series) {
+        let other = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, NOTHING) => 100.0,
             ("a", VLL) => 80.0,
             ("c", VLL) => 70.0,

@@ -2,7 +2,8 @@
 
 use super::vll::{HSTORE, PER_CORE, SCA, VLL, VLL_PAPER, greatest_ratio, hot_records, partition_engines, partitions};
 use crate::reproduce::claim::{Claim, Finding, TOLERANCE, Weaker, all, everywhere, leads, only};
-use crate::reproduce::figure::{Chart, Figure, Panel, Plan, Point};
+use crate::reproduce::figure::Figure;
+use crate::reproduce::plan::{Chart, Panel, Plan, Point};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
@@ -24,7 +25,8 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// The share of multi-partition transactions that claims look at, in per cent: the most that H-Store is made for, twice.
+/// The share of multi-partition transactions that claims look at, in per cent: the most that H-Store is made for,
+/// twice.
 const SOME: u64 = 20;
 
 fn plan(scale: &Scale) -> Plan {
@@ -115,7 +117,8 @@ static CLAIMS: [Claim; 6] = [
     },
 ];
 
-/// Whether VLL with SCA is so many times the per-core lock manager where no transaction spans partitions, and less where all do.
+/// Whether VLL with SCA is so many times the per-core lock manager where no transaction spans partitions, and less
+/// where all do.
 fn beats_managers(results: &Results, least: f64) -> Option<Finding> {
     let ratio = |at| results.ratio("a", at, SCA, PER_CORE);
     let (first, last) = (ratio(At::First)?, ratio(At::Last)?);
@@ -137,7 +140,8 @@ fn some(results: &Results, panel: &str) -> Option<impl Iterator<Item = At> + Clo
     (0..results.points(panel)).map(At::Number).find(|&at| results.label(panel, at) == label).map(only)
 }
 
-/// Whether every system has less throughput at the last point than at the first; the evidence is the one that loses least.
+/// Whether every system has less throughput at the last point than at the first; the evidence is the one that loses
+/// least.
 fn falls(results: &Results, panel: &str) -> Option<Finding> {
     let share = |name| {
         let (first, last) = (results.median(panel, name, At::First)?, results.median(panel, name, At::Last)?);
@@ -153,11 +157,11 @@ fn falls(results: &Results, panel: &str) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::reproduce::claim::tests::{check, check_weaker};
-    use crate::reproduce::results::tests::Made;
+    use crate::reproduce::results::tests::MadeUpPoint;
 
     #[test]
     fn curves_as_in_the_paper_confirm_its_claims_and_others_refute_them() {
-        let paper = |made: Made<'_>| match (made.panel, made.series) {
+        let paper = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             (_, HSTORE) if made.way == 0.0 => 100.0,
             (_, HSTORE) => 4.0,
             ("a" | "c", PER_CORE) => 80.0 - 30.0 * made.way,
@@ -168,7 +172,7 @@ mod tests {
             _ => 99.0 - 60.0 * made.way,
         };
         check(&FIGURE, paper, &[true; 6]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             HSTORE => 100.0,
             PER_CORE => 100.0 - 50.0 * made.way,
             VLL => 90.0,
@@ -179,14 +183,14 @@ mod tests {
 
     #[test]
     fn less_than_the_paper_says_is_told_apart() {
-        let less = |made: Made<'_>| match (made.panel, made.series) {
+        let less = |made: MadeUpPoint<'_>| match (made.panel, made.series) {
             ("a", SCA) => 86.0 - 10.0 * made.way,
             ("a", _) => 80.0,
             (_, VLL) => 50.0,
             _ => 75.0,
         };
         check_weaker(&FIGURE, less, &[true; 2]);
-        let other = |made: Made<'_>| match made.series {
+        let other = |made: MadeUpPoint<'_>| match made.series {
             PER_CORE => 100.0,
             VLL => 90.0,
             _ => 95.0,
