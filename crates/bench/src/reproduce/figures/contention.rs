@@ -15,12 +15,13 @@ pub(super) static FIGURE: Figure = Figure {
     place: "a figure of its own",
     title: "The engines from no contention to one hot row, and from one client to many",
     there: "In no paper. It is for choosing an engine, and holds us to it that more cores never make it slower.",
-    here: "YCSB with ten operations in a transaction, half of them writes, serializable. (a) goes from keys that are all alike to a few hot \
-           ones, on all cores; (b) from one thread to all cores, and (c) from one client to many, which send statement by \
-           statement over TCP and share the machine with the server, at theta 0.99. One at a time is the engine that lets in one \
-           transaction after the other: what every other one has to be worth. Engines with a partition for each thread are left out, \
-           as every transaction would touch several, and so are those that differ little from one that is here; row-nowait \
-           is left out of (c), as blocks that deadlock there last for a second each.",
+    here: "YCSB with ten operations in a transaction, half of them writes, serializable. (a) goes from keys that are \
+           all alike to a few hot ones, on all cores; (b) from one thread to all cores, and (c) from one client to \
+           many, which send statement by statement over TCP and share the machine with the server, at theta 0.99. One \
+           at a time is the engine that lets in one transaction after the other: what every other one has to be worth. \
+           Engines with a partition for each thread are left out, as every transaction would touch several, and so are \
+           those that differ little from one that is here; row-nowait is left out of (c), as blocks that deadlock \
+           there last for a second each.",
     plan,
     claims: &CLAIMS,
 };

@@ -12,11 +12,11 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &HEKATON,
     place: "Fig. 4, §5.1.1",
     title: "Ten reads and two writes on a large table, as threads are added",
-    there: "Ten reads and two writes, uniform, of ten million rows of 24 bytes with a hash index, at read committed; up to 24 \
-            hardware threads of two sockets with six cores each. Log records are written in the background.",
-    here: "The same transactions; a transaction's keys are looked up together, and there is no log. The two writes of a \
-           transaction lie in one tenth of the table, chosen anew each time. The threads go up to the cores and then on to \
-           four on each core. No concurrency control at all is drawn for comparison.",
+    there: "Ten reads and two writes, uniform, of ten million rows of 24 bytes with a hash index, at read committed; \
+            up to 24 hardware threads of two sockets with six cores each. Log records are written in the background.",
+    here: "The same transactions; a transaction's keys are looked up together, and there is no log. The two writes of \
+           a transaction lie in one tenth of the table, chosen anew each time. The threads go up to the cores and then \
+           on to four on each core. No concurrency control at all is drawn for comparison.",
     plan,
     claims: &CLAIMS,
 };
@@ -80,8 +80,8 @@ static CLAIMS: [Claim; 4] = [
             criterion: "With a thread on each core, MV/O is at least 1.05 times MV/L.",
             judge: |results| leads(results, "a", only(cores(results)?), OPTIMISTIC, &[LOCKING], 1.0 + TOLERANCE),
         }),
-        otherwise: "At read committed neither tracks what it reads: a pessimistic transaction has no read locks here, and \
-                    waits for nobody who has none.",
+        otherwise: "At read committed neither tracks what it reads: a pessimistic transaction has no read locks here, \
+                    and waits for nobody who has none.",
     },
 ];
 

@@ -36,8 +36,8 @@ static CLAIMS: [Claim; 2] = [
         criterion: "With the most threads, MV/O is at least 1.00 times each of the other two.",
         judge: |results| leads(results, "a", only(At::Last), OPTIMISTIC, &[SINGLE, LOCKING], 1.0),
         weaker: None,
-        otherwise: "What holds 1V up there is many cores at the same locks. Two of them meet seldom on a thousand rows, and \
-                    a row that is updated in place stays in the cache.",
+        otherwise: "What holds 1V up there is many cores at the same locks. Two of them meet seldom on a thousand \
+                    rows, and a row that is updated in place stays in the cache.",
     },
     Claim {
         text: "1V is at its best with a few threads; with more it drops, and stays flat.",

@@ -44,13 +44,13 @@ static CLAIMS: [Claim; 3] = [
         otherwise: "What an update costs more with versions has to be gone when there are none.",
     },
     Claim {
-        text: "The schemes with versions are ahead of 1V when most transactions only read: they take no locks, not even \
-               short ones.",
+        text: "The schemes with versions are ahead of 1V when most transactions only read: they take no locks, not \
+               even short ones.",
         criterion: "At the last point, MV/L and MV/O are both at least 1.05 times 1V.",
         judge: |results| versions_lead(results, "a", only(At::Last), 1.0 + TOLERANCE),
         weaker: None,
-        otherwise: "A short lock is one write to a word that is in the cache; and to find a version takes as many misses as \
-                    to find a row, or more.",
+        otherwise: "A short lock is one write to a word that is in the cache; and to find a version takes as many \
+                    misses as to find a row, or more.",
     },
     Claim {
         text: "When all transactions only read, MV/L and MV/O are the same.",

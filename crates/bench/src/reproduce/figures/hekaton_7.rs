@@ -42,20 +42,21 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 2] = [
     Claim {
-        text: "With 80 % read-only transactions MV/L is 63 % and MV/O 73 % faster than 1V: who reads a snapshot is in nobody's \
-               way.",
+        text: "With 80 % read-only transactions MV/L is 63 % and MV/O 73 % faster than 1V: who reads a snapshot is in \
+               nobody's way.",
         criterion: "At 80 %, MV/L is at least 1.63 times 1V, and MV/O at least 1.73 times, in (a) and in (b).",
         judge: |results| lead_at_many(results, 1.63, 1.73),
         weaker: Some(Weaker {
             criterion: "At 80 %, both are at least 1.05 times 1V in (a) and in (b).",
             judge: |results| lead_at_many(results, 1.0 + TOLERANCE, 1.0 + TOLERANCE),
         }),
-        otherwise: "A reader of 1V that meets a writer waits for a transaction of a few microseconds. On two cores that is \
-                    seldom, on 24 threads it is not.",
+        otherwise: "A reader of 1V that meets a writer waits for a transaction of a few microseconds. On two cores \
+                    that is seldom, on 24 threads it is not.",
     },
     Claim {
         text: "The more transactions only read, the better for the schemes with versions.",
-        criterion: "In (a) and in (b), MV/L and MV/O are both a greater multiple of 1V at 80 % than at the first point.",
+        criterion: "In (a) and in (b), MV/L and MV/O are both a greater multiple of 1V at 80 % than at the first \
+                    point.",
         judge: |results| {
             let gain = |panel| gains(results, panel, At::First, labelled(results, panel, &MANY.to_string())?);
             all([gain("a"), gain("b")])

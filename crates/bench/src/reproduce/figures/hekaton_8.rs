@@ -15,10 +15,10 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &HEKATON,
     place: "Fig. 8, §5.2.2",
     title: "Updates beside long readers",
-    there: "On 24 threads, some run transactions that read a tenth of ten million rows, serializable, one after the other; the \
-            others run the updates of Fig. 4 at read committed.",
-    here: "The same, with a thread on each core (a) and four on each (b). A long reader reads one tenth from its first key to \
-           its last, and checks its sum. Runs are twice as long as elsewhere.",
+    there: "On 24 threads, some run transactions that read a tenth of ten million rows, serializable, one after the \
+            other; the others run the updates of Fig. 4 at read committed.",
+    here: "The same, with a thread on each core (a) and four on each (b). A long reader reads one tenth from its first \
+           key to its last, and checks its sum. Runs are twice as long as elsewhere.",
     plan: |scale| plan(scale, "update", 1000, "thousand updates per second", 0),
     claims: &CLAIMS,
 };
@@ -53,18 +53,20 @@ const ONE: At = At::Number(1);
 static CLAIMS: [Claim; 4] = [
     Claim {
         text: "A single long reader takes three quarters of its update throughput from 1V.",
-        criterion: "In (b), 1V has with one long reader at most 0.25 times as many updates for each other thread as without.",
+        criterion: "In (b), 1V has with one long reader at most 0.25 times as many updates for each other thread as \
+                    without.",
         judge: |results| single_keeps_at_most(results, 0.25),
         weaker: Some(Weaker {
             criterion: "It has at most 0.50 times as many.",
             judge: |results| single_keeps_at_most(results, 0.5),
         }),
-        otherwise: "A lock covers one row in so many that a long reader holds a tenth of them only at its end; and a wait \
-                    that takes too long ends one of the two.",
+        otherwise: "A lock covers one row in so many that a long reader holds a tenth of them only at its end; and a \
+                    wait that takes too long ends one of the two.",
     },
     Claim {
         text: "The schemes with versions lose 5 %, no more than the thread that reads.",
-        criterion: "In (b), MV/L and MV/O both have with one long reader at least 0.99 times as many updates for each other thread as without, and in (a), if a thread is left.",
+        criterion: "In (b), MV/L and MV/O both have with one long reader at least 0.99 times as many updates for each \
+                    other thread as without, and in (a), if a thread is left.",
         judge: |results| versioned_keep(results, 0.99),
         weaker: Some(Weaker {
             criterion: "They have at least 0.90 times as many.",

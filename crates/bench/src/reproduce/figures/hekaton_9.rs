@@ -24,8 +24,8 @@ static CLAIMS: [Claim; 1] = [Claim {
         all([lead("a"), lead("b")])
     },
     weaker: None,
-    otherwise: "Where nobody updates, 1V reads rows that nobody else has locked, and a row is found as fast as a version. Where a \
-                long reader holds its updaters up, it has the machine to itself.",
+    otherwise: "Where nobody updates, 1V reads rows that nobody else has locked, and a row is found as fast as a \
+                version. Where a long reader holds its updaters up, it has the machine to itself.",
 }];
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Table 3, §5.1.3",
     title: "What repeatable read and serializable cost",
     there: "The transactions of Fig. 4 on 24 threads, at three isolation levels.",
-    here: "The same, with a thread on each core. A repetition goes from level to level on the same rows, and a drop is the median \
-           over the repetitions.",
+    here: "The same, with a thread on each core. A repetition goes from level to level on the same rows, and a drop is \
+           the median over the repetitions.",
     plan,
     claims: &CLAIMS,
 };
@@ -71,12 +71,12 @@ static CLAIMS: [Claim; 3] = [
                 all([drops(results, LOCKING, REPEATABLE, most), drops(results, LOCKING, SERIALIZABLE, 10.0)])
             },
         }),
-        otherwise: "A read lock is a write to the version's line, and another one when it is given back. The paper's read \
-                    committed may do more, and so leave less to lose.",
+        otherwise: "A read lock is a write to the version's line, and another one when it is given back. The paper's \
+                    read committed may do more, and so leave less to lose.",
     },
     Claim {
-        text: "MV/O loses 8 % at repeatable read, where it looks at all versions again, and 19 % at serializable, where it \
-               repeats all scans.",
+        text: "MV/O loses 8 % at repeatable read, where it looks at all versions again, and 19 % at serializable, \
+               where it repeats all scans.",
         criterion: "MV/O drops by at most 8.3 % at repeatable read and by at most 19.2 % at serializable.",
         judge: |results| {
             all([drops(results, OPTIMISTIC, REPEATABLE, 8.3), drops(results, OPTIMISTIC, SERIALIZABLE, 19.2)])

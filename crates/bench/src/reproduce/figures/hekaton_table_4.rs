@@ -13,10 +13,11 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &HEKATON,
     place: "Table 4, §5.3",
     title: "TATP",
-    there: "The standard mix with 20 million subscribers, non-uniform, on 24 threads at read committed; two indexes on each of the four \
-            tables.",
-    here: "The same mix with a million subscribers, and a thread on each core. Subscribers have two indexes, special facilities \
-           two, call forwardings three; access infos, which are looked up by their key and in no other way, have one.",
+    there: "The standard mix with 20 million subscribers, non-uniform, on 24 threads at read committed; two indexes on \
+            each of the four tables.",
+    here: "The same mix with a million subscribers, and a thread on each core. Subscribers have two indexes, special \
+           facilities two, call forwardings three; access infos, which are looked up by their key and in no other way, \
+           have one.",
     plan,
     claims: &CLAIMS,
 };

@@ -16,9 +16,8 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 14, §5.1",
     title: "TPC-C as clients are added",
     there: "The standard mix on 200 warehouses, up to 500 clients on other machines, and a server of 12 cores.",
-    here: "All five transactions as statements over TCP. As many \
-           warehouses and clients for each core as there, with a thousand items and a hundred customers in each district. \
-           Clients and server share this machine.",
+    here: "All five transactions as statements over TCP. As many warehouses and clients for each core as there, with a \
+           thousand items and a hundred customers in each district. Clients and server share this machine.",
     plan,
     claims: &CLAIMS,
 };
@@ -61,8 +60,8 @@ static CLAIMS: [Claim; 3] = [
             Some(Finding { holds, evidence })
         },
         weaker: None,
-        otherwise: "A request that meets a conflict pauses before it is tried again, and while it pauses others commit. What \
-                    warehouses are wanted for is short here.",
+        otherwise: "A request that meets a conflict pauses before it is tried again, and while it pauses others \
+                    commit. What warehouses are wanted for is short here.",
     },
     Claim {
         text: "The peak of iLock, 23 thousand transactions a second, is 2.3 times that of Lock-Table.",

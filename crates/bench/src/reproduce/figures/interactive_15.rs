@@ -66,12 +66,13 @@ static CLAIMS: [Claim; 3] = [
             Some(Finding { holds: few > 1.0 + TOLERANCE && many <= 1.1, evidence })
         },
         weaker: None,
-        otherwise: "Requests on threads are handed over twice, conflict or not; and a request that meets a conflict pauses, \
-                    so that it costs less than the paper's.",
+        otherwise: "Requests on threads are handed over twice, conflict or not; and a request that meets a conflict \
+                    pauses, so that it costs less than the paper's.",
     },
     Claim {
         text: "Lock-Table is low throughout.",
-        criterion: "With the most warehouses, iLock and Row-Locking are each at least 1.5 times Lock-Table. The paper shows a curve and gives no number.",
+        criterion: "With the most warehouses, iLock and Row-Locking are each at least 1.5 times Lock-Table. The paper \
+                    shows a curve and gives no number.",
         judge: |results| {
             let lead = |name| leads(results, "a", only(At::Last), name, &[LOCK_TABLE], 1.5);
             all([lead(ILOCK), lead(ROW_LOCKING)])

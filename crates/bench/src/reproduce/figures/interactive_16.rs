@@ -17,11 +17,11 @@ pub(super) static FIGURE: Figure = Figure {
     there: "Keys and values of 64 bits, Zipf 0.6, up to 500 clients on other machines, and a server of 12 cores. iLock \
             runs requests in coroutines, Row-Locking on threads and tries them again that meet a conflict, Lock-Table \
             has a thread for each client.",
-    here: "As many clients, prepared statements over TCP, serializable. The paper does not say how many rows there are, nor how \
-           long a wait is a deadlock: a million here, and 100 ms. \
-           Clients and server share this machine, so that a good half of its time is the clients'. A request of \
-           Row-Locking that meets a conflict pauses on its thread before it is tried again, and connections live on \
-           the workers that run their requests, without threads for the network beside them.",
+    here: "As many clients, prepared statements over TCP, serializable. The paper does not say how many rows there \
+           are, nor how long a wait is a deadlock: a million here, and 100 ms. Clients and server share this machine, \
+           so that a good half of its time is the clients'. A request of Row-Locking that meets a conflict pauses on \
+           its thread before it is tried again, and connections live on the workers that run their requests, without \
+           threads for the network beside them.",
     plan,
     claims: &CLAIMS,
 };
@@ -51,15 +51,16 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 2] = [
     Claim {
         text: "On reads alone iLock and Row-Locking are equal, and three times Lock-Table.",
-        criterion: "With the most clients, in (a), iLock is at least 0.95 times Row-Locking and 3 times Lock-Table, and Row-Locking at least 0.95 times iLock.",
+        criterion: "With the most clients, in (a), iLock is at least 0.95 times Row-Locking and 3 times Lock-Table, \
+                    and Row-Locking at least 0.95 times iLock.",
         judge: |results| with_server_cpu(results, "a", At::Last, reads_alone(results, 3.0)),
         weaker: Some(Weaker {
             criterion: "The same, with iLock at least 2 times Lock-Table.",
             judge: |results| reads_alone(results, 2.0),
         }),
-        otherwise: "The clients take much of the machine's time, and the kernel's network most of the rest. Requests on \
-                    threads are handed over twice, from who reads to who runs them and back, which costs about what a \
-                    thread for each client does.",
+        otherwise: "The clients take much of the machine's time, and the kernel's network most of the rest. Requests \
+                    on threads are handed over twice, from who reads to who runs them and back, which costs about what \
+                    a thread for each client does.",
     },
     Claim {
         text: "With writes and 500 clients iLock is 5.3 times Row-Locking, and 1.6 times Lock-Table.",

@@ -14,7 +14,8 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &INTERACTIVE,
     place: "Fig. 18 and 19, §5.3",
     title: "Five reads and five writes as keys get more skewed",
-    there: "The transactions of Fig. 17 from 200 clients. Fig. 19 shows the same points as shares of iLock's throughput.",
+    there: "The transactions of Fig. 17 from 200 clients. Fig. 19 shows the same points as shares of iLock's \
+            throughput.",
     here: "The same. Fig. 19 has no drawing of its own: what it shows is what the claims are decided by.",
     plan,
     claims: &CLAIMS,

@@ -15,13 +15,13 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &INTERACTIVE,
     place: "Fig. 20, §5.4",
     title: "Where the server's CPU time goes under TPC-C",
-    there: "The transactions of Fig. 14 from 100 to 500 clients, under a profiler: real work, lock manager, switches of threads \
-            and of coroutines, network.",
-    here: "The transactions of Fig. 14 here. User and system time are the system's account of the server. The server reads a clock \
-           around its calls of the lock manager; what attempts at statements took that met a conflict counts as the lock \
-           manager's, too. Switches are counted, by the system and by the server, and taken times what one takes on this machine. The \
-           rest of the system time is the network's, and the rest of the user time work: reading and writing messages goes \
-           with it.",
+    there: "The transactions of Fig. 14 from 100 to 500 clients, under a profiler: real work, lock manager, switches \
+            of threads and of coroutines, network.",
+    here: "The transactions of Fig. 14 here. User and system time are the system's account of the server. The server \
+           reads a clock around its calls of the lock manager; what attempts at statements took that met a conflict \
+           counts as the lock manager's, too. Switches are counted, by the system and by the server, and taken times \
+           what one takes on this machine. The rest of the system time is the network's, and the rest of the user time \
+           work: reading and writing messages goes with it.",
     plan,
     claims: &CLAIMS,
 };
@@ -66,8 +66,10 @@ fn plan(scale: &Scale) -> Plan {
 
 static CLAIMS: [Claim; 4] = [
     Claim {
-        text: "iLock spends little time on lock management, context switches and coroutine switches, and about 70 % on real work.",
-        criterion: "In (a), at every number of clients, the three together are below 20 %, coroutine switches below 1 %, and work is at least 70 %.",
+        text: "iLock spends little time on lock management, context switches and coroutine switches, and about 70 % on \
+               real work.",
+        criterion: "In (a), at every number of clients, the three together are below 20 %, coroutine switches below 1 \
+                    %, and work is at least 70 %.",
         judge: |results| ilock_works(results, |work, _| work >= 70.0),
         weaker: Some(Weaker {
             criterion: "The same, with work the largest part but for the network.",
@@ -77,7 +79,8 @@ static CLAIMS: [Claim; 4] = [
     },
     Claim {
         text: "Row-Locking wastes a large part on locking when there are many clients, 41 to 53 %.",
-        criterion: "With the most clients, the lock manager's share in (b) is at least 41 %, and above that with the fewest.",
+        criterion: "With the most clients, the lock manager's share in (b) is at least 41 %, and above that with the \
+                    fewest.",
         judge: |results| {
             let share = |at| results.median("b", LOCKS, at);
             let (few, many) = (share(At::First)?, share(At::Last)?);
@@ -87,8 +90,8 @@ static CLAIMS: [Claim; 4] = [
             Some(Finding { holds: many >= 41.0 && many > few, evidence })
         },
         weaker: None,
-        otherwise: "A request that meets a conflict pauses before it is tried again, each time for longer, so that few attempts \
-                    are in vain.",
+        otherwise: "A request that meets a conflict pauses before it is tried again, each time for longer, so that few \
+                    attempts are in vain.",
     },
     Claim {
         text: "Lock-Table spends most of its time on context switches, 41 to 58 %.",
@@ -100,12 +103,13 @@ static CLAIMS: [Claim; 4] = [
             Some(Finding { holds: least >= 41.0, evidence })
         },
         weaker: None,
-        otherwise: "A switch takes less here than the 8 to 13 µs of the paper's machine, and what it does to caches counts \
-                    as work.",
+        otherwise: "A switch takes less here than the 8 to 13 µs of the paper's machine, and what it does to caches \
+                    counts as work.",
     },
     Claim {
         text: "Its lock table takes considerable time, 13 to 16 %, and more than iLock's locks.",
-        criterion: "In (c), the lock manager's share is at least 13 % at every number of clients; with the most clients it takes more µs of a transaction there than 1.05 times those in (a).",
+        criterion: "In (c), the lock manager's share is at least 13 % at every number of clients; with the most \
+                    clients it takes more µs of a transaction there than 1.05 times those in (a).",
         judge: |results| {
             let shares = (0..results.points("c")).map(|number| results.median("c", LOCKS, At::Number(number)));
             let least = shares.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)?;
@@ -143,8 +147,8 @@ fn ilock_works(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Fi
         let (work, locks, threads, coroutines) = (share(WORK)?, share(LOCKS)?, share(THREADS)?, share(COROUTINES)?);
         holds &= locks + threads + coroutines < 20.0 && coroutines < 1.0 && judge(work, locks.max(threads));
         evidence.push(format!(
-            "with {} clients {work:.0} % work, {locks:.1} % lock manager, {threads:.1} % context switches, {coroutines:.2} % \
-             coroutine switches",
+            "with {} clients {work:.0} % work, {locks:.1} % lock manager, {threads:.1} % context switches, \
+             {coroutines:.2} % coroutine switches",
             results.label("a", at)
         ));
     }

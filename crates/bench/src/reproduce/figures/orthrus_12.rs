@@ -12,8 +12,9 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &ORTHRUS,
     place: "Fig. 12, appendix A.2",
     title: "Ten read-modify-writes as threads are added",
-    there: "YCSB transactions of ten read-modify-writes on 10 million rows of 1,000 bytes: keys uniform (a), and two of \
-            the ten on 64 hot rows (b); up to 80 cores. 2PL is wait-die. ORTHRUS itself is not among our engines yet.",
+    there: "YCSB transactions of ten read-modify-writes on 10 million rows of 1,000 bytes: keys uniform (a), and two \
+            of the ten on 64 hot rows (b); up to 80 cores. 2PL is wait-die. ORTHRUS itself is not among our engines \
+            yet.",
     here: "The same transactions on a smaller table. The threads go up to the cores and then on to four on each core, \
            which adds contention but no speed. Panel (c) has so few hot rows that a transaction of the crowded machine \
            meets as many others as with 80 threads on 64. No locking at all is drawn for comparison.",
@@ -52,7 +53,8 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 4] = [
     Claim {
         text: "At low contention both scale with the cores.",
-        criterion: "In (a), both reach at least 0.8 times as much per core with a thread on each core as with one thread. The paper shows a curve and gives no number.",
+        criterion: "In (a), both reach at least 0.8 times as much per core with a thread on each core as with one \
+                    thread. The paper shows a curve and gives no number.",
         judge: |results| all([scales(results, DEADLOCK_FREE), scales(results, TWO_PHASE)]),
         weaker: None,
         otherwise: "The cores of a shared machine may be two threads of one core, and share its caches and its memory \
@@ -66,8 +68,8 @@ static CLAIMS: [Claim; 4] = [
             Some(Finding { holds: share < 1.0 - TOLERANCE, evidence })
         },
         weaker: None,
-        otherwise: "Threads beyond the cores take turns: they add transactions in flight, but no more than two ever run, \
-                    and fewer collide than on a machine where all of them do.",
+        otherwise: "Threads beyond the cores take turns: they add transactions in flight, but no more than two ever \
+                    run, and fewer collide than on a machine where all of them do.",
     },
     Claim {
         text: "Deadlock-free locking keeps what it has: it stays level where 2PL falls.",

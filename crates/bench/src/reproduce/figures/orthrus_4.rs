@@ -15,11 +15,11 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &ORTHRUS,
     place: "Fig. 4, §4.1",
     title: "Deadlock policies as hot rows get fewer",
-    there: "Ten read-modify-writes on rows of 1,000 bytes, two of them on hot rows; 10 million rows, 10 cores (a) and 80 \
-            cores (b). Fewer hot rows, to the right, mean more contention.",
-    here: "The same transactions on a smaller table. In (a) there is a thread on each core; in (b) four on each, so that \
-           there are as many transactions in each other's way as a larger machine would have, though not as many that \
-           run. The axis goes on to fewer hot rows than the paper's 64, because few threads seldom meet on 64.",
+    there: "Ten read-modify-writes on rows of 1,000 bytes, two of them on hot rows; 10 million rows, 10 cores (a) and \
+            80 cores (b). Fewer hot rows, to the right, mean more contention.",
+    here: "The same transactions on a smaller table. In (a) there is a thread on each core; in (b) four on each, so \
+           that there are as many transactions in each other's way as a larger machine would have, though not as many \
+           that run. The axis goes on to fewer hot rows than the paper's 64, because few threads seldom meet on 64.",
     plan,
     claims: &CLAIMS,
 };
@@ -44,14 +44,16 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 5] = [
     Claim {
         text: "With few cores it matters little how deadlocks are handled, at any contention.",
-        criterion: "In (a), the slowest of the four policies of the paper reaches at least 70 % of the fastest at every point. The paper calls the difference small and gives no number.",
+        criterion: "In (a), the slowest of the four policies of the paper reaches at least 70 % of the fastest at \
+                    every point. The paper calls the difference small and gives no number.",
         judge: little_difference,
         weaker: None,
         otherwise: "Two cores meet on a handful of hot rows as often as many cores do on 64, and a lock that is held \
                     costs the other core half of the machine; aborts and retries weigh more than on ten cores.",
     },
     Claim {
-        text: "With many cores, deadlock-free locking is faster than every way to handle deadlocks, at every contention.",
+        text: "With many cores, deadlock-free locking is faster than every way to handle deadlocks, at every \
+               contention.",
         criterion: "In (b), deadlock-free locking is at least 1.00 times each other policy at every point.",
         judge: |results| leads(results, "b", everywhere(results, "b"), DEADLOCK_FREE, &HANDLING, 1.0),
         weaker: Some(Weaker {
@@ -64,14 +66,15 @@ static CLAIMS: [Claim; 5] = [
     },
     Claim {
         text: "Its lead grows with contention, to 2.2 times wait-die and 5.5 times both kinds of detection.",
-        criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and there it is at least 2.20 times wait-die and 5.50 times the wait-for graph and Dreadlocks.",
+        criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and \
+                    there it is at least 2.20 times wait-die and 5.50 times the wait-for graph and Dreadlocks.",
         judge: |results| {
             let last = |others: &[&str], least| leads(results, "b", only(At::Last), DEADLOCK_FREE, others, least);
             all([lead_grows(results), last(&[WAIT_DIE], 2.2), last(&[WAIT_FOR, DREADLOCKS], 5.5)])
         },
         weaker: Some(Weaker {
-            criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and there \
-                    more than 1.05.",
+            criterion: "In (b), its ratio to the best of the others is larger at the last point than at the first, and \
+                        there more than 1.05.",
             judge: lead_grows,
         }),
         otherwise: "Aborted work is what the others lose, and with few cores little is lost: the one that aborts makes \

@@ -19,11 +19,11 @@ pub(super) static FIGURE: Figure = Figure {
     there: "The baseline without inheritance: Shore-MT, whose hierarchical lock manager detects deadlocks with \
             Dreadlocks, at its best throughput on 64 hardware threads. CPU time, profiled, is split into work and \
             contention, inside and outside of the lock manager.",
-    here: "2PL with Dreadlocks and without a hierarchy: no intention locks, a latch for each bucket. One transaction in \
-           128 has its time taken with a clock, whose reading is taken off: its own work, the lock manager with the latches in it, waiting for \
-           locks, and what attempts that aborted took. Panel (a) has one thread and so no contention; what the lock \
-           manager takes more in (b) is contention. Deliveries alone, and call forwardings alone, are left out: soon \
-           there would be none left to make.",
+    here: "2PL with Dreadlocks and without a hierarchy: no intention locks, a latch for each bucket. One transaction \
+           in 128 has its time taken with a clock, whose reading is taken off: its own work, the lock manager with the \
+           latches in it, waiting for locks, and what attempts that aborted took. Panel (a) has one thread and so no \
+           contention; what the lock manager takes more in (b) is contention. Deliveries alone, and call forwardings \
+           alone, are left out: soon there would be none left to make.",
     plan,
     claims: &CLAIMS,
 };
@@ -117,7 +117,8 @@ static CLAIMS: [Claim; 4] = [
     },
     Claim {
         text: "Under load contention inside the lock manager comes on top, and grows to be its largest part.",
-        criterion: "The lock manager's time for a transaction of the TATP mix is in (b) at least 2.0 times that in (a), so that the larger part of it is contention.",
+        criterion: "The lock manager's time for a transaction of the TATP mix is in (b) at least 2.0 times that in \
+                    (a), so that the larger part of it is contention.",
         judge: |results| contention_grows(results, 2.0),
         weaker: Some(Weaker {
             criterion: "It is at least 1.5 times that in (a).",
@@ -149,8 +150,8 @@ static CLAIMS: [Claim; 4] = [
             Some(Finding { holds: tatp < 5.0 && payment > tatp, evidence })
         },
         weaker: None,
-        otherwise: "Two threads on four warehouses are seldom at the same one at the same moment, and a Payment is over \
-                    in microseconds.",
+        otherwise: "Two threads on four warehouses are seldom at the same one at the same moment, and a Payment is \
+                    over in microseconds.",
     },
 ];
 

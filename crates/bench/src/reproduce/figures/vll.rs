@@ -45,8 +45,8 @@ pub(super) fn partitions(scale: &Scale) -> String {
     let partitions = scale.cores.max(2);
     let records = partitions * scale.pick(1_000_000, 100_000, 200);
     format!(
-        "micro --records {records} --partitions {partitions} --threads {partitions} --network-delay-us {NETWORK_DELAY_US} \
-         --slots {SLOTS}"
+        "micro --records {records} --partitions {partitions} --threads {partitions} --network-delay-us \
+         {NETWORK_DELAY_US} --slots {SLOTS}"
     )
 }
 

@@ -13,8 +13,8 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 10, §3.3.1",
     title: "A partition on each core, as contention rises",
     there: "As Fig. 9, with 20 % of the transactions on two partitions, and more or fewer hot records in each.",
-    here: "As our Fig. 9: one machine, a partition on each core, messages held back for 100 µs, 16 blocked transactions to a queue and \
-           62 transactions to a thread.",
+    here: "As our Fig. 9: one machine, a partition on each core, messages held back for 100 µs, 16 blocked \
+           transactions to a queue and 62 transactions to a thread.",
     plan,
     claims: &CLAIMS,
 };
@@ -52,21 +52,23 @@ static CLAIMS: [Claim; 4] = [
         otherwise: "While a partition looks for a transaction in the queue, a message may wait for it.",
     },
     Claim {
-        text: "SCA becomes more important as contention rises, and stays so where it is highest, since the front of a queue \
-               may be waiting for a message.",
-        criterion: "In (a) and in (b), the ratio of VLL with SCA to VLL is at least 1.05 at the last point, and greater than \
-                    at the first.",
+        text: "SCA becomes more important as contention rises, and stays so where it is highest, since the front of a \
+               queue may be waiting for a message.",
+        criterion: "In (a) and in (b), the ratio of VLL with SCA to VLL is at least 1.05 at the last point, and \
+                    greater than at the first.",
         judge: |results| all(["a", "b"].map(|panel| rises(results, panel, SCA, VLL, 1.0 + TOLERANCE))),
         weaker: None,
         otherwise: "With one hot record, whoever is behind a transaction that waits for a message conflicts with it.",
     },
     Claim {
-        text: "The lock manager in each partition catches up with VLL as contention rises, and is slightly ahead in the end.",
-        criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 1.00 at the last point, and greater than at the first.",
+        text: "The lock manager in each partition catches up with VLL as contention rises, and is slightly ahead in \
+               the end.",
+        criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 1.00 at the \
+                    last point, and greater than at the first.",
         judge: |results| all(["a", "b"].map(|panel| rises(results, panel, PER_CORE, SCA, 1.0))),
         weaker: Some(Weaker {
-            criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 0.95 at the last \
-                    point, and greater than at the first.",
+            criterion: "In (a) and in (b), the ratio of the per-core lock manager to VLL with SCA is at least 0.95 at \
+                        the last point, and greater than at the first.",
             judge: |results| all(["a", "b"].map(|panel| rises(results, panel, PER_CORE, SCA, 1.0 - TOLERANCE))),
         }),
         otherwise: "SCA here looks again whenever a transaction ends, and finds what the queues would have known.",

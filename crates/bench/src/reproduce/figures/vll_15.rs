@@ -12,11 +12,12 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &VLL_PAPER,
     place: "Fig. 15, §3.4.2",
     title: "A lock on a range, or one on each of its records, by the length of the range",
-    there: "Each transaction locks one range of 16-bit keys, whose ends have from 16 down to 7 bits in common, so that it has 1 to 256 \
-            records on average; short transactions (a) and long ones (b). One thread.",
-    here: "The same, exclusively; a long transaction computes for ten microseconds. Basic VLL has its counters before the bytes of \
-           records of a cache line, which lie in the order of their keys: it pays for no look-up. VLLR is the paper's, with four \
-           counters for each prefix; beside it there is ours, which counts once for six levels of prefixes.",
+    there: "Each transaction locks one range of 16-bit keys, whose ends have from 16 down to 7 bits in common, so that \
+            it has 1 to 256 records on average; short transactions (a) and long ones (b). One thread.",
+    here: "The same, exclusively; a long transaction computes for ten microseconds. Basic VLL has its counters before \
+           the bytes of records of a cache line, which lie in the order of their keys: it pays for no look-up. VLLR is \
+           the paper's, with four counters for each prefix; beside it there is ours, which counts once for six levels \
+           of prefixes.",
     plan,
     claims: &CLAIMS,
 };
@@ -69,8 +70,8 @@ static CLAIMS: [Claim; 3] = [
     },
     Claim {
         text: "From some length on VLLR is faster, and the more so the longer the range is.",
-        criterion: "In (a) there is a point before the last from which on VLLR is at least 1.05 times basic VLL; at the last point \
-                    of (b) it is ahead too.",
+        criterion: "In (a) there is a point before the last from which on VLLR is at least 1.05 times basic VLL; at \
+                    the last point of (b) it is ahead too.",
         judge: |results| {
             let from = crossing(results, "a");
             let crossing = Some(Finding {

@@ -13,10 +13,11 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 16, §3.5",
     title: "What locking costs a transaction",
     there: "The CPU time of requesting and releasing a transaction's locks, alone and not under load: 21.07 µs for \
-            traditional 2PL, 20.18 for Calvin's lock manager, 1.83 for VLL with its latch and 0.69 for single-threaded VLL.",
-    here: "The CPU time of a transaction that locks records and does nothing with them, on one thread, with records that are in \
-           the cache, by how many records it locks. The dashed line looks the same records up and takes no locks: what is \
-           above it is the cost of locking. Calvin's lock manager is not among our engines.",
+            traditional 2PL, 20.18 for Calvin's lock manager, 1.83 for VLL with its latch and 0.69 for single-threaded \
+            VLL.",
+    here: "The CPU time of a transaction that locks records and does nothing with them, on one thread, with records \
+           that are in the cache, by how many records it locks. The dashed line looks the same records up and takes no \
+           locks: what is above it is the cost of locking. Calvin's lock manager is not among our engines.",
     plan,
     claims: &CLAIMS,
 };
@@ -66,14 +67,15 @@ fn plan(scale: &Scale) -> Plan {
 static CLAIMS: [Claim; 4] = [
     Claim {
         text: "Traditional lock managers cost an order of magnitude more than VLL.",
-        criterion: "With ten records, what 2PL with a wait-for graph costs above no locking is at least 10.00 times what VLL costs above it.",
+        criterion: "With ten records, what 2PL with a wait-for graph costs above no locking is at least 10.00 times \
+                    what VLL costs above it.",
         judge: |results| manager_costs(results, 10.0),
         weaker: Some(Weaker {
             criterion: "It is at least 5.00 times what VLL costs.",
             judge: |results| manager_costs(results, 5.0),
         }),
-        otherwise: "A lock here is one exchange on a line of the lock table that is in the cache, with no allocation and no \
-                    list; the paper's 2PL takes 2 µs for each lock, ours a fiftieth of that.",
+        otherwise: "A lock here is one exchange on a line of the lock table that is in the cache, with no allocation \
+                    and no list; the paper's 2PL takes 2 µs for each lock, ours a fiftieth of that.",
     },
     Claim {
         text: "VLL for many threads costs more than VLL for one, which has no latch.",
@@ -88,15 +90,16 @@ static CLAIMS: [Claim; 4] = [
     },
     Claim {
         text: "The locks of a transaction on ten records cost 1.83 µs with VLL, 0.69 µs with single-threaded VLL.",
-        criterion: "With ten records, on later processors, VLL costs at most 0.70 µs in (a) and 0.25 µs in (b), above no \
-                    locking.",
+        criterion: "With ten records, on later processors, VLL costs at most 0.70 µs in (a) and 0.25 µs in (b), above \
+                    no locking.",
         judge: |results| {
             let (many, one) = (overhead(results, "a", VLL)?, overhead(results, "b", VLL)?);
             let evidence = format!("VLL costs {many:.2} µs with a latch, {one:.2} µs without");
             Some(Finding { holds: many <= 0.7 && one <= 0.25, evidence })
         },
         weaker: None,
-        otherwise: "What is above no locking is all that the engine does: plans, queue and access checks as well as counters.",
+        otherwise: "What is above no locking is all that the engine does: plans, queue and access checks as well as \
+                    counters.",
     },
     Claim {
         text: "Arrayed counters cost a little more than those beside the records.",

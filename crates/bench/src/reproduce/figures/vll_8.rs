@@ -12,15 +12,17 @@ pub(super) static FIGURE: Figure = Figure {
     paper: &VLL_PAPER,
     place: "Fig. 8, §3.2",
     title: "VLL and two-phase locking as contention rises, for long and short transactions",
-    there: "Ten records read and updated, one of them hot (a, c) or several (b, d); for each record something is computed \
-            in long transactions (a, b), nothing in short ones (c, d). The contention index is the probability that two \
-            transactions conflict. 2PL keeps a wait-for graph; its deadlock-free variant takes all locks in one critical \
-            section. A short transaction takes about 50 µs, a long one three times as long. Five cores of a virtual machine.",
+    there: "Ten records read and updated, one of them hot (a, c) or several (b, d); for each record something is \
+            computed in long transactions (a, b), nothing in short ones (c, d). The contention index is the \
+            probability that two transactions conflict. 2PL keeps a wait-for graph; its deadlock-free variant takes \
+            all locks in one critical section. A short transaction takes about 50 µs, a long one three times as long. \
+            Five cores of a virtual machine.",
     here: "The same transactions, two hot records in (b) and (d), ten microseconds of computation for each record of a \
-           long transaction, a thread on each core. Our short transactions take one or two microseconds; those of (e), which \
-           the paper has not, compute five for each record and so are as long as the paper's short ones. A worker of VLL and of \
-           deadlock-free 2PL keeps up to 62 transactions, so that a queue is bounded as in the paper, by the 16 blocked transactions \
-           at which VLL begins no new ones. Beside the paper's systems there is 2PL whose locks are taken one by one in key order.",
+           long transaction, a thread on each core. Our short transactions take one or two microseconds; those of (e), \
+           which the paper has not, compute five for each record and so are as long as the paper's short ones. A \
+           worker of VLL and of deadlock-free 2PL keeps up to 62 transactions, so that a queue is bounded as in the \
+           paper, by the 16 blocked transactions at which VLL begins no new ones. Beside the paper's systems there is \
+           2PL whose locks are taken one by one in key order.",
     plan,
     claims: &CLAIMS,
 };
@@ -76,7 +78,8 @@ fn contention_index(hot: u64, hot_ops: u64) -> f64 {
 static CLAIMS: [Claim; 10] = [
     Claim {
         text: "VLL is nearly optimal at low contention: its locks cost long transactions 1.5 %, short ones 10.2 %.",
-        criterion: "At the first point, VLL loses at most 1.5 % against no locking in (a), and at most 10.2 % in (c), whose transactions are thirty times shorter than the paper's.",
+        criterion: "At the first point, VLL loses at most 1.5 % against no locking in (a), and at most 10.2 % in (c), \
+                    whose transactions are thirty times shorter than the paper's.",
         judge: |results| all([costs_at_most(results, "a", 1.5), costs_at_most(results, "c", 10.2)]),
         weaker: Some(Weaker {
             criterion: "It loses less than 5 % in (a) and in (e), and at most 25 % in (c).",
@@ -88,16 +91,17 @@ static CLAIMS: [Claim; 10] = [
                 ])
             },
         }),
-        otherwise: "Two threads enter the critical section twice for each transaction, and the line of its latch moves between \
-                    them each time; the shorter the transaction, the more that is of it.",
+        otherwise: "Two threads enter the critical section twice for each transaction, and the line of its latch moves \
+                    between them each time; the shorter the transaction, the more that is of it.",
     },
     Claim {
-        text: "At low contention short transactions are much faster with VLL, whose locks cost them 10.2 %, than with 2PL, whose locks cost 43 %.",
+        text: "At low contention short transactions are much faster with VLL, whose locks cost them 10.2 %, than with \
+               2PL, whose locks cost 43 %.",
         criterion: "At the first point of (c), VLL is at least 1.57 times 2PL with a wait-for graph.",
         judge: |results| leads(results, "c", only(At::First), VLL, &[TWO_PHASE], 1.57),
         weaker: None,
-        otherwise: "Our lock table costs little more than VLL's counters: a latch for each bucket, the first requests in its \
-                    line, and lines that are fetched together with those of the rows.",
+        otherwise: "Our lock table costs little more than VLL's counters: a latch for each bucket, the first requests \
+                    in its line, and lines that are fetched together with those of the rows.",
     },
     Claim {
         text: "SCA makes long transactions up to 41 % faster than VLL without it, and short ones hardly.",
@@ -107,7 +111,8 @@ static CLAIMS: [Claim; 10] = [
             criterion: "It is at least 1.20 in (a), and less in (c).",
             judge: |results| sca_gains(results, 1.2),
         }),
-        otherwise: "With two workers one of them can always run what is in front, and SCA can only be of use to the other.",
+        otherwise: "With two workers one of them can always run what is in front, and SCA can only be of use to the \
+                    other.",
     },
     Claim {
         text: "At low and at extremely high contention SCA and VLL are the same.",
@@ -121,7 +126,8 @@ static CLAIMS: [Claim; 10] = [
             all([near(At::First), near(At::Last)])
         },
         weaker: None,
-        otherwise: "If all transactions conflict, looking through the queue finds nothing, and takes time from those that run.",
+        otherwise: "If all transactions conflict, looking through the queue finds nothing, and takes time from those \
+                    that run.",
     },
     Claim {
         text: "At high contention VLL with SCA is about as fast as 2PL, which knows who waits for whom.",
@@ -133,17 +139,20 @@ static CLAIMS: [Claim; 10] = [
     Claim {
         text: "2PL in one critical section is poor for short transactions, whatever the contention: the section is the \
                bottleneck.",
-        criterion: "In (c), deadlock-free 2PL is at most 0.50 times VLL at the first point, and at the last at least 0.95 times what it is at the first. The paper calls it extremely poor and gives no number.",
+        criterion: "In (c), deadlock-free 2PL is at most 0.50 times VLL at the first point, and at the last at least \
+                    0.95 times what it is at the first. The paper calls it extremely poor and gives no number.",
         judge: |results| one_section_is_poor(results, 0.5, 1.0 - TOLERANCE),
         weaker: Some(Weaker {
-            criterion: "It is below 0.95 times VLL at the first point, and at the last at least 0.80 times what it is at the first.",
+            criterion: "It is below 0.95 times VLL at the first point, and at the last at least 0.80 times what it is \
+                        at the first.",
             judge: |results| one_section_is_poor(results, 1.0 - TOLERANCE, 0.8),
         }),
         otherwise: "Two threads can hardly fill a critical section that is a part of a transaction.",
     },
     Claim {
         text: "That deadlocks become possible does not touch VLL, which knows none.",
-        criterion: "At the last point, what VLL has of no locking's throughput in (b) is at least 0.95 times what it has in (a), and so in (d) and (c).",
+        criterion: "At the last point, what VLL has of no locking's throughput in (b) is at least 0.95 times what it \
+                    has in (a), and so in (d) and (c).",
         judge: |results| untouched(results, 1.0 - TOLERANCE),
         weaker: Some(Weaker { criterion: "It is at least 0.85 times.", judge: |results| untouched(results, 0.85) }),
         otherwise: "If all transactions conflict, they run one after the other with one hot record as with two.",
@@ -160,7 +169,8 @@ static CLAIMS: [Claim; 10] = [
     },
     Claim {
         text: "Throughput of VLL and of 2PL falls as contention rises.",
-        criterion: "In each of (a) to (d), each of the two is at the last point below 0.95 times what it is at the first.",
+        criterion: "In each of (a) to (d), each of the two is at the last point below 0.95 times what it is at the \
+                    first.",
         judge: |results| {
             let falls = |panel: &str| {
                 let share = |name| {
@@ -175,13 +185,13 @@ static CLAIMS: [Claim; 10] = [
             all(["a", "b", "c", "d"].map(falls))
         },
         weaker: None,
-        otherwise: "With few threads there is little to lose: if all transactions conflict, one still runs at a time, and \
-                    a short one gains what it loses by finding the hot record in its core's cache.",
+        otherwise: "With few threads there is little to lose: if all transactions conflict, one still runs at a time, \
+                    and a short one gains what it loses by finding the hot record in its core's cache.",
     },
     Claim {
         text: "Where deadlocks are possible 2PL loses more at high contention.",
-        criterion: "At the last point, 2PL has a smaller share of no locking's throughput in (b) than in (a), and in (d) \
-                    than in (c).",
+        criterion: "At the last point, 2PL has a smaller share of no locking's throughput in (b) than in (a), and in \
+                    (d) than in (c).",
         judge: |results| {
             let more = |without: &str, with: &str| {
                 let lost = |panel| overhead(results, panel, TWO_PHASE, At::Last);

@@ -13,14 +13,15 @@ pub(super) static FIGURE: Figure = Figure {
     place: "Fig. 9, §3.3.1",
     title: "A partition on each core, by the share of multi-partition transactions",
     there: "Ten records read and updated, one of them hot in each partition that the transaction touches; short \
-            transactions (a, b) and long ones (c, d); an index of 0.0001 (a, c) or 0.01 (b, d). Eight machines with five \
-            cores each, every core with a partition and one thread, and a network between the machines. All transactions are \
-            ordered before they are run.",
-    here: "One machine, a partition on each core (two at least), messages between them through rings and held back for 100 µs. \
-           Transactions are ordered when they begin, which the paper's are before. Long ones compute ten microseconds for \
-           each record. What bounds a partition's queue is 16 blocked transactions, as in the paper, whose own limit is not said; a \
-           thread keeps no more than 62 transactions of any kind, which bounds those that wait for messages where most do. \
-           The single-threaded VLL with arrayed counters is not among our engines.",
+            transactions (a, b) and long ones (c, d); an index of 0.0001 (a, c) or 0.01 (b, d). Eight machines with \
+            five cores each, every core with a partition and one thread, and a network between the machines. All \
+            transactions are ordered before they are run.",
+    here: "One machine, a partition on each core (two at least), messages between them through rings and held back for \
+           100 µs. Transactions are ordered when they begin, which the paper's are before. Long ones compute ten \
+           microseconds for each record. What bounds a partition's queue is 16 blocked transactions, as in the paper, \
+           whose own limit is not said; a thread keeps no more than 62 transactions of any kind, which bounds those \
+           that wait for messages where most do. The single-threaded VLL with arrayed counters is not among our \
+           engines.",
     plan,
     claims: &CLAIMS,
 };
@@ -66,20 +67,23 @@ static CLAIMS: [Claim; 6] = [
         otherwise: "Ten counters go up and down; where a transaction does little else, that may show.",
     },
     Claim {
-        text: "H-Store performs extremely poorly with multi-partition transactions: it waits for messages and does nothing \
-               meanwhile.",
-        criterion: "At 20 % multi-partition transactions VLL is at least 5.00 times H-Store in (a), and with SCA it is at least 2.00 times H-Store in (b), (c) and (d). The paper shows curves and gives no number.",
+        text: "H-Store performs extremely poorly with multi-partition transactions: it waits for messages and does \
+               nothing meanwhile.",
+        criterion: "At 20 % multi-partition transactions VLL is at least 5.00 times H-Store in (a), and with SCA it is \
+                    at least 2.00 times H-Store in (b), (c) and (d). The paper shows curves and gives no number.",
         judge: |results| {
             let twice = |panel| leads(results, panel, some(results, panel)?, SCA, &[HSTORE], 2.0);
             all([leads(results, "a", some(results, "a")?, VLL, &[HSTORE], 5.0), twice("b"), twice("c"), twice("d")])
         },
         weaker: None,
-        otherwise: "What others can do meanwhile is bounded by how many transactions may be blocked, and by the messages.",
+        otherwise: "What others can do meanwhile is bounded by how many transactions may be blocked, and by the \
+                    messages.",
     },
     Claim {
-        text: "VLL beats a lock manager in each partition by 10 to 30 % when few transactions span partitions, and by less \
-               when many do.",
-        criterion: "At the first point of (a), VLL with SCA is at least 1.10 times the per-core lock manager, and that ratio is smaller at the last point.",
+        text: "VLL beats a lock manager in each partition by 10 to 30 % when few transactions span partitions, and by \
+               less when many do.",
+        criterion: "At the first point of (a), VLL with SCA is at least 1.10 times the per-core lock manager, and that \
+                    ratio is smaller at the last point.",
         judge: |results| beats_managers(results, 1.1),
         weaker: Some(Weaker {
             criterion: "It is at least 1.05 times the per-core lock manager at the first point, and less at the last.",
@@ -88,8 +92,8 @@ static CLAIMS: [Claim; 6] = [
         otherwise: "The request queues here are in the hash table's own lines and allocate nothing when nobody waits.",
     },
     Claim {
-        text: "Under high contention SCA is extremely important: it makes short transactions up to 130 % faster, long ones up \
-               to 100 %.",
+        text: "Under high contention SCA is extremely important: it makes short transactions up to 130 % faster, long \
+               ones up to 100 %.",
         criterion: "The greatest ratio of VLL with SCA to VLL is at least 2.30 in (b) and at least 2.00 in (d).",
         judge: |results| all([sca_gains(results, "b", 2.3), sca_gains(results, "d", 2.0)]),
         weaker: Some(Weaker {
