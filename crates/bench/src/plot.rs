@@ -1,4 +1,4 @@
-//! The report as a picture: a row for each engine, throughput as a bar, latency as a line from p50 to p99.
+//! The report as a picture: a row for each engine, with throughput as a bar and latency as a line from p50 to p99.
 
 use crate::numbers::grouped;
 use crate::report::EngineSummary;
@@ -9,7 +9,7 @@ const WIDTH: u32 = 960;
 const TOP: i32 = 92;
 const ROW: i32 = 44;
 const BOTTOM: i32 = 48;
-/// Where names end, and where the two panels lie.
+/// The right end of names, and the ends of the two panels.
 const NAMES_END: i32 = 130;
 const BARS: (i32, i32) = (140, 500);
 const LATENCIES: (i32, i32) = (620, 930);
@@ -72,7 +72,7 @@ impl<'b> Picture<'_, 'b> {
         self.canvas.draw(&Rectangle::new([(p99 - 2, middle - 7), (p99 + 1, middle + 7)], DOT.filled()))
     }
 
-    /// A faint line for each power of ten.
+    /// Draws a faint line for each power of ten.
     fn latency_axis(&self, scale: &LatencyScale) -> Drawn<'b> {
         for power in scale.from..=scale.to {
             let x = scale.place(10_f64.powi(power));
@@ -96,7 +96,7 @@ struct LatencyScale {
 }
 
 impl LatencyScale {
-    /// The least axis that has room for every engine. A run without transactions has latencies of zero.
+    /// Returns the least axis that has room for every engine. A run without transactions has latencies of zero.
     fn over(engines: &[EngineSummary<'_>]) -> Self {
         let latencies = || {
             engines.iter().flat_map(|engine| {

@@ -35,6 +35,7 @@ pub struct ReproduceOptions {
 /// The name of all figures together.
 const ALL: &str = "all";
 
+/// Returns the parser of the names of figures and papers.
 fn figure_names() -> PossibleValuesParser {
     let mut names: Vec<_> = FIGURES.iter().flat_map(|figure| [figure.id, figure.paper.name]).chain([ALL]).collect();
     names.sort_unstable();
@@ -43,12 +44,12 @@ fn figure_names() -> PossibleValuesParser {
 }
 
 impl ReproduceOptions {
-    /// Where to write, or nowhere if the figures are to be listed.
+    /// Returns the folder to write into, or `None` if the figures are to be listed.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.out.as_deref()
     }
 
-    /// The figures that were asked for, each once, in the order of the list.
+    /// Returns the figures that were asked for, each once, in the order of the list.
     pub(super) fn figures(&self) -> Vec<&'static Figure> {
         let asked = |figure: &&'static Figure| {
             self.figures.iter().any(|name| [figure.id, figure.paper.name, ALL].contains(&name.as_str()))
@@ -56,6 +57,7 @@ impl ReproduceOptions {
         FIGURES.iter().copied().filter(asked).collect()
     }
 
+    /// Returns how much is measured.
     pub(super) fn size(&self) -> Size {
         match self.steps {
             Some(steps) => Size::Steps(steps),

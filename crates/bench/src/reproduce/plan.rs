@@ -39,7 +39,7 @@ impl Chart {
     }
 }
 
-/// One of a figure's drawings.
+/// One drawing of a figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {
     /// A letter: that of the paper, if the paper has one.
@@ -60,7 +60,7 @@ pub(crate) struct Point {
     /// The workload of `hotrow bench`, and the options that decide which rows there are. Points with the same rows run
     /// on the same database.
     pub rows: String,
-    /// The other options.
+    /// The options that do not decide which rows there are.
     pub options: String,
 }
 

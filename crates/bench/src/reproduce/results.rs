@@ -196,7 +196,7 @@ pub(crate) mod tests {
         pub repetition: usize,
     }
 
-    /// A complete figure with values that were made up, three repetitions of each point.
+    /// Returns a complete figure with made-up values, three repetitions of each point.
     pub(crate) fn made_up(figure: &Figure, value: impl Fn(MadeUpPoint<'_>) -> f64) -> Results {
         let mut results = Results::new((figure.plan)(&QUICK));
         for (panel_number, panel) in results.plan.clone().panels.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A figure of our own: the range of contention, for choosing an engine.
+//! A figure that is in no paper: engines over the range of contention, for choosing one.
 
 use crate::reproduce::claim::{Claim, Finding, everywhere, leads};
 use crate::reproduce::figure::{Figure, Paper};
@@ -6,7 +6,7 @@ use crate::reproduce::plan::{Chart, Panel, Plan, Point, Series};
 use crate::reproduce::results::{At, Results};
 use crate::reproduce::scale::Scale;
 
-/// Figures that are in no paper.
+/// The source of figures that are in no paper.
 static HOTROW: Paper = Paper { name: "hotrow", title: "Hotrow" };
 
 pub(super) static FIGURE: Figure = Figure {
@@ -30,13 +30,13 @@ const ONE_AT_A_TIME: &str = "one at a time";
 const DEFAULT: &str = "ilock";
 const ORDERED: &str = "2pl-ordered";
 
-/// Skew of the keys, from none to one row in every fifth operation.
+/// The skews of the keys, from none to one row in every fifth operation.
 const THETAS: [f64; 5] = [0.0, 0.6, 0.9, 0.99, 1.2];
 
 /// The skew where threads and clients are varied.
 const THETA: f64 = 0.99;
 
-/// Those whose blocks find deadlocks, or have none.
+/// The engines that find the deadlocks of blocks of statements, or cannot have any.
 const ENGINES: [&str; 9] = ["ilock", "1v", "2pl-waitdie", "2pl-waitfor", "2pl-ordered", "vll", "vll-sca", "mvo", "mvl"];
 const NOWAIT: &str = "row-nowait";
 
@@ -75,7 +75,7 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// Numbers of clients.
+/// Returns the numbers of clients.
 fn counts(scale: &Scale) -> &'static [u64] {
     scale.pick(&[1, 4, 8, 64, 300], &[4, 64], &[1, 20])
 }
@@ -104,7 +104,8 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// Whether the best engine of each skew is worth at least as much as one at a time; the evidence names it.
+/// Decides whether the best engine at each skew is at least as fast as one transaction at a time. The evidence names
+/// it.
 fn best(results: &Results) -> Option<Finding> {
     let (mut holds, mut evidence) = (true, Vec::new());
     for at in everywhere(results, "a") {
@@ -119,7 +120,8 @@ fn best(results: &Results) -> Option<Finding> {
     Some(Finding { holds, evidence: evidence.join(", ") })
 }
 
-/// Whether every engine has with the most threads what it has with one; the evidence is how many times each.
+/// Decides whether every engine has at least as much throughput with the most threads as with one. The evidence is the
+/// ratio of each.
 fn scales(results: &Results) -> Option<Finding> {
     let of = |series: Series| {
         let medians = [At::First, At::Last].map(|at| results.median("b", series.name, at));
@@ -159,7 +161,7 @@ mod tests {
             },
             &[false; 3],
         );
-        // One engine that falls is enough.
+        // One engine that falls suffices.
         let falls = |name: &str| if name == "vll" { -1.0 } else { 1.0 };
         check(&FIGURE, |made| 10.0 + falls(made.series) * made.way, &[true, false, true]);
     }

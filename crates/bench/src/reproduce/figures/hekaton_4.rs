@@ -85,12 +85,13 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// The point with a thread on each core: two numbers of threads follow it.
+/// Returns the point with a thread on each core, which two larger numbers of threads follow.
 fn cores(results: &Results) -> Option<At> {
     Some(At::Number(results.points("a").checked_sub(3)?))
 }
 
-/// Whether throughput with a thread on each core is at least such a share of as many times that of one thread.
+/// Decides whether throughput with a thread on each core is at least the share `least` of that of one thread times the
+/// cores.
 fn scales(results: &Results, series: &str, least: f64) -> Option<Finding> {
     let cores = cores(results)?;
     let (one, many) = (results.median("a", series, At::First)?, results.median("a", series, cores)?);

@@ -30,7 +30,7 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// The point at which this percentage of the transactions only reads.
+/// Returns the point at which this percentage of the transactions only reads.
 pub(super) fn reading(percent: u64, rows: &str, threads: u64) -> Point {
     Point::at(percent, rows, format!("{} --read-only-share {}", short(threads), percent as f64 / 100.0))
 }

@@ -20,7 +20,7 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// The percentage of read-only transactions that claims look at.
+/// The percentage of read-only transactions at the point of the claims.
 const MANY: u64 = 80;
 
 fn plan(scale: &Scale) -> Plan {
@@ -66,7 +66,7 @@ static CLAIMS: [Claim; 2] = [
     },
 ];
 
-/// Whether the schemes with versions are so many times 1V with many read-only transactions, in both panels.
+/// Decides whether the schemes with versions are so many times 1V with many read-only transactions, in both panels.
 fn lead_at_many(results: &Results, locking: f64, optimistic: f64) -> Option<Finding> {
     let lead = |panel, name, least| {
         let many = labelled(results, panel, &MANY.to_string())?;

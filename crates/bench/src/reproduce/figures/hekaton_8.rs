@@ -23,7 +23,7 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// Panels of one kind of transactions, so many at a time, from a number of long readers on.
+/// Returns the plan of one kind of transactions, counted in this unit, from a number of long readers on.
 pub(super) fn plan(scale: &Scale, kind: &'static str, unit: u32, value: &'static str, least_readers: u64) -> Plan {
     let rows = large(scale);
     let panel = |(id, threads)| {
@@ -93,13 +93,13 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Whether 1V keeps at most such a share of its updates beside one long reader.
+/// Decides whether 1V keeps at most the share `most` of its updates beside one long reader.
 fn single_keeps_at_most(results: &Results, most: f64) -> Option<Finding> {
     let (share, evidence) = kept(results, "b", SINGLE)?;
     Some(Finding { holds: share <= most, evidence })
 }
 
-/// Whether the schemes with versions keep such a share of theirs.
+/// Decides whether the schemes with versions keep at least the share `least` of their updates beside one long reader.
 fn versioned_keep(results: &Results, least: f64) -> Option<Finding> {
     let keep = |panel, name| {
         let (share, evidence) = kept(results, panel, name)?;
@@ -110,13 +110,14 @@ fn versioned_keep(results: &Results, least: f64) -> Option<Finding> {
     all(panels.map(|panel| all(VERSIONED.map(|name| keep(panel, name)))))
 }
 
-/// Whether they are so many times 1V when half of the threads read.
+/// Decides whether the schemes with versions are so many times 1V when half of the threads read.
 fn lead_at_half(results: &Results, least: f64) -> Option<Finding> {
     let half = results.label("b", At::Last).parse::<u64>().ok()? / 2;
     versions_lead(results, "b", only(labelled(results, "b", &half.to_string())?), least)
 }
 
-/// Updates for each thread that does not read, with one long reader, over those without; and that in words.
+/// Returns the updates of each other thread beside one long reader, as a share of those without one, and the same in
+/// words.
 fn kept(results: &Results, panel: &str, name: &str) -> Option<(f64, String)> {
     let (without, with) = (results.median(panel, name, At::First)?, results.median(panel, name, ONE)?);
     let threads: f64 = results.label(panel, At::Last).parse().ok()?;

@@ -86,7 +86,7 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// Whether a scheme loses at most so many per cent of its throughput at read committed: the median over the
+/// Decides whether a scheme loses at most so many per cent of its throughput at read committed, as the median over the
 /// repetitions.
 fn drops(results: &Results, name: &str, level: usize, most: f64) -> Option<Finding> {
     let series = results.plan.panels[0].series.iter().find(|series| series.name == name)?;

@@ -74,14 +74,14 @@ static CLAIMS: [Claim; 2] = [
     },
 ];
 
-/// Whether iLock and Row-Locking are equal on reads alone, and iLock so many times Lock-Table.
+/// Decides whether iLock and Row-Locking are equal on reads alone, and iLock so many times Lock-Table.
 fn reads_alone(results: &Results, least: f64) -> Option<Finding> {
     let lead = |name, other, least| leads(results, "a", only(At::Last), name, &[other], least);
     let equal = 1.0 - TOLERANCE;
     all([lead(ILOCK, ROW_LOCKING, equal), lead(ROW_LOCKING, ILOCK, equal), lead(ILOCK, LOCK_TABLE, least)])
 }
 
-/// Whether iLock is so many times the others with writes.
+/// Decides whether iLock is so many times the other methods with writes.
 fn writes_too(results: &Results, row_locking: f64, lock_table: f64) -> Option<Finding> {
     let lead = |other, least| leads(results, "b", only(At::Last), ILOCK, &[other], least);
     all([lead(ROW_LOCKING, row_locking), lead(LOCK_TABLE, lock_table)])

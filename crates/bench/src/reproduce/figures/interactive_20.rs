@@ -32,7 +32,7 @@ const THREADS: &str = "context switches";
 const COROUTINES: &str = "coroutine switches";
 const NETWORK: &str = "network";
 
-/// The parts: what is written in the drawing, and the name in reports.
+/// The parts: the label in the drawing, and the name in reports.
 const PARTS: [(&str, &str); 5] = [
     (WORK, "work"),
     (LOCKS, "lock_manager"),
@@ -124,7 +124,7 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Whether the lock manager takes more time of a transaction under Lock-Table than under iLock.
+/// Decides whether the lock manager takes more time of a transaction under Lock-Table than under iLock.
 fn lock_table_costs_more(results: &Results) -> Option<Finding> {
     let us = |panel| {
         let time = |run: &EngineReport| {
@@ -137,8 +137,8 @@ fn lock_table_costs_more(results: &Results) -> Option<Finding> {
     Some(Finding { holds: lock_table > 1.05 * ilock, evidence })
 }
 
-/// Whether little of iLock's time goes to locks and switches, and `judge` says that enough is work, beside the larger
-/// of these.
+/// Decides whether little of iLock's time goes to locks and switches, and `judge` accepts the share of work beside the
+/// larger share of locks and context switches.
 fn ilock_works(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Finding> {
     let (mut holds, mut evidence) = (true, Vec::new());
     for number in 0..results.points("a") {

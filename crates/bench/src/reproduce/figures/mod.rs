@@ -76,7 +76,7 @@ mod tests {
 
     const SIZES: [Size; 3] = [Size::Full, Size::Quick, Size::Steps(10)];
 
-    /// Whether every point of a plan is a command that can be run.
+    /// Checks that every point of a plan is a command that can be run.
     fn check_points(plan: &Plan) -> Result<(), String> {
         struct Check<'a>(&'a Plan, &'a str);
 

@@ -101,9 +101,9 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Throughput with a thread on each core, over so many times that of one thread.
+/// Decides whether throughput with a thread on each core is at least 0.8 of that of one thread times the cores.
 fn scales(results: &Results, series: &str) -> Option<Finding> {
-    // Two numbers of threads follow that of the cores.
+    // Two larger numbers of threads follow that of the cores.
     let cores = At::Number(results.points("a").checked_sub(3)?);
     let (one, many) = (results.median("a", series, At::First)?, results.median("a", series, cores)?);
     let threads: f64 = results.label("a", cores).parse().ok()?;
@@ -112,7 +112,7 @@ fn scales(results: &Results, series: &str) -> Option<Finding> {
     Some(Finding { holds: share >= 0.8, evidence })
 }
 
-/// What a series has with the most threads in (c), of its best; and that in words.
+/// Returns the throughput of a series with the most threads in (c) as a share of its best, and the same in words.
 fn last_of_best(results: &Results, series: &str) -> Option<(f64, String)> {
     let all = (0..results.points("c")).map(|number| results.median("c", series, At::Number(number)));
     let best = all.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)?;

@@ -33,12 +33,12 @@ const LOCK_MANAGER: &str = "lock manager";
 const WAIT: &str = "waiting for locks";
 const ABORTED: &str = "aborted attempts";
 
-/// Names of bars that claims speak of.
+/// The names of the bars that claims speak of.
 const TATP_MIX: &str = "TATP mix";
 const PAYMENT: &str = "Payment";
 const STOCK_LEVEL: &str = "Stock Level";
 
-/// The bars: what is written beside each, and the mix of its workload.
+/// The bars: the label of each, and the mix of its workload.
 const TATP: [(&str, &str); 7] = [
     (TATP_MIX, "standard"),
     ("getSub", "get-subscriber-data"),
@@ -155,18 +155,18 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// The lock manager's share in each bar of (a).
+/// Returns the lock manager's share in each bar of (a).
 fn own_shares(results: &Results) -> Option<Vec<f64>> {
     (0..results.points("a")).map(|number| results.median("a", LOCK_MANAGER, At::Number(number))).collect()
 }
 
-/// The bar with this name.
+/// Returns the bar with this label.
 fn bar(results: &Results, label: &str) -> Option<At> {
     let find = |panel: &Panel| panel.points.iter().position(|point| point.label == label);
     results.plan.panels.first().and_then(find).map(At::Number)
 }
 
-/// Whether the lock manager's time for a transaction is at least so many times as long under load.
+/// Decides whether the lock manager takes at least so many times as long for a transaction under load.
 fn contention_grows(results: &Results, least: f64) -> Option<Finding> {
     let at = bar(results, TATP_MIX)?;
     let in_microseconds = |run: &EngineReport| {

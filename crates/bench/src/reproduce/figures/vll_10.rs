@@ -85,12 +85,12 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Whether VLL with SCA is at least so many times VLL everywhere.
+/// Decides whether VLL with SCA is at least so many times VLL at all points.
 fn sca_leads(results: &Results, least: f64) -> Option<Finding> {
     all(["a", "b"].map(|panel| leads(results, panel, everywhere(results, panel), SCA, &[VLL], least)))
 }
 
-/// Whether H-Store's throughput at the last point is that at the first, but for such a share.
+/// Decides whether H-Store's throughput at the last point differs from that at the first by at most this share.
 fn hstore_is_steady(results: &Results, tolerance: f64) -> Option<Finding> {
     let steady = |panel| {
         let (first, last) = (results.median(panel, HSTORE, At::First)?, results.median(panel, HSTORE, At::Last)?);
@@ -101,7 +101,7 @@ fn hstore_is_steady(results: &Results, tolerance: f64) -> Option<Finding> {
     all([steady("a"), steady("b")])
 }
 
-/// Whether the ratio of two series is at least `least` at the last point, and greater than at the first.
+/// Decides whether the ratio of two series is at least `least` at the last point, and greater than at the first.
 fn rises(results: &Results, panel: &str, over: &str, under: &str, least: f64) -> Option<Finding> {
     let ratio = |at| results.ratio(panel, at, over, under);
     let (first, last) = (ratio(At::First)?, ratio(At::Last)?);

@@ -22,7 +22,7 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// Bits of a key.
+/// The number of bits of a key.
 const KEY_BITS: u32 = 16;
 
 fn plan(scale: &Scale) -> Plan {
@@ -51,8 +51,8 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// Records of a range whose ends have so many bits in common, on average: one end is anywhere in the lower half of
-/// those with these bits, the other in the upper half.
+/// Returns the average number of records of a range whose ends have `common` bits in common. One end is anywhere in the
+/// lower half of the records with these bits, the other anywhere in the upper half.
 fn average_length(common: u32) -> u64 {
     match KEY_BITS - common {
         0 => 1,
@@ -104,7 +104,7 @@ static CLAIMS: [Claim; 3] = [
     },
 ];
 
-/// The first point from which on VLLR leads at all points.
+/// Returns the first point from which on VLLR leads at all points.
 fn crossing(results: &Results, panel: &str) -> Option<usize> {
     let leads = |&point: &usize| {
         results.ratio(panel, At::Number(point), RANGES, VLL).is_some_and(|ratio| ratio >= 1.0 + TOLERANCE)

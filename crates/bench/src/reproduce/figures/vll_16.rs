@@ -22,19 +22,19 @@ pub(super) static FIGURE: Figure = Figure {
     claims: &CLAIMS,
 };
 
-/// Names of series.
+/// The names of the series.
 const ARRAYED: &str = "VLL, arrayed";
 const WAIT_DIE: &str = "2PL (wait-die)";
 const ORDERED: &str = "2PL in key order";
 
-/// Records that the paper's transactions lock.
+/// The number of records that the paper's transactions lock.
 const RECORDS: u64 = 10;
 
 fn plan(scale: &Scale) -> Plan {
     let rows = "micro --records 1000 --hot-records 0 --hot-ops 0";
     let counts: &[u64] = scale.pick(&[1, 2, 3, 5, 7, RECORDS, 14, 20], &[1, RECORDS], &[RECORDS, 20]);
     let panel = |id, title: &str, series: &[(&'static str, &'static str)]| {
-        // With what is in the cache, looking keys up together is work for nothing: the floor goes without.
+        // The records are in the cache, where batched look-ups only cost time: the floor goes without them.
         let options = |count| format!("--lock-only --ops {count} --threads 1 --scheduler pool --no-batch");
         let points = counts.iter().map(|&count| Point::at(count, rows, options(count))).collect();
         let cost = |name, engine, is_reference| Series { name, engine, value: Value::Cpu, is_reference };
@@ -116,16 +116,16 @@ static CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// Whether 2PL's locks cost at least so many times what VLL's do.
+/// Decides whether 2PL's locks cost at least so many times as much as VLL's.
 fn manager_costs(results: &Results, least: f64) -> Option<Finding> {
     let (manager, vll) = (overhead(results, "a", TWO_PHASE)?, overhead(results, "a", VLL)?);
     let evidence = format!("2PL costs {manager:.2} µs, VLL {vll:.2} µs");
-    // What is within the noise of no locking at all is no number to compare with.
+    // A cost that is within the noise of no locking at all is no number to compare with.
     Some(Finding { holds: vll > 0.0 && manager >= least * vll, evidence })
 }
 
-/// What a series costs above no locking, in microseconds, with as many records as in the paper: the median of the
-/// differences within one repetition.
+/// Returns the cost of a series above no locking, in microseconds, with as many records as in the paper: the median of
+/// the differences within one repetition.
 fn overhead(results: &Results, panel: &str, series: &str) -> Option<f64> {
     let label = RECORDS.to_string();
     let number = results.plan.panels.iter().position(|other| other.id == panel)?;

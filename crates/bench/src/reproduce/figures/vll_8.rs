@@ -40,7 +40,7 @@ fn plan(scale: &Scale) -> Plan {
                 format!("{length} --hot-records {hot} --hot-ops {hot_ops} --threads {} --slots {SLOTS}", scale.cores);
             Point { x, label: label(x), rows: rows.clone(), options }
         };
-        // With as many hot records as a transaction updates, all transactions conflict.
+        // If a transaction updates all hot records, all transactions conflict.
         let points = hot.iter().copied().chain([hot_ops]).map(point).collect();
         let series = vec![
             Series::throughput(VLL, "vll"),
@@ -66,7 +66,7 @@ fn plan(scale: &Scale) -> Plan {
     }
 }
 
-/// The probability that two transactions have a hot record in common, each with one or two of `hot`.
+/// Returns the probability that two transactions have a hot record in common, each with one or two of `hot`.
 fn contention_index(hot: u64, hot_ops: u64) -> f64 {
     let hot = hot as f64;
     match hot_ops {
@@ -207,20 +207,21 @@ static CLAIMS: [Claim; 10] = [
     },
 ];
 
-/// Whether VLL loses at most so many per cent against no locking at the first point.
+/// Decides whether VLL loses at most so many per cent against no locking at the first point.
 fn costs_at_most(results: &Results, panel: &str, percent: f64) -> Option<Finding> {
     let overhead = overhead(results, panel, VLL, At::First)?;
     Some(Finding { holds: overhead <= percent, evidence: format!("({panel}) VLL loses {overhead:.1} %") })
 }
 
-/// Whether SCA makes long transactions so many times as fast somewhere, and short ones less so.
+/// Decides whether SCA makes long transactions so many times as fast at some point, and short ones less so.
 fn sca_gains(results: &Results, least: f64) -> Option<Finding> {
     let (long, short) = (greatest_ratio(results, "a", SCA, VLL)?, greatest_ratio(results, "c", SCA, VLL)?);
     let evidence = format!("at its best, SCA is {long:.2} times VLL in (a), {short:.2} times in (c)");
     Some(Finding { holds: long >= least && short < long, evidence })
 }
 
-/// Whether 2PL in one critical section has at most such a share of VLL's throughput, and keeps such a share of its own.
+/// Decides whether 2PL in one critical section has at most the share `most` of VLL's throughput, and keeps at least the
+/// share `steady` of its own.
 fn one_section_is_poor(results: &Results, most: f64, steady: f64) -> Option<Finding> {
     let ratio = results.ratio("c", At::First, ATOMIC, VLL)?;
     let (first, last) = (results.median("c", ATOMIC, At::First)?, results.median("c", ATOMIC, At::Last)?);
@@ -229,7 +230,8 @@ fn one_section_is_poor(results: &Results, most: f64, steady: f64) -> Option<Find
     Some(Finding { holds: ratio <= most && share >= steady, evidence })
 }
 
-/// Whether VLL's share of no locking's throughput is at least so many times as large where deadlocks are possible.
+/// Decides whether VLL's share of the throughput without locking is at least so many times as large in the panels in
+/// which deadlocks are possible.
 fn untouched(results: &Results, least: f64) -> Option<Finding> {
     let untouched = |without: &str, with: &str| {
         let share = |panel: &str| results.ratio(panel, At::Last, VLL, NOTHING);
@@ -240,14 +242,14 @@ fn untouched(results: &Results, least: f64) -> Option<Finding> {
     all([untouched("a", "b"), untouched("c", "d")])
 }
 
-/// Judges what 2PL loses at the first point, of long and of short transactions, in per cent.
+/// Judges the loss of 2PL at the first point, of long and of short transactions, in per cent.
 fn two_phase_costs(results: &Results, judge: impl Fn(f64, f64) -> bool) -> Option<Finding> {
     let (long, short) = (overhead(results, "a", TWO_PHASE, At::First)?, overhead(results, "c", TWO_PHASE, At::First)?);
     let evidence = format!("2PL loses {long:.0} % of the long and {short:.0} % of the short transactions");
     Some(Finding { holds: judge(long, short), evidence })
 }
 
-/// What a series loses of the throughput without locks, in per cent.
+/// Returns the loss of a series against the throughput without locking, in per cent.
 fn overhead(results: &Results, panel: &str, series: &str, at: At) -> Option<f64> {
     Some((1.0 - results.ratio(panel, at, series, NOTHING)?) * 100.0)
 }

@@ -9,7 +9,7 @@ use plotters::style::RGBColor;
 const WIDTH: i32 = 520;
 const MARGIN: i32 = 14;
 const TITLE: i32 = 22;
-/// The plot of curves, and what is beside and below it.
+/// The plot of curves, and the space beside and below it.
 const LEFT: i32 = 62;
 const RIGHT: i32 = WIDTH - 18;
 const TOP: i32 = 56;
@@ -19,13 +19,13 @@ const BELOW: i32 = 56;
 const BARS_LEFT: i32 = 118;
 const BARS_RIGHT: i32 = WIDTH - 82;
 const BAR: i32 = 26;
-/// The rows of a table, and what is left of its numbers.
+/// The rows of a table, and the space left of its numbers.
 const TABLE_ROW: i32 = 34;
 const TABLE_LEFT: i32 = 110;
 /// The legend.
 const LEGEND_ROW: i32 = 20;
 const LEGEND_COLUMNS: usize = 3;
-/// Labels of an axis are at least so far apart.
+/// The least distance between two labels of an axis.
 const LABEL_GAP: i32 = 36;
 
 /// Draws one panel of a figure, as far as it was measured.
@@ -49,12 +49,12 @@ pub(crate) fn draw(results: &Results, panel: usize) -> Result<String, String> {
     }
 }
 
-/// A series' colour: its own, or grey if it is there to compare with.
+/// Returns the colour of a series: its own, or grey if the series is there only to compare with.
 fn color(panel: &Panel, number: usize) -> RGBColor {
     if panel.series[number].is_reference { GREY } else { PALETTE[number % PALETTE.len()] }
 }
 
-/// The names of a panel's series below `top`, each with what `key` draws beside it.
+/// Draws the names of a panel's series below `top`. `key` draws the line or the bar beside each name.
 fn legend<'b>(sheet: &Sheet<'_, 'b>, panel: &Panel, top: i32, key: impl Fn(usize, Spot) -> Drawn<'b>) -> Drawn<'b> {
     let column_width = (WIDTH - 2 * MARGIN) / LEGEND_COLUMNS as i32;
     for (number, series) in panel.series.iter().enumerate() {
@@ -91,7 +91,7 @@ impl<'c> Curves<'_, '_, 'c> {
         })
     }
 
-    /// The measured points of a series.
+    /// Returns the measured points of a series.
     fn summaries(&self, series: &Series) -> Vec<(usize, Summary)> {
         let summary = |point| Some((point, self.results.summary(self.number, point, series)?));
         (0..self.panel.points.len()).filter_map(summary).collect()
@@ -114,7 +114,7 @@ impl<'c> Curves<'_, '_, 'c> {
         if self.panel.series[number].is_reference {
             self.sheet.dashes(color, 2, spots)
         } else {
-            // When all colours are taken they come again, thinner and with other marks.
+            // Beyond the last colour they repeat, with thinner lines and other marks.
             let width = if number < PALETTE.len() { 2 } else { 1 };
             self.sheet.line(color, width, spots)
         }
@@ -136,7 +136,7 @@ impl<'c> Curves<'_, '_, 'c> {
         Ok(())
     }
 
-    /// A tick and, where there is room, a label for each point; the last one has its label always.
+    /// Draws a tick for each point, and a label if there is room. The last point always has its label.
     fn x_axis(&self, axis: &XAxis, title: &str) -> Drawn<'c> {
         self.sheet.line(INK, 1, vec![(LEFT, BOTTOM), (RIGHT, BOTTOM)])?;
         let mut free = 0;
@@ -190,7 +190,7 @@ struct YAxis {
 impl YAxis {
     const STEPS_MAX: f64 = 5.0;
 
-    /// The least axis of at most five round steps that has room for `most`.
+    /// Returns the least axis of at most five round steps that has room for `most`.
     fn up_to(most: f64) -> Self {
         if most <= 0.0 || !most.is_finite() {
             return Self { step: 1.0, steps: 1 };
@@ -214,7 +214,7 @@ impl YAxis {
         }
     }
 
-    /// Digits behind the point that tell the ticks apart.
+    /// Returns the number of digits after the point that tells the ticks apart.
     fn digits(&self) -> usize {
         let digits = (0..6).find(|&digits| (self.step * 10_f64.powi(digits)).fract().abs() < 1e-9);
         digits.unwrap_or(6) as usize
@@ -248,7 +248,7 @@ impl<'c> Bars<'_, '_, 'c> {
     }
 
     fn bar(&self, point: usize, top: i32) -> Drawn<'c> {
-        /// Narrower parts have no number in them.
+        /// The least width of a part that has its number in it.
         const NUMBER_WIDTH: i32 = 24;
         let middle = top + BAR / 2;
         self.sheet.text(&self.panel.points[point].label, (BARS_LEFT - 8, middle), 12, Side::Right)?;
@@ -297,7 +297,7 @@ impl<'c> Table<'_, '_, 'c> {
         Ok(())
     }
 
-    /// The medians of a series, each but the first with its distance from the first.
+    /// Draws the medians of a series, each after the first with its distance from the first.
     fn cells(&self, series: &Series, y: i32) -> Drawn<'c> {
         let median = |point| Some(self.results.summary(self.number, point, series)?.median);
         for point in 0..self.panel.points.len() {
@@ -313,7 +313,7 @@ impl<'c> Table<'_, '_, 'c> {
         Ok(())
     }
 
-    /// The right end of a column.
+    /// Returns the right end of a column.
     fn right_of(&self, point: usize) -> i32 {
         let columns = self.panel.points.len().max(1) as i32;
         TABLE_LEFT + (WIDTH - MARGIN - TABLE_LEFT) / columns * (point as i32 + 1)

@@ -3,7 +3,7 @@
 use crate::reproduce::figure::Figure;
 use crate::reproduce::results::Results;
 
-/// What the columns are called. `x` and `median`, `min`, `max` are in the units that the columns before them name.
+/// The names of the columns. `x` and `median`, `min`, `max` are in the units that the columns before them name.
 const HEAD: [&str; 13] = [
     "figure",
     "panel",
@@ -20,7 +20,7 @@ const HEAD: [&str; 13] = [
     "aborts_percent",
 ];
 
-/// The rows with their head.
+/// Returns the rows with their head.
 pub(crate) fn write(figure: &Figure, results: &Results) -> Result<Vec<u8>, String> {
     write_rows(figure, results).map_err(|error| format!("the points could not be written as CSV: {error}"))
 }

@@ -4,13 +4,13 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// What text and axes are drawn with.
+/// The colour of text and axes.
 pub(crate) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
-/// Lines behind the data.
+/// The colour of lines behind the data.
 pub(crate) const FAINT: RGBColor = RGBColor(0xDD, 0xDD, 0xDD);
-/// What is there only to compare with.
+/// The colour of series that are there only to compare with.
 pub(crate) const GREY: RGBColor = RGBColor(0x77, 0x77, 0x77);
-/// Colours that the colour-blind can tell apart (M. Okabe and K. Ito); marks and order tell them apart as well.
+/// Colours that colour-blind readers can tell apart (M. Okabe and K. Ito). Marks and order tell series apart as well.
 pub(crate) const PALETTE: [RGBColor; 6] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xD5, 0x5E, 0x00),
@@ -20,13 +20,13 @@ pub(crate) const PALETTE: [RGBColor; 6] = [
     RGBColor(0x56, 0xB4, 0xE9),
 ];
 
-/// The library takes sizes for the height of a line and writes this much less as the size of the font.
+/// The library takes a size as the height of a line, and writes a font size that is smaller by this factor.
 const EM_PER_PIXEL: f64 = 1.24;
 
 /// A place on a sheet, from the top left corner.
 pub(crate) type Spot = (i32, i32);
 
-/// Which side of a text is at its place.
+/// The side of a text that is at its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
     Left,
@@ -39,10 +39,10 @@ pub(crate) struct Sheet<'a, 'b> {
     canvas: &'a DrawingArea<SVGBackend<'b>, plotters::coord::Shift>,
 }
 
-/// Whether a drawing step worked.
+/// The result of a drawing step.
 pub(crate) type Drawn<'b> = Result<(), DrawingAreaErrorKind<<SVGBackend<'b> as DrawingBackend>::ErrorType>>;
 
-/// Lets `work` draw on a white sheet: the SVG.
+/// Lets `work` draw on a white sheet, and returns the SVG.
 pub(crate) fn draw(
     (width, height): (i32, i32),
     work: impl for<'b> FnOnce(&Sheet<'_, 'b>) -> Drawn<'b>,
@@ -83,8 +83,7 @@ impl<'b> Sheet<'_, 'b> {
         self.canvas.draw(&Rectangle::new([from, to], color.filled()))
     }
 
-    /// The mark of series number `series`: each has a shape of its own, or the first that has its shape has another
-    /// colour.
+    /// Draws the mark of a series by its number. Two series with the same shape have different colours.
     pub(crate) fn mark(&self, color: RGBColor, series: usize, (x, y): Spot) -> Drawn<'b> {
         let polygon = |spots: &[Spot]| {
             let spots: Vec<_> = spots.iter().map(|&(dx, dy)| (x + dx, y + dy)).collect();
@@ -104,7 +103,7 @@ impl<'b> Sheet<'_, 'b> {
     }
 }
 
-/// How the page writes a colour.
+/// Returns a colour as the page writes it.
 pub(crate) fn hex(RGBColor(red, green, blue): RGBColor) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }
