@@ -32,7 +32,7 @@ pub enum BenchCommand {
     /// Reads and read-modify-writes of one table's rows
     #[command(mut_arg("engines", |arg| arg.value_parser(names_offering(|name| is_engine(name) || name == BARE))))]
     Ycsb(WorkloadOptions<<Ycsb as Workload>::Options>),
-    /// Reads and writes of keys and values, each a request of its own: the interactive paper's
+    /// Reads and writes of keys and values, each a request of its own, as in the interactive paper
     Interactive(WorkloadOptions<<Interactive as Workload>::Options>),
     /// TPC-B on pgbench's tables
     Tpcb(WorkloadOptions<<Tpcb as Workload>::Options>),
@@ -40,11 +40,11 @@ pub enum BenchCommand {
     Tpcc(WorkloadOptions<<Tpcc as Workload>::Options>),
     /// TATP: short transactions of a register of mobile subscribers
     Tatp(WorkloadOptions<<Tatp as Workload>::Options>),
-    /// Updates of a few records, some of them hot, short or long: the VLL paper's
+    /// Short or long updates of a few records, some of them hot, as in the VLL paper
     Micro(WorkloadOptions<<Micro as Workload>::Options>),
-    /// Short reads and writes of small rows, beside long readers: the Hekaton paper's
+    /// Short reads and writes of small rows beside long readers, as in the Hekaton paper
     Hekaton(WorkloadOptions<<Hekaton as Workload>::Options>),
-    /// Locks on ranges of keys under a lock manager alone, not an engine: the VLL paper's
+    /// Locks on ranges of keys under a lock manager alone, without an engine, as in the VLL paper
     #[command(mut_arg("engines", managers))]
     Range(WorkloadOptions<<Range as Workload>::Options>),
 }

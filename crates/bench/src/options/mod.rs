@@ -23,7 +23,7 @@ use names::{engine_of, is_engine, names_offering};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The options of any workload, and those of this one.
+/// The options of a run, and those of its workload.
 #[derive(clap::Args, Clone, Debug)]
 pub struct WorkloadOptions<O: clap::Args> {
     /// How to run it
@@ -37,23 +37,23 @@ pub struct WorkloadOptions<O: clap::Args> {
 /// How a workload is run and reported.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RunOptions {
-    /// Engines to run, one after the other; `hotrow engines` says what they are. Over the wire, NAME:MODEL is a server
-    /// with `--execution MODEL` [default: 2pl-waitdie]
+    /// Engines to run, one after the other; `hotrow engines` lists them. Over the wire, NAME:MODEL is a server with
+    /// `--execution MODEL` [default: 2pl-waitdie]
     #[arg(long = "engine", value_name = "NAME,…", value_delimiter = ',')]
     #[arg(value_parser = names_offering(is_engine), hide_possible_values = true)]
     pub engines: Vec<String>,
 
-    /// Worker threads, or those of the clients over the wire [default: one per core]
+    /// Worker threads; over the wire, threads of the clients [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
 
-    /// Whether a worker thread runs one transaction at a time, or keeps several and goes on with another when one waits
-    /// [default: as `hotrow engines` says of each engine]
+    /// Whether a worker thread runs one transaction at a time, or keeps several and continues with another when one
+    /// waits [default: what `hotrow engines` lists for each engine]
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<SchedulerName>,
 
-    /// Transactions that each worker thread of a pool keeps at the most; fewer while they abort each other [default: 8,
-    /// fewer while they wait for each other, too]
+    /// The most transactions that each worker thread of a pool keeps; it keeps fewer while they abort each other
+    /// [default: 8, and fewer while they wait for each other]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = value_parser!(u32).range(1..=PoolConfig::MAX_SLOTS as i64))]
     pub slots: Option<u32>,
@@ -74,12 +74,12 @@ pub struct RunOptions {
     #[arg(long, value_name = "LEVEL", default_value = "serializable")]
     pub isolation: Isolation,
 
-    /// Whether transactions are optimistic or pessimistic, of engines that have the choice; `mixed` takes turns
-    /// [default: as the engine's name says]
+    /// Whether transactions are optimistic or pessimistic, for engines that have the choice; `mixed` alternates
+    /// [default: what the engine is named for]
     #[arg(long, value_name = "NAME")]
     pub concurrency: Option<ConcurrencyName>,
 
-    /// Look keys up one by one, although they are known beforehand; engines that need them look them up together
+    /// Look keys up one by one, although they are known beforehand; engines that need access sets ignore this
     #[arg(long)]
     pub no_batch: bool,
 
@@ -109,25 +109,25 @@ pub struct RunOptions {
 /// refused.
 #[derive(clap::Args, Clone, Debug)]
 pub struct EngineOptions {
-    /// Blocked transactions that a queue may hold before no new ones are let in, of engines with such a queue
+    /// Blocked transactions at which a queue admits no new ones, for engines with such a queue
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub blocked_limit: Option<u32>,
 
-    /// Partitions of the database, of engines that keep partitions apart [default: as the workload has, or one per
+    /// Partitions of the database, for engines that keep partitions apart [default: those of the workload, or one per
     /// worker thread]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub engine_partitions: Option<u32>,
 
-    /// End deadlocks by time-out, as in the papers, of engines that would find them
+    /// End deadlocks by time-out, as in the papers, for engines that otherwise find them
     #[arg(long)]
     pub deadlock_time_outs: bool,
 
-    /// Lock each row when its transaction comes to it, as in the papers, of engines that lock an access set when it is
-    /// known
+    /// Lock each row when its transaction comes to it, as in the papers, for engines that otherwise lock a known access
+    /// set at once
     #[arg(long)]
     pub lock_as_it_goes: bool,
 
-    /// Time that a message between two partitions takes in addition, to study what a network does
+    /// Additional time of a message between two partitions, to study the effect of a network
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = value_parser!(u32).range(0..=10_000_000))]
     pub network_delay_us: u32,
@@ -136,19 +136,19 @@ pub struct EngineOptions {
 /// What is reported besides the table, and where it is written.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ReportOptions {
-    /// Print what rows, indexes and locks take of the memory too, table by table, before and after the run
+    /// Also print the memory of rows, indexes and locks, table by table, before and after the run
     #[arg(long)]
     pub memory: bool,
 
-    /// Print where the time went too: that of sampled transactions, or over the wire all CPU time of the servers
+    /// Also print where the time went: the time of sampled transactions, or over the wire all CPU time of the servers
     #[arg(long)]
     pub breakdown: bool,
 
-    /// Write the runs here, as one JSON array with an object for each
+    /// Write the runs to this file, as one JSON array with an object for each
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Draw throughput and latency here, as SVG
+    /// Draw throughput and latency into this file, as SVG
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 }
@@ -158,7 +158,7 @@ pub struct ReportOptions {
 pub enum SchedulerName {
     /// One client on each thread
     Thread,
-    /// Several on each, in slots
+    /// Several clients on each thread, in slots
     Pool,
 }
 

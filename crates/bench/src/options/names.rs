@@ -75,5 +75,5 @@ pub(crate) fn managers(arg: clap::Arg) -> clap::Arg {
         .alias("engine")
         .value_parser(names_offering(|name| MANAGERS.contains(&name)))
         .hide_possible_values(false)
-        .help("Managers of range locks to run, one after the other [default: all that can have the options]")
+        .help("Managers of range locks to run, one after the other [default: all that support the options]")
 }

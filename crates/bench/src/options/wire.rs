@@ -16,16 +16,16 @@ pub struct WireOptions {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(CLIENTS_MAX)))]
     pub clients: Option<u32>,
 
-    /// Drive this server, too, of whatever make, or nothing else where no engine is named. May be given again
+    /// Also drive this server, or only this one if no engine is named. It may be of any make. May be given again
     #[arg(long = "url", value_name = "postgres://…", requires = "over_wire", value_parser = parse_url)]
     pub urls: Vec<Url>,
 
-    /// Process of the server at --url, whose CPU time is taken together with its children's [default: found out if it
-    /// is PostgreSQL on this machine]
+    /// Process of the server at --url; its CPU time includes that of its children [default: found if the server is a
+    /// PostgreSQL on this machine]
     #[arg(long, value_name = "PID", requires = "urls")]
     pub server_pid: Option<u32>,
 
-    /// Drop tables of the server at --url that have the names of the workload's; otherwise they are an error
+    /// Drop tables of the server at --url that have the names of the workload's tables; without this they are an error
     #[arg(long, requires = "urls")]
     pub replace_tables: bool,
 
